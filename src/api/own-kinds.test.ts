@@ -1,0 +1,333 @@
+// ProxyBackend and ProxyPolicy: defaults, constraints, and the rules that span fields.
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { describeIssue } from './describe-issue.ts';
+import { parseResource } from './parse-resource.ts';
+import { formatFieldPath } from './problem.ts';
+import { proxyPolicySchema } from './proxy-policy.ts';
+import { isSecureUrl } from './secure-url.ts';
+import { fillTemplate, listProblems } from './testing/expect-problems.ts';
+
+type Cases = readonly (readonly [yaml: string, ...expected: string[]])[];
+
+function run(template: string, cases: Cases): void {
+  for (const [yaml, ...expected] of cases)
+    test(expected.length === 0 ? `good: ${yaml}` : `${yaml} -> ${expected.join('; ')}`, () =>
+      assert.deepEqual(listProblems(fillTemplate(template, yaml)), expected),
+    );
+}
+
+describe('ProxyBackend', () => {
+  const backend = '{apiVersion: gateway.proxy/v1alpha1, kind: ProxyBackend, metadata: {name: a}, spec: {mcp: {HERE}}}';
+  const target = backend.replace('HERE', 'targets: [{name: a, HERE}]');
+  const one = 'targets: [{name: a, static: {host: 127.0.0.1, port: 3001}}]';
+  const host =
+    'spec.mcp.targets[0].static.host: must be a lower-case host name or an IP address, without a scheme, port or brackets';
+  test('defaults', () => {
+    const result = parseResource(fillTemplate(backend, one), { origin: 'file' });
+    assert.ok(result.ok && result.kind === 'ProxyBackend');
+    assert.deepEqual(result.resource.spec, {
+      mcp: {
+        targets: [{ name: 'a', static: { host: '127.0.0.1', port: 3001, path: '/mcp', protocol: 'StreamableHTTP' } }],
+        sessionRouting: 'Stateful',
+        failureMode: 'FailClosed',
+        timeouts: { connect: '10s', request: '0s', idle: '5m' },
+      },
+    });
+  });
+  test('defaults of a reference', () => {
+    const result = parseResource(
+      fillTemplate(target, 'backendRef: {name: s, port: 80}, tls: {caCertificateRef: {name: c}}'),
+      { origin: 'file' },
+    );
+    assert.ok(result.ok && result.kind === 'ProxyBackend');
+    assert.deepEqual(result.resource.spec.mcp.targets, [
+      {
+        name: 'a',
+        backendRef: { group: '', kind: 'Service', name: 's', port: 80, path: '/mcp', protocol: 'StreamableHTTP' },
+        tls: { caCertificateRef: { kind: 'ConfigMap', name: 'c' }, insecureSkipVerify: false },
+      },
+    ]);
+  });
+
+  run('{apiVersion: gateway.proxy/v1alpha1, kind: ProxyBackend, metadata: {name: a}, HERE}', [
+    ['spec: {}', 'spec.mcp: required: a mapping'],
+    [
+      'data: {}',
+      'data: unknown field; valid here: apiVersion, kind, metadata, spec, status',
+      'spec: required: a mapping',
+    ],
+  ]);
+  run(backend, [
+    ['', 'spec.mcp.targets: required: a list'],
+    ['targets: []', 'spec.mcp.targets: must have at least 1 entry, has 0'],
+    [
+      'targets: [{name: a, static: {host: h, port: 1}}, {name: b, static: {host: h, port: 1}}]',
+      'spec.mcp.targets: not supported yet: federation of several targets; write one ProxyBackend for each',
+    ],
+    [
+      `${one}, failureMode: FailOpen`,
+      'spec.mcp.failureMode: not supported yet: it is for federation of several targets',
+    ],
+    [`${one}, failureMode: Fail`, 'spec.mcp.failureMode: must be one of FailClosed or FailOpen'],
+    [`${one}, sessionRouting: Sticky`, 'spec.mcp.sessionRouting: must be one of Stateful or Stateless'],
+    [`${one}, timeouts: {connect: 0s}`, 'spec.mcp.timeouts.connect: must be between 1ms and 10m'],
+    [`${one}, timeouts: {request: 25h}`, 'spec.mcp.timeouts.request: must be between 0s and 24h'],
+    [`${one}, timeouts: {idle: never}`, 'spec.mcp.timeouts.idle: must be a duration such as 500ms, 10s or 1h30m'],
+    [`${one}, timeouts: {read: 1s}`, 'spec.mcp.timeouts.read: unknown field; valid here: connect, request, idle'],
+  ]);
+  run(target, [
+    ['tls: {}', 'spec.mcp.targets[0]: must have exactly one of static and backendRef'],
+    [
+      'static: {host: h, port: 1}, backendRef: {name: s, port: 1}',
+      'spec.mcp.targets[0]: must have exactly one of static and backendRef',
+    ],
+    ['static: {host: "http://h", port: 1}', host],
+    ['static: {host: "h:80", port: 1}', host],
+    ['static: {host: "[::1]", port: 1}', host],
+    ['static: {host: 256.0.0.1, port: 1}', host],
+    ['static: {host: "::g", port: 1}', host],
+    ['static: {host: "::1", port: 1}'],
+    ['static: {host: fe80::1, port: 1}'],
+    ['static: {host: localhost, port: 1}'],
+    ['static: {host: h}', 'spec.mcp.targets[0].static.port: required: a whole number'],
+    [
+      'static: {host: h, port: 1, path: mcp}',
+      'spec.mcp.targets[0].static.path: must be a URL path that begins with "/", without a query or fragment',
+    ],
+    [
+      'static: {host: h, port: 1, path: "/mcp?a"}',
+      'spec.mcp.targets[0].static.path: must be a URL path that begins with "/", without a query or fragment',
+    ],
+    [
+      'static: {host: h, port: 1, protocol: HTTP}',
+      'spec.mcp.targets[0].static.protocol: must be one of StreamableHTTP or SSE',
+    ],
+    [
+      'static: {host: h, port: 1, protocol: streamablehttp}',
+      'spec.mcp.targets[0].static.protocol: must be one of StreamableHTTP or SSE; did you mean StreamableHTTP?',
+    ],
+    ['backendRef: {name: s}', 'spec.mcp.targets[0].backendRef.port: required: a whole number'],
+    ['backendRef: {name: s, port: 1, kind: Pod}', 'spec.mcp.targets[0].backendRef.kind: must be Service'],
+    ['backendRef: {name: s, port: 1, group: apps}', 'spec.mcp.targets[0].backendRef.group: must be empty ("")'],
+    [
+      'static: {host: h, port: 1}, tls: {sni: "*.a"}',
+      'spec.mcp.targets[0].tls.sni: must be a lower-case host name without a port or wildcard, such as mcp.example.com',
+    ],
+    [
+      'static: {host: h, port: 1}, tls: {caCertificateRef: {kind: File, name: a}}',
+      'spec.mcp.targets[0].tls.caCertificateRef.kind: must be one of ConfigMap or Secret',
+    ],
+    [
+      'static: {host: h, port: 1}, tls: {insecureSkipVerify: true, caCertificateRef: {name: a}}',
+      'spec.mcp.targets[0].tls: caCertificateRef has no effect with insecureSkipVerify; remove one of the two',
+    ],
+  ]);
+});
+
+const gateway = '{group: gateway.networking.k8s.io, kind: Gateway, name: g}';
+const tickets = '{group: gateway.proxy, kind: ProxyBackend, name: tickets}';
+const policy = '{apiVersion: gateway.proxy/v1alpha1, kind: ProxyPolicy, metadata: {name: a}, spec: {HERE}}';
+
+describe('ProxyPolicy', () => {
+  const cases: Cases = [
+    [`targetRefs: [${gateway}], traffic: {cors: {}}`],
+    ['traffic: {cors: {}}', 'spec: must have exactly one of targetRefs and targetSelectors'],
+    [
+      `targetRefs: [${gateway}], targetSelectors: [{group: gateway.networking.k8s.io, kind: Gateway, matchLabels: {a: b}}], traffic: {cors: {}}`,
+      'spec: must have exactly one of targetRefs and targetSelectors',
+    ],
+    [`targetRefs: [${gateway}]`, 'spec: must have at least one of backend, traffic'],
+    [
+      `targetRefs: [${gateway}], traffic: {}`,
+      'spec.traffic: must have at least one of jwtAuthentication, authorization, cors',
+    ],
+    ['targetRefs: [], traffic: {cors: {}}', 'spec.targetRefs: must have at least 1 entry, has 0'],
+    [
+      `targetRefs: [${Array.from({ length: 17 }, (_, i) => gateway.replace('name: g', `name: g${i}`)).join(', ')}], traffic: {cors: {}}`,
+      'spec.targetRefs: must have at most 16 entries, has 17',
+    ],
+    [
+      `targetRefs: [${gateway}, {group: gateway.networking.k8s.io, kind: HTTPRoute, name: r}], traffic: {cors: {}}`,
+      'spec.targetRefs: must all be of one kind; write one policy for each kind',
+    ],
+    [`targetRefs: [${gateway}, ${gateway}], traffic: {cors: {}}`, 'spec.targetRefs: must not name a target twice'],
+    [`targetRefs: [${tickets}], traffic: {cors: {}}`, 'spec.traffic: can only target Gateway or HTTPRoute'],
+    [
+      'targetRefs: [{group: gateway.proxy, kind: Gateway, name: g}], traffic: {cors: {}}',
+      'spec.targetRefs[0].group: must be gateway.proxy for kind ProxyBackend, and gateway.networking.k8s.io for Gateway and HTTPRoute',
+    ],
+    [
+      'targetRefs: [{group: "", kind: Service, name: g}], traffic: {cors: {}}',
+      'spec.targetRefs[0].group: must be one of gateway.networking.k8s.io or gateway.proxy',
+      'spec.targetRefs[0].kind: must be one of Gateway, HTTPRoute or ProxyBackend',
+    ],
+    [
+      'targetRefs: [{kind: Gateway, name: g}], traffic: {cors: {}}',
+      'spec.targetRefs[0].group: required: one of gateway.networking.k8s.io or gateway.proxy',
+    ],
+    [
+      'targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: g, namespace: x}], traffic: {cors: {}}',
+      'spec.targetRefs[0].namespace: unknown field; valid here: group, kind, name, sectionName',
+    ],
+    [
+      'targetSelectors: [{group: gateway.networking.k8s.io, kind: Gateway, matchLabels: {}}], traffic: {cors: {}}',
+      'spec.targetSelectors[0].matchLabels: must have at least one label',
+    ],
+    [
+      'targetSelectors: [{group: gateway.networking.k8s.io, kind: Gateway}], traffic: {cors: {}}',
+      'spec.targetSelectors[0].matchLabels: required: a mapping',
+    ],
+    [`targetRefs: [${gateway}], traffic: {jwtAuthentication: {}}`, 'spec.traffic.jwtAuthentication: not supported yet'],
+    [
+      `targetRefs: [${gateway}], traffic: {authorization: {}, cors: {}}`,
+      'spec.traffic.authorization: not supported yet',
+    ],
+    [
+      `targetRefs: [${tickets}], backend: {mcp: {authentication: {issuer: "https://idp.example.com"}}}`,
+      'spec.backend.mcp.authentication: not supported yet',
+    ],
+    [
+      `targetRefs: [${tickets}], backend: {mcp: {}}`,
+      'spec.backend.mcp: must have at least one of authentication, authorization',
+    ],
+    [
+      `targetRefs: [${tickets}], backend:`,
+      'spec.backend: is empty: give it a value or remove it',
+      'spec: must have at least one of backend, traffic',
+    ],
+    [
+      `targetRef: [${gateway}], traffic: {cors: {}}`,
+      'spec.targetRef: unknown field; did you mean `targetRefs`?',
+      'spec: must have exactly one of targetRefs and targetSelectors',
+    ],
+  ];
+  for (const [yaml, ...expected] of cases)
+    test(expected.length === 0 ? `good: ${yaml}` : `${expected.join('; ')} (${yaml.slice(0, 40)})`, () =>
+      assert.deepEqual([...listProblems(fillTemplate(policy, yaml))].toSorted(), expected.toSorted()),
+    );
+});
+
+function runSchema(template: string, at: string, cases: Cases): void {
+  for (const [yaml, ...expected] of cases)
+    test(expected.length === 0 ? `good: ${yaml}` : expected.join('; '), () => {
+      const result = proxyPolicySchema.safeParse(fillTemplate(template, yaml), { reportInput: true });
+      const found =
+        result.error?.issues
+          .map(describeIssue)
+          .map(({ path, message }) => `${formatFieldPath(path)}: ${message}`.slice(at.length)) ?? [];
+      assert.deepEqual(found, expected);
+    });
+}
+
+/** The rules behind what is refused for now: the schema itself, without the parser. */
+describe('ProxyPolicy, rules of what is not supported yet', () => {
+  const authentication = policy.replace(
+    'HERE',
+    `targetRefs: [${tickets}], backend: {mcp: {authentication: {issuer: "https://idp.example.com", HERE}}}`,
+  );
+  const traffic = policy.replace('HERE', `targetRefs: [${gateway}], traffic: {HERE}`);
+  const insecure =
+    'must be https; http is allowed for loopback and *.svc.cluster.local, and elsewhere with allowInsecureHttp';
+  runSchema(authentication, 'spec.backend.mcp.authentication.', [
+    ['jwks: {}'],
+    ['jwks: {url: "https://a/k", inline: "{}"}', 'jwks: must have at most one of url, inline and backendRef'],
+    ['jwks: {path: /k}', 'jwks: path and backendRef go together; set both or none'],
+    ['jwks: {url: "http://a/k"}', `jwks.url: ${insecure}`],
+    ['jwks: {url: "http://a/k", allowInsecureHttp: true}'],
+    ['jwks: {cacheDuration: 0s}', 'jwks.cacheDuration: must be between 1s and 24h'],
+    ['metadataUrl: "http://a/k"', `metadataUrl: ${insecure}`],
+    [
+      'metadataUrl: "ftp://a/k"',
+      'metadataUrl: must be an absolute URL such as https://idp.example.com/realms/mcp',
+      `metadataUrl: ${insecure}`,
+    ],
+    [
+      'metadataUrl: "https://user@a/k"',
+      'metadataUrl: must be an absolute URL such as https://idp.example.com/realms/mcp',
+    ],
+    [
+      'registration: {mode: Shared}',
+      'registration.clientId: required with mode Shared: the client that stands for all',
+    ],
+    [
+      'registration: {mode: Shared, clientId: a}, flow: Direct',
+      'flow: must be Auto or Broker with registration.mode Shared',
+    ],
+    [
+      'registration: {mode: Shared, clientId: a}, flow: Facade',
+      'flow: must be Auto or Broker with registration.mode Shared',
+    ],
+    ['registration: {mode: Shared, clientId: a}, flow: Broker'],
+    ['registration: {clientId: a}', 'registration: clientId and clientSecretRef have no effect without mode: Shared'],
+    [
+      'registration: {mode: Shared, clientId: a, endpoint: "https://a/r"}',
+      'registration: endpoint and initialAccessToken* have no effect without mode: Forward',
+    ],
+    ['registration: {endpoint: "http://a/r"}', `registration.endpoint: ${insecure}`],
+    [
+      'registration: {initialAccessTokenRef: {name: a, key: b}, initialAccessTokenFrom: {clientCredentials: {clientId: a, clientSecretRef: {name: a, key: b}}}}',
+      'registration: must have at most one of initialAccessTokenRef and initialAccessTokenFrom',
+    ],
+    ['registration: {limits: {perMinute: 0}}', 'registration.limits.perMinute: must be at least 1'],
+    ['registration: {limits: {maxBodyBytes: 1}}', 'registration.limits.maxBodyBytes: must be at least 1024'],
+    [
+      'requiredScopes: ["a b"]',
+      'requiredScopes[0]: must be a scope: printable characters without spaces, quotes and backslashes',
+    ],
+    ['requiredClaims: {a: {}}', 'requiredClaims.a: must be a value or a list of values'],
+    ['clockSkew: 11m', 'clockSkew: must be between 0s and 10m'],
+    ['audiences: []', 'audiences: must have at least 1 entry, has 0'],
+    [
+      'provider: Okto',
+      'provider: must be one of Keycloak, Auth0, Okta, Entra, Descope, Authentik, Google, Dex or Spring; did you mean Okta?',
+    ],
+    ['resourceMetadata: {anything: [1, {a: b}]}'],
+  ]);
+  runSchema(traffic, 'spec.traffic.', [
+    [
+      'authorization: {policy: {matchExpressions: []}}',
+      'authorization.policy.matchExpressions: must have at least 1 entry, has 0',
+    ],
+    ['jwtAuthentication: {providers: []}', 'jwtAuthentication.providers: must have at least 1 entry, has 0'],
+    [
+      'jwtAuthentication: {providers: [{name: a, issuer: a, jwks: {}}]}',
+      'jwtAuthentication.providers[0].jwks: must have exactly one of url, inline and backendRef',
+    ],
+    [
+      'jwtAuthentication: {providers: [{name: a, issuer: a, jwks: {inline: "{}"}}, {name: a, issuer: b, jwks: {inline: "{}"}}]}',
+      'jwtAuthentication.providers[1].name: must be unique; entry 0 has the same name',
+    ],
+    [
+      'jwtAuthentication: {providers: [{name: a, issuer: a, jwks: {inline: "{}"}}], location: {}}',
+      'jwtAuthentication.location: must have exactly one of header, cookie and queryParameter',
+    ],
+  ]);
+  test('the token is in the Authorization header unless told otherwise', () => {
+    const raw = fillTemplate(traffic, 'jwtAuthentication: {providers: [{name: a, issuer: a, jwks: {inline: "{}"}}]}');
+    assert.deepEqual(proxyPolicySchema.parse(raw).spec.traffic?.jwtAuthentication?.location, {
+      header: { name: 'authorization', prefix: 'Bearer ' },
+    });
+  });
+});
+
+describe('secure URLs', () => {
+  const cases: readonly (readonly [string, boolean])[] = [
+    ['https://idp.example.com', true],
+    ['http://localhost', true],
+    ['http://localhost:8080/a', true],
+    ['http://idp.localhost/', true],
+    ['http://127.0.0.1:9000', true],
+    ['http://[::1]:9000/', true],
+    ['http://idp.auth.svc', true],
+    ['http://idp.auth.svc.cluster.local:80/x', true],
+    ['http://idp.example.com', false],
+    ['http://localhost.example.com', false],
+    ['http://127.0.0.1.example.com', false],
+    ['http://svc.example.com', false],
+    ['http://evil/?x=.svc', false],
+    ['ftp://localhost', false],
+  ];
+  for (const [url, expected] of cases)
+    test(`${url} ${expected ? 'is' : 'is not'}`, () => assert.equal(isSecureUrl(url), expected));
+});

@@ -1,0 +1,162 @@
+// ProxyPolicy (gateway.proxy): authentication, authorization and CORS for what it targets (GEP-713).
+import { z } from 'zod';
+import { authorizationSchema } from './authorization.ts';
+import { boundedMapSchema } from './bounded-map.ts';
+import { oneOf, someOf, withRules } from './cel-rules.ts';
+import type { CelRule } from './cel-rules.ts';
+import { corsSchema } from './cors.ts';
+import { jwtAuthenticationSchema } from './jwt-authentication.ts';
+import {
+  labelKeySchema,
+  labelValueSchema,
+  objectNameSchema,
+  sectionNameSchema,
+  subdomainNameSchema,
+} from './kubernetes-names.ts';
+import { mcpAuthenticationSchema } from './mcp-authentication.ts';
+import { mcpAuthorizationSchema } from './mcp-authorization.ts';
+import { notSupportedYet } from './not-supported-yet.ts';
+import { namespacedMetadataSchema, statusSchema } from './object-metadata.ts';
+import { proxyApiVersion } from './proxy-backend.ts';
+
+const targetFields = {
+  group: z
+    .enum(['gateway.networking.k8s.io', 'gateway.proxy'])
+    .describe('gateway.networking.k8s.io, or gateway.proxy for a ProxyBackend.'),
+  kind: z.enum(['Gateway', 'HTTPRoute', 'ProxyBackend']).describe('Gateway, HTTPRoute or ProxyBackend.'),
+};
+
+interface Target {
+  readonly group: string;
+  readonly kind: string;
+}
+
+const groupOfKind: CelRule<Target> = {
+  cel: "(self.kind == 'ProxyBackend') == (self.group == 'gateway.proxy')",
+  message: 'must be gateway.proxy for kind ProxyBackend, and gateway.networking.k8s.io for Gateway and HTTPRoute',
+  path: ['group'],
+  holds: ({ group, kind }) => (kind === 'ProxyBackend') === (group === 'gateway.proxy'),
+};
+
+const oneKind: CelRule<readonly Target[]> = {
+  cel: 'self.all(t, t.kind == self[0].kind)',
+  message: 'must all be of one kind; write one policy for each kind',
+  holds: (targets) => targets.every((target) => target.kind === targets[0]?.kind),
+};
+
+const targetRefSchema = withRules(
+  z.object({
+    ...targetFields,
+    name: objectNameSchema.describe('The name of the target, in the namespace of the policy.'),
+    sectionName: sectionNameSchema
+      .optional()
+      .describe('A listener of the Gateway or a rule of the HTTPRoute; all of it when absent.'),
+  }),
+  [
+    groupOfKind,
+    {
+      cel: "self.kind != 'ProxyBackend' || !has(self.sectionName)",
+      message: 'must be absent for kind ProxyBackend, which has no sections',
+      path: ['sectionName'],
+      holds: ({ kind, sectionName }) => kind !== 'ProxyBackend' || sectionName === undefined,
+    },
+  ],
+);
+
+const targetRefsSchema = withRules(z.array(targetRefSchema).min(1).max(16), [
+  oneKind,
+  {
+    cel: "self.all(a, self.exists_one(b, a.name == b.name && a.kind == b.kind && (has(a.sectionName) ? a.sectionName : '') == (has(b.sectionName) ? b.sectionName : '')))",
+    message: 'must not name a target twice',
+    holds: (targets) =>
+      new Set(targets.map(({ kind, name, sectionName }) => JSON.stringify([kind, name, sectionName ?? '']))).size ===
+      targets.length,
+  },
+]);
+
+const targetSelectorsSchema = withRules(
+  z
+    .array(
+      withRules(
+        z.object({
+          ...targetFields,
+          matchLabels: boundedMapSchema(labelKeySchema, labelValueSchema, 16).describe(
+            'Labels that the target must have, in the namespace of the policy.',
+          ),
+        }),
+        [
+          groupOfKind,
+          {
+            cel: 'self.matchLabels.size() > 0',
+            message: 'must have at least one label',
+            path: ['matchLabels'],
+            holds: ({ matchLabels }) => Object.keys(matchLabels).length > 0,
+          },
+        ],
+      ),
+    )
+    .min(1)
+    .max(16),
+  [oneKind],
+);
+
+const backendSchema = z.object({
+  mcp: withRules(
+    z.object({
+      authentication: notSupportedYet(mcpAuthenticationSchema.optional()).describe('OAuth 2.0 for MCP clients.'),
+      authorization: notSupportedYet(mcpAuthorizationSchema.optional()).describe('Rules over MCP messages.'),
+    }),
+    [someOf(['authentication', 'authorization'])],
+  ).describe('For MCP servers.'),
+});
+
+const trafficSchema = withRules(
+  z.object({
+    jwtAuthentication: notSupportedYet(jwtAuthenticationSchema.optional()).describe('Requests need a valid JWT.'),
+    authorization: notSupportedYet(authorizationSchema.optional()).describe('Rules over requests and claims.'),
+    cors: corsSchema.optional().describe('Cross-origin requests. A CORS filter of an HTTPRoute rule goes first.'),
+  }),
+  [someOf(['jwtAuthentication', 'authorization', 'cors'])],
+);
+
+const kindsOf = (spec: {
+  targetRefs?: readonly Target[] | undefined;
+  targetSelectors?: readonly Target[] | undefined;
+}) => [...(spec.targetRefs ?? []), ...(spec.targetSelectors ?? [])].map(({ kind }) => kind);
+
+/** A ProxyPolicy. */
+export const proxyPolicySchema = z.object({
+  apiVersion: z.literal(proxyApiVersion),
+  kind: z.literal('ProxyPolicy'),
+  metadata: namespacedMetadataSchema(subdomainNameSchema),
+  spec: withRules(
+    z.object({
+      targetRefs: targetRefsSchema.optional().describe('What the policy is for, by name.'),
+      targetSelectors: targetSelectorsSchema.optional().describe('What the policy is for, by labels.'),
+      backend: backendSchema.optional().describe('For what goes to a backend. Targets ProxyBackend.'),
+      traffic: trafficSchema.optional().describe('For what comes in. Targets Gateway or HTTPRoute.'),
+    }),
+    [
+      oneOf(['targetRefs', 'targetSelectors']),
+      someOf(['backend', 'traffic']),
+      {
+        cel: "!has(self.backend) || ((!has(self.targetRefs) || self.targetRefs.all(t, t.kind == 'ProxyBackend')) && (!has(self.targetSelectors) || self.targetSelectors.all(t, t.kind == 'ProxyBackend')))",
+        message: 'can only target ProxyBackend',
+        path: ['backend'],
+        holds: (spec) => spec.backend === undefined || kindsOf(spec).every((kind) => kind === 'ProxyBackend'),
+      },
+      {
+        cel: "!has(self.traffic) || ((!has(self.targetRefs) || self.targetRefs.all(t, t.kind != 'ProxyBackend')) && (!has(self.targetSelectors) || self.targetSelectors.all(t, t.kind != 'ProxyBackend')))",
+        message: 'can only target Gateway or HTTPRoute',
+        path: ['traffic'],
+        holds: (spec) => spec.traffic === undefined || kindsOf(spec).every((kind) => kind !== 'ProxyBackend'),
+      },
+    ],
+  ).describe('What the policy asks for, and of what.'),
+  status: statusSchema,
+});
+
+/** A parsed ProxyPolicy. */
+export type ProxyPolicy = z.output<typeof proxyPolicySchema>;
+/** A parsed targetRef. */
+export type PolicyTargetRef = z.output<typeof targetRefSchema>;

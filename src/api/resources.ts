@@ -1,0 +1,53 @@
+// A consistent set of parsed resources: what translate reads, whether it came from files or from Kubernetes.
+import type { ConfigMap } from './config-map.ts';
+import type { EndpointSlice } from './endpoint-slice.ts';
+import type { Gateway } from './gateway.ts';
+import type { GatewayClass } from './gateway-class.ts';
+import type { HttpRoute } from './http-route.ts';
+import type { Namespace } from './namespace.ts';
+import type { Problem } from './problem.ts';
+import type { ProxyBackend } from './proxy-backend.ts';
+import type { ProxyPolicy } from './proxy-policy.ts';
+import type { ReferenceGrant } from './reference-grant.ts';
+import type { Secret } from './secret.ts';
+import type { Service } from './service.ts';
+
+export interface Resources {
+  readonly gatewayClasses: readonly GatewayClass[];
+  readonly gateways: readonly Gateway[];
+  readonly httpRoutes: readonly HttpRoute[];
+  readonly referenceGrants: readonly ReferenceGrant[];
+  readonly services: readonly Service[];
+  readonly endpointSlices: readonly EndpointSlice[];
+  readonly secrets: readonly Secret[];
+  readonly configMaps: readonly ConfigMap[];
+  readonly namespaces: readonly Namespace[];
+  readonly proxyBackends: readonly ProxyBackend[];
+  readonly proxyPolicies: readonly ProxyPolicy[];
+  /** Resources that did not validate and have no earlier good form: translate fails closed what they would have protected. */
+  readonly invalid: readonly InvalidResource[];
+}
+
+export interface InvalidResource {
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** As read, for what can still be learned from it (a policy's targets). */
+  readonly raw: unknown;
+  readonly problems: readonly Problem[];
+}
+
+export const emptyResources: Resources = {
+  gatewayClasses: [],
+  gateways: [],
+  httpRoutes: [],
+  referenceGrants: [],
+  services: [],
+  endpointSlices: [],
+  secrets: [],
+  configMaps: [],
+  namespaces: [],
+  proxyBackends: [],
+  proxyPolicies: [],
+  invalid: [],
+};

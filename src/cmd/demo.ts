@@ -1,0 +1,167 @@
+// `mcp-gateway demo` (npm start): the sample MCP server and a landing page, behind the gateway. Everything on loopback.
+import { connect } from 'node:net';
+import { startLandingPage } from '../demo/landing-page.ts';
+import { startSampleServer } from '../demo/sample-mcp-server.ts';
+import { createFixedSource } from '../sources/fixed-source.ts';
+import { translate } from '../translate/translate.ts';
+import { type CommandFlags, defineFlags, readFlags } from './flags.ts';
+import { gatewayFlags } from './gateway-flags.ts';
+import { StartError, startGatewayProcess } from './start-gateway.ts';
+
+const demoFlagTable = defineFlags({
+  port: { type: 'port', default: 3000, env: 'MCP_GATEWAY_PORT', help: 'Port of the gateway, on 127.0.0.1' },
+  serverPort: {
+    type: 'port',
+    default: 3001,
+    env: 'MCP_GATEWAY_DEMO_SERVER_PORT',
+    help: 'Port of the sample MCP server',
+  },
+  ...gatewayFlags,
+});
+
+const demoCommandFlags: CommandFlags<typeof demoFlagTable> = {
+  command: 'mcp-gateway demo',
+  summary: 'Runs a sample MCP server behind the gateway, and a page that explains it. For trying out: loopback only.',
+  usage: '[flags]',
+  flags: demoFlagTable,
+  examples: ['npm start', 'npm start -- --port 4000'],
+};
+
+const mcpPath = '/mcp';
+
+/** Runs until a signal ends the process. Returns an exit code when it could not start. */
+export async function runDemoCommand(args: readonly string[]): Promise<number> {
+  const read = readFlags(demoCommandFlags, args, process.env);
+  if (read.kind === 'help') return print(read.text);
+  if (read.kind === 'problems') return refuse([...read.problems, 'See npm start -- --help.'], 2);
+  const { values } = read;
+  try {
+    const sample = await openPort(values.serverPort, '--server-port', () =>
+      startSampleServer({ host: '127.0.0.1', port: values.serverPort }),
+    );
+    const gateway = await startGatewayProcess(values);
+    const mcpUrl = `http://127.0.0.1:${values.port}${mcpPath}`;
+    const page = await startLandingPage({
+      mcpUrl,
+      adminUrl: gateway.pages.admin,
+      exampleCall: { name: 'convert_units', arguments: { value: 42, from: 'km', to: 'mi' } },
+      parts: [
+        {
+          name: 'Gateway',
+          detail: `${new URL('/', mcpUrl).href}: ${mcpPath} goes to the sample server, / to this page`,
+          check: async () => (await fetch(`${gateway.pages.readiness}/ready`)).ok,
+        },
+        {
+          name: 'Sample MCP server',
+          detail: `${sample.url}: behind the gateway, Streamable HTTP`,
+          check: () => canConnect(sample.url),
+        },
+      ],
+    });
+    gateway.shutdown.addStep({
+      name: 'stop the sample server and the page',
+      timeoutMs: 2_000,
+      run: async () => {
+        await Promise.all([sample.close(), page.close()]);
+      },
+    });
+    const source = createFixedSource(describeDemo(values.port, Number(new URL(sample.url).port), page.port));
+    await gateway.applyFirst(translate(source.resources.get()).configuration);
+    gateway.announceServing();
+    print(
+      `\nThe demo is ready: http://127.0.0.1:${values.port}/\nConnect an MCP client to ${mcpUrl}. Ctrl-C stops everything.\n\n`,
+    );
+    return 0;
+  } catch (error) {
+    if (!(error instanceof StartError)) throw error;
+    // What is already running must not keep a demo alive that cannot serve.
+    process.exit(
+      refuse(
+        error.message.split('\n').map((line) => `${line} Another port: npm start -- --help lists the flags.`),
+        1,
+      ),
+    );
+  }
+}
+
+/** The demo's resources, as a user would write them. */
+function describeDemo(port: number, serverPort: number, pagePort: number): object[] {
+  const gatewayApi = 'gateway.networking.k8s.io/v1';
+  return [
+    {
+      apiVersion: gatewayApi,
+      kind: 'Gateway',
+      metadata: { name: 'demo' },
+      spec: {
+        gatewayClassName: 'proxy',
+        addresses: [{ type: 'IPAddress', value: '127.0.0.1' }],
+        listeners: [{ name: 'http', protocol: 'HTTP', port }],
+      },
+    },
+    {
+      apiVersion: gatewayApi,
+      kind: 'HTTPRoute',
+      metadata: { name: 'demo' },
+      spec: {
+        parentRefs: [{ name: 'demo' }],
+        rules: [
+          {
+            name: 'mcp',
+            matches: [{ path: { type: 'PathPrefix', value: mcpPath } }],
+            backendRefs: [{ group: 'gateway.proxy', kind: 'ProxyBackend', name: 'sample' }],
+          },
+          {
+            name: 'page',
+            matches: [{ path: { type: 'Exact', value: '/' } }, { path: { type: 'PathPrefix', value: '/demo' } }],
+            backendRefs: [{ name: 'page', port: 80 }],
+          },
+        ],
+      },
+    },
+    {
+      apiVersion: 'gateway.proxy/v1alpha1',
+      kind: 'ProxyBackend',
+      metadata: { name: 'sample' },
+      spec: { mcp: { targets: [{ name: 'sample', static: { host: '127.0.0.1', port: serverPort, path: '/mcp' } }] } },
+    },
+    { apiVersion: 'v1', kind: 'Service', metadata: { name: 'page' }, spec: { ports: [{ name: 'http', port: 80 }] } },
+    {
+      apiVersion: 'discovery.k8s.io/v1',
+      kind: 'EndpointSlice',
+      metadata: { name: 'page', labels: { 'kubernetes.io/service-name': 'page' } },
+      addressType: 'IPv4',
+      endpoints: [{ addresses: ['127.0.0.1'] }],
+      ports: [{ name: 'http', port: pagePort }],
+    },
+  ];
+}
+
+async function openPort<T>(port: number, flag: string, open: () => Promise<T>): Promise<T> {
+  try {
+    return await open();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
+    throw new StartError(`Port ${port} for the sample MCP server is in use; choose another with ${flag}.`, {
+      cause: error,
+    });
+  }
+}
+
+function canConnect(url: string): Promise<boolean> {
+  const { hostname, port } = new URL(url);
+  return new Promise((resolve) => {
+    const socket = connect({ host: hostname, port: Number(port) });
+    socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
+    socket.once('connect', () => socket.destroy());
+  });
+}
+
+function print(text: string): number {
+  process.stdout.write(text);
+  return 0;
+}
+
+function refuse(lines: readonly string[], code: number): number {
+  for (const line of lines) process.stderr.write(`${line}\n`);
+  return code;
+}

@@ -1,0 +1,257 @@
+// The one way commands read flags and environment variables: a table in, typed values out. Flag beats environment beats default.
+import { parseArgs } from 'node:util';
+import { findNearestName } from '../base/nearest-name.ts';
+import {
+  describeDefault,
+  describePlaceholder,
+  type Flag,
+  type FlagValue,
+  readFlagText,
+  splitList,
+} from './flag-values.ts';
+
+/** Flags by the names under which a command reads them: `adminPort` is --admin-port. */
+export type FlagTable = Readonly<Record<string, Flag>>;
+
+/** What a command takes. */
+export interface CommandFlags<T extends FlagTable> {
+  /** As typed: "mcp-gateway run". */
+  readonly command: string;
+  /** What the command does, in one or more lines. */
+  readonly summary: string;
+  /** After the command's name in the usage line. */
+  readonly usage: string;
+  readonly flags: T;
+  /** The list flag to which arguments without a flag belong; without it they are an error. */
+  readonly positionals?: keyof T & string;
+  /** Lines for the end of --help. */
+  readonly examples?: readonly string[];
+}
+
+/** The values of a table's flags. */
+export type FlagValues<T extends FlagTable> = { readonly [Name in keyof T]: FlagValue<T[Name]> };
+
+/** Where a value came from. */
+export type FlagOrigin = 'flag' | 'env' | 'default';
+
+/** Outcome of reading a command line. */
+export type FlagResult<T extends FlagTable> =
+  | {
+      readonly kind: 'values';
+      readonly values: FlagValues<T>;
+      readonly origins: Readonly<Record<keyof T, FlagOrigin>>;
+    }
+  | { readonly kind: 'help'; readonly text: string }
+  /** Everything that is wrong, one line each. */
+  | { readonly kind: 'problems'; readonly problems: readonly string[] };
+
+type Environment = Readonly<Record<string, string | undefined>>;
+type Value = string | number | boolean | readonly string[];
+
+/** Keeps the exact types of a table, so that its values are typed one by one. */
+export function defineFlags<const T extends FlagTable>(table: T): T {
+  return table;
+}
+
+/** Reads a command's arguments (without the command itself) and environment. Pure: it neither prints nor exits. */
+export function readFlags<T extends FlagTable>(
+  command: CommandFlags<T>,
+  args: readonly string[],
+  env: Environment,
+): FlagResult<T> {
+  const parsed = readArguments(command, args);
+  if (parsed.help) return { kind: 'help', text: formatHelp(command) };
+  const { problems, given } = parsed;
+  const values: Record<string, Value | undefined> = {};
+  const origins: Record<string, FlagOrigin> = {};
+  for (const [key, flag] of Object.entries(command.flags)) {
+    const fromFlag = given.get(key);
+    const fromEnv = flag.env === undefined ? undefined : (env[flag.env] ?? '');
+    if (fromFlag !== undefined) {
+      origins[key] = 'flag';
+      values[key] = readTexts(flag, fromFlag, formatFlagName(key), problems);
+    } else if (flag.env !== undefined && fromEnv !== undefined && fromEnv !== '') {
+      // An empty variable counts as unset: that is how compose files and charts leave one out.
+      origins[key] = 'env';
+      const texts = flag.type === 'paths' || flag.type === 'strings' ? splitList(flag.type, fromEnv) : [fromEnv];
+      values[key] = readTexts(flag, texts, `the environment variable ${flag.env}`, problems);
+    } else {
+      origins[key] = 'default';
+      values[key] = readDefault(flag);
+    }
+  }
+  if (problems.length > 0) return { kind: 'problems', problems };
+  return { kind: 'values', values: values as FlagValues<T>, origins: origins as Record<keyof T, FlagOrigin> };
+}
+
+/** --admin-port for adminPort. */
+export function formatFlagName(key: string): string {
+  return `--${key.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+}
+
+interface ReadArguments {
+  readonly help: boolean;
+  readonly problems: string[];
+  /** Texts by key; a boolean's are "true" and "false". */
+  readonly given: ReadonlyMap<string, readonly string[]>;
+}
+
+function readArguments<T extends FlagTable>(command: CommandFlags<T>, args: readonly string[]): ReadArguments {
+  const keys = new Map(Object.keys(command.flags).map((key) => [formatFlagName(key).slice(2), key]));
+  const { tokens } = parseArgs({
+    args: [...args],
+    strict: false,
+    tokens: true,
+    allowPositionals: true,
+    options: {
+      help: { type: 'boolean', short: 'h' },
+      ...Object.fromEntries(
+        [...keys].map(([name, key]) => {
+          const flag = command.flags[key]!;
+          const type: 'boolean' | 'string' = flag.type === 'boolean' ? 'boolean' : 'string';
+          return [name, { type, multiple: true, ...(flag.short === undefined ? {} : { short: flag.short }) }];
+        }),
+      ),
+    },
+  });
+  const problems: string[] = [];
+  const given = new Map<string, string[]>();
+  let help = false;
+  let afterUnknown = false;
+  for (const token of tokens) {
+    if (token.kind === 'option-terminator') continue;
+    if (token.kind === 'positional') {
+      if (command.positionals !== undefined) append(given, command.positionals, token.value);
+      // Most likely the unknown flag's value, which needs no complaint of its own.
+      else if (!afterUnknown) problems.push(`unexpected argument ${JSON.stringify(token.value)}`);
+      continue;
+    }
+    if (token.name === 'help') {
+      help = true;
+      continue;
+    }
+    const { key, text } = readOption(command.flags, keys, token);
+    afterUnknown = key === undefined;
+    if (key === undefined) {
+      problems.push(describeUnknown(token.rawName, token.name, keys));
+    } else if (text === undefined) {
+      problems.push(
+        `${token.rawName} needs a value: ${formatFlagName(key)} ${describePlaceholder(command.flags[key]!)}`,
+      );
+    } else {
+      append(given, key, text);
+    }
+  }
+  return { help, problems, given };
+}
+
+interface OptionToken {
+  readonly name: string;
+  readonly rawName: string;
+  readonly value?: string | undefined;
+  readonly inlineValue?: boolean | undefined;
+}
+
+/** A flag of the table and its text; no key: there is no such flag, no text: the value is missing. */
+function readOption(
+  flags: FlagTable,
+  keys: ReadonlyMap<string, string>,
+  token: OptionToken,
+): { readonly key: string | undefined; readonly text: string | undefined } {
+  const key = keys.get(token.name);
+  if (key === undefined) {
+    const negated = token.name.startsWith('no-') ? keys.get(token.name.slice(3)) : undefined;
+    const isSwitch = negated !== undefined && flags[negated]!.type === 'boolean' && token.value === undefined;
+    return { key: isSwitch ? negated : undefined, text: 'false' };
+  }
+  if (flags[key]!.type === 'boolean') return { key, text: token.value ?? 'true' };
+  // `--port --help` is a forgotten value, not a port named --help; `--port=--help` says what it means.
+  const forgotten = token.inlineValue !== true && token.value !== undefined && /^-./.test(token.value);
+  return { key, text: forgotten ? undefined : token.value };
+}
+
+function describeUnknown(rawName: string, name: string, keys: ReadonlyMap<string, string>): string {
+  const nearest = rawName.startsWith('--') ? findNearestName(name, [...keys.keys(), 'help']) : undefined;
+  return nearest === undefined
+    ? `unknown flag ${rawName}; --help lists the flags`
+    : `unknown flag ${rawName}; did you mean --${nearest}?`;
+}
+
+function readTexts(flag: Flag, texts: readonly string[], name: string, problems: string[]): Value | undefined {
+  const values: (string | number | boolean)[] = [];
+  for (const text of texts) {
+    const read = readFlagText(flag, text);
+    if (read.ok) values.push(read.value);
+    else problems.push(`${name} ${read.problem}`);
+  }
+  if (flag.type === 'strings' || flag.type === 'paths') return values.map(String);
+  if (texts.length > 1) problems.push(`${name} is given ${texts.length} times; give it once`);
+  return values[0];
+}
+
+function readDefault(flag: Flag): Value | undefined {
+  if (flag.default !== undefined) return flag.default;
+  if (flag.type === 'boolean') return false;
+  return flag.type === 'strings' || flag.type === 'paths' ? [] : undefined;
+}
+
+function append(map: Map<string, string[]>, key: string, text: string): void {
+  const texts = map.get(key);
+  if (texts === undefined) map.set(key, [text]);
+  else texts.push(text);
+}
+
+const helpWidth = 100;
+const maxNameWidth = 34;
+
+/** The text of --help: usage, summary, every flag with its default and environment variable, examples. */
+export function formatHelp<T extends FlagTable>(command: CommandFlags<T>): string {
+  const rows: (readonly [string, string])[] = Object.entries(command.flags).map(([key, flag]) => [
+    formatHelpName(key, flag),
+    formatHelpText(flag),
+  ]);
+  rows.push(['  -h, --help', 'print this text']);
+  const width = Math.min(maxNameWidth, Math.max(...rows.map(([name]) => name.length))) + 2;
+  const lines = [`Usage: ${command.command} ${command.usage}`.trimEnd(), '', command.summary.trimEnd(), '', 'Flags:'];
+  for (const [name, text] of rows) {
+    const wrapped = wrapWords(text, helpWidth - width);
+    // A name that is too long for its column gets a line of its own.
+    if (name.length + 2 > width) lines.push(name, ...wrapped.map((line) => `${' '.repeat(width)}${line}`));
+    else lines.push(...wrapped.map((line, index) => `${(index === 0 ? name : '').padEnd(width)}${line}`));
+  }
+  if (command.examples !== undefined && command.examples.length > 0) {
+    lines.push('', 'Examples:', ...command.examples.map((example) => `  ${example}`));
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+function formatHelpName(key: string, flag: Flag): string {
+  const short = flag.short === undefined ? '    ' : `-${flag.short}, `;
+  const dashes =
+    flag.type === 'boolean' && flag.default === true ? `--no-${formatFlagName(key).slice(2)}` : formatFlagName(key);
+  return `  ${short}${dashes} ${describePlaceholder(flag)}`.trimEnd();
+}
+
+function formatHelpText(flag: Flag): string {
+  const notes: string[] = [];
+  const shown = describeDefault(flag);
+  if (shown !== undefined && flag.type !== 'boolean') notes.push(`default ${shown}`);
+  if (flag.type === 'strings' || flag.type === 'paths') notes.push('repeatable');
+  if (flag.env !== undefined) notes.push(`env ${flag.env}`);
+  return notes.length === 0 ? flag.help : `${flag.help} (${notes.join('; ')})`;
+}
+
+function wrapWords(text: string, width: number): string[] {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(/\s+/)) {
+    if (line !== '' && line.length + 1 + word.length > width) {
+      lines.push(line);
+      line = word;
+    } else {
+      line = line === '' ? word : `${line} ${word}`;
+    }
+  }
+  lines.push(line);
+  return lines;
+}

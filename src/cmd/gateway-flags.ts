@@ -1,0 +1,177 @@
+// Flags that every command with a gateway inside has: ports of its own, log, limits, drain.
+import { logLevels } from '../base/log.ts';
+import { defaultUpstreamLimits, type UpstreamLimits } from '../gateway/forward/upstream-limits.ts';
+import { defaultListenLimits, type ListenLimits } from '../gateway/listen/limits.ts';
+import { defineFlags, type FlagValues } from './flags.ts';
+
+export const gatewayFlags = defineFlags({
+  adminPort: {
+    type: 'port',
+    default: 15000,
+    env: 'MCP_GATEWAY_ADMIN_PORT',
+    help: 'Port of the admin pages, on loopback',
+  },
+  metricsPort: { type: 'port', default: 15020, env: 'MCP_GATEWAY_METRICS_PORT', help: 'Port of /metrics' },
+  readinessPort: { type: 'port', default: 15021, env: 'MCP_GATEWAY_READINESS_PORT', help: 'Port of /ready and /live' },
+  observabilityAddress: {
+    type: 'string',
+    default: '127.0.0.1',
+    env: 'MCP_GATEWAY_OBSERVABILITY_ADDRESS',
+    placeholder: 'IP',
+    help: 'Address of the metrics and readiness ports',
+  },
+  logLevel: { type: 'enum', values: logLevels, default: 'info', env: 'MCP_GATEWAY_LOG_LEVEL', help: 'How much to log' },
+  logFormat: {
+    type: 'enum',
+    values: ['auto', 'json', 'text'],
+    default: 'auto',
+    env: 'MCP_GATEWAY_LOG_FORMAT',
+    help: 'auto is text on a terminal and JSON elsewhere',
+  },
+  accessLog: { type: 'boolean', default: true, env: 'MCP_GATEWAY_ACCESS_LOG', help: 'Do not log a line per request' },
+  drainTimeout: {
+    type: 'duration',
+    default: 30_000,
+    env: 'MCP_GATEWAY_DRAIN_TIMEOUT',
+    help: 'How long open streams may go on after SIGTERM',
+  },
+  maxHeaderBytes: {
+    type: 'bytes',
+    default: defaultListenLimits.maxHeaderBytes,
+    min: 1024,
+    max: 1_048_576,
+    env: 'MCP_GATEWAY_MAX_HEADER_BYTES',
+    help: 'Size of a request head',
+  },
+  maxHeaderCount: {
+    type: 'int',
+    default: defaultListenLimits.maxHeaderCount,
+    min: 8,
+    max: 10_000,
+    env: 'MCP_GATEWAY_MAX_HEADER_COUNT',
+    help: 'Header fields of a request',
+  },
+  headerTimeout: {
+    type: 'duration',
+    default: defaultListenLimits.headerTimeoutMs,
+    min: 100,
+    env: 'MCP_GATEWAY_HEADER_TIMEOUT',
+    help: 'Time for a complete request head',
+  },
+  idleTimeout: {
+    type: 'duration',
+    default: defaultListenLimits.idleTimeoutMs,
+    min: 100,
+    env: 'MCP_GATEWAY_IDLE_TIMEOUT',
+    help: 'Silence on a client connection without a request',
+  },
+  maxConnections: {
+    type: 'int',
+    default: defaultListenLimits.maxConnections,
+    min: 1,
+    env: 'MCP_GATEWAY_MAX_CONNECTIONS',
+    help: 'Client connections at once',
+  },
+  maxConcurrentStreams: {
+    type: 'int',
+    default: defaultListenLimits.maxConcurrentStreams,
+    min: 1,
+    env: 'MCP_GATEWAY_MAX_CONCURRENT_STREAMS',
+    help: 'HTTP/2 streams at once on one connection',
+  },
+  maxUpstreamRequests: {
+    type: 'int',
+    default: defaultUpstreamLimits.maxConcurrentRequests,
+    min: 1,
+    env: 'MCP_GATEWAY_MAX_UPSTREAM_REQUESTS',
+    help: 'Requests and streams at once to one endpoint',
+  },
+  maxWaitingRequests: {
+    type: 'int',
+    default: defaultUpstreamLimits.maxWaitingRequests,
+    min: 0,
+    env: 'MCP_GATEWAY_MAX_WAITING_REQUESTS',
+    help: 'Requests that may wait for a place at one endpoint',
+  },
+  maxRetries: {
+    type: 'int',
+    default: defaultUpstreamLimits.maxRetries,
+    min: 0,
+    max: 10,
+    env: 'MCP_GATEWAY_MAX_RETRIES',
+    help: 'Further tries of a request that never reached its endpoint',
+  },
+  upstreamKeepAlive: {
+    type: 'duration',
+    default: defaultUpstreamLimits.keepAliveTimeoutMs,
+    min: 100,
+    env: 'MCP_GATEWAY_UPSTREAM_KEEP_ALIVE',
+    help: 'How long an idle connection to an endpoint is kept, unless the endpoint says',
+  },
+  maxResponseHeaderBytes: {
+    type: 'bytes',
+    default: defaultUpstreamLimits.maxResponseHeaderBytes,
+    min: 1024,
+    max: 1_048_576,
+    env: 'MCP_GATEWAY_MAX_RESPONSE_HEADER_BYTES',
+    help: "Size of an endpoint's response head",
+  },
+  failuresBeforeSetAside: {
+    type: 'int',
+    default: defaultUpstreamLimits.failuresBeforeSetAside,
+    min: 0,
+    env: 'MCP_GATEWAY_FAILURES_BEFORE_SET_ASIDE',
+    help: 'Failed connections in a row until an endpoint is set aside; 0 never does',
+  },
+  setAside: {
+    type: 'duration',
+    default: defaultUpstreamLimits.setAsideMs,
+    min: 1,
+    env: 'MCP_GATEWAY_SET_ASIDE',
+    help: 'How long an endpoint is set aside the first time; doubled each further time',
+  },
+  setAsideMax: {
+    type: 'duration',
+    default: defaultUpstreamLimits.setAsideMaxMs,
+    min: 1,
+    env: 'MCP_GATEWAY_SET_ASIDE_MAX',
+    help: 'The longest time an endpoint is set aside',
+  },
+  mirrorBuffer: {
+    type: 'bytes',
+    default: defaultUpstreamLimits.mirrorBufferBytes,
+    min: 0,
+    env: 'MCP_GATEWAY_MIRROR_BUFFER',
+    help: 'Bytes of a request that may wait for a slow mirror before the copy is given up',
+  },
+});
+
+type GatewayFlagValues = FlagValues<typeof gatewayFlags>;
+
+/** The flags about clients, as the listeners take them. */
+export function readListenLimits(values: GatewayFlagValues): ListenLimits {
+  return {
+    maxHeaderBytes: values.maxHeaderBytes,
+    maxHeaderCount: values.maxHeaderCount,
+    headerTimeoutMs: values.headerTimeout,
+    idleTimeoutMs: values.idleTimeout,
+    maxConnections: values.maxConnections,
+    maxConcurrentStreams: values.maxConcurrentStreams,
+  };
+}
+
+/** The flags about endpoints, as the upstream pools take them. */
+export function readUpstreamLimits(values: GatewayFlagValues): UpstreamLimits {
+  return {
+    ...defaultUpstreamLimits,
+    maxConcurrentRequests: values.maxUpstreamRequests,
+    maxWaitingRequests: values.maxWaitingRequests,
+    maxRetries: values.maxRetries,
+    keepAliveTimeoutMs: values.upstreamKeepAlive,
+    maxResponseHeaderBytes: values.maxResponseHeaderBytes,
+    failuresBeforeSetAside: values.failuresBeforeSetAside,
+    setAsideMs: values.setAside,
+    setAsideMaxMs: values.setAsideMax,
+    mirrorBufferBytes: values.mirrorBuffer,
+  };
+}

@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { readYaml } from '../sources/files/read-yaml.ts';
+import { createFixedSource } from '../sources/fixed-source.ts';
+import { translate } from '../translate/translate.ts';
+import { buildShortForm, printResources } from './short-form.ts';
+import type { ShortFormOptions } from './short-form.ts';
+
+function build(target: string, options: Omit<ShortFormOptions, 'target'> = {}): object[] {
+  const short = buildShortForm({ target, ...options });
+  assert.ok(short.ok, JSON.stringify(short));
+  return short.resources;
+}
+
+function readParts(resources: object[]) {
+  const { gateways, httpRoutes, proxyBackends } = createFixedSource(resources).resources.get();
+  const [target] = proxyBackends[0]!.spec.mcp.targets;
+  return {
+    addresses: gateways[0]!.spec.addresses,
+    port: gateways[0]!.spec.listeners[0]!.port,
+    path: httpRoutes[0]!.spec.rules[0]!.matches[0]!.path,
+    target: target!.static,
+    tls: target!.tls,
+  };
+}
+
+describe('buildShortForm', () => {
+  test('one server on a laptop: loopback, port 3000, the path of the server', () => {
+    assert.deepEqual(readParts(build('http://127.0.0.1:3001/mcp')), {
+      addresses: [{ type: 'IPAddress', value: '127.0.0.1' }],
+      port: 3000,
+      path: { type: 'PathPrefix', value: '/mcp' },
+      target: { host: '127.0.0.1', port: 3001, path: '/mcp', protocol: 'StreamableHTTP' },
+      tls: undefined,
+    });
+  });
+
+  test('a URL without a path is served at the root', () => {
+    const { path, target } = readParts(build('http://localhost:3001'));
+    assert.equal(path?.value, '/');
+    assert.equal(target?.path, '/');
+  });
+
+  test('--port and --transport', () => {
+    const { port, target } = readParts(build('http://127.0.0.1:3001/sse', { port: 8080, transport: 'sse' }));
+    assert.equal(port, 8080);
+    assert.equal(target?.protocol, 'SSE');
+  });
+
+  test('https asks for the name, on 443 unless the URL says otherwise; an address has no name to ask for', () => {
+    const named = readParts(build('https://MCP.example.com/v1/mcp'));
+    assert.deepEqual(
+      [named.target?.host, named.target?.port, named.tls?.sni],
+      ['mcp.example.com', 443, 'mcp.example.com'],
+    );
+    const address = readParts(build('https://192.0.2.7:8443/mcp'));
+    assert.deepEqual([address.target?.port, address.tls?.sni], [8443, undefined]);
+    assert.notEqual(address.tls, undefined);
+  });
+
+  test('http is on port 80 unless the URL says otherwise, and IPv6 has no brackets in a resource', () => {
+    assert.deepEqual(readParts(build('http://[::1]/mcp')).target, {
+      host: '::1',
+      port: 80,
+      path: '/mcp',
+      protocol: 'StreamableHTTP',
+    });
+  });
+
+  test('every form is fully served: no condition is bad', () => {
+    for (const target of [
+      'http://127.0.0.1:3001/mcp',
+      'http://localhost:3001',
+      'https://mcp.example.com/a/b/',
+      'https://[2001:db8::1]:1/x',
+    ]) {
+      const { configuration, statuses, notices } = translate(createFixedSource(build(target)).resources.get());
+      assert.equal(configuration.listeners.length, 1);
+      assert.equal(configuration.backends.length, 1);
+      assert.deepEqual(notices, []);
+      const parents = Object.values(statuses.httpRoutes).flatMap(({ parents: all }) => all);
+      assert.ok(
+        parents.every(({ conditions }) => conditions.every(({ status }) => status === 'True')),
+        target,
+      );
+    }
+  });
+
+  const refusals: readonly [target: string, message: RegExp][] = [
+    ['localhost:3001/mcp', /^--target must be a URL.*did you mean http:\/\/localhost:3001\/mcp \?$/],
+    ['127.0.0.1:3001', /did you mean http:\/\/127\.0\.0\.1:3001 \?$/],
+    ['', /^--target must be a URL.*such as http/],
+    ['ftp://example.com/mcp', /^--target must be a URL.*such as http/],
+    ['javascript:alert(1)', /^--target must be a URL/],
+    ['http://', /^--target must be a URL/],
+    ['http://user:hunter2@127.0.0.1/mcp', /^--target must have no user name or password/],
+    ['http://127.0.0.1/mcp?key=hunter2', /^--target must have no query/],
+    ['http://127.0.0.1/mcp?', /^--target must have no query/],
+    ['http://127.0.0.1/mcp#x', /^--target must have no fragment/],
+    ['http://127.0.0.1:0/mcp', /^--target must have a port between 1 and 65535/],
+    ['http://127.0.0.1:99999/mcp', /^--target must be a URL/],
+    ['http://my_host/mcp', /^--target cannot be served as it is \(.*host/],
+    ['http://127.0.0.1/a%2Fb', /^--target cannot be served as it is \(.*path/],
+  ];
+  for (const [target, message] of refusals) {
+    test(`refuses ${JSON.stringify(target)}, and shows no secret`, () => {
+      const short = buildShortForm({ target });
+      assert.ok(!short.ok);
+      assert.match(short.message, message);
+      assert.doesNotMatch(short.message, /hunter2/);
+    });
+  }
+
+  test('refuses a port that is none', () => {
+    for (const port of [0, 65_536, 1.5, Number.NaN]) {
+      const short = buildShortForm({ target: 'http://127.0.0.1/mcp', port });
+      assert.match(short.ok ? '' : short.message, /^--port must be between 1 and 65535/);
+    }
+  });
+});
+
+test('printResources gives YAML that reads back as the same resources', () => {
+  const resources = build('https://mcp.example.com/mcp', { transport: 'sse' });
+  const text = printResources(resources);
+  assert.equal(text.split('---\n').length, 3);
+  const read = readYaml(text);
+  assert.ok(read.ok);
+  assert.deepEqual(
+    read.resources.map(({ raw }) => raw),
+    resources,
+  );
+  assert.match(text, /^apiVersion: gateway\.networking\.k8s\.io\/v1\nkind: Gateway\nmetadata:\n {2}name: mcp\n/);
+});

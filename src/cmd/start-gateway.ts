@@ -1,0 +1,152 @@
+// A gateway process: log, metrics, traces, the gateway itself, its own ports, and how it ends. Shared by the commands that have one inside.
+import { createHealth } from '../base/health.ts';
+import { createLog, type RootLog } from '../base/log.ts';
+import { createMetrics } from '../base/metrics.ts';
+import { createShutdown, logCrashes, type Shutdown } from '../base/shutdown.ts';
+import { accessLogKind, createAccessLog, formatAccessText } from '../gateway/access-log.ts';
+import { startAdminServer } from '../gateway/admin/admin-server.ts';
+import { describeRoutes } from '../gateway/admin/describe-routes.ts';
+import { startMetricsServer } from '../gateway/admin/metrics-server.ts';
+import { ListenFailedError, type PlainServer, PortInUseError } from '../gateway/admin/plain-server.ts';
+import { startReadinessServer } from '../gateway/admin/readiness-server.ts';
+import { type ApplyReport, createGateway, type Gateway } from '../gateway/gateway.ts';
+import { createGatewayMetrics, type GatewayMetrics } from '../gateway/request-metrics.ts';
+import { startTracing } from '../gateway/tracing.ts';
+import type { Configuration } from '../ir/configuration.ts';
+import type { FlagValues } from './flags.ts';
+import { type gatewayFlags, readListenLimits, readUpstreamLimits } from './gateway-flags.ts';
+import { formatServing, type OwnPages } from './serving-lines.ts';
+import { version } from './version.ts';
+
+/** A process whose own ports are open and whose gateway waits for its first configuration. */
+export interface GatewayProcess {
+  readonly log: RootLog;
+  readonly gateway: Gateway;
+  readonly metrics: GatewayMetrics;
+  readonly shutdown: Shutdown;
+  readonly pages: OwnPages;
+  /** Applies the first configuration. Every port must open: a gateway that serves half of what it was asked to helps nobody. */
+  applyFirst(configuration: Configuration): Promise<void>;
+  /** Applies a later configuration, and logs what became of it. */
+  applyChange(configuration: Configuration): Promise<ApplyReport>;
+  /** Says what is served: a few lines on a terminal, one record in a JSON log. */
+  announceServing(): void;
+}
+
+/** Ends a start that cannot succeed, with one clear line. */
+export class StartError extends Error {
+  readonly code = 'start_failed';
+}
+
+/** Opens the process's own ports and builds the gateway. Throws a StartError when a port cannot be opened. */
+export async function startGatewayProcess(values: FlagValues<typeof gatewayFlags>): Promise<GatewayProcess> {
+  const log = createLog({
+    level: values.logLevel,
+    format: values.logFormat,
+    textFormatters: { [accessLogKind]: formatAccessText },
+  });
+  logCrashes(log);
+  const shutdown = createShutdown({ log });
+  const registry = createMetrics({ processMetrics: true });
+  const metrics = createGatewayMetrics(registry, version);
+  const health = createHealth();
+  const readiness = health.addCheck('configuration', 'no configuration has been applied yet');
+  const tracing = await startTracing(process.env, log, version);
+  const gateway = createGateway({
+    log,
+    listenLimits: readListenLimits(values),
+    upstreamLimits: readUpstreamLimits(values),
+    metrics: metrics.requests,
+    connectionMetrics: metrics.connections,
+    upstreamMetrics: metrics.upstreams,
+    configMetrics: metrics.config,
+    accessLog: values.accessLog ? createAccessLog(log) : undefined,
+    tracing,
+  });
+
+  const address = values.observabilityAddress;
+  const servers = await openOwnPorts([
+    () => startReadinessServer({ address, port: values.readinessPort, health, log }),
+    () => startMetricsServer({ address, port: values.metricsPort, metrics: registry, log }),
+    () =>
+      startAdminServer({
+        port: values.adminPort,
+        version,
+        getConfiguration: () => gateway.configuration,
+        getRuntime: () => gateway.runtime,
+        log,
+      }),
+  ]);
+  const [readinessServer, metricsServer, adminServer] = servers as [PlainServer, PlainServer, PlainServer];
+  const pages = { admin: adminServer.url, metrics: metricsServer.url, readiness: readinessServer.url };
+
+  shutdown.addStep({ name: 'report not ready', timeoutMs: 1_000, run: () => readiness.fail('shutting down') });
+  shutdown.addStep({
+    name: 'drain connections',
+    timeoutMs: values.drainTimeout + 5_000,
+    run: () => gateway.drain(values.drainTimeout),
+  });
+  shutdown.addStep({ name: 'export the last traces', timeoutMs: 5_000, run: () => tracing?.stop(4_000) });
+  shutdown.addStep({
+    name: 'close own ports',
+    timeoutMs: 2_000,
+    run: async () => {
+      await Promise.all(servers.map((server) => server.close()));
+    },
+  });
+  shutdown.addStep({ name: 'write the log', timeoutMs: 2_000, run: () => log.flush() });
+
+  const logProblems = (report: ApplyReport): void => {
+    for (const { key, message } of report.problems) log.error({ key }, message);
+  };
+  return {
+    log,
+    gateway,
+    metrics,
+    shutdown,
+    pages,
+    announceServing() {
+      const served = describeRoutes(gateway.runtime);
+      if (log.isText) process.stdout.write(formatServing(served, pages));
+      else log.info({ version, served, pages }, 'serving');
+    },
+    async applyFirst(configuration) {
+      const report = await gateway.apply(configuration);
+      logProblems(report);
+      if (report.bindProblems.length > 0) {
+        await gateway.drain(0);
+        await Promise.all(servers.map((server) => server.close()));
+        throw new StartError(report.bindProblems.map(({ message }) => message).join('\n'));
+      }
+      readiness.pass();
+    },
+    async applyChange(configuration) {
+      const report = await gateway.apply(configuration);
+      for (const { bindKey, message } of report.bindProblems) log.error({ bindKey }, message);
+      if (!report.changed) return report;
+      logProblems(report);
+      const { listeners, routes, backends, policies } = configuration;
+      const counts = {
+        listeners: listeners.length,
+        routes: routes.length,
+        backends: backends.length,
+        policies: policies.length,
+      };
+      log.info({ version: report.version, ...counts }, 'the new configuration is in force');
+      return report;
+    },
+  };
+}
+
+async function openOwnPorts(starters: readonly (() => Promise<PlainServer>)[]): Promise<PlainServer[]> {
+  const servers: PlainServer[] = [];
+  try {
+    for (const start of starters) servers.push(await start());
+    return servers;
+  } catch (error) {
+    await Promise.all(servers.map((server) => server.close()));
+    if (error instanceof PortInUseError || error instanceof ListenFailedError)
+      throw new StartError(error.message, { cause: error });
+    throw error;
+  }
+}

@@ -1,0 +1,8 @@
+// The version that `--version`, the log and the build-info metric show.
+import { readFileSync } from 'node:fs';
+
+const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+  version: string;
+};
+
+export const version: string = manifest.version;

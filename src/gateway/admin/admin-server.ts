@@ -1,0 +1,102 @@
+// The admin port: what the gateway is doing, for its operator. Loopback only by default, and closed to web pages from elsewhere.
+import { type LogLevel, logLevels, parseLogLevel, type RootLog } from '../../base/log.ts';
+import type { Configuration } from '../../ir/configuration.ts';
+import type { RuntimeConfig } from '../config/runtime-config.ts';
+import { describeRoutes, formatRoutes } from './describe-routes.ts';
+import { dumpConfig } from './dump-config.ts';
+import { formatIndexPage, indexPageHeaders } from './index-page.ts';
+import {
+  answerError,
+  answerJson,
+  type PlainAnswer,
+  type PlainPages,
+  type PlainRequest,
+  type PlainServer,
+  startPlainServer,
+} from './plain-server.ts';
+
+export interface AdminServerOptions {
+  /** Default: 127.0.0.1. */
+  readonly address?: string;
+  readonly port: number;
+  readonly version: string;
+  readonly getConfiguration: () => Configuration;
+  readonly getRuntime: () => RuntimeConfig;
+  readonly log: RootLog;
+}
+
+/** Starts the admin port. */
+export function startAdminServer(options: AdminServerOptions): Promise<PlainServer> {
+  return startPlainServer({
+    name: 'admin',
+    address: options.address ?? '127.0.0.1',
+    port: options.port,
+    portFlag: '--admin-port',
+    portEnv: 'MCP_GATEWAY_ADMIN_PORT',
+    pages: createAdminPages(options),
+    log: options.log,
+    localOnly: true,
+  });
+}
+
+function createAdminPages(options: AdminServerOptions): PlainPages {
+  const { log } = options;
+  const setLevel = (request: PlainRequest): PlainAnswer => changeLogLevel(request, log);
+  return {
+    '/': {
+      GET: () => ({
+        status: 200,
+        contentType: 'text/html; charset=utf-8',
+        body: formatIndexPage(options.version, log.level),
+        headers: indexPageHeaders,
+      }),
+    },
+    '/config': { GET: () => answerJson(dumpConfig(options.getConfiguration(), options.getRuntime().version)) },
+    '/routes': { GET: (request) => answerRoutes(request, options.getRuntime()) },
+    '/loglevel': { GET: () => answerLogLevel(log.level), PUT: setLevel, POST: setLevel },
+  };
+}
+
+function answerRoutes(request: PlainRequest, runtime: RuntimeConfig): PlainAnswer {
+  const served = describeRoutes(runtime);
+  const format = request.query.get('format') ?? (/\bapplication\/json\b/.test(request.accept) ? 'json' : 'text');
+  if (format === 'json') return answerJson(served);
+  if (format === 'text') return { status: 200, contentType: 'text/plain; charset=utf-8', body: formatRoutes(served) };
+  return answerError(400, 'invalid_format', 'format must be text or json.');
+}
+
+function answerLogLevel(level: LogLevel): PlainAnswer {
+  return answerJson({ level, levels: logLevels });
+}
+
+function changeLogLevel(request: PlainRequest, log: RootLog): PlainAnswer {
+  const wanted = readLevelText(request);
+  const level = wanted === undefined ? undefined : parseLogLevel(wanted);
+  if (level === undefined) {
+    return answerError(400, 'invalid_level', `Send {"level": "..."} with one of ${logLevels.join(', ')}.`);
+  }
+  const before = log.level;
+  // Said at the more talkative of the two levels, so that the log shows where it begins or ends to be quiet.
+  if (log.isEnabled('info')) log.info({ before, level }, 'the log level is changed');
+  const wasQuiet = !log.isEnabled('info');
+  log.setLevel(level);
+  if (wasQuiet) log.info({ before, level }, 'the log level was changed');
+  // The form on the index page wants to be there again afterwards.
+  if (/\btext\/html\b/.test(request.accept)) {
+    return { status: 303, contentType: 'text/plain', body: `${level}\n`, headers: { location: '/' } };
+  }
+  return answerLogLevel(level);
+}
+
+/** From a JSON body, a form, or the query: whatever is nearest at hand with curl. */
+function readLevelText(request: PlainRequest): string | undefined {
+  const body = request.body.trim();
+  if (body === '') return request.query.get('level') ?? undefined;
+  if (!body.startsWith('{')) return new URLSearchParams(body).get('level') ?? undefined;
+  try {
+    const { level } = JSON.parse(body) as { readonly level?: unknown };
+    return typeof level === 'string' ? level : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,83 @@
+// The configuration in force as JSON, for /config: everything an operator may see, and nothing that would let somebody act as them.
+import { X509Certificate } from 'node:crypto';
+import { type JsonValue, toJson } from '@bufbuild/protobuf';
+import { isSecretName, redactText } from '../../base/redact.ts';
+import type { Configuration } from '../../ir/configuration.ts';
+import { BackendSchema, ListenerSchema, PolicySchema, RouteSchema, type Secret } from '../../ir/gen/config_pb.ts';
+
+const redacted = '[redacted]';
+
+/** What is shown of a certificate. */
+export interface CertificateSummary {
+  readonly subject: string;
+  readonly issuer: string;
+  readonly subjectAltName: readonly string[];
+  readonly notBefore: string;
+  readonly notAfter: string;
+  readonly sha256: string;
+}
+
+/** Messages as protobuf JSON; secrets as summaries of their certificates. */
+export function dumpConfig(configuration: Configuration, version: number): Record<string, unknown> {
+  return {
+    version,
+    listeners: configuration.listeners.map((message) => redactNamedValues(toJson(ListenerSchema, message))),
+    routes: configuration.routes.map((message) => redactNamedValues(toJson(RouteSchema, message))),
+    backends: configuration.backends.map((message) => redactNamedValues(toJson(BackendSchema, message))),
+    policies: configuration.policies.map((message) => redactNamedValues(toJson(PolicySchema, message))),
+    secrets: configuration.secrets.map((secret) => summariseSecret(secret)),
+  };
+}
+
+/** A Secret message without its key material. */
+export function summariseSecret(secret: Secret): Record<string, unknown> {
+  switch (secret.value.case) {
+    case 'tls':
+      return {
+        key: secret.key,
+        tls: { certificates: summariseCertificates(secret.value.value.certificateChain), privateKey: redacted },
+      };
+    case 'caCertificates':
+      return { key: secret.key, caCertificates: summariseCertificates(secret.value.value) };
+    default:
+      return { key: secret.key };
+  }
+}
+
+/** The certificates of a PEM text, in its order; one that cannot be read is named as such. */
+export function summariseCertificates(pem: string): (CertificateSummary | { readonly problem: string })[] {
+  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? [];
+  return blocks.map((block) => {
+    try {
+      return summariseCertificate(new X509Certificate(block));
+    } catch {
+      return { problem: 'not a readable certificate' };
+    }
+  });
+}
+
+function summariseCertificate(certificate: X509Certificate): CertificateSummary {
+  return {
+    subject: certificate.subject.replaceAll('\n', ', '),
+    issuer: certificate.issuer.replaceAll('\n', ', '),
+    subjectAltName: certificate.subjectAltName?.split(', ') ?? [],
+    notBefore: certificate.validFromDate.toISOString(),
+    notAfter: certificate.validToDate.toISOString(),
+    sha256: certificate.fingerprint256,
+  };
+}
+
+/** Headers that filters set and that matches compare can be credentials: {name: authorization, value: ...}. */
+function redactNamedValues(value: JsonValue): JsonValue {
+  if (typeof value === 'string') return redactText(value);
+  if (Array.isArray(value)) return value.map(redactNamedValues);
+  if (typeof value !== 'object' || value === null) return value;
+  const { name } = value;
+  const hidesValue = typeof name === 'string' && isSecretName(name) && value['value'] !== undefined;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, member]) => [
+      key,
+      hidesValue && key === 'value' ? redacted : redactNamedValues(member),
+    ]),
+  );
+}

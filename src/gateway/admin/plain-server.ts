@@ -1,0 +1,196 @@
+// A small HTTP server for the gateway's own pages (admin, metrics, readiness): a table of paths, JSON errors, nothing else.
+// Client traffic never comes here; it has its own listeners.
+import { randomUUID } from 'node:crypto';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Log } from '../../base/log.ts';
+import { formatErrorBody } from '../answer.ts';
+import { checkLocalRequest } from './local-request.ts';
+
+export interface PlainRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly accept: string;
+  readonly body: string;
+}
+
+export interface PlainAnswer {
+  readonly status: number;
+  readonly contentType: string;
+  readonly body: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Answers one method of one path. */
+export type PlainHandler = (request: PlainRequest) => PlainAnswer | Promise<PlainAnswer>;
+
+/** Handlers by path, then by method. GET answers HEAD as well. */
+export type PlainPages = Readonly<Record<string, Readonly<Record<string, PlainHandler>>>>;
+
+export interface PlainServerOptions {
+  /** What it is for, in the log and in errors: "admin". */
+  readonly name: string;
+  readonly address: string;
+  readonly port: number;
+  /** What moves the port, for the error that says it is taken. */
+  readonly portFlag: string;
+  readonly portEnv: string;
+  readonly pages: PlainPages;
+  readonly log: Log;
+  /** Refuse requests that a web page elsewhere made: a foreign Host (DNS rebinding) or Origin. */
+  readonly localOnly: boolean;
+}
+
+export interface PlainServer {
+  /** http://address:port, with the port that was really bound. */
+  readonly url: string;
+  readonly port: number;
+  /** Lets answers in progress end, for a moment, and stops. */
+  close(): Promise<void>;
+}
+
+/** The port belongs to somebody else. */
+export class PortInUseError extends Error {
+  readonly code = 'port_in_use';
+  readonly port: number;
+
+  constructor(options: Pick<PlainServerOptions, 'name' | 'address' | 'port' | 'portFlag' | 'portEnv'>, cause: unknown) {
+    super(
+      `port ${options.port} on ${options.address} (${options.name}) is in use; choose another with ${options.portFlag} or ${options.portEnv}`,
+      { cause },
+    );
+    this.name = 'PortInUseError';
+    this.port = options.port;
+  }
+}
+
+/** The address cannot be listened on for another reason. */
+export class ListenFailedError extends Error {
+  readonly code = 'listen_failed';
+
+  constructor(options: Pick<PlainServerOptions, 'name' | 'address' | 'port'>, cause: NodeJS.ErrnoException) {
+    super(`cannot listen on ${options.address} port ${options.port} (${options.name}): ${cause.message}`, { cause });
+    this.name = 'ListenFailedError';
+  }
+}
+
+const maxBodyBytes = 4_096;
+const closeAfterMs = 1_000;
+
+/** Starts to listen; rejects with PortInUseError or ListenFailedError. */
+export async function startPlainServer(options: PlainServerOptions): Promise<PlainServer> {
+  const server = createServer(
+    { requestTimeout: 10_000, headersTimeout: 5_000, keepAliveTimeout: 5_000, maxHeaderSize: 16_384 },
+    (request, response) => void serve(request, response, options),
+  );
+  server.maxConnections = 128;
+  await listen(server, options);
+  const { port } = server.address() as AddressInfo;
+  const host = options.address.includes(':') ? `[${options.address}]` : options.address;
+  return { url: `http://${host}:${port}`, port, close: () => close(server) };
+}
+
+/** An answer with a JSON body, indented: people read it in a terminal. */
+export function answerJson(value: unknown, status = 200): PlainAnswer {
+  return { status, contentType: 'application/json', body: `${JSON.stringify(value, null, 2)}\n` };
+}
+
+/** An answer that says what was wrong, in the form of every error of this gateway. */
+export function answerError(status: number, error: string, description: string): PlainAnswer {
+  return { status, contentType: 'application/json', body: formatErrorBody(error, description, randomUUID()) };
+}
+
+function listen(server: Server, options: PlainServerOptions): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      reject(error.code === 'EADDRINUSE' ? new PortInUseError(options, error) : new ListenFailedError(options, error));
+    });
+    server.listen({ host: options.address, port: options.port }, () => {
+      server.removeAllListeners('error');
+      server.on('error', (error) =>
+        options.log.warn({ err: error, server: options.name }, 'a server of the gateway had trouble'),
+      );
+      resolve();
+    });
+  });
+}
+
+function close(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => server.closeAllConnections(), closeAfterMs);
+    server.close(() => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}
+
+async function serve(request: IncomingMessage, response: ServerResponse, options: PlainServerOptions): Promise<void> {
+  let answer: PlainAnswer;
+  try {
+    answer = await makeAnswer(request, options);
+  } catch (error) {
+    options.log.error({ err: error, server: options.name, path: request.url }, 'a page of the gateway failed');
+    answer = answerError(500, 'internal_error', 'The gateway failed to make this page. Its log has the details.');
+  }
+  if (response.destroyed) return;
+  // What was not read of a refused body would be taken for the next request.
+  if (!request.complete) response.setHeader('connection', 'close');
+  response.writeHead(answer.status, {
+    'content-type': answer.contentType,
+    'content-length': Buffer.byteLength(answer.body),
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+    ...answer.headers,
+  });
+  response.end(request.method === 'HEAD' ? undefined : answer.body);
+}
+
+async function makeAnswer(request: IncomingMessage, options: PlainServerOptions): Promise<PlainAnswer> {
+  if (options.localOnly) {
+    const refused = checkLocalRequest(request);
+    if (refused !== undefined) return answerError(403, refused.reason, refused.description);
+  }
+  const target = readTarget(request.url ?? '/');
+  if (target === undefined) return answerError(400, 'bad_target', 'The request target is not a valid path.');
+  const methods = Object.hasOwn(options.pages, target.pathname) ? options.pages[target.pathname] : undefined;
+  if (methods === undefined) {
+    const known = Object.keys(options.pages).join(', ');
+    return answerError(404, 'not_found', `There is no such page. The pages are ${known}.`);
+  }
+  const method = request.method ?? 'GET';
+  const name = method === 'HEAD' && !Object.hasOwn(methods, 'HEAD') ? 'GET' : method;
+  const handler = Object.hasOwn(methods, name) ? methods[name] : undefined;
+  if (handler === undefined) return refuseMethod(methods, target.pathname);
+  const body = await readBody(request);
+  if (body === undefined)
+    return answerError(413, 'body_too_large', `The body must not be larger than ${maxBodyBytes} bytes.`);
+  const { pathname: path, searchParams: query } = target;
+  return handler({ method, path, query, accept: request.headers.accept ?? '', body });
+}
+
+function readTarget(url: string): URL | undefined {
+  if (!url.startsWith('/')) return undefined;
+  // The base is never seen: only path and query are used. A leading // would be read as a host.
+  return URL.parse(`http://gateway.invalid${url}`) ?? undefined;
+}
+
+function refuseMethod(methods: Readonly<Record<string, PlainHandler>>, path: string): PlainAnswer {
+  const names = Object.keys(methods);
+  const allowed = names.includes('GET') ? [...names, 'HEAD'] : names;
+  const answer = answerError(405, 'method_not_allowed', `${path} answers ${allowed.join(', ')} only.`);
+  return { ...answer, headers: { allow: allowed.join(', ') } };
+}
+
+/** The body as text; undefined when it is too large. */
+async function readBody(request: IncomingMessage): Promise<string | undefined> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length > maxBodyBytes) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}

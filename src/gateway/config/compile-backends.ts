@@ -1,0 +1,163 @@
+// Backend messages -> what the upstream pools and the forwarder use.
+import { createHash, X509Certificate } from 'node:crypto';
+import { toBinary } from '@bufbuild/protobuf';
+import {
+  type Backend,
+  BackendSchema,
+  McpTransport,
+  type Secret,
+  SessionRouting,
+  type Upstream,
+  UpstreamProtocol,
+  type UpstreamTls,
+} from '../../ir/gen/config_pb.ts';
+import { readTarget } from '../route/request-target.ts';
+import { describeError, type ReportProblem } from './compile-problem.ts';
+import type { BackendConfig, BackendTls, McpConfig } from './runtime-config.ts';
+
+const defaultConnectTimeoutMs = 10_000;
+
+/** The backend cannot be used as it is configured. */
+class BackendError extends Error {
+  readonly code = 'invalid_backend';
+}
+
+/**
+ * Compiles backends. One that cannot be compiled is reported and left out: whoever refers to it answers 500. A backend that did
+ * not change is the same object as before.
+ */
+export function compileBackends(
+  backends: readonly Backend[],
+  secrets: ReadonlyMap<string, Secret>,
+  previous: ReadonlyMap<string, BackendConfig> | undefined,
+  report: ReportProblem,
+): Map<string, BackendConfig> {
+  const compiled = new Map<string, BackendConfig>();
+  for (const backend of backends) {
+    try {
+      const config = compileBackend(backend, secrets);
+      const before = previous?.get(config.key);
+      compiled.set(config.key, before?.fingerprint === config.fingerprint ? before : config);
+    } catch (error) {
+      report(backend.key, describeError(error));
+    }
+  }
+  return compiled;
+}
+
+function compileBackend(backend: Backend, secrets: ReadonlyMap<string, Secret>): BackendConfig {
+  const { upstream, mcp } = readKind(backend);
+  for (const endpoint of upstream.endpoints) {
+    if (endpoint.host === '' || endpoint.port < 1 || endpoint.port > 65_535) {
+      throw new BackendError(
+        `the endpoint ${JSON.stringify(endpoint.host)} with port ${endpoint.port} is not an address`,
+      );
+    }
+  }
+  const tls = upstream.tls === undefined ? undefined : compileTls(upstream.tls, secrets);
+  return {
+    key: backend.key,
+    fingerprint: createHash('sha256')
+      .update(toBinary(BackendSchema, backend))
+      .update(tls?.ca ?? '')
+      .digest('base64url'),
+    endpoints: upstream.endpoints.map(({ host, port }) => ({ host, port })),
+    tls,
+    protocol: readProtocol(upstream.protocol),
+    connectTimeoutMs: upstream.connectTimeoutMs === 0 ? defaultConnectTimeoutMs : upstream.connectTimeoutMs,
+    requestTimeoutMs: upstream.requestTimeoutMs,
+    idleTimeoutMs: upstream.idleTimeoutMs,
+    hostHeader: upstream.hostHeader,
+    mcp,
+  };
+}
+
+function readKind(backend: Backend): { upstream: Upstream; mcp: McpConfig | undefined } {
+  if (backend.kind.case === 'http') return { upstream: backend.kind.value, mcp: undefined };
+  if (backend.kind.case !== 'mcp') throw new BackendError('the backend has no kind that this gateway knows');
+  const { targets, sessionRouting } = backend.kind.value;
+  const [target] = targets;
+  if (target?.upstream === undefined) throw new BackendError('the MCP backend has no target');
+  if (targets.length > 1)
+    throw new BackendError(`the MCP backend has ${targets.length} targets; this gateway serves one`);
+  return {
+    upstream: target.upstream,
+    mcp: {
+      target: target.name,
+      path: readMcpPath(target.path),
+      transport: readTransport(target.transport),
+      sessionRouting: readSessionRouting(sessionRouting),
+    },
+  };
+}
+
+function readMcpPath(path: string): string {
+  if (path === '') return '/';
+  const target = readTarget(path);
+  if (!target.ok)
+    throw new BackendError(`the path ${JSON.stringify(path)} of the MCP target cannot be requested: ${target.detail}`);
+  if (target.query !== '') throw new BackendError(`the path ${JSON.stringify(path)} of the MCP target has a query`);
+  return target.path;
+}
+
+// An enum may carry a number that this version has no name for; a guess would serve something else than was configured.
+function readTransport(transport: McpTransport): McpConfig['transport'] {
+  switch (transport) {
+    case McpTransport.UNSPECIFIED:
+    case McpTransport.STREAMABLE_HTTP:
+      return 'streamable-http';
+    case McpTransport.SSE:
+      return 'sse';
+    default:
+      throw new BackendError(`the MCP transport ${String(transport)} is not known`);
+  }
+}
+
+function readSessionRouting(routing: SessionRouting): McpConfig['sessionRouting'] {
+  switch (routing) {
+    case SessionRouting.UNSPECIFIED:
+    case SessionRouting.STATEFUL:
+      return 'stateful';
+    case SessionRouting.STATELESS:
+      return 'stateless';
+    default:
+      throw new BackendError(`the session routing ${String(routing)} is not known`);
+  }
+}
+
+function readProtocol(protocol: UpstreamProtocol): BackendConfig['protocol'] {
+  switch (protocol) {
+    case UpstreamProtocol.UNSPECIFIED:
+    case UpstreamProtocol.HTTP1:
+      return 'http1';
+    case UpstreamProtocol.H2C:
+      return 'h2c';
+    default:
+      throw new BackendError(`the upstream protocol ${String(protocol)} is not known`);
+  }
+}
+
+function compileTls(tls: UpstreamTls, secrets: ReadonlyMap<string, Secret>): BackendTls {
+  return {
+    serverName: tls.serverName,
+    ca: tls.ca === '' ? undefined : readCa(tls.ca, secrets),
+    insecureSkipVerify: tls.insecureSkipVerify,
+  };
+}
+
+function readCa(key: string, secrets: ReadonlyMap<string, Secret>): string {
+  const value = secrets.get(key)?.value;
+  if (value?.case !== 'caCertificates') throw new BackendError(`the CA certificates ${key} are missing`);
+  const blocks = value.value.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g);
+  if (blocks === null) throw new BackendError(`${key} holds no CA certificate`);
+  for (const block of blocks) {
+    try {
+      void new X509Certificate(block);
+    } catch (error) {
+      throw new BackendError(`${key} holds a CA certificate that cannot be read: ${describeError(error)}`, {
+        cause: error,
+      });
+    }
+  }
+  return value.value;
+}

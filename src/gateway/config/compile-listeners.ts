@@ -1,0 +1,165 @@
+// Listener messages -> ports with their listeners and certificates.
+import { type Listener, ListenerProtocol, type Secret } from '../../ir/gen/config_pb.ts';
+import { HostTable, readHostnamePattern } from '../route/hostname.ts';
+import { type RouteMatchEntry, RouteTable } from '../route/route-table.ts';
+import {
+  arrangeCertificates,
+  type CertificateCache,
+  createCertificateSelector,
+  type ListenerCertificates,
+  readServerCertificate,
+  type ServerCertificate,
+} from './certificates.ts';
+import { describeError, type ReportProblem } from './compile-problem.ts';
+import type { ListenerConfig, PortConfig, RouteConfig } from './runtime-config.ts';
+
+/** Matches of one listener by hostname pattern. */
+export type MatchesByHostname = ReadonlyMap<string, readonly RouteMatchEntry<RouteConfig>[]>;
+
+interface CompiledListener {
+  readonly config: ListenerConfig;
+  readonly certificates: ListenerCertificates | undefined;
+}
+
+interface OpenPort {
+  readonly bindKey: string;
+  readonly address: string;
+  readonly port: number;
+  readonly protocol: PortConfig['protocol'];
+  readonly listeners: Map<string, CompiledListener>;
+}
+
+/** Where a port is bound, as a key of RuntimeConfig.ports. */
+export function formatBindKey(address: string, port: number): string {
+  return `${address}|${port}`;
+}
+
+/**
+ * Compiles listeners, in the order of their keys. One that cannot be served is reported and left out; so is one whose port or
+ * hostname an earlier listener has already (translation reports such conflicts, but two Gateways may still meet here).
+ */
+export function compileListeners(
+  listeners: readonly Listener[],
+  matches: ReadonlyMap<string, MatchesByHostname>,
+  secrets: ReadonlyMap<string, Secret>,
+  cache: CertificateCache,
+  report: ReportProblem,
+): Map<string, PortConfig> {
+  const ports = new Map<string, OpenPort>();
+  for (const listener of listeners) {
+    const protocol = readProtocol(listener.protocol);
+    const hostname = readHostnamePattern(listener.hostname);
+    if (protocol === undefined) {
+      report(listener.key, 'the listener has no protocol that this gateway knows');
+    } else if (hostname === undefined) {
+      report(listener.key, `${JSON.stringify(listener.hostname)} is not a hostname`);
+    } else if (listener.port > 65_535) {
+      report(listener.key, `${listener.port} is not a port`);
+    } else {
+      const compiled = {
+        config: compileListener(listener, hostname, matches.get(listener.key)),
+        certificates: protocol === 'HTTPS' ? compileCertificates(listener, secrets, cache, report) : undefined,
+      };
+      for (const address of listener.addresses.length === 0 ? [''] : new Set(listener.addresses)) {
+        openPort(ports, address, listener, protocol, hostname, compiled, report);
+      }
+    }
+  }
+  return new Map([...ports].map(([key, port]) => [key, closePort(port)]));
+}
+
+function readProtocol(protocol: ListenerProtocol): PortConfig['protocol'] | undefined {
+  if (protocol === ListenerProtocol.HTTP) return 'HTTP';
+  return protocol === ListenerProtocol.HTTPS ? 'HTTPS' : undefined;
+}
+
+function compileListener(listener: Listener, hostname: string, matches: MatchesByHostname | undefined): ListenerConfig {
+  const tables = [...(matches ?? [])].map(([pattern, entries]): [string, RouteTable<RouteConfig>] => [
+    pattern,
+    new RouteTable(entries),
+  ]);
+  return {
+    key: listener.key,
+    gateway: listener.gateway,
+    name: listener.name,
+    hostname,
+    port: listener.port,
+    routes: new HostTable(tables),
+  };
+}
+
+function openPort(
+  ports: Map<string, OpenPort>,
+  address: string,
+  listener: Listener,
+  protocol: PortConfig['protocol'],
+  hostname: string,
+  compiled: CompiledListener,
+  report: ReportProblem,
+): void {
+  const bindKey = formatBindKey(address, listener.port);
+  const open = ports.get(bindKey);
+  if (open === undefined) {
+    ports.set(bindKey, { bindKey, address, port: listener.port, protocol, listeners: new Map([[hostname, compiled]]) });
+  } else if (open.protocol !== protocol) {
+    report(
+      listener.key,
+      `port ${listener.port} already speaks ${open.protocol}; this ${protocol} listener is not served`,
+    );
+  } else if (open.listeners.has(hostname)) {
+    const name = hostname === '' ? 'any hostname' : hostname;
+    report(
+      listener.key,
+      `the listener ${open.listeners.get(hostname)!.config.key} already serves ${name} on port ${listener.port}; this one is not served`,
+    );
+  } else {
+    open.listeners.set(hostname, compiled);
+  }
+}
+
+function closePort({ bindKey, address, port, protocol, listeners }: OpenPort): PortConfig {
+  return {
+    bindKey,
+    address,
+    port,
+    protocol,
+    listeners: new HostTable(
+      [...listeners].map(([hostname, { config }]): [string, ListenerConfig] => [hostname, config]),
+    ),
+    selectCertificate: protocol === 'HTTPS' ? createCertificateSelector(new HostTable(listeners)) : undefined,
+  };
+}
+
+function compileCertificates(
+  listener: Listener,
+  secrets: ReadonlyMap<string, Secret>,
+  cache: CertificateCache,
+  report: ReportProblem,
+): ListenerCertificates | undefined {
+  const usable: ServerCertificate[] = [];
+  const keys: string[] = [];
+  for (const key of listener.certificates) {
+    const value = secrets.get(key)?.value;
+    if (value?.case !== 'tls') {
+      report(listener.key, `the certificate ${key} is missing`);
+      continue;
+    }
+    try {
+      usable.push(readServerCertificate(value.value, cache));
+      keys.push(key);
+    } catch (error) {
+      report(listener.key, `the certificate ${key} cannot be used: ${describeError(error)}`);
+    }
+  }
+  const [first, ...others] = usable;
+  if (first !== undefined) {
+    return arrangeCertificates([first, ...others], (index) =>
+      report(
+        listener.key,
+        `the certificate ${keys[index]} is never used: earlier ones of this listener have all its names`,
+      ),
+    );
+  }
+  report(listener.key, 'the listener has no usable certificate; TLS handshakes for its hostname are refused');
+  return undefined;
+}

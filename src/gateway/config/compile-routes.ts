@@ -1,0 +1,271 @@
+// Route messages -> matches by listener and hostname. A rule that cannot be compiled still matches what it can and answers 500
+// there; what of its conditions cannot be tried is taken as met, so that no other rule serves what this one was meant for.
+import {
+  type PathMatch,
+  PathMatchType,
+  type Route,
+  type RouteMatch,
+  type ValueMatch,
+  ValueMatchType,
+} from '../../ir/gen/config_pb.ts';
+import { readHostnamePattern } from '../route/hostname.ts';
+import type { MatchRank } from '../route/precedence.ts';
+import { type RegularExpression, compileRegularExpression } from '../route/regular-expression.ts';
+import { readTarget } from '../route/request-target.ts';
+import type { PathCondition, RouteMatchEntry, ValueCondition } from '../route/route-table.ts';
+import { type CompiledFilters, compileFilters, noFilters, replacesPrefix } from './compile-filters.ts';
+import { createFailure, type PolicyIndex } from './compile-policies.ts';
+import { describeError, type ReportProblem } from './compile-problem.ts';
+import type { TakeoverCache } from './takeover-cache.ts';
+import type { BackendConfig, RouteConfig, WeightedBackendConfig, WeightedBackends } from './runtime-config.ts';
+
+/** What rules refer to while they are compiled. */
+export interface RouteSurroundings {
+  readonly backends: ReadonlyMap<string, BackendConfig>;
+  /** Keys of all backends of the configuration, also of those that were reported already. */
+  readonly knownBackends: ReadonlySet<string>;
+  readonly policies: PolicyIndex;
+  readonly expressions: ExpressionCache;
+  readonly report: ReportProblem;
+}
+
+/** Compiled expressions by source. */
+export type ExpressionCache = TakeoverCache<RegularExpression>;
+
+const noPrefixToReplace = 'the prefix of a path that is matched by a regular expression cannot be replaced';
+
+/** A rule without the listener-specific part. */
+export interface CompiledRule {
+  readonly message: Route;
+  readonly matches: readonly Omit<RouteMatchEntry<RouteConfig>, 'route'>[];
+  readonly filters: CompiledFilters;
+  readonly backends: WeightedBackends;
+  readonly failure: RouteConfig['failure'];
+}
+
+/** Compiles one rule; never throws. */
+export function compileRule(route: Route, surroundings: RouteSurroundings): CompiledRule {
+  const problems: string[] = [];
+  const matches = (route.matches.length === 0 ? [undefined] : route.matches).map((match, index) =>
+    compileMatch(route, match, index, surroundings.expressions, (problem) => problems.push(problem)),
+  );
+  const hasExpression = matches.some(({ path }) => path.type === 'regularExpression');
+  const canMirrorTo = (backend: string): boolean => {
+    if (surroundings.backends.has(backend)) return surroundings.policies.findForBackend(backend) === undefined;
+    if (!surroundings.knownBackends.has(backend))
+      surroundings.report(route.key, `the mirror ${backend} does not exist; nothing is mirrored`);
+    return false;
+  };
+  let filters: CompiledFilters = { filters: noFilters, cors: undefined };
+  try {
+    filters = compileFilters(route.filters, canMirrorTo);
+    if (replacesPrefix(filters.filters) && hasExpression) problems.push(noPrefixToReplace);
+  } catch (error) {
+    problems.push(describeError(error));
+  }
+  for (const problem of problems) surroundings.report(route.key, problem);
+  return {
+    message: route,
+    matches,
+    filters,
+    backends: compileWeightedBackends(route, hasExpression, canMirrorTo, surroundings),
+    failure:
+      route.failure ?? (problems.length === 0 ? undefined : createFailure('RouteNotCompiled', problems.join('; '))),
+  };
+}
+
+/** The rule as one listener serves it. */
+export function attachRule(
+  rule: CompiledRule,
+  listener: { readonly gateway: string; readonly name: string },
+  policies: PolicyIndex,
+): RouteConfig {
+  const { message } = rule;
+  const found = policies.findForRule({
+    gateway: listener.gateway,
+    listenerName: listener.name,
+    httpRoute: message.httpRoute,
+    ruleName: message.ruleName,
+  });
+  return {
+    key: message.key,
+    httpRoute: message.httpRoute,
+    ruleName: message.ruleName,
+    ruleIndex: message.ruleIndex,
+    failure: rule.failure,
+    // The filter is part of the rule itself: nothing can be more specific.
+    policies: { failure: found.failure, cors: rule.filters.cors ?? found.cors },
+    filters: rule.filters.filters,
+    backends: rule.backends,
+    requestTimeoutMs: message.requestTimeoutMs,
+    backendRequestTimeoutMs: message.backendRequestTimeoutMs,
+  };
+}
+
+/** Hostnames of a rule on one listener, as table patterns. */
+export function readRuleHostnames(route: Route, hostnames: readonly string[], report: ReportProblem): Set<string> {
+  const patterns = new Set<string>();
+  for (const hostname of hostnames.length === 0 ? [''] : hostnames) {
+    const pattern = readHostnamePattern(hostname);
+    if (pattern === undefined)
+      report(route.key, `${JSON.stringify(hostname)} is not a hostname; no request can have it`);
+    else patterns.add(pattern);
+  }
+  return patterns;
+}
+
+function compileMatch(
+  route: Route,
+  match: RouteMatch | undefined,
+  matchIndex: number,
+  expressions: ExpressionCache,
+  addProblem: (problem: string) => void,
+): Omit<RouteMatchEntry<RouteConfig>, 'route'> {
+  const path = compilePath(match?.path, expressions, addProblem);
+  const headerMatches = takeFirstOfEachName(match?.headers ?? [], (name) => name.toLowerCase());
+  const queryMatches = takeFirstOfEachName(match?.queryParams ?? [], (name) => name);
+  const rank: MatchRank = {
+    pathType: path.type,
+    pathLength: path.type === 'regularExpression' ? path.expression.source.length : path.value.length,
+    hasMethod: match !== undefined && match.method !== '',
+    headerCount: headerMatches.size,
+    queryParamCount: queryMatches.size,
+    createdAt: route.createdAt,
+    httpRoute: route.httpRoute,
+    ruleIndex: route.ruleIndex,
+    matchIndex,
+  };
+  return {
+    rank,
+    path,
+    method: match?.method ?? '',
+    headers: compileValues(headerMatches, expressions, addProblem),
+    queryParams: compileValues(queryMatches, expressions, addProblem),
+  };
+}
+
+function compilePath(
+  path: PathMatch | undefined,
+  expressions: ExpressionCache,
+  addProblem: (problem: string) => void,
+): PathCondition {
+  if (path === undefined) return { type: 'prefix', value: '' };
+  try {
+    switch (path.type) {
+      case PathMatchType.EXACT:
+        return { type: 'exact', value: readPath(path.value) };
+      case PathMatchType.PREFIX:
+        return { type: 'prefix', value: readPath(path.value).replace(/\/$/, '') };
+      case PathMatchType.REGULAR_EXPRESSION:
+        return { type: 'regularExpression', expression: getExpression(expressions, path.value) };
+      default:
+        throw new RouteError('the path match is of a type that this gateway does not know');
+    }
+  } catch (error) {
+    addProblem(describeError(error));
+    const literal = path.type === PathMatchType.REGULAR_EXPRESSION ? readLiteralStart(path.value) : '';
+    return {
+      type: 'regularExpression',
+      expression: { source: path.value, matches: (text) => text.startsWith(literal) },
+    };
+  }
+}
+
+function getExpression(expressions: ExpressionCache, source: string): RegularExpression {
+  return expressions.get(source, () => compileRegularExpression(source));
+}
+
+/** The rule cannot be served as it is configured. */
+class RouteError extends Error {
+  readonly code = 'invalid_route';
+}
+
+/** Configured paths get the same normal form as requested ones, or they would never meet. */
+function readPath(path: string): string {
+  const target = readTarget(path);
+  if (!target.ok) throw new RouteError(`no request can have the path ${JSON.stringify(path)}: ${target.detail}`);
+  if (target.query !== '') throw new RouteError(`no request can have the path ${JSON.stringify(path)}: it has a query`);
+  return target.path;
+}
+
+/** Text with which everything begins that a (broken) expression could be meant for. Careful rather than long. */
+function readLiteralStart(source: string): string {
+  if (source.includes('|')) return '';
+  const literal = /^\^?([\w\-~/]*)/.exec(source)![1]!;
+  // The last character may be what a quantifier behind it makes optional.
+  return literal.slice(0, -1);
+}
+
+function takeFirstOfEachName(
+  matches: readonly ValueMatch[],
+  normalize: (name: string) => string,
+): Map<string, ValueMatch> {
+  const first = new Map<string, ValueMatch>();
+  for (const match of matches) {
+    const name = normalize(match.name);
+    if (!first.has(name)) first.set(name, match);
+  }
+  return first;
+}
+
+function compileValues(
+  matches: ReadonlyMap<string, ValueMatch>,
+  expressions: ExpressionCache,
+  addProblem: (problem: string) => void,
+): ValueCondition[] {
+  const conditions: ValueCondition[] = [];
+  for (const [name, match] of matches) {
+    if (match.type === ValueMatchType.EXACT) {
+      conditions.push({ name, expected: match.value });
+    } else if (match.type === ValueMatchType.REGULAR_EXPRESSION) {
+      try {
+        conditions.push({ name, expected: getExpression(expressions, match.value) });
+      } catch (error) {
+        addProblem(describeError(error));
+      }
+    } else {
+      addProblem(`the match of ${JSON.stringify(name)} is of a type that this gateway does not know`);
+    }
+  }
+  return conditions;
+}
+
+function compileWeightedBackends(
+  route: Route,
+  hasExpression: boolean,
+  canMirrorTo: (backend: string) => boolean,
+  { backends, knownBackends, policies, report }: RouteSurroundings,
+): WeightedBackends {
+  let totalWeight = 0;
+  const entries = route.backends.map((message): WeightedBackendConfig => {
+    totalWeight += message.weight;
+    let { failure } = message;
+    let filters = noFilters;
+    if (failure === undefined && !backends.has(message.backend)) {
+      failure = createFailure('BackendNotCompiled', `the backend ${message.backend} cannot be used`);
+      if (!knownBackends.has(message.backend)) report(route.key, `the backend ${message.backend} does not exist`);
+    }
+    try {
+      const compiled = compileFilters(message.filters, canMirrorTo);
+      if (compiled.cors !== undefined) {
+        throw new RouteError('CORS belongs on the rule: a preflight comes before the choice of a backend');
+      }
+      if (compiled.filters.redirect !== undefined) {
+        throw new RouteError('a redirect belongs on the rule: it needs no backend');
+      }
+      if (replacesPrefix(compiled.filters) && hasExpression) throw new RouteError(noPrefixToReplace);
+      ({ filters } = compiled);
+    } catch (error) {
+      report(route.key, `a filter of the backend ${message.backend} cannot be applied: ${describeError(error)}`);
+      failure ??= createFailure('FilterNotCompiled', describeError(error));
+    }
+    return {
+      backend: message.backend,
+      weight: message.weight,
+      failure,
+      policyFailure: policies.findForBackend(message.backend),
+      filters,
+    };
+  });
+  return { entries, totalWeight };
+}

@@ -1,0 +1,103 @@
+// Holds the configuration in force. A new one takes its place as a whole, or not at all.
+import { createHash } from 'node:crypto';
+import { type DescMessage, type MessageShape, toBinary } from '@bufbuild/protobuf';
+import type { Log } from '../../base/log.ts';
+import { type Configuration, emptyConfiguration } from '../../ir/configuration.ts';
+import { BackendSchema, ListenerSchema, PolicySchema, RouteSchema, SecretSchema } from '../../ir/gen/config_pb.ts';
+import { compile } from './compile.ts';
+import type { CompileProblem } from './compile-problem.ts';
+import type { RuntimeConfig } from './runtime-config.ts';
+
+/** What became of a configuration. */
+export interface ApplyResult {
+  /** Of the configuration that is in force now. */
+  readonly version: number;
+  /** False: the configuration equals the one in force, and nothing was done. */
+  readonly changed: boolean;
+  /** Of the configuration in force, also when nothing changed. */
+  readonly problems: readonly CompileProblem[];
+}
+
+/** Is told about every swap, right after it. */
+export type ConfigSubscriber = (current: RuntimeConfig, previous: RuntimeConfig) => void;
+
+/** The configuration in force: readers take `current` once per request and keep it to the end. */
+export class ConfigStore {
+  readonly #log: Log;
+  readonly #subscribers = new Set<ConfigSubscriber>();
+  #current: RuntimeConfig;
+  #configuration: Configuration = emptyConfiguration;
+  #digest: string;
+  #problems: readonly CompileProblem[] = [];
+
+  constructor(log: Log) {
+    this.#log = log;
+    this.#current = { version: 0, ports: new Map(), backends: new Map() };
+    this.#digest = digestConfiguration(emptyConfiguration);
+  }
+
+  get current(): RuntimeConfig {
+    return this.#current;
+  }
+
+  /** The messages behind `current`. They hold private keys: redact before showing them. */
+  get configuration(): Configuration {
+    return this.#configuration;
+  }
+
+  get problems(): readonly CompileProblem[] {
+    return this.#problems;
+  }
+
+  /** Compiles a configuration and puts it in force; an equal one is left alone. */
+  apply(configuration: Configuration): ApplyResult {
+    const digest = digestConfiguration(configuration);
+    if (digest === this.#digest) return { version: this.#current.version, changed: false, problems: this.#problems };
+    const previous = this.#current;
+    const { runtime, problems } = compile(configuration, previous);
+    this.#current = runtime;
+    this.#configuration = configuration;
+    this.#digest = digest;
+    this.#problems = problems;
+    for (const subscriber of this.#subscribers) {
+      try {
+        subscriber(runtime, previous);
+      } catch (error) {
+        // The swap has happened: one component in trouble must not keep the others on the old configuration.
+        this.#log.error(
+          { err: error, version: runtime.version },
+          'a component could not take over the new configuration',
+        );
+      }
+    }
+    return { version: runtime.version, changed: true, problems };
+  }
+
+  /** Calls back on every swap from now on; returns how to stop. */
+  subscribe(subscriber: ConfigSubscriber): () => void {
+    this.#subscribers.add(subscriber);
+    return () => {
+      this.#subscribers.delete(subscriber);
+    };
+  }
+}
+
+/** Equal for equal configurations, in whatever order their messages come. */
+export function digestConfiguration(configuration: Configuration): string {
+  const digests = [
+    ...digestMessages(ListenerSchema, configuration.listeners),
+    ...digestMessages(RouteSchema, configuration.routes),
+    ...digestMessages(BackendSchema, configuration.backends),
+    ...digestMessages(PolicySchema, configuration.policies),
+    ...digestMessages(SecretSchema, configuration.secrets),
+  ];
+  const hash = createHash('sha256');
+  for (const digest of digests.toSorted()) hash.update(digest);
+  return hash.digest('base64url');
+}
+
+function digestMessages<D extends DescMessage>(schema: D, messages: readonly MessageShape<D>[]): string[] {
+  return messages.map((message) =>
+    createHash('sha256').update(schema.typeName).update(toBinary(schema, message)).digest('base64url'),
+  );
+}

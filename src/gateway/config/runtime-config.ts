@@ -1,0 +1,136 @@
+// The configuration in the form the request path uses: compiled once per change, immutable, swapped as a whole.
+import type { SecureContext } from 'node:tls';
+import type { Cors, Failure, HeaderModifier, PathModifier, RequestRedirect } from '../../ir/gen/config_pb.ts';
+import type { HostTable } from '../route/hostname.ts';
+import type { RouteTable } from '../route/route-table.ts';
+
+export interface RuntimeConfig {
+  /** Counts up with every swap. */
+  readonly version: number;
+  /** By bind key: `address|port`, address empty for every interface. */
+  readonly ports: ReadonlyMap<string, PortConfig>;
+  readonly backends: ReadonlyMap<string, BackendConfig>;
+}
+
+export interface PortConfig {
+  readonly bindKey: string;
+  /** Empty: every interface. */
+  readonly address: string;
+  readonly port: number;
+  readonly protocol: 'HTTP' | 'HTTPS';
+  /** The most specific listener hostname wins and no other is asked: listener isolation. */
+  readonly listeners: HostTable<ListenerConfig>;
+  /** HTTPS only: the certificate for a server name; undefined refuses the handshake. */
+  readonly selectCertificate: ((serverName: string | undefined) => SecureContext | undefined) | undefined;
+}
+
+export interface ListenerConfig {
+  readonly key: string;
+  readonly gateway: string;
+  readonly name: string;
+  readonly hostname: string;
+  /** The configured port: redirects without a port of their own name it. */
+  readonly port: number;
+  /** By hostname of the routes; asked from the most specific to the least. */
+  readonly routes: HostTable<RouteTable<RouteConfig>>;
+}
+
+/** A rule as one listener serves it, with the policies that apply to it there. */
+export interface RouteConfig {
+  readonly key: string;
+  readonly httpRoute: string;
+  readonly ruleName: string;
+  readonly ruleIndex: number;
+  readonly failure: Failure | undefined;
+  readonly policies: RoutePolicies;
+  readonly filters: RouteFilters;
+  readonly backends: WeightedBackends;
+  readonly requestTimeoutMs: number;
+  readonly backendRequestTimeoutMs: number;
+}
+
+/** Which match of the rule was hit: a prefix replacement needs the prefix. */
+export interface MatchedRoute {
+  readonly route: RouteConfig;
+  /** The matched PathPrefix value without a trailing slash ('' for '/'), the whole path for Exact, undefined for a regular expression. */
+  readonly matchedPrefix: string | undefined;
+}
+
+export interface RoutePolicies {
+  /** A policy that cannot be enforced: the route answers this (fail closed). */
+  readonly failure: { readonly failure: Failure; readonly source: string } | undefined;
+  readonly cors: CompiledCors | undefined;
+}
+
+export interface RouteFilters {
+  readonly requestHeaders: readonly HeaderModifier[];
+  readonly responseHeaders: readonly HeaderModifier[];
+  readonly redirect: RequestRedirect | undefined;
+  readonly rewrite: { readonly hostname: string; readonly path: PathModifier | undefined } | undefined;
+  readonly mirrors: readonly MirrorConfig[];
+}
+
+export interface MirrorConfig {
+  readonly backend: string;
+  readonly numerator: number;
+  readonly denominator: number;
+}
+
+/** CORS settings with everything prepared that does not depend on the request. */
+export interface CompiledCors {
+  readonly message: Cors;
+  readonly allowsOrigin: (origin: string) => boolean;
+  /** Any origin without credentials: the answer is a literal `*` and does not vary. */
+  readonly answersAnyOrigin: boolean;
+  /** '*': whatever the preflight asks for. Empty: no header. */
+  readonly allowMethods: string;
+  /** '*': whatever the preflight asks for. Empty: no header. */
+  readonly allowHeaders: string;
+  /** Empty: no header. */
+  readonly exposeHeaders: string;
+}
+
+export interface WeightedBackends {
+  readonly entries: readonly WeightedBackendConfig[];
+  readonly totalWeight: number;
+}
+
+export interface WeightedBackendConfig {
+  readonly backend: string;
+  readonly weight: number;
+  readonly failure: Failure | undefined;
+  /** A policy on the backend itself that cannot be enforced. */
+  readonly policyFailure: { readonly failure: Failure; readonly source: string } | undefined;
+  readonly filters: RouteFilters;
+}
+
+export interface BackendConfig {
+  readonly key: string;
+  /** Changes when anything below changes: pools are kept across reloads while it stays the same. */
+  readonly fingerprint: string;
+  readonly endpoints: readonly { readonly host: string; readonly port: number }[];
+  readonly tls: BackendTls | undefined;
+  readonly protocol: 'http1' | 'h2c';
+  readonly connectTimeoutMs: number;
+  /** 0: none. */
+  readonly requestTimeoutMs: number;
+  /** 0: none. */
+  readonly idleTimeoutMs: number;
+  /** Empty: the client's own. */
+  readonly hostHeader: string;
+  /** Set for a ProxyBackend. */
+  readonly mcp: McpConfig | undefined;
+}
+
+export interface McpConfig {
+  readonly target: string;
+  readonly path: string;
+  readonly transport: 'streamable-http' | 'sse';
+  readonly sessionRouting: 'stateful' | 'stateless';
+}
+
+export interface BackendTls {
+  readonly serverName: string;
+  readonly ca: string | undefined;
+  readonly insecureSkipVerify: boolean;
+}

@@ -1,0 +1,71 @@
+// Opens connections to one endpoint. A DNS name is resolved anew for every connection, so a moved name is followed as connections come and go.
+import { connect as connectTcp, isIP, type Socket } from 'node:net';
+import { connect as connectTls, type ConnectionOptions } from 'node:tls';
+import type { BackendTls } from '../config/runtime-config.ts';
+import { UpstreamConnectTimeoutError } from './upstream-error.ts';
+
+export interface ConnectorOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly tls: BackendTls | undefined;
+  /** For DNS, TCP and the TLS handshake together. 0: only what the operating system does. */
+  readonly connectTimeoutMs: number;
+  /** The other side may end its direction first: HTTP/1 connections that become a tunnel. */
+  readonly allowHalfOpen: boolean;
+}
+
+/** Calls back once, with a connected socket (TLS: after a verified handshake) or an error. */
+export type Connector = (
+  callback: (...args: [error: null, socket: Socket] | [error: Error, socket: null]) => void,
+) => void;
+
+/** Makes the connector of one endpoint. The newest TLS session is kept for the next handshake. */
+export function createConnector(options: ConnectorOptions): Connector {
+  const { host, port, tls, connectTimeoutMs, allowHalfOpen } = options;
+  const tlsOptions = tls === undefined ? undefined : buildTlsOptions(host, tls);
+  // Buffered bytes are bounded by the high-water mark, which the types do not know.
+  const tcpOptions = { host, port, allowHalfOpen, highWaterMark: 65_536 };
+  let session: Buffer | undefined;
+
+  return (callback) => {
+    const socket =
+      tlsOptions === undefined
+        ? connectTcp(tcpOptions)
+        : connectTls({ ...tcpOptions, ...tlsOptions, ...(session === undefined ? {} : { session }) });
+    socket.setNoDelay(true).setKeepAlive(true, 60_000);
+    if (tlsOptions !== undefined) socket.on('session', (fresh: Buffer) => (session = fresh));
+
+    let settled = false;
+    const timer =
+      connectTimeoutMs > 0
+        ? setTimeout(
+            () => socket.destroy(new UpstreamConnectTimeoutError(`${host}:${port}`, connectTimeoutMs)),
+            connectTimeoutMs,
+          )
+        : undefined;
+    const settle = (error: Error | null): void => {
+      if (settled) return;
+      settled = true;
+      clearTimeout(timer);
+      if (error !== null) session = undefined;
+      if (error === null) callback(null, socket);
+      else callback(error, null);
+    };
+    socket.once(tlsOptions === undefined ? 'connect' : 'secureConnect', () => settle(null));
+    // Stays for the life of the socket: a late error of a connection that somebody gave up must not bring the process down.
+    socket.on('error', settle);
+    socket.once('close', () => settle(new Error('the connection was closed while it was being set up')));
+  };
+}
+
+function buildTlsOptions(host: string, tls: BackendTls): ConnectionOptions {
+  const serverName = tls.serverName === '' ? host : tls.serverName;
+  return {
+    // RFC 6066 allows no IP addresses here; without a name the certificate is checked against `host`, IP addresses included.
+    ...(isIP(serverName) === 0 ? { servername: serverName } : {}),
+    ...(tls.ca === undefined ? {} : { ca: tls.ca }),
+    rejectUnauthorized: !tls.insecureSkipVerify,
+    ALPNProtocols: ['http/1.1'],
+    minVersion: 'TLSv1.2',
+  };
+}

@@ -1,0 +1,27 @@
+// What the steps before forwarding decided. forward-request.ts carries it out and decides nothing about routing itself.
+import type { HeaderModifier } from '../../ir/gen/config_pb.ts';
+import type { BackendConfig } from '../config/runtime-config.ts';
+import type { RawHeaders } from '../listen/exchange.ts';
+
+export interface ForwardPlan {
+  readonly backend: BackendConfig;
+  readonly method: string;
+  /** Path and query as they go upstream: rewrites and the MCP target's path are already applied. */
+  readonly target: string;
+  /** Path prefix by which clients reach the backend, e.g. /mcp: a legacy SSE target's `endpoint` event is rewritten with it. */
+  readonly publicPath: string;
+  /** Final request headers except host, framing and hop-by-hop ones, which are already gone. */
+  readonly headers: RawHeaders;
+  /** Host header to send. */
+  readonly host: string;
+  /** Applied in order to the upstream's response headers (hop-by-hop ones are removed first). */
+  readonly responseHeaders: readonly HeaderModifier[];
+  /** Added to the response after the modifiers: CORS, x-request-id. */
+  readonly extraResponseHeaders: RawHeaders;
+  /** From the head of the request to the end of the answer; 0: none. */
+  readonly requestTimeoutMs: number;
+  /** One try at the upstream, up to its response head; 0: none. */
+  readonly backendRequestTimeoutMs: number;
+  /** Copies of the request go here; their answers are thrown away. */
+  readonly mirrors: readonly { readonly backend: BackendConfig; readonly target: string; readonly host: string }[];
+}

@@ -1,0 +1,342 @@
+// Sends a request to the chosen backend and its answer back, both as they flow: nothing is collected, each side waits for the other
+// when that is slow, and an end of one side is an end of the other. A request is tried again only while not a byte of it was sent.
+import type { Duplex } from 'node:stream';
+import type { Log } from '../../base/log.ts';
+import { denyRequest } from '../answer.ts';
+import type { BodyFlow, BodySink, Exchange, RawHeaders } from '../listen/exchange.ts';
+import type { LegacySseRewriter } from '../mcp/legacy-sse.ts';
+import { tagResponse } from '../mcp/session-routing.ts';
+import type { Reason } from '../reasons.ts';
+import type { RequestContext } from '../request-context.ts';
+import type { ForwardPlan } from './forward-plan.ts';
+import { findUnsendableHeader, prepareResponseHeaders, prepareTrailers } from './headers.ts';
+import { startMirrors, type Mirror } from './mirror-request.ts';
+import { routeUpstreamRequest, type RoutedRequest } from './route-upstream-request.ts';
+import { prepareUpgrade, relayUpgrade, type UpgradeAnswer } from './upgrade-request.ts';
+import type { UpstreamCall, UpstreamEvents, UpstreamRequest } from './upstream-call.ts';
+import { classifyUpstreamError, describeError, type UpstreamPhase } from './upstream-error.ts';
+import type { Endpoint, Upstreams } from './upstreams.ts';
+
+export interface ForwarderOptions {
+  readonly upstreams: Upstreams;
+  readonly log: Log;
+  /** Milliseconds of the clock of RequestContext.startedAt. */
+  readonly clock?: () => number;
+  /** Signs the message URLs of legacy SSE servers (legacy-sse.ts). Replicas behind one address need the same; by default each process makes its own. */
+  readonly legacySseKey?: Uint8Array;
+}
+
+/** Carries out a plan. Never throws; everything that can go wrong becomes an answer or a broken-off stream, with its reason in the context. */
+export type Forward = (context: RequestContext, plan: ForwardPlan) => void;
+
+/** Makes the function that forwards all requests of a gateway. */
+export function createForwarder(options: ForwarderOptions): Forward {
+  const settings: ForwarderSettings = {
+    upstreams: options.upstreams,
+    log: options.log,
+    clock: options.clock ?? (() => performance.now()),
+    legacySseKey: options.legacySseKey ?? crypto.getRandomValues(new Uint8Array(32)),
+  };
+  return (context, plan) => {
+    const forwarding = new Forwarding(settings, context, plan);
+    forwarding.run(() => forwarding.start());
+  };
+}
+
+type ForwarderSettings = Required<ForwarderOptions>;
+
+class Forwarding implements UpstreamEvents, BodySink {
+  readonly #settings: ForwarderSettings;
+  readonly #context: RequestContext;
+  readonly #plan: ForwardPlan;
+  readonly #exchange: Exchange;
+  #request: UpstreamRequest | undefined;
+  #routed: RoutedRequest | undefined;
+  #upgrade: UpgradeAnswer | undefined;
+  readonly #tried: Endpoint[] = [];
+  #endpoint: Endpoint | undefined;
+  #call: UpstreamCall | undefined;
+  #phase: UpstreamPhase = 'connecting';
+  #attemptStartedAt = 0;
+  #flow: BodyFlow | undefined;
+  #mirrors: readonly Mirror[] = [];
+  #rewriter: LegacySseRewriter | undefined;
+  /** The client is slower than the upstream: silence is not the upstream's fault. */
+  #paused = false;
+  #requestTimer: NodeJS.Timeout | undefined;
+  #headTimer: NodeJS.Timeout | undefined;
+  #idleTimer: NodeJS.Timeout | undefined;
+  #done = false;
+
+  constructor(settings: ForwarderSettings, context: RequestContext, plan: ForwardPlan) {
+    this.#settings = settings;
+    this.#context = context;
+    this.#plan = plan;
+    this.#exchange = context.exchange;
+  }
+
+  /** Everything that happens to this request passes here, so that a mistake of ours costs one request and not the process. */
+  run(step: () => void): void {
+    try {
+      step();
+    } catch (error) {
+      this.#settings.log.error(
+        { request_id: this.#context.requestId, err: error },
+        'forwarding failed inside the gateway',
+      );
+      this.#fail('internal_error', error instanceof Error ? describeError(error) : String(error));
+    }
+  }
+
+  start(): void {
+    const { upstreams, clock, legacySseKey } = this.#settings;
+    const plan = this.#plan;
+    this.#exchange.onClose((clean) => this.#onClientClosed(clean));
+    // The client may have left while policies were at work.
+    if (this.#done) return;
+    this.#exchange.onDrain(() => this.#onClientDrain());
+
+    const unsendable = findUnsendableHeader(plan.headers) ?? findUnsendableHeader(['host', plan.host]);
+    if (unsendable !== undefined)
+      return this.#fail('bad_request', `the value of ${unsendable} cannot be sent in a header`);
+    const backend = upstreams.get(plan.backend.key);
+    if (backend === undefined || backend.endpoints.length === 0) return this.#fail('no_endpoints');
+    const routed = routeUpstreamRequest(this.#context, plan, backend, legacySseKey);
+    if (routed.kind === 'refused') return this.#fail(routed.reason, routed.detail);
+    this.#routed = routed;
+    this.#upgrade = prepareUpgrade(this.#exchange, routed.request);
+    this.#request = this.#upgrade?.request ?? routed.request;
+
+    if (plan.requestTimeoutMs > 0) {
+      const spent = clock() - this.#context.startedAt;
+      this.#requestTimer = setTimeout(
+        () => this.#giveUp('request_timeout'),
+        Math.max(0, plan.requestTimeoutMs - spent),
+      );
+    }
+    if (plan.mirrors.length > 0)
+      this.#mirrors = startMirrors(plan.mirrors, this.#request, upstreams, this.#settings.log);
+    this.#attempt(routed.endpoint ?? backend.pick(this.#tried));
+  }
+
+  #attempt(endpoint: Endpoint | undefined): void {
+    if (endpoint === undefined) return this.#fail('no_endpoints');
+    const { backend, backendRequestTimeoutMs } = this.#plan;
+    this.#endpoint = endpoint;
+    this.#tried.push(endpoint);
+    this.#context.endpoint = endpoint.pool.name;
+    this.#attemptStartedAt = this.#settings.clock();
+    const headTimeout = backendRequestTimeoutMs > 0 ? backendRequestTimeoutMs : backend.requestTimeoutMs;
+    if (headTimeout > 0) this.#headTimer = setTimeout(() => this.#giveUp('upstream_timeout'), headTimeout);
+    this.#call = endpoint.pool.createCall(this.#request!, this);
+    this.#call.start();
+  }
+
+  // ---- the request on its way
+
+  onStart(): void {
+    this.#phase = 'sent';
+    if (this.#request!.hasBody) this.run(() => (this.#flow = this.#exchange.readBody(this)));
+  }
+
+  write(chunk: Uint8Array): boolean {
+    for (const mirror of this.#mirrors) mirror.write(chunk);
+    this.#idleTimer?.refresh();
+    return this.#call?.writeBody(chunk) ?? true;
+  }
+
+  end(trailers: RawHeaders): void {
+    const prepared = prepareTrailers(trailers);
+    for (const mirror of this.#mirrors) mirror.end(prepared);
+    this.run(() => this.#call?.endBody(prepared));
+  }
+
+  fail(error: Error): void {
+    if (this.#done) return;
+    this.#call?.abort();
+    this.#finish();
+    this.#context.reason ??= 'client_disconnected';
+    this.#context.detail ??= `the request body broke off: ${describeError(error)}`;
+    this.#exchange.abort();
+  }
+
+  onBodyDrain(): void {
+    this.#flow?.resume();
+  }
+
+  onBodyRefused(): void {
+    this.#flow?.discard();
+  }
+
+  // ---- the answer on its way
+
+  onInformational(status: number, headers: RawHeaders): void {
+    if (this.#done) return;
+    this.run(() => this.#exchange.sendInformational(status, prepareResponseHeaders(headers, [], [])));
+  }
+
+  onHead(status: number, headers: RawHeaders): void {
+    if (this.#done) return;
+    this.run(() => {
+      this.#beginAnswer(status);
+      this.#rewriter = this.#routed!.rewriteAnswer?.(status, headers, this.#endpoint!);
+      const received = this.#rewriter === undefined ? headers : this.#rewriter.prepareHeaders(headers);
+      this.#exchange.sendHead(status, this.#prepareHeaders(received));
+      this.#startIdleTimer();
+    });
+  }
+
+  onData(chunk: Uint8Array): boolean {
+    if (this.#done) return true;
+    this.#idleTimer?.refresh();
+    let bytes = chunk;
+    if (this.#rewriter !== undefined) {
+      const rewritten = this.#rewriter.push(chunk);
+      if (!rewritten.ok) {
+        this.#call?.abort();
+        this.#fail('upstream_protocol_error', rewritten.detail);
+        return true;
+      }
+      if (rewritten.done) this.#rewriter = undefined;
+      bytes = rewritten.bytes;
+    }
+    if (bytes.length === 0 || this.#exchange.write(bytes)) return true;
+    this.#paused = true;
+    return false;
+  }
+
+  onEnd(trailers: RawHeaders): void {
+    if (this.#done) return;
+    const rest = this.#rewriter?.flush();
+    this.#finish();
+    this.run(() => {
+      if (rest !== undefined && rest.length > 0) this.#exchange.write(rest);
+      const prepared = prepareTrailers(trailers);
+      if (prepared.length > 0) this.#exchange.end(prepared);
+      else this.#exchange.end();
+    });
+  }
+
+  onUpgrade(status: number, headers: RawHeaders, stream: Duplex): void {
+    if (this.#done) {
+      stream.destroy();
+      return;
+    }
+    this.run(() => {
+      const refusal = this.#upgrade?.check(headers);
+      if (refusal !== undefined || this.#upgrade === undefined) {
+        stream.destroy();
+        return this.#fail('upgrade_failed', refusal ?? 'the upstream switched protocols without being asked');
+      }
+      this.#beginAnswer(status);
+      this.#finish();
+      const answered = this.#prepareHeaders(this.#upgrade.answer(headers));
+      relayUpgrade(
+        this.#exchange.acceptUpgrade(status, answered),
+        stream,
+        this.#plan.backend.idleTimeoutMs,
+        (reason, detail) => {
+          this.#context.reason ??= reason;
+          this.#context.detail ??= detail;
+        },
+      );
+    });
+  }
+
+  onError(error: Error): void {
+    if (this.#done) return;
+    clearTimeout(this.#headTimer);
+    const detail = `${this.#context.endpoint}: ${describeError(error)}`;
+    const reason = classifyUpstreamError(error, this.#phase);
+    // Not one byte was sent and nothing of the body was read. A session lives on one endpoint: another one could only refuse it.
+    if (this.#phase === 'connecting' && reason !== 'internal_error' && this.#routed?.endpoint === undefined) {
+      const { upstreams, log } = this.#settings;
+      const next =
+        this.#tried.length <= upstreams.limits.maxRetries
+          ? upstreams.get(this.#plan.backend.key)?.pick(this.#tried)
+          : undefined;
+      if (next !== undefined) {
+        this.#context.retries += 1;
+        log.debug({ request_id: this.#context.requestId, detail, next: next.pool.name }, 'trying another endpoint');
+        return this.run(() => this.#attempt(next));
+      }
+    }
+    this.#fail(reason, detail);
+  }
+
+  #beginAnswer(status: number): void {
+    clearTimeout(this.#headTimer);
+    this.#phase = 'answering';
+    this.#context.status = status;
+    this.#context.upstreamMs = this.#settings.clock() - this.#attemptStartedAt;
+  }
+
+  #prepareHeaders(received: RawHeaders): RawHeaders {
+    const { responseHeaders, extraResponseHeaders } = this.#plan;
+    const tagged = this.#routed!.tagsSessions ? tagResponse(received, this.#endpoint!.tag) : received;
+    return prepareResponseHeaders(tagged, responseHeaders, extraResponseHeaders);
+  }
+
+  // ---- ends
+
+  #startIdleTimer(): void {
+    const { idleTimeoutMs } = this.#plan.backend;
+    if (idleTimeoutMs === 0 || this.#done) return;
+    this.#idleTimer = setTimeout(() => {
+      if (this.#paused) this.#idleTimer?.refresh();
+      else this.#giveUp('upstream_idle_timeout');
+    }, idleTimeoutMs);
+  }
+
+  #onClientDrain(): void {
+    if (!this.#paused) return;
+    this.#paused = false;
+    this.#idleTimer?.refresh();
+    this.#call?.resume();
+  }
+
+  #onClientClosed(clean: boolean): void {
+    if (this.#done) return;
+    this.#call?.abort();
+    this.#finish();
+    if (!clean) this.#context.reason ??= 'client_disconnected';
+  }
+
+  /** A clock of ours ran out. */
+  #giveUp(reason: Reason): void {
+    if (this.#done) return;
+    this.#call?.abort();
+    this.#fail(reason, `${this.#context.endpoint ?? this.#plan.backend.key}: ${this.#phase} when the time was over`);
+  }
+
+  #fail(reason: Reason, detail?: string): void {
+    if (this.#done) return;
+    this.#finish();
+    this.#call?.abort();
+    this.#flow?.discard();
+    this.#context.reason = reason;
+    this.#context.detail ??= detail;
+    if (this.#exchange.headSent) {
+      this.#exchange.abort();
+      return;
+    }
+    // denyRequest writes the request id itself.
+    denyRequest(this.#context, reason, { headers: withoutRequestId(this.#plan.extraResponseHeaders) });
+  }
+
+  #finish(): void {
+    this.#done = true;
+    clearTimeout(this.#requestTimer);
+    clearTimeout(this.#headTimer);
+    clearTimeout(this.#idleTimer);
+    for (const mirror of this.#mirrors) mirror.stop();
+  }
+}
+
+function withoutRequestId(headers: RawHeaders): RawHeaders {
+  const kept: string[] = [];
+  for (let i = 0; i < headers.length; i += 2) {
+    if (headers[i]!.toLowerCase() !== 'x-request-id') kept.push(headers[i]!, headers[i + 1]!);
+  }
+  return kept;
+}

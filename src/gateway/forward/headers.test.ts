@@ -1,0 +1,278 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { create } from '@bufbuild/protobuf';
+import * as fc from 'fast-check';
+import { HeaderModifierSchema, type HeaderModifier } from '../../ir/gen/config_pb.ts';
+import {
+  applyHeaderModifier,
+  findUnsendableHeader,
+  prepareRequestHeaders,
+  prepareResponseHeaders,
+  prepareTrailers,
+  type RequestHeadersInput,
+} from './headers.ts';
+
+function prepare(headers: string[], overrides: Partial<RequestHeadersInput> = {}): string[] {
+  return prepareRequestHeaders({
+    headers,
+    remoteAddress: '203.0.113.7',
+    scheme: 'https',
+    authority: 'mcp.example.com',
+    localPort: 443,
+    requestId: 'id-1',
+    ...overrides,
+  });
+}
+
+function values(headers: readonly string[], name: string): string[] {
+  return headers.filter((_, i) => i % 2 === 1 && headers[i - 1]!.toLowerCase() === name);
+}
+
+function toHeaders(pairs: [string, string][] = []): { name: string; value: string }[] {
+  return pairs.map(([name, value]) => ({ name, value }));
+}
+
+function modifier(parts: { set?: [string, string][]; add?: [string, string][]; remove?: string[] }): HeaderModifier {
+  return create(HeaderModifierSchema, {
+    set: toHeaders(parts.set),
+    add: toHeaders(parts.add),
+    remove: parts.remove ?? [],
+  });
+}
+
+const trustedProxies = (address: string): boolean => address === '203.0.113.7';
+
+function portOf(authority: string): string {
+  return values(prepare([], { authority, localPort: 10_443 }), 'x-forwarded-port')[0]!;
+}
+
+describe('request headers', () => {
+  test('hop-by-hop fields and those that Connection names end here, unknown ones and their order stay', () => {
+    const headers = prepare([
+      'Host', 'x', 'X-First', '1', 'Connection', 'keep-alive, X-Private', 'connection', 'x-other', 'Keep-Alive', 'timeout=5', 'X-Private', 'a',
+      'x-OTHER', 'b', 'Proxy-Connection', 'c', 'Proxy-Authorization', 'd', 'Proxy-Authenticate', 'e', 'TE', 'trailers', 'Transfer-Encoding', 'chunked',
+      'Upgrade', 'h2c', 'HTTP2-Settings', 'x', 'Content-Length', '3', 'Expect', '100-continue', 'Trailer', 'x-sum', 'X-Last', '2', 'x-first', '3',
+    ]); // prettier-ignore
+    assert.deepEqual(headers.slice(0, 8), ['X-First', '1', 'Trailer', 'x-sum', 'X-Last', '2', 'x-first', '3']);
+    assert.deepEqual(headers.slice(8).filter((_, i) => i % 2 === 0), [
+      'x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host', 'x-forwarded-port', 'x-request-id',
+    ]); // prettier-ignore
+  });
+
+  test('what the gateway adds cannot be removed by Connection', () => {
+    const headers = prepare([
+      'Connection',
+      'x-forwarded-for, x-request-id, x-auth-subject',
+      'X-Auth-Subject',
+      'forged',
+    ]);
+    assert.deepEqual(values(headers, 'x-forwarded-for'), ['203.0.113.7']);
+    assert.deepEqual(values(headers, 'x-request-id'), ['id-1']);
+    assert.deepEqual(values(headers, 'x-auth-subject'), []);
+  });
+
+  test('a stranger is not believed about where a request comes from', () => {
+    const headers = prepare([
+      'X-Forwarded-For', '1.1.1.1', 'x-forwarded-proto', 'http', 'X-Forwarded-Host', 'evil', 'X-Forwarded-Port', '1', 'X-Forwarded-Uri', '/x', 'X-Forwarded-Prefix', '/y',
+      'X_Forwarded_For', '2.2.2.2', 'Forwarded', 'for=3.3.3.3', 'X-Real-IP', '4.4.4.4', 'X-Request-Id', 'forged', 'X_Request_Id', 'forged',
+    ]); // prettier-ignore
+    assert.deepEqual(headers, [
+      'x-forwarded-for', '203.0.113.7', 'x-forwarded-proto', 'https', 'x-forwarded-host', 'mcp.example.com', 'x-forwarded-port', '443', 'x-request-id', 'id-1',
+    ]); // prettier-ignore
+  });
+
+  test('a trusted proxy is believed and its address is appended', () => {
+    const sent = [
+      'X-Forwarded-For',
+      '1.1.1.1',
+      'X-Forwarded-For',
+      '2.2.2.2',
+      'X-Forwarded-Proto',
+      'http',
+      'X-Forwarded-Host',
+      'public',
+      'X-Forwarded-Port',
+      '80',
+      'X-Real-IP',
+      '1.1.1.1',
+    ];
+    const headers = prepare([...sent, 'Forwarded', 'for=3.3.3.3'], { trustedProxies });
+    assert.deepEqual(values(headers, 'x-forwarded-for'), ['1.1.1.1, 2.2.2.2, 203.0.113.7']);
+    assert.deepEqual(values(headers, 'x-forwarded-proto'), ['http']);
+    assert.deepEqual(values(headers, 'x-forwarded-host'), ['public']);
+    assert.deepEqual(values(headers, 'x-forwarded-port'), ['80']);
+    assert.deepEqual(values(headers, 'x-real-ip'), ['1.1.1.1']);
+    assert.deepEqual(values(headers, 'forwarded'), []);
+    assert.deepEqual(values(prepare(sent, { trustedProxies, remoteAddress: '203.0.113.8' }), 'x-forwarded-for'), [
+      '203.0.113.8',
+    ]);
+  });
+
+  test('the port is the one the client named, else the one it reached', () => {
+    assert.equal(portOf('a:8443'), '8443');
+    assert.equal(portOf('[::1]:8443'), '8443');
+    assert.equal(portOf('[::1]'), '10443');
+    assert.equal(portOf('a'), '10443');
+    assert.equal(portOf('a:x'), '10443');
+    assert.equal(portOf(''), '10443');
+  });
+
+  test('te: trailers goes on where the upstream can use it, and nothing else of TE', () => {
+    assert.deepEqual(values(prepare(['TE', 'trailers, deflate;q=0.5'], { keepTeTrailers: true }), 'te'), ['trailers']);
+    assert.deepEqual(values(prepare(['TE', 'deflate'], { keepTeTrailers: true }), 'te'), []);
+    assert.deepEqual(values(prepare(['TE', 'trailers']), 'te'), []);
+  });
+
+  test('trace context of ours takes the place of the client’s', () => {
+    assert.deepEqual(values(prepare(['traceparent', 'theirs'], { traceparent: 'ours' }), 'traceparent'), ['ours']);
+    assert.deepEqual(values(prepare(['traceparent', 'theirs']), 'traceparent'), ['theirs']);
+  });
+
+  test('property: no hop-by-hop field and nothing named by Connection ever passes, everything else does', () => {
+    const name = fc.constantFrom(
+      'x-a',
+      'X-B',
+      'Accept',
+      'cookie',
+      'connection',
+      'Keep-Alive',
+      'TE',
+      'upgrade',
+      'Transfer-Encoding',
+      'x_forwarded_for',
+    );
+    const field = name.chain((key) =>
+      fc.tuple(
+        fc.constant(key),
+        /^connection$/i.test(key) ? fc.constantFrom('close', 'X-a', ' x-b ,te') : fc.constant('v'),
+      ),
+    );
+    fc.assert(
+      fc.property(fc.array(field), (fields) => {
+        const prepared = prepare(fields.flat());
+        const named = new Set(
+          fields
+            .filter(([key]) => key === 'connection')
+            .flatMap(([, value]) => value.split(',').map((part) => part.trim().toLowerCase())),
+        );
+        const gone = new Set([
+          'connection',
+          'keep-alive',
+          'te',
+          'upgrade',
+          'transfer-encoding',
+          'x_forwarded_for',
+          ...named,
+        ]);
+        assert.deepEqual(prepared.slice(0, -10), fields.filter(([key]) => !gone.has(key.toLowerCase())).flat());
+      }),
+    );
+  });
+});
+
+describe('header modifiers', () => {
+  test('set overwrites in place, add appends, remove removes, without regard to case', () => {
+    const headers = ['X-Set', '1', 'A', 'a', 'x-set', '2', 'X-Gone', '3', 'X-Add', '4'];
+    const changed = applyHeaderModifier(
+      headers,
+      modifier({
+        set: [
+          ['x-SET', 'new'],
+          ['x-fresh', 'f'],
+        ],
+        add: [['x-add', '5']],
+        remove: ['x-gone', 'x-absent'],
+      }),
+    );
+    assert.deepEqual(changed, ['x-SET', 'new', 'A', 'a', 'X-Add', '4', 'x-fresh', 'f', 'x-add', '5']);
+  });
+
+  test('of several entries with one name the first counts', () => {
+    assert.deepEqual(
+      applyHeaderModifier(
+        [],
+        modifier({
+          set: [
+            ['a', '1'],
+            ['A', '2'],
+          ],
+          add: [
+            ['b', '1'],
+            ['B', '2'],
+          ],
+        }),
+      ),
+      ['a', '1', 'b', '1'],
+    );
+  });
+
+  test('an empty modifier changes nothing', () => {
+    const headers = ['a', '1', 'A', '2'];
+    assert.deepEqual(applyHeaderModifier(headers, modifier({})), headers);
+  });
+});
+
+describe('response headers', () => {
+  test('hop-by-hop fields go first, then the modifiers come, then ours', () => {
+    const received = [
+      'Connection',
+      'X-Hop',
+      'X-Hop',
+      '1',
+      'Transfer-Encoding',
+      'chunked',
+      'Keep-Alive',
+      'x',
+      'Set-Cookie',
+      'a',
+      'Set-Cookie',
+      'b',
+      'Vary',
+      'Accept',
+      'X-Request-Id',
+      'theirs',
+      'Content-Length',
+      '3',
+    ];
+    const prepared = prepareResponseHeaders(
+      received,
+      [modifier({ add: [['x-hop', 'ours']] }), modifier({ set: [['x-hop', 'changed']] })],
+      ['x-request-id', 'ours', 'vary', 'Origin'],
+    );
+    assert.deepEqual(prepared, [
+      'Set-Cookie', 'a', 'Set-Cookie', 'b', 'Vary', 'Accept', 'Content-Length', '3', 'x-hop', 'changed', 'x-request-id', 'ours', 'vary', 'Origin',
+    ]); // prettier-ignore
+  });
+});
+
+describe('trailers', () => {
+  test('fields that would change framing, routing or identity do not come after a body', () => {
+    assert.deepEqual(
+      prepareTrailers([
+        'X-Sum',
+        '1',
+        'Content-Length',
+        '2',
+        'Host',
+        'x',
+        'Authorization',
+        'y',
+        'grpc-status',
+        '0',
+        'X-Forwarded-For',
+        'z',
+      ]),
+      ['X-Sum', '1', 'grpc-status', '0'],
+    );
+  });
+});
+
+describe('what may be sent', () => {
+  test('line breaks, NUL and other controls are refused, in names and in values', () => {
+    for (const value of ['a\r\nb', 'a\nb', 'a\rb', 'a\0b', 'a\x01b', 'a\x7fb', 'snow \u2603']) {
+      assert.equal(findUnsendableHeader(['ok', 'fine', 'x-bad', value]), 'x-bad', JSON.stringify(value));
+    }
+    for (const name of ['', 'a b', 'a:', 'a\n']) assert.equal(findUnsendableHeader([name, 'x']), name);
+    assert.equal(findUnsendableHeader(['a', 'tab\tand caf\u00e9', 'b', '']), undefined);
+  });
+});

@@ -1,0 +1,149 @@
+// RequestMirror: copies of a request to other backends, whose answers are thrown away. The copies follow the request but never hold it up:
+// one that falls further behind than its buffer allows is given up, and its failures are nobody's.
+import type { Log } from '../../base/log.ts';
+import type { RawHeaders } from '../listen/exchange.ts';
+import type { ForwardPlan } from './forward-plan.ts';
+import type { UpstreamCall, UpstreamEvents, UpstreamRequest } from './upstream-call.ts';
+import { describeError } from './upstream-error.ts';
+import type { Upstreams } from './upstreams.ts';
+
+/** One copy on its way. */
+export interface Mirror {
+  write(chunk: Uint8Array): void;
+  end(trailers: RawHeaders): void;
+  /** Nothing more of the body will come. A copy that is not complete is broken off, so that the mirror does not take it for complete. */
+  stop(): void;
+}
+
+/** Starts the copies of a request. Requests that switch protocols have none. */
+export function startMirrors(
+  mirrors: ForwardPlan['mirrors'],
+  request: UpstreamRequest,
+  upstreams: Upstreams,
+  log: Log,
+): readonly Mirror[] {
+  if (request.upgrade !== undefined) return [];
+  const started: Mirror[] = [];
+  for (const { backend, target, host } of mirrors) {
+    const endpoint = upstreams.get(backend.key)?.pick([]);
+    if (endpoint === undefined) continue;
+    const { mirrorBufferBytes, mirrorTimeoutMs } = upstreams.limits;
+    const copy = new MirrorCopy(
+      mirrorBufferBytes,
+      mirrorTimeoutMs,
+      log.child({ mirror: backend.key, endpoint: endpoint.pool.name }),
+    );
+    copy.start(endpoint.pool.createCall({ ...request, target, host }, copy), request.hasBody);
+    started.push(copy);
+  }
+  return started;
+}
+
+class MirrorCopy implements Mirror, UpstreamEvents {
+  readonly #maxBytes: number;
+  readonly #timeoutMs: number;
+  readonly #log: Log;
+  #call: UpstreamCall | undefined;
+  #waiting: Uint8Array[] = [];
+  #waitingBytes = 0;
+  #writable = false;
+  #bodyEnd: RawHeaders | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #done = false;
+
+  constructor(maxBytes: number, timeoutMs: number, log: Log) {
+    this.#maxBytes = maxBytes;
+    this.#timeoutMs = timeoutMs;
+    this.#log = log;
+  }
+
+  start(call: UpstreamCall, hasBody: boolean): void {
+    this.#call = call;
+    if (hasBody) call.start();
+    else this.#complete([], () => call.start());
+  }
+
+  write(chunk: Uint8Array): void {
+    if (this.#done) return;
+    this.#waiting.push(chunk);
+    this.#waitingBytes += chunk.length;
+    if (this.#waitingBytes > this.#maxBytes) this.#giveUp(`it is more than ${this.#maxBytes} bytes behind`);
+    else this.#flush();
+  }
+
+  end(trailers: RawHeaders): void {
+    if (!this.#done) this.#complete(trailers, () => this.#flush());
+  }
+
+  stop(): void {
+    if (this.#bodyEnd === undefined) this.#giveUp('the request was broken off');
+  }
+
+  #complete(trailers: RawHeaders, next: () => void): void {
+    this.#bodyEnd = trailers;
+    // An answer without an end (an event stream) must not stay open for a copy that nobody reads.
+    this.#timer = setTimeout(() => this.#giveUp('its answer took too long'), this.#timeoutMs);
+    this.#timer.unref();
+    next();
+  }
+
+  #flush(): void {
+    while (this.#writable && this.#waiting.length > 0) {
+      const chunk = this.#waiting.shift()!;
+      this.#waitingBytes -= chunk.length;
+      this.#writable = this.#call!.writeBody(chunk);
+    }
+    if (this.#writable && this.#bodyEnd !== undefined) {
+      this.#writable = false;
+      this.#call!.endBody(this.#bodyEnd);
+    }
+  }
+
+  #giveUp(why: string): void {
+    if (this.#done) return;
+    this.#log.debug({ why }, 'a mirrored request was given up');
+    this.#finish();
+    this.#call?.abort();
+  }
+
+  #finish(): void {
+    this.#done = true;
+    this.#waiting = [];
+    clearTimeout(this.#timer);
+  }
+
+  onStart(): void {
+    this.onBodyDrain();
+  }
+
+  onBodyDrain(): void {
+    this.#writable = true;
+    this.#flush();
+  }
+
+  onBodyRefused(): void {
+    this.#writable = false;
+    this.#waiting = [];
+  }
+
+  onInformational(): void {}
+
+  onHead(): void {}
+
+  onData(): boolean {
+    return true;
+  }
+
+  onEnd(): void {
+    this.#finish();
+  }
+
+  onUpgrade(): void {
+    this.#finish();
+  }
+
+  onError(error: Error): void {
+    this.#log.debug({ detail: describeError(error) }, 'a mirrored request failed');
+    this.#finish();
+  }
+}

@@ -1,0 +1,52 @@
+// The health of one endpoint as connection attempts show it. After some failures in a row it is set aside for a while, longer each time.
+// When that time is over one request may try it: a success brings it back, a failure sets it aside for longer.
+import type { UpstreamLimits } from './upstream-limits.ts';
+
+export type OutlierLimits = Pick<UpstreamLimits, 'failuresBeforeSetAside' | 'setAsideMs' | 'setAsideMaxMs'>;
+
+/** What is known about one endpoint's readiness to take connections. */
+export class EndpointHealth {
+  readonly #limits: OutlierLimits;
+  readonly #now: () => number;
+  #failures = 0;
+  #timesSetAside = 0;
+  #setAsideUntil = 0;
+  #probeUntil = 0;
+
+  /** `now` gives milliseconds of a clock that never goes back. */
+  constructor(limits: OutlierLimits, now: () => number) {
+    this.#limits = limits;
+    this.#now = now;
+  }
+
+  /** May requests be sent here by choice? (When no endpoint of a backend may, they are sent anyway.) */
+  get isAvailable(): boolean {
+    if (this.#timesSetAside === 0) return true;
+    const now = this.#now();
+    return now >= this.#setAsideUntil && now >= this.#probeUntil;
+  }
+
+  /** A request is on its way. To an endpoint that was set aside that is the test: for a while the others stay away, so that one request and not a burst pays for it. */
+  recordAttempt(): void {
+    if (this.#timesSetAside > 0) this.#probeUntil = this.#now() + this.#limits.setAsideMs;
+  }
+
+  recordSuccess(): void {
+    this.#failures = 0;
+    this.#timesSetAside = 0;
+  }
+
+  /** Returns the milliseconds for which the endpoint is set aside by this failure; 0 when it is not. */
+  recordFailure(): number {
+    const { failuresBeforeSetAside, setAsideMs, setAsideMaxMs } = this.#limits;
+    this.#failures += 1;
+    if (failuresBeforeSetAside === 0) return 0;
+    if (this.#timesSetAside === 0 && this.#failures < failuresBeforeSetAside) return 0;
+    // Requests that were on their way already must not lengthen the time once each.
+    if (this.#timesSetAside > 0 && this.#now() < this.#setAsideUntil) return 0;
+    const duration = Math.min(setAsideMs * 2 ** Math.min(this.#timesSetAside, 30), setAsideMaxMs);
+    this.#timesSetAside += 1;
+    this.#setAsideUntil = this.#now() + duration;
+    return duration;
+  }
+}

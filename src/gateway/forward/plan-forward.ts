@@ -1,0 +1,107 @@
+// Turns what routing and policies decided into a plan that forward-request.ts can carry out: path, host, headers, time-outs, mirrors.
+import { rewritePath, mapMcpPath } from '../filters/url-rewrite.ts';
+import { chooseMirrors } from '../filters/mirror-choice.ts';
+import type { HeaderModifier } from '../../ir/gen/config_pb.ts';
+import type {
+  BackendConfig,
+  MatchedRoute,
+  MirrorConfig,
+  RouteFilters,
+  WeightedBackendConfig,
+} from '../config/runtime-config.ts';
+import type { RawHeaders } from '../listen/exchange.ts';
+import { corsHeaderRemoval } from '../policies/cors.ts';
+import type { RequestContext } from '../request-context.ts';
+import type { ForwardPlan } from './forward-plan.ts';
+import { applyHeaderModifier, prepareRequestHeaders } from './headers.ts';
+
+export interface PlanInput {
+  readonly context: RequestContext;
+  readonly matched: MatchedRoute;
+  /** The weighted entry of the rule that was chosen, and its backend. */
+  readonly choice: WeightedBackendConfig;
+  readonly backend: BackendConfig;
+  readonly backends: ReadonlyMap<string, BackendConfig>;
+  /** What the policies put on the answer. */
+  readonly responseHeaders: RawHeaders;
+  readonly random: () => number;
+}
+
+const mirrorsOfNone: ForwardPlan['mirrors'] = [];
+
+/** Makes the plan for one request. */
+export function planForward(input: PlanInput): ForwardPlan {
+  const { context, matched, choice, backend } = input;
+  const { exchange } = context;
+  const { route } = matched;
+  // A filter on the backendRef is nearer to the backend than one on the rule.
+  const rewrite = choice.filters.rewrite ?? route.filters.rewrite;
+  return {
+    backend,
+    method: exchange.method,
+    target: `${mapPath(context.path, matched, rewrite, backend)}${context.query}`,
+    publicPath: matched.matchedPrefix ?? context.path,
+    headers: modifyRequestHeaders(context, backend, [
+      ...route.filters.requestHeaders,
+      ...choice.filters.requestHeaders,
+    ]),
+    host: chooseHost(context, rewrite, backend),
+    responseHeaders: [
+      ...(route.policies.cors === undefined ? [] : [corsHeaderRemoval]),
+      ...choice.filters.responseHeaders,
+      ...route.filters.responseHeaders,
+    ],
+    extraResponseHeaders: [...input.responseHeaders, 'x-request-id', context.requestId],
+    requestTimeoutMs: route.requestTimeoutMs,
+    backendRequestTimeoutMs: route.backendRequestTimeoutMs,
+    mirrors: planMirrors(input, [...route.filters.mirrors, ...choice.filters.mirrors]),
+  };
+}
+
+/** A path modifier wins; without one, an MCP target's own path takes the place of the matched one. */
+function mapPath(
+  path: string,
+  matched: MatchedRoute,
+  rewrite: RouteFilters['rewrite'],
+  backend: BackendConfig,
+): string {
+  if (rewrite?.path !== undefined) return rewritePath(path, matched.matchedPrefix, rewrite.path);
+  return backend.mcp === undefined ? path : mapMcpPath(path, matched.matchedPrefix, backend.mcp.path);
+}
+
+function chooseHost(context: RequestContext, rewrite: RouteFilters['rewrite'], backend: BackendConfig): string {
+  if (rewrite !== undefined && rewrite.hostname !== '') return rewrite.hostname;
+  return backend.hostHeader === '' ? context.exchange.authority : backend.hostHeader;
+}
+
+function modifyRequestHeaders(
+  context: RequestContext,
+  backend: BackendConfig,
+  modifiers: readonly HeaderModifier[],
+): RawHeaders {
+  const { exchange } = context;
+  let headers = prepareRequestHeaders({
+    headers: exchange.headers,
+    remoteAddress: exchange.remoteAddress,
+    scheme: exchange.scheme,
+    authority: exchange.authority,
+    localPort: exchange.localPort,
+    requestId: context.requestId,
+    traceparent: context.traceparent,
+    keepTeTrailers: backend.protocol === 'h2c',
+  });
+  for (const modifier of modifiers) headers = applyHeaderModifier(headers, modifier);
+  return headers;
+}
+
+function planMirrors(input: PlanInput, mirrors: readonly MirrorConfig[]): ForwardPlan['mirrors'] {
+  if (mirrors.length === 0) return mirrorsOfNone;
+  const { context, matched, backends } = input;
+  const { rewrite } = matched.route.filters;
+  return chooseMirrors(mirrors, input.random).flatMap((mirror) => {
+    const backend = backends.get(mirror.backend);
+    if (backend === undefined) return [];
+    const target = `${mapPath(context.path, matched, rewrite, backend)}${context.query}`;
+    return [{ backend, target, host: chooseHost(context, rewrite, backend) }];
+  });
+}

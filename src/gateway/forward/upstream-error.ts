@@ -1,0 +1,90 @@
+// Maps what a transport reports to a reason. A dead upstream is 502, 503 or 504, never 404: that means "session gone" to an MCP client.
+import type { Reason } from '../reasons.ts';
+
+/** How far a request had come when it failed. */
+export type UpstreamPhase = 'connecting' | 'sent' | 'answering';
+
+/** The endpoint did not take a connection (DNS, TCP and TLS together) in the configured time. */
+export class UpstreamConnectTimeoutError extends Error {
+  readonly code = 'UPSTREAM_CONNECT_TIMEOUT';
+  constructor(endpoint: string, milliseconds: number) {
+    super(`no connection to ${endpoint} within ${milliseconds} ms`);
+  }
+}
+
+/** The endpoint has its full number of requests in flight and of requests waiting. */
+export class UpstreamOverloadedError extends Error {
+  readonly code = 'UPSTREAM_OVERLOADED';
+  constructor(endpoint: string) {
+    super(`too many requests are waiting for ${endpoint}`);
+  }
+}
+
+/** The upstream broke HTTP in a way that the transport itself does not detect or name. */
+export class UpstreamProtocolError extends Error {
+  readonly code = 'UPSTREAM_PROTOCOL_ERROR';
+}
+
+/** The upstream cannot switch protocols as the client asked. */
+export class UpstreamUpgradeError extends Error {
+  readonly code = 'UPSTREAM_UPGRADE';
+}
+
+// Reported before anything is sent when the request itself cannot be written down: never the upstream's fault.
+const ownMistakes = new Set([
+  'UND_ERR_INVALID_ARG',
+  'UND_ERR_NOT_SUPPORTED',
+  'ERR_INVALID_CHAR',
+  'ERR_INVALID_HTTP_TOKEN',
+  'ERR_HTTP_INVALID_HEADER_VALUE',
+  'ERR_UNESCAPED_CHARACTERS',
+  'ERR_HTTP2_INVALID_PSEUDOHEADER',
+  'ERR_HTTP2_INVALID_CONNECTION_HEADERS',
+]);
+
+const protocolErrors = new Set([
+  'UPSTREAM_PROTOCOL_ERROR',
+  'UND_ERR_HEADERS_OVERFLOW',
+  'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
+  'ERR_HTTP2_ERROR',
+  'ERR_HTTP2_SESSION_ERROR',
+]);
+
+function readCode(error: Error): string {
+  const { code } = error as { code?: unknown };
+  return typeof code === 'string' ? code : '';
+}
+
+function isProtocolError(error: Error, code: string): boolean {
+  if (protocolErrors.has(code) || code.startsWith('HPE_') || error.name === 'HTTPParserError') return true;
+  // undici tells an answer nobody asked for, a 100 or a 101 out of place only by these words.
+  if (code === 'UND_ERR_SOCKET') return error.message === 'bad response' || error.message === 'bad upgrade';
+  return code === 'ERR_HTTP2_STREAM_ERROR' && error.message.includes('PROTOCOL_ERROR');
+}
+
+/** The reason that the client and the log get for an upstream failure. */
+export function classifyUpstreamError(error: Error, phase: UpstreamPhase): Reason {
+  const code = readCode(error);
+  if (ownMistakes.has(code)) return 'internal_error';
+  if (phase === 'answering') return 'upstream_aborted';
+  if (code === 'UPSTREAM_OVERLOADED') return 'upstream_overloaded';
+  if (code === 'UPSTREAM_UPGRADE') return 'upgrade_failed';
+  if (phase === 'connecting') {
+    return code === 'UPSTREAM_CONNECT_TIMEOUT' || code === 'ETIMEDOUT'
+      ? 'upstream_connect_timeout'
+      : 'upstream_unreachable';
+  }
+  return isProtocolError(error, code) ? 'upstream_protocol_error' : 'upstream_reset';
+}
+
+/** What the operator reads: the error with its code, and the reasons under it (an AggregateError of all addresses that were tried, for one). */
+export function describeError(error: Error): string {
+  const code = readCode(error);
+  let text = error.message === '' ? error.name : error.message;
+  if (code !== '' && !text.includes(code)) text = `${code}: ${text}`;
+  if (error instanceof AggregateError && error.errors.length > 0) {
+    text += ` (${error.errors.map((inner: unknown) => (inner instanceof Error ? inner.message : String(inner))).join('; ')})`;
+  }
+  if (error.cause instanceof Error) text += `, because ${describeError(error.cause)}`;
+  return text;
+}

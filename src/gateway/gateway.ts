@@ -1,0 +1,107 @@
+// A gateway: configuration in, traffic served. Puts the parts of both paths together and owns their order.
+import type { AddressInfo } from 'node:net';
+import type { Log } from '../base/log.ts';
+import type { Configuration } from '../ir/configuration.ts';
+import type { CompileProblem } from './config/compile-problem.ts';
+import { ConfigStore } from './config/config-store.ts';
+import type { RuntimeConfig } from './config/runtime-config.ts';
+import { createForwarder } from './forward/forward-request.ts';
+import type { UpstreamLimits } from './forward/upstream-limits.ts';
+import { Upstreams } from './forward/upstreams.ts';
+import { createRequestHandler } from './handle-request.ts';
+import type { ListenLimits } from './listen/limits.ts';
+import { type BindProblem, createListeners } from './listen/listeners.ts';
+import type { ListenEvent } from './listen/port-context.ts';
+import { createObservers, type Observability } from './observe-requests.ts';
+import type { ConfigMetrics, ConnectionMetrics, UpstreamMetrics } from './request-metrics.ts';
+
+export interface GatewayOptions extends Observability {
+  readonly log: Log;
+  readonly listenLimits: ListenLimits;
+  readonly upstreamLimits: UpstreamLimits;
+  readonly connectionMetrics: ConnectionMetrics;
+  readonly upstreamMetrics: UpstreamMetrics;
+  readonly configMetrics: ConfigMetrics;
+}
+
+/** What became of a configuration. */
+export interface ApplyReport {
+  /** False: it equals the one in force. */
+  readonly changed: boolean;
+  readonly version: number;
+  /** Messages that could not be used; they fail closed. */
+  readonly problems: readonly CompileProblem[];
+  /** Ports that could not be opened; tried again with the next configuration. */
+  readonly bindProblems: readonly BindProblem[];
+}
+
+export interface Gateway {
+  /** Puts a configuration in force. Open connections and streams go on. */
+  apply(configuration: Configuration): Promise<ApplyReport>;
+  readonly runtime: RuntimeConfig;
+  readonly configuration: Configuration;
+  /** Where the open ports are really bound, by bind key. */
+  addresses(): ReadonlyMap<string, AddressInfo>;
+  /** Finishes what was accepted, closes streams after the time, and resolves when nothing is open. */
+  drain(timeoutMs: number): Promise<void>;
+}
+
+/** Builds a gateway that serves nothing yet. */
+export function createGateway(options: GatewayOptions): Gateway {
+  const { log } = options;
+  const store = new ConfigStore(log);
+  const upstreams = new Upstreams({ limits: options.upstreamLimits });
+  // In the turn of the swap: no request may see backends that the pools do not know.
+  store.subscribe((current) => upstreams.reconcile(current.backends));
+  const handler = createRequestHandler({
+    getConfig: () => store.current,
+    forward: createForwarder({ upstreams, log }),
+    observers: createObservers(options),
+    log,
+    random: Math.random,
+  });
+  const listeners = createListeners({
+    handler,
+    limits: options.listenLimits,
+    log,
+    onEvent: (event) => countListenEvent(options.connectionMetrics, event),
+  });
+  return {
+    async apply(configuration) {
+      const { changed, version, problems } = store.apply(configuration);
+      // Also when nothing changed: a port that was taken may be free now.
+      const { current } = store;
+      const bindProblems = await listeners.reconcile(current.ports);
+      if (changed) options.configMetrics.applied(version, countResources(configuration));
+      return { changed, version, problems, bindProblems };
+    },
+    get runtime() {
+      return store.current;
+    },
+    get configuration() {
+      return store.configuration;
+    },
+    addresses: () => listeners.addresses(),
+    async drain(timeoutMs) {
+      await listeners.drain({ timeoutMs });
+      await upstreams.close();
+    },
+  };
+}
+
+function countResources({ listeners, routes, backends }: Configuration) {
+  return { listeners: listeners.length, routes: routes.length, backends: backends.length };
+}
+
+function countListenEvent(metrics: ConnectionMetrics, event: ListenEvent): void {
+  switch (event.type) {
+    case 'connection-opened':
+      return metrics.opened();
+    case 'connection-closed':
+      return metrics.closed();
+    case 'request-refused':
+      return metrics.refused(event.reason);
+    case 'tls-handshake-failed':
+      return metrics.handshakeFailed();
+  }
+}

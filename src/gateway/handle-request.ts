@@ -1,0 +1,145 @@
+// The request path, step by step. Each step is a file of its own; this one only says the order.
+import type { Log } from '../base/log.ts';
+import { answerRequest, denyRequest } from './answer.ts';
+import type { MatchedRoute, PortConfig, RuntimeConfig } from './config/runtime-config.ts';
+import { buildRedirect } from './filters/redirect.ts';
+import { chooseBackend } from './filters/weighted-choice.ts';
+import type { ForwardPlan } from './forward/forward-plan.ts';
+import { planForward } from './forward/plan-forward.ts';
+import type { ExchangeHandler } from './listen/exchange.ts';
+import { findForeignCaller } from './mcp/origin-check.ts';
+import { findBackendDenial } from './policies/fail-closed.ts';
+import { runPolicyChain } from './policies/policy-chain.ts';
+import type { PolicyVerdict } from './policies/policy-verdict.ts';
+import { type RequestContext, startRequest } from './request-context.ts';
+import { findListener } from './route/find-listener.ts';
+import { findRoute } from './route/match-route.ts';
+import { readTarget } from './route/request-target.ts';
+
+/** Watches requests begin and end: access log, metrics, traces. */
+export interface RequestObserver {
+  start(context: RequestContext): void;
+  /** The request is about to go to a backend. */
+  startUpstream?(context: RequestContext): void;
+  finish(context: RequestContext, clean: boolean, bytesSent: number, bytesReceived: number): void;
+}
+
+export interface RequestPathParts {
+  readonly getConfig: () => RuntimeConfig;
+  readonly forward: (context: RequestContext, plan: ForwardPlan) => void;
+  readonly observers: readonly RequestObserver[];
+  readonly log: Log;
+  /** Chooses among weighted backends and mirrored requests. */
+  readonly random: () => number;
+}
+
+/** Builds the function that serves every request of the gateway. */
+export function createRequestHandler(parts: RequestPathParts): ExchangeHandler {
+  return (exchange, port) => {
+    const context = startRequest(exchange);
+    for (const observer of parts.observers) observer.start(context);
+    exchange.onClose((clean, bytesSent, bytesReceived) => {
+      if (!clean && context.reason === undefined) context.reason = 'client_disconnected';
+      for (const observer of parts.observers) observer.finish(context, clean, bytesSent, bytesReceived);
+    });
+    try {
+      // Routes and backends of one and the same configuration, from here to the end of the request.
+      const config = parts.getConfig();
+      serveRequest(parts, context, config, config.ports.get(port.bindKey) ?? port);
+    } catch (error) {
+      failRequest(parts, context, error);
+    }
+  };
+}
+
+/** A mistake of ours. The client gets an answer, or a broken stream if one has begun; the log gets the error. */
+function failRequest(parts: RequestPathParts, context: RequestContext, error: unknown): void {
+  parts.log.error({ request_id: context.requestId, err: error }, 'a request failed inside the gateway');
+  if (context.exchange.headSent) {
+    context.reason = 'internal_error';
+    context.exchange.abort();
+  } else {
+    denyRequest(context, 'internal_error');
+  }
+}
+
+function serveRequest(parts: RequestPathParts, context: RequestContext, config: RuntimeConfig, port: PortConfig): void {
+  const { exchange } = context;
+
+  // 1. One reading of the target, for everyone after this line.
+  const target = readTarget(exchange.target, exchange.method);
+  if (!target.ok) return denyRequest(context, 'bad_target', { detail: target.detail });
+  context.path = target.path;
+  context.query = target.query;
+
+  // 2. The listener, by the host.
+  const found = findListener(exchange, port);
+  context.hostname = found.hostname;
+  if (!found.ok) return denyRequest(context, found.reason, { detail: found.detail });
+  context.listener = found.listener;
+
+  // 3. The route.
+  const matched = findRoute(context, found.listener);
+
+  // 4. Web pages of other sites do not get to a listener on loopback, unless CORS settings name them.
+  const foreign = findForeignCaller(exchange, port, found.listener, matched?.route.policies.cors?.allowsOrigin);
+  if (foreign !== undefined) return denyRequest(context, foreign.reason, { detail: foreign.detail });
+  if (matched === undefined) return denyRequest(context, 'no_route');
+  context.route = matched.route;
+
+  // 5. The policies, in the order of policy-chain.ts. Then the answer.
+  const verdict = runPolicyChain({ context, route: matched.route });
+  if (!(verdict instanceof Promise)) return actOnVerdict(parts, context, config, port, matched, verdict);
+  verdict
+    .then((late) => actOnVerdict(parts, context, config, port, matched, late))
+    .catch((error: unknown) => failRequest(parts, context, error));
+}
+
+function actOnVerdict(
+  parts: RequestPathParts,
+  context: RequestContext,
+  config: RuntimeConfig,
+  port: PortConfig,
+  matched: MatchedRoute,
+  verdict: PolicyVerdict,
+): void {
+  if (verdict.kind === 'deny') {
+    return denyRequest(context, verdict.reason, { ...verdict, headers: verdict.responseHeaders });
+  }
+  if (verdict.kind === 'respond') return answerRequest(context, verdict.status, verdict.headers, verdict.body);
+
+  // 6. A redirect needs no backend.
+  const { redirect } = matched.route.filters;
+  if (redirect !== undefined) {
+    const { status, location } = buildRedirect(redirect, {
+      ...context,
+      ...matched,
+      scheme: context.exchange.scheme,
+      listenerPort: port.port,
+    });
+    return answerRequest(context, status, [...verdict.responseHeaders, 'location', location], '');
+  }
+
+  // 7. The backend, by weight. One that cannot be used as configured answers an error for its share.
+  const { responseHeaders } = verdict;
+  const choice = chooseBackend(matched.route.backends, parts.random);
+  if (choice === undefined)
+    return denyRequest(context, 'backend_invalid', {
+      detail: 'no backend of the rule has a weight',
+      headers: responseHeaders,
+    });
+  context.backend = choice.backend;
+  const denial = findBackendDenial(choice);
+  if (denial !== undefined) return denyRequest(context, denial.reason, { ...denial, headers: responseHeaders });
+  const { backends } = config;
+  const backend = backends.get(choice.backend);
+  if (backend === undefined)
+    return denyRequest(context, 'backend_invalid', { detail: 'the backend is gone', headers: responseHeaders });
+
+  // 8. Off it goes.
+  for (const observer of parts.observers) observer.startUpstream?.(context);
+  parts.forward(
+    context,
+    planForward({ context, matched, choice, backend, backends, responseHeaders, random: parts.random }),
+  );
+}

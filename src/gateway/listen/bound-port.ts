@@ -1,0 +1,153 @@
+// One bound address and port: accepts connections, finds out what they speak and hands them to the right protocol.
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { type ConnectionBudget, lingerPastBudget } from './connection-budget.ts';
+import { destroyAfter, endConnection, formatEarlyAnswer, refuseRequest } from './early-answer.ts';
+import type { Http1Server } from './node-http1-server.ts';
+import { serveHttp2 } from './node-http2-connection.ts';
+import type { ClientConnection, PortContext } from './port-context.ts';
+import { detectHttpVersion, peek } from './protocol-detection.ts';
+import { createTlsAcceptor } from './tls-acceptor.ts';
+
+/** When a port is draining, a connection that has not begun a request (or its handshake) closes after this. */
+const undecidedMs = 1_000;
+/** Silence after which the kernel asks whether the client is still there: a vanished one sends no FIN. */
+const keepAliveProbeMs = 60_000;
+/** What is left of an aborted connection is cut after this. */
+const goodbyeMs = 500;
+
+/** One open port. */
+export interface BoundPort {
+  readonly address: AddressInfo;
+  readonly connectionCount: number;
+  /** Closes the listening socket; the address is free when it resolves. Connections stay. */
+  stopAccepting(): Promise<void>;
+  /** Stops accepting, lets what is in progress end, and cuts what is left after the time. Resolves when the last connection is closed. */
+  drain(timeoutMs: number): Promise<void>;
+}
+
+/** Binds and starts to accept; rejects with node's error when the address cannot be bound. */
+export async function bindPort(context: PortContext, http1: Http1Server, budget: ConnectionBudget): Promise<BoundPort> {
+  const connections = new Map<Socket, ClientConnection | undefined>();
+  let draining = false;
+  let stopped: Promise<void> | undefined;
+  const empty = Promise.withResolvers<void>();
+
+  const adopt = (raw: Socket, connection: ClientConnection): void => {
+    if (!connections.has(raw)) return;
+    connections.set(raw, connection);
+    if (draining) connection.startDraining();
+  };
+  const closeUnlessDecided = (raw: Socket): void => {
+    const timer = setTimeout(() => {
+      if (connections.get(raw) === undefined) raw.destroy();
+    }, undecidedMs);
+    raw.once('close', () => clearTimeout(timer));
+  };
+  const serve = (raw: Socket, socket: Socket, protocol: 'http1' | 'http2', received: number): void => {
+    if (protocol === 'http1') {
+      adopt(raw, http1.accept(socket, context, received));
+      if (received > 0) socket.resume();
+    } else {
+      adopt(raw, serveHttp2(socket, context));
+    }
+  };
+  const acceptCleartext = (socket: Socket): void => {
+    peek(socket, context.limits.headerTimeoutMs, detectHttpVersion, (outcome) => {
+      if (typeof outcome === 'object') {
+        serve(socket, socket, outcome.verdict, outcome.received);
+      } else if (outcome === 'slow') {
+        const answer = refuseRequest(context, socket.remoteAddress ?? '', 'header_timeout', 'incomplete first bytes');
+        endConnection(socket, formatEarlyAnswer(answer));
+      } else {
+        // Nothing was asked, so there is nothing to answer.
+        socket.destroy();
+      }
+    });
+  };
+  const tls =
+    context.config.protocol === 'HTTPS'
+      ? createTlsAcceptor(context, (accepted, secure, protocol) => serve(accepted, secure, protocol, 0))
+      : undefined;
+
+  const onConnection = (socket: Socket): void => {
+    socket.on('error', () => {});
+    if (!budget.take()) {
+      const detail = `more than ${context.limits.maxConnections} connections`;
+      const answer = refuseRequest(context, socket.remoteAddress ?? '', 'too_many_connections', detail);
+      lingerPastBudget(budget, socket, tls === undefined ? formatEarlyAnswer(answer) : undefined);
+      return;
+    }
+    connections.set(socket, undefined);
+    context.onEvent({ type: 'connection-opened', bindKey: context.bindKey });
+    socket.once('close', () => {
+      connections.delete(socket);
+      budget.giveBack();
+      context.onEvent({ type: 'connection-closed', bindKey: context.bindKey });
+      if (draining && connections.size === 0) empty.resolve();
+    });
+    if (draining) closeUnlessDecided(socket);
+    if (tls === undefined) acceptCleartext(socket);
+    else tls.accept(socket);
+  };
+
+  const server = createServer(
+    { allowHalfOpen: true, noDelay: true, keepAlive: true, keepAliveInitialDelay: keepAliveProbeMs },
+    onConnection,
+  );
+  await listen(server, context.config.address, context.config.port);
+  // A failing accept (out of file descriptors) costs that connection, not the process.
+  server.on('error', (error) => {
+    context.log.warn({ bindKey: context.bindKey, err: error }, 'a connection could not be accepted');
+  });
+  const address = server.address() as AddressInfo;
+
+  const closeServer = async (): Promise<void> => {
+    // A full turn of the event loop for connections that the kernel has already taken for us: closing would reset them.
+    await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+    server.close();
+  };
+  const stopAccepting = (): Promise<void> => {
+    stopped ??= closeServer();
+    return stopped;
+  };
+
+  return {
+    address,
+    get connectionCount() {
+      return connections.size;
+    },
+    stopAccepting,
+    async drain(timeoutMs) {
+      await stopAccepting();
+      draining = true;
+      for (const [socket, connection] of connections) {
+        if (connection === undefined) closeUnlessDecided(socket);
+        else connection.startDraining();
+      }
+      if (connections.size === 0) return;
+      const timer = setTimeout(() => {
+        for (const [socket, connection] of connections) {
+          // An abort says goodbye where the protocol has a way to; the rest is for those who do not listen.
+          if (connection === undefined) {
+            socket.destroy();
+          } else {
+            connection.abort();
+            destroyAfter(socket, goodbyeMs);
+          }
+        }
+      }, timeoutMs);
+      await empty.promise;
+      clearTimeout(timer);
+    },
+  };
+}
+
+function listen(server: Server, address: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(address === '' ? { port } : { port, host: address }, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+}

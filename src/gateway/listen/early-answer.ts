@@ -1,0 +1,74 @@
+// Answers to clients whose request never became an Exchange: malformed, too large, too late, or one connection too many.
+import { randomUUID } from 'node:crypto';
+import { STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import { formatErrorBody } from '../answer.ts';
+import { type Reason, reasons } from '../reasons.ts';
+import type { RawHeaders } from './exchange.ts';
+import type { PortContext } from './port-context.ts';
+
+/** An answer ready to be put into whatever framing the connection has. */
+export interface EarlyAnswer {
+  readonly status: number;
+  readonly headers: RawHeaders;
+  readonly body: string;
+}
+
+/** How long a refused client may take to read its answer before the connection is cut. */
+const lingerMs = 1_000;
+
+/** Makes the answer for a refused request, and tells the log and the metrics about it. */
+export function refuseRequest(
+  context: PortContext,
+  remoteAddress: string,
+  reason: Reason,
+  detail: string,
+): EarlyAnswer {
+  const requestId = randomUUID();
+  const { bindKey } = context;
+  context.log.debug({ bindKey, remoteAddress, reason, detail, requestId }, 'request refused');
+  context.onEvent({ type: 'request-refused', bindKey, remoteAddress, reason, requestId, detail });
+  const definition = reasons[reason];
+  const body = formatErrorBody(reason, definition.description, requestId);
+  return {
+    status: definition.status,
+    headers: [
+      'content-type',
+      'application/json',
+      'content-length',
+      String(Buffer.byteLength(body)),
+      'cache-control',
+      'no-store',
+      'x-request-id',
+      requestId,
+    ],
+    body,
+  };
+}
+
+/** The answer as HTTP/1.1 on the wire, announcing that the connection closes. */
+export function formatEarlyAnswer(answer: EarlyAnswer): string {
+  let head = `HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status] ?? ''}\r\n`;
+  for (let index = 0; index < answer.headers.length; index += 2) {
+    head += `${answer.headers[index]}: ${answer.headers[index + 1]}\r\n`;
+  }
+  return `${head}date: ${new Date().toUTCString()}\r\nconnection: close\r\n\r\n${answer.body}`;
+}
+
+/**
+ * Says the last word on a connection and closes it. Reading goes on for a moment: closing with unread bytes
+ * makes the kernel send a reset, which can destroy the answer before the client reads it.
+ */
+export function endConnection(socket: Socket, lastWords: string | Uint8Array): void {
+  if (socket.destroyed) return;
+  socket.end(lastWords);
+  socket.resume();
+  destroyAfter(socket, lingerMs);
+}
+
+/** Destroys the socket unless it closes by itself within the time. */
+export function destroyAfter(socket: Socket, milliseconds: number): void {
+  const timer = setTimeout(() => socket.destroy(), milliseconds);
+  timer.unref();
+  socket.once('close', () => clearTimeout(timer));
+}

@@ -1,0 +1,41 @@
+// Header fields on their way into HTTP/2 (RFC 9113, 8.2): lower case, valid, and without those that belong to an HTTP/1 connection.
+import { validateHeaderName, validateHeaderValue } from 'node:http';
+import type { OutgoingHttpHeaders } from 'node:http2';
+import type { RawHeaders } from './exchange.ts';
+
+const connectionFields = new Set([
+  'connection',
+  'http2-settings',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+/** The fields as HTTP/2 takes them, without those in `except`. Throws node's error on a name or value that cannot be sent. */
+export function readHttp2Fields(headers: RawHeaders, except: readonly string[]): string[] {
+  const fields: string[] = [];
+  for (let index = 0; index < headers.length; index += 2) {
+    const name = headers[index]!.toLowerCase();
+    const value = headers[index + 1]!;
+    if (connectionFields.has(name) || except.includes(name)) continue;
+    // Node joins fields with NUL bytes: a value that has one would become two fields.
+    validateHeaderName(name);
+    validateHeaderValue(name, value);
+    fields.push(name, value);
+  }
+  return fields;
+}
+
+/** The form that node wants where it does not take lists: trailers and informational heads. */
+export function groupFields(fields: RawHeaders): OutgoingHttpHeaders {
+  const grouped = new Map<string, string[]>();
+  for (let index = 0; index < fields.length; index += 2) {
+    const name = fields[index]!;
+    const values = grouped.get(name);
+    if (values === undefined) grouped.set(name, [fields[index + 1]!]);
+    else values.push(fields[index + 1]!);
+  }
+  return Object.fromEntries(grouped);
+}

@@ -1,0 +1,75 @@
+// What the head of an HTTP/2 request says (RFC 9113, 8.3; extended CONNECT: RFC 8441). The parser has already refused malformed
+// pseudo-headers and connection-specific fields; this refuses what could be routed in two ways.
+import type { Reason } from '../reasons.ts';
+import type { RawHeaders } from './exchange.ts';
+import { isValidAuthority } from './http1-request-head.ts';
+
+/** The verdict on a head: how to serve it, or why not. */
+export type Http2RequestHead =
+  | {
+      readonly kind: 'accepted';
+      readonly method: string;
+      readonly target: string;
+      readonly authority: string;
+      /** Without pseudo-headers. */
+      readonly headers: RawHeaders;
+      readonly expectsContinue: boolean;
+      /** Protocol of an extended CONNECT. */
+      readonly protocol: string | undefined;
+    }
+  | { readonly kind: 'refused'; readonly reason: Reason; readonly detail: string };
+
+/** Judges a request head given as node gives it: pseudo-headers first, then the fields in order. */
+export function readHttp2RequestHead(
+  rawHeaders: RawHeaders,
+  limits: { readonly maxHeaderCount: number; readonly maxHeaderBytes: number },
+): Http2RequestHead {
+  const headers: string[] = [];
+  let method = '';
+  let path: string | undefined;
+  let authority: string | undefined;
+  let protocol: string | undefined;
+  let host: string | undefined;
+  let expectsContinue = false;
+  let bytes = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]!;
+    const value = rawHeaders[index + 1]!;
+    bytes += name.length + value.length + 32;
+    if (name.charCodeAt(0) === 0x3a) {
+      if (name === ':method') method = value;
+      else if (name === ':path') path = value;
+      else if (name === ':authority') authority = value;
+      else if (name === ':protocol') protocol = value.toLowerCase();
+      continue;
+    }
+    if (name === 'host') {
+      if (host !== undefined) return refuse('missing_host', 'several Host headers');
+      host = value;
+    } else if (name === 'expect') {
+      expectsContinue ||= value.toLowerCase() === '100-continue';
+    }
+    headers.push(name, value);
+  }
+  if (headers.length > limits.maxHeaderCount * 2) {
+    return refuse('too_many_headers', `more than ${limits.maxHeaderCount} header fields`);
+  }
+  if (bytes > limits.maxHeaderBytes) return refuse('headers_too_large', `more than ${limits.maxHeaderBytes} bytes`);
+  if (authority !== undefined && host !== undefined && authority.toLowerCase() !== host.toLowerCase()) {
+    return refuse('missing_host', ':authority and Host differ');
+  }
+  const chosen = authority ?? host ?? '';
+  if (chosen !== '' && !isValidAuthority(chosen)) return refuse('missing_host', 'invalid :authority');
+
+  if (method === 'CONNECT' && protocol === undefined) {
+    return { kind: 'accepted', method, target: '', authority: chosen, headers, expectsContinue, protocol };
+  }
+  if (path === undefined || !(path.startsWith('/') || (path === '*' && method === 'OPTIONS'))) {
+    return refuse('bad_target', ':path is not a path');
+  }
+  return { kind: 'accepted', method, target: path, authority: chosen, headers, expectsContinue, protocol };
+}
+
+function refuse(reason: Reason, detail: string): Http2RequestHead {
+  return { kind: 'refused', reason, detail };
+}

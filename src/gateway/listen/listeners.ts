@@ -1,0 +1,135 @@
+// The set of open ports: follows the configuration without touching connections that it does not have to.
+import type { AddressInfo } from 'node:net';
+import type { Log } from '../../base/log.ts';
+import type { PortConfig } from '../config/runtime-config.ts';
+import { type BoundPort, bindPort } from './bound-port.ts';
+import { ConnectionBudget } from './connection-budget.ts';
+import type { ExchangeHandler } from './exchange.ts';
+import type { ListenLimits } from './limits.ts';
+import { createHttp1Server } from './node-http1-server.ts';
+import type { ListenEvent, PortContext } from './port-context.ts';
+
+/** What the set needs from the rest of the gateway. */
+export interface ListenersOptions {
+  readonly handler: ExchangeHandler;
+  readonly limits: ListenLimits;
+  readonly log: Log;
+  /** For metrics and the inspector. */
+  readonly onEvent?: (event: ListenEvent) => void;
+  /** How long requests and streams of a removed port may go on. */
+  readonly drainMs?: number;
+}
+
+/** A port that could not be bound. It is tried again at the next reconcile. */
+export interface BindProblem {
+  readonly bindKey: string;
+  /** EADDRINUSE, EACCES, EADDRNOTAVAIL... */
+  readonly code: string;
+  readonly message: string;
+}
+
+/** The open ports of one process. */
+export interface Listeners {
+  /** Makes the open ports those of the configuration. Ports that only changed keep their connections. */
+  reconcile(ports: ReadonlyMap<string, PortConfig>): Promise<BindProblem[]>;
+  /** Where the open ports are really bound, by bind key. */
+  addresses(): ReadonlyMap<string, AddressInfo>;
+  /** Open client connections over all ports, also those of ports that are closing. */
+  connectionCount(): number;
+  /** Ends everything in an orderly way; what outlives the time is aborted. Resolves when all is closed. */
+  drain(options: { readonly timeoutMs: number }): Promise<void>;
+}
+
+interface OpenPort {
+  readonly context: { config: PortConfig } & PortContext;
+  readonly bound: BoundPort;
+}
+
+const defaultDrainMs = 30_000;
+
+/** Creates the set, with no port open yet. */
+export function createListeners(options: ListenersOptions): Listeners {
+  const { handler, limits, log } = options;
+  const onEvent = options.onEvent ?? (() => {});
+  const drainMs = options.drainMs ?? defaultDrainMs;
+  const budget = new ConnectionBudget(limits.maxConnections);
+  const http1 = createHttp1Server(limits);
+  const open = new Map<string, OpenPort>();
+  const closing = new Set<{ readonly bound: BoundPort; readonly done: Promise<void> }>();
+  let queue: Promise<unknown> = Promise.resolve();
+  let drained: Promise<void> | undefined;
+
+  const startClosing = (bindKey: string, timeoutMs: number): void => {
+    const port = open.get(bindKey);
+    if (port === undefined) return;
+    open.delete(bindKey);
+    const entry = { bound: port.bound, done: port.bound.drain(timeoutMs) };
+    closing.add(entry);
+    void entry.done.finally(() => closing.delete(entry));
+    log.info({ bindKey }, 'port closed');
+  };
+
+  const bind = async (config: PortConfig): Promise<BindProblem | undefined> => {
+    const { bindKey } = config;
+    const context = { bindKey, config, handler, limits, log, onEvent };
+    try {
+      const bound = await bindPort(context, http1, budget);
+      open.set(bindKey, { context, bound });
+      log.info({ bindKey, address: bound.address.address, port: bound.address.port }, 'port open');
+      return undefined;
+    } catch (error) {
+      return describeBindProblem(config, error);
+    }
+  };
+
+  const reconcile = async (ports: ReadonlyMap<string, PortConfig>): Promise<BindProblem[]> => {
+    if (drained !== undefined) return [];
+    for (const [bindKey, port] of open) {
+      const config = ports.get(bindKey);
+      if (config === undefined || config.protocol !== port.context.config.protocol) startClosing(bindKey, drainMs);
+      else port.context.config = config;
+    }
+    await Promise.all([...closing].map(({ bound }) => bound.stopAccepting()));
+    const missing = [...ports.values()].filter(({ bindKey }) => !open.has(bindKey));
+    const problems = await Promise.all(missing.map((config) => bind(config)));
+    return problems.filter((problem) => problem !== undefined);
+  };
+
+  const enqueue = <T>(work: () => Promise<T>): Promise<T> => {
+    const result = queue.then(work);
+    queue = result.catch(() => {});
+    return result;
+  };
+
+  return {
+    reconcile: (ports) => enqueue(() => reconcile(ports)),
+    addresses: () => new Map([...open].map(([bindKey, { bound }]) => [bindKey, bound.address])),
+    connectionCount: () => budget.taken,
+    drain({ timeoutMs }) {
+      drained ??= enqueue(async () => {
+        for (const bindKey of open.keys()) startClosing(bindKey, timeoutMs);
+        const time = new Promise<void>((resolve) => setTimeout(resolve, timeoutMs).unref());
+        // Ports that were removed earlier have a time of their own; a shutdown does not wait longer for them than for the others.
+        const before = [...closing];
+        void time.then(() => Promise.all(before.map(({ bound }) => bound.drain(0))));
+        await Promise.all(before.map(({ done }) => done));
+        http1.close();
+      });
+      return drained;
+    },
+  };
+}
+
+function describeBindProblem(config: PortConfig, error: unknown): BindProblem {
+  const code = (error as NodeJS.ErrnoException).code ?? 'EUNKNOWN';
+  const where = config.address === '' ? `port ${config.port}` : `${config.address} port ${config.port}`;
+  const explanations: Record<string, string> = {
+    EADDRINUSE: `Cannot listen on ${where}: another process or listener already uses it.`,
+    EACCES: `Cannot listen on ${where}: this process is not permitted to. Ports below 1024 usually need extra rights.`,
+    EADDRNOTAVAIL: `Cannot listen on ${where}: this machine does not have that address.`,
+    ENOTFOUND: `Cannot listen on ${where}: the address cannot be resolved.`,
+  };
+  const message =
+    explanations[code] ?? `Cannot listen on ${where}: ${error instanceof Error ? error.message : String(error)}.`;
+  return { bindKey: config.bindKey, code, message };
+}

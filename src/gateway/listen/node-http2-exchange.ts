@@ -1,0 +1,292 @@
+// One HTTP/2 request and its answer (RFC 9113, extended CONNECT: RFC 8441) as an Exchange, over node's ServerHttp2Stream.
+import { constants, type OutgoingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
+import { BodyDelivery, deliverNothing } from './body-delivery.ts';
+import type { ConnectionPeer } from './connection-peer.ts';
+import type { BodyFlow, BodySink, Exchange, RawHeaders, UpgradedSocket } from './exchange.ts';
+import { ExchangeUsageError } from './exchange-usage-error.ts';
+import { groupFields, readHttp2Fields } from './http2-fields.ts';
+import type { Http2RequestHead } from './http2-request-head.ts';
+import { Http2Tunnel } from './http2-tunnel.ts';
+import { IncompleteBodyError } from './incomplete-body-error.ts';
+
+type CloseCallback = (clean: boolean, bytesSent: number, bytesReceived: number) => void;
+
+/** What the connection tells an exchange, and wants to hear from it. */
+export interface Http2ExchangeParts {
+  readonly stream: ServerHttp2Stream;
+  readonly peer: ConnectionPeer;
+  readonly head: Extract<Http2RequestHead, { kind: 'accepted' }>;
+  readonly hasBody: boolean;
+  /** The head could not be sent as given. */
+  readonly onInvalidHead: (error: unknown) => {
+    readonly status: number;
+    readonly headers: RawHeaders;
+    readonly body: string;
+  };
+}
+
+/** The adapter; it follows the events of its stream. */
+export class NodeHttp2Exchange implements Exchange {
+  readonly httpVersion = '2';
+  readonly method: string;
+  readonly target: string;
+  readonly authority: string;
+  readonly headers: RawHeaders;
+  readonly hasBody: boolean;
+  readonly upgradeProtocol: string | undefined;
+  readonly #parts: Http2ExchangeParts;
+  readonly #stream: ServerHttp2Stream;
+  #phase: 'waiting' | 'streaming' | 'ended' | 'aborted' | 'upgraded' | 'closed' = 'waiting';
+  #headSent = false;
+  #bodyAllowed = true;
+  #endedWithHead = false;
+  /** Content-Length of the answer, -1 without one. */
+  #declaredLength = -1;
+  #bytesSent = 0;
+  #body: BodyDelivery | undefined;
+  #bodyStarted = false;
+  #requestTrailers: RawHeaders = [];
+  #responseTrailers: RawHeaders = [];
+  #sent100 = false;
+  #tunnel: Http2Tunnel | undefined;
+  #drainCallback: (() => void) | undefined;
+  #closeCallbacks: CloseCallback[] | undefined = [];
+  #clean = false;
+
+  constructor(parts: Http2ExchangeParts) {
+    const { stream, head } = parts;
+    this.#parts = parts;
+    this.#stream = stream;
+    this.method = head.method;
+    this.target = head.target;
+    this.authority = head.authority;
+    this.headers = head.headers;
+    this.hasBody = parts.hasBody;
+    this.upgradeProtocol = head.protocol;
+    stream.on('error', () => {});
+    stream.on('trailers', (_headers: unknown, _flags: unknown, rawTrailers?: RawHeaders) => {
+      this.#requestTrailers = rawTrailers ?? [];
+    });
+    stream.on('finish', () => this.#onFinish());
+    stream.on('wantTrailers', () => this.#sendTrailers());
+    stream.on('close', () => this.#settle(this.#endedWithHead && stream.rstCode === constants.NGHTTP2_NO_ERROR));
+  }
+
+  get scheme(): 'http' | 'https' {
+    return this.#parts.peer.scheme;
+  }
+
+  get remoteAddress(): string {
+    return this.#parts.peer.remoteAddress;
+  }
+
+  get remotePort(): number {
+    return this.#parts.peer.remotePort;
+  }
+
+  get localPort(): number {
+    return this.#parts.peer.localPort;
+  }
+
+  get serverName(): string | undefined {
+    return this.#parts.peer.serverName;
+  }
+
+  get headSent(): boolean {
+    return this.#headSent;
+  }
+
+  readBody(sink: BodySink): BodyFlow {
+    if (this.#bodyStarted) throw new ExchangeUsageError('readBody was called twice');
+    this.#bodyStarted = true;
+    if (!this.hasBody) return deliverNothing(() => sink.end([]));
+    if (!this.#usable) return deliverNothing(() => sink.fail(new IncompleteBodyError()));
+    if (this.#parts.head.expectsContinue) this.sendInformational(100, []);
+    this.#body = new BodyDelivery(this.#stream, sink, () => this.#requestTrailers);
+    return this.#body;
+  }
+
+  sendInformational(status: number, headers: RawHeaders): void {
+    if (this.#phase !== 'waiting' || !this.#usable || status === 101) return;
+    if (status === 100) {
+      if (this.#sent100) return;
+      this.#sent100 = true;
+    }
+    try {
+      const fields = groupFields(readHttp2Fields(headers, []));
+      this.#stream.additionalHeaders({ ':status': status, ...fields });
+    } catch {
+      // Nothing depends on an informational answer: one that cannot be written is left out.
+    }
+  }
+
+  sendHead(status: number, headers: RawHeaders): void {
+    this.#openHead();
+    if (!this.#usable) return;
+    if (this.#writeHead(status, headers, -1)) this.#phase = 'streaming';
+  }
+
+  write(chunk: Uint8Array): boolean {
+    if (this.#phase !== 'streaming' || !this.#bodyAllowed || chunk.length === 0 || !this.#usable) return true;
+    this.#bytesSent += chunk.length;
+    if (this.#declaredLength >= 0 && this.#bytesSent > this.#declaredLength) {
+      this.abort();
+      return true;
+    }
+    return this.#stream.write(chunk);
+  }
+
+  onDrain(callback: () => void): void {
+    if (this.#drainCallback === undefined) this.#stream.on('drain', () => this.#drainCallback?.());
+    this.#drainCallback = callback;
+  }
+
+  end(trailers: RawHeaders = []): void {
+    if (this.#phase !== 'streaming') return;
+    if (this.#bodyAllowed && this.#declaredLength >= 0 && this.#bytesSent < this.#declaredLength) {
+      this.abort();
+      return;
+    }
+    this.#phase = 'ended';
+    this.#responseTrailers = trailers;
+    if (!this.#bodyAllowed) this.#finishWithoutBody();
+    else if (this.#usable) this.#stream.end();
+  }
+
+  respond(status: number, headers: RawHeaders, body: Uint8Array | string): void {
+    this.#openHead();
+    if (!this.#usable) return;
+    const bytes = typeof body === 'string' ? Buffer.from(body) : body;
+    if (!this.#writeHead(status, headers, bytes.length)) return;
+    this.#phase = 'streaming';
+    this.write(bytes);
+    this.end();
+  }
+
+  abort(): void {
+    if (this.#phase === 'closed') return;
+    this.#phase = 'aborted';
+    if (!this.#stream.destroyed) this.#stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+  }
+
+  acceptUpgrade(_status: number, headers: RawHeaders): UpgradedSocket {
+    if (this.upgradeProtocol === undefined) {
+      throw new ExchangeUsageError('acceptUpgrade on a request that asked for no upgrade');
+    }
+    // RFC 8441, 5: the answer of an extended CONNECT is a plain 200 and needs no proof that it understood the handshake.
+    const fields = readHttp2Fields(headers, ['sec-websocket-accept', 'content-length']);
+    this.#openHead();
+    const tunnel = new Http2Tunnel(this.#stream);
+    this.#tunnel = tunnel;
+    if (this.#usable) {
+      this.#phase = 'upgraded';
+      this.#stream.respond([':status', '200', ...fields]);
+    } else {
+      tunnel.destroy();
+    }
+    return { head: new Uint8Array(0), stream: tunnel };
+  }
+
+  onClose(callback: CloseCallback): void {
+    if (this.#closeCallbacks === undefined) callback(this.#clean, this.#sent, this.#received);
+    else this.#closeCallbacks.push(callback);
+  }
+
+  get #usable(): boolean {
+    return this.#phase !== 'closed' && !this.#stream.destroyed && !this.#stream.closed;
+  }
+
+  get #received(): number {
+    return this.#tunnel?.bytesRead ?? this.#body?.bytes ?? 0;
+  }
+
+  get #sent(): number {
+    return this.#tunnel?.bytesWritten ?? this.#bytesSent;
+  }
+
+  #openHead(): void {
+    if (this.#headSent) throw new ExchangeUsageError('the head of this answer was already sent');
+    this.#headSent = true;
+  }
+
+  /** False when the head was not fit to be sent and the client got an internal error in its place. */
+  #writeHead(status: number, headers: RawHeaders, wholeBodyLength: number): boolean {
+    const stream = this.#stream;
+    this.#bodyAllowed = this.method !== 'HEAD' && status !== 204 && status !== 304;
+    try {
+      const fields = readHttp2Fields(headers, status === 204 ? ['content-length'] : []);
+      this.#declaredLength = findContentLength(fields);
+      if (wholeBodyLength >= 0 && this.#bodyAllowed && this.#declaredLength < 0) {
+        this.#declaredLength = wholeBodyLength;
+        fields.push('content-length', String(wholeBodyLength));
+      }
+      const endStream = !this.#bodyAllowed;
+      // Trailers are possible in every streamed answer, and node must know before the first byte.
+      const waitForTrailers = !endStream && wholeBodyLength < 0;
+      stream.respond([':status', String(status), ...fields], { endStream, waitForTrailers });
+      return true;
+    } catch (error) {
+      const answer = this.#parts.onInvalidHead(error);
+      this.#phase = 'ended';
+      this.#bodyAllowed = this.method !== 'HEAD';
+      stream.respond([':status', String(answer.status), ...answer.headers], { endStream: !this.#bodyAllowed });
+      if (this.#bodyAllowed) stream.end(answer.body);
+      else this.#finishWithoutBody();
+      return false;
+    }
+  }
+
+  #sendTrailers(): void {
+    const stream = this.#stream;
+    if (stream.destroyed || stream.closed) return;
+    let trailers: OutgoingHttpHeaders = {};
+    try {
+      trailers = groupFields(readHttp2Fields(this.#responseTrailers, []));
+    } catch {
+      // The answer is complete without them.
+    }
+    stream.sendTrailers(trailers);
+  }
+
+  /** An answer without a body was complete with its head, which left the writable side of the stream finished long ago. */
+  #finishWithoutBody(): void {
+    this.#endedWithHead = true;
+    setImmediate(() => this.#settle(true));
+  }
+
+  #onFinish(): void {
+    if (this.#bodyAllowed && (this.#phase === 'ended' || this.#phase === 'upgraded')) {
+      // A tunnel is over when both directions are.
+      if (this.#phase === 'ended') this.#settle(!this.#stream.aborted);
+    }
+  }
+
+  #settle(flushed: boolean): void {
+    const callbacks = this.#closeCallbacks;
+    if (callbacks === undefined) return;
+    this.#closeCallbacks = undefined;
+    this.#clean = flushed || (this.#phase === 'upgraded' && this.#tunnel?.endedWell === true);
+    this.#phase = 'closed';
+    if (this.#clean) this.#dropRequest();
+    else this.#body?.fail();
+    for (const callback of callbacks) callback(this.#clean, this.#sent, this.#received);
+  }
+
+  /** The answer is out, and nobody needs the rest of the request (RFC 9113, 8.1): the client may stop sending. */
+  #dropRequest(): void {
+    const stream = this.#stream;
+    this.#body?.discard();
+    if (!this.hasBody || stream.readableEnded || this.#tunnel !== undefined) return;
+    // Trailers of the answer are sent in the turn after 'finish'.
+    setImmediate(() =>
+      setImmediate(() => {
+        if (!stream.destroyed && !stream.closed) stream.close(constants.NGHTTP2_NO_ERROR);
+      }),
+    );
+  }
+}
+
+function findContentLength(fields: readonly string[]): number {
+  const index = fields.findIndex((field, position) => position % 2 === 0 && field === 'content-length');
+  return index < 0 ? -1 : Number(fields[index + 1]);
+}

@@ -1,0 +1,111 @@
+// TLS for one port (RFC 8446, RFC 5246): the certificate is chosen at each handshake by the server name the client sends (RFC 6066, 3),
+// the protocol by ALPN (RFC 7301).
+import type { Socket } from 'node:net';
+import { createSecureContext, createServer, type SecureContext, type Server, type TLSSocket } from 'node:tls';
+import { type ClientHello, readClientHello } from './client-hello.ts';
+import { endConnection } from './early-answer.ts';
+import type { PortContext } from './port-context.ts';
+import { peek } from './protocol-detection.ts';
+
+/** Has no certificate: a handshake with it ends with an alert. For those who do not speak TLS in the first place. */
+const emptyContext = createSecureContext({ minVersion: 'TLSv1.2' });
+
+/** A fatal alert record: handshake_failure (40) or unrecognized_name (112). */
+const formatAlert = (description: 40 | 112): Buffer => Buffer.from([21, 3, 1, 0, 2, 2, description]);
+
+/**
+ * Node starts a connection with this context, and has no public way to change it other than from PEM.
+ * Ours are contexts already, shared between ports, and another one for each server name.
+ */
+interface TlsServerInternals {
+  _sharedCreds: SecureContext;
+}
+
+/** TLS of one port. */
+export interface TlsAcceptor {
+  /** Starts the handshake on a freshly accepted connection. */
+  accept(socket: Socket): void;
+}
+
+/** Makes the acceptor; `onSecure` gets each connection whose handshake succeeded, with the socket it was accepted as. */
+export function createTlsAcceptor(
+  context: PortContext,
+  onSecure: (accepted: Socket, secure: TLSSocket, protocol: 'http1' | 'http2') => void,
+): TlsAcceptor {
+  const { bindKey, limits, log } = context;
+  const server: Server & Partial<TlsServerInternals> = createServer({
+    ALPNProtocols: ['h2', 'http/1.1'],
+    minVersion: 'TLSv1.2',
+    handshakeTimeout: limits.headerTimeoutMs,
+  });
+  // Node does not tell which socket a TLS socket was made from.
+  const handshakes = new Map<string, { readonly socket: Socket; readonly serverName: string | undefined }>();
+  const report = (remoteAddress: string | undefined, detail: string): void => {
+    log.debug({ bindKey, remoteAddress, detail }, 'TLS handshake failed');
+    context.onEvent({ type: 'tls-handshake-failed', bindKey, detail });
+  };
+
+  server.on('tlsClientError', (error, secure) => {
+    report(secure.remoteAddress, error.message);
+    secure.destroy();
+  });
+  server.on('secureConnection', (secure) => {
+    secure.on('error', () => {});
+    const handshake = handshakes.get(formatPeer(secure));
+    const name: unknown = secure.servername;
+    const serverName = typeof name === 'string' && name !== '' ? name.toLowerCase() : undefined;
+    // The certificate was chosen for the name that we read; TLS must have read the same.
+    if (handshake === undefined || handshake.serverName !== serverName) {
+      report(secure.remoteAddress, 'the server name is ambiguous');
+      secure.destroy();
+      return;
+    }
+    onSecure(handshake.socket, secure, secure.alpnProtocol === 'h2' ? 'http2' : 'http1');
+  });
+
+  const start = (socket: Socket, serverName: string | undefined, certificate: SecureContext): void => {
+    const key = formatPeer(socket);
+    handshakes.set(key, { socket, serverName });
+    socket.once('close', () => handshakes.delete(key));
+    // oxlint-disable-next-line no-underscore-dangle -- see TlsServerInternals
+    server._sharedCreds = certificate;
+    server.emit('connection', socket);
+  };
+
+  return {
+    accept(socket) {
+      peek(socket, limits.headerTimeoutMs, judgeHello, (outcome) => {
+        if (typeof outcome === 'string') {
+          if (outcome !== 'gone') report(socket.remoteAddress, 'the ClientHello did not arrive in time');
+          socket.destroy();
+          return;
+        }
+        if (outcome.verdict.kind === 'invalid') {
+          start(socket, undefined, emptyContext);
+          return;
+        }
+        const { serverName } = outcome.verdict;
+        // Read here and not when the port was opened: a changed Secret counts from the next handshake on.
+        const certificate = context.config.selectCertificate?.(serverName);
+        if (certificate === undefined) {
+          report(
+            socket.remoteAddress,
+            serverName === undefined ? 'no server name' : `unknown server name ${serverName}`,
+          );
+          endConnection(socket, formatAlert(serverName === undefined ? 40 : 112));
+          return;
+        }
+        start(socket, serverName, certificate);
+      });
+    },
+  };
+}
+
+function judgeHello(received: Buffer): Exclude<ClientHello, { kind: 'incomplete' }> | undefined {
+  const hello = readClientHello(received);
+  return hello.kind === 'incomplete' ? undefined : hello;
+}
+
+function formatPeer(socket: Socket): string {
+  return `${socket.remoteAddress}|${socket.remotePort}`;
+}

@@ -1,0 +1,109 @@
+// DNS rebinding protection (Model Context Protocol, Streamable HTTP, "Security Warning"). A listener on loopback is meant for programs on this
+// machine, but every web page in a browser on this machine can send it requests, under its own name when it plays with DNS. So Host and Origin
+// must be names of this machine, or names that the operator configured.
+import { isIP } from 'node:net';
+import type { ListenerConfig, PortConfig } from '../config/runtime-config.ts';
+import type { Exchange } from '../listen/exchange.ts';
+
+export interface OriginCheckInput {
+  /** Host or :authority as received. */
+  readonly authority: string;
+  /** The value of Origin; undefined when there is none (not a browser, or a plain navigation). */
+  readonly origin: string | undefined;
+  /** The scheme of the connection. */
+  readonly scheme: 'http' | 'https';
+  /** The listener is bound to loopback addresses only. Others are not checked. */
+  readonly loopbackListener: boolean;
+  /** True for a lower-case host name that the operator configured on the listener or its routes. */
+  readonly isConfiguredHost?: (hostname: string) => boolean;
+  /** True for an Origin that CORS settings of the route let in: the operator has named it. */
+  readonly isConfiguredOrigin?: (origin: string) => boolean;
+}
+
+export type OriginVerdict =
+  | { readonly ok: true }
+  | { readonly ok: false; readonly reason: 'host_not_allowed' | 'origin_not_allowed'; readonly detail: string };
+
+const allowed: OriginVerdict = { ok: true };
+
+/** Judges Host and Origin of a request. */
+export function checkOrigin(input: OriginCheckInput): OriginVerdict {
+  if (!input.loopbackListener) return allowed;
+  const isKnown = (hostname: string): boolean =>
+    isLoopbackName(hostname) || input.isConfiguredHost?.(hostname) === true;
+
+  const host = URL.parse(`${input.scheme}://${input.authority}`);
+  if (host === null || host.hostname === '' || !isKnown(host.hostname)) {
+    return {
+      ok: false,
+      reason: 'host_not_allowed',
+      detail: `Host ${JSON.stringify(input.authority)} is neither loopback nor configured`,
+    };
+  }
+  if (input.origin === undefined || input.isConfiguredOrigin?.(input.origin) === true) return allowed;
+  const origin = URL.parse(input.origin);
+  // "null" (a sandboxed page, a file) parses as nothing and could be anybody. Extensions and other schemes are not web origins of this machine.
+  if (origin === null || (origin.protocol !== 'http:' && origin.protocol !== 'https:') || !isKnown(origin.hostname)) {
+    return {
+      ok: false,
+      reason: 'origin_not_allowed',
+      detail: `Origin ${JSON.stringify(input.origin)} is neither loopback nor configured`,
+    };
+  }
+  return allowed;
+}
+
+/** localhost, *.localhost (RFC 6761), 127.0.0.0/8 and ::1, as URL parsers write them. */
+export function isLoopbackName(hostname: string): boolean {
+  const name = hostname.endsWith('.') ? hostname.slice(0, -1) : hostname;
+  if (name === 'localhost' || name.endsWith('.localhost')) return true;
+  return isLoopbackAddress(name.startsWith('[') ? name.slice(1, -1) : name);
+}
+
+/** An IP address in 127.0.0.0/8, also when it is written inside an IPv6 address, or ::1. */
+export function isLoopbackAddress(address: string): boolean {
+  const version = isIP(address);
+  if (version === 4) return address.startsWith('127.');
+  if (version !== 6) return false;
+  const normal = URL.parse(`http://[${address}]`)?.hostname;
+  // ::ffff:127.x.y.z, whose last 32 bits a URL writes as two hexadecimal groups.
+  return normal === '[::1]' || (normal !== undefined && /^\[::ffff:7f[0-9a-f]{2}:[0-9a-f]{1,4}\]$/.test(normal));
+}
+
+/** What is foreign about a request to this port and listener; undefined when nothing is. */
+export function findForeignCaller(
+  exchange: Pick<Exchange, 'authority' | 'scheme' | 'headers'>,
+  port: Pick<PortConfig, 'address'>,
+  listener: ListenerConfig,
+  isConfiguredOrigin?: (origin: string) => boolean,
+): { readonly reason: 'host_not_allowed' | 'origin_not_allowed'; readonly detail: string } | undefined {
+  if (!isLoopbackAddress(port.address)) return undefined;
+  let origin: string | undefined;
+  for (let i = 0; i < exchange.headers.length; i += 2) {
+    // Several cannot be a browser's; joined they parse as nothing and are refused.
+    if (exchange.headers[i]!.toLowerCase() === 'origin')
+      origin = origin === undefined ? exchange.headers[i + 1]! : `${origin}, ${exchange.headers[i + 1]!}`;
+  }
+  const verdict = checkOrigin({
+    authority: exchange.authority,
+    origin,
+    scheme: exchange.scheme,
+    loopbackListener: true,
+    isConfiguredHost: (hostname) => isConfiguredHost(listener, hostname),
+    ...(isConfiguredOrigin === undefined ? {} : { isConfiguredOrigin }),
+  });
+  return verdict.ok ? undefined : verdict;
+}
+
+// A listener or route without a hostname, or with a bare `*`, names nobody.
+function isConfiguredHost(listener: ListenerConfig, hostname: string): boolean {
+  if (matchesConfigured(listener.hostname, hostname)) return true;
+  const routes = listener.routes.find(hostname);
+  return routes !== undefined && routes !== listener.routes.any;
+}
+
+function matchesConfigured(configured: string, hostname: string): boolean {
+  if (configured === '' || configured === '*') return false;
+  if (!configured.startsWith('*.')) return configured === hostname;
+  return hostname.endsWith(configured.slice(1)) && hostname.length > configured.length - 1;
+}

@@ -1,0 +1,18 @@
+// The CORS step of the policy chain: answers preflights, puts CORS headers on every other answer.
+import { decideCors } from './cors.ts';
+import { continueUnchanged, type PolicyRequest, type PolicyVerdict } from './policy-verdict.ts';
+
+/** Answers a preflight, refuses one from a foreign origin, lets everything else continue with its headers. */
+export function applyCors({ context, route }: PolicyRequest): PolicyVerdict {
+  const { cors } = route.policies;
+  if (cors === undefined) return continueUnchanged;
+  const decision = decideCors(cors, context.exchange.method, context.exchange.headers);
+  if (decision.kind === 'preflight') return { kind: 'respond', status: 204, headers: decision.headers, body: '' };
+  if (decision.kind === 'actual') return { kind: 'continue', responseHeaders: decision.headers };
+  return {
+    kind: 'deny',
+    reason: 'origin_not_allowed',
+    detail: `CORS preflight from ${decision.origin}`,
+    responseHeaders: ['vary', 'Origin'],
+  };
+}

@@ -1,0 +1,60 @@
+// What is known about one request so far. Steps of the request path fill it in; the access log and the metrics read it at the end.
+import { randomUUID } from 'node:crypto';
+import type { ListenerConfig, RouteConfig } from './config/runtime-config.ts';
+import type { Exchange } from './listen/exchange.ts';
+import type { Reason } from './reasons.ts';
+
+export interface RequestContext {
+  readonly requestId: string;
+  readonly exchange: Exchange;
+  /** performance.now() when the head was complete. */
+  readonly startedAt: number;
+  /** Wall clock of the same moment, for the log. */
+  readonly startedAtMs: number;
+  /** W3C trace context that goes upstream; undefined when the client sent none and tracing is off. */
+  traceparent: string | undefined;
+  /** Normalised path, without the query. Router and policies see this one and no other. */
+  path: string;
+  /** Query including '?', or empty. */
+  query: string;
+  /** Host without port, lower case. */
+  hostname: string;
+  listener: ListenerConfig | undefined;
+  route: RouteConfig | undefined;
+  /** Key of the chosen backend. */
+  backend: string | undefined;
+  /** host:port of the endpoint that was (last) tried. */
+  endpoint: string | undefined;
+  /** Set when the gateway answered by itself or a stream ended badly. */
+  reason: Reason | undefined;
+  /** For the operator's log only: what exactly failed. */
+  detail: string | undefined;
+  status: number;
+  /** Milliseconds from the upstream request to its response head. */
+  upstreamMs: number | undefined;
+  /** How often the request was sent again because it never reached an upstream. */
+  retries: number;
+}
+
+/** The context of a request whose head has just arrived. */
+export function startRequest(exchange: Exchange): RequestContext {
+  return {
+    requestId: randomUUID(),
+    exchange,
+    startedAt: performance.now(),
+    startedAtMs: Date.now(),
+    traceparent: undefined,
+    path: '',
+    query: '',
+    hostname: '',
+    listener: undefined,
+    route: undefined,
+    backend: undefined,
+    endpoint: undefined,
+    reason: undefined,
+    detail: undefined,
+    status: 0,
+    upstreamMs: undefined,
+    retries: 0,
+  };
+}

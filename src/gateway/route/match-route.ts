@@ -1,0 +1,41 @@
+// Finds the rule that serves a request on the listener it came in on.
+import type { ListenerConfig, MatchedRoute } from '../config/runtime-config.ts';
+import { readPreflightMethod } from '../policies/cors.ts';
+import type { RequestContext } from '../request-context.ts';
+import { type MatchRequest, MatchSubject } from './route-table.ts';
+
+/**
+ * The rule for a request, by hostname first and then by the precedence of its matches. When no rule of the most specific
+ * hostname matches, the rules of less specific ones are asked: they match the request too, only with less precedence.
+ * Undefined: answer 404.
+ */
+export function matchRoute(listener: ListenerConfig, request: MatchRequest): MatchedRoute | undefined {
+  const subject = new MatchSubject(request);
+  return listener.routes.findFirst(request.hostname, (table) =>
+    subject.undecidable ? undefined : table.find(subject),
+  );
+}
+
+/**
+ * The rule for a CORS preflight. The browser asks on behalf of a request that it has not sent yet, so a rule that matches only
+ * POST must be able to answer the OPTIONS in front of it. The rule of the OPTIONS request itself comes first when it handles CORS.
+ */
+export function matchPreflight(
+  listener: ListenerConfig,
+  request: MatchRequest,
+  requestedMethod: string,
+): MatchedRoute | undefined {
+  const ordinary = matchRoute(listener, request);
+  if (ordinary?.route.policies.cors !== undefined) return ordinary;
+  const asked = matchRoute(listener, { ...request, method: requestedMethod });
+  return asked?.route.policies.cors === undefined ? ordinary : asked;
+}
+
+/** The rule for a request in its normal form. A CORS preflight is matched on behalf of the request that it asks about. */
+export function findRoute(context: RequestContext, listener: ListenerConfig): MatchedRoute | undefined {
+  const { method, headers } = context.exchange;
+  const { hostname, path, query } = context;
+  const request = { method, hostname, path, query, headers };
+  const asked = readPreflightMethod(method, headers);
+  return asked === undefined ? matchRoute(listener, request) : matchPreflight(listener, request, asked);
+}

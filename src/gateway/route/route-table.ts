@@ -1,0 +1,208 @@
+// All matches of one hostname of one listener, arranged so that a lookup does not walk through all routes: exact paths by map,
+// regular expressions in a list, prefixes in a tree of path segments. The winner is always the first by precedence.ts.
+import { compareMatchRanks, type MatchRank } from './precedence.ts';
+import { maxSubjectLength, type RegularExpression } from './regular-expression.ts';
+
+/** The path of a match. A prefix has no trailing slash: '' stands for '/'. */
+export type PathCondition =
+  | { readonly type: 'exact'; readonly value: string }
+  | { readonly type: 'regularExpression'; readonly expression: RegularExpression }
+  | { readonly type: 'prefix'; readonly value: string };
+
+/** A header (name in lower case) or a query parameter that must have a value. */
+export interface ValueCondition {
+  readonly name: string;
+  readonly expected: string | RegularExpression;
+}
+
+/** One match of a rule, ready to be tried. */
+export interface RouteMatchEntry<R> {
+  readonly rank: MatchRank;
+  readonly path: PathCondition;
+  /** Empty: any. */
+  readonly method: string;
+  readonly headers: readonly ValueCondition[];
+  readonly queryParams: readonly ValueCondition[];
+  readonly route: R;
+}
+
+/** What of a request decides about its route. `path` and `query` as readTarget returns them. */
+export interface MatchRequest {
+  readonly method: string;
+  readonly hostname: string;
+  readonly path: string;
+  readonly query: string;
+  /** Name, value, name, value. */
+  readonly headers: readonly string[];
+}
+
+/** The winner of a lookup. */
+export interface TableMatch<R> {
+  readonly route: R;
+  /** The matched prefix without a trailing slash ('' for '/'), the whole path for an exact match, undefined for a regular expression. */
+  readonly matchedPrefix: string | undefined;
+}
+
+/** One request while it is matched: headers and query are taken apart at most once, and only when a match asks for them. */
+export class MatchSubject {
+  readonly request: MatchRequest;
+  /**
+   * A regular expression had to decide over a text that is too long to be tried. Nobody knows then which route is right,
+   * so none is: serving the next best one would let a long path walk around the route that protects it.
+   */
+  undecidable = false;
+  #headers: Map<string, string> | undefined;
+  #queryParams: Map<string, string> | undefined;
+
+  constructor(request: MatchRequest) {
+    this.request = request;
+  }
+
+  getHeader(name: string): string | undefined {
+    this.#headers ??= joinHeaders(this.request.headers);
+    return this.#headers.get(name);
+  }
+
+  getQueryParam(name: string): string | undefined {
+    this.#queryParams ??= readQueryParams(this.request.query);
+    return this.#queryParams.get(name);
+  }
+
+  matchesExpression(expression: RegularExpression, text: string): boolean {
+    if (text.length > maxSubjectLength) {
+      this.undecidable = true;
+      return false;
+    }
+    return expression.matches(text);
+  }
+}
+
+/** Several lines of one name are one list (RFC 9110 5.3); cookies have their own separator (RFC 9113 8.2.3). */
+function joinHeaders(headers: readonly string[]): Map<string, string> {
+  const joined = new Map<string, string>();
+  for (let index = 0; index + 1 < headers.length; index += 2) {
+    const name = headers[index]!.toLowerCase();
+    const before = joined.get(name);
+    const value = headers[index + 1]!;
+    joined.set(name, before === undefined ? value : `${before}${name === 'cookie' ? '; ' : ','}${value}`);
+  }
+  return joined;
+}
+
+/** Of a repeated parameter the first value counts, as Gateway API recommends. */
+function readQueryParams(query: string): Map<string, string> {
+  const params = new Map<string, string>();
+  for (const [name, value] of new URLSearchParams(query)) if (!params.has(name)) params.set(name, value);
+  return params;
+}
+
+interface PrefixNode<R> {
+  readonly children: Map<string, PrefixNode<R>>;
+  readonly entries: RouteMatchEntry<R>[];
+}
+
+/** The matches of one hostname. Immutable once built. */
+export class RouteTable<R> {
+  /** In the order of precedence. */
+  readonly entries: readonly RouteMatchEntry<R>[];
+  readonly #exact = new Map<string, RouteMatchEntry<R>[]>();
+  readonly #expressions: RouteMatchEntry<R>[] = [];
+  readonly #prefixes: PrefixNode<R> = { children: new Map(), entries: [] };
+
+  constructor(entries: Iterable<RouteMatchEntry<R>>) {
+    // Sorted once here, so that every list below is sorted too.
+    this.entries = [...entries].toSorted((left, right) => compareMatchRanks(left.rank, right.rank));
+    for (const entry of this.entries) {
+      if (entry.path.type === 'exact') {
+        const list = this.#exact.get(entry.path.value);
+        if (list === undefined) this.#exact.set(entry.path.value, [entry]);
+        else list.push(entry);
+      } else if (entry.path.type === 'regularExpression') {
+        this.#expressions.push(entry);
+      } else {
+        this.#insertPrefix(entry.path.value).entries.push(entry);
+      }
+    }
+  }
+
+  #insertPrefix(prefix: string): PrefixNode<R> {
+    let node = this.#prefixes;
+    if (prefix === '') return node;
+    for (const segment of prefix.slice(1).split('/')) {
+      let child = node.children.get(segment);
+      if (child === undefined) {
+        child = { children: new Map(), entries: [] };
+        node.children.set(segment, child);
+      }
+      node = child;
+    }
+    return node;
+  }
+
+  /** The first match by precedence; undefined when there is none, or when the subject became undecidable on the way. */
+  find(subject: MatchSubject): TableMatch<R> | undefined {
+    const { path } = subject.request;
+    if (!path.startsWith('/')) return undefined;
+
+    const exact = findFirst(this.#exact.get(path), subject);
+    if (exact !== undefined || subject.undecidable) return exact && { route: exact.route, matchedPrefix: path };
+
+    for (const entry of this.#expressions) {
+      const isMatch =
+        entry.path.type === 'regularExpression' &&
+        matchesConditions(entry, subject) &&
+        subject.matchesExpression(entry.path.expression, path);
+      if (subject.undecidable) return undefined;
+      if (isMatch) return { route: entry.route, matchedPrefix: undefined };
+    }
+
+    // Every further node on the way down is a longer prefix of the same path, so the last hit is tried first.
+    const visited: PrefixNode<R>[] = [];
+    let node: PrefixNode<R> | undefined = this.#prefixes;
+    let start = 1;
+    while (node !== undefined) {
+      if (node.entries.length > 0) visited.push(node);
+      if (start > path.length || node.children.size === 0) break;
+      const slash = path.indexOf('/', start);
+      const end = slash === -1 ? path.length : slash;
+      node = node.children.get(path.slice(start, end));
+      start = end + 1;
+    }
+    for (let index = visited.length - 1; index >= 0; index -= 1) {
+      const entry = findFirst(visited[index]!.entries, subject);
+      if (subject.undecidable) return undefined;
+      if (entry?.path.type === 'prefix') return { route: entry.route, matchedPrefix: entry.path.value };
+    }
+    return undefined;
+  }
+}
+
+function findFirst<R>(
+  entries: readonly RouteMatchEntry<R>[] | undefined,
+  subject: MatchSubject,
+): RouteMatchEntry<R> | undefined {
+  if (entries === undefined) return undefined;
+  for (const entry of entries) {
+    const isMatch = matchesConditions(entry, subject);
+    if (subject.undecidable) return undefined;
+    if (isMatch) return entry;
+  }
+  return undefined;
+}
+
+function matchesConditions<R>(entry: RouteMatchEntry<R>, subject: MatchSubject): boolean {
+  if (entry.method !== '' && entry.method !== subject.request.method) return false;
+  for (const condition of entry.headers) {
+    if (!matchesValue(condition, subject.getHeader(condition.name), subject)) return false;
+  }
+  for (const condition of entry.queryParams) {
+    if (!matchesValue(condition, subject.getQueryParam(condition.name), subject)) return false;
+  }
+  return true;
+}
+
+function matchesValue(condition: ValueCondition, value: string | undefined, subject: MatchSubject): boolean {
+  if (value === undefined) return false;
+  if (typeof condition.expected === 'string') return condition.expected === value;
+  return subject.matchesExpression(condition.expected, value);
+}

@@ -1,0 +1,26 @@
+// The keys by which messages name each other. Written by translate, read by the gateway; the only place that spells them.
+
+export function formatListenerKey(namespace: string, gateway: string, listener: string): string {
+  return `${namespace}/${gateway}/${listener}`;
+}
+
+export function formatRouteKey(namespace: string, httpRoute: string, ruleIndex: number): string {
+  return `${namespace}/${httpRoute}/${ruleIndex}`;
+}
+
+export function formatServiceKey(namespace: string, name: string, port: number): string {
+  return `Service/${namespace}/${name}/${port}`;
+}
+
+export function formatProxyBackendKey(namespace: string, name: string): string {
+  return `ProxyBackend/${namespace}/${name}`;
+}
+
+export function formatSecretKey(kind: 'Secret' | 'ConfigMap', namespace: string, name: string): string {
+  return `${kind}/${namespace}/${name}`;
+}
+
+/** The target is part of the key: a policy with several targets is several messages. */
+export function formatPolicyKey(namespace: string, name: string, field: string, target: string): string {
+  return `${namespace}/${name}/${field}/${target}`;
+}

@@ -1,0 +1,133 @@
+// Resources from files and folders: reads them, keeps in force what was good, and follows every change on disk.
+import { resolve } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import { emptyResources } from '../../api/resources.ts';
+import type { Resources } from '../../api/resources.ts';
+import { silentLog } from '../../base/log.ts';
+import type { Log } from '../../base/log.ts';
+import { Watchable } from '../../base/watchable.ts';
+import type { ReadonlyWatchable } from '../../base/watchable.ts';
+import { formatIdentity } from '../resource-source.ts';
+import type {
+  ResourceIdentity,
+  ResourceSource,
+  SourcePosition,
+  SourceProblem,
+  StartResult,
+} from '../resource-source.ts';
+import type { FilePlace } from './keep-last-good.ts';
+import { lookAtFiles, readFiles } from './read-files.ts';
+import type { FilesMemory, FilesReading, ReadFilesOptions } from './read-files.ts';
+import { FileWatch } from './watch-files.ts';
+import type { FileLoad, WatchTimes } from './watch-files.ts';
+
+/** What to read, and how. */
+export interface FilesSourceOptions {
+  /** Files and folders. Relative ones start at the process's working directory. */
+  readonly paths: readonly string[];
+  /** For `${NAME}` in Secrets. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Messages name other files relative to it; the process's own when absent. */
+  readonly workingDirectory?: string;
+  /** Follow changes; on unless said otherwise. */
+  readonly watch?: boolean;
+  readonly watchTimes?: Partial<WatchTimes>;
+  readonly log?: Log;
+}
+
+/** A source that reads files. */
+export class FilesSource implements ResourceSource {
+  readonly #options: FilesSourceOptions;
+  readonly #reading: ReadFilesOptions;
+  readonly #resources = new Watchable<Resources>(emptyResources, isDeepStrictEqual);
+  readonly #problems = new Watchable<readonly SourceProblem[]>([], isDeepStrictEqual);
+  #memory: FilesMemory | undefined;
+  #places: ReadonlyMap<string, FilePlace> = new Map();
+  #valueFiles: readonly string[] = [];
+  #applied = 0;
+  #queue: Promise<unknown> = Promise.resolve();
+  #watch: FileWatch | undefined;
+
+  constructor(options: FilesSourceOptions) {
+    this.#options = options;
+    this.#reading = {
+      paths: options.paths.map((path) => resolve(path)),
+      environment: options.environment,
+      workingDirectory: options.workingDirectory ?? process.cwd(),
+      validated: new WeakMap(),
+    };
+  }
+
+  get resources(): ReadonlyWatchable<Resources> {
+    return this.#resources;
+  }
+
+  get problems(): ReadonlyWatchable<readonly SourceProblem[]> {
+    return this.#problems;
+  }
+
+  async start(): Promise<StartResult> {
+    const reading = await this.#read();
+    if (!reading.isComplete) return { ok: false, problems: reading.problems };
+    this.#apply(reading);
+    if (this.#options.watch !== false) {
+      const { watchTimes, log = silentLog } = this.#options;
+      const look = () => lookAtFiles(this.#reading.paths, this.#valueFiles);
+      const load = () => this.#load();
+      this.#watch = new FileWatch(
+        { look, load, log, ...(watchTimes !== undefined && { times: watchTimes }) },
+        reading.look,
+      );
+    }
+    return { ok: true };
+  }
+
+  async stop(): Promise<void> {
+    await this.#watch?.stop();
+    this.#watch = undefined;
+    await this.#queue;
+  }
+
+  /** Reads everything now, without waiting for a notice or for writers to be done. */
+  async reload(): Promise<void> {
+    (await this.#load()).apply();
+  }
+
+  locate(identity: ResourceIdentity): SourcePosition | undefined {
+    const place = this.#places.get(formatIdentity(identity));
+    return place === undefined ? undefined : { file: place.file, ...place.written.locate([]) };
+  }
+
+  async #load(): Promise<FileLoad> {
+    const reading = await this.#read();
+    const applied = this.#applied;
+    const next = new Set(reading.snapshot.inForce.map(({ identity }) => formatIdentity(identity)));
+    const removes = reading.isComplete && [...this.#places.keys()].some((key) => !next.has(key));
+    const isNewlyWrong = reading.problems.length > 0 && !isDeepStrictEqual(reading.problems, this.#problems.get());
+    return {
+      look: reading.look,
+      isDoubtful: removes || isNewlyWrong,
+      apply: () => {
+        // A reading that another one has overtaken is older than what is in force.
+        if (applied === this.#applied) this.#apply(reading);
+      },
+    };
+  }
+
+  /** One reading at a time, so that a later one is also a newer one. */
+  #read(): Promise<FilesReading> {
+    const reading = this.#queue.then(() => readFiles(this.#reading, this.#memory));
+    this.#queue = reading.catch(() => {});
+    return reading;
+  }
+
+  #apply(reading: FilesReading): void {
+    this.#applied++;
+    this.#valueFiles = reading.memory.valueFiles;
+    this.#problems.set(reading.problems);
+    if (!reading.isComplete) return;
+    this.#memory = reading.memory;
+    this.#places = new Map(reading.snapshot.inForce.map(({ identity, place }) => [formatIdentity(identity), place]));
+    this.#resources.set(reading.snapshot.resources);
+  }
+}

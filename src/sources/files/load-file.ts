@@ -1,0 +1,56 @@
+// Reads one file, and falls back on what it held before when it cannot be read, is broken, or was emptied: a truncated file must not
+// take a policy away. Only deleting the file, or a resource in a file that has others, does that.
+import { readText } from './read-text.ts';
+import { maxFileBytes, readYamlInTurns } from './read-yaml.ts';
+import type { RawResource } from './read-yaml.ts';
+import type { Turns } from './take-turns.ts';
+import type { SourceProblem } from '../resource-source.ts';
+
+/** What a file held when it was last good. */
+export interface FileContent {
+  readonly text: string;
+  readonly resources: readonly RawResource[];
+}
+
+/** A file as it counts now. */
+export interface LoadedFile {
+  readonly path: string;
+  /** What counts; undefined when nothing good was ever read from the file. */
+  readonly content: FileContent | undefined;
+  readonly problems: readonly SourceProblem[];
+}
+
+/** What is said of a file whose earlier content still counts. */
+export const keptFile = 'keeping its content from before';
+
+/** Reads a file. `before` is its last good content. Never throws. */
+export async function loadFile(path: string, before: FileContent | undefined, turns: Turns): Promise<LoadedFile> {
+  const consequence = before === undefined ? {} : { consequence: keptFile };
+  const read = await readText(path, maxFileBytes);
+  if (!read.ok) {
+    const problem: SourceProblem = { file: path, path: [], code: 'unreadable', message: read.message, ...consequence };
+    return { path, content: before, problems: [problem] };
+  }
+  if (before !== undefined && read.value === before.text) return { path, content: before, problems: [] };
+  const parsed = await readYamlInTurns(read.value, turns);
+  if (!parsed.ok) {
+    const problems = parsed.problems.map(({ position, message }): SourceProblem => ({
+      file: path,
+      ...position,
+      path: [],
+      code: 'syntax',
+      message,
+      ...consequence,
+    }));
+    return { path, content: before, problems };
+  }
+  if (parsed.resources.length === 0 && before !== undefined && before.resources.length > 0) {
+    const message = 'has no resources any more; to remove them for good, delete the file';
+    return {
+      path,
+      content: before,
+      problems: [{ file: path, path: [], code: 'emptied', message, consequence: keptFile }],
+    };
+  }
+  return { path, content: { text: read.value, resources: parsed.resources }, problems: [] };
+}

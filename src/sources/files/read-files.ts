@@ -1,0 +1,204 @@
+// One reading of all files: what they hold now, put together with what was good before. Puts nothing in force.
+import { basename, dirname, sep } from 'node:path';
+import { collectResources } from '../resource-snapshot.ts';
+import type { Snapshot } from '../resource-snapshot.ts';
+import type { SourceProblem } from '../resource-source.ts';
+import { formatIdentity } from '../resource-source.ts';
+import { validateResource } from '../validate.ts';
+import type { ValidationResult } from '../validate.ts';
+import { describeDuplicate, describeInvalid } from './describe-problems.ts';
+import { listFiles, lookAtFile } from './file-set.ts';
+import type { FileSet, ListingProblem } from './file-set.ts';
+import { keepLastGood } from './keep-last-good.ts';
+import type { FilePlace, GoodEntry, ValidatedResource } from './keep-last-good.ts';
+import { keptFile, loadFile } from './load-file.ts';
+import type { FileContent } from './load-file.ts';
+import { readText } from './read-text.ts';
+import type { RawResource } from './read-yaml.ts';
+import { substituteEnvironment } from './substitute-environment.ts';
+import type { SubstitutionProblem } from './substitute-environment.ts';
+import { Turns } from './take-turns.ts';
+import type { FileLook, WatchedFolder } from './watch-files.ts';
+
+/** The largest file that a value of a Secret is taken from. */
+const maxValueBytes = 1024 * 1024;
+
+/** What is remembered from one reading to the next. */
+export interface FilesMemory {
+  /** The last good content of every file. */
+  readonly contents: ReadonlyMap<string, FileContent>;
+  /** The good resources in force, by identity. */
+  readonly lastGood: ReadonlyMap<string, GoodEntry>;
+  /** The files that values of Secrets come from. */
+  readonly valueFiles: readonly string[];
+}
+
+/** What one reading found. */
+export interface FilesReading {
+  /** Taken before the first file was read. */
+  readonly look: FileLook;
+  readonly problems: readonly SourceProblem[];
+  /** False when nothing good was ever read of some file: it may hold a policy, so nothing new can be served. */
+  readonly isComplete: boolean;
+  readonly snapshot: Snapshot<FilePlace>;
+  /** What to remember if this reading is put in force. */
+  readonly memory: FilesMemory;
+}
+
+/** What a reading needs to know. */
+export interface ReadFilesOptions {
+  /** Absolute. */
+  readonly paths: readonly string[];
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly workingDirectory: string;
+  /** Spares the validation of what did not change. */
+  readonly validated: WeakMap<RawResource, ValidationResult>;
+}
+
+/** Reads everything. `memory` is undefined the first time. Never throws for what is in the files or on the disk. */
+export async function readFiles(options: ReadFilesOptions, memory: FilesMemory | undefined): Promise<FilesReading> {
+  const { set, look } = await lookAround(options.paths, memory?.valueFiles ?? []);
+  const known = memory?.contents ?? new Map<string, FileContent>();
+  const contents = new Map<string, FileContent>();
+  const problems: SourceProblem[] = [];
+  const turns = new Turns();
+  let isComplete = true;
+
+  for (const { path } of set.files) {
+    const loaded = await loadFile(path, known.get(path), turns);
+    problems.push(
+      ...loaded.problems.map((problem) => (loaded.content === undefined ? holdBack(problem, memory) : problem)),
+    );
+    if (loaded.content === undefined) isComplete = false;
+    else contents.set(path, loaded.content);
+  }
+  for (const problem of set.problems) {
+    const kept = findKept(problem, known);
+    for (const [path, content] of kept) contents.set(path, content);
+    const isHarmless = problem.code === 'no_resources' || (problem.code === 'not_found' && memory !== undefined);
+    if (kept.length === 0 && !isHarmless) isComplete = false;
+    problems.push(describeListingProblem(problem, kept.length > 0, isHarmless ? undefined : memory));
+  }
+
+  const read = await validateContents(contents, options, turns);
+  const { entries, keptFor } = keepLastGood(read.resources, memory?.lastGood ?? new Map<string, GoodEntry>());
+  const snapshot = collectResources(entries);
+  for (const resource of read.resources) {
+    problems.push(...describeInvalid(resource, keptFor.get(resource), read.unresolved.get(resource) ?? []));
+  }
+  problems.push(...snapshot.duplicates.map((duplicate) => describeDuplicate(duplicate, options.workingDirectory)));
+
+  const good = snapshot.inForce.filter((entry) => entry.state === 'valid');
+  const lastGood = new Map(good.map((entry) => [formatIdentity(entry.identity), entry]));
+  return { look, problems, isComplete, snapshot, memory: { contents, lastGood, valueFiles: read.valueFiles } };
+}
+
+/** Looks at everything without reading it. */
+export async function lookAtFiles(paths: readonly string[], valueFiles: readonly string[]): Promise<FileLook> {
+  return (await lookAround(paths, valueFiles)).look;
+}
+
+async function lookAround(
+  paths: readonly string[],
+  valueFiles: readonly string[],
+): Promise<{ set: FileSet; look: FileLook }> {
+  const takenAt = Date.now();
+  const set = await listFiles(paths);
+  const values = await Promise.all(valueFiles.map(lookAtFile));
+  const lines = [...set.files, ...values].map(({ path, fingerprint }) => `${path} ${fingerprint}`);
+  lines.push(...set.problems.map(({ path, message }) => `${path} ${message}`));
+  // "..data": where the values are a mounted Secret, that is what changes.
+  const valueFolders = valueFiles.map((path): WatchedFolder => ({
+    path: dirname(path),
+    names: new Set([basename(path), '..data']),
+  }));
+  const look: FileLook = {
+    takenAt,
+    fingerprint: lines.join('\n'),
+    youngest: Math.max(0, ...[...set.files, ...values].map(({ changedAt }) => changedAt)),
+    folders: [...set.folders, ...valueFolders],
+  };
+  return { set, look };
+}
+
+/** What was known below a path that cannot be looked at. A file that is gone is gone; a folder that is gone may be a lost mount. */
+function findKept(problem: ListingProblem, known: ReadonlyMap<string, FileContent>): [string, FileContent][] {
+  if (problem.code === 'no_resources') return [];
+  return [...known].filter(
+    ([path]) => path.startsWith(`${problem.path}${sep}`) || (path === problem.path && problem.code !== 'not_found'),
+  );
+}
+
+function describeListingProblem(
+  problem: ListingProblem,
+  isKept: boolean,
+  memory: FilesMemory | undefined,
+): SourceProblem {
+  const described: SourceProblem = { file: problem.path, path: [], code: problem.code, message: problem.message };
+  return isKept ? { ...described, consequence: keptFile } : holdBack(described, memory);
+}
+
+function holdBack(problem: SourceProblem, memory: FilesMemory | undefined): SourceProblem {
+  if (memory === undefined) return problem;
+  return { ...problem, consequence: 'it may hold a policy, so everything stays as it was before until it can be read' };
+}
+
+interface ReadResources {
+  readonly resources: readonly ValidatedResource[];
+  readonly unresolved: ReadonlyMap<ValidatedResource, readonly SubstitutionProblem[]>;
+  readonly valueFiles: readonly string[];
+}
+
+async function validateContents(
+  contents: ReadonlyMap<string, FileContent>,
+  options: ReadFilesOptions,
+  turns: Turns,
+): Promise<ReadResources> {
+  const resources: ValidatedResource[] = [];
+  const unresolved = new Map<ValidatedResource, readonly SubstitutionProblem[]>();
+  const valueFiles = new Set<string>();
+  for (const [file, content] of contents) {
+    const sources = {
+      environment: options.environment,
+      folder: dirname(file),
+      readValueFile: (path: string) => readText(path, maxValueBytes),
+    };
+    for (const written of content.resources) {
+      await turns.pass();
+      const substituted = await substituteEnvironment(written.raw, sources);
+      for (const path of substituted.files) valueFiles.add(path);
+      const resource = {
+        place: { file, written },
+        result: validate(written, substituted.raw, substituted.problems, options.validated),
+      };
+      resources.push(resource);
+      if (substituted.problems.length > 0) unresolved.set(resource, substituted.problems);
+    }
+  }
+  return { resources, unresolved, valueFiles: [...valueFiles] };
+}
+
+function validate(
+  written: RawResource,
+  raw: unknown,
+  unresolved: readonly SubstitutionProblem[],
+  validated: WeakMap<RawResource, ValidationResult>,
+): ValidationResult {
+  // What comes from elsewhere may have changed there.
+  if (raw !== written.raw) return addUnresolved(validateResource(raw, 'file'), unresolved);
+  const known = validated.get(written);
+  if (known !== undefined) return known;
+  const result = validateResource(raw, 'file');
+  validated.set(written, result);
+  return result;
+}
+
+/** A Secret whose values cannot be had is as bad as one that is written wrong. */
+function addUnresolved(result: ValidationResult, unresolved: readonly SubstitutionProblem[]): ValidationResult {
+  if (unresolved.length === 0) return result;
+  const problems = unresolved.map(({ path, message }) => ({ path, code: 'invalid' as const, message }));
+  if (!result.ok) return { ...result, problems: [...result.problems, ...problems] };
+  const { identity } = result;
+  const raw = { kind: identity.kind, metadata: { name: identity.name, namespace: identity.namespace } };
+  return { ok: false, identity, writtenKind: identity.kind, problems, raw };
+}

@@ -1,0 +1,39 @@
+// Reads a small text file whole. The size is bounded while reading, so that neither a growing file nor a device fills the memory.
+import { open } from 'node:fs/promises';
+import { describeFileError } from './file-set.ts';
+
+/** The text of a file, or why it cannot be had, worded to follow the file's name. */
+export type ReadTextResult =
+  | { readonly ok: true; readonly value: string }
+  | { readonly ok: false; readonly message: string };
+
+/** Reads UTF-8. Never throws. */
+export async function readText(path: string, maxBytes: number): Promise<ReadTextResult> {
+  try {
+    const handle = await open(path, 'r');
+    try {
+      if (!(await handle.stat()).isFile()) return { ok: false, message: 'is not a regular file' };
+      const chunks: Buffer[] = [];
+      let length = 0;
+      for (;;) {
+        const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(64 * 1024));
+        if (bytesRead === 0) break;
+        length += bytesRead;
+        if (length > maxBytes)
+          return { ok: false, message: `is larger than ${formatBytes(maxBytes)}, the most that is read` };
+        chunks.push(buffer.subarray(0, bytesRead));
+      }
+      return { ok: true, value: new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks)) };
+    } finally {
+      await handle.close();
+    }
+  } catch (error) {
+    const isBadText =
+      error instanceof TypeError && 'code' in error && error.code === 'ERR_ENCODING_INVALID_ENCODED_DATA';
+    return { ok: false, message: isBadText ? 'is not UTF-8 text' : describeFileError(error) };
+  }
+}
+
+function formatBytes(bytes: number): string {
+  return bytes >= 1024 * 1024 ? `${bytes / 1024 / 1024} MiB` : `${bytes / 1024} KiB`;
+}

@@ -1,0 +1,153 @@
+// Statuses as Kubernetes shapes them, and the closed list of conditions and reasons that translation can give.
+// The vocabulary is Gateway API 1.6 (apis/v1) and GEP-713; the controller adds what only a running gateway knows.
+
+/** Subject -> condition type -> the reasons it can carry. Every reason occurs in a golden; a test asserts it. */
+export const conditionReasons = {
+  gatewayClass: {
+    Accepted: ['Accepted', 'InvalidParameters', 'Invalid'],
+  },
+  gateway: {
+    Accepted: ['Accepted', 'ListenersNotValid', 'Invalid', 'InvalidParameters', 'UnsupportedAddress', 'Pending'],
+    Programmed: ['Programmed', 'Invalid', 'AddressNotAssigned', 'AddressNotUsable', 'Pending'],
+    ResolvedRefs: ['ResolvedRefs', 'ListenersNotResolved'],
+  },
+  listener: {
+    Accepted: ['Accepted', 'UnsupportedProtocol', 'PortUnavailable', 'HostnameConflict', 'ProtocolConflict'],
+    Conflicted: ['NoConflicts', 'HostnameConflict', 'ProtocolConflict'],
+    ResolvedRefs: ['ResolvedRefs', 'InvalidCertificateRef', 'InvalidRouteKinds', 'RefNotPermitted'],
+    Programmed: ['Programmed', 'Invalid', 'PortUnavailable', 'HostnameConflict', 'ProtocolConflict', 'Pending'],
+    OverlappingTLSConfig: ['OverlappingHostnames'],
+  },
+  routeParent: {
+    Accepted: [
+      'Accepted',
+      'NotAllowedByListeners',
+      'NoMatchingListenerHostname',
+      'NoMatchingParent',
+      'UnsupportedValue',
+      'IncompatibleFilters',
+      'Pending',
+    ],
+    ResolvedRefs: [
+      'ResolvedRefs',
+      'RefNotPermitted',
+      'InvalidKind',
+      'BackendNotFound',
+      'UnsupportedProtocol',
+      'InvalidCACertificateRef',
+    ],
+    PartiallyInvalid: ['UnsupportedValue', 'IncompatibleFilters'],
+  },
+  proxyBackend: {
+    Accepted: ['Accepted', 'Invalid'],
+    ResolvedRefs: [
+      'ResolvedRefs',
+      'RefNotPermitted',
+      'BackendNotFound',
+      'UnsupportedProtocol',
+      'InvalidCACertificateRef',
+    ],
+  },
+  policyAncestor: {
+    Accepted: ['Accepted', 'Invalid', 'Conflicted', 'TargetNotFound'],
+    Attached: ['Attached', 'Pending'],
+    Programmed: ['Programmed', 'Invalid', 'Conflicted', 'TargetNotFound', 'WaitingForGateway'],
+  },
+} as const;
+
+type ConditionReasons = typeof conditionReasons;
+/** The kinds of thing that carry conditions. */
+export type ConditionSubject = keyof ConditionReasons;
+/** The condition types of a subject. */
+export type ConditionType<S extends ConditionSubject> = keyof ConditionReasons[S] & string;
+/** The reasons of one condition type. */
+export type ConditionReason<
+  S extends ConditionSubject,
+  T extends ConditionType<S>,
+> = ConditionReasons[S][T] extends readonly (infer R)[] ? R & string : never;
+
+/** A Kubernetes condition without lastTransitionTime: whoever writes it knows the clock and the previous one. */
+export interface Condition {
+  readonly type: string;
+  readonly status: 'True' | 'False' | 'Unknown';
+  readonly reason: string;
+  readonly message: string;
+  readonly observedGeneration: number;
+}
+
+/** The status of a GatewayClass. */
+export interface GatewayClassStatus {
+  readonly conditions: readonly Condition[];
+}
+
+/** The status of a Gateway and its listeners. */
+export interface GatewayStatus {
+  readonly addresses?: readonly { readonly type: string; readonly value: string }[];
+  readonly conditions: readonly Condition[];
+  readonly listeners: readonly ListenerStatus[];
+}
+
+/** The status of one listener. */
+export interface ListenerStatus {
+  readonly name: string;
+  readonly supportedKinds: readonly { readonly group: string; readonly kind: string }[];
+  readonly attachedRoutes: number;
+  readonly conditions: readonly Condition[];
+}
+
+/** A reference to a parent or an ancestor, as it stands in a status. */
+export interface ParentReference {
+  readonly group: string;
+  readonly kind: string;
+  readonly namespace?: string;
+  readonly name: string;
+  readonly sectionName?: string;
+  readonly port?: number;
+}
+
+/** The status of an HTTPRoute: one entry for each parentRef that is ours. */
+export interface HttpRouteStatus {
+  readonly parents: readonly {
+    readonly parentRef: ParentReference;
+    readonly controllerName: string;
+    readonly conditions: readonly Condition[];
+  }[];
+}
+
+/** The status of a ProxyBackend. */
+export interface ProxyBackendStatus {
+  readonly conditions: readonly Condition[];
+}
+
+/** The status of a ProxyPolicy (GEP-713): one entry for each Gateway it affects, at most 16. */
+export interface ProxyPolicyStatus {
+  readonly ancestors: readonly {
+    readonly ancestorRef: ParentReference;
+    readonly controllerName: string;
+    readonly conditions: readonly Condition[];
+  }[];
+}
+
+/** Every status that translation has an opinion on, by namespace/name (GatewayClass: by name), in sorted order. */
+export interface Statuses {
+  readonly gatewayClasses: Readonly<Record<string, GatewayClassStatus>>;
+  readonly gateways: Readonly<Record<string, GatewayStatus>>;
+  readonly httpRoutes: Readonly<Record<string, HttpRouteStatus>>;
+  readonly proxyBackends: Readonly<Record<string, ProxyBackendStatus>>;
+  readonly proxyPolicies: Readonly<Record<string, ProxyPolicyStatus>>;
+}
+
+const longestMessage = 32_768; // what Kubernetes takes
+
+/** A condition with a reason from the list above; the compiler refuses any other. */
+export function createCondition<S extends ConditionSubject, T extends ConditionType<S>>(
+  _subject: S,
+  type: T,
+  status: Condition['status'],
+  reason: ConditionReason<S, T>,
+  message: string,
+  observedGeneration: number,
+): Condition {
+  const text = message.length > longestMessage ? `${message.slice(0, longestMessage - 1)}…` : message;
+  return { type, status, reason, message: text, observedGeneration };
+}

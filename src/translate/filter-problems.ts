@@ -1,0 +1,46 @@
+// Values of filters that the schema lets through and no request could carry, and filters that have no meaning where they stand.
+import type { HeaderModifier, HttpRouteFilter, PathModifier } from '../api/http-route-filter.ts';
+
+/** Where a list of filters stands. */
+export type FilterPlace = 'rule' | 'backendRef';
+
+const token = /^[A-Za-z0-9!#$%&'*+\-.^_`|~]+$/; // RFC 9110, section 5.1
+const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/; // RFC 9110, section 5.5
+const path = /^\/(?:[-A-Za-z0-9/._~!$&'()*+,;=:@]|%[0-9a-fA-F]{2})*$/;
+
+/** What is wrong with a filter, without saying where it is. */
+export function findFilterProblems(filter: HttpRouteFilter, place: FilterPlace): readonly string[] {
+  const { type, requestHeaderModifier, responseHeaderModifier, requestRedirect, urlRewrite, cors } = filter;
+  const problems: string[] = [];
+  for (const modifier of [requestHeaderModifier, responseHeaderModifier])
+    if (modifier !== undefined) problems.push(...findHeaderProblems(modifier));
+  for (const replacement of [requestRedirect?.path, urlRewrite?.path])
+    if (replacement !== undefined && !isPath(replacement))
+      problems.push(`${type} would make a path that is no URL path`);
+  if (place === 'rule') return problems;
+  if (cors !== undefined) problems.push('CORS belongs on the rule: a preflight comes before the choice of a backend');
+  if (requestRedirect !== undefined) problems.push('RequestRedirect belongs on the rule: it needs no backend');
+  return problems;
+}
+
+function findHeaderProblems({ set = [], add = [], remove = [] }: HeaderModifier): readonly string[] {
+  const problems: string[] = [];
+  const lists = [set.map(({ name }) => name), add.map(({ name }) => name), remove];
+  for (const name of lists.flat()) if (!token.test(name)) problems.push(`${JSON.stringify(name)} is no header name`);
+  for (const { name, value } of [...set, ...add])
+    if (!fieldValue.test(value)) problems.push(`the value of header ${name} has characters that no header can have`);
+  // "Only one action for a given header name is permitted."
+  const seen = new Set<string>();
+  for (const list of lists) {
+    const names = new Set(list.map((name) => name.toLowerCase()));
+    for (const name of names) if (seen.has(name)) problems.push(`more than one action for header ${name}`);
+    for (const name of names) seen.add(name);
+  }
+  return problems;
+}
+
+// An empty prefix removes the prefix; an empty path is none.
+function isPath({ type, replaceFullPath = '', replacePrefixMatch = '' }: PathModifier): boolean {
+  if (type === 'ReplacePrefixMatch') return replacePrefixMatch === '' || path.test(replacePrefixMatch);
+  return path.test(replaceFullPath);
+}

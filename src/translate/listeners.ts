@@ -1,0 +1,238 @@
+// Listeners: protocol, conflicts, certificates and the kinds of routes they take, as messages and statuses.
+import { create } from '@bufbuild/protobuf';
+import type { GatewayListener } from '../api/gateway.ts';
+import type { Listener, Secret } from '../ir/gen/config_pb.ts';
+import { ListenerProtocol, ListenerSchema } from '../ir/gen/config_pb.ts';
+import { formatListenerKey } from '../ir/resource-keys.ts';
+import { createCondition } from './conditions.ts';
+import type { Condition, ConditionReason, ListenerStatus } from './conditions.ts';
+import type { ResolvedGateway } from './gateways.ts';
+import { canServe } from './gateways.ts';
+import type { Conflict, PlacedListener } from './listener-conflicts.ts';
+import { findConflicts } from './listener-conflicts.ts';
+import { gatewayGroup } from './references.ts';
+import type { ResourceIndex } from './resource-index.ts';
+import { resolveCertificate } from './secrets.ts';
+
+const protocols = new Map([
+  ['HTTP', ListenerProtocol.HTTP],
+  ['HTTPS', ListenerProtocol.HTTPS],
+]);
+
+/** A listener of a Gateway of ours, and what became of it. */
+export interface ResolvedListener {
+  readonly key: string;
+  readonly gateway: ResolvedGateway;
+  readonly spec: GatewayListener;
+  /** Whether HTTPRoutes may attach, as far as allowedRoutes.kinds goes. */
+  readonly takesHttpRoutes: boolean;
+  readonly references: References;
+  readonly certificates: readonly Secret[];
+  readonly conflict: Conflict | undefined;
+  /** Keys of HTTPS listeners on its port with overlapping host names. */
+  readonly overlaps: readonly string[];
+  /** Whether it could be served if its Gateway can. */
+  readonly isValid: boolean;
+  /** Whether there is a Listener message. */
+  readonly isServed: boolean;
+}
+
+interface References {
+  readonly reason: ConditionReason<'listener', 'ResolvedRefs'>;
+  readonly message: string;
+}
+
+/** Every listener of our Gateways, in the order of the Gateways. */
+export function resolveListeners(
+  index: ResourceIndex,
+  gateways: readonly ResolvedGateway[],
+): readonly ResolvedListener[] {
+  const { conflicts, overlaps } = findConflicts(gateways.filter(canServe).flatMap(placeListeners));
+  return gateways
+    .filter(({ pending }) => pending === undefined)
+    .flatMap((gateway) =>
+      gateway.gateway.spec.listeners.map((spec): ResolvedListener => {
+        const key = formatKey(gateway, spec);
+        const conflict = conflicts.get(key);
+        const { certificates, references } = resolveReferences(index, gateway, spec);
+        const isValid =
+          protocols.has(spec.protocol) &&
+          conflict === undefined &&
+          (spec.protocol !== 'HTTPS' || certificates.length > 0);
+        return {
+          key,
+          gateway,
+          spec,
+          takesHttpRoutes: listKinds(spec).length > 0,
+          references,
+          certificates,
+          conflict,
+          overlaps: overlaps.get(key) ?? [],
+          isValid,
+          isServed: isValid && canServe(gateway),
+        };
+      }),
+    );
+}
+
+/** The message of a listener that is served. */
+export function createListener({ key, gateway, spec, certificates }: ResolvedListener): Listener {
+  return create(ListenerSchema, {
+    key,
+    gateway: gateway.name,
+    name: spec.name,
+    addresses: gateway.binding.usable ? [...gateway.binding.addresses] : [],
+    port: spec.port,
+    protocol: protocols.get(spec.protocol) ?? ListenerProtocol.UNSPECIFIED,
+    hostname: spec.hostname ?? '',
+    certificates: certificates.map((certificate) => certificate.key),
+  });
+}
+
+/** The status of a listener. */
+export function describeListener(listener: ResolvedListener, attachedRoutes: number): ListenerStatus {
+  const { references, overlaps } = listener;
+  const generation = listener.gateway.gateway.metadata.generation ?? 0;
+  const conditions = [
+    describeAccepted(listener, generation),
+    describeConflicted(listener, generation),
+    createCondition(
+      'listener',
+      'ResolvedRefs',
+      references.reason === 'ResolvedRefs' ? 'True' : 'False',
+      references.reason,
+      references.message,
+      generation,
+    ),
+    describeProgrammed(listener, generation),
+  ];
+  if (overlaps.length > 0) {
+    const message = `host names overlap with ${overlaps.join(', ')} on the same port; a client that reuses a connection across them is answered with 421`;
+    conditions.push(
+      createCondition('listener', 'OverlappingTLSConfig', 'True', 'OverlappingHostnames', message, generation),
+    );
+  }
+  return { name: listener.spec.name, supportedKinds: listKinds(listener.spec), attachedRoutes, conditions };
+}
+
+function describeAccepted({ spec, conflict }: ResolvedListener, generation: number): Condition {
+  if (!protocols.has(spec.protocol)) {
+    const message = `protocol ${spec.protocol} is not supported; use HTTP or HTTPS`;
+    return createCondition('listener', 'Accepted', 'False', 'UnsupportedProtocol', message, generation);
+  }
+  if (conflict !== undefined)
+    return createCondition('listener', 'Accepted', 'False', conflict.reason, conflict.message, generation);
+  return createCondition(
+    'listener',
+    'Accepted',
+    'True',
+    'Accepted',
+    'Port, protocol and hostname are accepted.',
+    generation,
+  );
+}
+
+function describeConflicted({ conflict }: ResolvedListener, generation: number): Condition {
+  if (conflict === undefined || conflict.reason === 'PortUnavailable')
+    return createCondition(
+      'listener',
+      'Conflicted',
+      'False',
+      'NoConflicts',
+      'No other listener is in conflict with it.',
+      generation,
+    );
+  return createCondition('listener', 'Conflicted', 'True', conflict.reason, conflict.message, generation);
+}
+
+function describeProgrammed(
+  { gateway, spec, conflict, references, isValid, isServed }: ResolvedListener,
+  generation: number,
+): Condition {
+  if (isServed)
+    return createCondition('listener', 'Programmed', 'True', 'Programmed', `Port ${spec.port} is served.`, generation);
+  if (conflict !== undefined)
+    return createCondition('listener', 'Programmed', 'False', conflict.reason, conflict.message, generation);
+  if (isValid)
+    return createCondition(
+      'listener',
+      'Programmed',
+      'False',
+      'Pending',
+      `Gateway ${gateway.name} is not served; its own conditions say why.`,
+      generation,
+    );
+  const message = protocols.has(spec.protocol) ? references.message : `protocol ${spec.protocol} is not supported`;
+  return createCondition('listener', 'Programmed', 'False', 'Invalid', message, generation);
+}
+
+function placeListeners(gateway: ResolvedGateway): readonly PlacedListener[] {
+  const addresses = gateway.binding.usable ? gateway.binding.addresses : [];
+  return gateway.gateway.spec.listeners
+    .filter(({ protocol }) => protocols.has(protocol))
+    .map((spec) => ({
+      key: formatKey(gateway, spec),
+      gateway: gateway.name,
+      addresses,
+      port: spec.port,
+      protocol: spec.protocol,
+      hostname: spec.hostname ?? '',
+    }));
+}
+
+function resolveReferences(
+  index: ResourceIndex,
+  { gateway }: ResolvedGateway,
+  spec: GatewayListener,
+): { readonly certificates: readonly Secret[]; readonly references: References } {
+  const certificates: Secret[] = [];
+  const problems: References[] = [];
+  if (spec.protocol === 'HTTPS') {
+    const from = { group: gatewayGroup, kind: 'Gateway', namespace: gateway.metadata.namespace };
+    const wanted = spec.tls?.certificateRefs ?? [];
+    if (wanted.length === 0)
+      problems.push({ reason: 'InvalidCertificateRef', message: 'HTTPS needs tls.certificateRefs with a Secret' });
+    for (const reference of wanted) {
+      const resolution = resolveCertificate(index, from, reference);
+      if (!resolution.found)
+        problems.push({
+          reason: resolution.permitted ? 'InvalidCertificateRef' : 'RefNotPermitted',
+          message: resolution.message,
+        });
+      else if (!certificates.some(({ key }) => key === resolution.secret.key)) certificates.push(resolution.secret);
+    }
+  }
+  const strangers = (spec.allowedRoutes.kinds ?? []).filter((each) => !isHttpRoute(each));
+  if (protocols.has(spec.protocol) && strangers.length > 0) {
+    const names = strangers.map(({ group, kind }) => `${group}/${kind}`).join(', ');
+    problems.push({
+      reason: 'InvalidRouteKinds',
+      message: `allowedRoutes.kinds: ${names} cannot be served; HTTPRoute can`,
+    });
+  }
+  const [first] = problems;
+  if (first === undefined)
+    return { certificates, references: { reason: 'ResolvedRefs', message: 'All references are resolved.' } };
+  return {
+    certificates,
+    references: { reason: first.reason, message: problems.map(({ message }) => message).join('; ') },
+  };
+}
+
+function listKinds({
+  protocol,
+  allowedRoutes,
+}: GatewayListener): readonly { readonly group: string; readonly kind: string }[] {
+  if (!protocols.has(protocol)) return [];
+  const { kinds } = allowedRoutes;
+  const isAllowed = kinds === undefined || kinds.length === 0 || kinds.some(isHttpRoute);
+  return isAllowed ? [{ group: gatewayGroup, kind: 'HTTPRoute' }] : [];
+}
+
+function isHttpRoute({ group, kind }: { readonly group: string; readonly kind: string }): boolean {
+  return group === gatewayGroup && kind === 'HTTPRoute';
+}
+
+function formatKey({ gateway }: ResolvedGateway, { name }: GatewayListener): string {
+  return formatListenerKey(gateway.metadata.namespace, gateway.metadata.name, name);
+}

@@ -1,0 +1,30 @@
+// What a person should know and no condition says: a route whose Gateway does not exist, a Gateway of an unknown class.
+import { compareText } from './order.ts';
+import type { Named } from './order.ts';
+
+/** One remark about one resource. */
+export interface Notice {
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly message: string;
+}
+
+/** Collects notices while resources are translated. */
+export interface Notices {
+  readonly add: (kind: string, resource: Named, message: string) => void;
+  /** Sorted, each once. */
+  readonly list: () => readonly Notice[];
+}
+
+/** An empty collection. */
+export function collectNotices(): Notices {
+  const notices = new Map<string, Notice>();
+  return {
+    add(kind, { metadata }, message) {
+      const notice = { kind, namespace: metadata.namespace ?? '', name: metadata.name, message };
+      notices.set(JSON.stringify(notice), notice);
+    },
+    list: () => [...notices].toSorted(([left], [right]) => compareText(left, right)).map(([, notice]) => notice),
+  };
+}

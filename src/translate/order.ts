@@ -1,0 +1,43 @@
+// The orders that Gateway API asks for: age first, then the alphabet. Never the locale's, never the input's.
+
+/** What the orders look at; every resource has it. */
+export interface Named {
+  readonly metadata: {
+    readonly namespace?: string | undefined;
+    readonly name: string;
+    readonly creationTimestamp?: string | undefined;
+  };
+}
+
+/** By code units, the same on every machine. */
+export function compareText(left: string, right: string): number {
+  if (left === right) return 0;
+  return left < right ? -1 : 1;
+}
+
+/** namespace/name; a cluster-scoped resource has only its name. */
+export function formatName(resource: Named): string {
+  const { namespace, name } = resource.metadata;
+  return namespace === undefined || namespace === '' ? name : `${namespace}/${name}`;
+}
+
+/** Seconds since 1970, 0 when unknown (files have no creation time). */
+export function readCreatedAt(resource: Named): number {
+  const { creationTimestamp } = resource.metadata;
+  if (creationTimestamp === undefined) return 0;
+  const seconds = Math.floor(Date.parse(creationTimestamp) / 1000);
+  return Number.isFinite(seconds) && seconds > 0 && seconds <= 0xff_ff_ff_ff ? seconds : 0;
+}
+
+/** The older first, the unknown age last, then by namespace/name. */
+export function compareByAge(left: Named, right: Named): number {
+  const leftAge = readCreatedAt(left) || Infinity;
+  const rightAge = readCreatedAt(right) || Infinity;
+  if (leftAge !== rightAge) return leftAge < rightAge ? -1 : 1;
+  return compareText(formatName(left), formatName(right));
+}
+
+/** By namespace/name. */
+export function compareByName(left: Named, right: Named): number {
+  return compareText(formatName(left), formatName(right));
+}

@@ -1,0 +1,27 @@
+// traffic.cors of a ProxyPolicy, and the CORS filter of an HTTPRoute, which has the same fields.
+import { create } from '@bufbuild/protobuf';
+import type { Cors as CorsSpec } from '../../api/cors.ts';
+import type { Cors } from '../../ir/gen/config_pb.ts';
+import { CorsSchema } from '../../ir/gen/config_pb.ts';
+import type { PolicyField } from './policy-field.ts';
+
+/** The message of a CORS configuration. */
+export function createCors(cors: CorsSpec): Cors {
+  return create(CorsSchema, {
+    allowOrigins: cors.allowOrigins ?? [],
+    allowCredentials: cors.allowCredentials ?? false,
+    allowMethods: cors.allowMethods ?? [],
+    allowHeaders: cors.allowHeaders ?? [],
+    exposeHeaders: cors.exposeHeaders ?? [],
+    maxAgeSeconds: cors.maxAge,
+  });
+}
+
+/** traffic.cors. */
+export const corsField: PolicyField = {
+  name: 'cors',
+  translate({ spec }) {
+    const cors = spec.traffic?.cors;
+    return cors === undefined ? undefined : { case: 'cors', value: createCors(cors) };
+  },
+};

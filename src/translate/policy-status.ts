@@ -1,0 +1,174 @@
+// The status of a ProxyPolicy (GEP-713): one ancestor for each Gateway it affects; a target that no Gateway leads to stands for itself.
+import type { ProxyPolicy } from '../api/proxy-policy.ts';
+import type { InvalidResource } from '../api/resources.ts';
+import type { Policy } from '../ir/gen/config_pb.ts';
+import { createCondition } from './conditions.ts';
+import type { Condition, ParentReference, ProxyPolicyStatus } from './conditions.ts';
+import { compareText } from './order.ts';
+import type { PolicyReach } from './policy-reach.ts';
+import type { PolicyTarget } from './policy-targets.ts';
+import { formatTarget, readTargetGroup } from './policy-targets.ts';
+import { readGeneration } from './read-raw.ts';
+import { gatewayGroup } from './references.ts';
+import { formatProblems } from './resource-index.ts';
+
+/** What became of a policy at one target. */
+export interface TargetOutcome {
+  readonly target: PolicyTarget;
+  readonly found: boolean;
+  readonly messages: readonly Policy[];
+  /** Fields that an older policy has at the same target. */
+  readonly conflicts: readonly string[];
+  /** How many of its fields the policy decides here. */
+  readonly wins: number;
+}
+
+interface Ancestor {
+  readonly reference: ParentReference;
+  readonly conditions: readonly Condition[];
+}
+
+/** The status of a valid policy. */
+export function describePolicy(
+  { metadata }: ProxyPolicy,
+  outcomes: readonly TargetOutcome[],
+  reach: PolicyReach,
+  controllerName: string,
+): ProxyPolicyStatus {
+  const generation = metadata.generation ?? 0;
+  const ancestors: Ancestor[] = [];
+  const byGateway = new Map<string, TargetOutcome[]>();
+  for (const outcome of outcomes) {
+    const gateways = outcome.found ? reach.listGateways(outcome.target) : [];
+    for (const gateway of gateways) byGateway.set(gateway, [...(byGateway.get(gateway) ?? []), outcome]);
+    if (gateways.length > 0 || isForeignGateway(outcome)) continue;
+    ancestors.push({ reference: describeTarget(outcome.target), conditions: describeLonely(outcome, generation) });
+  }
+  for (const [gateway, attached] of byGateway)
+    ancestors.push({ reference: describeGateway(gateway), conditions: describeAttached(attached, generation) });
+  return listAncestors(ancestors, controllerName);
+}
+
+/** The status of a policy that did not validate. */
+export function describeInvalidPolicy(
+  invalid: InvalidResource,
+  targets: readonly PolicyTarget[],
+  reach: PolicyReach,
+  controllerName: string,
+): ProxyPolicyStatus {
+  const generation = readGeneration(invalid.raw);
+  const message = formatProblems(invalid);
+  const closed = targets.filter((target) => reach.isServed(target)).map(describeClosed);
+  const effect =
+    closed.length === 0
+      ? 'Nothing of its targets is served.'
+      : `Answered with 500 until it is mended: ${closed.join(', ')}.`;
+  const conditions = [
+    createCondition('policyAncestor', 'Accepted', 'False', 'Invalid', message, generation),
+    closed.length === 0
+      ? createCondition('policyAncestor', 'Attached', 'False', 'Pending', effect, generation)
+      : createCondition('policyAncestor', 'Attached', 'True', 'Attached', effect, generation),
+    createCondition('policyAncestor', 'Programmed', 'False', 'Invalid', message, generation),
+  ];
+  const gateways = new Set(targets.flatMap((target) => reach.listGateways(target)));
+  const references = gateways.size > 0 ? [...gateways].map(describeGateway) : targets.map(describeTarget);
+  return listAncestors(
+    references.map((reference) => ({ reference, conditions })),
+    controllerName,
+  );
+}
+
+function describeClosed(target: PolicyTarget): string {
+  return target.kind === 'Namespace' ? `everything in namespace ${target.namespace}` : formatTarget(target);
+}
+
+function describeLonely({ target, found, conflicts, wins }: TargetOutcome, generation: number): readonly Condition[] {
+  if (!found) {
+    const message = `${formatTarget(target)} does not exist in namespace ${target.namespace}.`;
+    return [
+      createCondition('policyAncestor', 'Accepted', 'False', 'TargetNotFound', message, generation),
+      createCondition('policyAncestor', 'Attached', 'False', 'Pending', message, generation),
+      createCondition('policyAncestor', 'Programmed', 'False', 'TargetNotFound', message, generation),
+    ];
+  }
+  const message = `No Gateway leads to ${formatTarget(target)} yet.`;
+  return [
+    describeAccepted(conflicts, generation),
+    createCondition('policyAncestor', 'Attached', 'False', 'Pending', message, generation),
+    wins === 0
+      ? createCondition('policyAncestor', 'Programmed', 'False', 'Conflicted', conflicts.join('; '), generation)
+      : createCondition('policyAncestor', 'Programmed', 'False', 'WaitingForGateway', message, generation),
+  ];
+}
+
+function describeAttached(outcomes: readonly TargetOutcome[], generation: number): readonly Condition[] {
+  const conflicts = outcomes.flatMap((outcome) => outcome.conflicts);
+  const winners = outcomes.filter(({ wins }) => wins > 0).map(({ target }) => formatTarget(target));
+  const served = outcomes.filter(({ messages }) => messages.length > 0).map(({ target }) => formatTarget(target));
+  const accepted = describeAccepted(conflicts, generation);
+  if (winners.length === 0) {
+    const message = conflicts.join('; ');
+    return [
+      accepted,
+      createCondition('policyAncestor', 'Attached', 'False', 'Pending', message, generation),
+      createCondition('policyAncestor', 'Programmed', 'False', 'Conflicted', message, generation),
+    ];
+  }
+  const attached = createCondition(
+    'policyAncestor',
+    'Attached',
+    'True',
+    'Attached',
+    `Attached to ${winners.join(', ')}.`,
+    generation,
+  );
+  if (served.length > 0)
+    return [
+      accepted,
+      attached,
+      createCondition(
+        'policyAncestor',
+        'Programmed',
+        'True',
+        'Programmed',
+        `In force for ${served.join(', ')}.`,
+        generation,
+      ),
+    ];
+  const message = `Nothing of ${winners.join(', ')} is served yet.`;
+  return [
+    accepted,
+    attached,
+    createCondition('policyAncestor', 'Programmed', 'False', 'WaitingForGateway', message, generation),
+  ];
+}
+
+function describeAccepted(conflicts: readonly string[], generation: number): Condition {
+  if (conflicts.length > 0)
+    return createCondition('policyAncestor', 'Accepted', 'False', 'Conflicted', conflicts.join('; '), generation);
+  return createCondition('policyAncestor', 'Accepted', 'True', 'Accepted', 'The policy is valid.', generation);
+}
+
+// A Gateway that exists and that no reach leads to belongs to another controller: its status is not ours to write.
+function isForeignGateway({ target, found }: TargetOutcome): boolean {
+  return found && target.kind === 'Gateway';
+}
+
+function describeGateway(name: string): ParentReference {
+  const slash = name.indexOf('/');
+  return { group: gatewayGroup, kind: 'Gateway', namespace: name.slice(0, slash), name: name.slice(slash + 1) };
+}
+
+function describeTarget(target: PolicyTarget): ParentReference {
+  if (target.kind === 'Namespace') return { group: '', kind: 'Namespace', name: target.namespace };
+  const { kind, namespace, name, sectionName } = target;
+  return { group: readTargetGroup(kind), kind, namespace, name, ...(sectionName === '' ? {} : { sectionName }) };
+}
+
+function listAncestors(ancestors: readonly Ancestor[], controllerName: string): ProxyPolicyStatus {
+  return {
+    ancestors: ancestors
+      .map(({ reference, conditions }) => ({ ancestorRef: reference, controllerName, conditions }))
+      .toSorted((left, right) => compareText(JSON.stringify(left.ancestorRef), JSON.stringify(right.ancestorRef))),
+  };
+}

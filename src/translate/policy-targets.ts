@@ -1,0 +1,141 @@
+// What a ProxyPolicy targets: by name or by labels, in its own namespace, and what can still be read of a policy that is invalid.
+import type { ProxyPolicy } from '../api/proxy-policy.ts';
+import { matchesLabels } from '../api/label-selector.ts';
+import type { InvalidResource } from '../api/resources.ts';
+import { PolicyTargetKind } from '../ir/gen/config_pb.ts';
+import { compareText } from './order.ts';
+import { readList, readMember, readText } from './read-raw.ts';
+import { gatewayGroup, proxyGroup } from './references.ts';
+import type { ResourceIndex } from './resource-index.ts';
+
+/** The kinds that a policy can target. */
+export type TargetKind = 'Gateway' | 'HTTPRoute' | 'ProxyBackend';
+
+/** One target. A policy so broken that its targets cannot be read targets its whole namespace. */
+export type PolicyTarget =
+  | { readonly kind: TargetKind; readonly namespace: string; readonly name: string; readonly sectionName: string }
+  | { readonly kind: 'Namespace'; readonly namespace: string };
+
+const targetKinds = ['Gateway', 'HTTPRoute', 'ProxyBackend'] as const;
+
+/** The API group of a target's kind. */
+export function readTargetGroup(kind: TargetKind): string {
+  return kind === 'ProxyBackend' ? proxyGroup : gatewayGroup;
+}
+
+/** The message's name for a target's kind. */
+export function convertTargetKind(kind: PolicyTarget['kind']): PolicyTargetKind {
+  if (kind === 'Gateway') return PolicyTargetKind.GATEWAY;
+  if (kind === 'HTTPRoute') return PolicyTargetKind.HTTP_ROUTE;
+  return kind === 'ProxyBackend' ? PolicyTargetKind.PROXY_BACKEND : PolicyTargetKind.NAMESPACE;
+}
+
+/** Kind, name and section as part of a key; unique among the targets of one policy. */
+export function formatTarget(target: PolicyTarget): string {
+  if (target.kind === 'Namespace') return 'Namespace';
+  return `${target.kind}/${target.name}${target.sectionName === '' ? '' : `/${target.sectionName}`}`;
+}
+
+/** The targets of a policy, each once: those that it names, whether they exist or not, and those that it selects. */
+export function listTargets(index: ResourceIndex, { metadata, spec }: ProxyPolicy): readonly PolicyTarget[] {
+  const { namespace } = metadata;
+  const named = (spec.targetRefs ?? []).map(({ kind, name, sectionName }) => ({
+    kind,
+    namespace,
+    name,
+    sectionName: sectionName ?? '',
+  }));
+  const selected = (spec.targetSelectors ?? []).flatMap(({ kind, matchLabels }) =>
+    selectTargets(index, namespace, [kind], matchLabels),
+  );
+  return sortTargets([...named, ...selected]);
+}
+
+/** Whether a target is there, with the section that it names. */
+export function hasTarget(index: ResourceIndex, target: PolicyTarget): boolean {
+  if (target.kind === 'Namespace') return true;
+  const name = `${target.namespace}/${target.name}`;
+  const { sectionName } = target;
+  if (target.kind === 'ProxyBackend') return index.proxyBackends.has(name);
+  if (target.kind === 'Gateway') {
+    const gateway = index.gateways.get(name);
+    return (
+      gateway !== undefined &&
+      (sectionName === '' || gateway.spec.listeners.some((listener) => listener.name === sectionName))
+    );
+  }
+  const route = index.httpRoutes.get(name);
+  return route !== undefined && (sectionName === '' || route.spec.rules.some((rule) => rule.name === sectionName));
+}
+
+/**
+ * The targets of an invalid policy, for failing them closed. What cannot be told counts as more, never as less:
+ * an unreadable section means the whole target, an unknown kind every kind, an unreadable target the namespace.
+ */
+export function readTargets(index: ResourceIndex, { namespace, raw }: InvalidResource): readonly PolicyTarget[] {
+  const references = readMember(raw, 'spec', 'targetRefs');
+  const selectors = readMember(raw, 'spec', 'targetSelectors');
+  const listed = [
+    ...(references === undefined
+      ? []
+      : (readList(references) ?? [undefined]).map((each) => readReference(index, namespace, each))),
+    ...(selectors === undefined
+      ? []
+      : (readList(selectors) ?? [undefined]).map((each) => readSelector(index, namespace, each))),
+  ];
+  const isUnclear = listed.length === 0 || listed.includes(undefined);
+  return sortTargets([
+    ...listed.flatMap((targets) => targets ?? []),
+    ...(isUnclear ? [{ kind: 'Namespace' as const, namespace }] : []),
+  ]);
+}
+
+function readReference(
+  index: ResourceIndex,
+  namespace: string,
+  reference: unknown,
+): readonly PolicyTarget[] | undefined {
+  const name = readText(reference, 'name');
+  if (name === undefined) return undefined;
+  const sectionName = readText(reference, 'sectionName') ?? '';
+  const kind = readKind(reference);
+  if (kind !== undefined) return [{ kind, namespace, name, sectionName: kind === 'ProxyBackend' ? '' : sectionName }];
+  const present = targetKinds
+    .map((each) => ({ kind: each, namespace, name, sectionName: '' }))
+    .filter((target) => hasTarget(index, target));
+  return present.length === 0 ? undefined : present;
+}
+
+function readSelector(index: ResourceIndex, namespace: string, selector: unknown): readonly PolicyTarget[] | undefined {
+  const labels = readMember(selector, 'matchLabels');
+  if (typeof labels !== 'object' || labels === null) return undefined;
+  const entries = Object.entries(labels);
+  if (entries.length === 0 || !entries.every((entry): entry is [string, string] => typeof entry[1] === 'string'))
+    return undefined;
+  const kind = readKind(selector);
+  return selectTargets(index, namespace, kind === undefined ? targetKinds : [kind], Object.fromEntries(entries));
+}
+
+function readKind(value: unknown): TargetKind | undefined {
+  return targetKinds.find((kind) => kind === readMember(value, 'kind'));
+}
+
+function selectTargets(
+  index: ResourceIndex,
+  namespace: string,
+  kinds: readonly TargetKind[],
+  matchLabels: Readonly<Record<string, string>>,
+): readonly PolicyTarget[] {
+  const collections = { Gateway: index.gateways, HTTPRoute: index.httpRoutes, ProxyBackend: index.proxyBackends };
+  return kinds.flatMap((kind) =>
+    [...collections[kind].values()]
+      .filter(({ metadata }) => metadata.namespace === namespace && matchesLabels({ matchLabels }, metadata.labels))
+      .map(({ metadata }) => ({ kind, namespace, name: metadata.name, sectionName: '' })),
+  );
+}
+
+function sortTargets(targets: readonly PolicyTarget[]): readonly PolicyTarget[] {
+  return [...new Map(targets.map((target) => [formatTarget(target), target]))]
+    .toSorted(([left], [right]) => compareText(left, right))
+    .map(([, target]) => target);
+}

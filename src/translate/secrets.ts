@@ -1,0 +1,113 @@
+// Certificates and trust anchors: read from Secrets and ConfigMaps, parsed, and checked to belong together.
+// Expiry is not judged here: there is no clock, and a certificate that has just expired must not change the configuration.
+import { X509Certificate, createPrivateKey } from 'node:crypto';
+import { create } from '@bufbuild/protobuf';
+import type { CaCertificateReference } from '../api/certificate-reference.ts';
+import { caCertificateEntry } from '../api/certificate-reference.ts';
+import { readConfigMapEntry } from '../api/config-map.ts';
+import type { SecretObjectReference } from '../api/object-reference.ts';
+import { readSecretEntry } from '../api/secret.ts';
+import type { Secret as SecretMessage } from '../ir/gen/config_pb.ts';
+import { SecretSchema } from '../ir/gen/config_pb.ts';
+import { formatSecretKey } from '../ir/resource-keys.ts';
+import { describeMissingGrant, isReferencePermitted } from './references.ts';
+import type { Referrer } from './references.ts';
+import type { ResourceIndex } from './resource-index.ts';
+import { describeAbsence } from './resource-index.ts';
+
+/** The message, or why there is none. */
+export type SecretResolution =
+  | { readonly found: true; readonly secret: SecretMessage }
+  | { readonly found: false; readonly permitted: boolean; readonly message: string };
+
+/** The certificate chain and key that a listener's certificateRef names. */
+export function resolveCertificate(
+  index: ResourceIndex,
+  from: Referrer,
+  reference: SecretObjectReference,
+): SecretResolution {
+  const to = { ...reference, namespace: reference.namespace ?? from.namespace };
+  if (to.group !== '' || to.kind !== 'Secret')
+    return refuse(`${describeKind(to)} is no Secret; certificates come from Secrets`);
+  if (!isReferencePermitted(index, from, to))
+    return { found: false, permitted: false, message: describeMissingGrant(from, to) };
+  const name = `${to.namespace}/${to.name}`;
+  const secret = index.secrets.get(name);
+  if (secret === undefined) return refuse(`Secret ${name} ${describeAbsence(index, 'Secret', to.namespace, to.name)}`);
+  const certificate = readText(readSecretEntry(secret, 'tls.crt'));
+  const key = readText(readSecretEntry(secret, 'tls.key'));
+  if (certificate === undefined) return refuse(`Secret ${name} has no tls.crt`);
+  if (key === undefined) return refuse(`Secret ${name} has no tls.key`);
+  const problem = checkKeyPair(certificate, key);
+  if (problem !== undefined) return refuse(`Secret ${name}: ${problem}`);
+  return {
+    found: true,
+    secret: create(SecretSchema, {
+      key: formatSecretKey('Secret', to.namespace, to.name),
+      value: { case: 'tls', value: { certificateChain: certificate, privateKey: key } },
+    }),
+  };
+}
+
+/** The trust anchors that a backend's caCertificateRef names, in the backend's own namespace. */
+export function resolveCaCertificates(
+  index: ResourceIndex,
+  namespace: string,
+  reference: CaCertificateReference,
+): SecretResolution {
+  const { kind } = reference;
+  const name = `${namespace}/${reference.name}`;
+  const object = kind === 'ConfigMap' ? index.configMaps.get(name) : index.secrets.get(name);
+  if (object === undefined) return refuse(`${kind} ${name} ${describeAbsence(index, kind, namespace, reference.name)}`);
+  const pem = readText(
+    object.kind === 'ConfigMap'
+      ? readConfigMapEntry(object, caCertificateEntry)
+      : readSecretEntry(object, caCertificateEntry),
+  );
+  if (pem === undefined) return refuse(`${kind} ${name} has no ${caCertificateEntry}`);
+  if (parseCertificates(pem) === undefined)
+    return refuse(`${kind} ${name}: ${caCertificateEntry} holds no readable PEM certificate`);
+  return {
+    found: true,
+    // The entry is part of the key: a Secret of cert-manager holds a certificate and a CA, and may be used for both.
+    secret: create(SecretSchema, {
+      key: `${formatSecretKey(kind, namespace, reference.name)}/${caCertificateEntry}`,
+      value: { case: 'caCertificates', value: pem },
+    }),
+  };
+}
+
+function readText(bytes: Uint8Array | undefined): string | undefined {
+  return bytes === undefined || bytes.length === 0 ? undefined : Buffer.from(bytes).toString('utf8');
+}
+
+const pemCertificate = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g;
+
+function parseCertificates(pem: string): readonly X509Certificate[] | undefined {
+  const blocks = pem.match(pemCertificate);
+  if (blocks === null) return undefined;
+  try {
+    return blocks.map((block) => new X509Certificate(block));
+  } catch {
+    return undefined;
+  }
+}
+
+function checkKeyPair(certificate: string, key: string): string | undefined {
+  const [leaf] = parseCertificates(certificate) ?? [];
+  if (leaf === undefined) return 'tls.crt holds no readable PEM certificate';
+  try {
+    const matches = leaf.checkPrivateKey(createPrivateKey(key));
+    return matches ? undefined : 'tls.key does not belong to the first certificate of tls.crt';
+  } catch {
+    return 'tls.key holds no readable PEM private key without a passphrase';
+  }
+}
+
+function describeKind(reference: SecretObjectReference): string {
+  return `${reference.group === '' ? '' : `${reference.group}/`}${reference.kind} ${reference.name}`;
+}
+
+function refuse(message: string): SecretResolution {
+  return { found: false, permitted: true, message };
+}

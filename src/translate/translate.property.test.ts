@@ -1,0 +1,217 @@
+// Properties of translate on arbitrary resources: it never throws, is deterministic, does not look at the order of its input,
+// leaves no reference dangling, and closes what an invalid policy was meant to protect.
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { DescMessage, MessageShape } from '@bufbuild/protobuf';
+import { toBinary, toJsonString } from '@bufbuild/protobuf';
+import * as fc from 'fast-check';
+import type { Resources } from '../api/resources.ts';
+import type { Configuration } from '../ir/configuration.ts';
+import type { Filter } from '../ir/gen/config_pb.ts';
+import {
+  BackendSchema,
+  ListenerSchema,
+  PolicySchema,
+  PolicyTargetKind,
+  RouteSchema,
+  SecretSchema,
+} from '../ir/gen/config_pb.ts';
+import { conditionReasons } from './conditions.ts';
+import type { Condition } from './conditions.ts';
+import { arbitraryResources as resources } from './testdata/arbitrary-resources.ts';
+import { translate } from './translate.ts';
+
+function print<D extends DescMessage>(schema: D, messages: readonly MessageShape<D>[]): readonly string[] {
+  return messages.map((message) => toJsonString(schema, message));
+}
+
+function printAll(input: Resources): unknown {
+  const { configuration, statuses, notices } = translate(input);
+  return {
+    listeners: print(ListenerSchema, configuration.listeners),
+    routes: print(RouteSchema, configuration.routes),
+    backends: print(BackendSchema, configuration.backends),
+    policies: print(PolicySchema, configuration.policies),
+    secrets: print(SecretSchema, configuration.secrets),
+    statuses: JSON.stringify(statuses),
+    notices,
+  };
+}
+
+function listKeys({ listeners, backends, policies, secrets, routes }: Configuration): readonly string[] {
+  return [...listeners, ...backends, ...policies, ...secrets, ...routes].map(
+    (message) => `${message.$typeName} ${message.key}`,
+  );
+}
+
+function listMirrors(filterMessages: readonly Filter[]): readonly string[] {
+  return filterMessages.flatMap(({ filter: each }) => (each.case === 'requestMirror' ? [each.value.backend] : []));
+}
+
+function checkConditions(subject: keyof typeof conditionReasons, conditions: readonly Condition[]): void {
+  const types: Readonly<Record<string, readonly string[]>> = conditionReasons[subject];
+  assert.equal(new Set(conditions.map(({ type }) => type)).size, conditions.length);
+  for (const { type, reason, message } of conditions)
+    assert.ok(types[type]?.includes(reason) && message !== '', `${subject} ${type} ${reason}`);
+}
+
+describe('translate', () => {
+  test('never throws, and every message fits the wire', () => {
+    fc.assert(
+      fc.property(resources, (input) => {
+        const { configuration } = translate(input);
+        for (const each of configuration.listeners) toBinary(ListenerSchema, each);
+        for (const each of configuration.routes) toBinary(RouteSchema, each);
+        for (const each of configuration.backends) toBinary(BackendSchema, each);
+        for (const each of configuration.policies) toBinary(PolicySchema, each);
+        for (const each of configuration.secrets) toBinary(SecretSchema, each);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('is deterministic, and the order of the input does not matter', () => {
+    const shuffled = resources.chain((input) =>
+      fc
+        .record(
+          Object.fromEntries(
+            Object.entries(input).map(([key, list]: [string, readonly unknown[]]) => [
+              key,
+              fc.shuffledSubarray([...list], { minLength: list.length, maxLength: list.length }),
+            ]),
+          ),
+        )
+        .map((other) => [input, other as unknown as Resources] as const),
+    );
+    fc.assert(
+      fc.property(shuffled, ([input, other]) => {
+        assert.deepEqual(printAll(input), printAll(input));
+        assert.deepEqual(printAll(other), printAll(input));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('every reference names a message, and every key is there once', () => {
+    fc.assert(
+      fc.property(resources, (input) => {
+        const { configuration } = translate(input);
+        const { listeners, routes, backends, policies, secrets } = configuration;
+        const keys = listKeys(configuration);
+        assert.equal(new Set(keys).size, keys.length);
+        const listenerKeys = new Set(listeners.map(({ key }) => key));
+        const backendKeys = new Set(backends.map(({ key }) => key));
+        const secretKeys = new Set(secrets.map(({ key }) => key));
+        for (const { certificates } of listeners) for (const key of certificates) assert.ok(secretKeys.has(key), key);
+        for (const route of routes) {
+          assert.ok(route.parents.length > 0 && route.matches.length > 0);
+          for (const parent of route.parents) assert.ok(listenerKeys.has(parent.listener), parent.listener);
+          for (const key of listMirrors(route.filters)) assert.ok(backendKeys.has(key), key);
+          for (const target of route.backends) {
+            assert.ok(
+              target.failure === undefined ? backendKeys.has(target.backend) : target.backend === '',
+              route.key,
+            );
+            for (const key of listMirrors(target.filters)) assert.ok(backendKeys.has(key), key);
+          }
+          const redirects = route.filters.some(({ filter: each }) => each.case === 'requestRedirect');
+          const weight = route.backends.reduce((sum, target) => sum + target.weight, 0);
+          assert.ok(route.failure !== undefined || redirects || weight > 0, `${route.key} has nowhere to go`);
+        }
+        for (const { kind } of backends) {
+          const upstreams = kind.case === 'mcp' ? kind.value.targets.map(({ upstream }) => upstream) : [kind.value];
+          for (const upstream of upstreams) if (upstream?.tls?.ca) assert.ok(secretKeys.has(upstream.tls.ca));
+        }
+        for (const { key, target, spec } of policies) {
+          assert.ok(target !== undefined && spec.case !== undefined, key);
+          const full = `${target.namespace}/${target.name}`;
+          const there: Readonly<Record<number, boolean>> = {
+            [PolicyTargetKind.UNSPECIFIED]: false,
+            [PolicyTargetKind.NAMESPACE]: true,
+            [PolicyTargetKind.GATEWAY]: listeners.some(
+              (each) => each.gateway === full && (target.sectionName === '' || each.name === target.sectionName),
+            ),
+            [PolicyTargetKind.HTTP_ROUTE]: routes.some(
+              (each) => each.httpRoute === full && (target.sectionName === '' || each.ruleName === target.sectionName),
+            ),
+            [PolicyTargetKind.PROXY_BACKEND]: backendKeys.has(`ProxyBackend/${full}`),
+          };
+          assert.ok(there[target.kind], key);
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('every condition is known, and each type stands once', () => {
+    fc.assert(
+      fc.property(resources, (input) => {
+        const { statuses } = translate(input);
+        for (const { conditions } of Object.values(statuses.gatewayClasses))
+          checkConditions('gatewayClass', conditions);
+        for (const { conditions, listeners } of Object.values(statuses.gateways)) {
+          checkConditions('gateway', conditions);
+          for (const each of listeners) checkConditions('listener', each.conditions);
+        }
+        for (const { parents } of Object.values(statuses.httpRoutes))
+          for (const { conditions } of parents) checkConditions('routeParent', conditions);
+        for (const { conditions } of Object.values(statuses.proxyBackends)) checkConditions('proxyBackend', conditions);
+        for (const { ancestors } of Object.values(statuses.proxyPolicies)) {
+          assert.ok(ancestors.length <= 16);
+          for (const { conditions } of ancestors) checkConditions('policyAncestor', conditions);
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('an invalid policy closes every target that is served', () => {
+    fc.assert(
+      fc.property(resources, (input) => {
+        const { configuration } = translate(input);
+        for (const { kind, namespace: own, raw } of input.invalid) {
+          const references = (raw as { spec?: { targetRefs?: unknown } } | null | undefined)?.spec?.targetRefs;
+          if (kind !== 'ProxyPolicy' || !Array.isArray(references)) continue;
+          const closed = configuration.policies.filter(
+            ({ spec, target }) => spec.case === 'failure' && target?.namespace === own,
+          );
+          const whole = closed.some(({ target }) => target?.kind === PolicyTargetKind.NAMESPACE);
+          for (const reference of references as { kind?: unknown; name?: unknown; sectionName?: unknown }[]) {
+            if (whole || reference?.kind !== 'HTTPRoute') continue;
+            const served = configuration.routes.filter(
+              (route) =>
+                route.httpRoute === `${own}/${String(reference.name)}` &&
+                (reference.sectionName === undefined || route.ruleName === reference.sectionName),
+            );
+            for (const route of served)
+              assert.ok(
+                closed.some(
+                  ({ target }) =>
+                    target?.kind === PolicyTargetKind.HTTP_ROUTE &&
+                    `${own}/${target.name}` === route.httpRoute &&
+                    ['', route.ruleName].includes(target.sectionName),
+                ),
+                route.key,
+              );
+          }
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('the generator reaches what it is for', () => {
+    const seen = { listeners: 0, routes: 0, backends: 0, cors: 0, failures: 0, accepted: 0, ruleFailures: 0 };
+    for (const input of fc.sample(resources, { numRuns: 300, seed: 7 })) {
+      const { configuration, statuses } = translate(input);
+      seen.listeners += configuration.listeners.length;
+      seen.routes += configuration.routes.length;
+      seen.backends += configuration.backends.length;
+      seen.cors += configuration.policies.filter(({ spec }) => spec.case === 'cors').length;
+      seen.failures += configuration.policies.filter(({ spec }) => spec.case === 'failure').length;
+      seen.ruleFailures += configuration.routes.filter(({ failure }) => failure !== undefined).length;
+      seen.accepted += Object.values(statuses.httpRoutes).length;
+    }
+    for (const [what, count] of Object.entries(seen)) assert.ok(count > 20, `${what}: ${count}`);
+  });
+});

@@ -1,0 +1,172 @@
+// Goldens: testdata/*.yaml holds resources, then `expected:`. UPDATE_GOLDENS=1 rewrites what is expected; read the difference.
+import assert from 'node:assert/strict';
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { describe, test } from 'node:test';
+import type { DescMessage, JsonValue, MessageShape } from '@bufbuild/protobuf';
+import { toJson } from '@bufbuild/protobuf';
+import { parse, parseAllDocuments, stringify } from 'yaml';
+import type { Resources } from '../api/resources.ts';
+import { BackendSchema, ListenerSchema, PolicySchema, RouteSchema, SecretSchema } from '../ir/gen/config_pb.ts';
+import { conditionReasons, createCondition } from './conditions.ts';
+import type { Condition } from './conditions.ts';
+import { collectResources } from './testdata/collect-resources.ts';
+import type { Translation } from './translate.ts';
+import { translate } from './translate.ts';
+
+const folder = new URL('testdata/', import.meta.url);
+const separator = '\n---\n# ---- expected ----\n';
+
+interface Golden {
+  readonly file: string;
+  readonly input: string;
+  readonly expected: unknown;
+}
+
+const goldens = readdirSync(folder)
+  .filter((file) => file.endsWith('.yaml'))
+  .toSorted()
+  .map(readGolden);
+
+function readGolden(file: string): Golden {
+  const text = readFileSync(new URL(file, folder), 'utf8');
+  const [input = '', expected = ''] = text.split(separator);
+  return { file, input: input.trimEnd(), expected: (parse(expected) as { expected?: unknown } | null)?.expected };
+}
+
+// A golden is read as from a file unless its first line says `# origin: kubernetes`.
+function readResources(input: string): Resources {
+  const documents = parseAllDocuments(input).map((document): unknown => document.toJS());
+  return collectResources(documents, input.startsWith('# origin: kubernetes\n') ? 'kubernetes' : 'file');
+}
+
+function listJson<D extends DescMessage>(schema: D, messages: readonly MessageShape<D>[]): readonly JsonValue[] {
+  return messages.map((message) => toJson(schema, message));
+}
+
+function printTranslation({ configuration, statuses, notices }: Translation): unknown {
+  return dropEmpty({
+    configuration: {
+      listeners: listJson(ListenerSchema, configuration.listeners),
+      routes: listJson(RouteSchema, configuration.routes),
+      backends: listJson(BackendSchema, configuration.backends),
+      policies: listJson(PolicySchema, configuration.policies),
+      secrets: listJson(SecretSchema, configuration.secrets),
+    },
+    statuses,
+    notices,
+  });
+}
+
+function isFilled([, each]: [string, unknown]): boolean {
+  return Object.keys(each as object).length > 0;
+}
+
+// The empty collections of the outermost two levels; within a status an empty list says something.
+function dropEmpty(value: Readonly<Record<string, object>>): unknown {
+  const inner = Object.entries(value).map(
+    ([key, each]) =>
+      [key, Array.isArray(each) ? each : Object.fromEntries(Object.entries(each).filter(isFilled))] as [
+        string,
+        unknown,
+      ],
+  );
+  return Object.fromEntries(inner.filter(isFilled));
+}
+
+describe('goldens', () => {
+  for (const { file, input, expected } of goldens) {
+    test(file, () => {
+      const actual = printTranslation(translate(readResources(input)));
+      if (process.env['UPDATE_GOLDENS'] === '1') {
+        const yaml = stringify({ expected: actual }, { aliasDuplicateObjects: false, lineWidth: 0 });
+        writeFileSync(new URL(file, folder), input + separator + yaml);
+        return;
+      }
+      assert.deepEqual(actual, expected);
+    });
+  }
+
+  test('there are at least 60 cases', () => {
+    assert.ok(goldens.length >= 60, `only ${goldens.length}`);
+  });
+});
+
+test('every condition, status and reason of conditions.ts stands in a golden', () => {
+  const seen = new Set<string>();
+  const note = (subject: string, conditions: readonly Condition[]): void => {
+    for (const { type, reason } of conditions) seen.add(`${subject} ${type} ${reason}`);
+  };
+  for (const { expected } of goldens) {
+    const { statuses = {} } = (expected ?? {}) as { statuses?: Partial<Translation['statuses']> };
+    for (const { conditions } of Object.values(statuses.gatewayClasses ?? {})) note('gatewayClass', conditions);
+    for (const { conditions, listeners } of Object.values(statuses.gateways ?? {})) {
+      note('gateway', conditions);
+      for (const listener of listeners) note('listener', listener.conditions);
+    }
+    for (const { parents } of Object.values(statuses.httpRoutes ?? {}))
+      for (const { conditions } of parents) note('routeParent', conditions);
+    for (const { conditions } of Object.values(statuses.proxyBackends ?? {})) note('proxyBackend', conditions);
+    for (const { ancestors } of Object.values(statuses.proxyPolicies ?? {}))
+      for (const { conditions } of ancestors) note('policyAncestor', conditions);
+  }
+  const wanted = Object.entries(conditionReasons).flatMap(([subject, types]) =>
+    Object.entries(types).flatMap(([type, reasons]) => reasons.map((reason: string) => `${subject} ${type} ${reason}`)),
+  );
+  assert.deepEqual(
+    wanted.filter((each) => !seen.has(each)),
+    [],
+  );
+});
+
+test('a status lists 16 ancestors, and the policy is in force for all', () => {
+  const names = Array.from({ length: 17 }, (_, index) => `gateway-${index + 10}`);
+  const gateways = names.map((name, index) => ({
+    apiVersion: 'gateway.networking.k8s.io/v1',
+    kind: 'Gateway',
+    metadata: { name },
+    spec: { gatewayClassName: 'proxy', listeners: [{ name: 'http', port: 9000 + index, protocol: 'HTTP' }] },
+  }));
+  const route = {
+    apiVersion: 'gateway.networking.k8s.io/v1',
+    kind: 'HTTPRoute',
+    metadata: { name: 'everywhere' },
+    spec: { parentRefs: names.map((name) => ({ name })) },
+  };
+  const policy = {
+    apiVersion: 'gateway.proxy/v1alpha1',
+    kind: 'ProxyPolicy',
+    metadata: { name: 'browser' },
+    spec: {
+      targetRefs: [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', name: 'everywhere' }],
+      traffic: { cors: { allowOrigins: ['*'] } },
+    },
+  };
+  const { configuration, statuses, notices } = translate(collectResources([...gateways, route, policy], 'file'));
+  assert.equal(configuration.routes[0]?.parents.length, 17);
+  assert.equal(configuration.policies.length, 1);
+  assert.equal(statuses.proxyPolicies['default/browser']?.ancestors.length, 16);
+  assert.match(notices.find(({ kind }) => kind === 'ProxyPolicy')?.message ?? '', /17 ancestors/);
+});
+
+test('Kubernetes takes every message', () => {
+  const condition = createCondition('gateway', 'Accepted', 'False', 'Invalid', 'x'.repeat(40_000), 1);
+  assert.equal(condition.message.length, 32_768);
+});
+
+test('another controller name serves other classes', () => {
+  const gatewayClass = {
+    apiVersion: 'gateway.networking.k8s.io/v1',
+    kind: 'GatewayClass',
+    metadata: { name: 'mine' },
+    spec: { controllerName: 'example.com/mine' },
+  };
+  const gateway = {
+    apiVersion: 'gateway.networking.k8s.io/v1',
+    kind: 'Gateway',
+    metadata: { name: 'edge' },
+    spec: { gatewayClassName: 'mine', listeners: [{ name: 'http', port: 80, protocol: 'HTTP' }] },
+  };
+  const resources = collectResources([gatewayClass, gateway], 'file');
+  assert.equal(translate(resources).configuration.listeners.length, 0);
+  assert.equal(translate(resources, { controllerName: 'example.com/mine' }).configuration.listeners.length, 1);
+});

@@ -1,0 +1,183 @@
+// The house rules that a reader relies on: which folder may import which, no cycles, no rooms without a purpose.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { globSync } from 'node:fs';
+import { dirname, join, relative, resolve, sep } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+const root = resolve(dirname(fileURLToPath(import.meta.url)), '..');
+const src = join(root, 'src');
+
+/** Left may import right. A folder may always import itself. `cmd` may import everything. */
+const allowed: Record<string, readonly string[]> = {
+  cmd: ['api', 'base', 'demo', 'gateway', 'ir', 'sources', 'translate', 'xds', 'deploy'],
+  demo: ['base'],
+  sources: ['api', 'base'],
+  translate: ['api', 'ir'],
+  xds: ['ir', 'base'],
+  gateway: ['ir', 'base'],
+  deploy: ['api', 'base'],
+  api: ['base'],
+  base: [],
+  ir: [],
+};
+
+const importPattern =
+  /(?:^|\n)\s*(?:import|export)\s(?:[^'"`;]*?\sfrom\s)?\s*['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]\s*\)/g;
+
+interface SourceFile {
+  readonly path: string;
+  readonly imports: readonly string[];
+  readonly text: string;
+}
+
+function readSources(): SourceFile[] {
+  return globSync('**/*.ts', { cwd: src }).map((name) => {
+    const text = readFileSync(join(src, name), 'utf8');
+    const imports = [...text.matchAll(importPattern)].map((match) => match[1] ?? match[2] ?? '');
+    return { path: name.split(sep).join('/'), imports, text };
+  });
+}
+
+function resolveImport(from: string, specifier: string): string {
+  return relative(src, resolve(src, dirname(from), specifier))
+    .split(sep)
+    .join('/');
+}
+
+const files = readSources();
+const production = files.filter((file) => !file.path.endsWith('.test.ts') && !file.path.includes('/testdata/'));
+
+test('the scan saw a plausible number of files and imports', () => {
+  assert.ok(production.length >= 60, `only ${production.length} source files found`);
+  const count = production.reduce((sum, file) => sum + file.imports.filter((name) => name.startsWith('.')).length, 0);
+  assert.ok(count >= 120, `only ${count} relative imports found`);
+});
+
+test('folders import only what the architecture allows', () => {
+  const wrong: string[] = [];
+  for (const file of production) {
+    const layer = file.path.split('/')[0]!;
+    const mayImport = allowed[layer];
+    if (mayImport === undefined) {
+      wrong.push(`${file.path}: the folder ${layer}/ is not in the table of layers`);
+      continue;
+    }
+    for (const specifier of file.imports) {
+      if (!specifier.startsWith('.')) continue;
+      const target = resolveImport(file.path, specifier);
+      const targetLayer = target.split('/')[0]!;
+      if (target.startsWith('..')) wrong.push(`${file.path} imports ${specifier}, outside src/`);
+      else if (targetLayer !== layer && !mayImport.includes(targetLayer)) wrong.push(`${file.path} imports ${target}`);
+    }
+  }
+  assert.deepEqual(wrong, []);
+});
+
+test('no import cycle, types included', () => {
+  const graph = new Map(
+    production.map((file) => [
+      file.path,
+      file.imports.filter((name) => name.startsWith('.')).map((name) => resolveImport(file.path, name)),
+    ]),
+  );
+  const done = new Set<string>();
+  const stack: string[] = [];
+  const cycles: string[] = [];
+  const visit = (path: string): void => {
+    const at = stack.indexOf(path);
+    if (at !== -1) {
+      cycles.push([...stack.slice(at), path].join(' -> '));
+      return;
+    }
+    if (done.has(path)) return;
+    stack.push(path);
+    for (const next of graph.get(path) ?? []) visit(next);
+    stack.pop();
+    done.add(path);
+  };
+  for (const path of graph.keys()) visit(path);
+  assert.deepEqual(cycles, []);
+});
+
+test('every relative import names a file that exists, with its ending', () => {
+  const known = new Set(files.map((file) => file.path));
+  const missing = files.flatMap((file) =>
+    file.imports
+      .filter((name) => name.startsWith('.'))
+      .map((name) => resolveImport(file.path, name))
+      .filter((target) => !target.startsWith('..') && !known.has(target))
+      .map((target) => `${file.path} -> ${target}`),
+  );
+  assert.deepEqual(missing, []);
+});
+
+test('the gateway does not load demo or test packages', () => {
+  const banned = [/^oidc-provider/, /^@modelcontextprotocol\//, /^fast-check/];
+  const wrong = production
+    .filter((file) => !file.path.startsWith('demo/'))
+    .flatMap((file) =>
+      file.imports
+        .filter((name) => banned.some((pattern) => pattern.test(name)))
+        .map((name) => `${file.path} imports ${name}`),
+    );
+  assert.deepEqual(wrong, []);
+});
+
+test('translate is pure: no clock, no network, no files, no randomness', () => {
+  const impure = [/\bDate\.now\b/, /\bnew Date\(\)/, /\bMath\.random\b/, /\bperformance\.now\b/, /\bprocess\.env\b/];
+  const banned = [
+    'node:fs',
+    'node:net',
+    'node:http',
+    'node:https',
+    'node:http2',
+    'node:tls',
+    'node:dns',
+    'node:child_process',
+  ];
+  const wrong: string[] = [];
+  for (const file of production.filter((each) => each.path.startsWith('translate/'))) {
+    for (const pattern of impure) if (pattern.test(file.text)) wrong.push(`${file.path} uses ${pattern.source}`);
+    // isIP and its like are pure, and only happen to live beside sockets.
+    const text = file.text.replace(
+      /import \{ (?:(?:isIP(?:v[46])?|SocketAddress|BlockList)(?:, )?)+ \} from 'node:net';/,
+      '',
+    );
+    const imports = [...text.matchAll(importPattern)].map((match) => match[1] ?? match[2] ?? '');
+    for (const name of imports)
+      if (banned.some((ban) => name === ban || name.startsWith(`${ban}/`))) wrong.push(`${file.path} imports ${name}`);
+  }
+  assert.deepEqual(wrong, []);
+});
+
+test('the request path knows no node:http objects', () => {
+  const wrong = production
+    .filter((file) => file.path.startsWith('gateway/') && !/^gateway\/(listen|forward|admin)\//.test(file.path))
+    .filter((file) => /\b(IncomingMessage|ServerResponse|Http2Stream)\b/.test(file.text.replace(/\/\/.*$/gm, '')))
+    .map((file) => file.path);
+  assert.deepEqual(wrong, []);
+});
+
+test('names say a purpose', () => {
+  const odd = files.filter(
+    (file) =>
+      /(^|\/)(utils?|helpers?|common|misc|types)(\.ts|\/)/.test(file.path) ||
+      /[A-Z_]/.test(file.path.replace('ir/gen/', '').replace('config_pb', '')),
+  );
+  assert.deepEqual(
+    odd.map((file) => file.path),
+    [],
+  );
+});
+
+test('source files stay small enough to be one concern', () => {
+  const big = production
+    .filter((file) => !file.path.startsWith('ir/gen/'))
+    .filter((file) => file.text.split('\n').length > 450);
+  assert.deepEqual(
+    big.map((file) => `${file.path}: ${file.text.split('\n').length} lines`),
+    [],
+  );
+});

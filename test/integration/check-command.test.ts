@@ -1,0 +1,179 @@
+// `mcp-gateway check` on real files: what it prints, where, and its exit code.
+import assert from 'node:assert/strict';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import type { TestContext } from 'node:test';
+import { stripVTControlCharacters } from 'node:util';
+import { runCheckCommand } from '../../src/cmd/check.ts';
+import { buildShortForm, printResources } from '../../src/cmd/short-form.ts';
+
+interface Run {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+async function runCheck(args: readonly string[], env: NodeJS.ProcessEnv = {}, color = false): Promise<Run> {
+  let out = '';
+  let err = '';
+  const io = { stdout: (text: string) => void (out += text), stderr: (text: string) => void (err += text), color, env };
+  const code = await runCheckCommand(args, io);
+  return { code, out, err };
+}
+
+async function writeFolder(t: TestContext, files: Readonly<Record<string, string>>): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'check-'));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
+  return folder;
+}
+
+function printGoodResources(): string {
+  const short = buildShortForm({ target: 'http://127.0.0.1:3001/mcp' });
+  assert.ok(short.ok);
+  return printResources(short.resources);
+}
+
+const testdata = join(import.meta.dirname, '../../src/cmd/testdata');
+
+describe('check', () => {
+  test('prints what would be served, and exits with 0 when all is well', async (t) => {
+    const folder = await writeFolder(t, { 'gateway.yaml': printGoodResources() });
+    const { code, out, err } = await runCheck(['-f', folder]);
+    assert.equal(err, '');
+    assert.equal(
+      out,
+      [
+        'Gateway default/mcp',
+        '  http  HTTP 127.0.0.1:3000  any host',
+        '    any host',
+        '      /mcp/*  -> ProxyBackend default/mcp  HTTPRoute default/mcp, rule 0',
+        '',
+        'Backends',
+        '  ProxyBackend default/mcp  MCP, Streamable HTTP  http://127.0.0.1:3001/mcp',
+        '',
+        'No problems.',
+        '',
+      ].join('\n'),
+    );
+    assert.equal(code, 0);
+  });
+
+  test('golden: everything there is to print', async () => {
+    const { code, out, err } = await runCheck(['-f', join(testdata, 'check.yaml')]);
+    assert.equal(code, 1);
+    // The golden is the same wherever the test is started.
+    const text = `${err}\n${out}`.replaceAll(/^\S*check\.yaml:/gm, 'check.yaml:');
+    const golden = join(testdata, 'check.txt');
+    if (process.env['UPDATE_GOLDENS'] === '1') await writeFile(golden, text);
+    assert.equal(text, await readFile(golden, 'utf8'));
+  });
+
+  test('colours change nothing but the colours', async () => {
+    const args = ['-f', join(testdata, 'check.yaml')];
+    const plain = await runCheck(args);
+    const colored = await runCheck(args, {}, true);
+    assert.notEqual(colored.out, plain.out);
+    assert.equal(stripVTControlCharacters(colored.out), plain.out);
+    assert.equal(stripVTControlCharacters(colored.err), plain.err);
+  });
+
+  test('reports problems on standard error with file, line and column, and exits with 1', async (t) => {
+    const folder = await writeFolder(t, {
+      'gateway.yaml': printGoodResources().replace('protocol: HTTP', 'protocl: HTTP'),
+    });
+    const { code, err, out } = await runCheck([join(folder, 'gateway.yaml')]);
+    assert.equal(code, 1);
+    assert.match(
+      err,
+      /^\S+gateway\.yaml:13:7 spec\.listeners\[0\]\.protocl: unknown field; did you mean `protocol`\?$/m,
+    );
+    assert.match(err, /^\d+ problems?\n$/m);
+    assert.doesNotMatch(out, /No problems/);
+  });
+
+  test('a file that cannot be read, and a path that does not exist, are problems', async (t) => {
+    const folder = await writeFolder(t, { 'a.yaml': 'a: [\n' });
+    const { code, err, out } = await runCheck(['-f', join(folder, 'a.yaml'), '-f', join(folder, 'nope')]);
+    assert.equal(code, 1);
+    assert.match(err, /a\.yaml:\d+:\d+: /);
+    assert.match(err, /nope: does not exist/);
+    assert.match(out, /Nothing would be served/);
+  });
+
+  test('takes paths from the environment, and values of Secrets', async (t) => {
+    const secret = 'apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {token: "${TOKEN}"}\n';
+    const folder = await writeFolder(t, { 'gateway.yaml': `${printGoodResources()}---\n${secret}` });
+    assert.equal((await runCheck([], { MCP_GATEWAY_FILES: folder, TOKEN: 'hunter2' })).code, 0);
+    const { code, err } = await runCheck([], { MCP_GATEWAY_FILES: folder });
+    assert.equal(code, 1);
+    assert.match(err, /stringData\.token: the environment variable TOKEN is not set/);
+  });
+
+  test('--json: one object, the same members for every problem, no secret', async () => {
+    const { code, out, err } = await runCheck(['--json', '-f', join(testdata, 'check.yaml')]);
+    assert.equal(code, 1);
+    assert.equal(err, '');
+    const report = JSON.parse(out) as Record<string, Record<string, unknown>[]>;
+    assert.deepEqual(Object.keys(report), ['problems', 'gateways', 'backends', 'policies', 'conditions']);
+    for (const problem of report['problems']!) {
+      assert.deepEqual(Object.keys(problem), [
+        'file',
+        'line',
+        'column',
+        'kind',
+        'namespace',
+        'name',
+        'path',
+        'code',
+        'message',
+      ]);
+    }
+    const codes = report['problems']!.map((problem) => problem['code']);
+    assert.deepEqual(codes, ['unknown_field', 'condition', 'condition', 'condition', 'condition', 'not_served']);
+    const lonely = report['problems']!.find(({ name }) => name === 'lonely');
+    assert.deepEqual([lonely?.['line'], lonely?.['column'], lonely?.['kind']], [91, 1, 'ProxyPolicy']);
+    assert.deepEqual(report['policies']!.find(({ name }) => name === 'broken')?.['attachments'], [
+      { field: 'failure', target: 'HTTPRoute default/web', closed: true },
+    ]);
+  });
+
+  test('--json of files that cannot be read has the same members', async () => {
+    const { code, out } = await runCheck(['--json', '-f', '/nowhere/at/all']);
+    assert.equal(code, 1);
+    assert.deepEqual(JSON.parse(out), {
+      problems: [
+        {
+          file: '/nowhere/at/all',
+          line: null,
+          column: null,
+          kind: null,
+          namespace: null,
+          name: null,
+          path: '',
+          code: 'not_found',
+          message: 'does not exist',
+        },
+      ],
+      gateways: [],
+      backends: [],
+      policies: [],
+      conditions: [],
+    });
+  });
+
+  test('wrong usage is exit code 2 with the nearest flag; --help is 0', async () => {
+    const wrong = await runCheck(['--jsn', '-f', 'x']);
+    assert.deepEqual([wrong.code, wrong.out], [2, '']);
+    assert.match(wrong.err, /unknown flag --jsn; did you mean --json\?/);
+    const nothing = await runCheck([]);
+    assert.equal(nothing.code, 2);
+    assert.match(nothing.err, /say what to check: -f PATH/);
+    const help = await runCheck(['--help']);
+    assert.deepEqual([help.code, help.err], [0, '']);
+    assert.match(help.out, /^Usage: mcp-gateway check -f PATH\.\.\. \[--json\]\n/);
+    assert.match(help.out, /problems +\[\{file, line, column, kind, namespace, name, path, code, message\}\]/);
+  });
+});

@@ -1,0 +1,249 @@
+// `mcp-gateway run` as a user meets it: what it prints when something is wrong, and what it serves when only part of it is right.
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { startChild } from '../mcp/child-process.ts';
+import { findFreePorts } from '../mcp/gateway-under-test.ts';
+import { startCountingUpstream } from './counting-upstream.ts';
+import { backendResource, gatewayResource, routeResource, ruleTo, runGateway, waitFor } from './run-gateway.ts';
+
+const launcher = fileURLToPath(new URL('../../bin/mcp-gateway.mjs', import.meta.url));
+
+async function runCommand(...args: readonly string[]): Promise<{ code: number | null; output: string }> {
+  const child = startChild({ command: process.execPath, args: [launcher, ...args] });
+  const code = await child.waitForExit();
+  return { code, output: child.readOutput() };
+}
+
+function postTo(port: number, path: string, headers: Record<string, string> = {}): Promise<Response> {
+  return fetch(`http://127.0.0.1:${port}${path}`, { method: 'POST', body: '{}', headers });
+}
+
+async function readError(response: Response): Promise<string> {
+  const body = (await response.json()) as { error: string; error_description: string; request_id: string };
+  assert.deepEqual(Object.keys(body), ['error', 'error_description', 'request_id']);
+  assert.equal(response.headers.get('x-request-id'), body.request_id);
+  return `${response.status} ${body.error}`;
+}
+
+describe('a start that cannot succeed says why in one line, with the right exit code', () => {
+  test('nothing to serve', async () => {
+    const { code, output } = await runCommand('run');
+    assert.equal(code, 2);
+    assert.match(output, /^Say what to serve: -f PATH or --target URL\.$/m);
+  });
+
+  test('flags that do not go together', async () => {
+    const { code, output } = await runCommand('run', '-f', 'x.yaml', '--port', '3000');
+    assert.equal(code, 2);
+    assert.match(output, /--port goes with --target/);
+  });
+
+  test('an unknown flag, an unknown command', async () => {
+    const flag = await runCommand('run', '--taget', 'http://127.0.0.1:1/');
+    assert.equal(flag.code, 2);
+    assert.match(flag.output, /--taget.*--target/);
+    const command = await runCommand('rum');
+    assert.equal(command.code, 2);
+    assert.match(command.output, /no command "rum"/);
+  });
+
+  test('a path that does not exist', async () => {
+    const { code, output } = await runCommand('run', '-f', 'does-not-exist.yaml');
+    assert.equal(code, 1);
+    assert.match(output, /^does-not-exist\.yaml: .*(exist|found)/m);
+  });
+
+  test('a file that is no YAML: file, line and column', async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'mcp-gateway-run-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    writeFileSync(join(folder, 'broken.yaml'), 'kind: Gateway\n  metadata: {\n');
+    const { code, output } = await runCommand('run', '-f', folder);
+    assert.equal(code, 1);
+    assert.match(output, /broken\.yaml:\d+:\d+: \S/);
+  });
+
+  for (const [what, flagOf] of [
+    ['traffic', (port: number) => ['--port', port]],
+    ['admin', (port: number) => ['--admin-port', port]],
+    ['metrics', (port: number) => ['--metrics-port', port]],
+    ['readiness', (port: number) => ['--readiness-port', port]],
+  ] as const) {
+    test(`the ${what} port is taken`, async (t) => {
+      const taken = createServer();
+      await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
+      t.after(() => taken.close());
+      const { port } = taken.address() as AddressInfo;
+      const [free, admin, metrics, readiness] = await findFreePorts(4);
+      const ports = { '--port': free, '--admin-port': admin, '--metrics-port': metrics, '--readiness-port': readiness };
+      const flags = Object.entries({ ...ports, ...Object.fromEntries([flagOf(port)]) })
+        .flat()
+        .map(String);
+      const { code, output } = await runCommand(
+        'run',
+        '--target',
+        'http://127.0.0.1:9/mcp',
+        '--log-level',
+        'error',
+        ...flags,
+      );
+      assert.equal(code, 1);
+      assert.equal(output.trim().split('\n').length, 1, output);
+      assert.match(output, new RegExp(`port ${port}\\b.*use`));
+    });
+  }
+});
+
+describe('one bad resource does not take down the good ones', () => {
+  test('a bad route, a bad backend and a bad policy: each is reported, the rest serves, what was to be protected is closed', async (t) => {
+    const upstream = await startCountingUpstream();
+    t.after(() => upstream.close());
+    const policy = (name: string, target: object, spec: object): object => ({
+      apiVersion: 'gateway.proxy/v1alpha1',
+      kind: 'ProxyPolicy',
+      metadata: { name },
+      spec: { targetRefs: [target], ...spec },
+    });
+    const http = 'gateway.networking.k8s.io';
+    const gateway = await runGateway({
+      resources: (port) => [
+        gatewayResource(port),
+        routeResource('good', [ruleTo('/good', 'server')]),
+        routeResource('typo', [{ ...ruleTo('/typo', 'server'), matchs: [] }]),
+        routeResource('broken-backend', [ruleTo('/broken-backend', 'broken')]),
+        routeResource('closed', [ruleTo('/closed', 'server')]),
+        routeResource('jwt', [ruleTo('/jwt', 'server')]),
+        routeResource('protected-backend', [ruleTo('/protected-backend', 'protected')]),
+        backendResource('server', upstream.port),
+        backendResource('protected', upstream.port),
+        backendResource('broken', 0),
+        policy('typo', { group: http, kind: 'HTTPRoute', name: 'closed' }, { traffic: { crs: {} } }),
+        policy(
+          'jwt',
+          { group: http, kind: 'HTTPRoute', name: 'jwt' },
+          { traffic: { jwtAuthentication: { providers: [{ name: 'a', issuer: 'https://a.example' }] } } },
+        ),
+        policy(
+          'mcp',
+          { group: 'gateway.proxy', kind: 'ProxyBackend', name: 'protected' },
+          { backend: { mcp: { authentication: { issuer: 'https://a.example' } } } },
+        ),
+      ],
+    });
+    t.after(() => gateway.stop());
+    assert.equal((await postTo(gateway.port, '/good')).status, 200);
+    assert.equal(await readError(await postTo(gateway.port, '/typo')), '404 no_route');
+    assert.equal(await readError(await postTo(gateway.port, '/broken-backend')), '500 backend_invalid');
+    assert.equal(await readError(await postTo(gateway.port, '/closed')), '500 policy_invalid');
+    assert.equal(await readError(await postTo(gateway.port, '/jwt')), '500 policy_invalid');
+    assert.equal(await readError(await postTo(gateway.port, '/protected-backend')), '500 policy_invalid');
+    const output = gateway.child.readOutput();
+    assert.match(output, /gateway\.yaml:\d+:\d+ spec\.rules\[0\]\.matchs: .*did you mean .*matches/);
+    assert.match(output, /gateway\.yaml:\d+:\d+ spec\.traffic\.crs: .*did you mean .*cors/);
+    assert.match(output, /gateway\.yaml:\d+:\d+ spec\.traffic\.jwtAuthentication.*: .*not supported yet/);
+    assert.match(output, /gateway\.yaml:\d+:\d+ spec\.backend\.mcp\.authentication.*: .*not supported yet/);
+    assert.match(output, /gateway\.yaml:\d+:\d+ spec\.mcp\.targets\[0\]\.static\.port: /);
+  });
+
+  test('a policy that goes bad keeps its last good form; a truncated file keeps its content', async (t) => {
+    const upstream = await startCountingUpstream();
+    t.after(() => upstream.close());
+    const cors = (spec: object): object => ({
+      apiVersion: 'gateway.proxy/v1alpha1',
+      kind: 'ProxyPolicy',
+      metadata: { name: 'browsers' },
+      spec: {
+        targetRefs: [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', name: 'main' }],
+        traffic: { cors: spec },
+      },
+    });
+    const describeAll = (port: number, policy: object): object[] => [
+      gatewayResource(port),
+      routeResource('main', [ruleTo('/mcp', 'server')]),
+      backendResource('server', upstream.port),
+      policy,
+    ];
+    const gateway = await runGateway({
+      resources: (port) => describeAll(port, cors({ allowOrigins: ['https://app.example'] })),
+    });
+    t.after(() => gateway.stop());
+    const allowedOrigin = async (): Promise<string | null> => {
+      const response = await postTo(gateway.port, '/mcp', { origin: 'https://app.example' });
+      await response.text();
+      return response.headers.get('access-control-allow-origin');
+    };
+    assert.equal(await allowedOrigin(), 'https://app.example');
+
+    gateway.write(describeAll(gateway.port, cors({ allowOrgins: ['https://other.example'] })));
+    await waitFor(() => /allowOrgins.*did you mean/.test(gateway.child.readOutput()));
+    assert.equal(await allowedOrigin(), 'https://app.example');
+
+    gateway.write([]);
+    await waitFor(() => /gateway\.yaml:.*(empt|no resources)/i.test(gateway.child.readOutput()));
+    assert.equal(await allowedOrigin(), 'https://app.example');
+
+    gateway.write(describeAll(gateway.port, cors({ allowOrigins: ['https://*.example'] })));
+    await waitFor(async () => {
+      const response = await postTo(gateway.port, '/mcp', { origin: 'https://new.example' });
+      await response.text();
+      return response.headers.get('access-control-allow-origin') === 'https://new.example';
+    });
+  });
+});
+
+test('the short form serves, and says what', async (t) => {
+  const upstream = await startCountingUpstream();
+  t.after(() => upstream.close());
+  const [port, admin, metrics, readiness] = (await findFreePorts(4)) as [number, number, number, number];
+  const child = startChild({
+    command: process.execPath,
+    args: [
+      launcher,
+      'run',
+      '--target',
+      `http://127.0.0.1:${upstream.port}/mcp`,
+      '--log-format',
+      'text',
+      '--port',
+      port,
+      '--admin-port',
+      admin,
+      '--metrics-port',
+      metrics,
+      '--readiness-port',
+      readiness,
+    ].map(String),
+  });
+  t.after(() => child.stop());
+  await waitFor(() => child.readOutput().includes('Admin http'));
+  assert.match(child.readOutput(), new RegExp(`^Serving http://127\\.0\\.0\\.1:${port} `, 'm'));
+  assert.match(
+    child.readOutput(),
+    new RegExp(`/mcp/\\* +-> ProxyBackend/default/mcp at 127\\.0\\.0\\.1:${upstream.port}`),
+  );
+  assert.equal((await postTo(port, '/mcp')).status, 200);
+  assert.equal(await child.stop(), 0);
+});
+
+test('web pages of other sites do not reach a loopback listener', async (t) => {
+  const upstream = await startCountingUpstream();
+  t.after(() => upstream.close());
+  const gateway = await runGateway({
+    resources: (port) => [
+      gatewayResource(port),
+      routeResource('main', [ruleTo('/mcp', 'server')]),
+      backendResource('server', upstream.port),
+    ],
+  });
+  t.after(() => gateway.stop());
+  assert.equal(
+    await readError(await postTo(gateway.port, '/mcp', { origin: 'https://evil.example' })),
+    '403 origin_not_allowed',
+  );
+  assert.equal((await postTo(gateway.port, '/mcp', { origin: 'http://localhost:5173' })).status, 200);
+});
