@@ -26,12 +26,20 @@ export interface ShutdownOptions {
   readonly log: Log;
   /** Ends the process. Default: process.exit. */
   readonly exit?: (code: number) => void;
+  /** Milliseconds of a clock that never goes back. */
+  readonly now?: () => number;
   /** What emits the signals. Default: process. */
   readonly signals?: {
     on(signal: EndSignal, listener: () => void): unknown;
     off(signal: EndSignal, listener: () => void): unknown;
   };
 }
+
+/**
+ * Signals that come together are one: a terminal sends Ctrl-C to every process of the group, and npm or npx passes it on again
+ * to the one it started.
+ */
+const togetherMs = 300;
 
 const exitCodes: Readonly<Record<EndSignal, number>> = { SIGINT: 130, SIGTERM: 143 };
 
@@ -40,7 +48,9 @@ export function createShutdown(options: ShutdownOptions): Shutdown {
   const { log } = options;
   const exit = options.exit ?? ((code) => process.exit(code));
   const signals = options.signals ?? process;
+  const now = options.now ?? (() => performance.now());
   const steps: ShutdownStep[] = [];
+  let firstSignalAt: number | undefined;
   let running: Promise<void> | undefined;
 
   async function runSteps(reason: string): Promise<void> {
@@ -60,7 +70,9 @@ export function createShutdown(options: ShutdownOptions): Shutdown {
   }
 
   function receive(signal: EndSignal): void {
+    firstSignalAt ??= now();
     if (running !== undefined) {
+      if (now() - firstSignalAt < togetherMs) return;
       log.warn({ signal }, 'second signal: exiting at once');
       exit(exitCodes[signal]);
       return;

@@ -31,6 +31,16 @@ export function isValidAuthority(authority: string): boolean {
   return authorityPattern.test(authority);
 }
 
+/** True for digits that a number can count exactly: the length goes upstream as a number, and must be the same there. */
+export function isCountableLength(contentLength: string): boolean {
+  return /^[0-9]+$/.test(contentLength) && Number.isSafeInteger(Number(contentLength));
+}
+
+/** One protocol that is worth switching to. h2c is not: its upgrade is deprecated (RFC 9113, 3.1), and the request is simply served. */
+export function isUpgradeToken(value: string): boolean {
+  return /^[!#$%&'*+.^_`|~0-9A-Za-z/-]+$/.test(value) && !/^(?:h2c?|http\/.*|tls\/.*)$/i.test(value);
+}
+
 /** Judges a request head of at most `maxHeaderCount` fields. */
 export function readHttp1RequestHead(lines: Http1HeadLines, maxHeaderCount: number): Http1RequestHead {
   const { method, url, httpVersion, rawHeaders } = lines;
@@ -63,7 +73,7 @@ export function readHttp1RequestHead(lines: Http1HeadLines, maxHeaderCount: numb
       case 14:
         if (name.toLowerCase() !== 'content-length') break;
         if (contentLength !== undefined) return refuse('bad_request', 'several Content-Length headers');
-        if (!/^[0-9]+$/.test(value)) return refuse('bad_request', 'Content-Length is not a number');
+        if (!isCountableLength(value)) return refuse('bad_request', 'Content-Length is not a number, or too large');
         contentLength = value;
         break;
       case 17:
@@ -111,11 +121,6 @@ export function readHttp1RequestHead(lines: Http1HeadLines, maxHeaderCount: numb
   let target = rest.startsWith('/') ? rest : `/${rest}`;
   if (rest === '' && method === 'OPTIONS') target = '*';
   return { kind: 'accepted', target, authority, hasBody, upgradeProtocol };
-}
-
-/** One protocol that is worth switching to. h2c is not: its upgrade is deprecated (RFC 9113, 3.1), and the request is simply served. */
-function isUpgradeToken(value: string): boolean {
-  return /^[!#$%&'*+.^_`|~0-9A-Za-z/-]+$/.test(value) && !/^(?:h2c?|http\/.*|tls\/.*)$/i.test(value);
 }
 
 function hasToken(list: string, token: string): boolean {

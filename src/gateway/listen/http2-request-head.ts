@@ -31,6 +31,7 @@ export function readHttp2RequestHead(
   let protocol: string | undefined;
   let host: string | undefined;
   let expectsContinue = false;
+  let cookie = -1;
   let bytes = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index]!;
@@ -48,6 +49,13 @@ export function readHttp2RequestHead(
       host = value;
     } else if (name === 'expect') {
       expectsContinue ||= value.toLowerCase() === '100-continue';
+    } else if (name === 'cookie') {
+      // RFC 9113, 8.2.3: clients may cut it into crumbs, but no server of HTTP/1 expects more than one field.
+      if (cookie !== -1) {
+        headers[cookie] += `; ${value}`;
+        continue;
+      }
+      cookie = headers.length + 1;
     }
     headers.push(name, value);
   }
