@@ -181,3 +181,22 @@ test('source files stay small enough to be one concern', () => {
     [],
   );
 });
+
+test('the lock file is complete for every platform and names no registry host', () => {
+  const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
+    packages: Record<string, { optionalDependencies?: Record<string, string>; resolved?: string }>;
+  };
+  const entries = Object.entries(lock.packages);
+  assert.ok(entries.length > 100);
+  assert.deepEqual(
+    entries.filter(([, { resolved }]) => resolved !== undefined).map(([name]) => name),
+    [],
+  );
+  // `npm ci` refuses a lock file that leaves out another platform's packages.
+  const missing = entries.flatMap(([, { optionalDependencies = {} }]) =>
+    Object.keys(optionalDependencies).filter(
+      (name) => !entries.some(([path]) => path.endsWith(`node_modules/${name}`)),
+    ),
+  );
+  assert.deepEqual(missing, []);
+});

@@ -47,6 +47,7 @@ export function openLogDestination(target: number | string, options: LogDestinat
       if (rest.length === 0) rest = takeWaiting();
       try {
         rest = rest.subarray(writeSync(fd, rest));
+        retryMs = firstRetryMs;
       } catch (error) {
         if (isBusy(error as NodeJS.ErrnoException)) return false;
         giveUp(error as NodeJS.ErrnoException);
@@ -66,7 +67,6 @@ export function openLogDestination(target: number | string, options: LogDestinat
       retryMs = Math.min(retryMs * 2, lastRetryMs);
       return;
     }
-    retryMs = firstRetryMs;
     // Not after a failure of this very turn: a report into a full disk would fail and ask for the next report.
     if (dropped > 0 && dropped === before && !broken) {
       const count = dropped;
@@ -137,19 +137,23 @@ export function openLogDestination(target: number | string, options: LogDestinat
 }
 
 /**
- * A descriptor that says "busy" instead of blocking the whole gateway while the reader of a pipe is slow. Linux gives a second,
- * independent way to the same pipe, so that the other processes that share ours notice nothing. Where that is not possible
- * (a socket, another system) writes block, as they do for every program that prints.
+ * A descriptor that says "busy" instead of blocking the whole gateway while its reader is slow. Linux gives a second,
+ * independent way to the same pipe or terminal, so that the other processes that share ours notice nothing. A socket (systemd, a
+ * parent that is a Node process) can only be switched itself, which is what the first use of process.stdout does anyway.
  */
 function openTarget(target: number | string): { readonly fd: number; readonly isOwn: boolean } {
   if (typeof target === 'string') return { fd: openSync(target, 'a', 0o640), isOwn: true };
-  if (process.platform !== 'linux') return { fd: target, isOwn: false };
-  try {
-    const { O_APPEND, O_NOCTTY, O_NONBLOCK, O_WRONLY } = constants;
-    return { fd: openSync(`/proc/self/fd/${target}`, O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY), isOwn: true };
-  } catch {
-    return { fd: target, isOwn: false };
+  if (process.platform === 'linux') {
+    try {
+      const { O_APPEND, O_NOCTTY, O_NONBLOCK, O_WRONLY } = constants;
+      return { fd: openSync(`/proc/self/fd/${target}`, O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY), isOwn: true };
+    } catch {
+      // A socket, or a pipe of another user.
+    }
   }
+  if (target === 1) void process.stdout.writable;
+  else if (target === 2) void process.stderr.writable;
+  return { fd: target, isOwn: false };
 }
 
 function countLines(chunk: Buffer): number {

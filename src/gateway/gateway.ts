@@ -7,6 +7,8 @@ import { ConfigStore } from './config/config-store.ts';
 import type { RuntimeConfig } from './config/runtime-config.ts';
 import { createForwarder } from './forward/forward-request.ts';
 import type { UpstreamLimits } from './forward/upstream-limits.ts';
+import { describeConnectFailure } from './forward/upstream-error.ts';
+import type { UpstreamObserver } from './forward/upstream-observer.ts';
 import { Upstreams } from './forward/upstreams.ts';
 import { createRequestHandler } from './handle-request.ts';
 import type { ListenLimits } from './listen/limits.ts';
@@ -50,12 +52,12 @@ export interface Gateway {
 export function createGateway(options: GatewayOptions): Gateway {
   const { log } = options;
   const store = new ConfigStore(log);
-  const upstreams = new Upstreams({ limits: options.upstreamLimits });
+  const upstreams = new Upstreams({ limits: options.upstreamLimits, observer: watchUpstreams(options) });
   // In the turn of the swap: no request may see backends that the pools do not know.
   store.subscribe((current) => upstreams.reconcile(current.backends));
   const handler = createRequestHandler({
     getConfig: () => store.current,
-    forward: createForwarder({ upstreams, log }),
+    forward: createForwarder({ upstreams, log, onStream: (context) => options.metrics.openStream(context) }),
     observers: createObservers(options),
     log,
     random: Math.random,
@@ -84,8 +86,28 @@ export function createGateway(options: GatewayOptions): Gateway {
     addresses: () => listeners.addresses(),
     async drain(timeoutMs) {
       await listeners.drain({ timeoutMs });
-      await upstreams.close();
+      // No client is left: what is still under way are copies for mirrors and idle connections.
+      upstreams.destroy();
     },
+  };
+}
+
+/** Upstream trouble in the metrics, and in the log where an operator wants to read of it. */
+function watchUpstreams({ log, upstreamMetrics }: GatewayOptions): UpstreamObserver {
+  return {
+    connectFailed(backend, endpoint, error) {
+      upstreamMetrics.connectFailed(backend, describeConnectFailure(error));
+      log.debug({ backend, endpoint, err: error }, 'no connection to an endpoint');
+    },
+    setAside(backend, endpoint, milliseconds, again) {
+      if (!again) upstreamMetrics.endpointEjected(backend);
+      log.warn({ backend, endpoint, milliseconds }, 'an endpoint does not take connections and is set aside');
+    },
+    returned(backend, endpoint) {
+      upstreamMetrics.endpointReturned(backend);
+      log.info({ backend, endpoint }, 'an endpoint that was set aside is back');
+    },
+    retried: (backend) => upstreamMetrics.requestRetried(backend),
   };
 }
 

@@ -11,6 +11,7 @@ import { findForeignCaller } from './mcp/origin-check.ts';
 import { findBackendDenial } from './policies/fail-closed.ts';
 import { runPolicyChain } from './policies/policy-chain.ts';
 import type { PolicyVerdict } from './policies/policy-verdict.ts';
+import { reasons } from './reasons.ts';
 import { type RequestContext, startRequest } from './request-context.ts';
 import { findListener } from './route/find-listener.ts';
 import { findRoute } from './route/match-route.ts';
@@ -39,7 +40,10 @@ export function createRequestHandler(parts: RequestPathParts): ExchangeHandler {
     const context = startRequest(exchange);
     for (const observer of parts.observers) observer.start(context);
     exchange.onClose((clean, bytesSent, bytesReceived) => {
-      if (!clean && context.reason === undefined) context.reason = 'client_disconnected';
+      if (!clean) {
+        context.reason ??= 'client_disconnected';
+        if (context.status === 0) context.status = reasons.client_disconnected.status;
+      }
       for (const observer of parts.observers) observer.finish(context, clean, bytesSent, bytesReceived);
     });
     try {

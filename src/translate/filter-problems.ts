@@ -8,6 +8,14 @@ const token = /^[A-Za-z0-9!#$%&'*+\-.^_`|~]+$/; // RFC 9110, section 5.1
 const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/; // RFC 9110, section 5.5
 const path = /^\/(?:[-A-Za-z0-9/._~!$&'()*+,;=:@]|%[0-9a-fA-F]{2})*$/;
 
+const framing = 'it belongs to the connection, and the gateway writes it itself';
+const ownedHeaders = new Map([
+  ['host', 'use a URLRewrite filter with a hostname'],
+  ...['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'content-length', 'upgrade', 'te', 'expect'].map(
+    (name) => [name, framing] as const,
+  ),
+]);
+
 /** What is wrong with a filter, without saying where it is. */
 export function findFilterProblems(filter: HttpRouteFilter, place: FilterPlace): readonly string[] {
   const { type, requestHeaderModifier, responseHeaderModifier, requestRedirect, urlRewrite, cors } = filter;
@@ -27,6 +35,10 @@ function findHeaderProblems({ set = [], add = [], remove = [] }: HeaderModifier)
   const problems: string[] = [];
   const lists = [set.map(({ name }) => name), add.map(({ name }) => name), remove];
   for (const name of lists.flat()) if (!token.test(name)) problems.push(`${JSON.stringify(name)} is no header name`);
+  for (const name of lists.flat()) {
+    const owner = ownedHeaders.get(name.toLowerCase());
+    if (owner !== undefined) problems.push(`header ${name} cannot be modified: ${owner}`);
+  }
   for (const { name, value } of [...set, ...add])
     if (!fieldValue.test(value)) problems.push(`the value of header ${name} has characters that no header can have`);
   // "Only one action for a given header name is permitted."

@@ -144,12 +144,16 @@ describe('signals', () => {
     ['SIGTERM', 143],
   ] as const) {
     test(`a second ${signal} exits at once with ${expected}`, async () => {
+      let again: NodeJS.Timeout | undefined;
       const { code, lines } = await run(
         `${serve} shutdown.addStep({ name: 'slow', timeoutMs: 600000, run: () => new Promise(() => { log.info({}, 'slow'); }) }); log.info({}, 'up');`,
         (child, output) => {
-          if (output().includes('"slow"') || !output().includes('shutting down')) child.kill(signal);
+          if (!output().includes('shutting down')) child.kill(signal);
+          // Signals that come right after the first count as the same one, so it is sent until it is heard.
+          if (output().includes('"slow"')) again ??= setInterval(() => child.kill(signal), 50);
         },
       );
+      clearInterval(again);
       assert.equal(code, expected);
       assert.equal(lines.at(-1)!['msg'], 'second signal: exiting at once');
     });

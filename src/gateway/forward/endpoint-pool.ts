@@ -8,6 +8,7 @@ import { Http1Call, type ConnectionState } from './http1-call.ts';
 import { Http1TrailerCall } from './http1-trailer-call.ts';
 import { Http2Sessions } from './http2-call.ts';
 import { EndpointHealth } from './outlier.ts';
+import type { UpstreamObserver } from './upstream-observer.ts';
 import type { UpstreamCall, UpstreamEvents, UpstreamRequest } from './upstream-call.ts';
 import { classifyUpstreamError, UpstreamOverloadedError } from './upstream-error.ts';
 import type { UpstreamLimits } from './upstream-limits.ts';
@@ -22,6 +23,9 @@ export interface EndpointPoolOptions {
   readonly settings: ConnectionSettings;
   readonly limits: UpstreamLimits;
   readonly now: () => number;
+  /** Key of the backend, for the observer. */
+  readonly backend: string;
+  readonly observer: UpstreamObserver;
 }
 
 // undici wants an origin, but the connector decides where connections go and the Host header is always given.
@@ -34,6 +38,8 @@ export class EndpointPool {
   /** host:port, for the log. */
   readonly name: string;
   readonly health: EndpointHealth;
+  readonly #backend: string;
+  readonly #observer: UpstreamObserver;
   readonly #limits: UpstreamLimits;
   readonly #connect: Connector;
   readonly #sessions: Http2Sessions | undefined;
@@ -47,6 +53,8 @@ export class EndpointPool {
   constructor(options: EndpointPoolOptions) {
     const { host, port, settings, limits } = options;
     this.name = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+    this.#backend = options.backend;
+    this.#observer = options.observer;
     this.#limits = limits;
     this.health = new EndpointHealth(limits, options.now);
     const isHttp2 = settings.protocol === 'h2c';
@@ -84,6 +92,20 @@ export class EndpointPool {
     } else {
       call.refuse(new UpstreamOverloadedError(this.name));
     }
+  }
+
+  /** @internal */
+  recordConnected(): void {
+    if (this.health.isSetAside) this.#observer.returned(this.#backend, this.name);
+    this.health.recordSuccess();
+  }
+
+  /** @internal */
+  recordUnreachable(error: Error): void {
+    this.#observer.connectFailed(this.#backend, this.name, error);
+    const wasSetAside = this.health.isSetAside;
+    const duration = this.health.recordFailure();
+    if (duration > 0) this.#observer.setAside(this.#backend, this.name, duration, wasSetAside);
   }
 
   /** @internal */
@@ -155,6 +177,7 @@ export class EndpointPool {
   close(): Promise<void> {
     if (this.#closing === undefined) {
       this.#closing = Promise.withResolvers();
+      if (this.health.isSetAside) this.#observer.returned(this.#backend, this.name);
       for (const client of this.#idle.splice(0)) client.close(ignore);
       this.#sessions?.close();
       this.#settleClosing();
@@ -230,7 +253,7 @@ class PooledCall implements UpstreamCall, UpstreamEvents {
 
   onStart(): void {
     this.#connected = true;
-    this.#pool.health.recordSuccess();
+    this.#pool.recordConnected();
     this.#events.onStart();
   }
 
@@ -267,7 +290,7 @@ class PooledCall implements UpstreamCall, UpstreamEvents {
   onError(error: Error): void {
     this.#done = true;
     if (!this.#connected && classifyUpstreamError(error, 'connecting') !== 'internal_error')
-      this.#pool.health.recordFailure();
+      this.#pool.recordUnreachable(error);
     this.#events.onError(error);
   }
 }

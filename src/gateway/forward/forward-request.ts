@@ -9,7 +9,7 @@ import { tagResponse } from '../mcp/session-routing.ts';
 import type { Reason } from '../reasons.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { ForwardPlan } from './forward-plan.ts';
-import { findUnsendableHeader, prepareResponseHeaders, prepareTrailers } from './headers.ts';
+import { findHeader, findUnsendableHeader, prepareResponseHeaders, prepareTrailers } from './headers.ts';
 import { startMirrors, type Mirror } from './mirror-request.ts';
 import { routeUpstreamRequest, type RoutedRequest } from './route-upstream-request.ts';
 import { prepareUpgrade, relayUpgrade, type UpgradeAnswer } from './upgrade-request.ts';
@@ -24,6 +24,8 @@ export interface ForwarderOptions {
   readonly clock?: () => number;
   /** Signs the message URLs of legacy SSE servers (legacy-sse.ts). Replicas behind one address need the same; by default each process makes its own. */
   readonly legacySseKey?: Uint8Array;
+  /** A streamed answer begins; the result is called once, when it ends. */
+  readonly onStream?: (context: RequestContext) => () => void;
 }
 
 /** Carries out a plan. Never throws; everything that can go wrong becomes an answer or a broken-off stream, with its reason in the context. */
@@ -36,6 +38,7 @@ export function createForwarder(options: ForwarderOptions): Forward {
     log: options.log,
     clock: options.clock ?? (() => performance.now()),
     legacySseKey: options.legacySseKey ?? crypto.getRandomValues(new Uint8Array(32)),
+    onStream: options.onStream ?? (() => () => {}),
   };
   return (context, plan) => {
     const forwarding = new Forwarding(settings, context, plan);
@@ -179,6 +182,8 @@ class Forwarding implements UpstreamEvents, BodySink {
     if (this.#done) return;
     this.run(() => {
       this.#beginAnswer(status);
+      if (findHeader(headers, 'content-type')?.toLowerCase().startsWith('text/event-stream') === true)
+        this.#countStream();
       this.#rewriter = this.#routed!.rewriteAnswer?.(status, headers, this.#endpoint!);
       const received = this.#rewriter === undefined ? headers : this.#rewriter.prepareHeaders(headers);
       this.#exchange.sendHead(status, this.#prepareHeaders(received));
@@ -229,6 +234,7 @@ class Forwarding implements UpstreamEvents, BodySink {
         return this.#fail('upgrade_failed', refusal ?? 'the upstream switched protocols without being asked');
       }
       this.#beginAnswer(status);
+      this.#countStream();
       this.#finish();
       const answered = this.#prepareHeaders(this.#upgrade.answer(headers));
       relayUpgrade(
@@ -257,6 +263,7 @@ class Forwarding implements UpstreamEvents, BodySink {
           : undefined;
       if (next !== undefined) {
         this.#context.retries += 1;
+        upstreams.observer.retried(this.#plan.backend.key);
         log.debug({ request_id: this.#context.requestId, detail, next: next.pool.name }, 'trying another endpoint');
         return this.run(() => this.#attempt(next));
       }
@@ -269,6 +276,10 @@ class Forwarding implements UpstreamEvents, BodySink {
     this.#phase = 'answering';
     this.#context.status = status;
     this.#context.upstreamMs = this.#settings.clock() - this.#attemptStartedAt;
+  }
+
+  #countStream(): void {
+    this.#exchange.onClose(this.#settings.onStream(this.#context));
   }
 
   #prepareHeaders(received: RawHeaders): RawHeaders {

@@ -42,6 +42,11 @@ const ownFields = new Set([
   'x-request-id',
 ]);
 
+// What proxies say about the client, in all its variants.
+function isForwardingField(canonicalName: string): boolean {
+  return canonicalName.startsWith('x-forwarded-') || canonicalName === 'x-real-ip';
+}
+
 // RFC 9110 section 6.5.1: fields that would change framing, routing or authentication have no place after the body.
 const forbiddenTrailers = new Set([
   ...requestHopFields,
@@ -96,7 +101,7 @@ export function prepareRequestHeaders(input: RequestHeadersInput): string[] {
     }
     // Something behind us may read X_Forwarded_For as X-Forwarded-For, as CGI does.
     const canonical = name.includes('_') ? name.replaceAll('_', '-') : name;
-    if (!trusted && (canonical.startsWith('x-forwarded-') || canonical === 'x-real-ip')) continue;
+    if (!trusted && isForwardingField(canonical)) continue;
     if (ownFields.has(canonical)) {
       if (name === 'x-forwarded-for') forwardedFor = forwardedFor === '' ? value : `${forwardedFor}, ${value}`;
       else if (name === 'x-forwarded-proto') forwardedProto = value;
@@ -153,7 +158,9 @@ export function prepareTrailers(trailers: RawHeaders): RawHeaders {
   if (trailers.length === 0) return trailers;
   const prepared: string[] = [];
   for (let i = 0; i < trailers.length; i += 2) {
-    if (!forbiddenTrailers.has(trailers[i]!.toLowerCase())) prepared.push(trailers[i]!, trailers[i + 1]!);
+    const canonical = trailers[i]!.toLowerCase().replaceAll('_', '-');
+    if (!forbiddenTrailers.has(canonical) && !isForwardingField(canonical))
+      prepared.push(trailers[i]!, trailers[i + 1]!);
   }
   return prepared;
 }

@@ -31,6 +31,11 @@ export class EndpointHealth {
     if (this.#timesSetAside > 0) this.#probeUntil = this.#now() + this.#limits.setAsideMs;
   }
 
+  /** Failures have set it aside, and no connection has succeeded since. */
+  get isSetAside(): boolean {
+    return this.#timesSetAside > 0;
+  }
+
   recordSuccess(): void {
     this.#failures = 0;
     this.#timesSetAside = 0;

@@ -88,3 +88,12 @@ export function describeError(error: Error): string {
   if (error.cause instanceof Error) text += `, because ${describeError(error.cause)}`;
   return text;
 }
+
+/** What kept a connection from being made, in the few words of a metric label. */
+export function describeConnectFailure(error: Error): 'refused' | 'timeout' | 'tls' | 'dns' | 'other' {
+  const code = readCode(error instanceof AggregateError && error.errors[0] instanceof Error ? error.errors[0] : error);
+  if (code === 'ECONNREFUSED') return 'refused';
+  if (code === 'UPSTREAM_CONNECT_TIMEOUT' || code === 'ETIMEDOUT') return 'timeout';
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'dns';
+  return /^(?:ERR_TLS|ERR_SSL|CERT_|DEPTH_|SELF_SIGNED|UNABLE_TO)/.test(code) ? 'tls' : 'other';
+}

@@ -5,6 +5,7 @@ import { tagEndpoint } from '../mcp/session-routing.ts';
 import { EndpointPool } from './endpoint-pool.ts';
 import { pickLeastOfTwo } from './load-balance.ts';
 import { defaultUpstreamLimits, type UpstreamLimits } from './upstream-limits.ts';
+import { silentUpstreamObserver, type UpstreamObserver } from './upstream-observer.ts';
 
 export interface UpstreamsOptions {
   readonly limits?: Partial<UpstreamLimits>;
@@ -12,6 +13,7 @@ export interface UpstreamsOptions {
   readonly random?: () => number;
   /** Milliseconds of a clock that never goes back. */
   readonly now?: () => number;
+  readonly observer?: UpstreamObserver;
 }
 
 /** One endpoint of a backend. */
@@ -56,6 +58,7 @@ interface PooledEndpoint extends Endpoint {
 /** The registry: backends by key. */
 export class Upstreams {
   readonly limits: UpstreamLimits;
+  readonly observer: UpstreamObserver;
   readonly #random: () => number;
   readonly #now: () => number;
   #backends = new Map<
@@ -66,6 +69,7 @@ export class Upstreams {
 
   constructor(options: UpstreamsOptions = {}) {
     this.limits = { ...defaultUpstreamLimits, ...options.limits };
+    this.observer = options.observer ?? silentUpstreamObserver;
     this.#random = options.random ?? Math.random;
     this.#now = options.now ?? (() => performance.now());
   }
@@ -99,7 +103,15 @@ export class Upstreams {
   }
 
   #createEndpoint(config: BackendConfig, host: string, port: number, identity: string): PooledEndpoint {
-    const pool = new EndpointPool({ host, port, settings: config, limits: this.limits, now: this.#now });
+    const pool = new EndpointPool({
+      host,
+      port,
+      settings: config,
+      limits: this.limits,
+      now: this.#now,
+      backend: config.key,
+      observer: this.observer,
+    });
     return {
       identity,
       pool,

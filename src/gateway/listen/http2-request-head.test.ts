@@ -35,6 +35,11 @@ test('Host takes the place of a missing :authority and may not contradict it', (
   assert.equal(reasonOf(...base, ':authority', 'user@a.test'), 'missing_host');
 });
 
+test('the crumbs of Cookie become one field', () => {
+  const head = judge(':method', 'GET', ':path', '/', 'cookie', 'a=1', 'x', '1', 'cookie', 'b=2', 'cookie', 'c=3');
+  assert.deepEqual(head.kind === 'accepted' && head.headers, ['cookie', 'a=1; b=2; c=3', 'x', '1']);
+});
+
 test('targets that are no path are refused', () => {
   assert.equal(reasonOf(':method', 'GET', ':path', ''), 'bad_target');
   assert.equal(reasonOf(':method', 'GET', ':path', 'http://a/'), 'bad_target');
@@ -45,19 +50,23 @@ test('targets that are no path are refused', () => {
 test('CONNECT, plain and extended', () => {
   const plain = judge(':method', 'CONNECT', ':authority', 'a:1');
   assert.deepEqual(plain.kind === 'accepted' && [plain.target, plain.protocol], ['', undefined]);
-  const extended = judge(
-    ':method',
-    'CONNECT',
-    ':authority',
-    'a:1',
-    ':path',
-    '/ws',
-    ':scheme',
-    'http',
-    ':protocol',
-    'WebSocket',
+  const base = [':authority', 'a:1', ':path', '/ws', ':scheme', 'http'];
+  const extended = judge(':method', 'CONNECT', ...base, ':protocol', 'WebSocket');
+  // Routed as the GET that it would be in HTTP/1, and that the upstream gets.
+  assert.deepEqual(
+    extended.kind === 'accepted' && [extended.method, extended.target, extended.protocol],
+    ['GET', '/ws', 'websocket'],
   );
-  assert.deepEqual(extended.kind === 'accepted' && [extended.target, extended.protocol], ['/ws', 'websocket']);
+  for (const protocol of ['h2c', 'HTTP/2', 'a b', '', 'a, b'])
+    assert.equal(reasonOf(':method', 'CONNECT', ...base, ':protocol', protocol), 'bad_request');
+  assert.equal(reasonOf(':method', 'POST', ...base, ':protocol', 'websocket'), 'bad_request');
+});
+
+test('a length that cannot be counted exactly is refused', () => {
+  const base = [':method', 'POST', ':path', '/', 'content-length'];
+  assert.equal(reasonOf(...base, '9007199254740991'), undefined);
+  for (const length of ['9007199254740992', '9223372036854775807', '+1', ''])
+    assert.equal(reasonOf(...base, length), 'bad_request');
 });
 
 test('limits', () => {

@@ -2,12 +2,13 @@
 // pseudo-headers and connection-specific fields; this refuses what could be routed in two ways.
 import type { Reason } from '../reasons.ts';
 import type { RawHeaders } from './exchange.ts';
-import { isValidAuthority } from './http1-request-head.ts';
+import { isCountableLength, isUpgradeToken, isValidAuthority } from './http1-request-head.ts';
 
 /** The verdict on a head: how to serve it, or why not. */
 export type Http2RequestHead =
   | {
       readonly kind: 'accepted';
+      /** GET for an extended CONNECT. */
       readonly method: string;
       readonly target: string;
       readonly authority: string;
@@ -47,6 +48,8 @@ export function readHttp2RequestHead(
     if (name === 'host') {
       if (host !== undefined) return refuse('missing_host', 'several Host headers');
       host = value;
+    } else if (name === 'content-length') {
+      if (!isCountableLength(value)) return refuse('bad_request', 'Content-Length is not a number, or too large');
     } else if (name === 'expect') {
       expectsContinue ||= value.toLowerCase() === '100-continue';
     } else if (name === 'cookie') {
@@ -69,11 +72,18 @@ export function readHttp2RequestHead(
   const chosen = authority ?? host ?? '';
   if (chosen !== '' && !isValidAuthority(chosen)) return refuse('missing_host', 'invalid :authority');
 
+  if (protocol !== undefined && method !== 'CONNECT') return refuse('bad_request', 'a :protocol without CONNECT');
   if (method === 'CONNECT' && protocol === undefined) {
     return { kind: 'accepted', method, target: '', authority: chosen, headers, expectsContinue, protocol };
   }
   if (path === undefined || !(path.startsWith('/') || (path === '*' && method === 'OPTIONS'))) {
     return refuse('bad_target', ':path is not a path');
+  }
+  if (protocol !== undefined) {
+    // A tunnel in HTTP/2 to the upstream would lead past every route.
+    if (!isUpgradeToken(protocol)) return refuse('bad_request', 'a :protocol that is not switched to');
+    // What HTTP/1 asks for by GET and Upgrade, and what an HTTP/1 upstream will get: routes must not tell the two apart.
+    method = 'GET';
   }
   return { kind: 'accepted', method, target: path, authority: chosen, headers, expectsContinue, protocol };
 }

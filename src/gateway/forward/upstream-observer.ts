@@ -1,0 +1,20 @@
+// What happens between the gateway and its endpoints, told to whoever watches: metrics and the log.
+
+/** Told by the pools and the forwarder; every call is cheap and none throws. */
+export interface UpstreamObserver {
+  connectFailed(backend: string, endpoint: string, error: Error): void;
+  /** The endpoint gets no requests by choice for a while. `again`: it was set aside already. */
+  setAside(backend: string, endpoint: string, milliseconds: number, again: boolean): void;
+  /** An endpoint that was set aside took a connection again, or left the configuration. */
+  returned(backend: string, endpoint: string): void;
+  /** A request is sent to another endpoint, because it never reached the one before. */
+  retried(backend: string): void;
+}
+
+/** For whoever does not watch. */
+export const silentUpstreamObserver: UpstreamObserver = {
+  connectFailed: () => {},
+  setAside: () => {},
+  returned: () => {},
+  retried: () => {},
+};
