@@ -7,7 +7,7 @@ import { after, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { runCheckCommand } from '../src/cmd/check.ts';
 import { reasons } from '../src/gateway/reasons.ts';
-import { createCertificate } from './integration/self-signed-certificate.ts';
+import { createCertificate } from './self-signed-certificate.ts';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '..');
 const scratch = mkdtempSync(join(tmpdir(), 'mcp-gateway-docs-'));

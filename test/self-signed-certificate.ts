@@ -1,102 +1,190 @@
-// Self-signed certificates (RFC 5280) for tests, made in memory: no openssl on the machine, no keys in the repository.
-import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
+// X.509 certificates (RFC 5280) for tests, made with node:crypto and a few lines of DER (X.690): no openssl binary needed.
+import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
+import { isIP } from 'node:net';
 
-export interface SelfSignedCertificate {
-  /** PEM. Also its own trust anchor. */
-  readonly certificate: string;
-  /** PEM, PKCS #8. */
-  readonly privateKey: string;
+/** A certificate and its private key, both PEM. */
+export interface TestCertificate {
+  readonly cert: string;
+  readonly key: string;
 }
 
-export interface SelfSignedOptions {
-  /** DNS names; '*.example.com' is possible. */
+/** A certificate that signs others. */
+export interface TestAuthority extends TestCertificate {
+  readonly commonName: string;
+  readonly privateKey: KeyObject;
+  readonly publicKey: KeyObject;
+}
+
+/** What the certificate says, and who signs it. */
+export interface CertificateOptions {
+  /** DNS names (wildcards too) and IP addresses for the subjectAltName. The first is the common name. */
   readonly names: readonly string[];
-  readonly ipAddresses?: readonly string[];
-  readonly keyType?: 'rsa' | 'ec';
+  /** Signs the certificate; without one it signs itself. */
+  readonly issuer?: TestAuthority;
+  readonly notBefore?: Date;
+  readonly notAfter?: Date;
+  readonly keyType?: 'ec' | 'rsa';
 }
 
-/** Makes a key and a certificate for it, valid from yesterday for ten years. */
-export function createSelfSignedCertificate(options: SelfSignedOptions): SelfSignedCertificate {
-  const { publicKey, privateKey } =
-    options.keyType === 'rsa'
-      ? generateKeyPairSync('rsa', { modulusLength: 2048 })
-      : generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  const algorithm = encodeAlgorithm(privateKey);
-  const body = encodeSequence(
-    encode(0xa0, encodeInteger(Buffer.from([2]))),
-    encodeInteger(Buffer.concat([Buffer.from([1]), randomBytes(15)])),
+const day = 86_400_000;
+
+/** A server certificate with a fresh key. */
+export function createCertificate(options: CertificateOptions): TestCertificate {
+  const keys = createKeys(options.keyType ?? 'ec');
+  const commonName = options.names[0] ?? 'test';
+  const issuer = options.issuer ?? { commonName, ...keys };
+  const cert = encodeCertificate({
+    commonName,
+    publicKey: keys.publicKey,
+    issuer,
+    notBefore: options.notBefore ?? new Date(Date.now() - day),
+    notAfter: options.notAfter ?? new Date(Date.now() + 365 * day),
+    extensions: [
+      extension('2.5.29.19', sequence()),
+      extension('2.5.29.15', bitString(Buffer.from([0xa0]), 5), true),
+      extension('2.5.29.37', sequence(objectIdentifier('1.3.6.1.5.5.7.3.1'), objectIdentifier('1.3.6.1.5.5.7.3.2'))),
+      extension('2.5.29.17', sequence(...options.names.map((name) => encodeAlternativeName(name)))),
+    ],
+  });
+  return { cert, key: exportKey(keys.privateKey) };
+}
+
+/** A certificate authority for `issuer`; clients trust its `cert`. */
+export function createAuthority(commonName = 'Test CA'): TestAuthority {
+  const keys = createKeys('ec');
+  const cert = encodeCertificate({
+    commonName,
+    publicKey: keys.publicKey,
+    issuer: { commonName, ...keys },
+    notBefore: new Date(Date.now() - day),
+    notAfter: new Date(Date.now() + 365 * day),
+    extensions: [
+      extension('2.5.29.19', sequence(element(0x01, Buffer.from([0xff]))), true),
+      extension('2.5.29.15', bitString(Buffer.from([0x06]), 1), true),
+    ],
+  });
+  return { cert, key: exportKey(keys.privateKey), commonName, ...keys };
+}
+
+interface Keys {
+  readonly publicKey: KeyObject;
+  readonly privateKey: KeyObject;
+}
+
+function createKeys(type: 'ec' | 'rsa'): Keys {
+  return type === 'ec'
+    ? generateKeyPairSync('ec', { namedCurve: 'prime256v1' })
+    : generateKeyPairSync('rsa', { modulusLength: 2048 });
+}
+
+function exportKey(key: KeyObject): string {
+  return key.export({ type: 'pkcs8', format: 'pem' });
+}
+
+interface CertificateContent {
+  readonly commonName: string;
+  readonly publicKey: KeyObject;
+  readonly issuer: Keys & { readonly commonName: string };
+  readonly notBefore: Date;
+  readonly notAfter: Date;
+  readonly extensions: readonly Buffer[];
+}
+
+function encodeCertificate(content: CertificateContent): string {
+  const { issuer, publicKey } = content;
+  const algorithm =
+    issuer.privateKey.asymmetricKeyType === 'rsa'
+      ? sequence(objectIdentifier('1.2.840.113549.1.1.11'), element(0x05, Buffer.alloc(0)))
+      : sequence(objectIdentifier('1.2.840.10045.4.3.2'));
+  const identifiers = [
+    extension('2.5.29.14', element(0x04, hashKey(publicKey))),
+    extension('2.5.29.35', sequence(element(0x80, hashKey(issuer.publicKey)))),
+  ];
+  // The leading byte keeps the serial number positive and of full length.
+  const serial = Buffer.concat([Buffer.from([0x40]), randomBytes(15)]);
+  const body = sequence(
+    element(0xa0, element(0x02, Buffer.from([2]))),
+    element(0x02, serial),
     algorithm,
-    encodeName(options.names[0] ?? 'test'),
-    encodeSequence(encodeTime(-1), encodeTime(3650)),
-    encodeName(options.names[0] ?? 'test'),
+    encodeName(issuer.commonName),
+    sequence(encodeTime(content.notBefore), encodeTime(content.notAfter)),
+    encodeName(content.commonName),
     publicKey.export({ type: 'spki', format: 'der' }),
-    encode(0xa3, encodeSequence(encodeAlternativeNames(options), encodeBasicConstraints())),
+    element(0xa3, sequence(...content.extensions, ...identifiers)),
   );
-  const signature = encode(0x03, Buffer.concat([Buffer.from([0]), sign('sha256', body, privateKey)]));
-  const der = encodeSequence(body, algorithm, signature);
-  const lines = der.toString('base64').match(/.{1,64}/g)!;
-  return {
-    certificate: `-----BEGIN CERTIFICATE-----\n${lines.join('\n')}\n-----END CERTIFICATE-----\n`,
-    privateKey: privateKey.export({ type: 'pkcs8', format: 'pem' }),
-  };
+  const certificate = sequence(body, algorithm, bitString(sign('sha256', body, issuer.privateKey), 0));
+  const lines = certificate.toString('base64').replace(/.{64}/g, '$&\n');
+  return `-----BEGIN CERTIFICATE-----\n${lines.trimEnd()}\n-----END CERTIFICATE-----\n`;
 }
 
-function encode(tag: number, ...parts: Buffer[]): Buffer {
-  const content = Buffer.concat(parts);
-  const { length } = content;
-  if (length < 128) return Buffer.concat([Buffer.from([tag, length]), content]);
-  const size = length < 256 ? [0x81, length] : [0x82, length >> 8, length & 0xff];
-  return Buffer.concat([Buffer.from([tag, ...size]), content]);
-}
-
-function encodeSequence(...parts: Buffer[]): Buffer {
-  return encode(0x30, ...parts);
-}
-
-function encodeInteger(bytes: Buffer): Buffer {
-  return encode(0x02, bytes);
-}
-
-function encodeObjectIdentifier(text: string): Buffer {
-  const [first = 0, second = 0, ...others] = text.split('.').map(Number);
-  const bytes = [first * 40 + second];
-  for (const number of others) {
-    const groups = [number & 0x7f];
-    for (let rest = number >> 7; rest > 0; rest >>= 7) groups.unshift((rest & 0x7f) | 0x80);
-    bytes.push(...groups);
-  }
-  return encode(0x06, Buffer.from(bytes));
-}
-
-function encodeAlgorithm(key: KeyObject): Buffer {
-  // ecdsa-with-SHA256, or sha256WithRSAEncryption with its NULL parameter.
-  if (key.asymmetricKeyType === 'ec') return encodeSequence(encodeObjectIdentifier('1.2.840.10045.4.3.2'));
-  return encodeSequence(encodeObjectIdentifier('1.2.840.113549.1.1.11'), encode(0x05));
+function hashKey(key: KeyObject): Buffer {
+  return createHash('sha1')
+    .update(key.export({ type: 'spki', format: 'der' }))
+    .digest();
 }
 
 function encodeName(commonName: string): Buffer {
-  const attribute = encodeSequence(encodeObjectIdentifier('2.5.4.3'), encode(0x0c, Buffer.from(commonName)));
-  return encodeSequence(encode(0x31, attribute));
+  const attribute = sequence(objectIdentifier('2.5.4.3'), element(0x0c, Buffer.from(commonName)));
+  return sequence(element(0x31, attribute));
 }
 
-function encodeTime(days: number): Buffer {
-  const date = new Date(Date.now() + days * 86_400_000);
-  return encode(0x18, Buffer.from(`${date.toISOString().replaceAll(/[-:T]/g, '').slice(0, 14)}Z`));
+function encodeTime(date: Date): Buffer {
+  const digits = date.toISOString().replace(/[-:T]|\.\d+/g, '');
+  // Years from 2050 on need the long form (RFC 5280, 4.1.2.5).
+  return date.getUTCFullYear() < 2050
+    ? element(0x17, Buffer.from(digits.slice(2)))
+    : element(0x18, Buffer.from(digits));
 }
 
-function encodeAlternativeNames({ names, ipAddresses = [] }: SelfSignedOptions): Buffer {
-  const entries = [
-    ...names.map((name) => encode(0x82, Buffer.from(name))),
-    ...ipAddresses.map((address) => encode(0x87, Buffer.from(address.split('.').map(Number)))),
-  ];
-  return encodeSequence(encodeObjectIdentifier('2.5.29.17'), encode(0x04, encodeSequence(...entries)));
+function encodeAlternativeName(name: string): Buffer {
+  switch (isIP(name)) {
+    case 4:
+      return element(0x87, Buffer.from(name.split('.').map(Number)));
+    case 6:
+      return element(0x87, encodeIpv6(name));
+    default:
+      return element(0x82, Buffer.from(name));
+  }
 }
 
-function encodeBasicConstraints(): Buffer {
-  const isAuthority = encodeSequence(encode(0x01, Buffer.from([0xff])));
-  return encodeSequence(
-    encodeObjectIdentifier('2.5.29.19'),
-    encode(0x01, Buffer.from([0xff])),
-    encode(0x04, isAuthority),
-  );
+function encodeIpv6(address: string): Buffer {
+  const [left = '', right] = address.split('::');
+  const head = left === '' ? [] : left.split(':');
+  const tail = right === undefined || right === '' ? [] : right.split(':');
+  const zeros = right === undefined ? [] : Array.from({ length: 8 - head.length - tail.length }, () => '0');
+  const groups = [...head, ...zeros, ...tail].map((group) => Number.parseInt(group, 16));
+  return Buffer.from(groups.flatMap((group) => [group >> 8, group & 0xff]));
+}
+
+function extension(identifier: string, value: Buffer, critical = false): Buffer {
+  const flag = critical ? [element(0x01, Buffer.from([0xff]))] : [];
+  return sequence(objectIdentifier(identifier), ...flag, element(0x04, value));
+}
+
+function bitString(bytes: Buffer, unusedBits: number): Buffer {
+  return element(0x03, Buffer.concat([Buffer.from([unusedBits]), bytes]));
+}
+
+function objectIdentifier(dotted: string): Buffer {
+  const [first = 0, second = 0, ...rest] = dotted.split('.').map(Number);
+  const bytes = [first * 40 + second];
+  for (const part of rest) {
+    const groups = [part & 0x7f];
+    for (let left = Math.floor(part / 128); left > 0; left = Math.floor(left / 128))
+      groups.unshift((left & 0x7f) | 0x80);
+    bytes.push(...groups);
+  }
+  return element(0x06, Buffer.from(bytes));
+}
+
+function sequence(...elements: Buffer[]): Buffer {
+  return element(0x30, Buffer.concat(elements));
+}
+
+function element(tag: number, content: Buffer): Buffer {
+  const { length } = content;
+  if (length < 128) return Buffer.concat([Buffer.from([tag, length]), content]);
+  const lengthBytes: number[] = [];
+  for (let left = length; left > 0; left = Math.floor(left / 256)) lengthBytes.unshift(left & 0xff);
+  return Buffer.concat([Buffer.from([tag, 0x80 | lengthBytes.length, ...lengthBytes]), content]);
 }

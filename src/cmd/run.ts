@@ -77,6 +77,7 @@ async function serve(gateway: GatewayProcess, source: ResourceSource, values: Ru
 
   source.problems.subscribe((problems) => {
     reportProblems(problems);
+    if (problems.some(({ consequence }) => consequence !== undefined)) metrics.config.rejected();
     if (problems.length === 0) log.info({}, 'the files have no problems any more');
   });
   source.resources.subscribe((resources) => void gateway.applyChange(translateResources(resources)));

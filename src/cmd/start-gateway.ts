@@ -107,8 +107,10 @@ export async function startGatewayProcess(values: FlagValues<typeof gatewayFlags
     pages,
     announceServing() {
       const served = describeRoutes(gateway.runtime);
-      if (log.isText) process.stdout.write(formatServing(served, pages));
-      else log.info({ version, served, pages }, 'serving');
+      if (log.isText) {
+        log.flushSync();
+        process.stdout.write(formatServing(served, pages));
+      } else log.info({ version, served, pages }, 'serving');
     },
     async applyFirst(configuration) {
       const report = await gateway.apply(configuration);

@@ -11,9 +11,16 @@ const path = /^\/(?:[-A-Za-z0-9/._~!$&'()*+,;=:@]|%[0-9a-fA-F]{2})*$/;
 const framing = 'it belongs to the connection, and the gateway writes it itself';
 const ownedHeaders = new Map([
   ['host', 'use a URLRewrite filter with a hostname'],
-  ...['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'content-length', 'upgrade', 'te', 'expect'].map(
-    (name) => [name, framing] as const,
-  ),
+  ...[
+    'connection',
+    'keep-alive',
+    'proxy-connection',
+    'transfer-encoding',
+    'content-length',
+    'upgrade',
+    'te',
+    'expect',
+  ].map((name) => [name, framing] as const),
 ]);
 
 /** What is wrong with a filter, without saying where it is. */

@@ -12,15 +12,15 @@ import {
   SecretSchema,
   ValueMatchType,
 } from '../../src/ir/gen/config_pb.ts';
-import { createSelfSignedCertificate } from '../self-signed-certificate.ts';
+import { createCertificate } from '../self-signed-certificate.ts';
 
 /** Appears in the configuration only where it must not be shown. */
 export const hiddenValue = 'Hidden0Value';
 
-const tls = createSelfSignedCertificate({ names: ['mcp.example', '*.mcp.example'] });
+const tls = createCertificate({ names: ['mcp.example', '*.mcp.example'] });
 
 /** The private key of the configuration's certificate, without its PEM frame. */
-export const hiddenKeyLine = tls.privateKey.split('\n')[1]!;
+export const hiddenKeyLine = tls.key.split('\n')[1]!;
 
 export const adminConfiguration: Configuration = {
   listeners: [
@@ -104,11 +104,11 @@ export const adminConfiguration: Configuration = {
   secrets: [
     create(SecretSchema, {
       key: 'Secret/default/tls',
-      value: { case: 'tls', value: { certificateChain: tls.certificate, privateKey: tls.privateKey } },
+      value: { case: 'tls', value: { certificateChain: tls.cert, privateKey: tls.key } },
     }),
     create(SecretSchema, {
       key: 'ConfigMap/default/ca',
-      value: { case: 'caCertificates', value: `${tls.certificate}${tls.certificate}` },
+      value: { case: 'caCertificates', value: `${tls.cert}${tls.cert}` },
     }),
   ],
 };

@@ -8,10 +8,10 @@ import { create } from '@bufbuild/protobuf';
 import { compile } from '../../src/gateway/config/compile.ts';
 import { emptyConfiguration } from '../../src/ir/configuration.ts';
 import { ListenerProtocol, ListenerSchema, SecretSchema } from '../../src/ir/gen/config_pb.ts';
-import { createSelfSignedCertificate, type SelfSignedOptions } from '../self-signed-certificate.ts';
+import { createCertificate, type CertificateOptions } from '../self-signed-certificate.ts';
 
-function createSecret(name: string, options: SelfSignedOptions) {
-  const { certificate, privateKey } = createSelfSignedCertificate(options);
+function createSecret(name: string, options: CertificateOptions) {
+  const { cert: certificate, key: privateKey } = createCertificate(options);
   return create(SecretSchema, {
     key: name,
     value: { case: 'tls', value: { certificateChain: certificate, privateKey } },

@@ -6,7 +6,7 @@ import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { describe, test } from 'node:test';
-import { createSelfSignedCertificate } from '../self-signed-certificate.ts';
+import { createCertificate } from '../self-signed-certificate.ts';
 import {
   backendOn,
   fetchAnswer,
@@ -185,11 +185,11 @@ test('requests spread over the endpoints by what is outstanding', options, async
 });
 
 describe('TLS', () => {
-  const certificate = createSelfSignedCertificate({ names: ['mcp.internal'] });
+  const certificate = createCertificate({ names: ['mcp.internal'] });
 
   async function startTls(t: Parameters<typeof startUpstream>[0]): Promise<number> {
     const server = createHttpsServer(
-      { key: certificate.privateKey, cert: certificate.certificate },
+      { key: certificate.key, cert: certificate.cert },
       (request, response) => {
         response.end(
           JSON.stringify({ serverName: (request.socket as TLSSocket).servername, host: request.headers.host }),
@@ -208,7 +208,7 @@ describe('TLS', () => {
   test('the configured name is asked for and checked, whatever the Host', options, async (t) => {
     const port = await startTls(t);
     const backend = backendOn([port], {
-      tls: { serverName: 'mcp.internal', ca: certificate.certificate, insecureSkipVerify: false },
+      tls: { serverName: 'mcp.internal', ca: certificate.cert, insecureSkipVerify: false },
     });
     const gateway = await startGateway(t, { backend, plan: () => ({ host: 'public.example' }) });
     for (let i = 0; i < 3; i++)
@@ -229,12 +229,12 @@ describe('TLS', () => {
     assert.match(strange.contexts[0]!.detail!, /SELF_SIGNED|self-signed/i);
     const misnamed = await startGateway(t, {
       backend: backendOn([port], {
-        tls: { serverName: 'other.internal', ca: certificate.certificate, insecureSkipVerify: false },
+        tls: { serverName: 'other.internal', ca: certificate.cert, insecureSkipVerify: false },
       }),
     });
     assert.equal((await fetchAnswer(misnamed)).status, 502);
     const byAddress = await startGateway(t, {
-      backend: backendOn([port], { tls: { serverName: '', ca: certificate.certificate, insecureSkipVerify: false } }),
+      backend: backendOn([port], { tls: { serverName: '', ca: certificate.cert, insecureSkipVerify: false } }),
     });
     assert.equal((await fetchAnswer(byAddress)).status, 502);
     const unchecked = await startGateway(t, {

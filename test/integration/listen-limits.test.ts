@@ -7,7 +7,7 @@ import { describe, test, type TestContext } from 'node:test';
 import { createSecureContext } from 'node:tls';
 import type { Exchange } from '../../src/gateway/listen/exchange.ts';
 import { connectRaw, echoHandler, openPort, RawClient, readErrorAnswer, waitFor } from './listen-fixture.ts';
-import { createCertificate } from './self-signed-certificate.ts';
+import { createCertificate } from '../self-signed-certificate.ts';
 
 async function serves(t: TestContext, port: number): Promise<boolean> {
   const client = await connectRaw(t, port);

@@ -12,7 +12,7 @@ import type { Exchange } from '../../src/gateway/listen/exchange.ts';
 import { defaultListenLimits } from '../../src/gateway/listen/limits.ts';
 import { createListeners } from '../../src/gateway/listen/listeners.ts';
 import { connectRaw, createPortConfig, echoHandler, openPort, RawClient, toPorts, waitFor } from './listen-fixture.ts';
-import { createCertificate } from './self-signed-certificate.ts';
+import { createCertificate } from '../self-signed-certificate.ts';
 
 /** One request over the agent; rejects on anything but a complete 200. */
 function ask(agent: Agent, port: number, body: string): Promise<{ text: string; connection: string | undefined }> {

@@ -10,7 +10,7 @@ import { type ConnectionOptions, connect, createSecureContext, type SecureContex
 import type { PortConfig } from '../../src/gateway/config/runtime-config.ts';
 import type { Exchange } from '../../src/gateway/listen/exchange.ts';
 import { echoHandler, openPort, RawClient, toPorts, waitFor } from './listen-fixture.ts';
-import { createAuthority, createCertificate } from './self-signed-certificate.ts';
+import { createAuthority, createCertificate } from '../self-signed-certificate.ts';
 
 const authority = createAuthority();
 

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { create } from '@bufbuild/protobuf';
-import { createSelfSignedCertificate, type SelfSignedOptions } from '../../../test/self-signed-certificate.ts';
+import { createCertificate, type CertificateOptions } from '../../../test/self-signed-certificate.ts';
 import { type Listener, ListenerProtocol, ListenerSchema, type Secret, SecretSchema } from '../../ir/gen/config_pb.ts';
 import { type Compilation, compile } from './compile.ts';
 import type { RuntimeConfig } from './runtime-config.ts';
 
-function secret(name: string, options: SelfSignedOptions): Secret {
-  const { certificate, privateKey } = createSelfSignedCertificate(options);
+function secret(name: string, options: CertificateOptions): Secret {
+  const { cert: certificate, key: privateKey } = createCertificate(options);
   return create(SecretSchema, {
     key: `Secret/n/${name}`,
     value: { case: 'tls', value: { certificateChain: certificate, privateKey } },
@@ -114,7 +114,7 @@ describe('certificates that cannot be used', () => {
       case: 'tls',
       value: {
         certificateChain: one.value.case === 'tls' ? one.value.value.certificateChain : '',
-        privateKey: createSelfSignedCertificate({ names: ['x'] }).privateKey,
+        privateKey: createCertificate({ names: ['x'] }).key,
       },
     },
   });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import * as fc from 'fast-check';
-import { createSelfSignedCertificate } from '../../../test/self-signed-certificate.ts';
+import { createCertificate } from '../../../test/self-signed-certificate.ts';
 import { type Configuration, emptyConfiguration } from '../../ir/configuration.ts';
 import {
   type Backend, BackendSchema, FailureSchema, type Filter, FilterSchema, type Listener, ListenerProtocol, ListenerSchema, PathMatchType, type Route, RouteSchema, SecretSchema, ValueMatchType,
@@ -349,7 +349,7 @@ describe('filters', () => {
 
 describe('backends', () => {
   const upstream = { endpoints: [{ host: 'up.test', port: 443 }], hostHeader: 'up.test', idleTimeoutMs: 7 };
-  const authority = createSelfSignedCertificate({ names: ['ca.test'] }).certificate;
+  const authority = createCertificate({ names: ['ca.test'] }).cert;
   const ca = create(SecretSchema, { key: 'ConfigMap/n/ca', value: { case: 'caCertificates', value: authority } });
   const withCa = create(BackendSchema, {
     key: 'b',
@@ -384,7 +384,7 @@ describe('backends', () => {
     const before = compile({ ...emptyConfiguration, backends: [withCa], secrets: [ca] });
     const renewed = create(SecretSchema, {
       key: 'ConfigMap/n/ca',
-      value: { case: 'caCertificates', value: createSelfSignedCertificate({ names: ['ca.test'] }).certificate },
+      value: { case: 'caCertificates', value: createCertificate({ names: ['ca.test'] }).cert },
     });
     const same = compile({ ...emptyConfiguration, backends: [withCa], secrets: [ca] }, before.runtime);
     const after = compile({ ...emptyConfiguration, backends: [withCa], secrets: [renewed] }, before.runtime);

@@ -123,11 +123,6 @@ describe('request headers', () => {
     assert.deepEqual(values(prepare(['TE', 'trailers']), 'te'), []);
   });
 
-  test('trace context of ours takes the place of the client’s', () => {
-    assert.deepEqual(values(prepare(['traceparent', 'theirs'], { traceparent: 'ours' }), 'traceparent'), ['ours']);
-    assert.deepEqual(values(prepare(['traceparent', 'theirs']), 'traceparent'), ['theirs']);
-  });
-
   test('property: no hop-by-hop field and nothing named by Connection ever passes, everything else does', () => {
     const name = fc.constantFrom(
       'x-a',

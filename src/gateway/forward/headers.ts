@@ -72,8 +72,6 @@ export interface RequestHeadersInput {
   readonly authority: string;
   readonly localPort: number;
   readonly requestId: string;
-  /** Goes upstream in place of the client's, when there is one. */
-  readonly traceparent?: string | undefined;
   /** True for a peer whose own X-Forwarded-* are believed. */
   readonly trustedProxies?: (remoteAddress: string) => boolean;
   /** `te: trailers` goes on: HTTP/2 upstreams, where gRPC insists on it. */
@@ -110,12 +108,10 @@ export function prepareRequestHeaders(input: RequestHeadersInput): string[] {
       continue;
     }
     if (named?.has(name) === true) continue;
-    if (name === 'traceparent' && input.traceparent !== undefined) continue;
     prepared.push(headers[i]!, value);
   }
 
   if (wantsTrailers) prepared.push('te', 'trailers');
-  if (input.traceparent !== undefined) prepared.push('traceparent', input.traceparent);
   prepared.push('x-forwarded-for', forwardedFor === '' ? remoteAddress : `${forwardedFor}, ${remoteAddress}`);
   prepared.push('x-forwarded-proto', forwardedProto === '' ? input.scheme : forwardedProto);
   prepared.push('x-forwarded-host', forwardedHost === '' ? authority : forwardedHost);

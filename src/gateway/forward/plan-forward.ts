@@ -13,6 +13,7 @@ import type { RawHeaders } from '../listen/exchange.ts';
 import { corsHeaderRemoval } from '../policies/cors.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { ForwardPlan } from './forward-plan.ts';
+import { passTraceParent, replaceTraceHeaders } from '../trace-context.ts';
 import { applyHeaderModifier, prepareRequestHeaders } from './headers.ts';
 
 export interface PlanInput {
@@ -80,16 +81,17 @@ function modifyRequestHeaders(
   modifiers: readonly HeaderModifier[],
 ): RawHeaders {
   const { exchange } = context;
-  let headers = prepareRequestHeaders({
+  const prepared = prepareRequestHeaders({
     headers: exchange.headers,
     remoteAddress: exchange.remoteAddress,
     scheme: exchange.scheme,
     authority: exchange.authority,
     localPort: exchange.localPort,
     requestId: context.requestId,
-    traceparent: context.traceparent,
     keepTeTrailers: backend.protocol === 'h2c',
   });
+  // Our own span when there is one, else what the client sent, if it is valid (W3C Trace Context).
+  let headers = replaceTraceHeaders(prepared, context.traceparent ?? passTraceParent(exchange.headers));
   for (const modifier of modifiers) headers = applyHeaderModifier(headers, modifier);
   return headers;
 }

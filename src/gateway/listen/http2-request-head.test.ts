@@ -53,10 +53,11 @@ test('CONNECT, plain and extended', () => {
   const base = [':authority', 'a:1', ':path', '/ws', ':scheme', 'http'];
   const extended = judge(':method', 'CONNECT', ...base, ':protocol', 'WebSocket');
   // Routed as the GET that it would be in HTTP/1, and that the upstream gets.
-  assert.deepEqual(
-    extended.kind === 'accepted' && [extended.method, extended.target, extended.protocol],
-    ['GET', '/ws', 'websocket'],
-  );
+  assert.deepEqual(extended.kind === 'accepted' && [extended.method, extended.target, extended.protocol], [
+    'GET',
+    '/ws',
+    'websocket',
+  ]);
   for (const protocol of ['h2c', 'HTTP/2', 'a b', '', 'a, b'])
     assert.equal(reasonOf(':method', 'CONNECT', ...base, ':protocol', protocol), 'bad_request');
   assert.equal(reasonOf(':method', 'POST', ...base, ':protocol', 'websocket'), 'bad_request');

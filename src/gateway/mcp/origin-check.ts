@@ -30,7 +30,8 @@ const allowed: OriginVerdict = { ok: true };
 export function checkOrigin(input: OriginCheckInput): OriginVerdict {
   if (!input.loopbackListener) return allowed;
   const isKnown = (hostname: string): boolean =>
-    isLoopbackName(hostname) || input.isConfiguredHost?.(hostname) === true;
+    // A fully qualified name (with a dot at its end) is the same host, as it is to the router.
+    isLoopbackName(hostname) || input.isConfiguredHost?.(hostname.replace(/\.$/, '')) === true;
 
   const host = URL.parse(`${input.scheme}://${input.authority}`);
   if (host === null || host.hostname === '' || !isKnown(host.hostname)) {
