@@ -47,6 +47,7 @@ export const reasons = {
   draining: { status: 503, description: 'The gateway is shutting down. Try again.' },
   upstream_connect_timeout: { status: 504, description: 'The upstream server did not accept a connection in time.' },
   upstream_timeout: { status: 504, description: 'The upstream server did not answer in time.' },
+  upstream_idle_timeout: { status: 504, description: 'The upstream server was silent for too long.' },
   request_timeout: { status: 504, description: 'The request took longer than this route allows.' },
   internal_error: {
     status: 500,
@@ -55,7 +56,6 @@ export const reasons = {
   // After the head was sent these end the stream as an error; they have no answer of their own.
   client_disconnected: { status: 499, description: 'The client went away.' },
   upstream_aborted: { status: 502, description: 'The upstream server broke off its answer.' },
-  upstream_idle_timeout: { status: 504, description: 'The upstream server was silent for too long.' },
 } as const satisfies Record<string, ReasonDefinition>;
 
 export type Reason = keyof typeof reasons;

@@ -2,6 +2,7 @@
 // memory and start time that nobody should pay for nothing.
 import type { Attributes, Context, Span, TraceAPI } from '@opentelemetry/api';
 import type { Log } from '../base/log.ts';
+import { redactText } from '../base/redact.ts';
 import { reasons } from './reasons.ts';
 import type { RequestContext } from './request-context.ts';
 import { formatTraceParent, readTraceContext } from './trace-context.ts';
@@ -166,7 +167,7 @@ function describeServerRequest(context: RequestContext): Attributes {
   const attributes: Attributes = {
     'http.request.method': normaliseMethod(exchange.method),
     'url.scheme': exchange.scheme,
-    'url.path': context.path === '' ? exchange.target.replace(/[?#].*$/s, '') : context.path,
+    'url.path': redactText(context.path === '' ? exchange.target.replace(/[?#].*$/s, '') : context.path),
     'network.protocol.version': exchange.httpVersion,
     'client.address': exchange.remoteAddress,
     'server.port': exchange.localPort,
@@ -177,7 +178,7 @@ function describeServerRequest(context: RequestContext): Attributes {
 }
 
 function describeServerAnswer(context: RequestContext): Attributes {
-  const attributes: Attributes = { 'url.path': context.path, 'server.address': context.hostname };
+  const attributes: Attributes = { 'url.path': redactText(context.path), 'server.address': context.hostname };
   if (context.status > 0) attributes['http.response.status_code'] = context.status;
   if (context.route !== undefined) {
     attributes['http.route'] = context.route.httpRoute;

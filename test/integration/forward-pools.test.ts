@@ -188,14 +188,11 @@ describe('TLS', () => {
   const certificate = createCertificate({ names: ['mcp.internal'] });
 
   async function startTls(t: Parameters<typeof startUpstream>[0]): Promise<number> {
-    const server = createHttpsServer(
-      { key: certificate.key, cert: certificate.cert },
-      (request, response) => {
-        response.end(
-          JSON.stringify({ serverName: (request.socket as TLSSocket).servername, host: request.headers.host }),
-        );
-      },
-    );
+    const server = createHttpsServer({ key: certificate.key, cert: certificate.cert }, (request, response) => {
+      response.end(
+        JSON.stringify({ serverName: (request.socket as TLSSocket).servername, host: request.headers.host }),
+      );
+    });
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     t.after(() => {

@@ -1,7 +1,6 @@
 // HTTP/2 frames (RFC 9113) and header blocks (RFC 7541) by hand: node's own client refuses to send what an attacker would.
 import type { TestContext } from 'node:test';
-import { waitFor } from '../integration/run-gateway.ts';
-import { connectWire, type WireClient } from './wire-client.ts';
+import { connectWire, waitOn, type WireClient } from './wire-client.ts';
 
 export const frameTypes = {
   data: 0,
@@ -36,9 +35,7 @@ export function writeFrame(type: number, flags: number, streamId: number, payloa
 
 /** Writes header fields as they are: no check, no compression, no entry in the table. */
 export function writeFields(fields: readonly (readonly [name: string, value: string])[]): Buffer {
-  return Buffer.concat(
-    fields.flatMap(([name, value]) => [Buffer.from([0]), writeString(name), writeString(value)]),
-  );
+  return Buffer.concat(fields.flatMap(([name, value]) => [Buffer.from([0]), writeString(name), writeString(value)]));
 }
 
 /** A field that goes into the receiver's table as its newest entry, where one byte (0xbe) names it from then on. */
@@ -102,7 +99,7 @@ export async function connectHttp2Wire(t: TestContext, port: number): Promise<Ht
   });
   wire.send('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
   wire.send(writeFrame(frameTypes.settings, 0, 0, Buffer.alloc(0)));
-  await waitFor(() => frames.some(({ type }) => type === frameTypes.settings));
+  await waitOn(wire.socket, () => frames.some(({ type }) => type === frameTypes.settings));
   wire.send(writeFrame(frameTypes.settings, 1, 0, Buffer.alloc(0)));
   const hasFrame = (type: number, streamId?: number): boolean =>
     frames.some((frame) => frame.type === type && (streamId === undefined || frame.streamId === streamId));
@@ -117,7 +114,8 @@ export async function connectHttp2Wire(t: TestContext, port: number): Promise<Ht
           .map(({ payload }) => payload),
       ).toString('latin1'),
     waitForStreamEnd: (streamId) =>
-      waitFor(
+      waitOn(
+        wire.socket,
         () =>
           wire.closed ||
           hasFrame(frameTypes.goaway) ||

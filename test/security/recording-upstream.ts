@@ -104,9 +104,7 @@ export interface ScriptedUpstream {
 }
 
 /** An upstream that answers each request head with whatever bytes it likes. */
-export async function startScriptedUpstream(
-  answer: (head: string, socket: Socket) => void,
-): Promise<ScriptedUpstream> {
+export async function startScriptedUpstream(answer: (head: string, socket: Socket) => void): Promise<ScriptedUpstream> {
   const heads: string[] = [];
   const open = new Set<Socket>();
   let connectionCount = 0;

@@ -183,7 +183,9 @@ describe('a front that is read in one way only', () => {
 
   test('chunk extensions do not travel, and the chunks are the same bytes', async (t) => {
     const client = await connectWire(t, gateway.port);
-    client.send(`${post('Transfer-Encoding: Chunked', 'Connection: close')}3;a=b;c="d"\r\nabc\r\n0;x\r\n\r\n${smuggled}`);
+    client.send(
+      `${post('Transfer-Encoding: Chunked', 'Connection: close')}3;a=b;c="d"\r\nabc\r\n0;x\r\n\r\n${smuggled}`,
+    );
     const answers = readAnswers(await client.waitForClose());
     assert.deepEqual(
       answers.map(({ status }) => status),
@@ -246,7 +248,11 @@ describe('a front that is read in one way only', () => {
     client.send(`${post('Content-Length: 5', 'Transfer_Encoding: chunked', 'Connection: close')}12345`);
     await client.waitForClose();
     assert.deepEqual(
-      upstream.requests.map((request) => [request.body, request.all('transfer-encoding'), request.all('content-length')]),
+      upstream.requests.map((request) => [
+        request.body,
+        request.all('transfer-encoding'),
+        request.all('content-length'),
+      ]),
       [['12345', [], ['5']]],
     );
   });

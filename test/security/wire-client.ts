@@ -2,7 +2,29 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
-import { waitFor } from '../integration/run-gateway.ts';
+
+/** Resolves when the condition holds, looked at whenever something happens on the socket. Gives up after a minute: slow is fine, stuck is not. */
+export function waitOn(socket: Socket, condition: () => boolean): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const look = (): void => {
+      if (!condition()) return;
+      stop();
+      resolve();
+    };
+    const timer = setTimeout(() => {
+      stop();
+      reject(new Error(`waited a minute in vain for ${String(condition)}`));
+    }, 60_000);
+    const stop = (): void => {
+      clearTimeout(timer);
+      socket.off('data', look);
+      socket.off('close', look);
+    };
+    socket.on('data', look);
+    socket.on('close', look);
+    look();
+  });
+}
 
 /** One connection, and everything that came back on it. */
 export interface WireClient {
@@ -18,7 +40,7 @@ export interface WireClient {
 
 /** Connects to a port on loopback; the connection ends with the test. */
 export async function connectWire(t: TestContext, port: number): Promise<WireClient> {
-  const socket = connect({ port, host: '127.0.0.1' });
+  const socket = connect({ port, host: '127.0.0.1', noDelay: true });
   t.after(() => socket.destroy());
   let received = '';
   let closed = false;
@@ -38,13 +60,13 @@ export async function connectWire(t: TestContext, port: number): Promise<WireCli
       if (!socket.destroyed) socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes);
     },
     async waitForText(text) {
-      await waitFor(() => received.includes(text) || closed);
+      await waitOn(socket, () => received.includes(text) || closed);
       if (!received.includes(text)) {
         throw new Error(`closed before ${JSON.stringify(text)} came; received ${JSON.stringify(received)}`);
       }
     },
     async waitForClose() {
-      await waitFor(() => closed);
+      await waitOn(socket, () => closed);
       return received;
     },
   };

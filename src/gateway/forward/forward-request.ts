@@ -48,6 +48,9 @@ export function createForwarder(options: ForwarderOptions): Forward {
 
 type ForwarderSettings = Required<ForwarderOptions>;
 
+/** Informational answers to one request that go on to the client. Nothing holds them back when it does not read, so there must be an end to them. */
+const maxInformational = 100;
+
 class Forwarding implements UpstreamEvents, BodySink {
   readonly #settings: ForwarderSettings;
   readonly #context: RequestContext;
@@ -64,10 +67,11 @@ class Forwarding implements UpstreamEvents, BodySink {
   #flow: BodyFlow | undefined;
   #mirrors: readonly Mirror[] = [];
   #rewriter: LegacySseRewriter | undefined;
+  #informational = 0;
   /** The client is slower than the upstream: silence is not the upstream's fault. */
   #paused = false;
   #requestTimer: NodeJS.Timeout | undefined;
-  #headTimer: NodeJS.Timeout | undefined;
+  #attemptTimer: NodeJS.Timeout | undefined;
   #idleTimer: NodeJS.Timeout | undefined;
   #done = false;
 
@@ -129,8 +133,9 @@ class Forwarding implements UpstreamEvents, BodySink {
     this.#tried.push(endpoint);
     this.#context.endpoint = endpoint.pool.name;
     this.#attemptStartedAt = this.#settings.clock();
-    const headTimeout = backendRequestTimeoutMs > 0 ? backendRequestTimeoutMs : backend.requestTimeoutMs;
-    if (headTimeout > 0) this.#headTimer = setTimeout(() => this.#giveUp('upstream_timeout'), headTimeout);
+    // Both cover the answer to its end.
+    const timeout = backendRequestTimeoutMs > 0 ? backendRequestTimeoutMs : backend.requestTimeoutMs;
+    if (timeout > 0) this.#attemptTimer = setTimeout(() => this.#giveUp('upstream_timeout'), timeout);
     this.#call = endpoint.pool.createCall(this.#request!, this);
     this.#call.start();
   }
@@ -139,6 +144,7 @@ class Forwarding implements UpstreamEvents, BodySink {
 
   onStart(): void {
     this.#phase = 'sent';
+    this.#startIdleTimer();
     if (this.#request!.hasBody) this.run(() => (this.#flow = this.#exchange.readBody(this)));
   }
 
@@ -175,6 +181,9 @@ class Forwarding implements UpstreamEvents, BodySink {
 
   onInformational(status: number, headers: RawHeaders): void {
     if (this.#done) return;
+    this.#idleTimer?.refresh();
+    this.#informational += 1;
+    if (this.#informational > maxInformational) return;
     this.run(() => this.#exchange.sendInformational(status, prepareResponseHeaders(headers, [], [])));
   }
 
@@ -187,7 +196,7 @@ class Forwarding implements UpstreamEvents, BodySink {
       this.#rewriter = this.#routed!.rewriteAnswer?.(status, headers, this.#endpoint!);
       const received = this.#rewriter === undefined ? headers : this.#rewriter.prepareHeaders(headers);
       this.#exchange.sendHead(status, this.#prepareHeaders(received));
-      this.#startIdleTimer();
+      this.#idleTimer?.refresh();
     });
   }
 
@@ -251,7 +260,7 @@ class Forwarding implements UpstreamEvents, BodySink {
 
   onError(error: Error): void {
     if (this.#done) return;
-    clearTimeout(this.#headTimer);
+    clearTimeout(this.#attemptTimer);
     const detail = `${this.#context.endpoint}: ${describeError(error)}`;
     const reason = classifyUpstreamError(error, this.#phase);
     // Not one byte was sent and nothing of the body was read. A session lives on one endpoint: another one could only refuse it.
@@ -272,7 +281,6 @@ class Forwarding implements UpstreamEvents, BodySink {
   }
 
   #beginAnswer(status: number): void {
-    clearTimeout(this.#headTimer);
     this.#phase = 'answering';
     this.#context.status = status;
     this.#context.upstreamMs = this.#settings.clock() - this.#attemptStartedAt;
@@ -338,7 +346,7 @@ class Forwarding implements UpstreamEvents, BodySink {
   #finish(): void {
     this.#done = true;
     clearTimeout(this.#requestTimer);
-    clearTimeout(this.#headTimer);
+    clearTimeout(this.#attemptTimer);
     clearTimeout(this.#idleTimer);
     for (const mirror of this.#mirrors) mirror.stop();
   }

@@ -1,4 +1,5 @@
-// A resource that was good and became bad keeps its last good form. One that never was good is handed on as invalid, to fail closed.
+// A resource that was good and became bad keeps its last good form. One that never was good is handed on as invalid, to fail closed,
+// and goes on to be when nobody can tell any more which one it is: a policy that closes its target closes it until it is removed.
 import type { InvalidResource } from '../../api/resources.ts';
 import { formatIdentity } from '../resource-source.ts';
 import type { ResourceIdentity } from '../resource-source.ts';
@@ -21,28 +22,40 @@ export interface ValidatedResource {
 /** A resource in force, good. */
 export type GoodEntry = SnapshotEntry<FilePlace> & { readonly state: 'valid' };
 
+/** A resource in force that never was good: a policy among them keeps its target closed. */
+export type InvalidEntry = SnapshotEntry<FilePlace> & { readonly state: 'invalid' };
+
+/** What was in force after the reading before. */
+export interface LastInForce {
+  /** By identity. */
+  readonly good: ReadonlyMap<string, GoodEntry>;
+  readonly invalid: readonly InvalidEntry[];
+}
+
 /** What is in force, and for each bad resource which earlier ones are kept in its stead. */
 export interface KeptResources {
   readonly entries: readonly SnapshotEntry<FilePlace>[];
   readonly keptFor: ReadonlyMap<ValidatedResource, readonly ResourceIdentity[]>;
 }
 
-/** `lastGood` is what was in force and good, by identity. */
-export function keepLastGood(
-  resources: readonly ValidatedResource[],
-  lastGood: ReadonlyMap<string, GoodEntry>,
-): KeptResources {
+/** Puts what the files hold now together with what was in force before. */
+export function keepLastGood(resources: readonly ValidatedResource[], last: LastInForce): KeptResources {
   const present = new Set(resources.map(({ result }) => formatIdentity(result.identity)));
   const entries: SnapshotEntry<FilePlace>[] = [];
   const keptFor = new Map<ValidatedResource, readonly ResourceIdentity[]>();
-  const kept = new Set<string>();
+  const kept = new Set<SnapshotEntry<FilePlace>>();
   for (const resource of resources) {
     const { place, result } = resource;
     if (result.ok) {
       entries.push({ state: 'valid', identity: result.identity, resource: result.resource, place });
       continue;
     }
-    const stead = findLastGood(resource, lastGood, present);
+    for (const entry of findLostInvalid(resource, last.invalid, present)) {
+      if (kept.has(entry)) continue;
+      kept.add(entry);
+      entries.push({ ...entry, place });
+    }
+    const stead = findLastGood(resource, last.good, present);
     if (stead.length === 0) {
       const invalid: InvalidResource = { ...result.identity, raw: result.raw, problems: result.problems };
       entries.push({ state: 'invalid', identity: result.identity, invalid, place });
@@ -52,16 +65,19 @@ export function keepLastGood(
       resource,
       stead.map(({ identity }) => identity),
     );
-    const isNamed = result.identity.kind !== '' && result.identity.name !== '';
+    const isNamed = isIdentified(result.identity);
     for (const entry of stead) {
-      const key = formatIdentity(entry.identity);
       // Two resources without a name may both have been the same one; two with the same name are duplicates, and said to be.
-      if (!isNamed && kept.has(key)) continue;
-      kept.add(key);
+      if (!isNamed && kept.has(entry)) continue;
+      kept.add(entry);
       entries.push({ ...entry, place });
     }
   }
   return { entries, keptFor };
+}
+
+function isIdentified({ kind, name }: ResourceIdentity): boolean {
+  return kind !== '' && name !== '';
 }
 
 /**
@@ -73,15 +89,33 @@ function findLastGood(
   lastGood: ReadonlyMap<string, GoodEntry>,
   present: ReadonlySet<string>,
 ): GoodEntry[] {
-  const { kind, namespace, name } = resource.result.identity;
-  const same = lastGood.get(formatIdentity(resource.result.identity));
+  const { identity } = resource.result;
+  const same = lastGood.get(formatIdentity(identity));
   if (same !== undefined) return [same];
-  if (kind !== '' && name !== '') return [];
-  return [...lastGood.values()].filter(
-    ({ identity, place }) =>
-      place.file === resource.place.file &&
-      !present.has(formatIdentity(identity)) &&
-      (kind === '' || kind === identity.kind) &&
-      (name === '' || (name === identity.name && namespace === identity.namespace)),
+  if (isIdentified(identity)) return [];
+  return [...lastGood.values()].filter((entry) => mayBeTheSame(resource, entry, present));
+}
+
+/** What never was good and is nowhere any more, and may be what this one is, whose kind or name cannot be told. */
+function findLostInvalid(
+  resource: ValidatedResource,
+  lastInvalid: readonly InvalidEntry[],
+  present: ReadonlySet<string>,
+): InvalidEntry[] {
+  if (isIdentified(resource.result.identity)) return [];
+  return lastInvalid.filter((entry) => mayBeTheSame(resource, entry, present));
+}
+
+function mayBeTheSame(
+  { place, result }: ValidatedResource,
+  before: SnapshotEntry<FilePlace>,
+  present: ReadonlySet<string>,
+): boolean {
+  const { kind, namespace, name } = result.identity;
+  return (
+    before.place.file === place.file &&
+    !present.has(formatIdentity(before.identity)) &&
+    (kind === '' || kind === before.identity.kind) &&
+    (name === '' || (name === before.identity.name && namespace === before.identity.namespace))
   );
 }

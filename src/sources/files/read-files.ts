@@ -10,7 +10,7 @@ import { describeDuplicate, describeInvalid } from './describe-problems.ts';
 import { listFiles, lookAtFile } from './file-set.ts';
 import type { FileSet, ListingProblem } from './file-set.ts';
 import { keepLastGood } from './keep-last-good.ts';
-import type { FilePlace, GoodEntry, ValidatedResource } from './keep-last-good.ts';
+import type { FilePlace, LastInForce, ValidatedResource } from './keep-last-good.ts';
 import { keptFile, loadFile } from './load-file.ts';
 import type { FileContent } from './load-file.ts';
 import { readText } from './read-text.ts';
@@ -27,11 +27,12 @@ const maxValueBytes = 1024 * 1024;
 export interface FilesMemory {
   /** The last good content of every file. */
   readonly contents: ReadonlyMap<string, FileContent>;
-  /** The good resources in force, by identity. */
-  readonly lastGood: ReadonlyMap<string, GoodEntry>;
+  readonly lastInForce: LastInForce;
   /** The files that values of Secrets come from. */
   readonly valueFiles: readonly string[];
 }
+
+const nothingInForce: LastInForce = { good: new Map(), invalid: [] };
 
 /** What one reading found. */
 export interface FilesReading {
@@ -81,7 +82,7 @@ export async function readFiles(options: ReadFilesOptions, memory: FilesMemory |
   }
 
   const read = await validateContents(contents, options, turns);
-  const { entries, keptFor } = keepLastGood(read.resources, memory?.lastGood ?? new Map<string, GoodEntry>());
+  const { entries, keptFor } = keepLastGood(read.resources, memory?.lastInForce ?? nothingInForce);
   const snapshot = collectResources(entries);
   for (const resource of read.resources) {
     problems.push(...describeInvalid(resource, keptFor.get(resource), read.unresolved.get(resource) ?? []));
@@ -89,8 +90,11 @@ export async function readFiles(options: ReadFilesOptions, memory: FilesMemory |
   problems.push(...snapshot.duplicates.map((duplicate) => describeDuplicate(duplicate, options.workingDirectory)));
 
   const good = snapshot.inForce.filter((entry) => entry.state === 'valid');
-  const lastGood = new Map(good.map((entry) => [formatIdentity(entry.identity), entry]));
-  return { look, problems, isComplete, snapshot, memory: { contents, lastGood, valueFiles: read.valueFiles } };
+  const lastInForce: LastInForce = {
+    good: new Map(good.map((entry) => [formatIdentity(entry.identity), entry])),
+    invalid: snapshot.inForce.filter((entry) => entry.state === 'invalid'),
+  };
+  return { look, problems, isComplete, snapshot, memory: { contents, lastInForce, valueFiles: read.valueFiles } };
 }
 
 /** Looks at everything without reading it. */
