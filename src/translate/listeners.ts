@@ -35,6 +35,8 @@ export interface ResolvedListener {
   readonly isValid: boolean;
   /** Whether there is a Listener message. */
   readonly isServed: boolean;
+  /** HTTPS without a usable certificate: it serves nothing, but a wider listener on its port must not take over its hostname. */
+  readonly lacksCertificate: boolean;
 }
 
 interface References {
@@ -70,12 +72,22 @@ export function resolveListeners(
           overlaps: overlaps.get(key) ?? [],
           isValid,
           isServed: isValid && canServe(gateway),
+          lacksCertificate:
+            spec.protocol === 'HTTPS' && conflict === undefined && certificates.length === 0 && canServe(gateway),
         };
       }),
     );
 }
 
-/** The message of a listener that is served. */
+/** The listeners that there are messages of: those that are served, and those that keep their hostname from one of them. */
+export function listMessageListeners(resolved: readonly ResolvedListener[]): readonly ResolvedListener[] {
+  const ports = new Set(resolved.filter(({ isServed }) => isServed).map(({ spec }) => spec.port));
+  return resolved.filter(
+    ({ isServed, lacksCertificate, spec }) => isServed || (lacksCertificate && ports.has(spec.port)),
+  );
+}
+
+/** The message of a listener. Without certificates it refuses every handshake for its hostname. */
 export function createListener({ key, gateway, spec, certificates }: ResolvedListener): Listener {
   return create(ListenerSchema, {
     key,

@@ -12,7 +12,7 @@ import { describeGateway } from './gateway-status.ts';
 import { resolveGateways } from './gateways.ts';
 import { describeInvalidResources } from './invalid-resources.ts';
 import type { ResolvedListener } from './listeners.ts';
-import { createListener, describeListener, resolveListeners } from './listeners.ts';
+import { createListener, describeListener, listMessageListeners, resolveListeners } from './listeners.ts';
 import type { Notice } from './notices.ts';
 import { collectNotices } from './notices.ts';
 import { compareText } from './order.ts';
@@ -98,7 +98,7 @@ function assemble(
   policies: readonly Policy[],
 ): Configuration {
   const served = resolved.filter(({ isServed }) => isServed);
-  const listeners: readonly Listener[] = served.map(createListener);
+  const listeners: readonly Listener[] = listMessageListeners(resolved).map(createListener);
   const routes = translated.flatMap(({ messages }) => messages);
   const used = [...new Set(routes.flatMap(listBackends))].flatMap((key) => backends.found.get(key) ?? []);
   const secrets = new Map<string, Secret>();

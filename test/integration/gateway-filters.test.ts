@@ -104,7 +104,7 @@ function describeFilters(): object[] {
     routeResource('rewrites', [
       rewrite('full', { path: { type: 'ReplaceFullPath', replaceFullPath: '/new' } }),
       rewrite('prefix', { path: { type: 'ReplacePrefixMatch', replacePrefixMatch: '/new/' } }),
-      rewrite('root', { path: { type: 'ReplacePrefixMatch', replacePrefixMatch: '/' } }),
+      rewrite('top', { path: { type: 'ReplacePrefixMatch', replacePrefixMatch: '/' } }),
       rewrite('host', { hostname: 'inner.test' }),
       rule('/rewrite/backend', [serviceRef('a', { filters: [filter('URLRewrite', { hostname: 'backend.test' })] })]),
     ]),

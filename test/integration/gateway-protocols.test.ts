@@ -499,6 +499,9 @@ describe('messages', { timeout: 60_000 }, () => {
     });
     assert.equal(answer.body, 'two');
     assert.deepEqual(answer.trailers, { 'x-sum': 'abc', 'x-seen': '43' });
+    // Trailers that nobody announced survive as well.
+    const silent = await askHttp2(session, { ':method': 'POST', ':path': '/trailers' }, 'three', { 'x-check': '44' });
+    assert.deepEqual(silent.trailers, { 'x-sum': 'abc', 'x-seen': '44' });
   });
 
   test('unknown and repeated fields survive in order, hop-by-hop fields do not', async (t) => {

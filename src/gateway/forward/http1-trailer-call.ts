@@ -1,5 +1,6 @@
-// One HTTP/1.1 request whose body ends with trailers (RFC 9112 section 7.1.2), over node:http: undici cannot send request trailers.
-// Such requests are rare, so each gets a connection of its own instead of a second pool beside undici's.
+// One HTTP/1.1 request whose body may end with trailers (RFC 9112 section 7.1.2), over node:http: undici cannot send request trailers.
+// Bodies of unknown length are rare (MCP clients send a Content-Length), so each gets a connection of its own instead of a second
+// pool beside undici's. It also sends the head at once, which undici does only with the first byte of the body.
 import { request as requestHttp, type ClientRequest, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { RawHeaders } from '../listen/exchange.ts';

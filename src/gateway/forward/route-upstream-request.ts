@@ -88,8 +88,8 @@ function route(
       headers,
       hasBody: exchange.hasBody,
       contentLength: length === undefined ? undefined : Number(length),
-      // Trailers of HTTP/1 must be announced to be worth a way of their own; HTTP/2 upstreams take them in any case.
-      wantsTrailers: exchange.hasBody && findHeader(headers, 'trailer') !== undefined,
+      // A body of unknown length may end with trailers, announced or not.
+      wantsTrailers: exchange.hasBody && (length === undefined || findHeader(headers, 'trailer') !== undefined),
       upgrade: undefined,
     },
     endpoint,
