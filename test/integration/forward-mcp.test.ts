@@ -166,10 +166,14 @@ describe('legacy SSE', () => {
     assert.deepEqual([posted.status, posted.body], [202, 'Accepted']);
     assert.deepEqual(server.posts, ['/messages?sessionId=1 {"a":1}']);
     // Everything after the announcement passes untouched and at once.
-    for (const event of ['event: message\ndata: {}\n\n', 'event: endpoint\ndata: /x\n\n']) {
+    for (const event of ['event: message\ndata: {}\n\n', 'data: event: endpoint\n\n']) {
       server.streams[0]!.write(event);
       assert.equal(await readUntil(response as never, '\n\n'), event);
     }
+    // Another announcement could lead the client to another route of the gateway.
+    server.streams[0]!.write('event: endpoint\ndata: /x\n\n');
+    await assert.rejects(readUntil(response as never, '\n\n'));
+    assert.equal((await gateway.finished(0)).context.reason, 'upstream_protocol_error');
   });
 
   test('absolute URLs of the server itself are its own', options, async (t) => {

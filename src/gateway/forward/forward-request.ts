@@ -211,7 +211,6 @@ class Forwarding implements UpstreamEvents, BodySink {
         this.#fail('upstream_protocol_error', rewritten.detail);
         return true;
       }
-      if (rewritten.done) this.#rewriter = undefined;
       bytes = rewritten.bytes;
     }
     if (bytes.length === 0 || this.#exchange.write(bytes)) return true;

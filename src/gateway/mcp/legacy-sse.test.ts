@@ -6,7 +6,7 @@ import { LegacySseRewriter, readAnnouncedTarget, readMessageTarget, writeMessage
 const key = new Uint8Array(32).fill(7);
 
 /** Pushes the text in pieces that end at these places. */
-function rewrite(text: string, cuts: readonly number[] = []): { text: string; done: boolean; seen: string[] } {
+function rewrite(text: string, cuts: readonly number[] = []): { text: string; seen: string[] } {
   const seen: string[] = [];
   const rewriter = new LegacySseRewriter((announced) => {
     seen.push(announced);
@@ -15,22 +15,16 @@ function rewrite(text: string, cuts: readonly number[] = []): { text: string; do
   const bytes = Buffer.from(text);
   const places = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].toSorted((a, b) => a - b);
   const output: Uint8Array[] = [];
-  let done = false;
   let start = 0;
   for (const end of [...places, bytes.length]) {
     const chunk = bytes.subarray(start, end);
     start = end;
-    if (done) {
-      output.push(chunk);
-      continue;
-    }
     const result = rewriter.push(chunk);
     assert.ok(result.ok);
     output.push(result.bytes);
-    done = result.done;
   }
   output.push(rewriter.flush());
-  return { text: Buffer.concat(output).toString(), done, seen };
+  return { text: Buffer.concat(output).toString(), seen };
 }
 
 const write = (target: string, query = ''): string =>
@@ -38,6 +32,43 @@ const write = (target: string, query = ''): string =>
 const queryOf = (url: string): string => url.slice(url.indexOf('?'));
 
 describe('the event stream', () => {
+  test('a second announcement ends the stream before the client can act on it, however it is cut', () => {
+    const first = 'event: endpoint\ndata: /m\n\nevent: message\ndata: event: endpoint\n\n';
+    for (const second of [
+      'event: endpoint\ndata: /other\n\n',
+      'data: /other\r\nevent:endpoint\r\n\r\n',
+      'data: /other\revent: endpoint\r\r',
+    ]) {
+      fc.assert(
+        fc.property(fc.array(fc.nat({ max: 200 }), { maxLength: 6 }), (cuts) => {
+          const rewriter = new LegacySseRewriter(() => '/new');
+          const bytes = Buffer.from(`${first}${second}data: later\n\n`);
+          const places = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].toSorted((a, b) => a - b);
+          const output: Uint8Array[] = [];
+          let start = 0;
+          let refused = false;
+          for (const end of [...places, bytes.length]) {
+            const result = rewriter.push(bytes.subarray(start, end));
+            start = end;
+            if (!result.ok) {
+              refused = true;
+              break;
+            }
+            output.push(result.bytes);
+          }
+          const text = Buffer.concat(output).toString();
+          assert.ok(refused);
+          // Without the blank line after it, the second event does not exist for a client.
+          assert.ok(
+            !/endpoint(?:\r\n|\n|\r)(?:data[^\r\n]*(?:\r\n|\n|\r))?(?:\r\n|\n|\r)/.test(
+              text.slice(text.indexOf('data: event: endpoint') + 22),
+            ),
+          );
+        }),
+      );
+    }
+  });
+
   const streams: [string, string, string | undefined][] = [
     ['event: endpoint\ndata: /messages?s=1\n\n', 'event: endpoint\ndata: /new\n\n', '/messages?s=1'],
     ['event:endpoint\r\ndata:/m\r\n\r\n', 'event:endpoint\r\ndata: /new\r\n\r\n', '/m'],
@@ -58,11 +89,6 @@ describe('the event stream', () => {
     ['event: endpoint\n\nevent: endpoint\ndata: /m\n\n', 'event: endpoint\n\nevent: endpoint\ndata: /new\n\n', '/m'],
     ['event: message\ndata: endpoint\n\n', 'event: message\ndata: endpoint\n\n', undefined],
     ['event: endpoint\ndata: /cut off', 'event: endpoint\ndata: /cut off', undefined],
-    [
-      '\n\n\nevent: endpoint\ndata: /m\n\nevent: endpoint\ndata: /second\n\n',
-      '\n\n\nevent: endpoint\ndata: /new\n\nevent: endpoint\ndata: /second\n\n',
-      '/m',
-    ],
   ];
 
   for (const [input, expected, announced] of streams) {
@@ -71,7 +97,6 @@ describe('the event stream', () => {
         fc.property(fc.array(fc.nat(200)), (cuts) => {
           const result = rewrite(input, cuts);
           assert.equal(result.text, expected);
-          assert.equal(result.done, announced !== undefined);
           assert.deepEqual(result.seen, announced === undefined ? [] : [announced]);
         }),
       );
@@ -89,7 +114,7 @@ describe('the event stream', () => {
   test('a complete event does not wait for the next one', () => {
     const rewriter = new LegacySseRewriter(() => '/new');
     const first = rewriter.push(Buffer.from(': ping\n\n'));
-    assert.ok(first.ok && !first.done);
+    assert.ok(first.ok);
     assert.equal(Buffer.from(first.bytes).toString(), ': ping\n\n');
   });
 

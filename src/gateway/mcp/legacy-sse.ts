@@ -109,14 +109,16 @@ export function startLegacySse(input: LegacySseInput): LegacySseRewriter | undef
 }
 
 export type Rewritten =
-  /** `done`: the endpoint event has passed, the rest of the stream needs no rewriting. */
-  | { readonly ok: true; readonly bytes: Uint8Array; readonly done: boolean }
+  | { readonly ok: true; readonly bytes: Uint8Array }
   | { readonly ok: false; readonly detail: string };
 
 const lf = 0x0a;
 const cr = 0x0d;
 
-/** Rewrites the data of the first `endpoint` event of a stream, however the stream is cut into chunks. Every other byte passes as it is; an event waits until it is complete. */
+/**
+ * Rewrites the data of the first `endpoint` event of a stream, however the stream is cut into chunks. Events before it wait until
+ * they are complete; every byte after it passes as it is and at once. A second announcement ends the stream: clients follow each of
+ * them, and an upstream could send them to another route of the gateway with it. */
 export class LegacySseRewriter {
   readonly #rewrite: (announced: string) => string | undefined;
   #pending: Uint8Array = new Uint8Array(0);
@@ -124,6 +126,7 @@ export class LegacySseRewriter {
   #lineStart = 0;
   #scanned = 0;
   #atStreamStart = true;
+  #afterAnnouncement: EventNameScanner | undefined;
 
   /** `rewrite` gives the URL in place of the announced one, undefined when that one is not acceptable. */
   constructor(rewrite: (announced: string) => string | undefined) {
@@ -140,6 +143,7 @@ export class LegacySseRewriter {
   }
 
   push(chunk: Uint8Array): Rewritten {
+    if (this.#afterAnnouncement !== undefined) return this.#watch(chunk, chunk);
     this.#pending = this.#pending.length === 0 ? chunk : Buffer.concat([this.#pending, chunk]);
     const passed: Uint8Array[] = [];
     for (;;) {
@@ -158,11 +162,19 @@ export class LegacySseRewriter {
       const url = this.#rewrite(Buffer.from(announced, 'latin1').toString('utf8'));
       if (url === undefined)
         return { ok: false, detail: 'the upstream announced a message endpoint of another origin' };
-      return { ok: true, bytes: Buffer.concat([...passed, replaceData(lines, url), this.flush()]), done: true };
+      this.#afterAnnouncement = new EventNameScanner();
+      const rest = this.flush();
+      return this.#watch(rest, Buffer.concat([...passed, replaceData(lines, url), rest]));
     }
     if (this.#pending.length > maxEventBytes)
       return { ok: false, detail: `an event before the endpoint event is larger than ${maxEventBytes} bytes` };
-    return { ok: true, bytes: passed.length === 1 ? passed[0]! : Buffer.concat(passed), done: false };
+    return { ok: true, bytes: passed.length === 1 ? passed[0]! : Buffer.concat(passed) };
+  }
+
+  #watch(seen: Uint8Array, bytes: Uint8Array): Rewritten {
+    if (this.#afterAnnouncement!.findsEndpoint(seen))
+      return { ok: false, detail: 'the upstream announced a second message endpoint' };
+    return { ok: true, bytes };
   }
 
   /** What is left when the stream ends: an event without its blank line, which clients ignore. */
@@ -249,3 +261,34 @@ function sign(key: Uint8Array, backendKey: string, tag: string, target: string):
     .digest()
     .subarray(0, macBytes);
 }
+
+/** Looks for a line that makes an event an `endpoint` event, in a stream that is not held up for it. */
+class EventNameScanner {
+  /** The beginning of the current line; longer than any line that matters, it only counts. */
+  #line = '';
+
+  /** True when such a line ends in this chunk. The client acts on it only after a blank line, which it then never gets. */
+  findsEndpoint(chunk: Uint8Array): boolean {
+    let start = 0;
+    for (let i = 0; i < chunk.length; i++) {
+      const byte = chunk[i]!;
+      if (byte !== lf && byte !== cr) continue;
+      this.#add(chunk, start, i);
+      const field = readField(this.#line);
+      if (field.name === 'event' && field.value === 'endpoint') return true;
+      this.#line = '';
+      start = i + 1;
+    }
+    this.#add(chunk, start, chunk.length);
+    return false;
+  }
+
+  #add(chunk: Uint8Array, start: number, end: number): void {
+    const room = longestEventLine - this.#line.length;
+    if (room > 0 && end > start)
+      this.#line += Buffer.from(chunk.subarray(start, Math.min(end, start + room))).toString('latin1');
+  }
+}
+
+/** One more than `event: endpoint`: a longer line cannot be it. */
+const longestEventLine = 'event: endpoint'.length + 1;
