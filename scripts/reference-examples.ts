@@ -65,8 +65,26 @@ ports:
 - port: 3002
 `;
 
-/** A policy that lets the pages of one origin call, with what it targets. */
+/** A policy with a login, one that lets the pages of one origin call, and what they target. */
 export const proxyPolicyExample = `apiVersion: gateway.proxy/v1alpha1
+kind: ProxyPolicy
+metadata:
+  name: login
+spec:
+  targetRefs:
+  - group: gateway.proxy
+    kind: ProxyBackend
+    name: tickets
+  backend:
+    mcp:
+      authentication:
+        issuer: https://idp.example.com/realms/mcp
+        audiences:
+        - tickets
+        requiredScopes:
+        - tickets
+---
+apiVersion: gateway.proxy/v1alpha1
 kind: ProxyPolicy
 metadata:
   name: browsers
@@ -109,7 +127,11 @@ spec:
   parentRefs:
   - name: public
   rules:
-  - backendRefs:
+  - matches:
+    - path:
+        type: PathPrefix
+        value: /mcp
+    backendRefs:
     - group: gateway.proxy
       kind: ProxyBackend
       name: tickets

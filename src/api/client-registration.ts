@@ -40,7 +40,13 @@ export const clientRegistrationSchema = withRules(
     clientId: clientIdSchema.optional().describe('With Shared: the client.'),
     clientSecretRef: secretEntrySchema.optional().describe('With Shared: its secret; none for a public client.'),
     allowedRedirectUris: z
-      .array(z.string().min(1).max(2048))
+      .array(
+        z
+          .string()
+          .min(1)
+          .max(2048)
+          .regex(/^[A-Za-z][A-Za-z0-9+.-]*:[^\s#]+$/, 'must be an absolute URI without a fragment'),
+      )
       .min(1)
       .max(64)
       .optional()

@@ -9,12 +9,38 @@ import { audiencesSchema, authenticationModeSchema, clockSkewSchema } from './jw
 import { scopesSchema } from './mcp-authorization.ts';
 import { allowInsecureHttpSchema, httpUrlSchema, secureUrl } from './secure-url.ts';
 
-const authorizationRequestSchema = z.object({
-  extraScopes: scopesSchema.optional().describe('Scopes to ask for beyond what the client asks for.'),
-  extraParameters: boundedMapSchema(z.string().min(1).max(128), z.string().max(1024), 32)
-    .optional()
-    .describe('Parameters to add to the authorization request.'),
-});
+// What makes the login safe is the gateway's own business.
+const ownParameters = [
+  'client_id',
+  'code_challenge',
+  'code_challenge_method',
+  'nonce',
+  'redirect_uri',
+  'request',
+  'request_uri',
+  'resource',
+  'response_mode',
+  'response_type',
+  'scope',
+  'state',
+];
+
+const authorizationRequestSchema = withRules(
+  z.object({
+    extraScopes: scopesSchema.optional().describe('Scopes to ask for beyond what the client asks for.'),
+    extraParameters: boundedMapSchema(z.string().min(1).max(128), z.string().max(1024), 32)
+      .optional()
+      .describe('Parameters to add to the authorization request, such as `audience` or `prompt`.'),
+  }),
+  [
+    {
+      cel: `!has(self.extraParameters) || !self.extraParameters.exists(p, p in ['${ownParameters.join("', '")}'])`,
+      message: `must not have ${ownParameters.slice(0, -1).join(', ')} or ${ownParameters.at(-1)}, which the gateway sets itself`,
+      path: ['extraParameters'],
+      holds: ({ extraParameters = {} }) => !Object.keys(extraParameters).some((name) => ownParameters.includes(name)),
+    },
+  ],
+);
 
 const clientIdMetadataDocumentsSchema = z.object({
   enabled: z.boolean().default(true).describe('Whether a client_id may be the https URL of a metadata document.'),
@@ -31,10 +57,10 @@ const resourceMetadataSchema = z
     resourceName: z.string().min(1).max(256).optional().describe('A name for people.'),
     scopesSupported: scopesSchema.optional().describe('The scopes that clients may ask for.'),
     bearerMethodsSupported: z
-      .array(z.enum(['header', 'body', 'query']))
-      .max(3)
+      .array(z.enum(['header']))
+      .max(1)
       .optional()
-      .describe('How a token may be sent.'),
+      .describe('How a token may be sent: in the Authorization header, and in no other way.'),
     resourceDocumentation: httpUrlSchema.optional().describe('The URL of a page for developers.'),
   })
   .meta({ 'x-kubernetes-preserve-unknown-fields': true });
@@ -103,3 +129,6 @@ export const mcpAuthenticationSchema = withRules(
     },
   ],
 );
+
+/** A parsed MCP authentication. */
+export type McpAuthentication = z.output<typeof mcpAuthenticationSchema>;

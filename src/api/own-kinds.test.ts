@@ -183,9 +183,18 @@ describe('ProxyPolicy', () => {
       `targetRefs: [${gateway}], traffic: {authorization: {}, cors: {}}`,
       'spec.traffic.authorization: not supported yet',
     ],
+    [`targetRefs: [${tickets}], backend: {mcp: {authentication: {issuer: "https://idp.example.com"}}}`],
     [
-      `targetRefs: [${tickets}], backend: {mcp: {authentication: {issuer: "https://idp.example.com"}}}`,
-      'spec.backend.mcp.authentication: not supported yet',
+      `targetRefs: [${tickets}], backend: {mcp: {authentication: {}}}`,
+      'spec.backend.mcp.authentication.issuer: required: a string',
+    ],
+    [
+      `targetRefs: [${gateway}], backend: {mcp: {authentication: {issuer: "https://idp.example.com"}}}`,
+      'spec.backend: can only target ProxyBackend',
+    ],
+    [
+      `targetRefs: [${tickets}], backend: {mcp: {authorization: {policy: {matchExpressions: ["true"]}}}}`,
+      'spec.backend.mcp.authorization: not supported yet',
     ],
     [
       `targetRefs: [${tickets}], backend: {mcp: {}}`,
@@ -220,8 +229,8 @@ function runSchema(template: string, at: string, cases: Cases): void {
     });
 }
 
-/** The rules behind what is refused for now: the schema itself, without the parser. */
-describe('ProxyPolicy, rules of what is not supported yet', () => {
+/** The rules that span fields, also behind what is refused for now: the schema itself, without the parser. */
+describe('ProxyPolicy, rules', () => {
   const authentication = policy.replace(
     'HERE',
     `targetRefs: [${tickets}], backend: {mcp: {authentication: {issuer: "https://idp.example.com", HERE}}}`,
@@ -283,6 +292,30 @@ describe('ProxyPolicy, rules of what is not supported yet', () => {
       'provider: must be one of Keycloak, Auth0, Okta, Entra, Descope, Authentik, Google, Dex or Spring; did you mean Okta?',
     ],
     ['resourceMetadata: {anything: [1, {a: b}]}'],
+    [
+      'resourceMetadata: {bearerMethodsSupported: [query]}',
+      'resourceMetadata.bearerMethodsSupported[0]: must be header',
+    ],
+    ['authorizationRequest: {extraParameters: {audience: a, prompt: consent}}'],
+    [
+      'authorizationRequest: {extraParameters: {state: a}}',
+      'authorizationRequest.extraParameters: must not have client_id, code_challenge, code_challenge_method, nonce, redirect_uri, request, request_uri, resource, response_mode, response_type, scope or state, which the gateway sets itself',
+    ],
+    ['registration: {allowedRedirectUris: ["https://a/cb", "http://127.0.0.1/cb", "cursor://x/cb"]}'],
+    [
+      'registration: {allowedRedirectUris: ["/cb", "https://a/cb#x"]}',
+      'registration.allowedRedirectUris[0]: must be an absolute URI without a fragment',
+      'registration.allowedRedirectUris[1]: must be an absolute URI without a fragment',
+    ],
+    ['claimsToHeaders: [{claim: sub, header: x-user}, {claim: realm.roles, header: X-Roles}]'],
+    [
+      'claimsToHeaders: [{claim: sub, header: Authorization}]',
+      'claimsToHeaders[0].header: must be a header of its own, such as x-auth-subject; this one has a meaning already',
+    ],
+    [
+      'claimsToHeaders: [{claim: sub, header: x-user}, {claim: email, header: X-User}]',
+      'claimsToHeaders: must not name a header twice',
+    ],
   ]);
   runSchema(traffic, 'spec.traffic.', [
     [

@@ -103,7 +103,7 @@ const targetSelectorsSchema = withRules(
 const backendSchema = z.object({
   mcp: withRules(
     z.object({
-      authentication: notSupportedYet(mcpAuthenticationSchema.optional()).describe('OAuth 2.0 for MCP clients.'),
+      authentication: mcpAuthenticationSchema.optional().describe('OAuth 2.0 for MCP clients.'),
       authorization: notSupportedYet(mcpAuthorizationSchema.optional()).describe('Rules over MCP messages.'),
     }),
     [someOf(['authentication', 'authorization'])],

@@ -1,7 +1,7 @@
 // Where log lines leave the process: in order, in few system calls, without waiting for a slow reader, and complete at exit.
 // Not pino.destination: what its background thread is writing when the process exits can mix with the last lines, and its
 // blocking flush loops forever on a closed pipe.
-import { closeSync, constants, openSync, writeSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, writeSync } from 'node:fs';
 import { isatty } from 'node:tty';
 
 export interface LogDestination {
@@ -139,10 +139,12 @@ export function openLogDestination(target: number | string, options: LogDestinat
 /**
  * A descriptor that says "busy" instead of blocking the whole gateway while its reader is slow. Linux gives a second,
  * independent way to the same pipe or terminal, so that the other processes that share ours notice nothing. A socket (systemd, a
- * parent that is a Node process) can only be switched itself, which is what the first use of process.stdout does anyway.
+ * parent that is a Node process) can only be switched itself, which is what the first use of process.stdout does anyway. A file
+ * never says "busy"; opened a second time it would have a second position, and whoever else writes to it would overwrite the log.
  */
 function openTarget(target: number | string): { readonly fd: number; readonly isOwn: boolean } {
   if (typeof target === 'string') return { fd: openSync(target, 'a', 0o640), isOwn: true };
+  if (isFile(target)) return { fd: target, isOwn: false };
   if (process.platform === 'linux') {
     try {
       const { O_APPEND, O_NOCTTY, O_NONBLOCK, O_WRONLY } = constants;
@@ -154,6 +156,15 @@ function openTarget(target: number | string): { readonly fd: number; readonly is
   if (target === 1) void process.stdout.writable;
   else if (target === 2) void process.stderr.writable;
   return { fd: target, isOwn: false };
+}
+
+function isFile(fd: number): boolean {
+  try {
+    return fstatSync(fd).isFile();
+  } catch {
+    // Closed; writing to it will say so.
+    return false;
+  }
 }
 
 function countLines(chunk: Buffer): number {

@@ -3,13 +3,15 @@ import type { Resources } from '../api/resources.ts';
 import { formatFieldPath } from '../api/problem.ts';
 import { describeRoutes } from '../gateway/admin/describe-routes.ts';
 import type { ServedMatch, ServedRoutes } from '../gateway/admin/describe-routes.ts';
-import { compile } from '../gateway/config/compile.ts';
+import { type DescribedAuthentication, describeAuthentications } from '../gateway/admin/describe-authentications.ts';
+import type { Compilation } from '../gateway/config/compile.ts';
 import type { Configuration } from '../ir/configuration.ts';
 import { McpTransport, PolicyTargetKind } from '../ir/gen/config_pb.ts';
 import type { Backend, Policy, Upstream } from '../ir/gen/config_pb.ts';
 import { formatListenerKey } from '../ir/resource-keys.ts';
 import type { ResourceIdentity, SourcePosition, SourceProblem } from '../sources/resource-source.ts';
 import type { Translation } from '../translate/translate.ts';
+import type { OnlineReport } from './online/online-report.ts';
 import { listStatusFindings } from './status-findings.ts';
 import type { StatusFinding } from './status-findings.ts';
 
@@ -19,9 +21,15 @@ export interface CheckReport {
   readonly gateways: readonly CheckedGateway[];
   readonly backends: readonly CheckedBackend[];
   readonly policies: readonly CheckedPolicy[];
+  readonly authentications: readonly CheckedAuthentication[];
   /** Those that are not as they should be. */
   readonly conditions: readonly CheckedCondition[];
+  /** What identity providers answered; null without --online. */
+  readonly online: readonly OnlineReport[] | null;
 }
+
+/** MCP authentication of a policy, as far as it can be known without asking anybody. */
+export type CheckedAuthentication = Omit<DescribedAuthentication, 'keysLoaded'>;
 
 /** One problem. Members that do not apply are null, or empty for `path`. */
 export interface CheckProblem {
@@ -115,7 +123,11 @@ export interface CheckedCondition {
 export interface CheckInput {
   readonly resources: Resources;
   readonly translation: Translation;
+  /** Of the translation's configuration. */
+  readonly compilation: Compilation;
   readonly problems: readonly SourceProblem[];
+  /** What identity providers answered; null when they were not asked. */
+  readonly online: readonly OnlineReport[] | null;
   readonly locate: (identity: ResourceIdentity) => SourcePosition | undefined;
 }
 
@@ -123,7 +135,7 @@ export interface CheckInput {
 export function buildCheckReport(input: CheckInput): CheckReport {
   const { resources, translation, locate } = input;
   const { configuration } = translation;
-  const { runtime, problems: unusable } = compile(configuration);
+  const { runtime, problems: unusable } = input.compilation;
   const invalid = new Set(resources.invalid.map(({ kind, namespace, name }) => `${kind} ${namespace} ${name}`));
   const findings = listStatusFindings(translation);
   // What is invalid was reported field by field.
@@ -133,17 +145,52 @@ export function buildCheckReport(input: CheckInput): CheckReport {
       ...input.problems.map(describeSourceProblem),
       ...ofValid.map((finding) => describeFinding(finding, locate)),
       ...unusable.map(({ key, message }) => ({ ...nowhere, code: 'unusable', message: `${key}: ${message}` })),
+      ...(input.online ?? []).flatMap((report) => describeCrosses(report, locate)),
     ],
     gateways: describeGateways(resources, configuration, describeRoutes(runtime)),
     backends: configuration.backends.map(describeBackend),
     policies: describePolicies(resources, configuration),
+    authentications: describeAuthentications(runtime).map(describeAuthentication),
     conditions: findings.flatMap(describeCondition),
+    online: input.online,
   };
 }
 
 /** The report of files that could not be read at all. */
 export function buildFailedReport(problems: readonly SourceProblem[]): CheckReport {
-  return { problems: problems.map(describeSourceProblem), gateways: [], backends: [], policies: [], conditions: [] };
+  return {
+    problems: problems.map(describeSourceProblem),
+    gateways: [],
+    backends: [],
+    policies: [],
+    authentications: [],
+    conditions: [],
+    online: null,
+  };
+}
+
+function describeAuthentication(described: DescribedAuthentication): CheckedAuthentication {
+  const { policy, mode, issuer, flow, resources } = described;
+  return { policy, mode, issuer, flow, resources };
+}
+
+/** What has a cross is a problem of the policy. */
+function describeCrosses({ policy, findings }: OnlineReport, locate: CheckInput['locate']): CheckProblem[] {
+  const [namespace = '', name = ''] = policy.split('/');
+  const identity = { kind: 'ProxyPolicy', namespace, name };
+  return findings.flatMap(({ check, mark, text, advice }) =>
+    mark === 'bad'
+      ? [
+          {
+            ...nowhere,
+            ...locate(identity),
+            ...identity,
+            code: 'identity_provider',
+            message: `ProxyPolicy ${policy}: ${check}: ${text}${advice === null ? '' : ` ${advice}`}`,
+          },
+        ]
+      : [],
+  );
 }
 
 const nowhere = { file: null, line: null, column: null, kind: null, namespace: null, name: null, path: '' } as const;

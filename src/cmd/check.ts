@@ -1,20 +1,16 @@
-// `mcp-gateway check`: validates files and prints what would be served. Opens no port and changes nothing.
+// `mcp-gateway check`: validates files and prints what would be served. Opens no port and changes nothing; asks nobody but with --online.
 import { FilesSource } from '../sources/files/files-source.ts';
 import { shortenPath } from '../sources/files/problem-line.ts';
 import { translate } from '../translate/translate.ts';
 import { buildCheckReport, buildFailedReport } from './check-report.ts';
 import type { CheckReport } from './check-report.ts';
+import type { CommandIo } from './command-io.ts';
 import { defineFlags, readFlags } from './flags.ts';
 import type { CommandFlags } from './flags.ts';
+import { checkIdp } from './online/check-idp.ts';
+import { formatOnline } from './format-online-report.ts';
+import { compileUnconnected } from './unconnected-idp.ts';
 import { formatCheckProblems, formatServed } from './format-check-report.ts';
-
-/** Where the command writes, and what it may read of the process. */
-export interface CheckCommandIo {
-  readonly stdout: (text: string) => void;
-  readonly stderr: (text: string) => void;
-  readonly color: boolean;
-  readonly env: NodeJS.ProcessEnv;
-}
 
 const checkFlagTable = defineFlags({
   file: {
@@ -24,15 +20,23 @@ const checkFlagTable = defineFlags({
     placeholder: 'PATH',
     help: 'A file or folder with resources',
   },
+  online: {
+    type: 'boolean',
+    help: 'Ask the identity providers: is all there that the policies need, and what will MCP clients do?',
+  },
+  tryRegistration: {
+    type: 'boolean',
+    help: 'With --online: register a client there, and remove it again where that is offered; elsewhere it stays behind',
+  },
   json: { type: 'boolean', help: 'Print one JSON object on standard output, and nothing else' },
 });
 
 const checkCommandFlags: CommandFlags<typeof checkFlagTable> = {
   command: 'mcp-gateway check',
-  usage: '-f PATH... [--json]',
+  usage: '-f PATH... [--online [--try-registration]] [--json]',
   summary: `Validates files and prints what would be served: listeners, hosts and paths in the order in which they are tried,
-backends, policies with where they are in force, and conditions that are not as they should be. Problems go to
-standard error.
+backends, policies with where they are in force, protected MCP servers with their metadata URLs, and conditions that are not as they
+should be. Problems go to standard error. With --online the identity providers are asked as a gateway would ask them.
 
 Exit code: 0 all is well, 1 there are problems, 2 wrong usage.
 
@@ -42,19 +46,28 @@ With --json, every member is always there; what does not apply is null or empty:
                     not_found, unreadable, no_resources, syntax           a path or a file
                     duplicate, unresolved_value                           a resource, a value of a Secret
                     condition, not_served, unusable                       what becomes of a resource that is valid
+                    identity_provider                                     what an identity provider answers, with --online
   gateways    [{namespace, name, listeners: [{name, addresses, port, protocol, hostname, served, routes: [
                 {hostname, path: {type, value}, method, headers, queryParams, httpRoute, rule,
                  backends: [{backend, weight, answers}], filters, policies, answers: {status, reason, message}}]}]}]
   backends    [{backend, transport, endpoints}]
   policies    [{namespace, name, attachments: [{field, target, closed}]}]
-  conditions  [{kind, namespace, name, part, type, status, reason, message}]   those that are not as they should be`,
+  authentications  [{policy, mode, issuer, flow: {flow, reason}, resources: [{url, listener, backend, metadataUrls}]}]
+              flow is null when it depends on what the identity provider answers
+  conditions  [{kind, namespace, name, part, type, status, reason, message}]   those that are not as they should be
+  online      null without --online; [{policy, issuer, ok, flow, findings: [{check, mark: good | remark | bad, text, advice}],
+               clients: [{family, mark, text}]}]`,
   flags: checkFlagTable,
   positionals: 'file',
-  examples: ['mcp-gateway check -f gateway.yaml', 'mcp-gateway check -f conf/ --json | jq .problems'],
+  examples: [
+    'mcp-gateway check -f gateway.yaml',
+    'mcp-gateway check -f gateway.yaml --online',
+    'mcp-gateway check -f conf/ --json | jq .problems',
+  ],
 };
 
 /** Runs the command and returns its exit code. */
-export async function runCheckCommand(args: readonly string[], io: CheckCommandIo): Promise<number> {
+export async function runCheckCommand(args: readonly string[], io: CommandIo): Promise<number> {
   const read = readFlags(checkCommandFlags, args, io.env);
   if (read.kind === 'help') {
     io.stdout(read.text);
@@ -67,26 +80,47 @@ export async function runCheckCommand(args: readonly string[], io: CheckCommandI
     io.stderr('See mcp-gateway check --help.\n');
     return 2;
   }
-  const { file, json } = read.values;
-  const report = await checkFiles(file, io.env);
+  const { file, json, online, tryRegistration } = read.values;
+  if (tryRegistration && !online) {
+    io.stderr('mcp-gateway check: --try-registration goes with --online\n');
+    return 2;
+  }
+  const report = await checkFiles(file, io.env, online ? { tryRegistration } : undefined);
   printReport(report, json, io);
   return report.problems.length > 0 ? 1 : 0;
 }
 
-async function checkFiles(paths: readonly string[], environment: NodeJS.ProcessEnv): Promise<CheckReport> {
+/** `online` undefined: nobody is asked. */
+async function checkFiles(
+  paths: readonly string[],
+  environment: NodeJS.ProcessEnv,
+  online: { readonly tryRegistration: boolean } | undefined,
+): Promise<CheckReport> {
   const source = new FilesSource({ paths, environment, watch: false });
   const started = await source.start();
   if (!started.ok) return buildFailedReport(started.problems);
   const resources = source.resources.get();
-  return buildCheckReport({
-    resources,
-    translation: translate(resources),
-    problems: source.problems.get(),
-    locate: (identity) => source.locate(identity),
-  });
+  const translation = translate(resources);
+  const { fetcher, ...compilation } = compileUnconnected(translation.configuration);
+  try {
+    const { authentications } = compilation.runtime;
+    return buildCheckReport({
+      resources,
+      translation,
+      compilation,
+      problems: source.problems.get(),
+      online:
+        online === undefined
+          ? null
+          : await Promise.all(authentications.map((config) => checkIdp(config, { fetcher, ...online }))),
+      locate: (identity) => source.locate(identity),
+    });
+  } finally {
+    await fetcher.close();
+  }
 }
 
-function printReport(report: CheckReport, json: boolean, io: CheckCommandIo): void {
+function printReport(report: CheckReport, json: boolean, io: CommandIo): void {
   const workingDirectory = process.cwd();
   if (json) {
     const problems = report.problems.map(({ file, ...problem }) => ({
@@ -97,8 +131,11 @@ function printReport(report: CheckReport, json: boolean, io: CheckCommandIo): vo
     return;
   }
   const count = report.problems.length;
-  io.stderr(formatCheckProblems(report.problems, workingDirectory, io.color));
+  // Crosses are shown where they belong, among the ticks.
+  const shown = report.problems.filter(({ code }) => code !== 'identity_provider');
+  io.stderr(formatCheckProblems(shown, workingDirectory, io.color));
   io.stdout(formatServed(report, io.color));
+  if (report.online !== null) io.stdout(formatOnline(report.online, io.color));
   if (count > 0) io.stderr(`${count === 1 ? '1 problem' : `${count} problems`}\n`);
   else io.stdout('No problems.\n');
 }

@@ -1,15 +1,23 @@
-// `mcp-gateway demo` (npm start): the sample MCP server and a landing page, behind the gateway. Everything on loopback.
+// `mcp-gateway demo` (npm start): an identity provider, the sample MCP server and a landing page, with the gateway in front. All on loopback.
 import { connect } from 'node:net';
+import { demoScopes, startDemoIdp } from '../demo/demo-idp.ts';
 import { startLandingPage } from '../demo/landing-page.ts';
 import { startSampleServer } from '../demo/sample-mcp-server.ts';
 import { createFixedSource } from '../sources/fixed-source.ts';
 import { translate } from '../translate/translate.ts';
 import { type CommandFlags, defineFlags, readFlags } from './flags.ts';
 import { gatewayFlags } from './gateway-flags.ts';
+import { addSealKeys, makeSealKeys } from './seal-keys.ts';
 import { StartError, startGatewayProcess } from './start-gateway.ts';
 
 const demoFlagTable = defineFlags({
   port: { type: 'port', default: 3000, env: 'MCP_GATEWAY_PORT', help: 'Port of the gateway, on 127.0.0.1' },
+  idpPort: {
+    type: 'port',
+    default: 3002,
+    env: 'MCP_GATEWAY_DEMO_IDP_PORT',
+    help: "Port of the demo's identity provider",
+  },
   serverPort: {
     type: 'port',
     default: 3001,
@@ -21,7 +29,8 @@ const demoFlagTable = defineFlags({
 
 const demoCommandFlags: CommandFlags<typeof demoFlagTable> = {
   command: 'mcp-gateway demo',
-  summary: 'Runs a sample MCP server behind the gateway, and a page that explains it. For trying out: loopback only.',
+  summary:
+    'Runs an identity provider and a sample MCP server behind the gateway, and a page that explains it. For trying out: loopback only.',
   usage: '[flags]',
   flags: demoFlagTable,
   examples: ['npm start', 'npm start -- --port 4000'],
@@ -36,8 +45,11 @@ export async function runDemoCommand(args: readonly string[]): Promise<number> {
   if (read.kind === 'problems') return refuse([...read.problems, 'See npm start -- --help.'], 2);
   const { values } = read;
   try {
-    const sample = await openPort(values.serverPort, '--server-port', () =>
+    const sample = await openPort(values.serverPort, 'the sample MCP server', '--server-port', () =>
       startSampleServer({ host: '127.0.0.1', port: values.serverPort }),
+    );
+    const idp = await openPort(values.idpPort, 'the identity provider', '--idp-port', () =>
+      startDemoIdp({ port: values.idpPort }),
     );
     const gateway = await startGatewayProcess(values);
     const mcpUrl = `http://127.0.0.1:${values.port}${mcpPath}`;
@@ -48,26 +60,38 @@ export async function runDemoCommand(args: readonly string[]): Promise<number> {
       parts: [
         {
           name: 'Gateway',
-          detail: `${new URL('/', mcpUrl).href}: ${mcpPath} goes to the sample server, / to this page`,
+          url: new URL('/', mcpUrl).href,
+          detail: `Leads ${mcpPath} to the sample server, / to this page`,
           check: async () => (await fetch(`${gateway.pages.readiness}/ready`)).ok,
         },
         {
+          name: 'Identity provider',
+          url: idp.issuer,
+          detail: 'oidc-provider with two users, Alice and Bob',
+          check: async () => (await fetch(`${idp.issuer}/.well-known/openid-configuration`)).ok,
+        },
+        {
           name: 'Sample MCP server',
-          detail: `${sample.url}: behind the gateway, Streamable HTTP`,
+          url: sample.url,
+          detail: 'Help desk tickets, units, time; meant to be reached through the gateway',
           check: () => canConnect(sample.url),
         },
       ],
     });
     gateway.shutdown.addStep({
-      name: 'stop the sample server and the page',
+      name: 'stop the sample server, the identity provider and the page',
       timeoutMs: 2_000,
       run: async () => {
-        await Promise.all([sample.close(), page.close()]);
+        await Promise.all([sample.close(), page.close(), idp.close()]);
       },
     });
-    const source = createFixedSource(describeDemo(values.port, Number(new URL(sample.url).port), page.port));
-    await gateway.applyFirst(translate(source.resources.get()).configuration);
+    const source = createFixedSource(
+      describeDemo(values.port, Number(new URL(sample.url).port), page.port, idp.issuer),
+    );
+    await gateway.applyFirst(addSealKeys(translate(source.resources.get()).configuration, makeSealKeys()));
     gateway.announceServing();
+    // What the newcomer needs stands last.
+    gateway.log.flushSync();
     print(
       `\nThe demo is ready: http://127.0.0.1:${values.port}/\nConnect an MCP client to ${mcpUrl}. Ctrl-C stops everything.\n\n`,
     );
@@ -85,7 +109,7 @@ export async function runDemoCommand(args: readonly string[]): Promise<number> {
 }
 
 /** The demo's resources, as a user would write them. */
-function describeDemo(port: number, serverPort: number, pagePort: number): object[] {
+function describeDemo(port: number, serverPort: number, pagePort: number, issuer: string): object[] {
   const gatewayApi = 'gateway.networking.k8s.io/v1';
   return [
     {
@@ -124,6 +148,23 @@ function describeDemo(port: number, serverPort: number, pagePort: number): objec
       metadata: { name: 'sample' },
       spec: { mcp: { targets: [{ name: 'sample', static: { host: '127.0.0.1', port: serverPort, path: '/mcp' } }] } },
     },
+    {
+      apiVersion: 'gateway.proxy/v1alpha1',
+      kind: 'ProxyPolicy',
+      metadata: { name: 'sample' },
+      spec: {
+        targetRefs: [{ group: 'gateway.proxy', kind: 'ProxyBackend', name: 'sample' }],
+        backend: {
+          mcp: {
+            authentication: {
+              issuer,
+              resourceMetadata: { resourceName: 'Sample MCP server', scopesSupported: demoScopes },
+              claimsToHeaders: [{ claim: 'sub', header: 'x-auth-subject' }],
+            },
+          },
+        },
+      },
+    },
     { apiVersion: 'v1', kind: 'Service', metadata: { name: 'page' }, spec: { ports: [{ name: 'http', port: 80 }] } },
     {
       apiVersion: 'discovery.k8s.io/v1',
@@ -136,12 +177,12 @@ function describeDemo(port: number, serverPort: number, pagePort: number): objec
   ];
 }
 
-async function openPort<T>(port: number, flag: string, open: () => Promise<T>): Promise<T> {
+async function openPort<T>(port: number, part: string, flag: string, open: () => Promise<T>): Promise<T> {
   try {
     return await open();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
-    throw new StartError(`Port ${port} for the sample MCP server is in use; choose another with ${flag}.`, {
+    throw new StartError(`Port ${port} for ${part} is in use; choose another with ${flag}.`, {
       cause: error,
     });
   }

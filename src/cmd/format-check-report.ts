@@ -3,6 +3,7 @@ import { createPalette, escapeControls } from '../base/terminal.ts';
 import type { Palette } from '../base/terminal.ts';
 import { formatPosition } from '../sources/files/problem-line.ts';
 import type {
+  CheckedAuthentication,
   CheckedBackend,
   CheckedCondition,
   CheckedGateway,
@@ -25,7 +26,8 @@ export function formatCheckProblems(
 }
 
 /** What would be served. */
-export function formatServed({ gateways, backends, policies, conditions }: CheckReport, color: boolean): string {
+export function formatServed(report: CheckReport, color: boolean): string {
+  const { gateways, backends, policies, authentications, conditions } = report;
   const palette = createPalette(color);
   const lines = [
     ...gateways.flatMap((gateway) => formatGateway(gateway, palette)),
@@ -39,6 +41,11 @@ export function formatServed({ gateways, backends, policies, conditions }: Check
       policies.flatMap((policy) => formatPolicy(policy)),
       palette,
     ),
+    ...formatSection(
+      'Protected MCP servers',
+      authentications.flatMap((authentication) => formatAuthentication(authentication)),
+      palette,
+    ),
     ...formatSection('Not as it should be', conditions.map(formatCondition), palette),
   ];
   if (gateways.length === 0) lines.unshift('Nothing would be served: there is no Gateway.');
@@ -46,7 +53,7 @@ export function formatServed({ gateways, backends, policies, conditions }: Check
 }
 
 /** One cell of a table. Coloured only once its width is known. */
-interface Cell {
+export interface Cell {
   readonly text: string;
   readonly color?: keyof Palette;
 }
@@ -142,6 +149,23 @@ function formatPolicy({ namespace, name, attachments }: CheckedPolicy): Cell[][]
   ]);
 }
 
+/** One block per policy: who is asked, and where clients find that out. */
+function formatAuthentication({ policy, mode, issuer, flow, resources }: CheckedAuthentication): Cell[][] {
+  const chosen = flow === null ? 'Auto, decided online' : `${flow.flow}: ${flow.reason}`;
+  return [
+    [{ text: `ProxyPolicy ${policy}` }, { text: 'issuer', color: 'dim' }, { text: issuer, color: 'cyan' }],
+    [{ text: '' }, { text: 'mode', color: 'dim' }, { text: mode, ...(mode === 'Permissive' && { color: 'yellow' }) }],
+    [{ text: '' }, { text: 'flow', color: 'dim' }, { text: chosen, color: 'magenta' }],
+    ...resources.flatMap(({ url, metadataUrls }): Cell[][] => [
+      [{ text: '' }, { text: 'resource', color: 'dim' }, { text: url, color: 'green' }],
+      ...metadataUrls.map((each): Cell[] => [{ text: '' }, { text: 'metadata', color: 'dim' }, { text: each }]),
+    ]),
+    ...(resources.length === 0
+      ? [[{ text: '' }, { text: 'protects nothing that is served', color: 'yellow' } as Cell]]
+      : []),
+  ];
+}
+
 function formatCondition(condition: CheckedCondition): Cell[] {
   const { type, status, reason, message } = condition;
   return [
@@ -158,7 +182,7 @@ function formatSection(title: string, rows: readonly Cell[][], palette: Palette)
 }
 
 /** Columns as wide as their widest text; columns that are empty everywhere are left out. */
-function formatTable(rows: readonly (readonly Cell[])[], palette: Palette): string[] {
+export function formatTable(rows: readonly (readonly Cell[])[], palette: Palette): string[] {
   const widths: number[] = [];
   const escaped = rows.map((row) => row.map((cell) => ({ ...cell, text: escapeControls(cell.text) })));
   for (const row of escaped) {

@@ -12,15 +12,23 @@ const commands: Record<string, Command> = {
     run: async (args) => (await import('./run.ts')).runRunCommand(args),
   },
   check: {
-    summary: 'Validate files and print what would be served',
+    summary: 'Validate files and print what would be served; with --online, ask the identity providers too',
     run: async (args) => (await import('./check.ts')).runCheckCommand(args, processIo()),
+  },
+  login: {
+    summary: 'Act as an MCP client against a protected server, and tell each step of the login',
+    run: async (args) => (await import('./login.ts')).runLoginCommand(args, processIo()),
+  },
+  'rotate-key': {
+    summary: 'Put a new key into the seal key file, without logging anyone out',
+    run: async (args) => (await import('./rotate-key.ts')).runRotateKeyCommand(args, processIo()),
   },
   schema: {
     summary: 'Print the JSON Schema of the resources, for editors',
     run: async (args) => (await import('./schema.ts')).runSchemaCommand(args, processIo()),
   },
   demo: {
-    summary: 'A sample MCP server behind the gateway, with a page that explains it',
+    summary: 'An identity provider and a protected MCP server to try out, with a page that explains them',
     run: async (args) => (await import('./demo.ts')).runDemoCommand(args),
   },
 };

@@ -1,7 +1,16 @@
 // The flags of `run`.
 import { defaultWatchTimes } from '../sources/files/watch-files.ts';
+import type { Flag } from './flag-values.ts';
 import { type CommandFlags, defineFlags } from './flags.ts';
 import { gatewayFlags } from './gateway-flags.ts';
+
+/** The seal key file, for every command that has to do with it. */
+export const sealKeyFileFlag = {
+  type: 'string',
+  env: 'MCP_GATEWAY_SEAL_KEY_FILE',
+  placeholder: 'PATH',
+  help: 'The file with the keys of MCP authentication; made when it is first needed. When absent: mcp-gateway/seal-keys in $XDG_STATE_HOME or ~/.local/state',
+} as const satisfies Flag;
 
 const runFlagTable = defineFlags({
   file: {
@@ -24,6 +33,33 @@ const runFlagTable = defineFlags({
     env: 'MCP_GATEWAY_TRANSPORT',
     help: 'With --target: what the server speaks (default streamable-http)',
   },
+  issuer: {
+    type: 'string',
+    env: 'MCP_GATEWAY_ISSUER',
+    placeholder: 'URL',
+    help: 'With --target: let in only who has logged in at this identity provider',
+  },
+  audience: {
+    type: 'strings',
+    env: 'MCP_GATEWAY_AUDIENCE',
+    help: 'With --issuer: what tokens must be for (when absent, the MCP URL that clients use). Identity providers without RFC 8707 need it',
+  },
+  requiredScope: {
+    type: 'strings',
+    env: 'MCP_GATEWAY_REQUIRED_SCOPE',
+    help: 'With --issuer: a scope that every token needs',
+  },
+  clientId: {
+    type: 'string',
+    env: 'MCP_GATEWAY_CLIENT_ID',
+    help: 'With --issuer: a client that is registered there already and stands for all MCP clients, where they cannot register themselves',
+  },
+  clientSecretFile: {
+    type: 'string',
+    env: 'MCP_GATEWAY_CLIENT_SECRET_FILE',
+    placeholder: 'PATH',
+    help: 'With --client-id: the file with its secret; none for a public client',
+  },
   print: { type: 'boolean', help: 'With --target: print the resources that it stands for, and exit' },
   address: {
     type: 'string',
@@ -39,17 +75,19 @@ const runFlagTable = defineFlags({
     env: 'MCP_GATEWAY_RELOAD_SETTLE',
     help: 'With -f: how long changed files must stay as they are before they are read',
   },
+  sealKeyFile: sealKeyFileFlag,
   ...gatewayFlags,
 });
 
 export const runCommandFlags: CommandFlags<typeof runFlagTable> = {
   command: 'mcp-gateway run',
   summary: 'Serves MCP traffic, configured by files or, for one server, by --target.',
-  usage: '(-f PATH... | --target URL [--port N]) [flags]',
+  usage: '(-f PATH... | --target URL [--port N] [--issuer URL]) [flags]',
   flags: runFlagTable,
   positionals: 'file',
   examples: [
     'mcp-gateway run --target http://127.0.0.1:3001/mcp',
+    'mcp-gateway run --target http://127.0.0.1:3001/mcp --issuer https://idp.example.com/realms/mcp',
     'mcp-gateway run --target http://127.0.0.1:3001/mcp --print > gateway.yaml',
     'mcp-gateway run -f gateway.yaml',
   ],

@@ -1,15 +1,20 @@
-// `mcp-gateway run`: resources from files (or the short form) -> translate -> the gateway, again on every change.
+// `mcp-gateway run`: resources from files (or the short form) -> translate -> seal keys -> the gateway, again on every change.
 import { isIP } from 'node:net';
 import type { Resources } from '../api/resources.ts';
 import type { Configuration } from '../ir/configuration.ts';
 import { FilesSource } from '../sources/files/files-source.ts';
 import { formatProblemLine } from '../sources/files/problem-line.ts';
+import { readText } from '../sources/files/read-text.ts';
+import { substituteEnvironment } from '../sources/files/substitute-environment.ts';
 import { createFixedSource } from '../sources/fixed-source.ts';
 import type { ResourceSource, SourceProblem } from '../sources/resource-source.ts';
 import { translate } from '../translate/translate.ts';
 import { type FlagValues, readFlags } from './flags.ts';
 import { overrideAddress } from './override-address.ts';
 import { runCommandFlags } from './run-flags.ts';
+import { findDefaultKeyFile } from './seal-key-file.ts';
+import { SealKeySource } from './seal-key-source.ts';
+import { addSealKeys, needsSealKeys } from './seal-keys.ts';
 import { buildShortForm, printResources } from './short-form.ts';
 import { type GatewayProcess, StartError, startGatewayProcess } from './start-gateway.ts';
 import { formatStatusProblems } from './status-problems.ts';
@@ -33,10 +38,17 @@ export async function runRunCommand(args: readonly string[]): Promise<number> {
       watchTimes: { settle: values.reloadSettle },
     });
   } else {
-    const short = buildShortForm({ target: values.target, port: values.port, transport: values.transport });
+    const short = buildShortForm({
+      ...values,
+      target: values.target,
+      audiences: values.audience,
+      requiredScopes: values.requiredScope,
+    });
     if (!short.ok) return refuse([short.message], 2);
     if (values.print) return print(printResources(short.resources));
-    source = createFixedSource(short.resources);
+    const filled = await fillSecrets(short.resources);
+    if (!filled.ok) return refuse(filled.problems, 1);
+    source = createFixedSource(filled.resources);
   }
 
   const started = await source.start();
@@ -71,17 +83,70 @@ async function serve(gateway: GatewayProcess, source: ResourceSource, values: Ru
     return translation.configuration;
   };
 
-  reportProblems(source.problems.get());
-  await gateway.applyFirst(translateResources(source.resources.get()));
-  gateway.announceServing();
+  const sealKeys = new SealKeySource({ path: values.sealKeyFile ?? findDefaultKeyFile(process.env), log });
+  shutdown.addStep({ name: 'stop watching the seal keys', timeoutMs: 1_000, run: () => sealKeys.stop() });
+  /** Without keys nothing can be sealed, and what needs it is closed. */
+  const completeConfiguration = async (configuration: Configuration): Promise<Configuration> => {
+    if (!needsSealKeys(configuration)) return configuration;
+    const opened = await sealKeys.open();
+    if (opened.ok) return addSealKeys(configuration, sealKeys.keys.get() ?? opened.keys);
+    if (!isServing) {
+      await gateway.abandon();
+      throw new StartError(opened.message);
+    }
+    log.error({}, opened.message);
+    return configuration;
+  };
 
+  reportProblems(source.problems.get());
+  let isServing = false;
+  let translated = translateResources(source.resources.get());
+  // One after the other, and always the latest: a change must not overtake the one before it.
+  let applying = Promise.resolve();
+  const applyLatest = (): void => {
+    if (!isServing) return;
+    applying = applying
+      .then(async () => void (await gateway.applyChange(await completeConfiguration(translated))))
+      .catch((error: unknown) => log.error({ err: error }, 'a configuration could not be applied'));
+  };
   source.problems.subscribe((problems) => {
     reportProblems(problems);
     if (problems.some(({ consequence }) => consequence !== undefined)) metrics.config.rejected();
     if (problems.length === 0) log.info({}, 'the files have no problems any more');
   });
-  source.resources.subscribe((resources) => void gateway.applyChange(translateResources(resources)));
+  source.resources.subscribe((resources) => {
+    translated = translateResources(resources);
+    applyLatest();
+  });
+  sealKeys.keys.subscribe(applyLatest);
+
+  const first = translated;
+  await gateway.applyFirst(await completeConfiguration(first));
+  isServing = true;
+  gateway.announceServing();
+  if (translated !== first) applyLatest();
 }
+
+/** Puts the content of files in the place of the references in Secrets, as reading them with -f would. */
+async function fillSecrets(
+  resources: readonly object[],
+): Promise<
+  | { readonly ok: true; readonly resources: readonly object[] }
+  | { readonly ok: false; readonly problems: readonly string[] }
+> {
+  const sources = {
+    environment: process.env,
+    folder: process.cwd(),
+    readValueFile: (path: string) => readText(path, maxSecretBytes),
+  };
+  const filled = await Promise.all(resources.map((resource) => substituteEnvironment(resource, sources)));
+  const problems = filled.flatMap((each) => each.problems.map(({ message }) => `--client-secret-file: ${message}`));
+  return problems.length > 0
+    ? { ok: false, problems }
+    : { ok: true, resources: filled.map(({ raw }) => raw as object) };
+}
+
+const maxSecretBytes = 64 * 1024;
 
 /** Flags that do not go together. */
 function findMistakes(values: RunValues): string[] {
@@ -94,6 +159,15 @@ function findMistakes(values: RunValues): string[] {
     if (values.port !== undefined) mistakes.push('--port goes with --target: with -f the Gateways name their ports.');
     if (values.transport !== undefined)
       mistakes.push('--transport goes with --target: with -f the ProxyBackend names its protocol.');
+    for (const [flag, isGiven] of [
+      ['--issuer', values.issuer !== undefined],
+      ['--audience', values.audience.length > 0],
+      ['--required-scope', values.requiredScope.length > 0],
+      ['--client-id', values.clientId !== undefined],
+      ['--client-secret-file', values.clientSecretFile !== undefined],
+    ] as const) {
+      if (isGiven) mistakes.push(`${flag} goes with --target: with -f a ProxyPolicy says who is let in.`);
+    }
   }
   if (values.address !== undefined && isIP(values.address) === 0) {
     mistakes.push(`--address must be an IP address such as 127.0.0.1 or ::, not ${JSON.stringify(values.address)}.`);

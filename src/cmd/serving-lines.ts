@@ -50,10 +50,11 @@ function describeDestination(match: ServedMatch): string {
     return `answers ${match.answers.status} ${match.answers.reason}: ${match.answers.message}`;
   if (match.backends.length === 0) return match.filters.join(', ');
   return match.backends
-    .map(({ backend, weight, endpoints, answers }) => {
+    .map(({ backend, weight, endpoints, authentication, answers }) => {
+      const login = authentication === undefined ? '' : `, login at ${authentication.issuer}`;
       const share = match.backends.length > 1 ? ` (weight ${weight})` : '';
       if (answers !== undefined) return `answers ${answers.status} ${answers.reason}: ${answers.message}${share}`;
-      return `${backend}${endpoints.length === 0 ? ', no endpoints' : ` at ${endpoints.join(', ')}`}${share}`;
+      return `${backend}${endpoints.length === 0 ? ', no endpoints' : ` at ${endpoints.join(', ')}`}${login}${share}`;
     })
     .join('; ');
 }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { readYaml } from '../sources/files/read-yaml.ts';
 import { createFixedSource } from '../sources/fixed-source.ts';
@@ -117,6 +118,73 @@ describe('buildShortForm', () => {
       assert.match(short.ok ? '' : short.message, /^--port must be between 1 and 65535/);
     }
   });
+});
+
+describe('buildShortForm with an identity provider', () => {
+  const target = 'http://127.0.0.1:3001/mcp';
+  const issuer = 'https://idp.example.com/realms/mcp';
+
+  function readPolicy(options: Partial<ShortFormOptions>) {
+    const { proxyPolicies, secrets } = createFixedSource(build(target, { issuer, ...options })).resources.get();
+    return { authentication: proxyPolicies[0]?.spec.backend?.mcp?.authentication, secrets };
+  }
+
+  test('--issuer alone: a policy on the backend, all else by default', () => {
+    const { authentication, secrets } = readPolicy({});
+    assert.deepEqual(
+      [authentication?.issuer, authentication?.audiences, authentication?.flow, authentication?.registration.mode],
+      [issuer, undefined, 'Auto', 'Forward'],
+    );
+    assert.equal(secrets.length, 0);
+  });
+
+  test('--audience, --required-scope, --client-id', () => {
+    const { authentication } = readPolicy({ audiences: ['a', 'b'], requiredScopes: ['s'], clientId: 'gateway' });
+    assert.deepEqual(authentication?.audiences, ['a', 'b']);
+    assert.deepEqual(authentication?.requiredScopes, ['s']);
+    const { mode, clientId, clientSecretRef } = authentication?.registration ?? {};
+    assert.deepEqual([mode, clientId, clientSecretRef], ['Shared', 'gateway', undefined]);
+  });
+
+  test('--client-secret-file becomes a Secret that refers to the file, by its whole path', () => {
+    const { authentication, secrets } = readPolicy({ clientId: 'gateway', clientSecretFile: 'idp.secret' });
+    assert.deepEqual(authentication?.registration.clientSecretRef, { name: 'idp-client', key: 'client-secret' });
+    assert.deepEqual(secrets[0]?.stringData, { 'client-secret': `\${file:${join(process.cwd(), 'idp.secret')}}` });
+  });
+
+  test('all of it is in force: the policy is accepted, and nothing is closed', () => {
+    const resources = build(target, { issuer, clientId: 'gateway', clientSecretFile: '/run/secret' });
+    const { configuration, statuses } = translate(createFixedSource(resources).resources.get());
+    assert.deepEqual(
+      configuration.policies.map(({ spec }) => spec.case),
+      ['mcpAuthentication'],
+    );
+    const conditions = Object.values(statuses.proxyPolicies).flatMap(({ ancestors }) =>
+      ancestors.flatMap((ancestor) => ancestor.conditions),
+    );
+    assert.deepEqual(
+      conditions.filter(({ type }) => type === 'Accepted').map(({ status }) => status),
+      ['True'],
+    );
+  });
+
+  const refusals: readonly [options: Partial<ShortFormOptions>, message: RegExp][] = [
+    [{ issuer: undefined, audiences: ['a'] }, /^--audience goes with --issuer/],
+    [{ issuer: undefined, requiredScopes: ['a'] }, /^--required-scope goes with --issuer/],
+    [{ issuer: undefined, clientId: 'a' }, /^--client-id goes with --issuer/],
+    [{ issuer: undefined, clientSecretFile: 'a' }, /^--client-secret-file goes with --issuer/],
+    [{ clientSecretFile: 'a' }, /^--client-secret-file goes with --client-id/],
+    [{ clientId: 'a', clientSecretFile: 'a}b' }, /^--client-secret-file must have no }/],
+    [{ issuer: 'idp.example.com' }, /^--issuer and its flags cannot be used as they are \(.*issuer/],
+    [{ issuer: 'http://idp.example.com' }, /^--issuer and its flags .*https/],
+    [{ requiredScopes: ['a b'] }, /^--issuer and its flags .*requiredScopes/],
+  ];
+  for (const [options, message] of refusals) {
+    test(`refuses ${JSON.stringify(options)}`, () => {
+      const short = buildShortForm({ target, issuer, ...options });
+      assert.match(short.ok ? '' : short.message, message);
+    });
+  }
 });
 
 test('printResources gives YAML that reads back as the same resources', () => {

@@ -1,5 +1,6 @@
-// `run --target URL`: the resources that one MCP server behind a loopback listener stands for, and how they are printed.
+// `run --target URL [--issuer URL]`: the resources that one MCP server behind a loopback listener stands for, and how they are printed.
 import { isIP } from 'node:net';
+import { resolve } from 'node:path';
 import { stringify } from 'yaml';
 import { formatFieldPath } from '../api/problem.ts';
 import { validateResource } from '../sources/validate.ts';
@@ -12,6 +13,16 @@ export interface ShortFormOptions {
   readonly port?: number | undefined;
   /** --transport: what the server speaks; Streamable HTTP when absent. */
   readonly transport?: 'streamable-http' | 'sse' | undefined;
+  /** --issuer: the identity provider; no MCP authentication when absent. */
+  readonly issuer?: string | undefined;
+  /** --audience: what tokens must be for; the resource's own URL when there is none. */
+  readonly audiences?: readonly string[];
+  /** --required-scope: what every token needs. */
+  readonly requiredScopes?: readonly string[];
+  /** --client-id: a client that is registered at the identity provider already and stands for all. */
+  readonly clientId?: string | undefined;
+  /** --client-secret-file: the file with its secret. Its content is not part of the resources. */
+  readonly clientSecretFile?: string | undefined;
 }
 
 /** The resources, or one sentence on which flag is wrong. */
@@ -23,7 +34,10 @@ const defaultPort = 3000;
 const example = 'http://127.0.0.1:3001/mcp';
 const name = 'mcp';
 
-/** Builds the resources: a Gateway on 127.0.0.1, an HTTPRoute for the target's path, a ProxyBackend with the target. */
+/**
+ * Builds the resources: a Gateway on 127.0.0.1, an HTTPRoute for the target's path, a ProxyBackend with the target; with an issuer a
+ * ProxyPolicy, and with a client's secret a Secret whose value is a reference to the file.
+ */
 export function buildShortForm(options: ShortFormOptions): ShortForm {
   const { port = defaultPort, transport = 'streamable-http' } = options;
   if (!Number.isInteger(port) || port < 1 || port > 65_535)
@@ -31,6 +45,8 @@ export function buildShortForm(options: ShortFormOptions): ShortForm {
   const read = readTarget(options.target);
   if (!read.ok) return read;
   const { url } = read;
+  const authentication = buildAuthentication(options);
+  if (!authentication.ok) return authentication;
 
   const isTls = url.protocol === 'https:';
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
@@ -79,14 +95,81 @@ export function buildShortForm(options: ShortFormOptions): ShortForm {
   ];
   // A URL can hold what a resource cannot, such as a host with an underscore.
   for (const resource of resources) {
-    const result = validateResource(resource, 'file');
-    if (result.ok) continue;
-    const [problem] = result.problems;
-    const field =
-      problem === undefined ? '' : ` (${formatFieldPath(problem.path)} of the ${resource.kind} ${problem.message})`;
-    return refuse(`--target cannot be served as it is${field}; use a URL such as ${example}`);
+    const problem = findProblem(resource);
+    if (problem === undefined) continue;
+    return refuse(`--target cannot be served as it is (${problem}); use a URL such as ${example}`);
   }
-  return { ok: true, resources };
+  for (const resource of authentication.resources) {
+    const problem = findProblem(resource);
+    if (problem !== undefined) return refuse(`--issuer and its flags cannot be used as they are (${problem})`);
+  }
+  return { ok: true, resources: [...resources, ...authentication.resources] };
+}
+
+function findProblem(resource: object): string | undefined {
+  const result = validateResource(resource, 'file');
+  if (result.ok) return undefined;
+  const [problem] = result.problems;
+  return problem === undefined
+    ? 'it is not valid'
+    : `${formatFieldPath(problem.path)} of the ${result.identity.kind} ${problem.message}`;
+}
+
+const secretName = 'idp-client';
+const secretEntry = 'client-secret';
+
+/** The policy for an identity provider, and the Secret that it names; nothing without --issuer. */
+function buildAuthentication(options: ShortFormOptions): ShortForm {
+  const { issuer, audiences = [], requiredScopes = [], clientId, clientSecretFile } = options;
+  if (issuer === undefined) {
+    const lonely = [
+      audiences.length > 0 ? '--audience' : undefined,
+      requiredScopes.length > 0 ? '--required-scope' : undefined,
+      clientId === undefined ? undefined : '--client-id',
+      clientSecretFile === undefined ? undefined : '--client-secret-file',
+    ].find((flag) => flag !== undefined);
+    return lonely === undefined
+      ? { ok: true, resources: [] }
+      : refuse(`${lonely} goes with --issuer: the URL of the identity provider`);
+  }
+  if (clientSecretFile !== undefined && clientId === undefined) {
+    return refuse('--client-secret-file goes with --client-id: whose secret is it?');
+  }
+  if (clientSecretFile?.includes('}') === true) {
+    return refuse('--client-secret-file must have no } in its path: a Secret could not refer to it');
+  }
+  const secret = {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: secretName },
+    // Absolute: what --print writes may be moved to another folder.
+    stringData: { [secretEntry]: `\${file:${resolve(clientSecretFile ?? '')}}` },
+  };
+  const policy = {
+    apiVersion: 'gateway.proxy/v1alpha1',
+    kind: 'ProxyPolicy',
+    metadata: { name },
+    spec: {
+      targetRefs: [{ group: 'gateway.proxy', kind: 'ProxyBackend', name }],
+      backend: {
+        mcp: {
+          authentication: {
+            issuer,
+            ...(audiences.length > 0 && { audiences }),
+            ...(requiredScopes.length > 0 && { requiredScopes }),
+            ...(clientId !== undefined && {
+              registration: {
+                mode: 'Shared',
+                clientId,
+                ...(clientSecretFile !== undefined && { clientSecretRef: { name: secretName, key: secretEntry } }),
+              },
+            }),
+          },
+        },
+      },
+    },
+  };
+  return { ok: true, resources: clientSecretFile === undefined ? [policy] : [secret, policy] };
 }
 
 /** The resources as YAML that `-f` reads back. */

@@ -9,6 +9,7 @@ import { describeRoutes } from '../gateway/admin/describe-routes.ts';
 import { startMetricsServer } from '../gateway/admin/metrics-server.ts';
 import { ListenFailedError, type PlainServer, PortInUseError } from '../gateway/admin/plain-server.ts';
 import { startReadinessServer } from '../gateway/admin/readiness-server.ts';
+import { createFlowInspector } from '../gateway/flow-inspector.ts';
 import { type ApplyReport, createGateway, type Gateway } from '../gateway/gateway.ts';
 import { createGatewayMetrics, type GatewayMetrics } from '../gateway/request-metrics.ts';
 import { startTracing } from '../gateway/tracing.ts';
@@ -29,6 +30,8 @@ export interface GatewayProcess {
   applyFirst(configuration: Configuration): Promise<void>;
   /** Applies a later configuration, and logs what became of it. */
   applyChange(configuration: Configuration): Promise<ApplyReport>;
+  /** Closes everything that is open, for a start that cannot succeed. */
+  abandon(): Promise<void>;
   /** Says what is served: a few lines on a terminal, one record in a JSON log. */
   announceServing(): void;
 }
@@ -52,8 +55,10 @@ export async function startGatewayProcess(values: FlagValues<typeof gatewayFlags
   const health = createHealth();
   const readiness = health.addCheck('configuration', 'no configuration has been applied yet');
   const tracing = await startTracing(process.env, log, version);
+  const flows = createFlowInspector();
   const gateway = createGateway({
     log,
+    flows,
     listenLimits: readListenLimits(values),
     upstreamLimits: readUpstreamLimits(values),
     metrics: metrics.requests,
@@ -74,6 +79,7 @@ export async function startGatewayProcess(values: FlagValues<typeof gatewayFlags
         version,
         getConfiguration: () => gateway.configuration,
         getRuntime: () => gateway.runtime,
+        flows,
         log,
       }),
   ]);
@@ -96,6 +102,10 @@ export async function startGatewayProcess(values: FlagValues<typeof gatewayFlags
   });
   shutdown.addStep({ name: 'write the log', timeoutMs: 2_000, run: () => log.flush() });
 
+  const abandon = async (): Promise<void> => {
+    await gateway.drain(0);
+    await Promise.all(servers.map((server) => server.close()));
+  };
   const logProblems = (report: ApplyReport): void => {
     for (const { key, message } of report.problems) log.error({ key }, message);
   };
@@ -105,6 +115,7 @@ export async function startGatewayProcess(values: FlagValues<typeof gatewayFlags
     metrics,
     shutdown,
     pages,
+    abandon,
     announceServing() {
       const served = describeRoutes(gateway.runtime);
       if (log.isText) {
@@ -116,8 +127,7 @@ export async function startGatewayProcess(values: FlagValues<typeof gatewayFlags
       const report = await gateway.apply(configuration);
       logProblems(report);
       if (report.bindProblems.length > 0) {
-        await gateway.drain(0);
-        await Promise.all(servers.map((server) => server.close()));
+        await abandon();
         throw new StartError(report.bindProblems.map(({ message }) => message).join('\n'));
       }
       readiness.pass();

@@ -2,10 +2,13 @@
 import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { escapeHtml } from './escape-html.ts';
 
 /** One running part of the demo and how to see whether it is up. */
 export interface DemoPart {
   readonly name: string;
+  readonly url: string;
+  /** A few words on what it is. */
   readonly detail: string;
   readonly check: () => Promise<boolean>;
 }
@@ -19,12 +22,15 @@ export interface LandingPageOptions {
   readonly exampleCall: { readonly name: string; readonly arguments: object };
 }
 
-const style = readFileSync(new URL('./pages/demo.css', import.meta.url));
-const script = readFileSync(new URL('./pages/demo.js', import.meta.url));
-
-function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
-}
+const assets = new Map(
+  ['demo.css', 'demo.js', 'login-flow.js', 'mcp-client.js'].map((name) => [
+    `/demo/${name}`,
+    {
+      type: name.endsWith('.css') ? 'text/css; charset=utf-8' : 'text/javascript; charset=utf-8',
+      body: readFileSync(new URL(`./pages/${name}`, import.meta.url)),
+    },
+  ]),
+);
 
 /** The page as HTML. Works without JavaScript except for the button and the live state. */
 export function renderLandingPage(options: LandingPageOptions): string {
@@ -37,10 +43,10 @@ export function renderLandingPage(options: LandingPageOptions): string {
       JSON.stringify({ servers: { demo: { type: 'http', url: options.mcpUrl } } }, null, 2),
     ],
     ['Cursor (.cursor/mcp.json)', JSON.stringify({ mcpServers: { demo: { url: options.mcpUrl } } }, null, 2)],
-    ['MCP Inspector', `npx @modelcontextprotocol/inspector --cli ${options.mcpUrl} --method tools/list`],
+    ['mcp-gateway login, which tells every step', `npx mcp-gateway login ${options.mcpUrl}`],
     [
-      'curl',
-      `curl -s ${options.mcpUrl} -H 'content-type: application/json' -H 'accept: application/json, text/event-stream' \\\n  -d '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"curl","version":"1"}}}'`,
+      'curl, to see the 401',
+      `curl -si ${options.mcpUrl} \\\n  -H 'content-type: application/json' \\\n  -d '{"jsonrpc":"2.0","id":1,"method":"ping"}'`,
     ],
   ];
   return `<!doctype html>
@@ -49,29 +55,34 @@ export function renderLandingPage(options: LandingPageOptions): string {
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>mcp-gateway demo</title>
-<link rel="stylesheet" href="demo/demo.css">
+<link rel="stylesheet" href="/demo/demo.css">
 <link rel="icon" href="data:,">
-<script type="module" src="demo/demo.js"></script>
+<script type="module" src="/demo/demo.js"></script>
 </head>
 <body data-endpoint="${path}" data-call="${escapeHtml(JSON.stringify(options.exampleCall))}">
 <main>
 <h1>mcp-gateway demo</h1>
-<p class="lead">A sample MCP server runs behind the gateway at <a href="${url}"><code>${url}</code></a>.</p>
-<p class="note">For trying out only. It listens on loopback, keeps nothing, and does not ask for a login yet: authentication is not built yet.</p>
+<p class="lead">A sample MCP server, protected by OAuth 2.0, runs behind the gateway at <code>${url}</code></p>
+<p class="note">For trying out only. Everything listens on loopback. The identity provider's keys were made when the demo started and go when it stops.</p>
 
 <h2 id="running">What is running</h2>
-<ul class="parts" id="parts" aria-labelledby="running">
-${options.parts.map((part) => `<li><strong>${escapeHtml(part.name)}</strong><span class="detail">${escapeHtml(part.detail)}</span></li>`).join('\n')}
+<ul class="parts" id="parts" role="list" aria-labelledby="running">
+${options.parts.map((part) => `<li><strong>${escapeHtml(part.name)}</strong> <span class="state"></span><span class="detail"><code>${escapeHtml(part.url)}</code> ${escapeHtml(part.detail)}</span></li>`).join('\n')}
 </ul>
-<p>The gateway's routes and configuration: <a href="${escapeHtml(options.adminUrl)}">${escapeHtml(options.adminUrl)}</a></p>
+<p>Look inside: <a href="${escapeHtml(options.adminUrl)}/flows">the flow inspector</a> shows every login step by step,
+<a href="${escapeHtml(options.adminUrl)}">the admin page</a> routes and configuration.</p>
 
-<h2>Try it here</h2>
-<p>Opens an MCP session through the gateway, lists the tools, calls one, and ends the session.</p>
-<p><button type="button" id="try">Talk MCP</button></p>
-<ol class="steps" id="steps" aria-live="polite"></ol>
+<h2>Try it in the browser</h2>
+<p>This page becomes an MCP client: it is refused, finds out where to log in, registers, sends you to the login page (be Alice or Bob),
+gets a token, lists the tools and calls one. Each step is shown.</p>
+<p><button type="button" id="try">Log in and talk MCP</button></p>
+<noscript><p>The button needs JavaScript. The lines below do not.</p></noscript>
+<p class="result" id="result" role="status" tabindex="-1"></p>
+<ol class="steps" id="steps" role="list"></ol>
+<p id="inspect" hidden>The gateway's view of the same login: <a href="${escapeHtml(options.adminUrl)}/flows?q=Demo+page">in the flow inspector</a>.</p>
 
 <h2>Connect a client</h2>
-${clients.map(([name, text]) => `<h3>${escapeHtml(name)}</h3>\n<pre tabindex="0"><code>${escapeHtml(text)}</code></pre>`).join('\n')}
+${clients.map(([name, text]) => `<h3>${escapeHtml(name)}</h3>\n<div class="copy" data-name="${escapeHtml(name)}"><pre tabindex="0"><code>${escapeHtml(text)}</code></pre></div>`).join('\n')}
 </main>
 </body>
 </html>
@@ -81,7 +92,7 @@ ${clients.map(([name, text]) => `<h3>${escapeHtml(name)}</h3>\n<pre tabindex="0"
 async function describeParts(parts: readonly DemoPart[]): Promise<object> {
   const states = parts.map(async (part) => ({
     name: part.name,
-    detail: part.detail,
+    url: part.url,
     ok: await part.check().catch(() => false),
   }));
   return { parts: await Promise.all(states) };
@@ -99,15 +110,15 @@ export async function startLandingPage(
     'cache-control': 'no-store',
   };
   const server: Server = createServer((request, response) => {
-    const path = (request.url ?? '/').split('?')[0];
+    const path = (request.url ?? '/').split('?')[0]!;
+    const asset = assets.get(path);
     const send = (type: string, body: string | Buffer): void => {
       response.writeHead(200, { ...headers, 'content-type': type }).end(request.method === 'HEAD' ? undefined : body);
     };
     if (request.method !== 'GET' && request.method !== 'HEAD')
       response.writeHead(405, { ...headers, allow: 'GET, HEAD' }).end();
-    else if (path === '/') send('text/html; charset=utf-8', page);
-    else if (path === '/demo/demo.css') send('text/css; charset=utf-8', style);
-    else if (path === '/demo/demo.js') send('text/javascript; charset=utf-8', script);
+    else if (path === '/' || path === '/demo/callback') send('text/html; charset=utf-8', page);
+    else if (asset !== undefined) send(asset.type, asset.body);
     else if (path === '/demo/state.json')
       void describeParts(options.parts).then((state) => send('application/json', JSON.stringify(state)));
     else response.writeHead(404, { ...headers, 'content-type': 'text/plain' }).end('not found\n');

@@ -1,6 +1,8 @@
 // A gateway: configuration in, traffic served. Puts the parts of both paths together and owns their order.
 import type { AddressInfo } from 'node:net';
+import { createFetcher, type GuardedFetcher } from '../base/fetch-json.ts';
 import type { Log } from '../base/log.ts';
+import { createSealer } from '../base/sealed.ts';
 import type { Configuration } from '../ir/configuration.ts';
 import type { CompileProblem } from './config/compile-problem.ts';
 import { ConfigStore } from './config/config-store.ts';
@@ -15,6 +17,9 @@ import type { ListenLimits } from './listen/limits.ts';
 import { type BindProblem, createListeners } from './listen/listeners.ts';
 import type { ListenEvent } from './listen/port-context.ts';
 import { createObservers, type Observability } from './observe-requests.ts';
+import { AuthenticationRegistry } from './policies/mcp-authentication/authentication-registry.ts';
+import { connectIdp } from './policies/mcp-authentication/connect-idp.ts';
+import { findPreset } from './policies/mcp-authentication/idp/presets.ts';
 import type { ConfigMetrics, ConnectionMetrics, UpstreamMetrics } from './request-metrics.ts';
 
 export interface GatewayOptions extends Observability {
@@ -24,6 +29,8 @@ export interface GatewayOptions extends Observability {
   readonly connectionMetrics: ConnectionMetrics;
   readonly upstreamMetrics: UpstreamMetrics;
   readonly configMetrics: ConfigMetrics;
+  /** Calls identity providers; the gateway makes its own, with the rules of address-guard.ts, when absent. */
+  readonly fetcher?: GuardedFetcher;
 }
 
 /** What became of a configuration. */
@@ -51,10 +58,13 @@ export interface Gateway {
 /** Builds a gateway that serves nothing yet. */
 export function createGateway(options: GatewayOptions): Gateway {
   const { log } = options;
-  const store = new ConfigStore(log);
+  const fetcher = options.fetcher ?? createFetcher({ log });
+  const authentications = new AuthenticationRegistry({ connectIdp, createSealer, findPreset, fetcher, log });
+  const store = new ConfigStore(log, authentications.acquire);
   const upstreams = new Upstreams({ limits: options.upstreamLimits, observer: watchUpstreams(options) });
   // In the turn of the swap: no request may see backends that the pools do not know.
   store.subscribe((current) => upstreams.reconcile(current.backends));
+  store.subscribe((current) => authentications.reconcile(current.authentications));
   const handler = createRequestHandler({
     getConfig: () => store.current,
     forward: createForwarder({ upstreams, log, onStream: (context) => options.metrics.openStream(context) }),
@@ -88,6 +98,8 @@ export function createGateway(options: GatewayOptions): Gateway {
       await listeners.drain({ timeoutMs });
       // No client is left: what is still under way are copies for mirrors and idle connections.
       upstreams.destroy();
+      authentications.close();
+      if (options.fetcher === undefined) await fetcher.close();
     },
   };
 }

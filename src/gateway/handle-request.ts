@@ -5,15 +5,22 @@ import type { MatchedRoute, PortConfig, RuntimeConfig } from './config/runtime-c
 import { buildRedirect } from './filters/redirect.ts';
 import { chooseBackend } from './filters/weighted-choice.ts';
 import type { ForwardPlan } from './forward/forward-plan.ts';
-import { planForward } from './forward/plan-forward.ts';
+import { planForward, type PlanInput } from './forward/plan-forward.ts';
 import type { ExchangeHandler } from './listen/exchange.ts';
 import { findForeignCaller } from './mcp/origin-check.ts';
 import { findBackendDenial } from './policies/fail-closed.ts';
+import { authenticateRequest } from './policies/mcp-authentication/authenticate-request.ts';
+import type {
+  AuthenticatedRequest,
+  AuthenticationVerdict,
+} from './policies/mcp-authentication/authentication-verdict.ts';
+import { serveOwnEndpoint } from './policies/mcp-authentication/serve-own-endpoint.ts';
 import { runPolicyChain } from './policies/policy-chain.ts';
 import type { PolicyVerdict } from './policies/policy-verdict.ts';
 import { reasons } from './reasons.ts';
 import { type RequestContext, startRequest } from './request-context.ts';
 import { findListener } from './route/find-listener.ts';
+import { findOwnEndpoint, findProtectedResource } from './route/find-protection.ts';
 import { findRoute } from './route/match-route.ts';
 import { readTarget } from './route/request-target.ts';
 
@@ -82,16 +89,25 @@ function serveRequest(parts: RequestPathParts, context: RequestContext, config: 
   if (!found.ok) return denyRequest(context, found.reason, { detail: found.detail });
   context.listener = found.listener;
 
-  // 3. The route.
+  // 3. The gateway's own endpoints, which the login of MCP clients needs. They are open to every origin; a foreign Host is not.
+  const own = findOwnEndpoint(found.listener, found.hostname, target.path);
+  if (own !== undefined) {
+    const foreign = findForeignCaller(exchange, port, found.listener, () => true);
+    if (foreign !== undefined) return denyRequest(context, foreign.reason, { detail: foreign.detail });
+    serveOwnEndpoint({ context, ...own }).catch((error: unknown) => failRequest(parts, context, error));
+    return;
+  }
+
+  // 4. The route.
   const matched = findRoute(context, found.listener);
 
-  // 4. Web pages of other sites do not get to a listener on loopback, unless CORS settings name them.
+  // 5. Web pages of other sites do not get to a listener on loopback, unless CORS settings name them.
   const foreign = findForeignCaller(exchange, port, found.listener, matched?.route.policies.cors?.allowsOrigin);
   if (foreign !== undefined) return denyRequest(context, foreign.reason, { detail: foreign.detail });
   if (matched === undefined) return denyRequest(context, 'no_route');
   context.route = matched.route;
 
-  // 5. The policies, in the order of policy-chain.ts. Then the answer.
+  // 6. The policies, in the order of policy-chain.ts. Then the answer.
   const verdict = runPolicyChain({ context, route: matched.route });
   if (!(verdict instanceof Promise)) return actOnVerdict(parts, context, config, port, matched, verdict);
   verdict
@@ -112,7 +128,7 @@ function actOnVerdict(
   }
   if (verdict.kind === 'respond') return answerRequest(context, verdict.status, verdict.headers, verdict.body);
 
-  // 6. A redirect needs no backend.
+  // 7. A redirect needs no backend.
   const { redirect } = matched.route.filters;
   if (redirect !== undefined) {
     const { status, location } = buildRedirect(redirect, {
@@ -124,7 +140,7 @@ function actOnVerdict(
     return answerRequest(context, status, [...verdict.responseHeaders, 'location', location], '');
   }
 
-  // 7. The backend, by weight. One that cannot be used as configured answers an error for its share.
+  // 8. The backend, by weight. One that cannot be used as configured answers an error for its share.
   const { responseHeaders } = verdict;
   const choice = chooseBackend(matched.route.backends, parts.random);
   if (choice === undefined)
@@ -140,10 +156,37 @@ function actOnVerdict(
   if (backend === undefined)
     return denyRequest(context, 'backend_invalid', { detail: 'the backend is gone', headers: responseHeaders });
 
-  // 8. Off it goes.
+  // 9. Who is asking, where the backend wants to know.
+  const route = { parts, context, matched, choice, backend, backends, responseHeaders };
+  if (choice.authentication === undefined) return forwardRequest(route, undefined);
+  const resource = findProtectedResource(context, matched, choice);
+  if (resource === undefined)
+    return denyRequest(context, 'policy_invalid', {
+      detail: `policy ${choice.authentication.source}: the path of this request belongs to another policy, or to none`,
+      headers: responseHeaders,
+    });
+  const identity = authenticateRequest({ context, resource });
+  if (!(identity instanceof Promise)) return actOnIdentity(route, identity);
+  identity.then((late) => actOnIdentity(route, late)).catch((error: unknown) => failRequest(parts, context, error));
+}
+
+type RoutedRequest = Omit<PlanInput, 'authenticated' | 'random'> & { readonly parts: RequestPathParts };
+
+function actOnIdentity(route: RoutedRequest, verdict: AuthenticationVerdict): void {
+  const { context, responseHeaders } = route;
+  if (verdict.kind === 'continue') return forwardRequest(route, verdict);
+  if (verdict.kind === 'respond')
+    return answerRequest(context, verdict.status, [...responseHeaders, ...verdict.headers], verdict.body);
+  return denyRequest(context, verdict.reason, {
+    ...verdict,
+    headers: [...responseHeaders, ...verdict.responseHeaders],
+  });
+}
+
+function forwardRequest(route: RoutedRequest, authenticated: AuthenticatedRequest | undefined): void {
+  const { parts, context } = route;
+  const responseHeaders = [...route.responseHeaders, ...(authenticated?.responseHeaders ?? [])];
+  // 10. Off it goes.
   for (const observer of parts.observers) observer.startUpstream?.(context);
-  parts.forward(
-    context,
-    planForward({ context, matched, choice, backend, backends, responseHeaders, random: parts.random }),
-  );
+  parts.forward(context, planForward({ ...route, authenticated, responseHeaders, random: parts.random }));
 }

@@ -1,5 +1,6 @@
-// Who watches requests: traces, metrics and the access log, as observers of the request path.
+// Who watches requests: traces, metrics, the access log and the flow inspector, as observers of the request path.
 import type { AccessLog } from './access-log.ts';
+import type { FlowInspector } from './flow-inspector.ts';
 import type { RequestObserver } from './handle-request.ts';
 import type { RequestMetrics } from './request-metrics.ts';
 import type { Tracing } from './tracing.ts';
@@ -8,10 +9,12 @@ export interface Observability {
   readonly metrics: RequestMetrics;
   readonly accessLog: AccessLog | undefined;
   readonly tracing: Tracing | undefined;
+  /** Keeps the last flows of login for the admin pages. */
+  readonly flows?: FlowInspector | undefined;
 }
 
 /** The observers in the order in which they are told. Traces come first: the access log shows the trace id. */
-export function createObservers({ metrics, accessLog, tracing }: Observability): RequestObserver[] {
+export function createObservers({ metrics, accessLog, tracing, flows }: Observability): RequestObserver[] {
   const observers: RequestObserver[] = [];
   if (tracing !== undefined) {
     observers.push({
@@ -22,5 +25,6 @@ export function createObservers({ metrics, accessLog, tracing }: Observability):
   }
   observers.push(metrics);
   if (accessLog !== undefined) observers.push({ start: () => {}, finish: accessLog });
+  if (flows !== undefined) observers.push(flows);
   return observers;
 }

@@ -53,6 +53,105 @@ export const reasons = {
     status: 500,
     description: 'The gateway failed to handle this request. Its log has the details under the request id.',
   },
+  // Tokens (gateway/token). 401 asks for another token; 403 tells the client that logging in again would not help.
+  token_malformed: { status: 401, description: 'The token is not a well-formed JSON Web Token.' },
+  token_too_large: { status: 401, description: 'The token is larger than this gateway accepts.' },
+  token_wrong_type: { status: 401, description: 'The token is of a kind that is not used for access.' },
+  token_unsupported_header: {
+    status: 401,
+    description: 'The token demands an extension that this gateway does not know.',
+  },
+  token_unsupported_algorithm: {
+    status: 401,
+    description: 'The token is signed with an algorithm that is not accepted for its key.',
+  },
+  token_unknown_key: { status: 401, description: 'The token is signed with a key that its issuer does not publish.' },
+  token_bad_signature: { status: 401, description: 'The signature of the token is wrong.' },
+  token_wrong_issuer: { status: 401, description: 'The token comes from an issuer that is not accepted here.' },
+  token_wrong_audience: { status: 401, description: 'The token was issued for another audience.' },
+  token_expired: { status: 401, description: 'The token has expired.' },
+  token_not_yet_valid: { status: 401, description: 'The token is not valid yet.' },
+  token_missing_claim: { status: 401, description: 'The token lacks a claim that is required here.' },
+  token_is_id_token: { status: 401, description: 'This is an ID token. An access token is needed here.' },
+  token_without_scopes: {
+    status: 403,
+    description:
+      'The token carries no scopes, so the ones required here cannot be checked. Another login does not change that.',
+  },
+  insufficient_scope: { status: 403, description: 'The token lacks a scope that is required here.' },
+  missing_subject: {
+    status: 403,
+    description: 'The token names no user (sub), so a session cannot be bound to one.',
+  },
+  keys_unavailable: {
+    status: 503,
+    description: 'The keys of the identity provider could not be fetched yet. Try again shortly.',
+  },
+  // Login through the gateway (policies/mcp-authentication: authorize, consent, callback, token).
+  unknown_client: { status: 400, description: 'The client is not known here. It has to register again.' },
+  client_document_invalid: {
+    status: 400,
+    description: 'The document that the client_id names cannot be fetched or used.',
+  },
+  redirect_uri_not_registered: {
+    status: 400,
+    description: 'The redirect URI is not one that the client registered and the operator of this gateway allows.',
+  },
+  authorization_request_invalid: { status: 400, description: 'The authorization request is malformed.' },
+  wrong_resource: { status: 400, description: 'The request is for another resource than this one.' },
+  consent_denied: { status: 403, description: 'The user did not let the client in.' },
+  consent_needed: { status: 403, description: 'The user has to agree first, and the client asked for no interaction.' },
+  login_state_invalid: {
+    status: 400,
+    description: 'This login was not started here, was altered, or took longer than ten minutes.',
+  },
+  login_other_browser: { status: 400, description: 'This login was started in another browser, or has ended already.' },
+  idp_login_refused: { status: 403, description: 'The identity provider ended the login with an error.' },
+  idp_wrong_issuer: { status: 502, description: 'The answer to this login does not come from the identity provider.' },
+  token_request_invalid: { status: 400, description: 'The token request is malformed.' },
+  grant_unsupported: { status: 400, description: 'The identity provider does not support this grant type.' },
+  grant_invalid: { status: 400, description: 'The code or refresh token is not valid for this client.' },
+  idp_refused_grant: {
+    status: 400,
+    description: 'The identity provider refused the code, the refresh token or the grant.',
+  },
+  idp_refused_client: {
+    status: 503,
+    description:
+      "The identity provider does not accept the gateway's own client. The operator of this gateway can see why.",
+  },
+  // MCP authentication: what a client did, and what the gateway or the identity provider cannot do (gateway/policies/mcp-authentication).
+  missing_token: {
+    status: 401,
+    description: 'A bearer token is needed here. The WWW-Authenticate header says where to begin.',
+  },
+  invalid_request: {
+    status: 400,
+    description: 'Send exactly one access token, in one Authorization header and never in the URL.',
+  },
+  method_not_allowed: {
+    status: 405,
+    description: 'This endpoint does not take this method. The Allow header lists those it takes.',
+  },
+  body_too_large: { status: 413, description: 'The request body is larger than this endpoint accepts.' },
+  body_timeout: { status: 408, description: 'The request body did not arrive in time.' },
+  seal_key_missing: {
+    status: 500,
+    description: 'This gateway has no key to seal sessions and logins with. Its operator can see how to configure one.',
+  },
+  idp_unavailable: {
+    status: 503,
+    description: 'The identity provider cannot be reached at the moment. Try again shortly.',
+  },
+  invalid_client_metadata: { status: 400, description: 'The client cannot be registered with this metadata.' },
+  invalid_redirect_uri: { status: 400, description: 'A redirect URI of the client is not acceptable here.' },
+  registration_refused: { status: 400, description: 'The identity provider refused the metadata of the client.' },
+  registration_denied: {
+    status: 403,
+    description:
+      'The identity provider does not let this gateway register the client. Its operator can see why, by the request id.',
+  },
+  registration_limited: { status: 429, description: 'Too many registrations from this address. Try again shortly.' },
   // After the head was sent these end the stream as an error; they have no answer of their own.
   client_disconnected: { status: 499, description: 'The client went away.' },
   upstream_aborted: { status: 502, description: 'The upstream server broke off its answer.' },

@@ -1,6 +1,7 @@
 // What is known about one request so far. Steps of the request path fill it in; the access log and the metrics read it at the end.
 import { randomUUID } from 'node:crypto';
 import type { ListenerConfig, RouteConfig } from './config/runtime-config.ts';
+import type { FlowStep } from './flow-step.ts';
 import type { Exchange } from './listen/exchange.ts';
 import type { Reason } from './reasons.ts';
 
@@ -34,6 +35,8 @@ export interface RequestContext {
   upstreamMs: number | undefined;
   /** How often the request was sent again because it never reached an upstream. */
   retries: number;
+  /** What this request was in a flow of login; left by flow-recorder.ts, read by the flow inspector. */
+  flowStep: FlowStep | undefined;
 }
 
 /** The context of a request whose head has just arrived. */
@@ -56,5 +59,6 @@ export function startRequest(exchange: Exchange): RequestContext {
     status: 0,
     upstreamMs: undefined,
     retries: 0,
+    flowStep: undefined,
   };
 }

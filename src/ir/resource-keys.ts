@@ -24,3 +24,11 @@ export function formatSecretKey(kind: 'Secret' | 'ConfigMap', namespace: string,
 export function formatPolicyKey(namespace: string, name: string, field: string, target: string): string {
   return `${namespace}/${name}/${field}/${target}`;
 }
+
+/** One entry of a Secret. */
+export function formatSecretEntryKey(namespace: string, name: string, entry: string): string {
+  return `${formatSecretKey('Secret', namespace, name)}/${entry}`;
+}
+
+/** The message with the keys that values are sealed with. */
+export const sealKeysKey = 'SealKeys';

@@ -12,6 +12,8 @@ export interface PolicyReach {
   readonly listGateways: (target: PolicyTarget) => readonly string[];
   /** Whether the configuration has anything that the target names. */
   readonly isServed: (target: PolicyTarget) => boolean;
+  /** The rules that are served and send requests to a ProxyBackend; none for other targets. */
+  readonly listRules: (target: PolicyTarget) => readonly Route[];
 }
 
 /** Follows listeners and routes. */
@@ -57,6 +59,13 @@ export function traceReach(
         parents.filter(({ attachments }) => attachments.length > 0).map(({ gateway }) => gateway.name),
       );
       return [...new Set([...findGateways(target), ...throughRoutes])].toSorted();
+    },
+    listRules(target) {
+      if (target.kind !== 'ProxyBackend') return [];
+      const key = formatProxyBackendKey(target.namespace, target.name);
+      return findRoutes(target).flatMap(({ messages }) =>
+        messages.filter(({ backends }) => backends.some(({ backend }) => backend === key)),
+      );
     },
     isServed(target) {
       if (target.kind === 'Namespace') return true;

@@ -19,6 +19,8 @@ export interface TargetOutcome {
   readonly messages: readonly Policy[];
   /** Fields that an older policy has at the same target. */
   readonly conflicts: readonly string[];
+  /** Why the policy cannot be enforced, here and anywhere. */
+  readonly problems: readonly string[];
   /** How many of its fields the policy decides here. */
   readonly wins: number;
 }
@@ -59,10 +61,7 @@ export function describeInvalidPolicy(
   const generation = readGeneration(invalid.raw);
   const message = formatProblems(invalid);
   const closed = targets.filter((target) => reach.isServed(target)).map(describeClosed);
-  const effect =
-    closed.length === 0
-      ? 'Nothing of its targets is served.'
-      : `Answered with 500 until it is mended: ${closed.join(', ')}.`;
+  const effect = describeEffect(closed);
   const conditions = [
     createCondition('policyAncestor', 'Accepted', 'False', 'Invalid', message, generation),
     closed.length === 0
@@ -78,11 +77,36 @@ export function describeInvalidPolicy(
   );
 }
 
+function describeEffect(closed: readonly string[]): string {
+  return closed.length === 0
+    ? 'Nothing of its targets is served.'
+    : `Answered with 500 until it is mended: ${closed.join(', ')}.`;
+}
+
+// A policy that validates, and refers to something that is not there.
+function describeUnenforceable(
+  outcomes: readonly TargetOutcome[],
+  effect: string,
+  generation: number,
+): readonly Condition[] {
+  const problems = new Set(outcomes.flatMap((outcome) => [...outcome.problems, ...outcome.conflicts]));
+  const message = [...problems].join('; ');
+  const isAttached = outcomes.some(({ messages }) => messages.length > 0);
+  return [
+    createCondition('policyAncestor', 'Accepted', 'False', 'Invalid', message, generation),
+    isAttached
+      ? createCondition('policyAncestor', 'Attached', 'True', 'Attached', effect, generation)
+      : createCondition('policyAncestor', 'Attached', 'False', 'Pending', effect, generation),
+    createCondition('policyAncestor', 'Programmed', 'False', 'Invalid', message, generation),
+  ];
+}
+
 function describeClosed(target: PolicyTarget): string {
   return target.kind === 'Namespace' ? `everything in namespace ${target.namespace}` : formatTarget(target);
 }
 
-function describeLonely({ target, found, conflicts, wins }: TargetOutcome, generation: number): readonly Condition[] {
+function describeLonely(outcome: TargetOutcome, generation: number): readonly Condition[] {
+  const { target, found, conflicts, problems, wins } = outcome;
   if (!found) {
     const message = `${formatTarget(target)} does not exist in namespace ${target.namespace}.`;
     return [
@@ -92,6 +116,7 @@ function describeLonely({ target, found, conflicts, wins }: TargetOutcome, gener
     ];
   }
   const message = `No Gateway leads to ${formatTarget(target)} yet.`;
+  if (problems.length > 0) return describeUnenforceable([outcome], message, generation);
   return [
     describeAccepted(conflicts, generation),
     createCondition('policyAncestor', 'Attached', 'False', 'Pending', message, generation),
@@ -105,6 +130,12 @@ function describeAttached(outcomes: readonly TargetOutcome[], generation: number
   const conflicts = outcomes.flatMap((outcome) => outcome.conflicts);
   const winners = outcomes.filter(({ wins }) => wins > 0).map(({ target }) => formatTarget(target));
   const served = outcomes.filter(({ messages }) => messages.length > 0).map(({ target }) => formatTarget(target));
+  if (outcomes.some(({ problems }) => problems.length > 0))
+    return describeUnenforceable(
+      outcomes,
+      winners.length === 0 ? conflicts.join('; ') : describeEffect(served),
+      generation,
+    );
   const accepted = describeAccepted(conflicts, generation);
   if (winners.length === 0) {
     const message = conflicts.join('; ');

@@ -1,5 +1,6 @@
-// Certificates and trust anchors: read from Secrets and ConfigMaps, parsed, and checked to belong together.
+// Certificates, trust anchors and credentials: read from Secrets and ConfigMaps, parsed, and checked to belong together.
 // Expiry is not judged here: there is no clock, and a certificate that has just expired must not change the configuration.
+import { isUtf8 } from 'node:buffer';
 import { X509Certificate, createPrivateKey } from 'node:crypto';
 import { create } from '@bufbuild/protobuf';
 import type { CaCertificateReference } from '../api/certificate-reference.ts';
@@ -9,7 +10,7 @@ import type { SecretObjectReference } from '../api/object-reference.ts';
 import { readSecretEntry } from '../api/secret.ts';
 import type { Secret as SecretMessage } from '../ir/gen/config_pb.ts';
 import { SecretSchema } from '../ir/gen/config_pb.ts';
-import { formatSecretKey } from '../ir/resource-keys.ts';
+import { formatSecretEntryKey, formatSecretKey } from '../ir/resource-keys.ts';
 import { describeMissingGrant, isReferencePermitted } from './references.ts';
 import type { Referrer } from './references.ts';
 import type { ResourceIndex } from './resource-index.ts';
@@ -76,6 +77,43 @@ export function resolveCaCertificates(
     }),
   };
 }
+
+/** A reference to one entry of a Secret of the same namespace. */
+export interface SecretEntryReference {
+  readonly name: string;
+  readonly key: string;
+}
+
+/** One entry of a Secret as text: a client secret, an initial access token. */
+export function resolveSecretEntry(
+  index: ResourceIndex,
+  namespace: string,
+  reference: SecretEntryReference,
+): SecretResolution {
+  const name = `${namespace}/${reference.name}`;
+  const secret = index.secrets.get(name);
+  if (secret === undefined)
+    return refuse(`Secret ${name} ${describeAbsence(index, 'Secret', namespace, reference.name)}`);
+  const bytes = readSecretEntry(secret, reference.key);
+  if (bytes === undefined) return refuse(`Secret ${name} has no entry ${reference.key}`);
+  // `echo secret > file` ends the line; nobody means that to be part of the secret.
+  const text = Buffer.from(bytes)
+    .toString('utf8')
+    .replace(/\r?\n$/, '');
+  if (text === '') return refuse(`Secret ${name}: the entry ${reference.key} is empty`);
+  if (!isUtf8(bytes) || controlCharacter.test(text))
+    return refuse(`Secret ${name}: the entry ${reference.key} has characters that no secret or token has`);
+  return {
+    found: true,
+    secret: create(SecretSchema, {
+      key: formatSecretEntryKey(namespace, reference.name, reference.key),
+      value: { case: 'text', value: text },
+    }),
+  };
+}
+
+// eslint-disable-next-line no-control-regex
+const controlCharacter = /[\0-\x1f\x7f]/;
 
 function readText(bytes: Uint8Array | undefined): string | undefined {
   return bytes === undefined || bytes.length === 0 ? undefined : Buffer.from(bytes).toString('utf8');

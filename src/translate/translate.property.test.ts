@@ -124,6 +124,13 @@ describe('translate', () => {
         }
         for (const { key, target, spec } of policies) {
           assert.ok(target !== undefined && spec.case !== undefined, key);
+          if (spec.case === 'mcpAuthentication') {
+            const { ca, registration, keys: source } = spec.value;
+            const named = [ca, registration?.initialAccessToken, registration?.clientSecret];
+            for (const each of [...named, registration?.initialAccessTokenFrom?.clientSecret])
+              assert.ok(each === undefined || each === '' || secretKeys.has(each), key);
+            if (source?.source.case === 'backend') assert.ok(backendKeys.has(source.source.value.backend), key);
+          }
           const full = `${target.namespace}/${target.name}`;
           const there: Readonly<Record<number, boolean>> = {
             [PolicyTargetKind.UNSPECIFIED]: false,
@@ -200,14 +207,61 @@ describe('translate', () => {
     );
   });
 
+  test('a ProxyBackend that any policy is meant to protect is protected or closed wherever it is served', () => {
+    fc.assert(
+      fc.property(resources, (input) => {
+        const { configuration } = translate(input);
+        const protectedKeys = new Set(
+          configuration.policies
+            .filter(({ spec }) => spec.case === 'mcpAuthentication' || spec.case === 'failure')
+            .map(({ target }) => `${target?.kind} ${target?.namespace}/${target?.name}`),
+        );
+        const isProtected = (namespace: string, name: string): boolean =>
+          protectedKeys.has(`${PolicyTargetKind.PROXY_BACKEND} ${namespace}/${name}`) ||
+          protectedKeys.has(`${PolicyTargetKind.NAMESPACE} ${namespace}/`);
+        const served = new Set(configuration.routes.flatMap(({ backends }) => backends.map(({ backend }) => backend)));
+        const names = input.proxyPolicies.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
+        for (const { metadata, spec } of input.proxyPolicies) {
+          // A source gives each name once.
+          const isAlone = names.filter((each) => each === `${metadata.namespace}/${metadata.name}`).length === 1;
+          if (spec.backend === undefined || !isAlone) continue;
+          for (const { name } of spec.targetRefs ?? [])
+            if (served.has(`ProxyBackend/${metadata.namespace}/${name}`))
+              assert.ok(isProtected(metadata.namespace, name), name);
+        }
+        // And no secret is there that no policy, listener or backend has a use for.
+        const text = configuration.secrets.filter(({ value }) => value.case === 'text').map(({ key }) => key);
+        const used = JSON.stringify(configuration.policies.map((policy) => toJsonString(PolicySchema, policy)));
+        for (const key of text) assert.ok(used.includes(key), key);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
   test('the generator reaches what it is for', () => {
-    const seen = { listeners: 0, routes: 0, backends: 0, cors: 0, failures: 0, accepted: 0, ruleFailures: 0 };
+    const seen = {
+      listeners: 0,
+      routes: 0,
+      backends: 0,
+      cors: 0,
+      failures: 0,
+      accepted: 0,
+      ruleFailures: 0,
+      authentications: 0,
+      withSecrets: 0,
+      withoutReferent: 0,
+    };
     for (const input of fc.sample(resources, { numRuns: 300, seed: 7 })) {
       const { configuration, statuses } = translate(input);
       seen.listeners += configuration.listeners.length;
       seen.routes += configuration.routes.length;
       seen.backends += configuration.backends.length;
       seen.cors += configuration.policies.filter(({ spec }) => spec.case === 'cors').length;
+      seen.authentications += configuration.policies.filter(({ spec }) => spec.case === 'mcpAuthentication').length;
+      seen.withSecrets += configuration.secrets.filter(({ value }) => value.case === 'text').length;
+      seen.withoutReferent += configuration.policies.filter(
+        ({ key, spec }) => spec.case === 'failure' && key.includes('/mcp-authentication/'),
+      ).length;
       seen.failures += configuration.policies.filter(({ spec }) => spec.case === 'failure').length;
       seen.ruleFailures += configuration.routes.filter(({ failure }) => failure !== undefined).length;
       seen.accepted += Object.values(statuses.httpRoutes).length;

@@ -3,7 +3,7 @@
 import { controllerName as defaultControllerName } from '../api/gateway-class.ts';
 import type { Resources } from '../api/resources.ts';
 import type { Configuration } from '../ir/configuration.ts';
-import type { Listener, Policy, Secret } from '../ir/gen/config_pb.ts';
+import type { Listener, Secret } from '../ir/gen/config_pb.ts';
 import { noteMissingEndpoints, prepareBackends } from './backends.ts';
 import type { Backends } from './backends.ts';
 import type { Statuses } from './conditions.ts';
@@ -13,9 +13,11 @@ import { resolveGateways } from './gateways.ts';
 import { describeInvalidResources } from './invalid-resources.ts';
 import type { ResolvedListener } from './listeners.ts';
 import { createListener, describeListener, listMessageListeners, resolveListeners } from './listeners.ts';
+import { noteMixedProtection } from './mixed-protection.ts';
 import type { Notice } from './notices.ts';
 import { collectNotices } from './notices.ts';
 import { compareText } from './order.ts';
+import type { TranslatedPolicies } from './policies.ts';
 import { translatePolicies } from './policies.ts';
 import { listBackends, traceReach } from './policy-reach.ts';
 import { indexResources } from './resource-index.ts';
@@ -55,12 +57,13 @@ export function translate(resources: Resources, options: TranslateOptions = {}):
   const routes = [...index.httpRoutes.values()].map((route) =>
     translateRoute(route, attachRoute(index, parents, route, notices), backends),
   );
-  const policies = translatePolicies(index, traceReach(gateways, listeners, routes), controllerName, notices);
+  const policies = translatePolicies(index, backends, traceReach(gateways, listeners, routes), controllerName, notices);
 
-  const configuration = assemble(listeners, routes, backends, policies.messages);
+  const configuration = assemble(listeners, routes, backends, policies);
   for (const { route, messages, remarks } of routes)
     if (messages.length > 0) for (const remark of remarks) notices.add('HTTPRoute', route, remark);
   noteMissingEndpoints(configuration.backends, notices);
+  noteMixedProtection(routes, policies.messages, notices);
 
   const attachedRoutes = countAttachedRoutes(routes);
   const invalid = describeInvalidResources(index, classes, gatewaysByName, controllerName);
@@ -95,16 +98,18 @@ function assemble(
   resolved: readonly ResolvedListener[],
   translated: readonly TranslatedRoute[],
   backends: Backends,
-  policies: readonly Policy[],
+  policies: TranslatedPolicies,
 ): Configuration {
   const served = resolved.filter(({ isServed }) => isServed);
   const listeners: readonly Listener[] = listMessageListeners(resolved).map(createListener);
   const routes = translated.flatMap(({ messages }) => messages);
-  const used = [...new Set(routes.flatMap(listBackends))].flatMap((key) => backends.found.get(key) ?? []);
+  const keys = new Set([...routes.flatMap(listBackends), ...policies.backends]);
+  const used = [...keys].flatMap((key) => backends.found.get(key) ?? []);
   const secrets = new Map<string, Secret>();
   for (const secret of [
     ...served.flatMap(({ certificates }) => certificates),
     ...used.flatMap(({ key }) => backends.secretsOf(key)),
+    ...policies.secrets,
   ])
     secrets.set(secret.key, secret);
   return {
@@ -113,7 +118,7 @@ function assemble(
       (left, right) => compareText(left.httpRoute, right.httpRoute) || left.ruleIndex - right.ruleIndex,
     ),
     backends: used.toSorted(compareByKey),
-    policies: policies.toSorted(compareByKey),
+    policies: policies.messages.toSorted(compareByKey),
     secrets: [...secrets.values()].toSorted(compareByKey),
   };
 }

@@ -1,11 +1,12 @@
 // Real MCP clients (SDK v1, SDK v2, Python) crossed with real MCP servers, through the gateway. Writes docs/compatibility.md.
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 import { installPythonMcp, pythonMcpVersions, PythonUnavailableError } from '../../scripts/install-python-mcp.ts';
 import { clientScenarios } from '../mcp/client-scenarios.ts';
 import { type ClientLibrary, sdkV1, sdkV2, sdkV2Stateless } from '../mcp/sdk-clients.ts';
 import { dialogueFixture, everythingFixture, type ServedFixtures, serveFixtures } from '../mcp/server-fixtures.ts';
 import { formatCompatibilityPage, type Outcome, type ServerMatrix } from './compatibility-page.ts';
+import { writePageSection } from './page-section.ts';
 import { createPythonLibrary } from './python-client.ts';
 
 const [python1, python2] = pythonMcpVersions;
@@ -39,8 +40,7 @@ before(async () => {
 after(async () => {
   if (served === undefined) return;
   await served.stop();
-  const page = formatCompatibilityPage(matrices, await listVersions());
-  await writeFile(new URL('../../docs/compatibility.md', import.meta.url), page);
+  await writePageSection('servers', formatCompatibilityPage(matrices, await listVersions()));
 });
 
 for (const server of [dialogueFixture, everythingFixture]) {

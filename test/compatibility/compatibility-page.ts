@@ -1,4 +1,4 @@
-// Writes docs/compatibility.md: which client can do what with which server through the gateway, as the run found it.
+// The first part of docs/compatibility.md: which client can do what with which server through the gateway, as the run found it.
 
 /** What came of one thing that a client tried. */
 export type Outcome = 'works' | 'fails' | 'not-applicable';
@@ -12,7 +12,7 @@ export interface ServerMatrix {
 
 const words: Record<Outcome, string> = { works: 'yes', fails: 'no', 'not-applicable': '-' };
 
-/** Formats the page. */
+/** Formats the section. */
 export function formatCompatibilityPage(matrices: readonly ServerMatrix[], versions: readonly string[]): string {
   const sections = matrices.map(({ server, outcomes }) => {
     const clients = [...(outcomes.values().next().value?.keys() ?? [])];
@@ -21,18 +21,18 @@ export function formatCompatibilityPage(matrices: readonly ServerMatrix[], versi
       return `| ${scenario} | ${cells.join(' | ')} |`;
     });
     const head = [`| | ${clients.join(' | ')} |`, `|---|${clients.map(() => '---').join('|')}|`];
-    return [`## ${server}`, '', ...head, ...rows].join('\n');
+    return [`### ${server}`, '', ...head, ...rows].join('\n');
   });
-  return `# Compatibility
+  return `## Servers
 
-Real MCP clients use real MCP servers through the gateway. \`npm run test:compatibility\` repeats the runs and writes this page.
+Real MCP clients use real MCP servers through the gateway. \`npm run test:compatibility\` repeats the runs and writes this section.
 "-" means that the protocol version has no such thing: 2026-07-28 has neither sessions nor resumable streams.
 
 Versions: ${versions.join(', ')}.
 
 ${sections.join('\n\n')}
 
-## Remarks
+### Remarks
 
 - Resuming: the client's connection is cut in the middle of a call. It comes back with Last-Event-ID, and every event arrives
   once and in order.

@@ -47,6 +47,7 @@ export function buildListener(name = 'http'): ListenerConfig {
     hostname: '',
     port: 3_000,
     routes: new HostTable([]),
+    protection: new HostTable([]),
   };
 }
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
@@ -158,6 +158,25 @@ describe('signals', () => {
       assert.equal(lines.at(-1)!['msg'], 'second signal: exiting at once');
     });
   }
+});
+
+test('stdout that is a file: the log and what others write there stand in order, nothing overwrites anything', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'mcp-gateway-log-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const path = join(folder, 'out');
+  // As `mcp-gateway demo > out` has it: not in append mode.
+  const file = openSync(path, 'w');
+  const script = `log.info({}, 'first'); log.flushSync(); process.stdout.write('second\\n'); log.info({}, 'third');`;
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', `${head}${script}`], {
+    stdio: ['ignore', file, 'inherit'],
+  });
+  closeSync(file);
+  assert.deepEqual(await once(child, 'close'), [0, null]);
+  const lines = readFileSync(path, 'utf8').trimEnd().split('\n');
+  assert.equal(lines.length, 3, lines.join('\n'));
+  assert.match(lines[0]!, /"first"/);
+  assert.equal(lines[1], 'second');
+  assert.match(lines[2]!, /"third"/);
 });
 
 describe('a reader that is away', () => {

@@ -6,6 +6,7 @@ import { createHealth, type Health } from '../../src/base/health.ts';
 import { createLog, type RootLog, silentLog } from '../../src/base/log.ts';
 import { createMetrics } from '../../src/base/metrics.ts';
 import { startAdminServer } from '../../src/gateway/admin/admin-server.ts';
+import { createFlowInspector } from '../../src/gateway/flow-inspector.ts';
 import { startMetricsServer } from '../../src/gateway/admin/metrics-server.ts';
 import { ListenFailedError, type PlainServer, PortInUseError } from '../../src/gateway/admin/plain-server.ts';
 import { startReadinessServer } from '../../src/gateway/admin/readiness-server.ts';
@@ -60,6 +61,7 @@ describe('admin', () => {
     admin = await startAdminServer({
       port: 0,
       version: '1.2.3',
+      flows: createFlowInspector(),
       getConfiguration: () => adminConfiguration,
       getRuntime: () => runtime,
       log,
@@ -182,6 +184,7 @@ describe('admin', () => {
     const broken = await startAdminServer({
       port: 0,
       version: '',
+      flows: createFlowInspector(),
       getConfiguration: () => {
         throw new Error('inner detail');
       },

@@ -117,7 +117,15 @@ describe('check', () => {
     assert.equal(code, 1);
     assert.equal(err, '');
     const report = JSON.parse(out) as Record<string, Record<string, unknown>[]>;
-    assert.deepEqual(Object.keys(report), ['problems', 'gateways', 'backends', 'policies', 'conditions']);
+    assert.deepEqual(Object.keys(report), [
+      'problems',
+      'gateways',
+      'backends',
+      'policies',
+      'authentications',
+      'conditions',
+      'online',
+    ]);
     for (const problem of report['problems']!) {
       assert.deepEqual(Object.keys(problem), [
         'file',
@@ -160,7 +168,9 @@ describe('check', () => {
       gateways: [],
       backends: [],
       policies: [],
+      authentications: [],
       conditions: [],
+      online: null,
     });
   });
 
@@ -173,7 +183,7 @@ describe('check', () => {
     assert.match(nothing.err, /say what to check: -f PATH/);
     const help = await runCheck(['--help']);
     assert.deepEqual([help.code, help.err], [0, '']);
-    assert.match(help.out, /^Usage: mcp-gateway check -f PATH\.\.\. \[--json\]\n/);
+    assert.match(help.out, /^Usage: mcp-gateway check -f PATH\.\.\. \[--online \[--try-registration\]\] \[--json\]\n/);
     assert.match(help.out, /problems +\[\{file, line, column, kind, namespace, name, path, code, message\}\]/);
   });
 });

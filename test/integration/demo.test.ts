@@ -1,68 +1,146 @@
-// `npm start`: the page, the sample server behind the gateway, and what it says when a port is taken.
+// `npm start`: the page, the login from the 401 to the tools, and what it says when a port is taken. Without a browser; test/browser/ has one.
 import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
-import { type Child, startChild } from '../mcp/child-process.ts';
-import { findFreePorts } from '../mcp/gateway-under-test.ts';
-import { waitFor } from './run-gateway.ts';
+import { type Arrival, BrowserAgent, type Page } from '../idp/browser-agent.ts';
+import { FlowClient } from '../idp/flow-client.ts';
+import { demoPortFlags, type DemoPortFlag, runDemo, startDemo } from './run-demo.ts';
 
-const program = fileURLToPath(new URL('../../src/cmd/main.ts', import.meta.url));
-const flagNames = ['--port', '--server-port', '--admin-port', '--metrics-port', '--readiness-port'] as const;
+const initialize = {
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'initialize',
+  params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } },
+};
 
-async function startDemo(
-  taken: Partial<Record<(typeof flagNames)[number], number>> = {},
-): Promise<{ child: Child; port: number }> {
-  const free = await findFreePorts(flagNames.length);
-  const ports = flagNames.map((name, index) => taken[name] ?? free[index]!);
-  const flags = flagNames.flatMap((name, index) => [name, String(ports[index])]);
-  return { child: startChild({ command: process.execPath, args: [program, 'demo', ...flags] }), port: ports[0]! };
+/** Presses a button by its text. */
+function press(agent: BrowserAgent, page: Page, text: string, redirectUri: string): Promise<Arrival> {
+  for (const form of page.forms) {
+    const button = form.buttons.find((each) => each.text.startsWith(text));
+    if (button !== undefined)
+      return agent.submit(page, form, button.name === '' ? {} : { [button.name]: button.value }, redirectUri);
+  }
+  return assert.fail(`no button ${text} at ${page.url.href}:\n${page.html}`);
 }
 
-test('the demo serves its page and the sample MCP server, through the gateway', async (t) => {
-  const { child, port } = await startDemo();
-  t.after(() => child.stop());
-  await waitFor(() => child.readOutput().includes('The demo is ready'));
-  const base = `http://127.0.0.1:${port}`;
-  assert.ok(child.readOutput().includes(`Connect an MCP client to ${base}/mcp`));
-
-  const page = await fetch(`${base}/`);
-  assert.equal(page.status, 200);
-  const html = await page.text();
-  assert.match(html, /<h1>mcp-gateway demo<\/h1>/);
-  assert.ok(html.includes(`claude mcp add --transport http demo ${base}/mcp`));
-  for (const asset of ['demo/demo.css', 'demo/demo.js']) {
-    assert.ok(html.includes(asset));
-    const response = await fetch(`${base}/${asset}`);
-    assert.equal(response.status, 200);
-    assert.ok((await response.text()).length > 500);
+/** Presses one button after the other, from the client's link up to the client's address. */
+async function clickThrough(client: FlowClient, agent: BrowserAgent, buttons: readonly string[]): Promise<URL> {
+  let arrival = await agent.visit(client.formatAuthorizationUrl(), client.redirectUri);
+  for (const button of buttons) {
+    assert.ok(arrival.at === 'page', `at the client before ${button}`);
+    arrival = await press(agent, arrival.page, button, client.redirectUri);
   }
-  const { parts } = (await (await fetch(`${base}/demo/state.json`)).json()) as {
-    parts: { name: string; ok: boolean }[];
-  };
-  assert.deepEqual(
-    parts.map(({ name, ok }) => [name, ok]),
-    [
-      ['Gateway', true],
-      ['Sample MCP server', true],
-    ],
-  );
-  const answer = await fetch(`${base}/mcp`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
-    body: JSON.stringify({
-      jsonrpc: '2.0',
-      id: 1,
-      method: 'initialize',
-      params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } },
-    }),
+  assert.ok(arrival.at === 'client', arrival.at === 'page' ? arrival.page.html : '');
+  return arrival.url;
+}
+
+test('the demo serves its page, and a login leads from the 401 to the tools', async (t) => {
+  const { child, url, ports } = await runDemo();
+  t.after(() => child.stop());
+  const output = child.readOutput();
+  assert.ok(output.includes(`The demo is ready: ${url}/\n`), output);
+  assert.ok(output.includes(`Connect an MCP client to ${url}/mcp`), output);
+  assert.doesNotMatch(output, /warn/i, 'nothing that a newcomer has to worry about');
+
+  await t.test('the page and what it needs', async () => {
+    const page = await fetch(`${url}/`);
+    assert.equal(page.status, 200);
+    assert.match(page.headers.get('content-security-policy')!, /default-src 'none'/);
+    const html = await page.text();
+    assert.match(html, /<h1>mcp-gateway demo<\/h1>/);
+    assert.match(html, /For trying out only\. Everything listens on loopback\./);
+    assert.ok(html.includes(`claude mcp add --transport http demo ${url}/mcp`));
+    assert.ok(html.includes(`http://127.0.0.1:${ports['--admin-port']}/flows`));
+    for (const asset of ['demo.css', 'demo.js', 'login-flow.js', 'mcp-client.js']) {
+      const response = await fetch(`${url}/demo/${asset}`);
+      assert.equal(response.status, 200, asset);
+      assert.match(response.headers.get('content-type')!, asset.endsWith('.css') ? /^text\/css/ : /^text\/javascript/);
+      assert.ok((await response.text()).length > 500);
+    }
+    assert.equal((await fetch(`${url}/demo/other`)).status, 404);
+    assert.equal((await fetch(`${url}/`, { method: 'POST' })).status, 405);
   });
-  assert.match(await answer.text(), /"serverInfo":\{"name":"sample"/);
+
+  await t.test('the state of the parts', async () => {
+    const { parts } = (await (await fetch(`${url}/demo/state.json`)).json()) as {
+      parts: { name: string; url: string; ok: boolean }[];
+    };
+    assert.deepEqual(parts, [
+      { name: 'Gateway', url: `${url}/`, ok: true },
+      { name: 'Identity provider', url: `http://127.0.0.1:${ports['--idp-port']}`, ok: true },
+      { name: 'Sample MCP server', url: `http://127.0.0.1:${ports['--server-port']}/mcp`, ok: true },
+    ]);
+  });
+
+  for (const [user, name, team] of [
+    ['alice', 'Alice Archer', 'support'],
+    ['bob', 'Bob Baker', 'sales'],
+  ] as const) {
+    await t.test(`${name} logs in and lists the tools`, async () => {
+      const client = await new FlowClient(`${url}/mcp`).prepare();
+      client.scope = client.resource!.scopes_supported!.join(' ');
+      await client.redeem(await clickThrough(client, new BrowserAgent(), [`Log in as ${name}`, 'Allow']));
+      const claims = JSON.parse(
+        Buffer.from(client.tokens!.access_token.split('.')[1]!, 'base64url').toString(),
+      ) as Record<string, unknown>;
+      assert.partialDeepStrictEqual(claims, { sub: user, name, team, aud: `${url}/mcp`, scope: 'tickets' });
+      await client.refresh();
+      const hello = await client.post(initialize);
+      assert.equal(hello.status, 200, hello.body);
+      const session = { 'mcp-session-id': String(hello.headers['mcp-session-id']) };
+      await client.post({ jsonrpc: '2.0', method: 'notifications/initialized' }, session);
+      const tools = await client.post({ jsonrpc: '2.0', id: 2, method: 'tools/list' }, session);
+      assert.equal(tools.status, 200, tools.body);
+      assert.match(tools.body, /"convert_units"/);
+    });
+  }
+
+  await t.test('Cancel at the login and at the consent is told to the client', async () => {
+    for (const buttons of [['Cancel'], ['Log in as Alice Archer', 'Cancel']]) {
+      const client = await new FlowClient(`${url}/mcp`).prepare();
+      const answer = await clickThrough(client, new BrowserAgent(), buttons);
+      assert.equal(answer.searchParams.get('error'), 'access_denied');
+      assert.equal(answer.searchParams.get('state'), client.state);
+      assert.equal(answer.searchParams.get('code'), null);
+    }
+  });
+
+  await t.test('who is logged in already can become somebody else at the consent page', async () => {
+    const agent = new BrowserAgent();
+    const first = await new FlowClient(`${url}/mcp`).prepare();
+    await clickThrough(first, agent, ['Log in as Alice Archer', 'Allow']);
+    const second = await new FlowClient(`${url}/mcp`).prepare();
+    await second.redeem(await clickThrough(second, agent, ['Log in as somebody else', 'Log in as Bob Baker', 'Allow']));
+    assert.match(Buffer.from(second.tokens!.access_token.split('.')[1]!, 'base64url').toString(), /"sub":"bob"/);
+  });
+
+  await t.test('a wrong password is refused, kindly', async () => {
+    const agent = new BrowserAgent();
+    const client = await new FlowClient(`${url}/mcp`).prepare();
+    const login = await agent.visit(client.formatAuthorizationUrl(), client.redirectUri);
+    assert.ok(login.at === 'page');
+    const again = await agent.submit(login.page, login.page.forms[0]!, { password: 'guess' }, client.redirectUri);
+    assert.ok(again.at === 'page');
+    assert.equal(again.page.status, 401);
+    assert.match(again.page.html, /Wrong user or password\./);
+  });
+
+  await t.test("the identity provider's error pages load nothing from elsewhere", async () => {
+    const answer = await fetch(`http://127.0.0.1:${ports['--idp-port']}/auth?client_id=nobody&response_type=code`, {
+      headers: { accept: 'text/html' },
+    });
+    assert.equal(answer.status, 400);
+    assert.match(answer.headers.get('content-security-policy')!, /default-src 'none'.*frame-ancestors 'none'/);
+    const html = await answer.text();
+    assert.match(html, /Client is invalid\./);
+    assert.doesNotMatch(html, /https?:\/\//);
+  });
+
   assert.equal(await child.stop(), 0);
 });
 
-for (const flag of flagNames) {
+for (const flag of Object.keys(demoPortFlags) as DemoPortFlag[]) {
   test(`a port that is taken (${flag}) is one clear line`, async (t) => {
     const other = createServer();
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
@@ -78,5 +156,6 @@ for (const flag of flagNames) {
     assert.equal(lines.length, 1, child.readOutput());
     assert.match(lines[0]!, new RegExp(`port ${port}\\b`, 'i'));
     assert.match(lines[0]!, /use/);
+    if (flag === '--idp-port') assert.match(lines[0]!, /identity provider.*--idp-port/);
   });
 }

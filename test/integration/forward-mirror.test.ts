@@ -20,7 +20,14 @@ import {
 const options = { timeout: 20_000 };
 
 function mirrorTo(...backends: BackendConfig[]): () => Partial<ForwardPlan> {
-  return () => ({ mirrors: backends.map((backend) => ({ backend, target: '/shadow?x=1', host: 'mirror.example' })) });
+  return () => ({
+    mirrors: backends.map((backend) => ({
+      backend,
+      target: '/shadow?x=1',
+      host: 'mirror.example',
+      withoutToken: false,
+    })),
+  });
 }
 
 test('a mirror gets the whole request, and its answer reaches nobody', options, async (t) => {

@@ -104,6 +104,7 @@ export async function startGateway(t: TestContext, options: GatewayOptions): Pro
         extraResponseHeaders: ['x-request-id', context.requestId],
         requestTimeoutMs: 0,
         backendRequestTimeoutMs: 0,
+        session: undefined,
         mirrors: [],
         ...options.plan?.(context),
       });

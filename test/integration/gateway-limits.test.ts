@@ -294,7 +294,7 @@ describe('flags and environment variables', limits, () => {
     const named = Object.entries(runCommandFlags.flags).flatMap(([key, flag]) =>
       'env' in flag ? [{ key, type: flag.type, env: flag.env }] : [],
     );
-    const checked = named.filter(({ type }) => type !== 'string' && type !== 'paths');
+    const checked = named.filter(({ type }) => type !== 'string' && type !== 'strings' && type !== 'paths');
     assert.ok(checked.length >= 20, `${checked.length} variables`);
     const { code, output } = await runProgram(
       ['run', '-f', 'x.yaml'],

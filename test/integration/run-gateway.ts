@@ -47,7 +47,8 @@ export async function runGateway(options: GatewayRunOptions): Promise<GatewayRun
   const child = startChild({
     command: process.execPath,
     args: [program, 'run', '-f', file, ...ports, ...(options.flags ?? [])],
-    env: { ...process.env, ...options.env },
+    // Seal keys of a test do not belong into the home of whoever runs it.
+    env: { ...process.env, XDG_STATE_HOME: folder, ...options.env },
   });
   const stop = async (): Promise<number | null> => {
     const code = await child.stop();

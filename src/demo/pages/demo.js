@@ -1,133 +1,158 @@
-// The landing page's "Try it": a real MCP conversation through the gateway, shown step by step.
+// The landing page: the state of the parts, "Try it" with every step of the login, and buttons that copy.
+// Steps before and after the login are kept in the tab's session storage, because the login leaves this page.
+import { beginLogin, callbackPath, finishLogin, LoginDeniedError } from './login-flow.js';
+
 const button = document.querySelector('#try');
 const steps = document.querySelector('#steps');
-const endpoint = document.body.dataset.endpoint;
+const result = document.querySelector('#result');
+const inspectorLine = document.querySelector('#inspect');
+const { endpoint, call } = document.body.dataset;
+const storage = 'mcp-gateway-demo';
 
-function addStep(title) {
-  const item = document.createElement('li');
-  const heading = document.createElement('strong');
-  heading.textContent = title;
-  item.append(heading);
+let flow = JSON.parse(sessionStorage.getItem(storage) ?? '{"steps":[]}');
+
+function saveFlow() {
+  sessionStorage.setItem(storage, JSON.stringify(flow));
+}
+
+function createElement(name, className, ...content) {
+  const element = document.createElement(name);
+  element.className = className;
+  element.append(...content);
+  return element;
+}
+
+function showStep({ title, spec, request, note, detail }) {
+  const heading = createElement('p', 'title', createElement('strong', '', title));
+  if (spec) heading.append(' ', createElement('span', 'spec', spec));
+  const item = createElement('li', '', heading);
+  if (request) item.append(createElement('p', 'request', createElement('code', '', request)));
+  if (note) item.append(createElement('p', 'soft', note));
+  if (detail) {
+    const block = createElement('pre', '', typeof detail === 'string' ? detail : JSON.stringify(detail, null, 2));
+    block.tabIndex = 0;
+    item.append(createElement('details', '', createElement('summary', '', 'Details'), block));
+  }
   steps.append(item);
-  return {
-    show(value) {
-      const block = document.createElement('pre');
-      block.tabIndex = 0;
-      block.textContent = typeof value === 'string' ? value : JSON.stringify(value, null, 2);
-      item.append(block);
-    },
-    fail(text) {
-      const line = document.createElement('p');
-      line.className = 'failed';
-      line.textContent = text;
-      item.append(line);
-    },
-  };
 }
 
-/** The JSON-RPC answer with this id, from a JSON body or from an event stream. */
-async function readAnswer(response, id) {
-  if ((response.headers.get('content-type') ?? '').startsWith('application/json')) return response.json();
-  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-  let text = '';
-  for (;;) {
-    const { value, done } = await reader.read();
-    if (done) throw new Error('the stream ended without an answer');
-    text += value;
-    const events = text.split(/\r?\n\r?\n/);
-    text = events.pop();
-    for (const event of events) {
-      const data = event
-        .split(/\r?\n/)
-        .filter((line) => line.startsWith('data:'))
-        .map((line) => line.slice(5).trimStart())
-        .join('\n');
-      if (data === '') continue;
-      const message = JSON.parse(data);
-      if (message.id === id) {
-        await reader.cancel();
-        return message;
-      }
-    }
-  }
+function tell(step) {
+  flow.steps.push(step);
+  saveFlow();
+  showStep(step);
 }
 
-async function converse() {
-  let session;
-  let version;
-  let nextId = 0;
-  const send = async (method, params, { notification = false } = {}) => {
-    const id = notification ? undefined : ++nextId;
-    const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
-    if (session) headers['mcp-session-id'] = session;
-    if (version) headers['mcp-protocol-version'] = version;
-    const response = await fetch(endpoint, {
-      method: 'POST',
-      headers,
-      body: JSON.stringify({ jsonrpc: '2.0', id, method, params }),
-    });
-    if (!response.ok) throw new Error(`${response.status} ${await response.text()}`);
-    session = response.headers.get('mcp-session-id') ?? session;
-    if (notification) return undefined;
-    const answer = await readAnswer(response, id);
-    if (answer.error) throw new Error(`${answer.error.code} ${answer.error.message}`);
-    return answer.result;
-  };
-
-  let step = addStep(`POST ${endpoint}: initialize`);
-  try {
-    const hello = await send('initialize', {
-      protocolVersion: '2025-11-25',
-      capabilities: {},
-      clientInfo: { name: 'demo-page', version: '1.0.0' },
-    });
-    version = hello.protocolVersion;
-    step.show(hello.serverInfo);
-    await send('notifications/initialized', undefined, { notification: true });
-
-    step = addStep('tools/list');
-    const { tools } = await send('tools/list', {});
-    step.show(tools.map((tool) => `${tool.name}: ${tool.description ?? ''}`).join('\n'));
-
-    const example = JSON.parse(document.body.dataset.call);
-    step = addStep(`tools/call ${example.name}`);
-    step.show(await send('tools/call', example));
-
-    step = addStep('DELETE: end of the session');
-    const ended = await fetch(endpoint, {
-      method: 'DELETE',
-      headers: { 'mcp-session-id': session, 'mcp-protocol-version': version },
-    });
-    step.show(`${ended.status}`);
-  } catch (error) {
-    step.fail(`Failed: ${error.message}`);
-  }
+/** How it ended, in a sentence above the steps. */
+function showEnd() {
+  inspectorLine.hidden = flow.steps.length === 0;
+  if (!flow.end) return;
+  result.className = `result ${flow.end.kind}`;
+  result.textContent = flow.end.text;
 }
 
-button.addEventListener('click', async () => {
+function describeError(error) {
+  // What fetch throws when nobody answers; every browser has its own words for it.
+  if (error instanceof TypeError) return `The gateway did not answer (${error.message}). Is the demo still running?`;
+  return error.message;
+}
+
+async function run(work) {
   button.disabled = true;
-  steps.replaceChildren();
-  await converse();
-  button.disabled = false;
-});
-
-async function showState() {
-  const list = document.querySelector('#parts');
-  const { parts } = await (await fetch('demo/state.json')).json();
-  list.replaceChildren(
-    ...parts.map((part) => {
-      const item = document.createElement('li');
-      const name = document.createElement('strong');
-      name.textContent = part.name;
-      const state = document.createElement('span');
-      state.className = `state ${part.ok ? 'good' : 'bad'}`;
-      state.textContent = part.ok ? 'running' : 'not reachable';
-      const detail = document.createElement('span');
-      detail.className = 'detail';
-      detail.textContent = part.detail;
-      item.append(name, state, detail);
-      return item;
-    }),
-  );
+  try {
+    flow.end = await work();
+  } catch (error) {
+    flow.end =
+      error instanceof LoginDeniedError
+        ? { kind: 'denied', text: error.message }
+        : { kind: 'bad', text: `This did not work. ${describeError(error)}` };
+  }
+  saveFlow();
+  showEnd();
+  // While the browser is on its way to the login page, a second click would begin a second login.
+  if (flow.end) button.disabled = false;
 }
-await showState();
+
+function startFlow() {
+  flow = { steps: [] };
+  saveFlow();
+  steps.replaceChildren();
+  result.className = 'result';
+  result.textContent = '';
+  void run(async () => {
+    const { url, login } = await beginLogin(endpoint, tell);
+    flow.login = login;
+    saveFlow();
+    location.assign(url);
+  });
+}
+
+async function endFlow() {
+  const query = new URLSearchParams(location.search);
+  // The code must not stay in the address bar, whatever comes of it.
+  history.replaceState(null, '', '/');
+  const { login } = flow;
+  delete flow.login;
+  saveFlow();
+  await run(async () => ({
+    kind: 'good',
+    text: `It worked. ${await finishLogin(endpoint, login, query, JSON.parse(call), tell)}`,
+  }));
+  result.scrollIntoView({ block: 'center' });
+  result.focus({ preventScroll: true });
+}
+
+let shownState;
+
+/** Asks how the parts are, now and every few seconds while somebody looks. */
+async function watchState() {
+  const items = [...document.querySelectorAll('#parts li')];
+  const parts = await fetch('/demo/state.json').then(
+    async (response) => (response.ok ? (await response.json()).parts : []),
+    () => [],
+  );
+  const state = items.map((_, index) => parts[index]?.ok === true);
+  if (String(state) !== String(shownState)) {
+    shownState = state;
+    items.forEach((item, index) => {
+      const label = item.querySelector('.state');
+      label.className = `state ${state[index] ? 'good' : 'bad'}`;
+      label.textContent = state[index] ? 'running' : 'not reachable';
+    });
+  }
+  setTimeout(() => (document.hidden ? waitUntilVisible() : void watchState()), 5_000);
+}
+
+function waitUntilVisible() {
+  document.addEventListener('visibilitychange', () => void watchState(), { once: true });
+}
+
+function addCopyButtons() {
+  for (const block of document.querySelectorAll('.copy')) {
+    const copy = createElement('button', 'small', 'Copy');
+    copy.type = 'button';
+    copy.setAttribute('aria-label', `Copy the lines for ${block.dataset.name}`);
+    copy.addEventListener('click', async () => {
+      try {
+        await navigator.clipboard.writeText(block.querySelector('code').textContent);
+        copy.textContent = 'Copied';
+      } catch {
+        // Some browsers do not let pages do that; the text is there to be selected.
+        getSelection().selectAllChildren(block.querySelector('code'));
+        copy.textContent = 'Selected';
+      }
+      setTimeout(() => (copy.textContent = 'Copy'), 2_000);
+    });
+    block.append(copy);
+  }
+}
+
+button.addEventListener('click', startFlow);
+// Back from the login page with the browser's button: the page is as it was left.
+addEventListener('pageshow', (event) => {
+  if (event.persisted) button.disabled = false;
+});
+addCopyButtons();
+for (const step of flow.steps) showStep(step);
+showEnd();
+void watchState();
+if (location.pathname === callbackPath) await endFlow();

@@ -2,9 +2,12 @@
 import { type LogLevel, logLevels, parseLogLevel, type RootLog } from '../../base/log.ts';
 import type { Configuration } from '../../ir/configuration.ts';
 import type { RuntimeConfig } from '../config/runtime-config.ts';
+import type { FlowInspector } from '../flow-inspector.ts';
+import { describeAuthentications } from './describe-authentications.ts';
 import { describeRoutes, formatRoutes } from './describe-routes.ts';
 import { dumpConfig } from './dump-config.ts';
-import { formatIndexPage, indexPageHeaders } from './index-page.ts';
+import { answerFlows } from './flows-page.ts';
+import { answerIndexPage } from './index-page.ts';
 import {
   answerError,
   answerJson,
@@ -22,6 +25,7 @@ export interface AdminServerOptions {
   readonly version: string;
   readonly getConfiguration: () => Configuration;
   readonly getRuntime: () => RuntimeConfig;
+  readonly flows: FlowInspector;
   readonly log: RootLog;
 }
 
@@ -43,15 +47,11 @@ function createAdminPages(options: AdminServerOptions): PlainPages {
   const { log } = options;
   const setLevel = (request: PlainRequest): PlainAnswer => changeLogLevel(request, log);
   return {
-    '/': {
-      GET: () => ({
-        status: 200,
-        contentType: 'text/html; charset=utf-8',
-        body: formatIndexPage(options.version, log.level),
-        headers: indexPageHeaders,
-      }),
-    },
-    '/config': { GET: () => answerJson(dumpConfig(options.getConfiguration(), options.getRuntime().version)) },
+    '/': { GET: () => answerIndexPage(options.version, log.level) },
+    // Browsers ask for one by themselves.
+    '/favicon.ico': { GET: () => ({ status: 204, contentType: 'image/x-icon', body: '' }) },
+    '/flows': { GET: (request) => answerFlows(request, options.flows) },
+    '/config': { GET: () => answerJson(dumpConfig(options.getConfiguration(), options.getRuntime())) },
     '/routes': { GET: (request) => answerRoutes(request, options.getRuntime()) },
     '/loglevel': { GET: () => answerLogLevel(log.level), PUT: setLevel, POST: setLevel },
   };
@@ -60,8 +60,11 @@ function createAdminPages(options: AdminServerOptions): PlainPages {
 function answerRoutes(request: PlainRequest, runtime: RuntimeConfig): PlainAnswer {
   const served = describeRoutes(runtime);
   const format = request.query.get('format') ?? (/\bapplication\/json\b/.test(request.accept) ? 'json' : 'text');
-  if (format === 'json') return answerJson(served);
-  if (format === 'text') return { status: 200, contentType: 'text/plain; charset=utf-8', body: formatRoutes(served) };
+  const authentications = describeAuthentications(runtime);
+  if (format === 'json') return answerJson({ ...served, authentications });
+  if (format === 'text') {
+    return { status: 200, contentType: 'text/plain; charset=utf-8', body: formatRoutes(served, authentications) };
+  }
   return answerError(400, 'invalid_format', 'format must be text or json.');
 }
 

@@ -1,6 +1,9 @@
 // What the gateway serves, from the tables that the request path uses: every match in the order in which it is tried, for /routes.
 import { isSecretName } from '../../base/redact.ts';
 import type { PortConfig, RouteConfig, RouteFilters, RuntimeConfig } from '../config/runtime-config.ts';
+import { type DescribedAuthentication, formatFlow } from './describe-authentications.ts';
+import type { FlowChoice } from '../policies/mcp-authentication/idp-connection.ts';
+import type { McpAuthenticationConfig } from '../policies/mcp-authentication/protected-resource.ts';
 import type { RouteMatchEntry, ValueCondition } from '../route/route-table.ts';
 
 export interface ServedRoutes {
@@ -47,6 +50,10 @@ export interface ServedBackend {
   readonly backend: string;
   readonly weight: number;
   readonly endpoints: readonly string[];
+  /** Who protects it: the policy, its identity provider, and the flow in force; undefined: nobody. */
+  readonly authentication:
+    | { readonly policy: string; readonly issuer: string; readonly flow: FlowChoice | null }
+    | undefined;
   readonly answers: { readonly status: number; readonly reason: string; readonly message: string } | undefined;
 }
 
@@ -98,14 +105,19 @@ function describeCondition(condition: ValueCondition): string {
 }
 
 function describeBackends(route: RouteConfig, runtime: RuntimeConfig): ServedBackend[] {
-  return route.backends.entries.map(({ backend, weight, failure, policyFailure }) => ({
+  return route.backends.entries.map(({ backend, weight, failure, policyFailure, authentication }) => ({
     backend,
     weight,
     endpoints: (runtime.backends.get(backend)?.endpoints ?? []).map(({ host, port }) =>
       host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`,
     ),
+    authentication: authentication === undefined ? undefined : describeAuthentication(authentication),
     answers: describeFailure(failure ?? policyFailure?.failure),
   }));
+}
+
+function describeAuthentication({ source, message, idp }: McpAuthenticationConfig): ServedBackend['authentication'] {
+  return { policy: source, issuer: message.issuer, flow: idp.getFlow() ?? null };
 }
 
 function describeFilters(filters: RouteFilters): string[] {
@@ -122,7 +134,13 @@ function describePolicies(route: RouteConfig): string[] {
   const names: string[] = [];
   if (route.policies.failure !== undefined) names.push(`${route.policies.failure.source} (closed)`);
   if (route.policies.cors !== undefined) names.push('cors');
+  for (const authentication of listAuthentications(route)) names.push(`authentication ${authentication.source}`);
   return names;
+}
+
+/** Those of its backends, each once. */
+function listAuthentications({ backends }: RouteConfig): Set<McpAuthenticationConfig> {
+  return new Set(backends.entries.flatMap(({ authentication }) => authentication ?? []));
 }
 
 function describeFailure(
@@ -134,7 +152,7 @@ function describeFailure(
 }
 
 /** The same as a table for a terminal. */
-export function formatRoutes(served: ServedRoutes): string {
+export function formatRoutes(served: ServedRoutes, authentications: readonly DescribedAuthentication[] = []): string {
   if (served.ports.length === 0) return 'Nothing is served: the configuration has no usable listener.\n';
   const lines: string[] = [];
   for (const port of served.ports) {
@@ -144,6 +162,13 @@ export function formatRoutes(served: ServedRoutes): string {
       if (listener.matches.length === 0) lines.push('    no routes: every request is answered 404');
       else lines.push(...formatTable(listener.matches.map(formatMatch)).map((line) => `    ${line}`));
     }
+    lines.push('');
+  }
+  for (const { policy, mode, issuer, flow, keysLoaded, resources } of authentications) {
+    lines.push(`authentication ${policy} (${mode}), issuer ${issuer}`);
+    lines.push(`  flow ${formatFlow(flow)}`);
+    if (!keysLoaded) lines.push('  keys not loaded: every request is answered 503');
+    for (const { url, metadataUrls } of resources) lines.push(`  ${url}`, ...metadataUrls.map((each) => `    ${each}`));
     lines.push('');
   }
   return lines.join('\n');

@@ -4,10 +4,11 @@ import { create } from '@bufbuild/protobuf';
 import { adminConfiguration, hiddenKeyLine, hiddenValue } from '../../../test/integration/admin-configuration.ts';
 import { emptyConfiguration } from '../../ir/configuration.ts';
 import { SecretSchema } from '../../ir/gen/config_pb.ts';
+import { compile } from '../config/compile.ts';
 import { dumpConfig, summariseCertificates, summariseSecret } from './dump-config.ts';
 
 describe('the configuration as JSON', () => {
-  const dump = dumpConfig(adminConfiguration, 4);
+  const dump = dumpConfig(adminConfiguration, { ...compile(adminConfiguration).runtime, version: 4 });
   const text = JSON.stringify(dump);
 
   test('is protobuf JSON', () => {
@@ -37,7 +38,8 @@ describe('the configuration as JSON', () => {
   });
 
   test('of nothing is empty', () => {
-    assert.deepEqual(dumpConfig(emptyConfiguration, 0), {
+    assert.deepEqual(dumpConfig(emptyConfiguration, { ...compile(emptyConfiguration).runtime, version: 0 }), {
+      authentications: [],
       version: 0,
       listeners: [],
       routes: [],

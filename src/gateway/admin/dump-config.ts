@@ -1,8 +1,10 @@
 // The configuration in force as JSON, for /config: everything an operator may see, and nothing that would let somebody act as them.
 import { X509Certificate } from 'node:crypto';
 import { type JsonValue, toJson } from '@bufbuild/protobuf';
-import { isSecretName, redactText } from '../../base/redact.ts';
+import { isSecretName, redactText, redactValue } from '../../base/redact.ts';
 import type { Configuration } from '../../ir/configuration.ts';
+import type { RuntimeConfig } from '../config/runtime-config.ts';
+import { describeAuthentications } from './describe-authentications.ts';
 import { BackendSchema, ListenerSchema, PolicySchema, RouteSchema, type Secret } from '../../ir/gen/config_pb.ts';
 
 const redacted = '[redacted]';
@@ -17,10 +19,11 @@ export interface CertificateSummary {
   readonly sha256: string;
 }
 
-/** Messages as protobuf JSON; secrets as summaries of their certificates. */
-export function dumpConfig(configuration: Configuration, version: number): Record<string, unknown> {
+/** Messages as protobuf JSON; secrets as summaries of their certificates; and what became of MCP authentication. */
+export function dumpConfig(configuration: Configuration, runtime: RuntimeConfig): Record<string, unknown> {
   return {
-    version,
+    version: runtime.version,
+    authentications: describeAuthentications(runtime),
     listeners: configuration.listeners.map((message) => redactNamedValues(toJson(ListenerSchema, message))),
     routes: configuration.routes.map((message) => redactNamedValues(toJson(RouteSchema, message))),
     backends: configuration.backends.map((message) => redactNamedValues(toJson(BackendSchema, message))),
@@ -39,6 +42,10 @@ export function summariseSecret(secret: Secret): Record<string, unknown> {
       };
     case 'caCertificates':
       return { key: secret.key, caCertificates: summariseCertificates(secret.value.value) };
+    case 'text':
+      return { key: secret.key, text: redacted };
+    case 'sealKeys':
+      return { key: secret.key, sealKeys: { count: secret.value.value.keys.length } };
     default:
       return { key: secret.key };
   }
@@ -67,7 +74,10 @@ function summariseCertificate(certificate: X509Certificate): CertificateSummary 
   };
 }
 
-/** Headers that filters set and that matches compare can be credentials: {name: authorization, value: ...}. */
+/**
+ * Headers that filters set and that matches compare can be credentials: {name: authorization, value: ...}; so can parameters that a policy
+ * adds to a login: {client_secret: ...}. Members of messages have names in camel case; those are references to Secrets, not values.
+ */
 function redactNamedValues(value: JsonValue): JsonValue {
   if (typeof value === 'string') return redactText(value);
   if (Array.isArray(value)) return value.map(redactNamedValues);
@@ -75,9 +85,10 @@ function redactNamedValues(value: JsonValue): JsonValue {
   const { name } = value;
   const hidesValue = typeof name === 'string' && isSecretName(name) && value['value'] !== undefined;
   return Object.fromEntries(
-    Object.entries(value).map(([key, member]) => [
-      key,
-      hidesValue && key === 'value' ? redacted : redactNamedValues(member),
-    ]),
+    Object.entries(value).map(([key, member]) => {
+      if (hidesValue && key === 'value') return [key, redacted];
+      if (key === 'extraParameters') return [key, redactValue(member) as JsonValue];
+      return [key, redactNamedValues(member)];
+    }),
   );
 }

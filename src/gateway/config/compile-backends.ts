@@ -1,5 +1,5 @@
 // Backend messages -> what the upstream pools and the forwarder use.
-import { createHash, X509Certificate } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { toBinary } from '@bufbuild/protobuf';
 import {
   type Backend,
@@ -13,6 +13,7 @@ import {
 } from '../../ir/gen/config_pb.ts';
 import { readTarget } from '../route/request-target.ts';
 import { describeError, type ReportProblem } from './compile-problem.ts';
+import { readCaCertificates } from './read-ca-certificates.ts';
 import type { BackendConfig, BackendTls, McpConfig } from './runtime-config.ts';
 
 const defaultConnectTimeoutMs = 10_000;
@@ -140,24 +141,7 @@ function readProtocol(protocol: UpstreamProtocol): BackendConfig['protocol'] {
 function compileTls(tls: UpstreamTls, secrets: ReadonlyMap<string, Secret>): BackendTls {
   return {
     serverName: tls.serverName,
-    ca: tls.ca === '' ? undefined : readCa(tls.ca, secrets),
+    ca: tls.ca === '' ? undefined : readCaCertificates(tls.ca, secrets),
     insecureSkipVerify: tls.insecureSkipVerify,
   };
-}
-
-function readCa(key: string, secrets: ReadonlyMap<string, Secret>): string {
-  const value = secrets.get(key)?.value;
-  if (value?.case !== 'caCertificates') throw new BackendError(`the CA certificates ${key} are missing`);
-  const blocks = value.value.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g);
-  if (blocks === null) throw new BackendError(`${key} holds no CA certificate`);
-  for (const block of blocks) {
-    try {
-      void new X509Certificate(block);
-    } catch (error) {
-      throw new BackendError(`${key} holds a CA certificate that cannot be read: ${describeError(error)}`, {
-        cause: error,
-      });
-    }
-  }
-  return value.value;
 }

@@ -27,8 +27,11 @@ export const noFilters: RouteFilters = {
   mirrors: [],
 };
 
-/** Compiles filters, or throws. `canMirrorTo` says whether a backend may get copies of requests; other mirrors are dropped. */
-export function compileFilters(filters: readonly Filter[], canMirrorTo: (backend: string) => boolean): CompiledFilters {
+/** What is to be known of a backend that gets copies of requests; undefined when it must not get any. */
+export type FindMirror = (backend: string) => Pick<MirrorConfig, 'authentication'> | undefined;
+
+/** Compiles filters, or throws. Mirrors that `findMirror` does not find are dropped. */
+export function compileFilters(filters: readonly Filter[], findMirror: FindMirror): CompiledFilters {
   if (filters.length === 0) return { filters: noFilters, cors: undefined };
   const requestHeaders: HeaderModifier[] = [];
   const responseHeaders: HeaderModifier[] = [];
@@ -55,7 +58,8 @@ export function compileFilters(filters: readonly Filter[], canMirrorTo: (backend
       case 'requestMirror': {
         const { backend, numerator, denominator } = filter.value;
         if (denominator === 0) throw new FilterError('the fraction of a mirror has the denominator 0');
-        if (canMirrorTo(backend)) mirrors.push({ backend, numerator, denominator });
+        const found = findMirror(backend);
+        if (found !== undefined) mirrors.push({ backend, numerator, denominator, ...found });
         break;
       }
       case 'cors':

@@ -11,6 +11,7 @@ import {
   type ServerCertificate,
 } from './certificates.ts';
 import { describeError, type ReportProblem } from './compile-problem.ts';
+import { compileProtection } from './compile-protection.ts';
 import type { ListenerConfig, PortConfig, RouteConfig } from './runtime-config.ts';
 
 /** Matches of one listener by hostname pattern. */
@@ -57,7 +58,7 @@ export function compileListeners(
       report(listener.key, `${listener.port} is not a port`);
     } else {
       const compiled = {
-        config: compileListener(listener, hostname, matches.get(listener.key)),
+        config: compileListener(listener, hostname, matches.get(listener.key) ?? new Map(), report),
         certificates: protocol === 'HTTPS' ? compileCertificates(listener, secrets, cache, report) : undefined,
       };
       for (const address of listener.addresses.length === 0 ? [''] : new Set(listener.addresses)) {
@@ -73,8 +74,13 @@ function readProtocol(protocol: ListenerProtocol): PortConfig['protocol'] | unde
   return protocol === ListenerProtocol.HTTPS ? 'HTTPS' : undefined;
 }
 
-function compileListener(listener: Listener, hostname: string, matches: MatchesByHostname | undefined): ListenerConfig {
-  const tables = [...(matches ?? [])].map(([pattern, entries]): [string, RouteTable<RouteConfig>] => [
+function compileListener(
+  listener: Listener,
+  hostname: string,
+  matches: MatchesByHostname,
+  report: ReportProblem,
+): ListenerConfig {
+  const tables = [...matches].map(([pattern, entries]): [string, RouteTable<RouteConfig>] => [
     pattern,
     new RouteTable(entries),
   ]);
@@ -85,6 +91,7 @@ function compileListener(listener: Listener, hostname: string, matches: MatchesB
     hostname,
     port: listener.port,
     routes: new HostTable(tables),
+    protection: compileProtection(matches, report),
   };
 }
 

@@ -37,9 +37,14 @@ function failing(name: string, target: Target): Policy {
   });
 }
 
+const surroundings = { secrets: new Map(), backends: new Map(), acquireAuthentication: undefined };
+
 function index(...policies: Policy[]): { index: PolicyIndex; problems: CompileProblem[] } {
   const problems: CompileProblem[] = [];
-  return { index: new PolicyIndex(policies, (key, message) => problems.push({ key, message })), problems };
+  return {
+    index: new PolicyIndex(policies, surroundings, (key, message) => problems.push({ key, message })),
+    problems,
+  };
 }
 
 function find(

@@ -4,6 +4,8 @@ import { create } from '@bufbuild/protobuf';
 import { type Failure, FailureSchema, type Policy, PolicyTargetKind } from '../../ir/gen/config_pb.ts';
 import { formatProxyBackendKey } from '../../ir/resource-keys.ts';
 import { compileCors } from '../policies/cors.ts';
+import type { McpAuthenticationConfig } from '../policies/mcp-authentication/protected-resource.ts';
+import { compileAuthentication, PolicyError, type PolicySurroundings } from './compile-authentication.ts';
 import { describeError, type ReportProblem } from './compile-problem.ts';
 import type { CompiledCors, RoutePolicies } from './runtime-config.ts';
 
@@ -12,12 +14,14 @@ export type PolicyFailure = NonNullable<RoutePolicies['failure']>;
 
 type CompiledSpec =
   | { readonly field: 'failure'; readonly failure: PolicyFailure }
-  | { readonly field: 'cors'; readonly cors: CompiledCors };
+  | { readonly field: 'cors'; readonly cors: CompiledCors }
+  | { readonly field: 'authentication'; readonly authentication: McpAuthenticationConfig };
 
 /** Everything that is set for one target. Of two policies for the same field the first by key stays; translation refuses the other. */
 interface TargetPolicies {
   failure: PolicyFailure | undefined;
   cors: CompiledCors | undefined;
+  authentication: McpAuthenticationConfig | undefined;
 }
 
 /** The rule and the listener that serves it there, for a lookup. */
@@ -35,11 +39,11 @@ export class PolicyIndex {
   readonly #targets = new Map<string, TargetPolicies>();
 
   /** Takes policies in the order of their keys. One that cannot be compiled is reported and closes its target. */
-  constructor(policies: readonly Policy[], report: ReportProblem) {
+  constructor(policies: readonly Policy[], surroundings: PolicySurroundings, report: ReportProblem) {
     for (const policy of policies) {
       let spec: CompiledSpec;
       try {
-        spec = compileSpec(policy);
+        spec = compileSpec(policy, surroundings);
       } catch (error) {
         report(policy.key, describeError(error));
         spec = closeTarget(policy, describeError(error));
@@ -64,11 +68,12 @@ export class PolicyIndex {
   #set(target: string, spec: CompiledSpec): void {
     let policies = this.#targets.get(target);
     if (policies === undefined) {
-      policies = { failure: undefined, cors: undefined };
+      policies = { failure: undefined, cors: undefined, authentication: undefined };
       this.#targets.set(target, policies);
     }
     if (spec.field === 'failure') policies.failure ??= spec.failure;
-    else policies.cors ??= spec.cors;
+    else if (spec.field === 'cors') policies.cors ??= spec.cors;
+    else policies.authentication ??= spec.authentication;
   }
 
   /** What applies to a rule where one listener serves it. */
@@ -93,13 +98,23 @@ export class PolicyIndex {
     if (kind !== 'ProxyBackend') return undefined;
     return this.#targets.get(backend)?.failure ?? this.#targets.get(`Namespace/${namespace}`)?.failure;
   }
+
+  /** Who protects a backend, by its key. */
+  findAuthentication(backend: string): McpAuthenticationConfig | undefined {
+    return this.#targets.get(backend)?.authentication;
+  }
+
+  /** All that protect something, each once. */
+  listAuthentications(): readonly McpAuthenticationConfig[] {
+    return [...new Set([...this.#targets.values()].flatMap(({ authentication }) => authentication ?? []))];
+  }
 }
 
 function readNamespace(qualifiedName: string): string {
   return qualifiedName.slice(0, qualifiedName.indexOf('/'));
 }
 
-function compileSpec(policy: Policy): CompiledSpec {
+function compileSpec(policy: Policy, surroundings: PolicySurroundings): CompiledSpec {
   switch (policy.spec.case) {
     case 'failure':
       return { field: 'failure', failure: { failure: policy.spec.value, source: policy.source } };
@@ -110,14 +125,14 @@ function compileSpec(policy: Policy): CompiledSpec {
       }
       throw new PolicyError('CORS can protect a Gateway or an HTTPRoute only');
     }
+    case 'mcpAuthentication':
+      return {
+        field: 'authentication',
+        authentication: compileAuthentication(policy, policy.spec.value, surroundings),
+      };
     default:
       throw new PolicyError('the policy has no content that this gateway knows');
   }
-}
-
-/** The policy cannot be enforced. */
-class PolicyError extends Error {
-  readonly code = 'invalid_policy';
 }
 
 function closeTarget(policy: Policy, message: string): CompiledSpec {

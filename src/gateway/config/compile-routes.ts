@@ -13,7 +13,7 @@ import type { MatchRank } from '../route/precedence.ts';
 import { type RegularExpression, compileRegularExpression } from '../route/regular-expression.ts';
 import { readTarget } from '../route/request-target.ts';
 import type { PathCondition, RouteMatchEntry, ValueCondition } from '../route/route-table.ts';
-import { type CompiledFilters, compileFilters, noFilters, replacesPrefix } from './compile-filters.ts';
+import { type CompiledFilters, compileFilters, type FindMirror, noFilters, replacesPrefix } from './compile-filters.ts';
 import { createFailure, type PolicyIndex } from './compile-policies.ts';
 import { describeError, type ReportProblem } from './compile-problem.ts';
 import type { TakeoverCache } from './takeover-cache.ts';
@@ -50,15 +50,19 @@ export function compileRule(route: Route, surroundings: RouteSurroundings): Comp
     compileMatch(route, match, index, surroundings.expressions, (problem) => problems.push(problem)),
   );
   const hasExpression = matches.some(({ path }) => path.type === 'regularExpression');
-  const canMirrorTo = (backend: string): boolean => {
-    if (surroundings.backends.has(backend)) return surroundings.policies.findForBackend(backend) === undefined;
+  const { policies } = surroundings;
+  const findMirror: FindMirror = (backend) => {
+    if (surroundings.backends.has(backend))
+      return policies.findForBackend(backend) === undefined
+        ? { authentication: policies.findAuthentication(backend) }
+        : undefined;
     if (!surroundings.knownBackends.has(backend))
       surroundings.report(route.key, `the mirror ${backend} does not exist; nothing is mirrored`);
-    return false;
+    return undefined;
   };
   let filters: CompiledFilters = { filters: noFilters, cors: undefined };
   try {
-    filters = compileFilters(route.filters, canMirrorTo);
+    filters = compileFilters(route.filters, findMirror);
     if (replacesPrefix(filters.filters) && hasExpression) problems.push(noPrefixToReplace);
   } catch (error) {
     problems.push(describeError(error));
@@ -68,7 +72,7 @@ export function compileRule(route: Route, surroundings: RouteSurroundings): Comp
     message: route,
     matches,
     filters,
-    backends: compileWeightedBackends(route, hasExpression, canMirrorTo, surroundings),
+    backends: compileWeightedBackends(route, hasExpression, findMirror, surroundings),
     failure:
       route.failure ?? (problems.length === 0 ? undefined : createFailure('RouteNotCompiled', problems.join('; '))),
   };
@@ -233,7 +237,7 @@ function compileValues(
 function compileWeightedBackends(
   route: Route,
   hasExpression: boolean,
-  canMirrorTo: (backend: string) => boolean,
+  findMirror: FindMirror,
   { backends, knownBackends, policies, report }: RouteSurroundings,
 ): WeightedBackends {
   let totalWeight = 0;
@@ -246,7 +250,7 @@ function compileWeightedBackends(
       if (!knownBackends.has(message.backend)) report(route.key, `the backend ${message.backend} does not exist`);
     }
     try {
-      const compiled = compileFilters(message.filters, canMirrorTo);
+      const compiled = compileFilters(message.filters, findMirror);
       if (compiled.cors !== undefined) {
         throw new RouteError('CORS belongs on the rule: a preflight comes before the choice of a backend');
       }
@@ -264,6 +268,7 @@ function compileWeightedBackends(
       weight: message.weight,
       failure,
       policyFailure: policies.findForBackend(message.backend),
+      authentication: policies.findAuthentication(message.backend),
       filters,
     };
   });

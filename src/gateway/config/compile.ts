@@ -1,5 +1,6 @@
 // Compiles a configuration into what the request path uses. Order: secrets, backends, policies, rules, listeners; each step is a file.
 import type { Configuration } from '../../ir/configuration.ts';
+import type { AcquireAuthentication } from '../policies/mcp-authentication/authentication-registry.ts';
 import type { RouteMatchEntry } from '../route/route-table.ts';
 import type { CertificateCache } from './certificates.ts';
 import { compileBackends } from './compile-backends.ts';
@@ -30,9 +31,14 @@ export interface Compilation {
 
 /**
  * Compiles all messages; never throws on any of them. What cannot be compiled is a problem and fails closed; the rest works.
- * The order of the messages makes no difference. `previous` lends what did not change.
+ * The order of the messages makes no difference. `previous` lends what did not change; connections to identity providers come from
+ * `acquireAuthentication`, without which policies that need one close their targets.
  */
-export function compile(configuration: Configuration, previous?: RuntimeConfig): Compilation {
+export function compile(
+  configuration: Configuration,
+  previous?: RuntimeConfig,
+  acquireAuthentication?: AcquireAuthentication,
+): Compilation {
   const problems: CompileProblem[] = [];
   const report: ReportProblem = (key, message) => problems.push({ key, message });
   const before = previous === undefined ? undefined : leftovers.get(previous);
@@ -43,7 +49,11 @@ export function compile(configuration: Configuration, previous?: RuntimeConfig):
   const backendMessages = sortByKey(configuration.backends, report);
   const backends = compileBackends(backendMessages, secrets, previous?.backends, report);
   // Two policies with one key both apply: leaving one out could open what it closes.
-  const policies = new PolicyIndex(configuration.policies.toSorted(compareKeys), report);
+  const policies = new PolicyIndex(
+    configuration.policies.toSorted(compareKeys),
+    { secrets, backends, acquireAuthentication },
+    report,
+  );
   const listeners = sortByKey(configuration.listeners, report);
   const surroundings = {
     backends,
@@ -57,7 +67,12 @@ export function compile(configuration: Configuration, previous?: RuntimeConfig):
 
   certificates.seal();
   expressions.seal();
-  const runtime: RuntimeConfig = { version: (previous?.version ?? 0) + 1, ports, backends };
+  const runtime: RuntimeConfig = {
+    version: (previous?.version ?? 0) + 1,
+    ports,
+    backends,
+    authentications: policies.listAuthentications(),
+  };
   leftovers.set(runtime, { certificates, expressions });
   return { runtime, problems };
 }

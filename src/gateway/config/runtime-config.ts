@@ -1,6 +1,8 @@
 // The configuration in the form the request path uses: compiled once per change, immutable, swapped as a whole.
 import type { SecureContext } from 'node:tls';
 import type { Cors, Failure, HeaderModifier, PathModifier, RequestRedirect } from '../../ir/gen/config_pb.ts';
+import type { EndpointForm } from '../policies/mcp-authentication/endpoint-paths.ts';
+import type { McpAuthenticationConfig, ProtectedResource } from '../policies/mcp-authentication/protected-resource.ts';
 import type { HostTable } from '../route/hostname.ts';
 import type { RouteTable } from '../route/route-table.ts';
 
@@ -10,6 +12,8 @@ export interface RuntimeConfig {
   /** By bind key: `address|port`, address empty for every interface. */
   readonly ports: ReadonlyMap<string, PortConfig>;
   readonly backends: ReadonlyMap<string, BackendConfig>;
+  /** Every MCP authentication that protects something, each once. */
+  readonly authentications: readonly McpAuthenticationConfig[];
 }
 
 export interface PortConfig {
@@ -33,6 +37,24 @@ export interface ListenerConfig {
   readonly port: number;
   /** By hostname of the routes; asked from the most specific to the least. */
   readonly routes: HostTable<RouteTable<RouteConfig>>;
+  /** By the same hostnames, where anything on them is protected. Only the most specific one is asked: it knows what the others have. */
+  readonly protection: HostTable<HostProtection>;
+}
+
+/** What MCP authentication protects on one hostname, and the endpoints that the gateway has there for it. */
+export interface HostProtection {
+  /** By the path of the resource, as ProtectedResource.path spells it. */
+  readonly resources: ReadonlyMap<string, ProtectedResource>;
+  /** By their whole path. */
+  readonly endpoints: ReadonlyMap<string, OwnEndpoint>;
+}
+
+/** One of the gateway's own OAuth endpoints. */
+export interface OwnEndpoint {
+  readonly form: EndpointForm;
+  readonly resource: ProtectedResource;
+  /** The path does not carry the resource's: the identifier in the answer is the base alone. */
+  readonly isRootForm: boolean;
 }
 
 /** A rule as one listener serves it, with the policies that apply to it there. */
@@ -74,6 +96,8 @@ export interface MirrorConfig {
   readonly backend: string;
   readonly numerator: number;
   readonly denominator: number;
+  /** Who protects the backend: copies of other requests than theirs do not get there. */
+  readonly authentication: McpAuthenticationConfig | undefined;
 }
 
 /** CORS settings with everything prepared that does not depend on the request. */
@@ -101,6 +125,8 @@ export interface WeightedBackendConfig {
   readonly failure: Failure | undefined;
   /** A policy on the backend itself that cannot be enforced. */
   readonly policyFailure: { readonly failure: Failure; readonly source: string } | undefined;
+  /** Who protects the backend. */
+  readonly authentication: McpAuthenticationConfig | undefined;
   readonly filters: RouteFilters;
 }
 

@@ -11,6 +11,7 @@ function build(...weights: number[]): WeightedBackends {
     weight,
     failure: undefined,
     policyFailure: undefined,
+    authentication: undefined,
     filters: noFilters,
   }));
   return { entries, totalWeight: weights.reduce((sum, weight) => sum + weight, 0) };
@@ -54,9 +55,9 @@ test('rounding never falls off the end', () => {
 
 test('mirrors are chosen by their fraction, each on its own', () => {
   const mirrors = [
-    { backend: 'all', numerator: 1, denominator: 1 },
-    { backend: 'none', numerator: 0, denominator: 100 },
-    { backend: 'half', numerator: 50, denominator: 100 },
+    { backend: 'all', numerator: 1, denominator: 1, authentication: undefined },
+    { backend: 'none', numerator: 0, denominator: 100, authentication: undefined },
+    { backend: 'half', numerator: 50, denominator: 100, authentication: undefined },
   ];
   const choose = (random: number): string[] => chooseMirrors(mirrors, () => random).map(({ backend }) => backend);
   assert.deepEqual(choose(0), ['all', 'half']);

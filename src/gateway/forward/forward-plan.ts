@@ -2,6 +2,16 @@
 import type { HeaderModifier } from '../../ir/gen/config_pb.ts';
 import type { BackendConfig } from '../config/runtime-config.ts';
 import type { RawHeaders } from '../listen/exchange.ts';
+import type { SessionIdentity } from '../policies/mcp-authentication/authentication-verdict.ts';
+
+/** Where a copy of a request goes. */
+export interface MirrorPlan {
+  readonly backend: BackendConfig;
+  readonly target: string;
+  readonly host: string;
+  /** The client's token is not for this backend. */
+  readonly withoutToken: boolean;
+}
 
 export interface ForwardPlan {
   readonly backend: BackendConfig;
@@ -12,6 +22,8 @@ export interface ForwardPlan {
   readonly publicPath: string;
   /** Final request headers except host, framing and hop-by-hop ones, which are already gone. */
   readonly headers: RawHeaders;
+  /** Lower-case names of fields that the client must not send in any spelling; gone from the headers, and not taken after the body either. */
+  readonly removedFields?: ReadonlySet<string> | undefined;
   /** Host header to send. */
   readonly host: string;
   /** Applied in order to the upstream's response headers (hop-by-hop ones are removed first). */
@@ -22,6 +34,8 @@ export interface ForwardPlan {
   readonly requestTimeoutMs: number;
   /** One try at the upstream, up to its response head; 0: none. */
   readonly backendRequestTimeoutMs: number;
+  /** Whose session it is; undefined: sessions are not bound to anybody. */
+  readonly session: SessionIdentity | undefined;
   /** Copies of the request go here; their answers are thrown away. */
-  readonly mirrors: readonly { readonly backend: BackendConfig; readonly target: string; readonly host: string }[];
+  readonly mirrors: readonly MirrorPlan[];
 }

@@ -5,11 +5,10 @@ import type { Log } from '../../base/log.ts';
 import { denyRequest } from '../answer.ts';
 import type { BodyFlow, BodySink, Exchange, RawHeaders } from '../listen/exchange.ts';
 import type { LegacySseRewriter } from '../mcp/legacy-sse.ts';
-import { tagResponse } from '../mcp/session-routing.ts';
 import type { Reason } from '../reasons.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { ForwardPlan } from './forward-plan.ts';
-import { findHeader, findUnsendableHeader, prepareResponseHeaders, prepareTrailers } from './headers.ts';
+import { findHeader, findUnsendableHeader, prepareResponseHeaders, prepareTrailers, withoutFields } from './headers.ts';
 import { startMirrors, type Mirror } from './mirror-request.ts';
 import { routeUpstreamRequest, type RoutedRequest } from './route-upstream-request.ts';
 import { prepareUpgrade, relayUpgrade, type UpgradeAnswer } from './upgrade-request.ts';
@@ -155,7 +154,9 @@ class Forwarding implements UpstreamEvents, BodySink {
   }
 
   end(trailers: RawHeaders): void {
-    const prepared = prepareTrailers(trailers);
+    const { removedFields } = this.#plan;
+    const allowed = prepareTrailers(trailers);
+    const prepared = removedFields === undefined ? allowed : withoutFields(allowed, removedFields);
     for (const mirror of this.#mirrors) mirror.end(prepared);
     this.run(() => this.#call?.endBody(prepared));
   }
@@ -291,7 +292,7 @@ class Forwarding implements UpstreamEvents, BodySink {
 
   #prepareHeaders(received: RawHeaders): RawHeaders {
     const { responseHeaders, extraResponseHeaders } = this.#plan;
-    const tagged = this.#routed!.tagsSessions ? tagResponse(received, this.#endpoint!.tag) : received;
+    const tagged = this.#routed!.rewriteSession?.(received, this.#endpoint!) ?? received;
     return prepareResponseHeaders(tagged, responseHeaders, extraResponseHeaders);
   }
 

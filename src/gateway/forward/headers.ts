@@ -210,6 +210,15 @@ export function findUnsendableHeader(headers: RawHeaders): string | undefined {
   return undefined;
 }
 
+/** Without fields of these lower-case names, in whatever spelling they come: something behind us may read X_User as X-User, as CGI does. */
+export function withoutFields(headers: RawHeaders, names: ReadonlySet<string>): string[] {
+  const kept: string[] = [];
+  for (let i = 0; i < headers.length; i += 2) {
+    if (!names.has(headers[i]!.toLowerCase().replaceAll('_', '-'))) kept.push(headers[i]!, headers[i + 1]!);
+  }
+  return kept;
+}
+
 /** The value of a field that may be there once; of several the first. */
 export function findHeader(headers: RawHeaders, lowerCaseName: string): string | undefined {
   for (let i = 0; i < headers.length; i += 2) {

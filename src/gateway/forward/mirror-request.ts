@@ -3,6 +3,7 @@
 import type { Log } from '../../base/log.ts';
 import type { RawHeaders } from '../listen/exchange.ts';
 import type { ForwardPlan } from './forward-plan.ts';
+import { withoutFields } from './headers.ts';
 import type { UpstreamCall, UpstreamEvents, UpstreamRequest } from './upstream-call.ts';
 import { describeError } from './upstream-error.ts';
 import type { Upstreams } from './upstreams.ts';
@@ -15,6 +16,8 @@ export interface Mirror {
   stop(): void;
 }
 
+const tokenFields: ReadonlySet<string> = new Set(['authorization']);
+
 /** Starts the copies of a request. Requests that switch protocols have none. */
 export function startMirrors(
   mirrors: ForwardPlan['mirrors'],
@@ -24,7 +27,7 @@ export function startMirrors(
 ): readonly Mirror[] {
   if (request.upgrade !== undefined) return [];
   const started: Mirror[] = [];
-  for (const { backend, target, host } of mirrors) {
+  for (const { backend, target, host, withoutToken } of mirrors) {
     const endpoint = upstreams.get(backend.key)?.pick([]);
     if (endpoint === undefined) continue;
     const { mirrorBufferBytes, mirrorTimeoutMs } = upstreams.limits;
@@ -33,7 +36,8 @@ export function startMirrors(
       mirrorTimeoutMs,
       log.child({ mirror: backend.key, endpoint: endpoint.pool.name }),
     );
-    copy.start(endpoint.pool.createCall({ ...request, target, host }, copy), request.hasBody);
+    const headers = withoutToken ? withoutFields(request.headers, tokenFields) : request.headers;
+    copy.start(endpoint.pool.createCall({ ...request, target, host, headers }, copy), request.hasBody);
     started.push(copy);
   }
   return started;

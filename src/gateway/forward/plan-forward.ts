@@ -11,10 +11,11 @@ import type {
 } from '../config/runtime-config.ts';
 import type { RawHeaders } from '../listen/exchange.ts';
 import { corsHeaderRemoval } from '../policies/cors.ts';
+import type { AuthenticatedRequest } from '../policies/mcp-authentication/authentication-verdict.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { ForwardPlan } from './forward-plan.ts';
 import { passTraceParent, replaceTraceHeaders } from '../trace-context.ts';
-import { applyHeaderModifier, prepareRequestHeaders } from './headers.ts';
+import { applyHeaderModifier, prepareRequestHeaders, withoutFields } from './headers.ts';
 
 export interface PlanInput {
   readonly context: RequestContext;
@@ -23,6 +24,8 @@ export interface PlanInput {
   readonly choice: WeightedBackendConfig;
   readonly backend: BackendConfig;
   readonly backends: ReadonlyMap<string, BackendConfig>;
+  /** Set when the backend is protected. */
+  readonly authenticated: AuthenticatedRequest | undefined;
   /** What the policies put on the answer. */
   readonly responseHeaders: RawHeaders;
   readonly random: () => number;
@@ -42,7 +45,7 @@ export function planForward(input: PlanInput): ForwardPlan {
     method: exchange.method,
     target: `${mapPath(context.path, matched, rewrite, backend)}${context.query}`,
     publicPath: matched.matchedPrefix ?? context.path,
-    headers: modifyRequestHeaders(context, backend, [
+    headers: modifyRequestHeaders(context, backend, input.authenticated, [
       ...route.filters.requestHeaders,
       ...choice.filters.requestHeaders,
     ]),
@@ -55,6 +58,8 @@ export function planForward(input: PlanInput): ForwardPlan {
     extraResponseHeaders: [...input.responseHeaders, 'x-request-id', context.requestId],
     requestTimeoutMs: route.requestTimeoutMs,
     backendRequestTimeoutMs: route.backendRequestTimeoutMs,
+    removedFields: input.authenticated?.removedHeaders,
+    session: input.authenticated?.session,
     mirrors: planMirrors(input, [...route.filters.mirrors, ...choice.filters.mirrors]),
   };
 }
@@ -78,6 +83,7 @@ function chooseHost(context: RequestContext, rewrite: RouteFilters['rewrite'], b
 function modifyRequestHeaders(
   context: RequestContext,
   backend: BackendConfig,
+  authenticated: AuthenticatedRequest | undefined,
   modifiers: readonly HeaderModifier[],
 ): RawHeaders {
   const { exchange } = context;
@@ -90,20 +96,28 @@ function modifyRequestHeaders(
     requestId: context.requestId,
     keepTeTrailers: backend.protocol === 'h2c',
   });
+  // After the client's Connection has had its say: it cannot remove what the gateway knows about the client.
+  const identified =
+    authenticated === undefined
+      ? prepared
+      : [...withoutFields(prepared, authenticated.removedHeaders), ...authenticated.addedHeaders];
   // Our own span when there is one, else what the client sent, if it is valid (W3C Trace Context).
-  let headers = replaceTraceHeaders(prepared, context.traceparent ?? passTraceParent(exchange.headers));
+  let headers = replaceTraceHeaders(identified, context.traceparent ?? passTraceParent(exchange.headers));
   for (const modifier of modifiers) headers = applyHeaderModifier(headers, modifier);
   return headers;
 }
 
 function planMirrors(input: PlanInput, mirrors: readonly MirrorConfig[]): ForwardPlan['mirrors'] {
   if (mirrors.length === 0) return mirrorsOfNone;
-  const { context, matched, backends } = input;
+  const { context, matched, backends, choice } = input;
   const { rewrite } = matched.route.filters;
   return chooseMirrors(mirrors, input.random).flatMap((mirror) => {
     const backend = backends.get(mirror.backend);
     if (backend === undefined) return [];
+    // A backend with a policy of its own gets copies only of what that very policy let in.
+    if (mirror.authentication !== undefined && mirror.authentication !== choice.authentication) return [];
     const target = `${mapPath(context.path, matched, rewrite, backend)}${context.query}`;
-    return [{ backend, target, host: chooseHost(context, rewrite, backend) }];
+    const withoutToken = choice.authentication !== undefined && mirror.authentication === undefined;
+    return [{ backend, target, host: chooseHost(context, rewrite, backend), withoutToken }];
   });
 }

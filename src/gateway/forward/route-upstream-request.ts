@@ -1,6 +1,7 @@
 // What goes upstream and to which endpoint: the plan, plus what sessions of MCP servers need.
-import { readMessageTarget, startLegacySse, type LegacySseRewriter } from '../mcp/legacy-sse.ts';
-import { routeSession } from '../mcp/session-routing.ts';
+import { createMessageSigner, readMessageTarget, startLegacySse, type LegacySseRewriter } from '../mcp/legacy-sse.ts';
+import { createBoundSigner } from '../mcp/session-binding.ts';
+import { type KnownSession, routeSession, sealResponse, tagResponse } from '../mcp/session-routing.ts';
 import type { RawHeaders } from '../listen/exchange.ts';
 import type { Reason } from '../reasons.ts';
 import type { RequestContext } from '../request-context.ts';
@@ -14,8 +15,8 @@ export interface RoutedRequest {
   readonly request: UpstreamRequest;
   /** The only endpoint that will do: the one that has the session. Undefined: any. */
   readonly endpoint: Endpoint | undefined;
-  /** Session ids in the answer get the endpoint's tag. */
-  readonly tagsSessions: boolean;
+  /** Session ids in the answer as the client must see them: tagged with the endpoint, or sealed. Undefined: as they are. */
+  readonly rewriteSession: ((headers: RawHeaders, endpoint: Endpoint) => RawHeaders) | undefined;
   /** Set when the answer may announce a URL that must be rewritten. */
   readonly rewriteAnswer:
     | ((status: number, headers: RawHeaders, endpoint: Endpoint) => LegacySseRewriter | undefined)
@@ -36,12 +37,17 @@ export function routeUpstreamRequest(
   legacySseKey: Uint8Array,
 ): RoutedRequest | RefusedRequest {
   const { mcp } = plan.backend;
-  if (mcp === undefined) return route(context, plan, plan.target, plan.headers, undefined, false, undefined);
+  if (mcp === undefined) return route(context, plan, plan.target, plan.headers, undefined, undefined, undefined);
 
   if (mcp.transport === 'sse') {
+    const signer =
+      plan.session === undefined
+        ? createMessageSigner(legacySseKey, backend.config.key)
+        : createBoundSigner(plan.session);
     if (plan.method === 'POST') {
-      const message = readMessageTarget(context.query, legacySseKey, backend.config.key);
-      if (message.kind === 'none') return route(context, plan, plan.target, plan.headers, undefined, false, undefined);
+      const message = readMessageTarget(context.query, signer);
+      if (message.kind === 'none')
+        return route(context, plan, plan.target, plan.headers, undefined, undefined, undefined);
       const endpoint = message.kind === 'valid' ? backend.findByTag(message.tag) : undefined;
       if (message.kind === 'invalid' || endpoint === undefined) {
         return refuse(
@@ -49,23 +55,40 @@ export function routeUpstreamRequest(
           message.kind === 'invalid' ? 'not a message URL of this gateway' : 'the endpoint of this session is gone',
         );
       }
-      return route(context, plan, message.target, plan.headers, endpoint, false, undefined);
+      return route(context, plan, message.target, plan.headers, endpoint, undefined, undefined);
     }
     if (plan.method === 'GET') {
       // Compressed events could not be rewritten.
       const headers = withoutAcceptEncoding(plan.headers);
-      return route(context, plan, plan.target, headers, undefined, false, (status, received, endpoint) =>
-        startLegacySse({ context, plan, status, headers: received, endpoint, key: legacySseKey }),
+      return route(context, plan, plan.target, headers, undefined, undefined, (status, received, endpoint) =>
+        startLegacySse({ context, plan, status, headers: received, endpoint, signer }),
       );
     }
   }
 
-  const session = routeSession(plan.headers, backend.endpoints, mcp.sessionRouting);
-  if (session.kind === 'gone') return refuse('session_gone', 'the endpoint of this session is gone');
+  const session = routeSession(plan.headers, backend.endpoints, mcp.sessionRouting, plan.session);
+  if (session.kind === 'gone')
+    return refuse(
+      'session_gone',
+      plan.session === undefined
+        ? 'the endpoint of this session is gone'
+        : 'the endpoint of this session is gone, or it is not a session of this user',
+    );
   if (session.kind === 'invalid') return refuse('bad_request', 'several Mcp-Session-Id headers');
-  const stateful = mcp.sessionRouting === 'stateful';
-  if (session.kind === 'none') return route(context, plan, plan.target, plan.headers, undefined, stateful, undefined);
-  return route(context, plan, plan.target, session.headers, session.endpoint, stateful, undefined);
+  const known = session.kind === 'session' ? session.known : undefined;
+  const rewrite = chooseSessionRewrite(plan, mcp.sessionRouting === 'stateful', known);
+  if (session.kind === 'none') return route(context, plan, plan.target, plan.headers, undefined, rewrite, undefined);
+  return route(context, plan, plan.target, session.headers, session.endpoint, rewrite, undefined);
+}
+
+function chooseSessionRewrite(
+  { session }: ForwardPlan,
+  isStateful: boolean,
+  known: KnownSession | undefined,
+): RoutedRequest['rewriteSession'] {
+  if (session !== undefined)
+    return (headers, { tag }) => sealResponse(headers, isStateful ? tag : undefined, session, known);
+  return isStateful ? (headers, { tag }) => tagResponse(headers, tag) : undefined;
 }
 
 function route(
@@ -74,7 +97,7 @@ function route(
   target: string,
   headers: RawHeaders,
   endpoint: Endpoint | undefined,
-  tagsSessions: boolean,
+  rewriteSession: RoutedRequest['rewriteSession'],
   rewriteAnswer: RoutedRequest['rewriteAnswer'],
 ): RoutedRequest {
   const { exchange } = context;
@@ -93,7 +116,7 @@ function route(
       upgrade: undefined,
     },
     endpoint,
-    tagsSessions,
+    rewriteSession,
     rewriteAnswer,
   };
 }

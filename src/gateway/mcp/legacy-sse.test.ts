@@ -1,9 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { LegacySseRewriter, readAnnouncedTarget, readMessageTarget, writeMessageUrl } from './legacy-sse.ts';
+import {
+  createMessageSigner,
+  LegacySseRewriter,
+  readAnnouncedTarget,
+  readMessageTarget,
+  writeMessageUrl,
+} from './legacy-sse.ts';
 
 const key = new Uint8Array(32).fill(7);
+const signer = createMessageSigner(key, 'default/b');
 
 /** Pushes the text in pieces that end at these places. */
 function rewrite(text: string, cuts: readonly number[] = []): { text: string; seen: string[] } {
@@ -28,7 +35,7 @@ function rewrite(text: string, cuts: readonly number[] = []): { text: string; se
 }
 
 const write = (target: string, query = ''): string =>
-  writeMessageUrl({ publicPath: '/mcp', query, target, tag: 'abcdef', key, backendKey: 'default/b' });
+  writeMessageUrl({ publicPath: '/mcp', query, target, tag: 'abcdef', signer });
 const queryOf = (url: string): string => url.slice(url.indexOf('?'));
 
 describe('the event stream', () => {
@@ -167,7 +174,7 @@ describe('message URLs', () => {
   test('lead back to what was announced, and keep the query of the GET', () => {
     const url = write('/messages?sessionId=1&a=b', '?team=a&mcp-endpoint=old&x');
     assert.match(url, /^\/mcp\?team=a&x&mcp-endpoint=[\w.-]+$/);
-    assert.deepEqual(readMessageTarget(queryOf(url), key, 'default/b'), {
+    assert.deepEqual(readMessageTarget(queryOf(url), signer), {
       kind: 'valid',
       target: '/messages?sessionId=1&a=b',
       tag: 'abcdef',
@@ -188,11 +195,13 @@ describe('message URLs', () => {
       `.${admin}.`,
       `${tag}.${target}.${mac}&mcp-endpoint=x`,
     ]) {
-      assert.deepEqual(readMessageTarget(`?mcp-endpoint=${forged}`, key, 'default/b'), { kind: 'invalid' }, forged);
+      assert.deepEqual(readMessageTarget(`?mcp-endpoint=${forged}`, signer), { kind: 'invalid' }, forged);
     }
-    assert.deepEqual(readMessageTarget(queryOf(url), key, 'default/other'), { kind: 'invalid' });
-    assert.deepEqual(readMessageTarget(queryOf(url), new Uint8Array(32), 'default/b'), { kind: 'invalid' });
-    assert.deepEqual(readMessageTarget('?a=b', key, 'default/b'), { kind: 'none' });
+    assert.deepEqual(readMessageTarget(queryOf(url), createMessageSigner(key, 'default/other')), { kind: 'invalid' });
+    assert.deepEqual(readMessageTarget(queryOf(url), createMessageSigner(new Uint8Array(32), 'default/b')), {
+      kind: 'invalid',
+    });
+    assert.deepEqual(readMessageTarget('?a=b', signer), { kind: 'none' });
   });
 
   test('property: any flipped character is refused', () => {
@@ -201,7 +210,7 @@ describe('message URLs', () => {
     fc.assert(
       fc.property(fc.nat(url.length - start - 1), fc.constantFrom('A', 'b', '9', '_'), (offset, letter) => {
         const changed = url.slice(0, start + offset) + letter + url.slice(start + offset + 1);
-        const result = readMessageTarget(queryOf(changed), key, 'default/b');
+        const result = readMessageTarget(queryOf(changed), signer);
         // Other spellings of the same bytes exist in base64url; they still name what was announced.
         if (result.kind === 'valid') assert.deepEqual([result.target, result.tag], ['/messages?sessionId=1', 'abcdef']);
       }),

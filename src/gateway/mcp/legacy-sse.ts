@@ -6,7 +6,7 @@
 // - TARGET is the announced path and query, TAG the endpoint that announced it (the session lives in that process and nowhere else).
 // - MAC signs both, and the backend. Without it a client could write any path of the upstream there and so get around the paths that the
 //   routes allow; with it exactly what the server itself announced can be reached. Nothing is remembered: every process with the
-//   same key can serve the POST. Why not a table, encryption or an unsigned path: docs/adr/0006-legacy-sse-endpoints.md.
+//   same key can serve the POST. Where sessions are bound to a user, session-binding.ts seals all of it instead. Why not a table, encryption or an unsigned path: docs/adr/0006-legacy-sse-endpoints.md.
 // - Only URLs of the upstream's own origin are accepted. One that points elsewhere ends the stream: an upstream must not send clients, and their
 //   credentials, to another host.
 import { createHmac, timingSafeEqual } from 'node:crypto';
@@ -23,18 +23,38 @@ export type MessageTarget =
   | { readonly kind: 'valid'; readonly target: string; readonly tag: string }
   | { readonly kind: 'invalid' };
 
+/** Proves that a target is one that the server itself announced. */
+export interface MessageSigner {
+  /** The value of the parameter: characters of a query, without `&`. */
+  sign(tag: string, target: string): string;
+  /** Undefined when the value does not come from this signer. */
+  open(value: string): { readonly tag: string; readonly target: string } | undefined;
+}
+
+/** Signs for everybody who may reach the backend. */
+export function createMessageSigner(key: Uint8Array, backendKey: string): MessageSigner {
+  return {
+    sign(tag, target) {
+      const mac = sign(key, backendKey, tag, target).toString('base64url');
+      return `${tag}.${Buffer.from(target, 'latin1').toString('base64url')}.${mac}`;
+    },
+    open(value) {
+      const [tag, encoded, mac, ...rest] = value.split('.');
+      if (tag === undefined || encoded === undefined || mac === undefined || rest.length > 0) return undefined;
+      const target = Buffer.from(encoded, 'base64url').toString('latin1');
+      const expected = sign(key, backendKey, tag, target);
+      const given = Buffer.from(mac, 'base64url');
+      return given.length === expected.length && timingSafeEqual(given, expected) ? { tag, target } : undefined;
+    },
+  };
+}
+
 /** Reads where a POST is meant to go from its query. */
-export function readMessageTarget(query: string, key: Uint8Array, backendKey: string): MessageTarget {
-  const tokens = splitQuery(query).filter((part) => part.startsWith(`${parameter}=`));
-  if (tokens.length === 0) return { kind: 'none' };
-  const [tag, encoded, mac, ...rest] = tokens[0]!.slice(parameter.length + 1).split('.');
-  if (tokens.length > 1 || tag === undefined || encoded === undefined || mac === undefined || rest.length > 0)
-    return { kind: 'invalid' };
-  const target = Buffer.from(encoded, 'base64url').toString('latin1');
-  const expected = sign(key, backendKey, tag, target);
-  const given = Buffer.from(mac, 'base64url');
-  if (given.length !== expected.length || !timingSafeEqual(given, expected)) return { kind: 'invalid' };
-  return { kind: 'valid', target, tag };
+export function readMessageTarget(query: string, signer: MessageSigner): MessageTarget {
+  const values = splitQuery(query).filter((part) => part.startsWith(`${parameter}=`));
+  if (values.length === 0) return { kind: 'none' };
+  const opened = values.length > 1 ? undefined : signer.open(values[0]!.slice(parameter.length + 1));
+  return opened === undefined ? { kind: 'invalid' } : { kind: 'valid', ...opened };
 }
 
 /** The URL that the client gets in place of the announced one: a path and query, to be read against the URL of the GET. */
@@ -43,13 +63,11 @@ export function writeMessageUrl(input: {
   readonly query: string;
   readonly target: string;
   readonly tag: string;
-  readonly key: Uint8Array;
-  readonly backendKey: string;
+  readonly signer: MessageSigner;
 }): string {
-  const { publicPath, query, target, tag, key, backendKey } = input;
-  const token = `${tag}.${Buffer.from(target, 'latin1').toString('base64url')}.${sign(key, backendKey, tag, target).toString('base64url')}`;
+  const { publicPath, query, target, tag, signer } = input;
   const kept = splitQuery(query).filter((part) => part !== '' && !part.startsWith(`${parameter}=`));
-  return `${publicPath}?${[...kept, `${parameter}=${token}`].join('&')}`;
+  return `${publicPath}?${[...kept, `${parameter}=${signer.sign(tag, target)}`].join('&')}`;
 }
 
 /** The path and query of an announced URL; undefined when it is not a URL of one of these hosts. */
@@ -78,7 +96,7 @@ export interface LegacySseInput {
   readonly status: number;
   readonly headers: RawHeaders;
   readonly endpoint: { readonly tag: string; readonly pool: { readonly name: string } };
-  readonly key: Uint8Array;
+  readonly signer: MessageSigner;
 }
 
 /** The rewriter for an answer to a GET; undefined when the answer is not an event stream. */
@@ -102,8 +120,7 @@ export function startLegacySse(input: LegacySseInput): LegacySseRewriter | undef
       query: context.query,
       target,
       tag: endpoint.tag,
-      key: input.key,
-      backendKey: plan.backend.key,
+      signer: input.signer,
     });
   });
 }

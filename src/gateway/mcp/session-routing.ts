@@ -6,8 +6,11 @@
 //   endpoint while the list stays the same, and the right one when there is only one.
 // - A tag is looked up among the endpoints of the request's own backend, so a forged one reaches nothing that the client could not reach anyway.
 // - A tag names host and port. When that endpoint is gone so is the session: 404, and the client initializes a new one.
+// - Where sessions are bound to a user the id is sealed as a whole, tag included (session-binding.ts). Then only what opens is a session.
 import { createHash } from 'node:crypto';
 import type { RawHeaders } from '../listen/exchange.ts';
+import type { SessionIdentity } from '../policies/mcp-authentication/authentication-verdict.ts';
+import { type BoundSession, openSession, sealSession } from './session-binding.ts';
 
 const separator = '~';
 const tagLength = 6;
@@ -38,11 +41,22 @@ export interface TaggedEndpoint {
   readonly tag: string;
 }
 
+/** A session id that a client sent, sealed and opened. */
+export interface KnownSession extends BoundSession {
+  readonly sealed: string;
+}
+
 export type SessionRoute<T> =
   /** No session yet: any endpoint, the headers as they are. */
   | { readonly kind: 'none' }
   /** `endpoint` is undefined when any will do (stateless). */
-  | { readonly kind: 'session'; readonly endpoint: T | undefined; readonly headers: RawHeaders }
+  | {
+      readonly kind: 'session';
+      readonly endpoint: T | undefined;
+      readonly headers: RawHeaders;
+      /** A bound session, and the id by which the client knows it. */
+      readonly known?: KnownSession;
+    }
   | { readonly kind: 'gone' }
   /** More than one session id. */
   | { readonly kind: 'invalid' };
@@ -52,6 +66,7 @@ export function routeSession<T extends TaggedEndpoint>(
   headers: RawHeaders,
   endpoints: readonly T[],
   routing: 'stateful' | 'stateless',
+  identity?: SessionIdentity,
 ): SessionRoute<T> {
   let index = -1;
   for (let i = 0; i < headers.length; i += 2) {
@@ -61,7 +76,13 @@ export function routeSession<T extends TaggedEndpoint>(
   }
   if (index === -1) return { kind: 'none' };
 
-  const { sessionId, tag } = splitTag(headers[index + 1]!);
+  const value = headers[index + 1]!;
+  if (identity !== undefined) {
+    const opened = openSession(identity, value);
+    if (opened === undefined) return { kind: 'gone' };
+    return routeBound(withValue(headers, index, opened.sessionId), { ...opened, sealed: value }, endpoints, routing);
+  }
+  const { sessionId, tag } = splitTag(value);
   const named = tag === undefined ? undefined : endpoints.find((endpoint) => endpoint.tag === tag);
   if (routing === 'stateless') {
     // Opened while routing was stateful: the tag is still ours to remove.
@@ -74,6 +95,38 @@ export function routeSession<T extends TaggedEndpoint>(
   if (tag === undefined) return { kind: 'session', endpoint: chooseByHash(sessionId, endpoints), headers };
   if (named === undefined) return { kind: 'gone' };
   return { kind: 'session', endpoint: named, headers: withValue(headers, index, sessionId) };
+}
+
+function routeBound<T extends TaggedEndpoint>(
+  headers: RawHeaders,
+  known: KnownSession,
+  endpoints: readonly T[],
+  routing: 'stateful' | 'stateless',
+): SessionRoute<T> {
+  if (routing === 'stateless') return { kind: 'session', endpoint: undefined, headers, known };
+  const endpoint =
+    known.tag === undefined ? chooseByHash(known.sessionId, endpoints) : endpoints.find(({ tag }) => tag === known.tag);
+  return endpoint === undefined ? { kind: 'gone' } : { kind: 'session', endpoint, headers, known };
+}
+
+/**
+ * The response headers of a bound session: every id is sealed. Servers that repeat the id in every answer get the same one repeated to the
+ * client, since a client may take another one for another session.
+ */
+export function sealResponse(
+  headers: RawHeaders,
+  tag: string | undefined,
+  identity: SessionIdentity,
+  known: KnownSession | undefined,
+): RawHeaders {
+  let changed = headers;
+  for (let i = 0; i < headers.length; i += 2) {
+    if (headers[i]!.length !== sessionHeader.length || headers[i]!.toLowerCase() !== sessionHeader) continue;
+    const sessionId = headers[i + 1]!;
+    const isKnown = known?.sessionId === sessionId && known.tag === tag;
+    changed = withValue(changed, i, isKnown ? known.sealed : sealSession(identity, { sessionId, tag }));
+  }
+  return changed;
 }
 
 /** The response headers as the client must see them: every session id gets the tag of the endpoint that answered. */

@@ -106,6 +106,7 @@ describe('findBackendDenial', () => {
     weight: 1,
     failure: undefined,
     policyFailure: undefined,
+    authentication: undefined,
     filters: noFilters,
   };
 

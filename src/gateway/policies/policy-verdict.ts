@@ -24,6 +24,8 @@ export interface PolicyDenial {
   readonly reason: Reason;
   /** In place of the reason's own status. */
   readonly status?: number;
+  /** What the client reads, in place of the reason's own sentence. */
+  readonly description?: string;
   /** For the operator's log only. */
   readonly detail: string;
   /** Headers of the answer: a browser can read an error only with its CORS headers. */

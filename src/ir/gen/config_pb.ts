@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file config.proto.
  */
 export const file_config: GenFile = /*@__PURE__*/
-  fileDesc("Cgxjb25maWcucHJvdG8SHWdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExIsIBCghMaXN0ZW5lchILCgNrZXkYASABKAkSDwoHZ2F0ZXdheRgCIAEoCRIMCgRuYW1lGAMgASgJEhEKCWFkZHJlc3NlcxgEIAMoCRIMCgRwb3J0GAUgASgNEkEKCHByb3RvY29sGAYgASgOMi8uZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuTGlzdGVuZXJQcm90b2NvbBIQCghob3N0bmFtZRgHIAEoCRIUCgxjZXJ0aWZpY2F0ZXMYCCADKAkizwMKBVJvdXRlEgsKA2tleRgBIAEoCRISCgpodHRwX3JvdXRlGAIgASgJEhEKCXJ1bGVfbmFtZRgDIAEoCRISCgpydWxlX2luZGV4GAQgASgNEhIKCmNyZWF0ZWRfYXQYBSABKA0SOwoHcGFyZW50cxgGIAMoCzIqLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlJvdXRlUGFyZW50EjoKB21hdGNoZXMYByADKAsyKS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5Sb3V0ZU1hdGNoEjYKB2ZpbHRlcnMYCCADKAsyJS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5GaWx0ZXISQAoIYmFja2VuZHMYCSADKAsyLi5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5XZWlnaHRlZEJhY2tlbmQSGgoScmVxdWVzdF90aW1lb3V0X21zGAogASgNEiIKGmJhY2tlbmRfcmVxdWVzdF90aW1lb3V0X21zGAsgASgNEjcKB2ZhaWx1cmUYDCABKAsyJi5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5GYWlsdXJlIjIKC1JvdXRlUGFyZW50EhAKCGxpc3RlbmVyGAEgASgJEhEKCWhvc3RuYW1lcxgCIAMoCSLRAQoKUm91dGVNYXRjaBI2CgRwYXRoGAEgASgLMiguZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUGF0aE1hdGNoEg4KBm1ldGhvZBgCIAEoCRI6CgdoZWFkZXJzGAMgAygLMikuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuVmFsdWVNYXRjaBI/CgxxdWVyeV9wYXJhbXMYBCADKAsyKS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5WYWx1ZU1hdGNoIlYKCVBhdGhNYXRjaBI6CgR0eXBlGAEgASgOMiwuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUGF0aE1hdGNoVHlwZRINCgV2YWx1ZRgCIAEoCSJmCgpWYWx1ZU1hdGNoEgwKBG5hbWUYASABKAkSOwoEdHlwZRgCIAEoDjItLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlZhbHVlTWF0Y2hUeXBlEg0KBXZhbHVlGAMgASgJIsIDCgZGaWx0ZXISUAoXcmVxdWVzdF9oZWFkZXJfbW9kaWZpZXIYASABKAsyLS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5IZWFkZXJNb2RpZmllckgAElEKGHJlc3BvbnNlX2hlYWRlcl9tb2RpZmllchgCIAEoCzItLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLkhlYWRlck1vZGlmaWVySAASSgoQcmVxdWVzdF9yZWRpcmVjdBgDIAEoCzIuLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlJlcXVlc3RSZWRpcmVjdEgAEkAKC3VybF9yZXdyaXRlGAQgASgLMikuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuVXJsUmV3cml0ZUgAEkYKDnJlcXVlc3RfbWlycm9yGAUgASgLMiwuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUmVxdWVzdE1pcnJvckgAEjMKBGNvcnMYBiABKAsyIy5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5Db3JzSABCCAoGZmlsdGVyIogBCg5IZWFkZXJNb2RpZmllchIyCgNzZXQYASADKAsyJS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5IZWFkZXISMgoDYWRkGAIgAygLMiUuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuSGVhZGVyEg4KBnJlbW92ZRgDIAMoCSIlCgZIZWFkZXISDAoEbmFtZRgBIAEoCRINCgV2YWx1ZRgCIAEoCSKRAQoPUmVxdWVzdFJlZGlyZWN0Eg4KBnNjaGVtZRgBIAEoCRIQCghob3N0bmFtZRgCIAEoCRI5CgRwYXRoGAMgASgLMisuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUGF0aE1vZGlmaWVyEgwKBHBvcnQYBCABKA0SEwoLc3RhdHVzX2NvZGUYBSABKA0iWQoKVXJsUmV3cml0ZRIQCghob3N0bmFtZRgBIAEoCRI5CgRwYXRoGAIgASgLMisuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUGF0aE1vZGlmaWVyIlcKDFBhdGhNb2RpZmllchIbChFyZXBsYWNlX2Z1bGxfcGF0aBgBIAEoCUgAEh4KFHJlcGxhY2VfcHJlZml4X21hdGNoGAIgASgJSABCCgoIbW9kaWZpZXIiSAoNUmVxdWVzdE1pcnJvchIPCgdiYWNrZW5kGAEgASgJEhEKCW51bWVyYXRvchgCIAEoDRITCgtkZW5vbWluYXRvchgDIAEoDSKXAQoEQ29ycxIVCg1hbGxvd19vcmlnaW5zGAEgAygJEhkKEWFsbG93X2NyZWRlbnRpYWxzGAIgASgIEhUKDWFsbG93X21ldGhvZHMYAyADKAkSFQoNYWxsb3dfaGVhZGVycxgEIAMoCRIWCg5leHBvc2VfaGVhZGVycxgFIAMoCRIXCg9tYXhfYWdlX3NlY29uZHMYBiABKA0iowEKD1dlaWdodGVkQmFja2VuZBIPCgdiYWNrZW5kGAEgASgJEg4KBndlaWdodBgCIAEoDRI2CgdmaWx0ZXJzGAMgAygLMiUuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuRmlsdGVyEjcKB2ZhaWx1cmUYBCABKAsyJi5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5GYWlsdXJlIjoKB0ZhaWx1cmUSDgoGc3RhdHVzGAEgASgNEg4KBnJlYXNvbhgCIAEoCRIPCgdtZXNzYWdlGAMgASgJIpEBCgdCYWNrZW5kEgsKA2tleRgBIAEoCRI3CgRodHRwGAIgASgLMicuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuVXBzdHJlYW1IABI4CgNtY3AYAyABKAsyKS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5NY3BCYWNrZW5kSABCBgoEa2luZCKPAQoKTWNwQmFja2VuZBI5Cgd0YXJnZXRzGAEgAygLMiguZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuTWNwVGFyZ2V0EkYKD3Nlc3Npb25fcm91dGluZxgCIAEoDjItLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlNlc3Npb25Sb3V0aW5nIqIBCglNY3BUYXJnZXQSDAoEbmFtZRgBIAEoCRI5Cgh1cHN0cmVhbRgCIAEoCzInLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlVwc3RyZWFtEgwKBHBhdGgYAyABKAkSPgoJdHJhbnNwb3J0GAQgASgOMisuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuTWNwVHJhbnNwb3J0IqgCCghVcHN0cmVhbRI6CgllbmRwb2ludHMYASADKAsyJy5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5FbmRwb2ludBI3CgN0bHMYAiABKAsyKi5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5VcHN0cmVhbVRscxJBCghwcm90b2NvbBgDIAEoDjIvLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlVwc3RyZWFtUHJvdG9jb2wSGgoSY29ubmVjdF90aW1lb3V0X21zGAQgASgNEhoKEnJlcXVlc3RfdGltZW91dF9tcxgFIAEoDRIXCg9pZGxlX3RpbWVvdXRfbXMYBiABKA0SEwoLaG9zdF9oZWFkZXIYByABKAkiJgoIRW5kcG9pbnQSDAoEaG9zdBgBIAEoCRIMCgRwb3J0GAIgASgNIkwKC1Vwc3RyZWFtVGxzEhMKC3NlcnZlcl9uYW1lGAEgASgJEgoKAmNhGAIgASgJEhwKFGluc2VjdXJlX3NraXBfdmVyaWZ5GAMgASgIItoBCgZQb2xpY3kSCwoDa2V5GAEgASgJEg4KBnNvdXJjZRgCIAEoCRI7CgZ0YXJnZXQYAyABKAsyKy5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5Qb2xpY3lUYXJnZXQSOQoHZmFpbHVyZRgEIAEoCzImLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLkZhaWx1cmVIABIzCgRjb3JzGAUgASgLMiMuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuQ29yc0gAQgYKBHNwZWMihAEKDFBvbGljeVRhcmdldBI9CgRraW5kGAEgASgOMi8uZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUG9saWN5VGFyZ2V0S2luZBIRCgluYW1lc3BhY2UYAiABKAkSDAoEbmFtZRgDIAEoCRIUCgxzZWN0aW9uX25hbWUYBCABKAkidwoGU2VjcmV0EgsKA2tleRgBIAEoCRI8CgN0bHMYAiABKAsyLS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5UbHNDZXJ0aWZpY2F0ZUgAEhkKD2NhX2NlcnRpZmljYXRlcxgDIAEoCUgAQgcKBXZhbHVlIkAKDlRsc0NlcnRpZmljYXRlEhkKEWNlcnRpZmljYXRlX2NoYWluGAEgASgJEhMKC3ByaXZhdGVfa2V5GAIgASgJKm4KEExpc3RlbmVyUHJvdG9jb2wSIQodTElTVEVORVJfUFJPVE9DT0xfVU5TUEVDSUZJRUQQABIaChZMSVNURU5FUl9QUk9UT0NPTF9IVFRQEAESGwoXTElTVEVORVJfUFJPVE9DT0xfSFRUUFMQAiqPAQoNUGF0aE1hdGNoVHlwZRIfChtQQVRIX01BVENIX1RZUEVfVU5TUEVDSUZJRUQQABIZChVQQVRIX01BVENIX1RZUEVfRVhBQ1QQARIaChZQQVRIX01BVENIX1RZUEVfUFJFRklYEAISJgoiUEFUSF9NQVRDSF9UWVBFX1JFR1VMQVJfRVhQUkVTU0lPThADKncKDlZhbHVlTWF0Y2hUeXBlEiAKHFZBTFVFX01BVENIX1RZUEVfVU5TUEVDSUZJRUQQABIaChZWQUxVRV9NQVRDSF9UWVBFX0VYQUNUEAESJwojVkFMVUVfTUFUQ0hfVFlQRV9SRUdVTEFSX0VYUFJFU1NJT04QAipnCgxNY3BUcmFuc3BvcnQSHQoZTUNQX1RSQU5TUE9SVF9VTlNQRUNJRklFRBAAEiEKHU1DUF9UUkFOU1BPUlRfU1RSRUFNQUJMRV9IVFRQEAESFQoRTUNQX1RSQU5TUE9SVF9TU0UQAipuCg5TZXNzaW9uUm91dGluZxIfChtTRVNTSU9OX1JPVVRJTkdfVU5TUEVDSUZJRUQQABIcChhTRVNTSU9OX1JPVVRJTkdfU1RBVEVGVUwQARIdChlTRVNTSU9OX1JPVVRJTkdfU1RBVEVMRVNTEAIqbQoQVXBzdHJlYW1Qcm90b2NvbBIhCh1VUFNUUkVBTV9QUk9UT0NPTF9VTlNQRUNJRklFRBAAEhsKF1VQU1RSRUFNX1BST1RPQ09MX0hUVFAxEAESGQoVVVBTVFJFQU1fUFJPVE9DT0xfSDJDEAIqwQEKEFBvbGljeVRhcmdldEtpbmQSIgoeUE9MSUNZX1RBUkdFVF9LSU5EX1VOU1BFQ0lGSUVEEAASHgoaUE9MSUNZX1RBUkdFVF9LSU5EX0dBVEVXQVkQARIhCh1QT0xJQ1lfVEFSR0VUX0tJTkRfSFRUUF9ST1VURRACEiQKIFBPTElDWV9UQVJHRVRfS0lORF9QUk9YWV9CQUNLRU5EEAMSIAocUE9MSUNZX1RBUkdFVF9LSU5EX05BTUVTUEFDRRAEYgZwcm90bzM");
+  fileDesc("Cgxjb25maWcucHJvdG8SHWdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExIsIBCghMaXN0ZW5lchILCgNrZXkYASABKAkSDwoHZ2F0ZXdheRgCIAEoCRIMCgRuYW1lGAMgASgJEhEKCWFkZHJlc3NlcxgEIAMoCRIMCgRwb3J0GAUgASgNEkEKCHByb3RvY29sGAYgASgOMi8uZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuTGlzdGVuZXJQcm90b2NvbBIQCghob3N0bmFtZRgHIAEoCRIUCgxjZXJ0aWZpY2F0ZXMYCCADKAkizwMKBVJvdXRlEgsKA2tleRgBIAEoCRISCgpodHRwX3JvdXRlGAIgASgJEhEKCXJ1bGVfbmFtZRgDIAEoCRISCgpydWxlX2luZGV4GAQgASgNEhIKCmNyZWF0ZWRfYXQYBSABKA0SOwoHcGFyZW50cxgGIAMoCzIqLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlJvdXRlUGFyZW50EjoKB21hdGNoZXMYByADKAsyKS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5Sb3V0ZU1hdGNoEjYKB2ZpbHRlcnMYCCADKAsyJS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5GaWx0ZXISQAoIYmFja2VuZHMYCSADKAsyLi5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5XZWlnaHRlZEJhY2tlbmQSGgoScmVxdWVzdF90aW1lb3V0X21zGAogASgNEiIKGmJhY2tlbmRfcmVxdWVzdF90aW1lb3V0X21zGAsgASgNEjcKB2ZhaWx1cmUYDCABKAsyJi5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5GYWlsdXJlIjIKC1JvdXRlUGFyZW50EhAKCGxpc3RlbmVyGAEgASgJEhEKCWhvc3RuYW1lcxgCIAMoCSLRAQoKUm91dGVNYXRjaBI2CgRwYXRoGAEgASgLMiguZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUGF0aE1hdGNoEg4KBm1ldGhvZBgCIAEoCRI6CgdoZWFkZXJzGAMgAygLMikuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuVmFsdWVNYXRjaBI/CgxxdWVyeV9wYXJhbXMYBCADKAsyKS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5WYWx1ZU1hdGNoIlYKCVBhdGhNYXRjaBI6CgR0eXBlGAEgASgOMiwuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUGF0aE1hdGNoVHlwZRINCgV2YWx1ZRgCIAEoCSJmCgpWYWx1ZU1hdGNoEgwKBG5hbWUYASABKAkSOwoEdHlwZRgCIAEoDjItLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlZhbHVlTWF0Y2hUeXBlEg0KBXZhbHVlGAMgASgJIsIDCgZGaWx0ZXISUAoXcmVxdWVzdF9oZWFkZXJfbW9kaWZpZXIYASABKAsyLS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5IZWFkZXJNb2RpZmllckgAElEKGHJlc3BvbnNlX2hlYWRlcl9tb2RpZmllchgCIAEoCzItLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLkhlYWRlck1vZGlmaWVySAASSgoQcmVxdWVzdF9yZWRpcmVjdBgDIAEoCzIuLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlJlcXVlc3RSZWRpcmVjdEgAEkAKC3VybF9yZXdyaXRlGAQgASgLMikuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuVXJsUmV3cml0ZUgAEkYKDnJlcXVlc3RfbWlycm9yGAUgASgLMiwuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUmVxdWVzdE1pcnJvckgAEjMKBGNvcnMYBiABKAsyIy5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5Db3JzSABCCAoGZmlsdGVyIogBCg5IZWFkZXJNb2RpZmllchIyCgNzZXQYASADKAsyJS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5IZWFkZXISMgoDYWRkGAIgAygLMiUuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuSGVhZGVyEg4KBnJlbW92ZRgDIAMoCSIlCgZIZWFkZXISDAoEbmFtZRgBIAEoCRINCgV2YWx1ZRgCIAEoCSKRAQoPUmVxdWVzdFJlZGlyZWN0Eg4KBnNjaGVtZRgBIAEoCRIQCghob3N0bmFtZRgCIAEoCRI5CgRwYXRoGAMgASgLMisuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUGF0aE1vZGlmaWVyEgwKBHBvcnQYBCABKA0SEwoLc3RhdHVzX2NvZGUYBSABKA0iWQoKVXJsUmV3cml0ZRIQCghob3N0bmFtZRgBIAEoCRI5CgRwYXRoGAIgASgLMisuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUGF0aE1vZGlmaWVyIlcKDFBhdGhNb2RpZmllchIbChFyZXBsYWNlX2Z1bGxfcGF0aBgBIAEoCUgAEh4KFHJlcGxhY2VfcHJlZml4X21hdGNoGAIgASgJSABCCgoIbW9kaWZpZXIiSAoNUmVxdWVzdE1pcnJvchIPCgdiYWNrZW5kGAEgASgJEhEKCW51bWVyYXRvchgCIAEoDRITCgtkZW5vbWluYXRvchgDIAEoDSKXAQoEQ29ycxIVCg1hbGxvd19vcmlnaW5zGAEgAygJEhkKEWFsbG93X2NyZWRlbnRpYWxzGAIgASgIEhUKDWFsbG93X21ldGhvZHMYAyADKAkSFQoNYWxsb3dfaGVhZGVycxgEIAMoCRIWCg5leHBvc2VfaGVhZGVycxgFIAMoCRIXCg9tYXhfYWdlX3NlY29uZHMYBiABKA0iowEKD1dlaWdodGVkQmFja2VuZBIPCgdiYWNrZW5kGAEgASgJEg4KBndlaWdodBgCIAEoDRI2CgdmaWx0ZXJzGAMgAygLMiUuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuRmlsdGVyEjcKB2ZhaWx1cmUYBCABKAsyJi5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5GYWlsdXJlIjoKB0ZhaWx1cmUSDgoGc3RhdHVzGAEgASgNEg4KBnJlYXNvbhgCIAEoCRIPCgdtZXNzYWdlGAMgASgJIpEBCgdCYWNrZW5kEgsKA2tleRgBIAEoCRI3CgRodHRwGAIgASgLMicuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuVXBzdHJlYW1IABI4CgNtY3AYAyABKAsyKS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5NY3BCYWNrZW5kSABCBgoEa2luZCKPAQoKTWNwQmFja2VuZBI5Cgd0YXJnZXRzGAEgAygLMiguZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuTWNwVGFyZ2V0EkYKD3Nlc3Npb25fcm91dGluZxgCIAEoDjItLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlNlc3Npb25Sb3V0aW5nIqIBCglNY3BUYXJnZXQSDAoEbmFtZRgBIAEoCRI5Cgh1cHN0cmVhbRgCIAEoCzInLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlVwc3RyZWFtEgwKBHBhdGgYAyABKAkSPgoJdHJhbnNwb3J0GAQgASgOMisuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuTWNwVHJhbnNwb3J0IqgCCghVcHN0cmVhbRI6CgllbmRwb2ludHMYASADKAsyJy5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5FbmRwb2ludBI3CgN0bHMYAiABKAsyKi5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5VcHN0cmVhbVRscxJBCghwcm90b2NvbBgDIAEoDjIvLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlVwc3RyZWFtUHJvdG9jb2wSGgoSY29ubmVjdF90aW1lb3V0X21zGAQgASgNEhoKEnJlcXVlc3RfdGltZW91dF9tcxgFIAEoDRIXCg9pZGxlX3RpbWVvdXRfbXMYBiABKA0SEwoLaG9zdF9oZWFkZXIYByABKAkiJgoIRW5kcG9pbnQSDAoEaG9zdBgBIAEoCRIMCgRwb3J0GAIgASgNIkwKC1Vwc3RyZWFtVGxzEhMKC3NlcnZlcl9uYW1lGAEgASgJEgoKAmNhGAIgASgJEhwKFGluc2VjdXJlX3NraXBfdmVyaWZ5GAMgASgIIqoCCgZQb2xpY3kSCwoDa2V5GAEgASgJEg4KBnNvdXJjZRgCIAEoCRI7CgZ0YXJnZXQYAyABKAsyKy5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5Qb2xpY3lUYXJnZXQSOQoHZmFpbHVyZRgEIAEoCzImLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLkZhaWx1cmVIABIzCgRjb3JzGAUgASgLMiMuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuQ29yc0gAEk4KEm1jcF9hdXRoZW50aWNhdGlvbhgGIAEoCzIwLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLk1jcEF1dGhlbnRpY2F0aW9uSABCBgoEc3BlYyKEAQoMUG9saWN5VGFyZ2V0Ej0KBGtpbmQYASABKA4yLy5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5Qb2xpY3lUYXJnZXRLaW5kEhEKCW5hbWVzcGFjZRgCIAEoCRIMCgRuYW1lGAMgASgJEhQKDHNlY3Rpb25fbmFtZRgEIAEoCSLFAQoGU2VjcmV0EgsKA2tleRgBIAEoCRI8CgN0bHMYAiABKAsyLS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5UbHNDZXJ0aWZpY2F0ZUgAEhkKD2NhX2NlcnRpZmljYXRlcxgDIAEoCUgAEg4KBHRleHQYBCABKAlIABI8CglzZWFsX2tleXMYBSABKAsyJy5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5TZWFsS2V5c0gAQgcKBXZhbHVlIhgKCFNlYWxLZXlzEgwKBGtleXMYASADKAwiQAoOVGxzQ2VydGlmaWNhdGUSGQoRY2VydGlmaWNhdGVfY2hhaW4YASABKAkSEwoLcHJpdmF0ZV9rZXkYAiABKAkilwcKEU1jcEF1dGhlbnRpY2F0aW9uEj8KBG1vZGUYASABKA4yMS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5BdXRoZW50aWNhdGlvbk1vZGUSDgoGaXNzdWVyGAIgASgJEhQKDG1ldGFkYXRhX3VybBgDIAEoCRIRCglhdWRpZW5jZXMYBCADKAkSNgoEa2V5cxgFIAEoCzIoLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLktleVNvdXJjZRIKCgJjYRgGIAEoCRIbChNhbGxvd19pbnNlY3VyZV9odHRwGAcgASgIEhAKCHByb3ZpZGVyGAggASgJEjYKBGZsb3cYCSABKA4yKC5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5Mb2dpbkZsb3cSRwoMcmVnaXN0cmF0aW9uGAogASgLMjEuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuQ2xpZW50UmVnaXN0cmF0aW9uEhQKDGV4dHJhX3Njb3BlcxgLIAMoCRJfChBleHRyYV9wYXJhbWV0ZXJzGAwgAygLMkUuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuTWNwQXV0aGVudGljYXRpb24uRXh0cmFQYXJhbWV0ZXJzRW50cnkSJAocY2xpZW50X2lkX21ldGFkYXRhX2RvY3VtZW50cxgNIAEoCBIiChpjbGllbnRfaWRfbWV0YWRhdGFfZG9tYWlucxgOIAMoCRIXCg9yZXF1aXJlZF9zY29wZXMYDyADKAkSRQoPcmVxdWlyZWRfY2xhaW1zGBAgAygLMiwuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUmVxdWlyZWRDbGFpbRIVCg1jbG9ja19za2V3X21zGBEgASgNEhAKCHJlc291cmNlGBIgASgJEhkKEXJlc291cmNlX21ldGFkYXRhGBMgASgJEhUKDWZvcndhcmRfdG9rZW4YFCABKAgSRwoRY2xhaW1zX3RvX2hlYWRlcnMYFSADKAsyLC5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5DbGFpbVRvSGVhZGVyEhcKD3Nlc3Npb25fYmluZGluZxgWIAEoCBo2ChRFeHRyYVBhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIqwBCglLZXlTb3VyY2USDQoDdXJsGAEgASgJSAASEAoGaW5saW5lGAIgASgJSAASPAoHYmFja2VuZBgDIAEoCzIpLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLktleUJhY2tlbmRIABIZChFjYWNoZV9kdXJhdGlvbl9tcxgEIAEoDRIbChNhbGxvd19pbnNlY3VyZV9odHRwGAUgASgIQggKBnNvdXJjZSIrCgpLZXlCYWNrZW5kEg8KB2JhY2tlbmQYASABKAkSDAoEcGF0aBgCIAEoCSLqAgoSQ2xpZW50UmVnaXN0cmF0aW9uEj0KBG1vZGUYASABKA4yLy5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5SZWdpc3RyYXRpb25Nb2RlEhAKCGVuZHBvaW50GAIgASgJEhwKFGluaXRpYWxfYWNjZXNzX3Rva2VuGAMgASgJElMKGWluaXRpYWxfYWNjZXNzX3Rva2VuX2Zyb20YBCABKAsyMC5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5DbGllbnRDcmVkZW50aWFscxIRCgljbGllbnRfaWQYBSABKAkSFQoNY2xpZW50X3NlY3JldBgGIAEoCRIdChVhbGxvd2VkX3JlZGlyZWN0X3VyaXMYByADKAkSEgoKcGVyX21pbnV0ZRgIIAEoDRIWCg5tYXhfYm9keV9ieXRlcxgJIAEoDRIbChNhbGxvd19pbnNlY3VyZV9odHRwGAogASgIIkwKEUNsaWVudENyZWRlbnRpYWxzEhEKCWNsaWVudF9pZBgBIAEoCRIVCg1jbGllbnRfc2VjcmV0GAIgASgJEg0KBXNjb3BlGAMgASgJIi0KDVJlcXVpcmVkQ2xhaW0SDAoEbmFtZRgBIAEoCRIOCgZ2YWx1ZXMYAiADKAkiLgoNQ2xhaW1Ub0hlYWRlchINCgVjbGFpbRgBIAEoCRIOCgZoZWFkZXIYAiABKAkqbgoQTGlzdGVuZXJQcm90b2NvbBIhCh1MSVNURU5FUl9QUk9UT0NPTF9VTlNQRUNJRklFRBAAEhoKFkxJU1RFTkVSX1BST1RPQ09MX0hUVFAQARIbChdMSVNURU5FUl9QUk9UT0NPTF9IVFRQUxACKo8BCg1QYXRoTWF0Y2hUeXBlEh8KG1BBVEhfTUFUQ0hfVFlQRV9VTlNQRUNJRklFRBAAEhkKFVBBVEhfTUFUQ0hfVFlQRV9FWEFDVBABEhoKFlBBVEhfTUFUQ0hfVFlQRV9QUkVGSVgQAhImCiJQQVRIX01BVENIX1RZUEVfUkVHVUxBUl9FWFBSRVNTSU9OEAMqdwoOVmFsdWVNYXRjaFR5cGUSIAocVkFMVUVfTUFUQ0hfVFlQRV9VTlNQRUNJRklFRBAAEhoKFlZBTFVFX01BVENIX1RZUEVfRVhBQ1QQARInCiNWQUxVRV9NQVRDSF9UWVBFX1JFR1VMQVJfRVhQUkVTU0lPThACKmcKDE1jcFRyYW5zcG9ydBIdChlNQ1BfVFJBTlNQT1JUX1VOU1BFQ0lGSUVEEAASIQodTUNQX1RSQU5TUE9SVF9TVFJFQU1BQkxFX0hUVFAQARIVChFNQ1BfVFJBTlNQT1JUX1NTRRACKm4KDlNlc3Npb25Sb3V0aW5nEh8KG1NFU1NJT05fUk9VVElOR19VTlNQRUNJRklFRBAAEhwKGFNFU1NJT05fUk9VVElOR19TVEFURUZVTBABEh0KGVNFU1NJT05fUk9VVElOR19TVEFURUxFU1MQAiptChBVcHN0cmVhbVByb3RvY29sEiEKHVVQU1RSRUFNX1BST1RPQ09MX1VOU1BFQ0lGSUVEEAASGwoXVVBTVFJFQU1fUFJPVE9DT0xfSFRUUDEQARIZChVVUFNUUkVBTV9QUk9UT0NPTF9IMkMQAirBAQoQUG9saWN5VGFyZ2V0S2luZBIiCh5QT0xJQ1lfVEFSR0VUX0tJTkRfVU5TUEVDSUZJRUQQABIeChpQT0xJQ1lfVEFSR0VUX0tJTkRfR0FURVdBWRABEiEKHVBPTElDWV9UQVJHRVRfS0lORF9IVFRQX1JPVVRFEAISJAogUE9MSUNZX1RBUkdFVF9LSU5EX1BST1hZX0JBQ0tFTkQQAxIgChxQT0xJQ1lfVEFSR0VUX0tJTkRfTkFNRVNQQUNFEAQqnwEKEkF1dGhlbnRpY2F0aW9uTW9kZRIjCh9BVVRIRU5USUNBVElPTl9NT0RFX1VOU1BFQ0lGSUVEEAASHgoaQVVUSEVOVElDQVRJT05fTU9ERV9TVFJJQ1QQARIgChxBVVRIRU5USUNBVElPTl9NT0RFX09QVElPTkFMEAISIgoeQVVUSEVOVElDQVRJT05fTU9ERV9QRVJNSVNTSVZFEAMqgQEKCUxvZ2luRmxvdxIaChZMT0dJTl9GTE9XX1VOU1BFQ0lGSUVEEAASEwoPTE9HSU5fRkxPV19BVVRPEAESFQoRTE9HSU5fRkxPV19GQUNBREUQAhIVChFMT0dJTl9GTE9XX0JST0tFUhADEhUKEUxPR0lOX0ZMT1dfRElSRUNUEAQqcgoQUmVnaXN0cmF0aW9uTW9kZRIhCh1SRUdJU1RSQVRJT05fTU9ERV9VTlNQRUNJRklFRBAAEh0KGVJFR0lTVFJBVElPTl9NT0RFX0ZPUldBUkQQARIcChhSRUdJU1RSQVRJT05fTU9ERV9TSEFSRUQQAmIGcHJvdG8z");
 
 /**
  * One listener of a Gateway.
@@ -877,6 +877,12 @@ export type Policy = Message<"gateway.proxy.config.v1alpha1.Policy"> & {
      */
     value: Cors;
     case: "cors";
+  } | {
+    /**
+     * @generated from field: gateway.proxy.config.v1alpha1.McpAuthentication mcp_authentication = 6;
+     */
+    value: McpAuthentication;
+    case: "mcpAuthentication";
   } | { case: undefined; value?: undefined };
 };
 
@@ -930,7 +936,7 @@ export const PolicyTargetSchema: GenMessage<PolicyTarget> = /*@__PURE__*/
  */
 export type Secret = Message<"gateway.proxy.config.v1alpha1.Secret"> & {
   /**
-   * Secret/namespace/name or ConfigMap/namespace/name
+   * Secret/namespace/name or ConfigMap/namespace/name, with /entry for one entry; SealKeys
    *
    * @generated from field: string key = 1;
    */
@@ -953,6 +959,22 @@ export type Secret = Message<"gateway.proxy.config.v1alpha1.Secret"> & {
      */
     value: string;
     case: "caCertificates";
+  } | {
+    /**
+     * one entry of a Secret: a client secret, an initial access token
+     *
+     * @generated from field: string text = 4;
+     */
+    value: string;
+    case: "text";
+  } | {
+    /**
+     * the message with the key SealKeys
+     *
+     * @generated from field: gateway.proxy.config.v1alpha1.SealKeys seal_keys = 5;
+     */
+    value: SealKeys;
+    case: "sealKeys";
   } | { case: undefined; value?: undefined };
 };
 
@@ -962,6 +984,25 @@ export type Secret = Message<"gateway.proxy.config.v1alpha1.Secret"> & {
  */
 export const SecretSchema: GenMessage<Secret> = /*@__PURE__*/
   messageDesc(file_config, 24);
+
+/**
+ * Keys that values are sealed with (AES-256, 32 bytes each): the first one seals, all of them open.
+ *
+ * @generated from message gateway.proxy.config.v1alpha1.SealKeys
+ */
+export type SealKeys = Message<"gateway.proxy.config.v1alpha1.SealKeys"> & {
+  /**
+   * @generated from field: repeated bytes keys = 1;
+   */
+  keys: Uint8Array[];
+};
+
+/**
+ * Describes the message gateway.proxy.config.v1alpha1.SealKeys.
+ * Use `create(SealKeysSchema)` to create a new message.
+ */
+export const SealKeysSchema: GenMessage<SealKeys> = /*@__PURE__*/
+  messageDesc(file_config, 25);
 
 /**
  * @generated from message gateway.proxy.config.v1alpha1.TlsCertificate
@@ -987,7 +1028,367 @@ export type TlsCertificate = Message<"gateway.proxy.config.v1alpha1.TlsCertifica
  * Use `create(TlsCertificateSchema)` to create a new message.
  */
 export const TlsCertificateSchema: GenMessage<TlsCertificate> = /*@__PURE__*/
-  messageDesc(file_config, 25);
+  messageDesc(file_config, 26);
+
+/**
+ * @generated from message gateway.proxy.config.v1alpha1.McpAuthentication
+ */
+export type McpAuthentication = Message<"gateway.proxy.config.v1alpha1.McpAuthentication"> & {
+  /**
+   * @generated from field: gateway.proxy.config.v1alpha1.AuthenticationMode mode = 1;
+   */
+  mode: AuthenticationMode;
+
+  /**
+   * @generated from field: string issuer = 2;
+   */
+  issuer: string;
+
+  /**
+   * empty: discovered from the issuer
+   *
+   * @generated from field: string metadata_url = 3;
+   */
+  metadataUrl: string;
+
+  /**
+   * empty: the resource's own URL
+   *
+   * @generated from field: repeated string audiences = 4;
+   */
+  audiences: string[];
+
+  /**
+   * unset: jwks_uri of the metadata
+   *
+   * @generated from field: gateway.proxy.config.v1alpha1.KeySource keys = 5;
+   */
+  keys?: KeySource | undefined;
+
+  /**
+   * key of a Secret message with ca_certificates, for every call to this IdP; empty: the system's roots
+   *
+   * @generated from field: string ca = 6;
+   */
+  ca: string;
+
+  /**
+   * @generated from field: bool allow_insecure_http = 7;
+   */
+  allowInsecureHttp: boolean;
+
+  /**
+   * a preset of quirks, in the spelling of the API; empty: none
+   *
+   * @generated from field: string provider = 8;
+   */
+  provider: string;
+
+  /**
+   * @generated from field: gateway.proxy.config.v1alpha1.LoginFlow flow = 9;
+   */
+  flow: LoginFlow;
+
+  /**
+   * @generated from field: gateway.proxy.config.v1alpha1.ClientRegistration registration = 10;
+   */
+  registration?: ClientRegistration | undefined;
+
+  /**
+   * @generated from field: repeated string extra_scopes = 11;
+   */
+  extraScopes: string[];
+
+  /**
+   * @generated from field: map<string, string> extra_parameters = 12;
+   */
+  extraParameters: { [key: string]: string };
+
+  /**
+   * @generated from field: bool client_id_metadata_documents = 13;
+   */
+  clientIdMetadataDocuments: boolean;
+
+  /**
+   * empty: any
+   *
+   * @generated from field: repeated string client_id_metadata_domains = 14;
+   */
+  clientIdMetadataDomains: string[];
+
+  /**
+   * @generated from field: repeated string required_scopes = 15;
+   */
+  requiredScopes: string[];
+
+  /**
+   * @generated from field: repeated gateway.proxy.config.v1alpha1.RequiredClaim required_claims = 16;
+   */
+  requiredClaims: RequiredClaim[];
+
+  /**
+   * @generated from field: uint32 clock_skew_ms = 17;
+   */
+  clockSkewMs: number;
+
+  /**
+   * configured URL of the resource; empty: as clients see it
+   *
+   * @generated from field: string resource = 18;
+   */
+  resource: string;
+
+  /**
+   * further members of the protected resource metadata, a JSON object in snake_case; empty: none
+   *
+   * @generated from field: string resource_metadata = 19;
+   */
+  resourceMetadata: string;
+
+  /**
+   * @generated from field: bool forward_token = 20;
+   */
+  forwardToken: boolean;
+
+  /**
+   * @generated from field: repeated gateway.proxy.config.v1alpha1.ClaimToHeader claims_to_headers = 21;
+   */
+  claimsToHeaders: ClaimToHeader[];
+
+  /**
+   * @generated from field: bool session_binding = 22;
+   */
+  sessionBinding: boolean;
+};
+
+/**
+ * Describes the message gateway.proxy.config.v1alpha1.McpAuthentication.
+ * Use `create(McpAuthenticationSchema)` to create a new message.
+ */
+export const McpAuthenticationSchema: GenMessage<McpAuthentication> = /*@__PURE__*/
+  messageDesc(file_config, 27);
+
+/**
+ * @generated from message gateway.proxy.config.v1alpha1.KeySource
+ */
+export type KeySource = Message<"gateway.proxy.config.v1alpha1.KeySource"> & {
+  /**
+   * @generated from oneof gateway.proxy.config.v1alpha1.KeySource.source
+   */
+  source: {
+    /**
+     * @generated from field: string url = 1;
+     */
+    value: string;
+    case: "url";
+  } | {
+    /**
+     * a JWK set, as JSON
+     *
+     * @generated from field: string inline = 2;
+     */
+    value: string;
+    case: "inline";
+  } | {
+    /**
+     * @generated from field: gateway.proxy.config.v1alpha1.KeyBackend backend = 3;
+     */
+    value: KeyBackend;
+    case: "backend";
+  } | { case: undefined; value?: undefined };
+
+  /**
+   * @generated from field: uint32 cache_duration_ms = 4;
+   */
+  cacheDurationMs: number;
+
+  /**
+   * for `url`
+   *
+   * @generated from field: bool allow_insecure_http = 5;
+   */
+  allowInsecureHttp: boolean;
+};
+
+/**
+ * Describes the message gateway.proxy.config.v1alpha1.KeySource.
+ * Use `create(KeySourceSchema)` to create a new message.
+ */
+export const KeySourceSchema: GenMessage<KeySource> = /*@__PURE__*/
+  messageDesc(file_config, 28);
+
+/**
+ * @generated from message gateway.proxy.config.v1alpha1.KeyBackend
+ */
+export type KeyBackend = Message<"gateway.proxy.config.v1alpha1.KeyBackend"> & {
+  /**
+   * key of a Backend
+   *
+   * @generated from field: string backend = 1;
+   */
+  backend: string;
+
+  /**
+   * @generated from field: string path = 2;
+   */
+  path: string;
+};
+
+/**
+ * Describes the message gateway.proxy.config.v1alpha1.KeyBackend.
+ * Use `create(KeyBackendSchema)` to create a new message.
+ */
+export const KeyBackendSchema: GenMessage<KeyBackend> = /*@__PURE__*/
+  messageDesc(file_config, 29);
+
+/**
+ * @generated from message gateway.proxy.config.v1alpha1.ClientRegistration
+ */
+export type ClientRegistration = Message<"gateway.proxy.config.v1alpha1.ClientRegistration"> & {
+  /**
+   * @generated from field: gateway.proxy.config.v1alpha1.RegistrationMode mode = 1;
+   */
+  mode: RegistrationMode;
+
+  /**
+   * empty: the discovered one
+   *
+   * @generated from field: string endpoint = 2;
+   */
+  endpoint: string;
+
+  /**
+   * key of a Secret message with text; empty: none
+   *
+   * @generated from field: string initial_access_token = 3;
+   */
+  initialAccessToken: string;
+
+  /**
+   * @generated from field: gateway.proxy.config.v1alpha1.ClientCredentials initial_access_token_from = 4;
+   */
+  initialAccessTokenFrom?: ClientCredentials | undefined;
+
+  /**
+   * Shared
+   *
+   * @generated from field: string client_id = 5;
+   */
+  clientId: string;
+
+  /**
+   * Shared: key of a Secret message with text; empty: a public client
+   *
+   * @generated from field: string client_secret = 6;
+   */
+  clientSecret: string;
+
+  /**
+   * empty: https anywhere, http on loopback
+   *
+   * @generated from field: repeated string allowed_redirect_uris = 7;
+   */
+  allowedRedirectUris: string[];
+
+  /**
+   * @generated from field: uint32 per_minute = 8;
+   */
+  perMinute: number;
+
+  /**
+   * @generated from field: uint32 max_body_bytes = 9;
+   */
+  maxBodyBytes: number;
+
+  /**
+   * for `endpoint`
+   *
+   * @generated from field: bool allow_insecure_http = 10;
+   */
+  allowInsecureHttp: boolean;
+};
+
+/**
+ * Describes the message gateway.proxy.config.v1alpha1.ClientRegistration.
+ * Use `create(ClientRegistrationSchema)` to create a new message.
+ */
+export const ClientRegistrationSchema: GenMessage<ClientRegistration> = /*@__PURE__*/
+  messageDesc(file_config, 30);
+
+/**
+ * @generated from message gateway.proxy.config.v1alpha1.ClientCredentials
+ */
+export type ClientCredentials = Message<"gateway.proxy.config.v1alpha1.ClientCredentials"> & {
+  /**
+   * @generated from field: string client_id = 1;
+   */
+  clientId: string;
+
+  /**
+   * key of a Secret message with text
+   *
+   * @generated from field: string client_secret = 2;
+   */
+  clientSecret: string;
+
+  /**
+   * @generated from field: string scope = 3;
+   */
+  scope: string;
+};
+
+/**
+ * Describes the message gateway.proxy.config.v1alpha1.ClientCredentials.
+ * Use `create(ClientCredentialsSchema)` to create a new message.
+ */
+export const ClientCredentialsSchema: GenMessage<ClientCredentials> = /*@__PURE__*/
+  messageDesc(file_config, 31);
+
+/**
+ * @generated from message gateway.proxy.config.v1alpha1.RequiredClaim
+ */
+export type RequiredClaim = Message<"gateway.proxy.config.v1alpha1.RequiredClaim"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * JSON values; the claim must equal one of them, or contain one when it is a list
+   *
+   * @generated from field: repeated string values = 2;
+   */
+  values: string[];
+};
+
+/**
+ * Describes the message gateway.proxy.config.v1alpha1.RequiredClaim.
+ * Use `create(RequiredClaimSchema)` to create a new message.
+ */
+export const RequiredClaimSchema: GenMessage<RequiredClaim> = /*@__PURE__*/
+  messageDesc(file_config, 32);
+
+/**
+ * @generated from message gateway.proxy.config.v1alpha1.ClaimToHeader
+ */
+export type ClaimToHeader = Message<"gateway.proxy.config.v1alpha1.ClaimToHeader"> & {
+  /**
+   * @generated from field: string claim = 1;
+   */
+  claim: string;
+
+  /**
+   * @generated from field: string header = 2;
+   */
+  header: string;
+};
+
+/**
+ * Describes the message gateway.proxy.config.v1alpha1.ClaimToHeader.
+ * Use `create(ClaimToHeaderSchema)` to create a new message.
+ */
+export const ClaimToHeaderSchema: GenMessage<ClaimToHeader> = /*@__PURE__*/
+  messageDesc(file_config, 33);
 
 /**
  * @generated from enum gateway.proxy.config.v1alpha1.ListenerProtocol
@@ -1228,4 +1629,118 @@ export type PolicyTargetKind = (typeof PolicyTargetKind)[keyof typeof PolicyTarg
  */
 export const PolicyTargetKindSchema: GenEnum<PolicyTargetKind> = /*@__PURE__*/
   enumDesc(file_config, 6);
+
+/**
+ * @generated from enum gateway.proxy.config.v1alpha1.AuthenticationMode
+ */
+export const AuthenticationMode = {
+  /**
+   * @generated from enum value: AUTHENTICATION_MODE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * a valid token is required
+   *
+   * @generated from enum value: AUTHENTICATION_MODE_STRICT = 1;
+   */
+  STRICT: 1,
+
+  /**
+   * absent is allowed, invalid is not
+   *
+   * @generated from enum value: AUTHENTICATION_MODE_OPTIONAL = 2;
+   */
+  OPTIONAL: 2,
+
+  /**
+   * never rejects
+   *
+   * @generated from enum value: AUTHENTICATION_MODE_PERMISSIVE = 3;
+   */
+  PERMISSIVE: 3,
+} as const;
+
+/**
+ * @generated from enum gateway.proxy.config.v1alpha1.AuthenticationMode
+ */
+export type AuthenticationMode = (typeof AuthenticationMode)[keyof typeof AuthenticationMode] | UnknownEnum;
+
+/**
+ * Describes the enum gateway.proxy.config.v1alpha1.AuthenticationMode.
+ */
+export const AuthenticationModeSchema: GenEnum<AuthenticationMode> = /*@__PURE__*/
+  enumDesc(file_config, 7);
+
+/**
+ * @generated from enum gateway.proxy.config.v1alpha1.LoginFlow
+ */
+export const LoginFlow = {
+  /**
+   * @generated from enum value: LOGIN_FLOW_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * @generated from enum value: LOGIN_FLOW_AUTO = 1;
+   */
+  AUTO: 1,
+
+  /**
+   * @generated from enum value: LOGIN_FLOW_FACADE = 2;
+   */
+  FACADE: 2,
+
+  /**
+   * @generated from enum value: LOGIN_FLOW_BROKER = 3;
+   */
+  BROKER: 3,
+
+  /**
+   * @generated from enum value: LOGIN_FLOW_DIRECT = 4;
+   */
+  DIRECT: 4,
+} as const;
+
+/**
+ * @generated from enum gateway.proxy.config.v1alpha1.LoginFlow
+ */
+export type LoginFlow = (typeof LoginFlow)[keyof typeof LoginFlow] | UnknownEnum;
+
+/**
+ * Describes the enum gateway.proxy.config.v1alpha1.LoginFlow.
+ */
+export const LoginFlowSchema: GenEnum<LoginFlow> = /*@__PURE__*/
+  enumDesc(file_config, 8);
+
+/**
+ * @generated from enum gateway.proxy.config.v1alpha1.RegistrationMode
+ */
+export const RegistrationMode = {
+  /**
+   * @generated from enum value: REGISTRATION_MODE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * @generated from enum value: REGISTRATION_MODE_FORWARD = 1;
+   */
+  FORWARD: 1,
+
+  /**
+   * @generated from enum value: REGISTRATION_MODE_SHARED = 2;
+   */
+  SHARED: 2,
+} as const;
+
+/**
+ * @generated from enum gateway.proxy.config.v1alpha1.RegistrationMode
+ */
+export type RegistrationMode = (typeof RegistrationMode)[keyof typeof RegistrationMode] | UnknownEnum;
+
+/**
+ * Describes the enum gateway.proxy.config.v1alpha1.RegistrationMode.
+ */
+export const RegistrationModeSchema: GenEnum<RegistrationMode> = /*@__PURE__*/
+  enumDesc(file_config, 9);
 

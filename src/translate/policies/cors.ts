@@ -22,6 +22,7 @@ export const corsField: PolicyField = {
   name: 'cors',
   translate({ spec }) {
     const cors = spec.traffic?.cors;
-    return cors === undefined ? undefined : { case: 'cors', value: createCors(cors) };
+    if (cors === undefined) return undefined;
+    return { valid: true, spec: { case: 'cors', value: createCors(cors) }, secrets: [], backends: [] };
   },
 };

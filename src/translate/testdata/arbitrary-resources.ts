@@ -264,6 +264,9 @@ const secret = resource(core, 'Secret', {
     certificate,
     { ...certificate, 'ca.crt': certificate?.['tls.crt'] },
     { 'tls.crt': 'x', 'tls.key': 'y' },
+    { token: 'secret' },
+    { token: 'secret\n', 'ca.crt': certificate?.['tls.crt'] },
+    { token: '' },
   ),
 });
 const configMap = resource(core, 'ConfigMap', { data: fc.constantFrom({}, { 'ca.crt': 'x' }) });
@@ -273,7 +276,7 @@ const grant = resource(gatewayApi, 'ReferenceGrant', {
     from: fc.array(
       fc.record({
         group: fc.constantFrom('gateway.networking.k8s.io', 'gateway.proxy'),
-        kind: fc.constantFrom('HTTPRoute', 'Gateway', 'ProxyBackend'),
+        kind: fc.constantFrom('HTTPRoute', 'Gateway', 'ProxyBackend', 'ProxyPolicy'),
         namespace,
       }),
       { minLength: 1, maxLength: 2 },
@@ -341,6 +344,110 @@ const proxyPolicy = resource(proxyApi, 'ProxyPolicy', {
   }),
 });
 
+const entry = fc.record({
+  name: fc.constantFrom('a', 'served', 'served'),
+  key: fc.constantFrom('token', 'token', 'token', 'nothing'),
+});
+const authentication = fc.record({
+  issuer: fc.constantFrom(
+    'https://a.example.com',
+    'https://b.example.com',
+    'https://c.example.com',
+    'http://d.example.com',
+  ),
+  mode: optional(fc.constantFrom('Strict', 'Optional', 'Permissive')),
+  jwks: seldom(
+    fc.oneof(
+      fc.record({ url: fc.constant('https://idp.example.com/keys') }),
+      fc.record({ inline: fc.constantFrom('{"keys":[{}]}', '{"keys":[]}', '[') }),
+      fc.record({
+        backendRef: fc.record({ name, namespace: seldom(namespace), port: backendPort }),
+        path: fc.constant('/keys'),
+      }),
+      fc.record({ caCertificateRef: fc.record({ kind: fc.constantFrom('Secret', 'ConfigMap'), name }) }),
+    ),
+  ),
+  registration: optional(
+    fc.oneof(
+      fc.record({ mode: fc.constant('Shared'), clientId: fc.constant('a'), clientSecretRef: optional(entry) }),
+      fc.record({ initialAccessTokenRef: entry }),
+      fc.record({
+        initialAccessTokenFrom: fc.record({
+          clientCredentials: fc.record({ clientId: fc.constant('a'), clientSecretRef: entry }),
+        }),
+      }),
+    ),
+  ),
+  requiredClaims: seldom(fc.constantFrom({ a: 'b' }, { a: ['b', 1, true], __proto: 2 })),
+  resourceMetadata: optional(
+    fc.record({
+      resource: optional(fc.constant('https://mcp.example.com/mcp')),
+      resourceName: optional(fc.constant('A')),
+      resource_name: seldom(fc.constant('B')),
+      other: seldom(fc.jsonValue()),
+    }),
+  ),
+});
+// Chance alone seldom makes a way from a listener to a ProxyBackend, and policies on what nobody reaches say little.
+const servedTarget = fc.record({
+  group: fc.constant('gateway.proxy'),
+  kind: fc.constant('ProxyBackend'),
+  name: fc.constantFrom('a', 'b', 'served', 'served'),
+});
+const servedMatch = fc.constantFrom(
+  { path: { type: 'PathPrefix', value: '/mcp' } },
+  { path: { type: 'Exact', value: '/mcp' } },
+  { path: { type: 'RegularExpression', value: '/v[0-9]+' } },
+  { headers: [{ name: 'x-a', value: '1' }] },
+);
+const way = fc.record({ matches: fc.array(servedMatch, { minLength: 1, maxLength: 2 }) }).map((ruleContent) => [
+  {
+    apiVersion: gatewayApi,
+    kind: 'Gateway',
+    metadata: { name: 'served', namespace: 'default' },
+    spec: { gatewayClassName: 'proxy', listeners: [{ name: 'one', port: 7777, protocol: 'HTTP' }] },
+  },
+  {
+    apiVersion: gatewayApi,
+    kind: 'HTTPRoute',
+    metadata: { name: 'served', namespace: 'default' },
+    spec: {
+      parentRefs: [{ name: 'served' }],
+      rules: [{ ...ruleContent, backendRefs: [{ group: 'gateway.proxy', kind: 'ProxyBackend', name: 'served' }] }],
+    },
+  },
+  {
+    apiVersion: proxyApi,
+    kind: 'ProxyBackend',
+    metadata: { name: 'served', namespace: 'default' },
+    spec: { mcp: { targets: [{ name: 'one', static: { host: 'mcp.example.com', port: 80 } }] } },
+  },
+  {
+    apiVersion: core,
+    kind: 'Secret',
+    metadata: { name: 'served', namespace: 'default' },
+    stringData: { token: 'secret', other: 'never in a message' },
+  },
+]);
+
+// Names of their own: a source gives each name once, and these are not to push the others out.
+const policyMetadata = fc.record({ name: fc.constantFrom('c', 'd', 'e'), namespace, creationTimestamp: time });
+const backendPolicyFields = {
+  spec: fc.record({
+    targetRefs: fc.oneof(
+      { weight: 6, arbitrary: fc.uniqueArray(servedTarget, { minLength: 1, maxLength: 2, selector: (t) => t.name }) },
+      { weight: 1, arbitrary: fc.array(targetRef, { minLength: 1, maxLength: 2 }) },
+    ),
+    backend: fc.record({
+      mcp: fc.oneof(
+        { weight: 8, arbitrary: fc.record({ authentication }) },
+        { weight: 1, arbitrary: fc.constant({ authorization: {} }) },
+      ),
+    }),
+  }),
+};
+const backendPolicy = resource(proxyApi, 'ProxyPolicy', backendPolicyFields, policyMetadata);
+
 const raws = fc
   .tuple(
     fc.array(gatewayClass, { maxLength: 2 }),
@@ -354,6 +461,8 @@ const raws = fc
     fc.array(grant, { maxLength: 3, size: 'max' }),
     fc.array(proxyBackend, { minLength: 2, maxLength: 4, size: 'max' }),
     fc.array(proxyPolicy, { minLength: 1, maxLength: 4, size: 'max' }),
+    fc.array(backendPolicy, { minLength: 1, maxLength: 3, size: 'max' }),
+    way,
   )
   .map((lists) => lists.flat() as readonly unknown[]);
 

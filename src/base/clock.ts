@@ -1,0 +1,20 @@
+// Time as components get it handed, so that their tests need no waiting.
+
+export interface Clock {
+  /** Milliseconds since 1970. */
+  now(): number;
+  /** Calls back once; what is returned calls it off. A timer does not keep the process alive. */
+  setTimer(run: () => void, delayMs: number): () => void;
+}
+
+/** The longest delay that timers of Node take; longer ones would fire at once. */
+const maxDelayMs = 2 ** 31 - 1;
+
+/** The time of this machine. */
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  setTimer(run, delayMs) {
+    const timer = setTimeout(run, Math.min(Math.max(delayMs, 0), maxDelayMs)).unref();
+    return () => clearTimeout(timer);
+  },
+};

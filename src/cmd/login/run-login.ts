@@ -1,0 +1,57 @@
+// The MCP authorization flow from a client's side, step by step. Each step is a file of its own; this one only says the order.
+import { authorize } from './authorize.ts';
+import { askWithoutToken, findResourceMetadata } from './discover-resource.ts';
+import { findServerMetadata } from './discover-server.ts';
+import { exchangeCode } from './exchange-code.ts';
+import { listTools, type Tool } from './list-tools.ts';
+import { listenOnLoopback } from './loopback-listener.ts';
+import type { Narrator } from './narration.ts';
+import { obtainClient } from './obtain-client.ts';
+
+export interface LoginOptions {
+  readonly url: string;
+  readonly clientId: string | undefined;
+  readonly clientSecret: string | undefined;
+  readonly scope: string | undefined;
+  readonly redirectUri: string;
+  readonly timeoutMs: number;
+  readonly showUrl: (url: string) => Promise<void>;
+}
+
+/** The tools, or undefined when a step failed; which one is told. Throws a LoopbackListenError. */
+export async function runLogin(narrator: Narrator, options: LoginOptions): Promise<readonly Tool[] | undefined> {
+  const { url } = options;
+  const first = await askWithoutToken(narrator, url);
+  if (first.kind === 'failed') return undefined;
+  if (first.kind === 'open') return listTools(narrator, url, undefined, undefined);
+  const found = await findResourceMetadata(narrator, url, first.challenge);
+  if (found === undefined) return undefined;
+  const [issuer] = found.authorizationServers;
+  if (found.authorizationServers.length > 1)
+    narrator.find('remark', 'Several authorization servers: the first one is used.');
+  const server = await findServerMetadata(narrator, issuer ?? new URL(url).origin, issuer === undefined);
+  if (server === undefined) return undefined;
+
+  const listener = await listenOnLoopback(options.redirectUri);
+  try {
+    const { redirectUri } = listener;
+    // As MCP says: what the challenge asks for, else everything that the resource knows of.
+    const scope = options.scope ?? first.challenge.scope ?? found.scopesSupported?.join(' ');
+    const { resource = url } = found;
+    const client = await obtainClient(narrator, server, { ...options, scope, redirectUri });
+    if (client === undefined) return undefined;
+    try {
+      const grant = await authorize(narrator, { ...options, server, client, listener, scope, resource });
+      if (grant === undefined) return undefined;
+      const token = await exchangeCode(narrator, { server, client, grant, redirectUri, resource });
+      return token === undefined ? undefined : await listTools(narrator, url, token, resource);
+    } finally {
+      if (client.remove !== undefined) {
+        narrator.begin('Leave nothing behind', 'RFC 7592 2.3');
+        await client.remove();
+      }
+    }
+  } finally {
+    await listener.close();
+  }
+}

@@ -1,0 +1,31 @@
+// Recognises identity providers whose quirks a preset knows, so that `check --online` can suggest it. A guess: it decides nothing.
+import type { McpAuthenticationConfig } from '../../gateway/policies/mcp-authentication/protected-resource.ts';
+import { findPreset } from '../../gateway/policies/mcp-authentication/idp/presets.ts';
+import type { Findings } from './online-report.ts';
+
+const signs: readonly (readonly [provider: string, sign: RegExp])[] = [
+  ['Keycloak', /\/realms\/[^/]+\/?$/],
+  [
+    'Entra',
+    /^https:\/\/(?:login\.microsoftonline\.(?:com|us)|login\.partner\.microsoftonline\.cn|sts\.windows\.net)\//,
+  ],
+  ['Auth0', /^https:\/\/[\w.-]+\.auth0\.com\/?$/],
+  ['Okta', /^https:\/\/[\w-]+\.okta(?:preview|-emea)?\.com(?:\/|$)/],
+  ['Google', /^https:\/\/accounts\.google\.com\/?$/],
+  ['Descope', /^https:\/\/api\.descope\.com\//],
+  ['Authentik', /\/application\/o\/[^/]+\/?$/],
+];
+
+/** The name of the preset that fits the issuer; undefined when none does. */
+export function guessProvider(issuer: string): string | undefined {
+  return signs.find(([, sign]) => sign.test(issuer))?.[0];
+}
+
+/** Suggests the preset that a policy could use, with what it would say. */
+export function suggestProvider(findings: Findings, { message }: McpAuthenticationConfig): void {
+  const provider = message.provider === '' ? guessProvider(message.issuer) : undefined;
+  if (provider === undefined) return;
+  const { remarks = [] } = findPreset(provider) ?? {};
+  findings.remark('provider', `this looks like ${provider}: provider: ${provider} knows its quirks`);
+  for (const remark of remarks) findings.remark('provider', remark);
+}

@@ -1,0 +1,51 @@
+// What `check --online` found out about one policy's identity provider, as data.
+import type { FlowChoice } from '../../gateway/policies/mcp-authentication/idp-connection.ts';
+
+/** How a finding is meant: a tick, a remark, a cross. */
+export type Mark = 'good' | 'remark' | 'bad';
+
+/** One thing that was looked at. */
+export interface OnlineFinding {
+  /** "metadata", "keys"... */
+  readonly check: string;
+  readonly mark: Mark;
+  readonly text: string;
+  /** What to change; every cross has one. */
+  readonly advice: string | null;
+}
+
+/** What clients of a kind will do. */
+export interface ClientForecast {
+  readonly family: string;
+  readonly mark: Mark;
+  readonly text: string;
+}
+
+/** Everything about one policy. */
+export interface OnlineReport {
+  /** namespace/name. */
+  readonly policy: string;
+  readonly issuer: string;
+  /** Nothing has a cross. */
+  readonly ok: boolean;
+  readonly findings: readonly OnlineFinding[];
+  readonly flow: FlowChoice | null;
+  readonly clients: readonly ClientForecast[];
+}
+
+/** Collects findings. */
+export class Findings {
+  readonly list: OnlineFinding[] = [];
+
+  good(check: string, text: string): void {
+    this.list.push({ check, mark: 'good', text, advice: null });
+  }
+
+  remark(check: string, text: string, advice?: string): void {
+    this.list.push({ check, mark: 'remark', text, advice: advice ?? null });
+  }
+
+  bad(check: string, text: string, advice: string): void {
+    this.list.push({ check, mark: 'bad', text, advice });
+  }
+}

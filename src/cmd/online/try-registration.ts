@@ -1,0 +1,88 @@
+// Registers a client at the identity provider with the gateway's own code (RFC 7591), and removes it again where that is offered (RFC 7592).
+import type { StepHolder } from '../../gateway/flow-recorder.ts';
+import type { IdpMetadata } from '../../gateway/policies/mcp-authentication/idp-connection.ts';
+import type { McpAuthenticationConfig } from '../../gateway/policies/mcp-authentication/protected-resource.ts';
+import { registerOwnClient } from '../../gateway/policies/mcp-authentication/register-at-idp.ts';
+import type { RegistrationFailure } from '../../gateway/policies/mcp-authentication/registration-attempt.ts';
+import type { Findings } from './online-report.ts';
+
+/** So that an operator who finds it knows where it comes from. */
+const clientName = 'mcp-gateway check (may be deleted)';
+/** The port of nobody: no login will ever come back here. */
+const redirectUri = 'http://127.0.0.1:9/callback';
+
+/** Tries, and reports. */
+export async function tryRegistration(
+  findings: Findings,
+  config: McpAuthenticationConfig,
+  endpoint: URL,
+  metadata: IdpMetadata,
+): Promise<void> {
+  const context: StepHolder = { flowStep: undefined };
+  const listed = metadata.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
+  const method = listed.includes('none') ? 'none' : 'client_secret_basic';
+  const outcome = await registerOwnClient({ context, resource: { config } }, endpoint, metadata, {
+    redirectUris: [redirectUri],
+    name: clientName,
+    scope: config.message.requiredScopes.length > 0 ? config.message.requiredScopes.join(' ') : undefined,
+    members: {
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+      token_endpoint_auth_method: method,
+      application_type: 'native',
+    },
+  });
+  const { notes = [] } = context.flowStep ?? {};
+  for (const note of notes) findings.remark('registration', note);
+  if (!outcome.ok) {
+    findings.bad('registration', `${endpoint.href}: ${outcome.detail}`, adviseOnFailure(outcome, config));
+    return;
+  }
+  const hasCredential =
+    config.initialAccessToken !== undefined || config.message.registration?.initialAccessTokenFrom !== undefined;
+  findings.good(
+    'registration',
+    `${endpoint.href} took a registration ${hasCredential ? 'with the initial access token' : 'from anybody'}`,
+  );
+  const { registration_client_uri: uri, registration_access_token: token, client_id: id } = outcome.answer;
+  if (await removeClient(config, endpoint, uri, token)) {
+    findings.good('registration', 'and removed it again (RFC 7592)');
+  } else {
+    findings.remark(
+      'registration',
+      `the client ${id} ("${clientName}") stays there: it offers no way to remove it`,
+      'Delete it at the identity provider.',
+    );
+  }
+}
+
+async function removeClient(
+  config: McpAuthenticationConfig,
+  endpoint: URL,
+  uri: unknown,
+  token: unknown,
+): Promise<boolean> {
+  const url = typeof uri === 'string' ? URL.parse(uri) : null;
+  // The token goes to the identity provider and to nobody else that it may name.
+  if (url === null || url.origin !== endpoint.origin || typeof token !== 'string' || !/^[\x21-\x7E]+$/.test(token))
+    return false;
+  const outcome = await config.idp.fetcher.fetch({
+    url: url.href,
+    method: 'DELETE',
+    chosenBy: 'operator',
+    ca: config.ca,
+    allowInsecureHttp: config.message.allowInsecureHttp,
+    headers: { authorization: `Bearer ${token}` },
+  });
+  return outcome.ok && outcome.status >= 200 && outcome.status < 300;
+}
+
+function adviseOnFailure({ kind, error }: RegistrationFailure, config: McpAuthenticationConfig): string {
+  if (kind === 'unavailable') return 'Is the registration endpoint up? Its log may say more.';
+  if (error === 'invalid_redirect_uri') return 'Allow loopback redirect URIs for registered clients, or use Shared.';
+  if (kind === 'refused')
+    return 'The identity provider does not accept such clients. Its registration policies say which.';
+  return config.initialAccessToken === undefined
+    ? 'Allow anonymous registration there, or set registration.initialAccessTokenRef, or use registration.mode Shared.'
+    : 'The initial access token is not accepted: expired, used up, or of another realm?';
+}

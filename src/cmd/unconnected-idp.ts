@@ -1,0 +1,47 @@
+// Compiles for `check`: all that a gateway would do with a configuration but for connecting to identity providers. Opens no socket by itself.
+import { createFetcher, type GuardedFetcher } from '../base/fetch-json.ts';
+import { silentLog } from '../base/log.ts';
+import { createSealer } from '../base/sealed.ts';
+import { type Compilation, compile } from '../gateway/config/compile.ts';
+import { AuthenticationRegistry } from '../gateway/policies/mcp-authentication/authentication-registry.ts';
+import { chooseFlow } from '../gateway/policies/mcp-authentication/choose-flow.ts';
+import type { ConnectIdp } from '../gateway/policies/mcp-authentication/idp-connection.ts';
+import { findPreset } from '../gateway/policies/mcp-authentication/idp/presets.ts';
+import type { Configuration } from '../ir/configuration.ts';
+
+/** A compilation whose identity providers were not asked, and the fetcher with which they can be. */
+export interface UnconnectedCompilation extends Compilation {
+  readonly fetcher: GuardedFetcher;
+}
+
+/** Compiles. The caller closes the fetcher. */
+export function compileUnconnected(configuration: Configuration): UnconnectedCompilation {
+  const fetcher = createFetcher();
+  const registry = new AuthenticationRegistry({
+    connectIdp: describeIdp,
+    createSealer,
+    findPreset,
+    fetcher,
+    log: silentLog,
+  });
+  return { ...compile(configuration, undefined, registry.acquire), fetcher };
+}
+
+/** Knows of the identity provider what the policy says about it. */
+const describeIdp: ConnectIdp = (options) => ({
+  issuer: options.issuer,
+  fetcher: options.fetcher,
+  hasKeys: options.keys.kind === 'inline',
+  getMetadata: () => ({ ok: false, detail: 'the identity provider was not asked', retryAfterSeconds: 1 }),
+  getFlow: () =>
+    chooseFlow({
+      ...options,
+      metadata: undefined,
+      emitsIssuer: false,
+      addsToRequests: options.addsToRequests ?? false,
+    }),
+  validator: {
+    validate: () => ({ ok: false, reason: 'keys_unavailable', detail: 'The identity provider was not asked.' }),
+  },
+  close: () => {},
+});

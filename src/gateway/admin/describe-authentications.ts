@@ -1,0 +1,91 @@
+// MCP authentication as it is in force: policies, identity providers, the chosen flow and why, and the protected resources with their metadata URLs.
+// For /config, /routes, and `check`.
+import { AuthenticationMode } from '../../ir/gen/config_pb.ts';
+import type { ListenerConfig, PortConfig, RuntimeConfig } from '../config/runtime-config.ts';
+import type { FlowChoice } from '../policies/mcp-authentication/idp-connection.ts';
+import type { McpAuthenticationConfig, ProtectedResource } from '../policies/mcp-authentication/protected-resource.ts';
+
+/** One ProxyPolicy's MCP authentication. */
+export interface DescribedAuthentication {
+  /** namespace/name. */
+  readonly policy: string;
+  readonly mode: 'Strict' | 'Optional' | 'Permissive';
+  readonly issuer: string;
+  /** Null: not known before the identity provider's metadata is. */
+  readonly flow: FlowChoice | null;
+  /** False: every request is answered 503. */
+  readonly keysLoaded: boolean;
+  readonly resources: readonly DescribedResource[];
+}
+
+/** A protected MCP URL. */
+export interface DescribedResource {
+  /** As clients see it; `*` stands for whatever host they use. */
+  readonly url: string;
+  readonly listener: string;
+  /** Key of the backend. */
+  readonly backend: string;
+  /** Where its metadata is: of the resource, of the authorization server. */
+  readonly metadataUrls: readonly string[];
+}
+
+/** Describes all of them, in the order of their policies. */
+export function describeAuthentications(runtime: RuntimeConfig): DescribedAuthentication[] {
+  const resources = new Map<McpAuthenticationConfig, Map<string, DescribedResource>>();
+  for (const port of runtime.ports.values()) {
+    for (const [, listener] of port.listeners.entries()) {
+      for (const [pattern, { resources: ofHost }] of listener.protection.entries()) {
+        for (const resource of ofHost.values()) {
+          const described = describeResource(resource, formatBase(port, listener, pattern), listener);
+          const known = resources.get(resource.config) ?? new Map<string, DescribedResource>();
+          known.set(`${described.listener} ${described.url}`, described);
+          resources.set(resource.config, known);
+        }
+      }
+    }
+  }
+  return runtime.authentications
+    .map((config): DescribedAuthentication => ({
+      policy: config.source,
+      mode: describeMode(config.message.mode),
+      issuer: config.message.issuer,
+      flow: config.idp.getFlow() ?? null,
+      keysLoaded: config.idp.hasKeys,
+      resources: [...(resources.get(config)?.values() ?? [])],
+    }))
+    .toSorted((left, right) => left.policy.localeCompare(right.policy));
+}
+
+/** "Broker (why)", or that it is not known yet. */
+export function formatFlow(flow: FlowChoice | null): string {
+  return flow === null ? 'not known until the identity provider answers' : `${flow.flow}: ${flow.reason}`;
+}
+
+function describeMode(mode: AuthenticationMode): DescribedAuthentication['mode'] {
+  if (mode === AuthenticationMode.OPTIONAL) return 'Optional';
+  return mode === AuthenticationMode.PERMISSIVE ? 'Permissive' : 'Strict';
+}
+
+function describeResource(resource: ProtectedResource, base: string, listener: ListenerConfig): DescribedResource {
+  const { path, config, backend } = resource;
+  // A configured URL is what clients are told, however they came.
+  const configured = URL.parse(config.message.resource);
+  const origin = configured === null ? base : configured.origin;
+  return {
+    url: config.message.resource === '' ? `${base}${path === '' ? '/' : path}` : config.message.resource,
+    listener: listener.key,
+    backend,
+    metadataUrls: ['oauth-protected-resource', 'oauth-authorization-server'].map(
+      (name) => `${origin}/.well-known/${name}${path}`,
+    ),
+  };
+}
+
+function formatBase({ address, port, protocol }: PortConfig, listener: ListenerConfig, pattern: string): string {
+  const scheme = protocol === 'HTTPS' ? 'https' : 'http';
+  const named = pattern === '' ? listener.hostname : pattern;
+  const isEverywhere = address === '' || address === '0.0.0.0' || address === '::';
+  const fallback = isEverywhere ? '*' : address.includes(':') ? `[${address}]` : address;
+  const isDefaultPort = port === (scheme === 'https' ? 443 : 80);
+  return `${scheme}://${named === '' ? fallback : named}${isDefaultPort ? '' : `:${port}`}`;
+}

@@ -1,0 +1,78 @@
+// A policy message with MCP authentication -> what the request path uses. Secrets and key endpoints are looked up here; connections to
+// identity providers come from outside, because they live longer than a configuration.
+import { isIPv6 } from 'node:net';
+import {
+  AuthenticationMode,
+  type McpAuthentication,
+  type Policy,
+  PolicyTargetKind,
+  type Secret,
+} from '../../ir/gen/config_pb.ts';
+import { sealKeysKey } from '../../ir/resource-keys.ts';
+import type { AcquireAuthentication } from '../policies/mcp-authentication/authentication-registry.ts';
+import type { McpAuthenticationConfig } from '../policies/mcp-authentication/protected-resource.ts';
+import { readCaCertificates } from './read-ca-certificates.ts';
+import type { BackendConfig } from './runtime-config.ts';
+
+const knownModes: ReadonlySet<AuthenticationMode> = new Set(Object.values(AuthenticationMode));
+
+/** What policies refer to while they are compiled. */
+export interface PolicySurroundings {
+  readonly secrets: ReadonlyMap<string, Secret>;
+  readonly backends: ReadonlyMap<string, BackendConfig>;
+  /** Undefined: nothing here can authenticate, and what such a policy protects is closed. */
+  readonly acquireAuthentication: AcquireAuthentication | undefined;
+}
+
+/** The policy cannot be enforced. */
+export class PolicyError extends Error {
+  readonly code = 'invalid_policy';
+}
+
+/** Compiles the MCP authentication of a policy, or throws: then its target is closed. */
+export function compileAuthentication(
+  policy: Policy,
+  message: McpAuthentication,
+  { secrets, backends, acquireAuthentication }: PolicySurroundings,
+): McpAuthenticationConfig {
+  if (policy.target?.kind !== PolicyTargetKind.PROXY_BACKEND)
+    throw new PolicyError('MCP authentication can protect a ProxyBackend only');
+  if (acquireAuthentication === undefined) throw new PolicyError('this process does not authenticate');
+  if (!knownModes.has(message.mode))
+    throw new PolicyError(`the authentication mode ${String(message.mode)} is not known`);
+  if (message.issuer === '') throw new PolicyError('the policy names no issuer');
+  const { registration } = message;
+  return acquireAuthentication({
+    source: policy.source,
+    message,
+    ca: message.ca === '' ? undefined : readCaCertificates(message.ca, secrets),
+    keyUrls: message.keys?.source.case === 'backend' ? listKeyUrls(message.keys.source.value, backends) : [],
+    sealKeys: readSealKeys(secrets),
+    initialAccessToken: readText(registration?.initialAccessToken, secrets),
+    clientCredentialsSecret: readText(registration?.initialAccessTokenFrom?.clientSecret, secrets),
+    sharedClientSecret: readText(registration?.clientSecret, secrets),
+  });
+}
+
+function readText(key: string | undefined, secrets: ReadonlyMap<string, Secret>): string | undefined {
+  if (key === undefined || key === '') return undefined;
+  const value = secrets.get(key)?.value;
+  if (value?.case !== 'text' || value.value === '') throw new PolicyError(`the secret ${key} is missing`);
+  return value.value;
+}
+
+function readSealKeys(secrets: ReadonlyMap<string, Secret>): readonly Uint8Array[] {
+  const value = secrets.get(sealKeysKey)?.value;
+  return value?.case === 'sealKeys' ? value.value.keys : [];
+}
+
+function listKeyUrls(
+  { backend, path }: { readonly backend: string; readonly path: string },
+  backends: ReadonlyMap<string, BackendConfig>,
+): readonly string[] {
+  const config = backends.get(backend);
+  if (config === undefined) throw new PolicyError(`the backend ${backend}, which has the keys, cannot be used`);
+  if (config.protocol !== 'http1' || config.tls !== undefined)
+    throw new PolicyError(`the backend ${backend}, which has the keys, does not speak HTTP/1.1 without TLS`);
+  return config.endpoints.map(({ host, port }) => `http://${isIPv6(host) ? `[${host}]` : host}:${port}${path}`);
+}

@@ -1,0 +1,142 @@
+// Client ID metadata documents (draft-ietf-oauth-client-id-metadata-document): a client_id that is an https URL, where the client
+// describes itself. Anybody can name any URL here, so what is fetched, how much, how often and from where is bounded.
+import { readFreshness } from '../../../base/cache-lifetime.ts';
+import { readJsonObject } from '../../../base/json-object.ts';
+import type { OAuthRequest } from './oauth-endpoint.ts';
+import { createRegistrationLimiter } from './registration-limiter.ts';
+
+/** What a client says about itself. */
+export interface ClientDocument {
+  readonly redirectUris: readonly string[];
+  readonly name: string | undefined;
+  readonly scope: string | undefined;
+}
+
+export type ClientDocumentResult =
+  | { readonly ok: true; readonly document: ClientDocument }
+  /** `problem` is a sentence for the author of the client. */
+  | { readonly ok: false; readonly problem: string };
+
+/** Documents in memory: a cache, nothing depends on it. */
+export interface ClientDocuments {
+  load(request: OAuthRequest, url: string): Promise<ClientDocumentResult>;
+}
+
+const timeoutMs = 5000;
+const maxBytes = 16_384;
+const maxRedirectUris = 100;
+const maxCached = 512;
+/** Fetches at once, over all clients: the gateway is no tool to flood others with. */
+const maxUnderWay = 16;
+const defaultPerMinute = 60;
+const defaultLifetimeMs = 300_000;
+const maxLifetimeMs = 86_400_000;
+
+/** Whether a client_id is meant as a URL. Sealed client ids have no colon. */
+export function isClientUrl(clientId: string): boolean {
+  return clientId.startsWith('https://');
+}
+
+/** What is wrong with the URL itself; undefined: it may be fetched. `allowedDomains`: hosts, or `*.` and a domain for all below it; empty: any. */
+export function findClientUrlProblem(clientId: string, allowedDomains: readonly string[]): string | undefined {
+  const url = URL.parse(clientId);
+  if (url === null || url.protocol !== 'https:' || clientId.length > 2048) return 'the client_id is not an https URL';
+  if (url.username !== '' || url.password !== '') return 'the client_id must not have a user name or password';
+  if (clientId.includes('#')) return 'the client_id must not have a fragment';
+  if (url.pathname === '/') return 'the client_id must have a path';
+  // It would no longer be the URL that the client wrote: dot segments, an upper-case host, a default port.
+  if (url.href !== clientId) return 'the client_id must be a URL in its normal form';
+  if (allowedDomains.length > 0 && !allowedDomains.some((domain) => coversHost(domain, url.hostname)))
+    return 'the operator of this gateway does not allow clients of this domain';
+  return undefined;
+}
+
+/** Makes the cache of a process. */
+export function createClientDocuments(): ClientDocuments {
+  const cached = new Map<string, { readonly document: ClientDocument; readonly expiresAtMs: number }>();
+  const underWay = new Map<string, Promise<ClientDocumentResult>>();
+
+  const limiter = createRegistrationLimiter();
+
+  async function fetchDocument(request: OAuthRequest, url: string): Promise<ClientDocumentResult> {
+    const fetched = await request.resource.config.idp.fetcher.fetch({
+      url,
+      chosenBy: 'client',
+      headers: { accept: 'application/json' },
+      timeoutMs,
+      maxBytes,
+    });
+    if (!fetched.ok) return { ok: false, problem: `the document cannot be fetched: ${fetched.code}` };
+    if (fetched.status !== 200)
+      return { ok: false, problem: `the document cannot be fetched: its server answered ${fetched.status}` };
+    // Where people can leave files, those are seldom served as JSON.
+    if (!/^application\/(?:[\w.+-]+\+)?json\b/i.test(fetched.headers.get('content-type') ?? ''))
+      return { ok: false, problem: 'the document is not served as application/json' };
+    const result = readClientDocument(url, fetched.body);
+    const nowMs = request.now();
+    const lifetimeMs = Math.min(readFreshness(fetched.headers, nowMs) ?? defaultLifetimeMs, maxLifetimeMs);
+    if (result.ok && lifetimeMs > 0) {
+      cached.delete(url);
+      cached.set(url, { document: result.document, expiresAtMs: nowMs + lifetimeMs });
+      if (cached.size > maxCached) cached.delete(cached.keys().next().value!);
+    }
+    return result;
+  }
+
+  return {
+    load(request, url) {
+      const nowMs = request.now();
+      const known = cached.get(url);
+      if (known !== undefined && nowMs < known.expiresAtMs)
+        return Promise.resolve({ ok: true, document: known.document });
+      cached.delete(url);
+      const pending = underWay.get(url);
+      if (pending !== undefined) return pending;
+      // A new document is a new registration, in effect.
+      const perMinute = request.resource.config.message.registration?.perMinute || defaultPerMinute;
+      const waitSeconds = limiter.take(request.context.exchange.remoteAddress, perMinute, nowMs);
+      if (underWay.size >= maxUnderWay || waitSeconds > 0)
+        return Promise.resolve({ ok: false, problem: 'too many documents are being fetched; try again shortly' });
+      const fetching = fetchDocument(request, url).finally(() => underWay.delete(url));
+      underWay.set(url, fetching);
+      return fetching;
+    },
+  };
+}
+
+/** Reads a document that was fetched from this URL. */
+export function readClientDocument(url: string, body: string): ClientDocumentResult {
+  const read = readJsonObject(body, { refuseDuplicateKeys: true });
+  if (!read.ok) return { ok: false, problem: `the document ${read.problem}` };
+  const {
+    client_id: clientId,
+    redirect_uris: redirectUris,
+    client_name: name,
+    scope,
+    token_endpoint_auth_method: authMethod,
+    client_secret: secret,
+  } = read.value;
+  if (clientId !== url) return { ok: false, problem: 'the client_id in the document is not its URL' };
+  if (secret !== undefined) return { ok: false, problem: 'the document has a client_secret, which everybody can read' };
+  if (authMethod !== undefined && authMethod !== 'none')
+    return { ok: false, problem: 'token_endpoint_auth_method in the document must be none' };
+  if (!isStringList(redirectUris) || redirectUris.length === 0 || redirectUris.length > maxRedirectUris)
+    return { ok: false, problem: `the document must have 1 to ${maxRedirectUris} redirect_uris` };
+  return {
+    ok: true,
+    document: {
+      redirectUris,
+      name: typeof name === 'string' ? name : undefined,
+      scope: typeof scope === 'string' ? scope : undefined,
+    },
+  };
+}
+
+function coversHost(domain: string, host: string): boolean {
+  const pattern = domain.toLowerCase();
+  return pattern.startsWith('*.') ? host.endsWith(pattern.slice(1)) : host === pattern;
+}
+
+function isStringList(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((entry) => typeof entry === 'string');
+}

@@ -1,0 +1,29 @@
+// What a preset can say about an identity provider: quirks and nothing else. A standard one needs no preset.
+
+export interface ProviderPreset {
+  readonly name: string;
+  /** In place of RFC 8414 insertion and OpenID discovery: where the metadata is, given the issuer. */
+  readonly metadataUrls?: (issuer: string) => readonly string[];
+  /** The issuer of tokens may differ from the metadata's in these ways (Entra v1 and v2). */
+  readonly acceptsIssuer?: (configured: string, found: string) => boolean;
+  /** How `resource` (RFC 8707) goes to the authorization endpoint: as it is, as another parameter, or not at all. */
+  readonly resourceParameter?: 'resource' | 'audience' | 'none';
+  /** PKCE works although the metadata does not say so. */
+  readonly supportsPkce?: boolean;
+  /** Scopes that every login needs. */
+  readonly requiredLoginScopes?: readonly string[];
+  /** `scope` and other members that registration refuses. */
+  readonly omitRegistrationMembers?: readonly string[];
+  /** Values of `scope` that registration refuses, although a login takes them. */
+  readonly omitRegistrationScopes?: readonly string[];
+  /** There is no dynamic registration: Forward cannot work. */
+  readonly hasNoRegistration?: boolean;
+  /** How the initial access token is sent; default Bearer. */
+  readonly initialAccessTokenScheme?: string;
+  /** Speaks against Facade, and why. */
+  readonly needsBroker?: string;
+  /** Access tokens are opaque or lack claims: what `check` tells the operator. */
+  readonly remarks?: readonly string[];
+}
+
+export const standardPreset: ProviderPreset = { name: '' };

@@ -1,0 +1,57 @@
+// Protected resource metadata (RFC 9728): what the resource is called, who issues tokens for it, which scopes it knows.
+import { isJsonObject } from '../../../base/json-object.ts';
+import { LoginFlow } from '../../../ir/gen/config_pb.ts';
+import type { OAuthAnswer, OAuthEndpoint, OAuthRequest } from './oauth-endpoint.ts';
+import type { ProtectedResource } from './protected-resource.ts';
+import { answerMetadata } from './metadata-answer.ts';
+import { formatFacadeIssuer, formatResourceUrl } from './read-base.ts';
+
+/** GET /.well-known/oauth-protected-resource{P}. Needs nothing of the IdP, so it is served while that is down. */
+export const protectedResourceMetadataEndpoint: OAuthEndpoint = {
+  name: 'protected-resource-metadata',
+  methods: ['GET'],
+  maxBodyBytes: () => 0,
+  cors: true,
+  handle: (request: OAuthRequest): OAuthAnswer =>
+    answerMetadata(request.resource, describeResource(request.base, request.resource)),
+};
+
+/** The document. Members of the policy's `resourceMetadata` pass through; what the gateway knows better is its own. */
+export function describeResource(base: string, resource: ProtectedResource): Readonly<Record<string, unknown>> {
+  const { message } = resource.config;
+  const configured = readConfiguredMembers(message.resourceMetadata);
+  const document: Record<string, unknown> = {
+    resource: formatResourceUrl(base, resource),
+    authorization_servers: [
+      message.flow === LoginFlow.DIRECT ? readIdpIssuer(resource) : formatFacadeIssuer(base, resource),
+    ],
+    ...configured,
+    scopes_supported: listScopes(message.requiredScopes, configured['scopes_supported']),
+    bearer_methods_supported: configured['bearer_methods_supported'] ?? ['header'],
+  };
+  // RFC 9728 3.2: parameters with zero elements must be omitted.
+  return Object.fromEntries(
+    Object.entries(document).filter(([, value]) => !(Array.isArray(value) && value.length === 0)),
+  );
+}
+
+/** The scopes that a token must have are supported whether the operator lists them or not. Nothing else is added. */
+function listScopes(required: readonly string[], configured: unknown): readonly string[] {
+  const listed = Array.isArray(configured) ? configured.filter((scope) => typeof scope === 'string') : [];
+  return [...new Set([...required, ...listed])];
+}
+
+/** With Direct, clients look for this issuer's own metadata: it has to be the name that the IdP gives itself there. */
+function readIdpIssuer({ config }: ProtectedResource): string {
+  const state = config.idp.getMetadata();
+  return !(state instanceof Promise) && state.ok ? state.metadata.issuer : config.message.issuer;
+}
+
+const ownMembers: ReadonlySet<string> = new Set(['resource', 'authorization_servers']);
+
+function readConfiguredMembers(text: string): Readonly<Record<string, unknown>> {
+  if (text === '') return {};
+  const members: unknown = JSON.parse(text);
+  if (!isJsonObject(members)) return {};
+  return Object.fromEntries(Object.entries(members).filter(([name]) => !ownMembers.has(name)));
+}

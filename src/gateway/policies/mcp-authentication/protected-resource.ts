@@ -1,0 +1,45 @@
+// What is protected, and by what: compiled when the configuration changes, looked up per request.
+import type { McpAuthentication } from '../../../ir/gen/config_pb.ts';
+import type { Sealer } from '../../../base/sealed.ts';
+import type { Idp } from './idp-connection.ts';
+import type { ProviderPreset } from './idp/provider-preset.ts';
+
+/** One ProxyPolicy's MCP authentication. Shared by all resources that it protects. */
+export interface McpAuthenticationConfig {
+  /** namespace/name of the ProxyPolicy. */
+  readonly source: string;
+  readonly message: McpAuthentication;
+  readonly preset: ProviderPreset;
+  /** The connection to the identity provider: its metadata, keys, chosen flow. Outlives configuration changes that do not concern it. */
+  readonly idp: Idp;
+  /** Undefined: no key was configured; what needs one fails closed with a reason. */
+  readonly sealer: Sealer | undefined;
+  /** Path of the configured resource URL in the form of ProtectedResource.path; undefined: resources are known by the paths of their routes. */
+  readonly resourcePath: string | undefined;
+  /** PEM, for every call to this IdP; undefined: the system's roots. */
+  readonly ca: string | undefined;
+  /** Values of the Secrets that the policy names. */
+  readonly initialAccessToken: string | undefined;
+  readonly clientCredentialsSecret: string | undefined;
+  readonly sharedClientSecret: string | undefined;
+}
+
+/** A protected MCP URL: a path on a hostname of a listener. */
+export interface ProtectedResource {
+  /**
+   * P of the design: the path of the configured resource URL, or else of the route's match. Without a trailing slash; '' for the root.
+   */
+  readonly path: string;
+  readonly config: McpAuthenticationConfig;
+  /** Key of the backend behind it; of several the first. The one of a request is in its context. */
+  readonly backend: string;
+  /** The host has this one resource only: the root forms of the well-known URLs are its own. */
+  readonly isOnlyOne: boolean;
+  /** The host has this one configuration only: root forms of authorization server metadata and the fallback endpoints are its own. */
+  readonly isOnlyConfiguration: boolean;
+}
+
+/** The path of the resource that a request belongs to, given the path of the match that it met; undefined when nothing names one. */
+export function findResourcePath(config: McpAuthenticationConfig, matchedPath: string | undefined): string | undefined {
+  return config.resourcePath ?? matchedPath?.replace(/\/$/, '');
+}

@@ -1,0 +1,215 @@
+// Registers a client at the IdP on its behalf (RFC 7591). IdPs differ, and what their metadata lists proves little, so the gateway goes by what
+// they answer: a refusal because of `scope` or of a grant is followed by a smaller request, and what worked is remembered.
+import type { JsonObject } from '../../../base/json-object.ts';
+import { noteStep, type StepHolder } from '../../flow-recorder.ts';
+import { formatCallbackUrl } from './broker-urls.ts';
+import type { ClientAuthMethod, IdpClient } from './client-envelope.ts';
+import { type ClientMetadata, pickShownMembers } from './client-metadata.ts';
+import type { Idp, IdpMetadata } from './idp-connection.ts';
+import { getInitialAccessToken } from './initial-access-token.ts';
+import type { OAuthRequest } from './oauth-endpoint.ts';
+import type { ProtectedResource } from './protected-resource.ts';
+import { isLoopbackRedirect } from './redirect-uri.ts';
+import { attemptRegistration, type RegistrationFailure, type RegistrationOutcome } from './registration-attempt.ts';
+import { joinScopes, splitScope } from './request-parameters.ts';
+
+/** On whose behalf: a request, or `check`, which has none. */
+export interface Registrant {
+  readonly context: StepHolder;
+  readonly resource: Pick<ProtectedResource, 'config'>;
+}
+
+/** Registers the client itself, with its own redirect URIs: the Facade, where it will talk to the IdP without us. */
+export function registerOwnClient(
+  request: Registrant,
+  endpoint: URL,
+  metadata: IdpMetadata,
+  client: ClientMetadata,
+): Promise<RegistrationOutcome> {
+  const { redirectUris, name, scope, members } = client;
+  return registerStepwise(request, endpoint, metadata, {
+    redirect_uris: redirectUris,
+    ...(name !== undefined && { client_name: name }),
+    ...members,
+    ...(scope !== undefined && { scope }),
+  });
+}
+
+export type BrokeredRegistration =
+  | {
+      readonly ok: true;
+      readonly client: IdpClient;
+      /** When the secret of the client ends; undefined: never. */
+      readonly expiresAtMs: number | undefined;
+    }
+  | RegistrationFailure;
+
+/** Registers a client that stands for this one at the IdP: all that the IdP sees of it is the gateway's callback. */
+export async function registerBrokeredClient(
+  request: OAuthRequest,
+  endpoint: URL,
+  metadata: IdpMetadata,
+  client: Pick<ClientMetadata, 'name' | 'scope'> & Partial<Pick<ClientMetadata, 'members'>>,
+): Promise<BrokeredRegistration> {
+  const asked = chooseAuthMethod(metadata);
+  const outcome = await registerStepwise(request, endpoint, metadata, describeBrokeredClient(request, client, asked));
+  return outcome.ok ? readIdpClient(outcome.answer, asked) : outcome;
+}
+
+function describeBrokeredClient(
+  request: OAuthRequest,
+  client: Parameters<typeof registerBrokeredClient>[3],
+  authMethod: ClientAuthMethod,
+): JsonObject {
+  const { message, preset } = request.resource.config;
+  const callback = formatCallbackUrl(request);
+  // A client without scope gets what the IdP gives by default. One with scope needs also what the gateway will ask for on its behalf.
+  const scope =
+    client.scope === undefined
+      ? ''
+      : joinScopes(
+          splitScope(client.scope),
+          message.requiredScopes,
+          message.extraScopes,
+          preset.requiredLoginScopes ?? [],
+        );
+  return {
+    redirect_uris: [callback],
+    client_name: client.name ?? 'MCP client',
+    ...pickShownMembers(client.members ?? {}),
+    grant_types: ['authorization_code', 'refresh_token'],
+    response_types: ['code'],
+    token_endpoint_auth_method: authMethod,
+    ...(isLoopbackRedirect(callback) && { application_type: 'native' }),
+    ...(scope !== '' && { scope }),
+  };
+}
+
+/** A public client where the IdP has them; otherwise a confidential one, whose secret stays with the gateway. */
+function chooseAuthMethod({ token_endpoint_auth_methods_supported: listed }: IdpMetadata): ClientAuthMethod {
+  if (listed === undefined) return 'client_secret_basic';
+  const known = ['none', 'client_secret_basic', 'client_secret_post', 'client_secret_jwt'] as const;
+  return known.find((method) => listed.includes(method)) ?? 'client_secret_basic';
+}
+
+/** The method that the IdP answered is the one to use; a secret that comes along with `none` is nobody's. */
+function readIdpClient(
+  answer: JsonObject & { readonly client_id: string },
+  asked: ClientAuthMethod,
+): BrokeredRegistration {
+  const { client_secret: secret, client_secret_expires_at: expiresAt } = answer;
+  const authMethod = answer['token_endpoint_auth_method'] ?? asked;
+  const clientId = answer.client_id;
+  if (authMethod === 'none')
+    return { ok: true, client: { clientId, authMethod, secret: undefined }, expiresAtMs: undefined };
+  if (!isSecretMethod(authMethod))
+    return denyUnusable(
+      `the IdP registered a client with ${JSON.stringify(authMethod).slice(0, 64)}, which the gateway cannot use`,
+    );
+  if (typeof secret !== 'string' || secret === '')
+    return denyUnusable(`the IdP registered a client with ${authMethod}, but gave it no secret`);
+  const expires = typeof expiresAt === 'number' && expiresAt > 0 ? expiresAt * 1_000 : undefined;
+  return { ok: true, client: { clientId, authMethod, secret }, expiresAtMs: expires };
+}
+
+function isSecretMethod(method: unknown): method is Exclude<ClientAuthMethod, 'none'> {
+  return method === 'client_secret_basic' || method === 'client_secret_post' || method === 'client_secret_jwt';
+}
+
+function denyUnusable(detail: string): RegistrationFailure {
+  return { ok: false, kind: 'denied', error: '', description: '', detail, mayBeScope: false };
+}
+
+// ---- adapting to what the IdP answers
+
+/** What an IdP was seen not to take. */
+interface Reduction {
+  readonly scope: 'all' | 'without openid' | 'none';
+  readonly grants: 'all' | 'listed';
+}
+
+const nothingReduced: Reduction = { scope: 'all', grants: 'all' };
+/** Lives as long as the connection to the IdP. */
+const remembered = new WeakMap<Idp, Reduction>();
+
+async function registerStepwise(
+  request: Registrant,
+  endpoint: URL,
+  metadata: IdpMetadata,
+  members: JsonObject,
+): Promise<RegistrationOutcome> {
+  const { config } = request.resource;
+  let reduction = remembered.get(config.idp) ?? nothingReduced;
+  for (;;) {
+    const reduced = reduceMembers(members, metadata, config.preset, reduction);
+    const token = await getInitialAccessToken(config, metadata);
+    if (!token.ok)
+      return {
+        ok: false,
+        kind: token.isTemporary ? 'unavailable' : 'denied',
+        error: '',
+        description: '',
+        detail: token.detail,
+        mayBeScope: false,
+      };
+    const outcome = await attemptRegistration(config, endpoint, reduced, token.authorization);
+    if (outcome.ok) {
+      if (reduction !== nothingReduced) remembered.set(config.idp, reduction);
+      return outcome;
+    }
+    const next = chooseSmaller(outcome, reduced, metadata, reduction);
+    if (next === undefined) return outcome;
+    noteStep(request.context, `${outcome.detail}. Trying again with less: scope ${next.scope}, grants ${next.grants}.`);
+    reduction = next;
+  }
+}
+
+/** The request that may succeed after this failure; undefined: none. */
+function chooseSmaller(
+  failure: RegistrationFailure,
+  sent: JsonObject,
+  metadata: IdpMetadata,
+  reduction: Reduction,
+): Reduction | undefined {
+  const scopes = splitScope(typeof sent['scope'] === 'string' ? sent['scope'] : undefined);
+  if (failure.mayBeScope && scopes.length > 0) {
+    const hasMore = scopes.includes('openid') && scopes.length > 1;
+    return { ...reduction, scope: reduction.scope === 'all' && hasMore ? 'without openid' : 'none' };
+  }
+  if (failure.error === 'invalid_client_metadata' && reduction.grants === 'all' && hasUnlistedGrant(sent, metadata))
+    return { ...reduction, grants: 'listed' };
+  return undefined;
+}
+
+function reduceMembers(
+  members: JsonObject,
+  metadata: IdpMetadata,
+  preset: { readonly omitRegistrationMembers?: readonly string[]; readonly omitRegistrationScopes?: readonly string[] },
+  reduction: Reduction,
+): JsonObject {
+  const omitted = new Set(preset.omitRegistrationMembers ?? []);
+  const reduced = Object.fromEntries(Object.entries(members).filter(([name]) => !omitted.has(name)));
+  const refused = new Set(preset.omitRegistrationScopes ?? []);
+  if (reduction.scope === 'without openid') refused.add('openid');
+  if (typeof reduced['scope'] === 'string') {
+    const scopes = splitScope(reduced['scope']).filter((scope) => !refused.has(scope));
+    if (reduction.scope === 'none' || scopes.length === 0) delete reduced['scope'];
+    else reduced['scope'] = scopes.join(' ');
+  }
+  if (reduction.grants === 'listed' && hasUnlistedGrant(reduced, metadata))
+    reduced['grant_types'] = listGrants(reduced).filter((grant) => isListedGrant(grant, metadata));
+  return reduced;
+}
+
+function listGrants(members: JsonObject): readonly string[] {
+  const grants = members['grant_types'];
+  return Array.isArray(grants) ? grants.filter((grant) => typeof grant === 'string') : [];
+}
+
+function isListedGrant(grant: string, { grant_types_supported: listed }: IdpMetadata): boolean {
+  return grant === 'authorization_code' || listed === undefined || listed.includes(grant);
+}
+
+function hasUnlistedGrant(members: JsonObject, metadata: IdpMetadata): boolean {
+  return listGrants(members).some((grant) => !isListedGrant(grant, metadata));
+}

@@ -1,0 +1,109 @@
+// Takes a token apart (RFC 7515 compact serialization, RFC 7519), strictly: one token has one spelling, and every reader sees the same in it.
+import { isAlgorithm } from './algorithms.ts';
+import type { Algorithm } from './algorithms.ts';
+import { type JsonObject, readJsonObject } from '../../base/json-object.ts';
+import { refuseToken, showValue } from './refusal.ts';
+import type { TokenRefusal } from './verified-token.ts';
+
+/** Longer tokens are not looked at. */
+export const maxTokenLength = 16_384;
+
+/** A token whose form is right. Nothing in it has been verified. */
+export interface CompactToken {
+  readonly algorithm: Algorithm;
+  readonly keyId: string | undefined;
+  readonly claims: JsonObject;
+  /** What the signature is over. */
+  readonly signingInput: string;
+  readonly signature: Buffer;
+}
+
+export type ReadTokenResult = { readonly ok: true; readonly token: CompactToken } | TokenRefusal;
+
+const accessTokenTypes = new Set(['jwt', 'at+jwt', 'application/jwt', 'application/at+jwt']);
+const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** Reads header and claims. `jku`, `x5u`, `x5c` and an embedded `jwk` are not even looked at: keys come from the issuer alone. */
+export function readCompactToken(text: string): ReadTokenResult {
+  if (text.length > maxTokenLength) {
+    return refuseToken('token_too_large', `The token is longer than ${maxTokenLength} characters.`);
+  }
+  const parts = text.split('.', 6);
+  const [headerPart, claimsPart, signaturePart] = parts;
+  if (parts.length !== 3 || headerPart === undefined || claimsPart === undefined || signaturePart === undefined) {
+    return refuseToken('token_malformed', describeWrongParts(parts.length));
+  }
+  const header = readPart(headerPart, 'header');
+  if (!header.ok) return header;
+  const refusal = checkHeader(header.value);
+  if (refusal !== undefined) return refusal;
+  const claims = readPart(claimsPart, 'payload');
+  if (!claims.ok) return claims;
+  const signature = decodeBase64url(signaturePart);
+  if (signature === undefined) return refuseToken('token_malformed', 'The signature of the token is not base64url.');
+  return {
+    ok: true,
+    token: {
+      algorithm: header.value.alg as Algorithm,
+      keyId: header.value.kid as string | undefined,
+      claims: claims.value,
+      signingInput: text.slice(0, headerPart.length + 1 + claimsPart.length),
+      signature,
+    },
+  };
+}
+
+function describeWrongParts(count: number): string {
+  if (count === 1) return 'The token is not a JSON Web Token but an opaque one.';
+  if (count === 5) return 'The token is encrypted (JWE); only signed tokens are accepted.';
+  return 'The token does not have three parts.';
+}
+
+function checkHeader(header: JsonObject): TokenRefusal | undefined {
+  const { alg, crit, kid, typ } = header;
+  if (!isAlgorithm(alg)) {
+    return refuseToken(
+      'token_unsupported_algorithm',
+      'The token is signed with an algorithm that is not accepted.',
+      `alg is ${showValue(alg)}`,
+    );
+  }
+  // Whatever it lists, this engine implements no extension (RFC 7515 4.1.11).
+  if (crit !== undefined) {
+    return refuseToken(
+      'token_unsupported_header',
+      'The token demands an extension that is not supported (crit).',
+      `crit is ${showValue(crit)}`,
+    );
+  }
+  if (kid !== undefined && typeof kid !== 'string') {
+    return refuseToken('token_malformed', 'The key id (kid) of the token is not a string.');
+  }
+  if (typ !== undefined && (typeof typ !== 'string' || !accessTokenTypes.has(typ.toLowerCase()))) {
+    return refuseToken(
+      'token_wrong_type',
+      'The token is of another type than an access token (typ).',
+      `typ is ${showValue(typ)}`,
+    );
+  }
+  return undefined;
+}
+
+function readPart(part: string, name: string): { readonly ok: true; readonly value: JsonObject } | TokenRefusal {
+  const bytes = decodeBase64url(part);
+  if (bytes === undefined) return refuseToken('token_malformed', `The ${name} of the token is not base64url.`);
+  let text: string;
+  try {
+    text = strictUtf8.decode(bytes);
+  } catch {
+    return refuseToken('token_malformed', `The ${name} of the token is not UTF-8.`);
+  }
+  const read = readJsonObject(text, { refuseDuplicateKeys: true });
+  return read.ok ? read : refuseToken('token_malformed', `The ${name} of the token ${read.problem}.`);
+}
+
+/** Node skips what is not base64url and accepts several spellings of the last character; here there is one. */
+function decodeBase64url(text: string): Buffer | undefined {
+  const bytes = Buffer.from(text, 'base64url');
+  return bytes.toString('base64url') === text ? bytes : undefined;
+}

@@ -1,0 +1,31 @@
+// A token that has been judged. One engine serves MCP authentication and JWT authentication (RFC 7519, RFC 8725, RFC 9068).
+import type { Reason } from '../reasons.ts';
+
+export interface VerifiedToken {
+  readonly issuer: string;
+  /** Undefined when the token has no `sub`. */
+  readonly subject: string | undefined;
+  readonly claims: Readonly<Record<string, unknown>>;
+  /** From `scope` or `scp`; undefined when the token has neither. */
+  readonly scopes: ReadonlySet<string> | undefined;
+  readonly expiresAtMs: number;
+}
+
+export type TokenVerdict = { readonly ok: true; readonly token: VerifiedToken } | TokenRefusal;
+
+/** Why a token is not accepted. */
+export interface TokenRefusal {
+  readonly ok: false;
+  readonly reason: Reason;
+  /** Names the failed check for clients and operators; never the token. Plain words: it goes into a quoted header parameter. */
+  readonly detail: string;
+  /** For the operator's log only: what was found in the token instead. */
+  readonly operatorDetail?: string;
+  /** With `keys_unavailable`: when it is worth trying again. */
+  readonly retryAfterSeconds?: number;
+}
+
+/** Judges tokens against one issuer. Answers at once when it can: cached tokens, and tokens that are wrong on their face. */
+export interface TokenValidator {
+  validate(token: string, audiences: readonly string[]): TokenVerdict | Promise<TokenVerdict>;
+}

@@ -1,0 +1,41 @@
+// What no condition says: rules whose backends are protected in different ways. A client has one token for one path, so the gateway serves
+// the first of them and refuses the others.
+import { PolicyTargetKind, type Policy } from '../ir/gen/config_pb.ts';
+import { formatProxyBackendKey } from '../ir/resource-keys.ts';
+import type { Notices } from './notices.ts';
+import type { TranslatedRoute } from './routes.ts';
+
+/** Notes the rules that mix policies, and those that mix protected backends with open ones. */
+export function noteMixedProtection(
+  routes: readonly TranslatedRoute[],
+  policies: readonly Policy[],
+  notices: Notices,
+): void {
+  const sources = new Map<string, string>();
+  for (const { source, spec, target } of policies)
+    if (spec.case === 'mcpAuthentication' && target?.kind === PolicyTargetKind.PROXY_BACKEND)
+      sources.set(formatProxyBackendKey(target.namespace, target.name), source);
+  if (sources.size === 0) return;
+  for (const { route, messages } of routes) {
+    for (const { ruleIndex, backends } of messages) {
+      const reached = backends.filter(({ backend, weight }) => backend !== '' && weight > 0);
+      const [first, ...others] = reached.filter(({ backend }) => sources.has(backend));
+      if (first === undefined) continue;
+      const decides = sources.get(first.backend);
+      for (const { backend } of others)
+        if (sources.get(backend) !== decides)
+          notices.add(
+            'HTTPRoute',
+            route,
+            `rules[${ruleIndex}]: ProxyPolicy ${decides} protects its path, so requests to ${backend}, which ${sources.get(backend)} protects, are answered with 500`,
+          );
+      for (const { backend } of reached)
+        if (!sources.has(backend))
+          notices.add(
+            'HTTPRoute',
+            route,
+            `rules[${ruleIndex}]: ${backend} takes requests without a login, ${first.backend} beside it does not; protect both or none`,
+          );
+    }
+  }
+}

@@ -1,0 +1,81 @@
+// Debian's Chromium, driven by Playwright, as people have it: a desktop and a phone, in light and in dark.
+import { existsSync, mkdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+
+const executablePath = process.env['CHROMIUM'] ?? '/usr/bin/chromium';
+
+/** Thrown when there is no browser to test with. */
+export class ChromiumMissingError extends Error {
+  readonly code = 'CHROMIUM_MISSING';
+}
+
+/** Starts a browser. `hosts` are names that lead to a port on loopback; other names lead nowhere. */
+export async function startChromium(hosts: Readonly<Record<string, number>> = {}): Promise<Browser> {
+  if (!existsSync(executablePath)) {
+    throw new ChromiumMissingError(
+      `These tests need Chromium at ${executablePath}: apt-get install chromium, or name another one in the environment variable CHROMIUM.`,
+    );
+  }
+  const rules = [
+    ...Object.entries(hosts).map(([name, port]) => `MAP ${name} 127.0.0.1:${port}`),
+    'MAP * ~NOTFOUND',
+    'EXCLUDE 127.0.0.1',
+    'EXCLUDE localhost',
+  ];
+  return chromium.launch({
+    executablePath,
+    timeout: 60_000,
+    args: [
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+      '--disable-quic',
+      `--host-resolver-rules=${rules.join(', ')}`,
+    ],
+  });
+}
+
+/** Screens and settings that every page has to look right with. */
+export const appearances: Readonly<Record<string, BrowserContextOptions>> = {
+  'desktop-light': { viewport: { width: 1280, height: 800 }, colorScheme: 'light' },
+  'desktop-dark': { viewport: { width: 1280, height: 800 }, colorScheme: 'dark' },
+  'phone-light': { viewport: { width: 360, height: 780 }, colorScheme: 'light', isMobile: true, hasTouch: true },
+  'phone-dark': { viewport: { width: 360, height: 780 }, colorScheme: 'dark', isMobile: true, hasTouch: true },
+};
+
+/** A page of a browser with cookies of its own, and what its console complained about. */
+export interface OpenedPage {
+  readonly page: Page;
+  /** Errors and warnings of the console, and exceptions that nobody caught. */
+  readonly complaints: string[];
+  readonly close: () => Promise<void>;
+}
+
+/** Opens an empty page. */
+export async function openPage(browser: Browser, options: BrowserContextOptions = {}): Promise<OpenedPage> {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
+  context.setDefaultTimeout(60_000);
+  context.setDefaultNavigationTimeout(60_000);
+  const page = await context.newPage();
+  const complaints: string[] = [];
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning') {
+      complaints.push(`${message.text()} (${message.location().url})`);
+    }
+  });
+  page.on('pageerror', (error) => complaints.push(String(error)));
+  return { page, complaints, close: () => context.close() };
+}
+
+/** Where the pictures are, for people to look at. Each run replaces those of the last one. */
+export const screenshotFolder = process.env['SCREENSHOTS'] ?? join(tmpdir(), 'mcp-gateway-screenshots');
+
+/** Takes a picture of the whole page. */
+export async function takeScreenshot(page: Page, name: string): Promise<void> {
+  mkdirSync(screenshotFolder, { recursive: true });
+  await page.screenshot({ path: join(screenshotFolder, `${name}.png`), fullPage: true, animations: 'disabled' });
+}

@@ -1,0 +1,137 @@
+// Every way in which real identity providers deviate, as a switch. All off: a standard one (OAuth 2.1, OpenID Connect, RFC 7591, RFC 8414, RFC 8707).
+
+/** An answer in place of the right one. `never` takes the request and stays silent. */
+export type WrongAnswer =
+  | 'never'
+  | { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: string };
+
+/** The switches. A test may turn them while the server runs. */
+export interface Quirks {
+  // Metadata
+  /** Which documents exist. */
+  metadataDocuments: readonly ('oauth-authorization-server' | 'openid-configuration')[];
+  /** Lies in the path of the issuer, such as /realms/mcp. Set at start only. */
+  issuerPath: string;
+  /** The document says this issuer. */
+  metadataIssuer: string | undefined;
+  metadataAnswer: WrongAnswer | undefined;
+  /** Members that replace those of both documents; undefined removes one. */
+  metadataMembers: Readonly<Record<string, unknown>>;
+  /** The OpenID document names another registration endpoint, which refuses everybody. */
+  twoRegistrationEndpoints: boolean;
+  /** HEAD is answered with a redirect to a login page. */
+  headLeadsToLogin: boolean;
+  /** `code_challenge_methods_supported` is missing, although PKCE works. */
+  hidesPkce: boolean;
+  advertisesIss: boolean;
+  tokenEndpointAuthMethods: readonly string[] | undefined;
+
+  // Authorization responses (RFC 9207)
+  emitsIss: 'always' | 'never' | 'on-success';
+  /** In place of the issuer. */
+  issValue: string | undefined;
+
+  // Registration (RFC 7591)
+  registration: 'open' | 'none' | 'token' | 'one-use-token';
+  registrationScheme: string;
+  registrationStatus: 200 | 201;
+  registrationAnswer: WrongAnswer | undefined;
+  /** Scopes that a registration may not name: openid alone, or any. */
+  registrationRefusesScope: 'no' | 'openid' | 'any';
+  registrationScopeError: '400 invalid_scope' | '403';
+  registrationRefusesUnknownMembers: boolean;
+  /** A client that asked for `none` gets `none`, and a secret with it. */
+  secretComesWithNone: boolean;
+  /** Every client gets a secret and this method, whatever it asked for. */
+  insistsOnMethod: 'client_secret_basic' | 'client_secret_post' | undefined;
+  /** Answers carry headers and members of the identity provider's own that are nobody else's business. */
+  talksTooMuch: boolean;
+
+  // Authorization requests
+  requiresNonce: boolean;
+  requiresOpenid: boolean;
+  resource: 'accepted' | 'one-only' | 'refused' | 'ignored';
+  /** Auth0: `audience` decides what the token is for. */
+  takesAudienceParameter: boolean;
+  /** The login ends with this error. */
+  loginError: string | undefined;
+
+  // Token requests
+  /** Knows nothing of PKCE: any verifier is as good as none. */
+  ignoresPkce: boolean;
+  tokenAnswer: WrongAnswer | undefined;
+  refreshAnswer: WrongAnswer | undefined;
+  /** What a refresh token that is no longer good gets. */
+  deadRefreshToken: 'invalid_grant' | 'invalid_request' | '403 invalid_code' | 'empty 400';
+  rotatesRefreshTokens: boolean;
+  refreshTokens: 'all' | 'confidential-clients' | 'with-offline_access' | 'none';
+  /** Dex: a second login of the same user ends the refresh token of the first. */
+  secondLoginEndsFirst: boolean;
+
+  // Access tokens
+  accessTokenFormat: 'jwt' | 'opaque' | 'opaque-without-resource';
+  /** `aud` when the request did not decide. */
+  audience: 'resource' | 'client-id' | 'none' | readonly string[];
+  scopeClaim: 'string' | 'array' | 'scp-string' | 'scp-array' | 'none';
+  omitsSubject: boolean;
+  tokenIssuer: string | undefined;
+  tokenClaims: Readonly<Record<string, unknown>>;
+  accessTokenSeconds: number;
+
+  // Keys
+  keysWithoutAlg: boolean;
+  keysWithoutKid: boolean;
+  encryptionKeysMixedIn: boolean;
+  badKeysMixedIn: boolean;
+  jwksAnswer: WrongAnswer | undefined;
+}
+
+/** A standard identity provider. */
+export const noQuirks: Readonly<Quirks> = {
+  metadataDocuments: ['oauth-authorization-server', 'openid-configuration'],
+  issuerPath: '',
+  metadataIssuer: undefined,
+  metadataAnswer: undefined,
+  metadataMembers: {},
+  twoRegistrationEndpoints: false,
+  headLeadsToLogin: false,
+  hidesPkce: false,
+  advertisesIss: false,
+  tokenEndpointAuthMethods: ['none', 'client_secret_basic', 'client_secret_post'],
+  emitsIss: 'never',
+  issValue: undefined,
+  registration: 'open',
+  registrationScheme: 'Bearer',
+  registrationStatus: 201,
+  registrationAnswer: undefined,
+  registrationRefusesScope: 'no',
+  registrationScopeError: '400 invalid_scope',
+  registrationRefusesUnknownMembers: false,
+  secretComesWithNone: false,
+  insistsOnMethod: undefined,
+  talksTooMuch: false,
+  requiresNonce: false,
+  requiresOpenid: false,
+  resource: 'accepted',
+  takesAudienceParameter: false,
+  loginError: undefined,
+  ignoresPkce: false,
+  tokenAnswer: undefined,
+  refreshAnswer: undefined,
+  deadRefreshToken: 'invalid_grant',
+  rotatesRefreshTokens: true,
+  refreshTokens: 'all',
+  secondLoginEndsFirst: false,
+  accessTokenFormat: 'jwt',
+  audience: 'resource',
+  scopeClaim: 'string',
+  omitsSubject: false,
+  tokenIssuer: undefined,
+  tokenClaims: {},
+  accessTokenSeconds: 600,
+  keysWithoutAlg: false,
+  keysWithoutKid: false,
+  encryptionKeysMixedIn: false,
+  badKeysMixedIn: false,
+  jwksAnswer: undefined,
+};

@@ -1,0 +1,89 @@
+// What the quirky identity provider knows and keeps, and the shape of its answers.
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Quirks, WrongAnswer } from './quirks.ts';
+import type { SigningKey } from './signing-keys.ts';
+
+/** A client that is registered. */
+export interface RegisteredClient {
+  readonly id: string;
+  readonly secret: string | undefined;
+  /** `as-listed`: any method of the metadata, as for clients that an administrator made. */
+  readonly method: string;
+  readonly redirectUris: readonly string[];
+  readonly metadata: Readonly<Record<string, unknown>>;
+}
+
+/** What somebody agreed to. */
+export interface Grant {
+  readonly clientId: string;
+  readonly user: string;
+  readonly scope: string;
+  readonly resource: string | undefined;
+  readonly audience: string | undefined;
+  readonly nonce: string | undefined;
+}
+
+/** A code that waits to be redeemed. */
+export interface IssuedCode extends Grant {
+  readonly redirectUri: string;
+  readonly challenge: string | undefined;
+}
+
+/** All of it. */
+export interface IdpState {
+  readonly origin: string;
+  readonly issuer: string;
+  readonly quirks: Quirks;
+  /** The first one signs. */
+  keys: readonly SigningKey[];
+  readonly clients: Map<string, RegisteredClient>;
+  readonly codes: Map<string, IssuedCode>;
+  readonly redeemedCodes: Set<string>;
+  readonly refreshTokens: Map<string, Grant>;
+  /** Initial access tokens that are good. */
+  readonly initialAccessTokens: Set<string>;
+  /** Every secret that was ever given out or expected: none of them may reach an MCP client. */
+  readonly secrets: Set<string>;
+}
+
+/** A request, read. */
+export interface IdpCall {
+  /** `as-listed`: any method of the metadata, as for clients that an administrator made. */
+  readonly method: string;
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+/** An answer. */
+export type IdpAnswer = WrongAnswer;
+
+/** A JSON answer. */
+export function answerJson(status: number, body: unknown, headers: Record<string, string> = {}): IdpAnswer {
+  return {
+    status,
+    headers: { 'content-type': 'application/json', 'cache-control': 'no-store', ...headers },
+    body: JSON.stringify(body),
+  };
+}
+
+/** An OAuth error. */
+export function answerError(status: number, error: string, description: string): IdpAnswer {
+  return answerJson(status, { error, error_description: description });
+}
+
+/** Paths of the endpoints, below the path of the issuer. */
+export function listEndpoints(
+  state: IdpState,
+): Readonly<Record<'authorize' | 'login' | 'token' | 'register' | 'otherRegister' | 'jwks', string>> {
+  const base = state.quirks.issuerPath.replace(/\/$/, '');
+  return {
+    authorize: `${base}/authorize`,
+    login: `${base}/login`,
+    token: `${base}/token`,
+    register: `${base}/register`,
+    otherRegister: `${base}/internal/clients-registrations`,
+    jwks: `${base}/jwks`,
+  };
+}

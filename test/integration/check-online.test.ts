@@ -1,0 +1,338 @@
+// `mcp-gateway check --online` against identity providers that are right, and against ones that are wrong in one place.
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test, type TestContext } from 'node:test';
+import { runCheckCommand } from '../../src/cmd/check.ts';
+import type { CheckReport } from '../../src/cmd/check-report.ts';
+import { buildShortForm, printResources } from '../../src/cmd/short-form.ts';
+import { startOidcProviderIdp } from '../idp/oidc-provider-idp.ts';
+import { type FakeServerOptions, type FakeProtectedServer, startFakeProtectedServer } from './fake-protected-server.ts';
+
+interface Run {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+type Authentication = Record<string, unknown>;
+
+async function runCheck(t: TestContext, authentication: Authentication, ...flags: string[]): Promise<Run> {
+  const folder = await mkdtemp(join(tmpdir(), 'check-online-'));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const short = buildShortForm({ target: 'http://127.0.0.1:3001/mcp', issuer: String(authentication['issuer']) });
+  assert.ok(short.ok);
+  const policy = short.resources.at(-1) as { spec: { backend: { mcp: { authentication: object } } } };
+  policy.spec.backend.mcp.authentication = authentication;
+  const secret = {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'idp' },
+    stringData: { token: 'hunter2-token' },
+  };
+  await writeFile(join(folder, 'gateway.yaml'), printResources([...short.resources, secret]));
+  let out = '';
+  let err = '';
+  const code = await runCheckCommand(['-f', folder, ...flags], {
+    stdout: (text) => void (out += text),
+    stderr: (text) => void (err += text),
+    color: false,
+    env: {},
+  });
+  assert.doesNotMatch(out + err, /hunter2/);
+  return { code, out, err };
+}
+
+async function startIdp(t: TestContext, options: FakeServerOptions = {}): Promise<FakeProtectedServer> {
+  const server = await startFakeProtectedServer(options);
+  t.after(() => server.close());
+  return server;
+}
+
+function readReport({ out }: Run): CheckReport {
+  return JSON.parse(out) as CheckReport;
+}
+
+/** The lines about one check. */
+function linesOf({ out }: Run, check: string): string {
+  const block = out.slice(out.indexOf('Identity provider of'));
+  const lines = block.split('\n');
+  const start = lines.findIndex((line) => new RegExp(`^ {2}[✓!✗] ${check} `).test(line));
+  assert.notEqual(start, -1, `nothing about ${check}:\n${block}`);
+  const end = lines.findIndex((line, index) => index > start && !/^ {2}[✓!✗] {4,}|^ {6,}/.test(line));
+  return lines.slice(start, end).join('\n');
+}
+
+describe('without --online nobody is asked', () => {
+  test('the policy is shown with issuer, resource and metadata URLs, and a flow that is decided online', async (t) => {
+    const server = await startIdp(t);
+    const run = await runCheck(t, { issuer: server.origin });
+    assert.equal(run.code, 0, run.err);
+    assert.equal(server.requests.length, 0);
+    assert.match(run.out, /Protected MCP servers\n {2}ProxyPolicy default\/mcp {2}issuer {4}http/);
+    assert.match(run.out, /flow {6}Auto, decided online\n/);
+    assert.match(run.out, /resource {2}http:\/\/127\.0\.0\.1:3000\/mcp\n/);
+    assert.match(run.out, /metadata {2}http:\/\/127\.0\.0\.1:3000\/\.well-known\/oauth-protected-resource\/mcp\n/);
+    assert.match(run.out, /policies: authentication default\/mcp/);
+  });
+
+  test('a flow that follows from the policy alone is shown with its reason; a configured resource is what clients see', async (t) => {
+    const run = await runCheck(
+      t,
+      {
+        issuer: 'https://idp.example.com',
+        registration: { mode: 'Shared', clientId: 'gateway' },
+        resourceMetadata: { resource: 'https://mcp.example.com/tickets' },
+      },
+      '--json',
+    );
+    const [authentication] = readReport(run).authentications;
+    assert.equal(authentication?.flow?.flow, 'Broker');
+    assert.match(authentication?.flow?.reason ?? '', /Shared/);
+    assert.deepEqual(
+      authentication?.resources.map(({ url, metadataUrls }) => [url, metadataUrls[0]]),
+      [['https://mcp.example.com/tickets', 'https://mcp.example.com/.well-known/oauth-protected-resource/tickets']],
+    );
+    assert.equal(readReport(run).online, null);
+  });
+
+  test('--try-registration alone is wrong usage', async (t) => {
+    const run = await runCheck(t, { issuer: 'https://idp.example.com' }, '--try-registration');
+    assert.deepEqual([run.code, run.err], [2, 'mcp-gateway check: --try-registration goes with --online\n']);
+  });
+});
+
+describe('--online with an identity provider that is right', () => {
+  test('oidc-provider: ticks, Broker because of iss, every client works, and nothing is left behind', async (t) => {
+    const idp = await startOidcProviderIdp();
+    t.after(() => idp.close());
+    const run = await runCheck(
+      t,
+      { issuer: idp.issuer, requiredScopes: ['tickets:read'] },
+      '--online',
+      '--try-registration',
+    );
+    assert.equal(run.code, 0, run.out + run.err);
+    assert.match(linesOf(run, 'metadata'), /✓ metadata +http:\/\/\S+ in \d+ ms/);
+    assert.match(linesOf(run, 'issuer'), /✓ issuer +identical/);
+    assert.match(linesOf(run, 'PKCE'), /✓ PKCE +S256/);
+    assert.match(linesOf(run, 'registration'), /✓ registration +\S+ took a registration from anybody/);
+    assert.match(linesOf(run, 'keys'), /✓ keys +\S+: \d usable, \d \w+/);
+    assert.match(linesOf(run, 'scopes'), /✓ scopes +tickets:read/);
+    assert.match(linesOf(run, 'flow'), /✓ flow +Broker: .*RFC 9207/);
+    assert.match(
+      run.out,
+      /MCP clients\n {2}✓ {2}SDK v1 .*\n {2}✓ {2}SDK v2 .*\n {2}✓ {2}in a browser .*\n {2}✓ {2}with CIMD/,
+    );
+    assert.match(run.out, /No problems\.\n$/);
+  });
+
+  test('one without iss: Facade, and what that leaves to the identity provider', async (t) => {
+    const idp = await startOidcProviderIdp({ iss: false });
+    t.after(() => idp.close());
+    const run = await runCheck(t, { issuer: idp.issuer }, '--online');
+    assert.equal(run.code, 0, run.out);
+    assert.match(linesOf(run, 'flow'), /✓ flow +Facade: [^]*! +Facade leaves to the identity provider.*CORS.*nonce/);
+    assert.match(linesOf(run, 'registration'), /not tried \(--try-registration does\)/);
+    assert.match(run.out, /! {2}in a browser .*CORS/);
+  });
+
+  test('the trial registration is removed again, and only asked for', async (t) => {
+    const server = await startIdp(t);
+    await runCheck(t, { issuer: server.origin }, '--online');
+    assert.ok(server.requests.every(({ method }) => method === 'GET'));
+    const run = await runCheck(t, { issuer: server.origin }, '--online', '--try-registration');
+    assert.match(linesOf(run, 'registration'), /took a registration from anybody\n.*removed it again \(RFC 7592\)/);
+    assert.equal(server.clients.size, 0);
+    const registration = server.requests.find(({ url }) => url.pathname === '/register');
+    assert.match(registration?.body ?? '', /mcp-gateway check \(may be deleted\)/);
+    for (const secret of server.secrets) assert.ok(!run.out.includes(secret));
+  });
+
+  test('--json has it all as data', async (t) => {
+    const server = await startIdp(t);
+    const [online] = readReport(await runCheck(t, { issuer: server.origin }, '--online', '--json')).online ?? [];
+    assert.deepEqual([online?.policy, online?.issuer, online?.ok], ['default/mcp', server.origin, true]);
+    assert.equal(online?.flow?.flow, 'Broker');
+    assert.deepEqual(
+      online?.findings.map(({ check }) => check),
+      ['metadata', 'issuer', 'PKCE', 'registration', 'keys', 'audience', 'flow'],
+    );
+    assert.deepEqual(
+      online?.clients.map(({ family }) => family),
+      ['SDK v1', 'SDK v2', 'in a browser', 'with CIMD'],
+    );
+  });
+});
+
+describe('--online puts a cross where it is wrong, with what to change', () => {
+  interface Case {
+    readonly name: string;
+    readonly idp?: FakeServerOptions;
+    readonly policy?: Authentication;
+    readonly flags?: readonly string[];
+    readonly check: string;
+    readonly lines: RegExp;
+  }
+  const anyKey = { kty: 'RSA', n: 'AQAB', e: 'AQAB' };
+  const cases: readonly Case[] = [
+    {
+      name: 'another issuer',
+      idp: { metadata: (document, origin) => (document['issuer'] = `${origin}/`) },
+      check: 'metadata',
+      lines: /a slash at the end counts[^]*✗[^]*→ Set issuer: http:\/\/127\.0\.0\.1:\d+\/ \(exactly\)/,
+    },
+    {
+      name: 'no metadata',
+      idp: { overrides: () => ({ '/.well-known/oauth-authorization-server': () => ({ status: 404 }) }) },
+      check: 'metadata',
+      lines: /answers 404[^]*→ Is issuer right/,
+    },
+    {
+      name: 'metadata that redirects',
+      idp: {
+        overrides: () => ({
+          '/.well-known/oauth-authorization-server': () => ({ status: 302, headers: { location: '/login' } }),
+        }),
+      },
+      check: 'metadata',
+      lines: /a redirect[^]*→ Set issuer, or metadataUrl, to where it leads/,
+    },
+    {
+      name: 'an endpoint that is no URL of the web',
+      idp: { metadata: (document) => (document['authorization_endpoint'] = 'javascript:alert(1)') },
+      check: 'metadata',
+      lines: /neither http nor https[^]*→ This is for the identity provider to mend/,
+    },
+    {
+      name: 'PKCE without S256',
+      idp: { metadata: (document) => (document['code_challenge_methods_supported'] = ['plain']) },
+      check: 'PKCE',
+      lines: /✗ PKCE +only plain\n.*→ MCP requires S256/,
+    },
+    {
+      name: 'no registration endpoint',
+      idp: { metadata: (document) => delete document['registration_endpoint'] },
+      check: 'registration',
+      lines: /✗ registration .*takes no registrations\n.*→ .*mode: Shared/,
+    },
+    {
+      name: 'a registration that is refused',
+      idp: { overrides: () => ({ 'POST /register': () => ({ status: 401, body: { error: 'invalid_token' } }) }) },
+      flags: ['--try-registration'],
+      check: 'registration',
+      lines:
+        /✗ registration .*answers 401 to a registration: invalid_token\n.*→ Allow anonymous registration.*initialAccessTokenRef/,
+    },
+    {
+      name: 'an initial access token that is refused',
+      policy: { registration: { initialAccessTokenRef: { name: 'idp', key: 'token' } } },
+      idp: { overrides: () => ({ 'POST /register': () => ({ status: 401 }) }) },
+      flags: ['--try-registration'],
+      check: 'registration',
+      lines: /→ The initial access token is not accepted/,
+    },
+    {
+      name: 'keys that are not there',
+      idp: { overrides: () => ({ '/jwks': () => ({ status: 500 }) }) },
+      check: 'keys',
+      lines: /✗ keys .*\n.*→ Without keys every request is answered 503/,
+    },
+    {
+      name: 'no usable key',
+      idp: { overrides: () => ({ '/jwks': () => ({ status: 200, body: { keys: [{ ...anyKey, use: 'enc' }] } }) }) },
+      check: 'keys',
+      lines: /✗ keys .*no key that verifies signatures/,
+    },
+    {
+      name: 'no jwks_uri',
+      idp: { metadata: (document) => delete document['jwks_uri'] },
+      check: 'keys',
+      lines: /✗ keys +the metadata has no jwks_uri\n.*→ Set jwks/,
+    },
+    {
+      name: 'Facade with an identity provider that emits iss',
+      policy: { flow: 'Facade' },
+      check: 'flow',
+      lines: /✗ flow +Facade, but .*RFC 9207.*\n.*→ Set flow: Broker/,
+    },
+    {
+      name: 'a preset whose tokens do not carry the resource, with Forward',
+      policy: { provider: 'Keycloak', metadataUrl: 'the RFC 8414 one' },
+      check: 'audience',
+      lines:
+        /✗ audience +Keycloak does not put the resource into tokens.*\n.*→ Set audiences, and use Shared, or an audience mapper/,
+    },
+  ];
+  for (const { name, idp, policy, flags = [], check, lines } of cases) {
+    test(name, async (t) => {
+      const server = await startIdp(t, idp);
+      const authentication: Authentication = { issuer: server.origin, ...policy };
+      if ('metadataUrl' in authentication) {
+        authentication['metadataUrl'] = `${server.origin}/.well-known/oauth-authorization-server`;
+      }
+      const run = await runCheck(t, authentication, '--online', ...flags);
+      assert.equal(run.code, 1, run.out);
+      assert.match(linesOf(run, check), lines);
+      assert.match(run.err, /^\d problems?\n$/);
+      const report = readReport(await runCheck(t, authentication, '--online', '--json', ...flags));
+      const problem = report.problems.find(({ code }) => code === 'identity_provider');
+      assert.deepEqual([problem?.kind, problem?.namespace, problem?.name], ['ProxyPolicy', 'default', 'mcp']);
+      assert.equal(report.online?.[0]?.ok, false);
+      for (const { mark, advice } of report.online?.[0]?.findings ?? [])
+        if (mark === 'bad') assert.notEqual(advice, null);
+    });
+  }
+
+  test('one bad key among good ones is a remark, not a cross', async (t) => {
+    const server = await startIdp(t, {
+      overrides: () => ({
+        '/jwks': (_request, answerWell) => {
+          const { keys } = answerWell().body as { keys: object[] };
+          return { status: 200, body: { keys: [...keys, { ...anyKey, kid: 'weak' }] } };
+        },
+      }),
+    });
+    const run = await runCheck(t, { issuer: server.origin }, '--online');
+    assert.equal(run.code, 0, run.out);
+    assert.match(linesOf(run, 'keys'), /✓ keys +\S+: 1 usable, 1 ES256\n {2}! +key weak is left out: it /);
+  });
+
+  test('a registration that cannot be removed again is named', async (t) => {
+    const server = await startIdp(t, {
+      overrides: () => ({
+        'POST /register': (_request, answerWell) => {
+          const { registration_client_uri: _, ...body } = answerWell().body as Record<string, unknown>;
+          return { status: 201, body };
+        },
+      }),
+    });
+    const run = await runCheck(t, { issuer: server.origin }, '--online', '--try-registration');
+    assert.equal(run.code, 0, run.out);
+    assert.match(
+      linesOf(run, 'registration'),
+      /! +the client client-1 \("mcp-gateway check.*stays there.*\n.*→ Delete it/,
+    );
+  });
+
+  test('the token for removing a client goes to nobody else', async (t) => {
+    const other = await startIdp(t);
+    const server = await startIdp(t, {
+      overrides: () => ({
+        'POST /register': (_request, answerWell) => ({
+          status: 201,
+          body: { ...(answerWell().body as object), registration_client_uri: `${other.origin}/register/client-1` },
+        }),
+      }),
+    });
+    await runCheck(t, { issuer: server.origin }, '--online', '--try-registration');
+    assert.equal(other.requests.length, 0);
+  });
+
+  test('an identity provider that looks like one with a preset is told so', async (t) => {
+    const server = await startIdp(t);
+    const run = await runCheck(t, { issuer: `${server.origin}/realms/mcp` }, '--online');
+    assert.match(linesOf(run, 'provider'), /! provider +this looks like Keycloak: provider: Keycloak/);
+  });
+});

@@ -1,0 +1,65 @@
+// MCP authentication with real clients: SDK v1 and SDK v2 crossed with identity providers, from the 401 to a tool call and a refreshed token.
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { walkJourney } from '../idp/auth-journey.ts';
+import { type AuthSetup, oidcProviderSetups, profileSetups } from '../idp/auth-setups.ts';
+import { BrowserAgent } from '../idp/browser-agent.ts';
+import { ask, FlowClient } from '../idp/flow-client.ts';
+import { type ProtectedSystem, startProtectedSystem } from '../idp/protected-system.ts';
+import { authSdkV1, authSdkV2 } from '../idp/sdk-auth-clients.ts';
+
+const libraries = [authSdkV1, authSdkV2];
+
+for (const setup of [...oidcProviderSetups, ...profileSetups]) {
+  describe(setup.name, () => {
+    let system: ProtectedSystem;
+    before(async () => {
+      system = await startProtectedSystem({ startIdp: (callback) => setup.start(callback) });
+    });
+    after(() => system?.close());
+
+    test(`the flow is ${setup.flow}, and the metadata says so`, () => checkMetadata(setup, system));
+
+    if (setup.impossible === undefined) {
+      for (const library of libraries) {
+        test(`${library.name}: from the 401 to a tool call and a refreshed token`, () =>
+          walkJourney(library, system, setup));
+      }
+    } else {
+      test(`a login cannot lead to the MCP server: ${setup.impossible}`, async () => {
+        const client = await new FlowClient(system.url).connect(new BrowserAgent());
+        const answer = await client.post();
+        assert.equal(answer.status, 401);
+        assert.equal(answer.json()['error'], 'token_malformed');
+      });
+    }
+  });
+}
+
+async function checkMetadata(setup: AuthSetup, system: ProtectedSystem): Promise<void> {
+  const client = new FlowClient(system.url);
+  await client.getChallenge();
+  await client.discoverResource();
+  await client.discoverServer();
+  const server = client.server!;
+  const gateway = new URL(system.url).origin;
+  const idpDocument = async (): Promise<Record<string, unknown>> =>
+    (await ask(`${system.idp.issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)).json();
+  switch (setup.flow) {
+    case 'Direct':
+      assert.deepEqual(client.resource!.authorization_servers, [system.idp.issuer]);
+      return;
+    case 'Facade': {
+      const own = { registration_endpoint: `${gateway}/.oauth/tickets/register`, issuer: server.issuer };
+      assert.deepEqual(server, { ...(await idpDocument()), ...own });
+      return;
+    }
+    default:
+      assert.equal(server.authorization_endpoint, `${gateway}/.oauth/tickets/authorize`);
+      assert.equal(server.token_endpoint, `${gateway}/.oauth/tickets/token`);
+      assert.equal(server.registration_endpoint, `${gateway}/.oauth/tickets/register`);
+      assert.equal(server.authorization_response_iss_parameter_supported, true);
+      assert.deepEqual(server['code_challenge_methods_supported'], ['S256']);
+      assert.ok((server['token_endpoint_auth_methods_supported'] as string[]).includes('none'));
+  }
+}
