@@ -169,10 +169,11 @@ describe('registration', () => {
     });
   }
 
-  test('the identity provider answers 429 -> the client is told to come back', async () => {
+  test('the identity provider answers 429 -> 403 access_denied, like any other refusal that the client cannot mend', async () => {
     idp.quirks.registrationAnswer = { status: 429, headers: { 'retry-after': '30' } };
     const answer = await postRegistration(JSON.stringify(goodRegistration));
-    assert.ok([403, 429, 503].includes(answer.status), answer.body);
+    assert.equal(answer.status, 403, answer.body);
+    assert.equal((JSON.parse(answer.body) as { error: string }).error, 'access_denied');
     assert.equal(typeof answer.json()['request_id'], 'string');
   });
 
