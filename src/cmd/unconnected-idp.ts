@@ -24,7 +24,7 @@ export function compileUnconnected(configuration: Configuration): UnconnectedCom
     fetcher,
     log: silentLog,
   });
-  return { ...compile(configuration, undefined, registry.acquire), fetcher };
+  return { ...compile(configuration, undefined, { acquireAuthentication: registry.acquire }), fetcher };
 }
 
 /** Knows of the identity provider what the policy says about it. */

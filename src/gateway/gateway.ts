@@ -17,6 +17,7 @@ import type { ListenLimits } from './listen/limits.ts';
 import { type BindProblem, createListeners } from './listen/listeners.ts';
 import type { ListenEvent } from './listen/port-context.ts';
 import { createObservers, type Observability } from './observe-requests.ts';
+import { JwtAuthenticationRegistry } from './policies/jwt-authentication/jwt-authentication-registry.ts';
 import { AuthenticationRegistry } from './policies/mcp-authentication/authentication-registry.ts';
 import { connectIdp } from './policies/mcp-authentication/connect-idp.ts';
 import { findPreset } from './policies/mcp-authentication/idp/presets.ts';
@@ -60,11 +61,16 @@ export function createGateway(options: GatewayOptions): Gateway {
   const { log } = options;
   const fetcher = options.fetcher ?? createFetcher({ log });
   const authentications = new AuthenticationRegistry({ connectIdp, createSealer, findPreset, fetcher, log });
-  const store = new ConfigStore(log, authentications.acquire);
+  const jwtAuthentications = new JwtAuthenticationRegistry({ fetcher, log });
+  const store = new ConfigStore(log, {
+    acquireAuthentication: authentications.acquire,
+    acquireJwtAuthentication: jwtAuthentications.acquire,
+  });
   const upstreams = new Upstreams({ limits: options.upstreamLimits, observer: watchUpstreams(options) });
   // In the turn of the swap: no request may see backends that the pools do not know.
   store.subscribe((current) => upstreams.reconcile(current.backends));
   store.subscribe((current) => authentications.reconcile(current.authentications));
+  store.subscribe((current) => jwtAuthentications.reconcile(current.jwtAuthentications));
   const handler = createRequestHandler({
     getConfig: () => store.current,
     forward: createForwarder({ upstreams, log, onStream: (context) => options.metrics.openStream(context) }),
@@ -99,6 +105,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       // No client is left: what is still under way are copies for mirrors and idle connections.
       upstreams.destroy();
       authentications.close();
+      jwtAuthentications.close();
       if (options.fetcher === undefined) await fetcher.close();
     },
   };

@@ -7,13 +7,17 @@ import { chooseBackend } from './filters/weighted-choice.ts';
 import type { ForwardPlan } from './forward/forward-plan.ts';
 import { planForward, type PlanInput } from './forward/plan-forward.ts';
 import type { ExchangeHandler } from './listen/exchange.ts';
+import { judgeMessages } from './mcp/messages/judge-messages.ts';
+import type { MessageVerdict } from './mcp/messages/message-verdict.ts';
 import { findForeignCaller } from './mcp/origin-check.ts';
+import { authorizeRequest } from './policies/authorization/authorize-request.ts';
 import { findBackendDenial } from './policies/fail-closed.ts';
 import { authenticateRequest } from './policies/mcp-authentication/authenticate-request.ts';
 import type {
   AuthenticatedRequest,
   AuthenticationVerdict,
 } from './policies/mcp-authentication/authentication-verdict.ts';
+import type { ProtectedResource } from './policies/mcp-authentication/protected-resource.ts';
 import { serveOwnEndpoint } from './policies/mcp-authentication/serve-own-endpoint.ts';
 import { runPolicyChain } from './policies/policy-chain.ts';
 import type { PolicyVerdict } from './policies/policy-verdict.ts';
@@ -108,7 +112,7 @@ function serveRequest(parts: RequestPathParts, context: RequestContext, config: 
   context.route = matched.route;
 
   // 6. The policies, in the order of policy-chain.ts. Then the answer.
-  const verdict = runPolicyChain({ context, route: matched.route });
+  const verdict = runPolicyChain({ context, route: matched.route, matched });
   if (!(verdict instanceof Promise)) return actOnVerdict(parts, context, config, port, matched, verdict);
   verdict
     .then((late) => actOnVerdict(parts, context, config, port, matched, late))
@@ -128,9 +132,13 @@ function actOnVerdict(
   }
   if (verdict.kind === 'respond') return answerRequest(context, verdict.status, verdict.headers, verdict.body);
 
-  // 7. A redirect needs no backend.
+  // 7. A redirect needs no backend, but the leave of the rules.
   const { redirect } = matched.route.filters;
   if (redirect !== undefined) {
+    const { route } = matched;
+    const refused = authorizeRequest({ context, route, token: context.jwt?.token });
+    if (refused !== undefined)
+      return denyRequest(context, refused.reason, { ...refused, headers: verdict.responseHeaders });
     const { status, location } = buildRedirect(redirect, {
       ...context,
       ...matched,
@@ -157,8 +165,8 @@ function actOnVerdict(
     return denyRequest(context, 'backend_invalid', { detail: 'the backend is gone', headers: responseHeaders });
 
   // 9. Who is asking, where the backend wants to know.
-  const route = { parts, context, matched, choice, backend, backends, responseHeaders };
-  if (choice.authentication === undefined) return forwardRequest(route, undefined);
+  const routed = { parts, context, matched, choice, backend, backends, responseHeaders };
+  if (choice.authentication === undefined) return actOnCaller(routed, undefined, undefined);
   const resource = findProtectedResource(context, matched, choice);
   if (resource === undefined)
     return denyRequest(context, 'policy_invalid', {
@@ -166,15 +174,19 @@ function actOnVerdict(
       headers: responseHeaders,
     });
   const identity = authenticateRequest({ context, resource });
-  if (!(identity instanceof Promise)) return actOnIdentity(route, identity);
-  identity.then((late) => actOnIdentity(route, late)).catch((error: unknown) => failRequest(parts, context, error));
+  if (!(identity instanceof Promise)) return actOnIdentity(routed, resource, identity);
+  identity
+    .then((late) => actOnIdentity(routed, resource, late))
+    .catch((error: unknown) => failRequest(parts, context, error));
 }
 
-type RoutedRequest = Omit<PlanInput, 'authenticated' | 'random'> & { readonly parts: RequestPathParts };
+type RoutedRequest = Omit<PlanInput, 'authenticated' | 'random' | 'body' | 'filterAnswer'> & {
+  readonly parts: RequestPathParts;
+};
 
-function actOnIdentity(route: RoutedRequest, verdict: AuthenticationVerdict): void {
-  const { context, responseHeaders } = route;
-  if (verdict.kind === 'continue') return forwardRequest(route, verdict);
+function actOnIdentity(routed: RoutedRequest, resource: ProtectedResource, verdict: AuthenticationVerdict): void {
+  const { context, responseHeaders } = routed;
+  if (verdict.kind === 'continue') return actOnCaller(routed, resource, verdict);
   if (verdict.kind === 'respond')
     return answerRequest(context, verdict.status, [...responseHeaders, ...verdict.headers], verdict.body);
   return denyRequest(context, verdict.reason, {
@@ -183,10 +195,54 @@ function actOnIdentity(route: RoutedRequest, verdict: AuthenticationVerdict): vo
   });
 }
 
-function forwardRequest(route: RoutedRequest, authenticated: AuthenticatedRequest | undefined): void {
-  const { parts, context } = route;
-  const responseHeaders = [...route.responseHeaders, ...(authenticated?.responseHeaders ?? [])];
-  // 10. Off it goes.
+function actOnCaller(
+  routed: RoutedRequest,
+  resource: ProtectedResource | undefined,
+  authenticated: AuthenticatedRequest | undefined,
+): void {
+  const { parts, context, matched, choice, backend } = routed;
+  context.caller = authenticated?.token ?? context.jwt?.token;
+
+  // 10. Whether they may: rules over the request. The route's own token speaks first here, the backend's in rules over messages.
+  const token = context.jwt?.token ?? authenticated?.token;
+  const refused = authorizeRequest({ context, route: matched.route, token });
+  if (refused !== undefined)
+    return denyRequest(context, refused.reason, { ...refused, headers: routed.responseHeaders });
+
+  // 11. Rules over MCP messages. Without them the body is not looked at.
+  const { messageRules: rules } = choice;
+  if (rules === undefined) return forwardRequest(routed, authenticated, undefined);
+  const verdict = judgeMessages({ context, rules, backend, token: context.caller, authenticated, resource });
+  if (!(verdict instanceof Promise)) return actOnMessages(routed, authenticated, verdict);
+  verdict
+    .then((late) => actOnMessages(routed, authenticated, late))
+    .catch((error: unknown) => failRequest(parts, context, error));
+}
+
+function actOnMessages(
+  routed: RoutedRequest,
+  authenticated: AuthenticatedRequest | undefined,
+  verdict: MessageVerdict,
+): void {
+  const { context, responseHeaders } = routed;
+  if (verdict.kind === 'forward') return forwardRequest(routed, authenticated, verdict);
+  if (verdict.kind === 'respond')
+    return answerRequest(context, verdict.status, [...responseHeaders, ...verdict.headers], verdict.body);
+  denyRequest(context, verdict.reason, { ...verdict, headers: [...responseHeaders, ...verdict.responseHeaders] });
+}
+
+function forwardRequest(
+  routed: RoutedRequest,
+  authenticated: AuthenticatedRequest | undefined,
+  messages: Extract<MessageVerdict, { kind: 'forward' }> | undefined,
+): void {
+  const { parts, context } = routed;
+  const responseHeaders = [...routed.responseHeaders, ...(authenticated?.responseHeaders ?? [])];
+  // 12. Off it goes.
   for (const observer of parts.observers) observer.startUpstream?.(context);
-  parts.forward(context, planForward({ ...route, authenticated, responseHeaders, random: parts.random }));
+  const { body, filterAnswer } = messages ?? {};
+  parts.forward(
+    context,
+    planForward({ ...routed, authenticated, body, filterAnswer, responseHeaders, random: parts.random }),
+  );
 }

@@ -83,6 +83,7 @@ export const reasons = {
     status: 403,
     description: 'The token names no user (sub), so a session cannot be bound to one.',
   },
+  rbac_denied: { status: 403, description: 'The rules of this gateway do not allow this request.' },
   keys_unavailable: {
     status: 503,
     description: 'The keys of the identity provider could not be fetched yet. Try again shortly.',

@@ -1,8 +1,11 @@
 // What is known about one request so far. Steps of the request path fill it in; the access log and the metrics read it at the end.
 import { randomUUID } from 'node:crypto';
 import type { ListenerConfig, RouteConfig } from './config/runtime-config.ts';
+import type { Decision } from './decision.ts';
 import type { FlowStep } from './flow-step.ts';
 import type { Exchange } from './listen/exchange.ts';
+import type { JwtAdmission } from './policies/jwt-authentication/jwt-admission.ts';
+import type { VerifiedToken } from './token/verified-token.ts';
 import type { Reason } from './reasons.ts';
 
 export interface RequestContext {
@@ -37,10 +40,25 @@ export interface RequestContext {
   retries: number;
   /** What this request was in a flow of login; left by flow-recorder.ts, read by the flow inspector. */
   flowStep: FlowStep | undefined;
+  /** What the route's JWT authentication found out. */
+  jwt: JwtAdmission | undefined;
+  /** The token by which the caller is known: of the backend's MCP authentication, else of the route's JWT authentication. */
+  caller: VerifiedToken | undefined;
+  /** What policies decided, in order. */
+  decisions: readonly Decision[];
+  /** Every rule is evaluated and noted, not only those that decide: for `explain`. */
+  readonly explained: boolean;
+}
+
+const noDecisions: readonly Decision[] = [];
+
+/** Notes what a policy decided. */
+export function noteDecision(context: RequestContext, decision: Decision): void {
+  context.decisions = [...context.decisions, decision];
 }
 
 /** The context of a request whose head has just arrived. */
-export function startRequest(exchange: Exchange): RequestContext {
+export function startRequest(exchange: Exchange, explained = false): RequestContext {
   return {
     requestId: randomUUID(),
     exchange,
@@ -60,5 +78,9 @@ export function startRequest(exchange: Exchange): RequestContext {
     upstreamMs: undefined,
     retries: 0,
     flowStep: undefined,
+    jwt: undefined,
+    caller: undefined,
+    decisions: noDecisions,
+    explained,
   };
 }

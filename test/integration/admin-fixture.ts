@@ -1,4 +1,5 @@
 // Request contexts for tests of what watches requests: access log, metrics, traces. Nothing here opens a socket.
+import { noPolicies } from '../../src/gateway/config/compile-policies.ts';
 import type { Exchange } from '../../src/gateway/listen/exchange.ts';
 import type { ListenerConfig, RouteConfig } from '../../src/gateway/config/runtime-config.ts';
 import { HostTable } from '../../src/gateway/route/hostname.ts';
@@ -59,7 +60,7 @@ export function buildRoute(httpRoute = 'default/tickets', overrides: Partial<Rou
     ruleName: '',
     ruleIndex: 0,
     failure: undefined,
-    policies: { failure: undefined, cors: undefined },
+    policies: noPolicies,
     filters: { requestHeaders: [], responseHeaders: [], redirect: undefined, rewrite: undefined, mirrors: [] },
     backends: { entries: [], totalWeight: 0 },
     requestTimeoutMs: 0,

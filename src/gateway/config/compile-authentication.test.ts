@@ -78,7 +78,7 @@ function build(setup: Setup): Built {
       secrets: (setup.secrets ?? []).map((secret) => create(SecretSchema, secret)),
     },
     undefined,
-    setup.acquires === false ? undefined : acquire,
+    { acquireAuthentication: setup.acquires === false ? undefined : acquire },
   ); // prettier-ignore
   const [, table] = runtime.ports.get('|80')!.listeners.any!.routes.entries()[0]!;
   return {

@@ -9,6 +9,7 @@ import {
   type Secret,
 } from '../../ir/gen/config_pb.ts';
 import { sealKeysKey } from '../../ir/resource-keys.ts';
+import type { AcquireJwtAuthentication } from '../policies/jwt-authentication/jwt-authentication-registry.ts';
 import type { AcquireAuthentication } from '../policies/mcp-authentication/authentication-registry.ts';
 import type { McpAuthenticationConfig } from '../policies/mcp-authentication/protected-resource.ts';
 import { readCaCertificates } from './read-ca-certificates.ts';
@@ -22,6 +23,8 @@ export interface PolicySurroundings {
   readonly backends: ReadonlyMap<string, BackendConfig>;
   /** Undefined: nothing here can authenticate, and what such a policy protects is closed. */
   readonly acquireAuthentication: AcquireAuthentication | undefined;
+  /** The same for JWT authentication. */
+  readonly acquireJwtAuthentication: AcquireJwtAuthentication | undefined;
 }
 
 /** The policy cannot be enforced. */

@@ -28,7 +28,7 @@ export const noFilters: RouteFilters = {
 };
 
 /** What is to be known of a backend that gets copies of requests; undefined when it must not get any. */
-export type FindMirror = (backend: string) => Pick<MirrorConfig, 'authentication'> | undefined;
+export type FindMirror = (backend: string) => Pick<MirrorConfig, 'authentication' | 'messageRules'> | undefined;
 
 /** Compiles filters, or throws. Mirrors that `findMirror` does not find are dropped. */
 export function compileFilters(filters: readonly Filter[], findMirror: FindMirror): CompiledFilters {

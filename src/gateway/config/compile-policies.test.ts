@@ -37,7 +37,12 @@ function failing(name: string, target: Target): Policy {
   });
 }
 
-const surroundings = { secrets: new Map(), backends: new Map(), acquireAuthentication: undefined };
+const surroundings = {
+  secrets: new Map(),
+  backends: new Map(),
+  acquireAuthentication: undefined,
+  acquireJwtAuthentication: undefined,
+};
 
 function index(...policies: Policy[]): { index: PolicyIndex; problems: CompileProblem[] } {
   const problems: CompileProblem[] = [];

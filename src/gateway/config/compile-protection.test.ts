@@ -93,7 +93,7 @@ function build({ rules, policies }: Setup): { listener: ListenerConfig; problems
       policies: Object.entries(policies).map(([backend, policy]) => protect(backend, policy)),
     },
     undefined,
-    acquire,
+    { acquireAuthentication: acquire },
   );
   return {
     listener: runtime.ports.get('|80')!.listeners.find('any')!,

@@ -17,7 +17,14 @@ import { type CompiledFilters, compileFilters, type FindMirror, noFilters, repla
 import { createFailure, type PolicyIndex } from './compile-policies.ts';
 import { describeError, type ReportProblem } from './compile-problem.ts';
 import type { TakeoverCache } from './takeover-cache.ts';
-import type { BackendConfig, RouteConfig, WeightedBackendConfig, WeightedBackends } from './runtime-config.ts';
+import type {
+  BackendConfig,
+  CompiledCors,
+  RouteConfig,
+  RoutePolicies,
+  WeightedBackendConfig,
+  WeightedBackends,
+} from './runtime-config.ts';
 
 /** What rules refer to while they are compiled. */
 export interface RouteSurroundings {
@@ -54,7 +61,10 @@ export function compileRule(route: Route, surroundings: RouteSurroundings): Comp
   const findMirror: FindMirror = (backend) => {
     if (surroundings.backends.has(backend))
       return policies.findForBackend(backend) === undefined
-        ? { authentication: policies.findAuthentication(backend) }
+        ? {
+            authentication: policies.findAuthentication(backend),
+            messageRules: policies.findMessageRules(backend),
+          }
         : undefined;
     if (!surroundings.knownBackends.has(backend))
       surroundings.report(route.key, `the mirror ${backend} does not exist; nothing is mirrored`);
@@ -98,12 +108,20 @@ export function attachRule(
     ruleIndex: message.ruleIndex,
     failure: rule.failure,
     // The filter is part of the rule itself: nothing can be more specific.
-    policies: { failure: found.failure, cors: rule.filters.cors ?? found.cors },
+    policies: rule.filters.cors === undefined ? found : overrideCors(found, rule.filters.cors, message.httpRoute),
     filters: rule.filters.filters,
     backends: rule.backends,
     requestTimeoutMs: message.requestTimeoutMs,
     backendRequestTimeoutMs: message.backendRequestTimeoutMs,
   };
+}
+
+function overrideCors(found: RoutePolicies, cors: CompiledCors, httpRoute: string): RoutePolicies {
+  const filter = { policy: '', level: 'rule', target: `HTTPRoute ${httpRoute}, the CORS filter of the rule` } as const;
+  const provenance = found.provenance.map((each) =>
+    each.field === 'traffic.cors' && each.overriddenBy === undefined ? { ...each, overriddenBy: filter } : each,
+  );
+  return { ...found, cors, provenance };
 }
 
 /** Hostnames of a rule on one listener, as table patterns. */
@@ -269,6 +287,7 @@ function compileWeightedBackends(
       failure,
       policyFailure: policies.findForBackend(message.backend),
       authentication: policies.findAuthentication(message.backend),
+      messageRules: policies.findMessageRules(message.backend),
       filters,
     };
   });

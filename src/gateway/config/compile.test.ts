@@ -343,7 +343,7 @@ describe('filters', () => {
     assert.equal(config.filters.responseHeaders.length, 1);
     assert.equal(config.filters.rewrite?.hostname, 'up.test');
     assert.deepEqual(config.filters.mirrors, [
-      { backend: 'Service/n/s/80', numerator: 1, denominator: 2, authentication: undefined },
+      { backend: 'Service/n/s/80', numerator: 1, denominator: 2, authentication: undefined, messageRules: undefined },
     ]);
     assert.equal(config.policies.cors?.answersAnyOrigin, true);
   });

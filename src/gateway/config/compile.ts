@@ -1,5 +1,6 @@
 // Compiles a configuration into what the request path uses. Order: secrets, backends, policies, rules, listeners; each step is a file.
 import type { Configuration } from '../../ir/configuration.ts';
+import type { AcquireJwtAuthentication } from '../policies/jwt-authentication/jwt-authentication-registry.ts';
 import type { AcquireAuthentication } from '../policies/mcp-authentication/authentication-registry.ts';
 import type { RouteMatchEntry } from '../route/route-table.ts';
 import type { CertificateCache } from './certificates.ts';
@@ -23,6 +24,12 @@ const leftovers = new WeakMap<
   { readonly certificates: CertificateCache; readonly expressions: ExpressionCache }
 >();
 
+/** Where policies get what lives longer than a configuration. Without it those that need it close their targets. */
+export interface PolicyConnections {
+  readonly acquireAuthentication?: AcquireAuthentication | undefined;
+  readonly acquireJwtAuthentication?: AcquireJwtAuthentication | undefined;
+}
+
 /** A compiled configuration, and what of it could not be compiled. */
 export interface Compilation {
   readonly runtime: RuntimeConfig;
@@ -32,12 +39,12 @@ export interface Compilation {
 /**
  * Compiles all messages; never throws on any of them. What cannot be compiled is a problem and fails closed; the rest works.
  * The order of the messages makes no difference. `previous` lends what did not change; connections to identity providers come from
- * `acquireAuthentication`, without which policies that need one close their targets.
+ * `connections`.
  */
 export function compile(
   configuration: Configuration,
   previous?: RuntimeConfig,
-  acquireAuthentication?: AcquireAuthentication,
+  { acquireAuthentication, acquireJwtAuthentication }: PolicyConnections = {},
 ): Compilation {
   const problems: CompileProblem[] = [];
   const report: ReportProblem = (key, message) => problems.push({ key, message });
@@ -51,7 +58,7 @@ export function compile(
   // Two policies with one key both apply: leaving one out could open what it closes.
   const policies = new PolicyIndex(
     configuration.policies.toSorted(compareKeys),
-    { secrets, backends, acquireAuthentication },
+    { secrets, backends, acquireAuthentication, acquireJwtAuthentication },
     report,
   );
   const listeners = sortByKey(configuration.listeners, report);
@@ -72,6 +79,7 @@ export function compile(
     ports,
     backends,
     authentications: policies.listAuthentications(),
+    jwtAuthentications: policies.listJwtAuthentications(),
   };
   leftovers.set(runtime, { certificates, expressions });
   return { runtime, problems };

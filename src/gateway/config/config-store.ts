@@ -4,8 +4,7 @@ import { type DescMessage, type MessageShape, toBinary } from '@bufbuild/protobu
 import type { Log } from '../../base/log.ts';
 import { type Configuration, emptyConfiguration } from '../../ir/configuration.ts';
 import { BackendSchema, ListenerSchema, PolicySchema, RouteSchema, SecretSchema } from '../../ir/gen/config_pb.ts';
-import type { AcquireAuthentication } from '../policies/mcp-authentication/authentication-registry.ts';
-import { compile } from './compile.ts';
+import { compile, type PolicyConnections } from './compile.ts';
 import type { CompileProblem } from './compile-problem.ts';
 import type { RuntimeConfig } from './runtime-config.ts';
 
@@ -25,17 +24,17 @@ export type ConfigSubscriber = (current: RuntimeConfig, previous: RuntimeConfig)
 /** The configuration in force: readers take `current` once per request and keep it to the end. */
 export class ConfigStore {
   readonly #log: Log;
-  readonly #acquireAuthentication: AcquireAuthentication | undefined;
+  readonly #connections: PolicyConnections;
   readonly #subscribers = new Set<ConfigSubscriber>();
   #current: RuntimeConfig;
   #configuration: Configuration = emptyConfiguration;
   #digest: string;
   #problems: readonly CompileProblem[] = [];
 
-  constructor(log: Log, acquireAuthentication?: AcquireAuthentication) {
+  constructor(log: Log, connections: PolicyConnections = {}) {
     this.#log = log;
-    this.#acquireAuthentication = acquireAuthentication;
-    this.#current = { version: 0, ports: new Map(), backends: new Map(), authentications: [] };
+    this.#connections = connections;
+    this.#current = { version: 0, ports: new Map(), backends: new Map(), authentications: [], jwtAuthentications: [] };
     this.#digest = digestConfiguration(emptyConfiguration);
   }
 
@@ -57,7 +56,7 @@ export class ConfigStore {
     const digest = digestConfiguration(configuration);
     if (digest === this.#digest) return { version: this.#current.version, changed: false, problems: this.#problems };
     const previous = this.#current;
-    const { runtime, problems } = compile(configuration, previous, this.#acquireAuthentication);
+    const { runtime, problems } = compile(configuration, previous, this.#connections);
     this.#current = runtime;
     this.#configuration = configuration;
     this.#digest = digest;

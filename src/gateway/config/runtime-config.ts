@@ -1,8 +1,12 @@
 // The configuration in the form the request path uses: compiled once per change, immutable, swapped as a whole.
 import type { SecureContext } from 'node:tls';
 import type { Cors, Failure, HeaderModifier, PathModifier, RequestRedirect } from '../../ir/gen/config_pb.ts';
+import type { MessageRules } from '../mcp/messages/message-rules.ts';
+import type { RuleSet } from '../policies/authorization/rule-set.ts';
+import type { JwtAuthenticationConfig } from '../policies/jwt-authentication/jwt-authentication-config.ts';
 import type { EndpointForm } from '../policies/mcp-authentication/endpoint-paths.ts';
 import type { McpAuthenticationConfig, ProtectedResource } from '../policies/mcp-authentication/protected-resource.ts';
+import type { PolicyProvenance } from '../policies/policy-level.ts';
 import type { HostTable } from '../route/hostname.ts';
 import type { RouteTable } from '../route/route-table.ts';
 
@@ -14,6 +18,8 @@ export interface RuntimeConfig {
   readonly backends: ReadonlyMap<string, BackendConfig>;
   /** Every MCP authentication that protects something, each once. */
   readonly authentications: readonly McpAuthenticationConfig[];
+  /** Every JWT authentication that protects something, each once. */
+  readonly jwtAuthentications: readonly JwtAuthenticationConfig[];
 }
 
 export interface PortConfig {
@@ -82,6 +88,11 @@ export interface RoutePolicies {
   /** A policy that cannot be enforced: the route answers this (fail closed). */
   readonly failure: { readonly failure: Failure; readonly source: string } | undefined;
   readonly cors: CompiledCors | undefined;
+  readonly jwt: JwtAuthenticationConfig | undefined;
+  /** Rules of all levels together. */
+  readonly authorization: RuleSet | undefined;
+  /** Which policies there are on the way to the rule, from the most specific on, and which of them have a say. */
+  readonly provenance: readonly PolicyProvenance[];
 }
 
 export interface RouteFilters {
@@ -98,6 +109,8 @@ export interface MirrorConfig {
   readonly denominator: number;
   /** Who protects the backend: copies of other requests than theirs do not get there. */
   readonly authentication: McpAuthenticationConfig | undefined;
+  /** Its rules over messages: a copy is not judged, so only copies of what these very rules let pass get there. */
+  readonly messageRules: MessageRules | undefined;
 }
 
 /** CORS settings with everything prepared that does not depend on the request. */
@@ -127,6 +140,8 @@ export interface WeightedBackendConfig {
   readonly policyFailure: { readonly failure: Failure; readonly source: string } | undefined;
   /** Who protects the backend. */
   readonly authentication: McpAuthenticationConfig | undefined;
+  /** Rules over the MCP messages that go there. */
+  readonly messageRules: MessageRules | undefined;
   readonly filters: RouteFilters;
 }
 

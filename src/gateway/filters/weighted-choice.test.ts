@@ -12,6 +12,7 @@ function build(...weights: number[]): WeightedBackends {
     failure: undefined,
     policyFailure: undefined,
     authentication: undefined,
+    messageRules: undefined,
     filters: noFilters,
   }));
   return { entries, totalWeight: weights.reduce((sum, weight) => sum + weight, 0) };
@@ -55,9 +56,9 @@ test('rounding never falls off the end', () => {
 
 test('mirrors are chosen by their fraction, each on its own', () => {
   const mirrors = [
-    { backend: 'all', numerator: 1, denominator: 1, authentication: undefined },
-    { backend: 'none', numerator: 0, denominator: 100, authentication: undefined },
-    { backend: 'half', numerator: 50, denominator: 100, authentication: undefined },
+    { backend: 'all', numerator: 1, denominator: 1, authentication: undefined, messageRules: undefined },
+    { backend: 'none', numerator: 0, denominator: 100, authentication: undefined, messageRules: undefined },
+    { backend: 'half', numerator: 50, denominator: 100, authentication: undefined, messageRules: undefined },
   ];
   const choose = (random: number): string[] => chooseMirrors(mirrors, () => random).map(({ backend }) => backend);
   assert.deepEqual(choose(0), ['all', 'half']);

@@ -1,6 +1,7 @@
 // What the steps before forwarding decided. forward-request.ts carries it out and decides nothing about routing itself.
 import type { HeaderModifier } from '../../ir/gen/config_pb.ts';
 import type { BackendConfig } from '../config/runtime-config.ts';
+import type { FilterAnswer } from '../mcp/messages/message-verdict.ts';
 import type { RawHeaders } from '../listen/exchange.ts';
 import type { SessionIdentity } from '../policies/mcp-authentication/authentication-verdict.ts';
 
@@ -34,6 +35,10 @@ export interface ForwardPlan {
   readonly requestTimeoutMs: number;
   /** One try at the upstream, up to its response head; 0: none. */
   readonly backendRequestTimeoutMs: number;
+  /** The body, already read; undefined: it streams from the client. */
+  readonly body?: Uint8Array | undefined;
+  /** What the answer must pass. */
+  readonly filterAnswer?: FilterAnswer | undefined;
   /** Whose session it is; undefined: sessions are not bound to anybody. */
   readonly session: SessionIdentity | undefined;
   /** Copies of the request go here; their answers are thrown away. */

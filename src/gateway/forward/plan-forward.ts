@@ -9,6 +9,7 @@ import type {
   RouteFilters,
   WeightedBackendConfig,
 } from '../config/runtime-config.ts';
+import type { FilterAnswer } from '../mcp/messages/message-verdict.ts';
 import type { RawHeaders } from '../listen/exchange.ts';
 import { corsHeaderRemoval } from '../policies/cors.ts';
 import type { AuthenticatedRequest } from '../policies/mcp-authentication/authentication-verdict.ts';
@@ -26,6 +27,9 @@ export interface PlanInput {
   readonly backends: ReadonlyMap<string, BackendConfig>;
   /** Set when the backend is protected. */
   readonly authenticated: AuthenticatedRequest | undefined;
+  /** The body, when rules over messages had to read it, and what the answer must pass because of them. */
+  readonly body: Uint8Array | undefined;
+  readonly filterAnswer: FilterAnswer | undefined;
   /** What the policies put on the answer. */
   readonly responseHeaders: RawHeaders;
   readonly random: () => number;
@@ -59,6 +63,8 @@ export function planForward(input: PlanInput): ForwardPlan {
     requestTimeoutMs: route.requestTimeoutMs,
     backendRequestTimeoutMs: route.backendRequestTimeoutMs,
     removedFields: input.authenticated?.removedHeaders,
+    body: input.body,
+    filterAnswer: input.filterAnswer,
     session: input.authenticated?.session,
     mirrors: planMirrors(input, [...route.filters.mirrors, ...choice.filters.mirrors]),
   };
@@ -116,6 +122,7 @@ function planMirrors(input: PlanInput, mirrors: readonly MirrorConfig[]): Forwar
     if (backend === undefined) return [];
     // A backend with a policy of its own gets copies only of what that very policy let in.
     if (mirror.authentication !== undefined && mirror.authentication !== choice.authentication) return [];
+    if (mirror.messageRules !== undefined && mirror.messageRules !== choice.messageRules) return [];
     const target = `${mapPath(context.path, matched, rewrite, backend)}${context.query}`;
     const withoutToken = choice.authentication !== undefined && mirror.authentication === undefined;
     return [{ backend, target, host: chooseHost(context, rewrite, backend), withoutToken }];

@@ -7,6 +7,7 @@ import type { RouteConfig, WeightedBackendConfig } from '../config/runtime-confi
 import type { RequestContext } from '../request-context.ts';
 import { compileCors } from './cors.ts';
 import { findBackendDenial } from './fail-closed.ts';
+import { noPolicies } from '../config/compile-policies.ts';
 import { runPolicyChain, runSteps } from './policy-chain.ts';
 import type { PolicyRequest, PolicyStep } from './policy-verdict.ts';
 
@@ -16,10 +17,11 @@ const cors = compileCors(create(CorsSchema, { allowOrigins: ['https://a.test'] }
 function build(route: Partial<RouteConfig>, method = 'POST', headers: readonly string[] = []): PolicyRequest {
   const context = { exchange: { method, headers } } as unknown as RequestContext;
   const plain: RouteConfig = {
-    key: 'n/r/0', httpRoute: 'n/r', ruleName: '', ruleIndex: 0, failure: undefined, policies: { failure: undefined, cors: undefined },
+    key: 'n/r/0', httpRoute: 'n/r', ruleName: '', ruleIndex: 0, failure: undefined, policies: noPolicies,
     filters: noFilters, backends: { entries: [], totalWeight: 0 }, requestTimeoutMs: 0, backendRequestTimeoutMs: 0,
   }; // prettier-ignore
-  return { context, route: { ...plain, ...route } };
+  const whole = { ...plain, ...route };
+  return { context, route: whole, matched: { route: whole, matchedPrefix: '' } };
 }
 
 describe('the policy chain', () => {
@@ -28,7 +30,7 @@ describe('the policy chain', () => {
   });
 
   test('denies for a policy that cannot be enforced, before a preflight is answered', () => {
-    const policies = { failure: { failure, source: 'n/p' }, cors };
+    const policies = { ...noPolicies, failure: { failure, source: 'n/p' }, cors };
     const preflight = ['origin', 'https://a.test', 'access-control-request-method', 'POST'];
     for (const request of [build({ policies }), build({ policies }, 'OPTIONS', preflight)]) {
       assert.deepEqual(runPolicyChain(request), {
@@ -49,7 +51,7 @@ describe('the policy chain', () => {
   });
 
   test('answers preflights and puts headers on everything else', () => {
-    const policies = { failure: undefined, cors };
+    const policies = { ...noPolicies, cors };
     const preflight = runPolicyChain(
       build({ policies }, 'OPTIONS', ['origin', 'https://a.test', 'access-control-request-method', 'PUT']),
     );
@@ -106,6 +108,7 @@ describe('findBackendDenial', () => {
     weight: 1,
     failure: undefined,
     policyFailure: undefined,
+    messageRules: undefined,
     authentication: undefined,
     filters: noFilters,
   };

@@ -1,11 +1,13 @@
 // The order in which policies judge a request. A reader sees it here; each step is a file of its own.
 import { applyCors } from './apply-cors.ts';
 import { failClosed } from './fail-closed.ts';
+import { authenticateJwt } from './jwt-authentication/authenticate-jwt.ts';
 import type { PolicyRequest, PolicyStep, PolicyVerdict } from './policy-verdict.ts';
 
 const steps: readonly PolicyStep[] = [
   failClosed, // before anything is answered: what cannot be enforced closes the route, for preflights too
   applyCors, // before authentication: browsers send preflights without credentials, and must be able to read a denial
+  authenticateJwt, // who is asking, where the route wants to know; rules come after a backend had the chance to ask as well
 ];
 
 /**

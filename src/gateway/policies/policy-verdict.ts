@@ -1,5 +1,5 @@
 // What a step of the policy chain says about a request.
-import type { RouteConfig } from '../config/runtime-config.ts';
+import type { MatchedRoute, RouteConfig } from '../config/runtime-config.ts';
 import type { RawHeaders } from '../listen/exchange.ts';
 import type { Reason } from '../reasons.ts';
 import type { RequestContext } from '../request-context.ts';
@@ -8,6 +8,8 @@ import type { RequestContext } from '../request-context.ts';
 export interface PolicyRequest {
   readonly context: RequestContext;
   readonly route: RouteConfig;
+  /** The match that led to the route. */
+  readonly matched: MatchedRoute;
 }
 
 /** The outcome of one step, or of the whole chain. */

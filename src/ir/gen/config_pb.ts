@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file config.proto.
  */
 export const file_config: GenFile = /*@__PURE__*/
-  fileDesc("Cgxjb25maWcucHJvdG8SHWdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExIsIBCghMaXN0ZW5lchILCgNrZXkYASABKAkSDwoHZ2F0ZXdheRgCIAEoCRIMCgRuYW1lGAMgASgJEhEKCWFkZHJlc3NlcxgEIAMoCRIMCgRwb3J0GAUgASgNEkEKCHByb3RvY29sGAYgASgOMi8uZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuTGlzdGVuZXJQcm90b2NvbBIQCghob3N0bmFtZRgHIAEoCRIUCgxjZXJ0aWZpY2F0ZXMYCCADKAkizwMKBVJvdXRlEgsKA2tleRgBIAEoCRISCgpodHRwX3JvdXRlGAIgASgJEhEKCXJ1bGVfbmFtZRgDIAEoCRISCgpydWxlX2luZGV4GAQgASgNEhIKCmNyZWF0ZWRfYXQYBSABKA0SOwoHcGFyZW50cxgGIAMoCzIqLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlJvdXRlUGFyZW50EjoKB21hdGNoZXMYByADKAsyKS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5Sb3V0ZU1hdGNoEjYKB2ZpbHRlcnMYCCADKAsyJS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5GaWx0ZXISQAoIYmFja2VuZHMYCSADKAsyLi5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5XZWlnaHRlZEJhY2tlbmQSGgoScmVxdWVzdF90aW1lb3V0X21zGAogASgNEiIKGmJhY2tlbmRfcmVxdWVzdF90aW1lb3V0X21zGAsgASgNEjcKB2ZhaWx1cmUYDCABKAsyJi5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5GYWlsdXJlIjIKC1JvdXRlUGFyZW50EhAKCGxpc3RlbmVyGAEgASgJEhEKCWhvc3RuYW1lcxgCIAMoCSLRAQoKUm91dGVNYXRjaBI2CgRwYXRoGAEgASgLMiguZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUGF0aE1hdGNoEg4KBm1ldGhvZBgCIAEoCRI6CgdoZWFkZXJzGAMgAygLMikuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuVmFsdWVNYXRjaBI/CgxxdWVyeV9wYXJhbXMYBCADKAsyKS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5WYWx1ZU1hdGNoIlYKCVBhdGhNYXRjaBI6CgR0eXBlGAEgASgOMiwuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUGF0aE1hdGNoVHlwZRINCgV2YWx1ZRgCIAEoCSJmCgpWYWx1ZU1hdGNoEgwKBG5hbWUYASABKAkSOwoEdHlwZRgCIAEoDjItLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlZhbHVlTWF0Y2hUeXBlEg0KBXZhbHVlGAMgASgJIsIDCgZGaWx0ZXISUAoXcmVxdWVzdF9oZWFkZXJfbW9kaWZpZXIYASABKAsyLS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5IZWFkZXJNb2RpZmllckgAElEKGHJlc3BvbnNlX2hlYWRlcl9tb2RpZmllchgCIAEoCzItLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLkhlYWRlck1vZGlmaWVySAASSgoQcmVxdWVzdF9yZWRpcmVjdBgDIAEoCzIuLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlJlcXVlc3RSZWRpcmVjdEgAEkAKC3VybF9yZXdyaXRlGAQgASgLMikuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuVXJsUmV3cml0ZUgAEkYKDnJlcXVlc3RfbWlycm9yGAUgASgLMiwuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUmVxdWVzdE1pcnJvckgAEjMKBGNvcnMYBiABKAsyIy5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5Db3JzSABCCAoGZmlsdGVyIogBCg5IZWFkZXJNb2RpZmllchIyCgNzZXQYASADKAsyJS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5IZWFkZXISMgoDYWRkGAIgAygLMiUuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuSGVhZGVyEg4KBnJlbW92ZRgDIAMoCSIlCgZIZWFkZXISDAoEbmFtZRgBIAEoCRINCgV2YWx1ZRgCIAEoCSKRAQoPUmVxdWVzdFJlZGlyZWN0Eg4KBnNjaGVtZRgBIAEoCRIQCghob3N0bmFtZRgCIAEoCRI5CgRwYXRoGAMgASgLMisuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUGF0aE1vZGlmaWVyEgwKBHBvcnQYBCABKA0SEwoLc3RhdHVzX2NvZGUYBSABKA0iWQoKVXJsUmV3cml0ZRIQCghob3N0bmFtZRgBIAEoCRI5CgRwYXRoGAIgASgLMisuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUGF0aE1vZGlmaWVyIlcKDFBhdGhNb2RpZmllchIbChFyZXBsYWNlX2Z1bGxfcGF0aBgBIAEoCUgAEh4KFHJlcGxhY2VfcHJlZml4X21hdGNoGAIgASgJSABCCgoIbW9kaWZpZXIiSAoNUmVxdWVzdE1pcnJvchIPCgdiYWNrZW5kGAEgASgJEhEKCW51bWVyYXRvchgCIAEoDRITCgtkZW5vbWluYXRvchgDIAEoDSKXAQoEQ29ycxIVCg1hbGxvd19vcmlnaW5zGAEgAygJEhkKEWFsbG93X2NyZWRlbnRpYWxzGAIgASgIEhUKDWFsbG93X21ldGhvZHMYAyADKAkSFQoNYWxsb3dfaGVhZGVycxgEIAMoCRIWCg5leHBvc2VfaGVhZGVycxgFIAMoCRIXCg9tYXhfYWdlX3NlY29uZHMYBiABKA0iowEKD1dlaWdodGVkQmFja2VuZBIPCgdiYWNrZW5kGAEgASgJEg4KBndlaWdodBgCIAEoDRI2CgdmaWx0ZXJzGAMgAygLMiUuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuRmlsdGVyEjcKB2ZhaWx1cmUYBCABKAsyJi5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5GYWlsdXJlIjoKB0ZhaWx1cmUSDgoGc3RhdHVzGAEgASgNEg4KBnJlYXNvbhgCIAEoCRIPCgdtZXNzYWdlGAMgASgJIpEBCgdCYWNrZW5kEgsKA2tleRgBIAEoCRI3CgRodHRwGAIgASgLMicuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuVXBzdHJlYW1IABI4CgNtY3AYAyABKAsyKS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5NY3BCYWNrZW5kSABCBgoEa2luZCKPAQoKTWNwQmFja2VuZBI5Cgd0YXJnZXRzGAEgAygLMiguZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuTWNwVGFyZ2V0EkYKD3Nlc3Npb25fcm91dGluZxgCIAEoDjItLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlNlc3Npb25Sb3V0aW5nIqIBCglNY3BUYXJnZXQSDAoEbmFtZRgBIAEoCRI5Cgh1cHN0cmVhbRgCIAEoCzInLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlVwc3RyZWFtEgwKBHBhdGgYAyABKAkSPgoJdHJhbnNwb3J0GAQgASgOMisuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuTWNwVHJhbnNwb3J0IqgCCghVcHN0cmVhbRI6CgllbmRwb2ludHMYASADKAsyJy5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5FbmRwb2ludBI3CgN0bHMYAiABKAsyKi5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5VcHN0cmVhbVRscxJBCghwcm90b2NvbBgDIAEoDjIvLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlVwc3RyZWFtUHJvdG9jb2wSGgoSY29ubmVjdF90aW1lb3V0X21zGAQgASgNEhoKEnJlcXVlc3RfdGltZW91dF9tcxgFIAEoDRIXCg9pZGxlX3RpbWVvdXRfbXMYBiABKA0SEwoLaG9zdF9oZWFkZXIYByABKAkiJgoIRW5kcG9pbnQSDAoEaG9zdBgBIAEoCRIMCgRwb3J0GAIgASgNIkwKC1Vwc3RyZWFtVGxzEhMKC3NlcnZlcl9uYW1lGAEgASgJEgoKAmNhGAIgASgJEhwKFGluc2VjdXJlX3NraXBfdmVyaWZ5GAMgASgIIqoCCgZQb2xpY3kSCwoDa2V5GAEgASgJEg4KBnNvdXJjZRgCIAEoCRI7CgZ0YXJnZXQYAyABKAsyKy5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5Qb2xpY3lUYXJnZXQSOQoHZmFpbHVyZRgEIAEoCzImLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLkZhaWx1cmVIABIzCgRjb3JzGAUgASgLMiMuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuQ29yc0gAEk4KEm1jcF9hdXRoZW50aWNhdGlvbhgGIAEoCzIwLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLk1jcEF1dGhlbnRpY2F0aW9uSABCBgoEc3BlYyKEAQoMUG9saWN5VGFyZ2V0Ej0KBGtpbmQYASABKA4yLy5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5Qb2xpY3lUYXJnZXRLaW5kEhEKCW5hbWVzcGFjZRgCIAEoCRIMCgRuYW1lGAMgASgJEhQKDHNlY3Rpb25fbmFtZRgEIAEoCSLFAQoGU2VjcmV0EgsKA2tleRgBIAEoCRI8CgN0bHMYAiABKAsyLS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5UbHNDZXJ0aWZpY2F0ZUgAEhkKD2NhX2NlcnRpZmljYXRlcxgDIAEoCUgAEg4KBHRleHQYBCABKAlIABI8CglzZWFsX2tleXMYBSABKAsyJy5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5TZWFsS2V5c0gAQgcKBXZhbHVlIhgKCFNlYWxLZXlzEgwKBGtleXMYASADKAwiQAoOVGxzQ2VydGlmaWNhdGUSGQoRY2VydGlmaWNhdGVfY2hhaW4YASABKAkSEwoLcHJpdmF0ZV9rZXkYAiABKAkilwcKEU1jcEF1dGhlbnRpY2F0aW9uEj8KBG1vZGUYASABKA4yMS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5BdXRoZW50aWNhdGlvbk1vZGUSDgoGaXNzdWVyGAIgASgJEhQKDG1ldGFkYXRhX3VybBgDIAEoCRIRCglhdWRpZW5jZXMYBCADKAkSNgoEa2V5cxgFIAEoCzIoLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLktleVNvdXJjZRIKCgJjYRgGIAEoCRIbChNhbGxvd19pbnNlY3VyZV9odHRwGAcgASgIEhAKCHByb3ZpZGVyGAggASgJEjYKBGZsb3cYCSABKA4yKC5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5Mb2dpbkZsb3cSRwoMcmVnaXN0cmF0aW9uGAogASgLMjEuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuQ2xpZW50UmVnaXN0cmF0aW9uEhQKDGV4dHJhX3Njb3BlcxgLIAMoCRJfChBleHRyYV9wYXJhbWV0ZXJzGAwgAygLMkUuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuTWNwQXV0aGVudGljYXRpb24uRXh0cmFQYXJhbWV0ZXJzRW50cnkSJAocY2xpZW50X2lkX21ldGFkYXRhX2RvY3VtZW50cxgNIAEoCBIiChpjbGllbnRfaWRfbWV0YWRhdGFfZG9tYWlucxgOIAMoCRIXCg9yZXF1aXJlZF9zY29wZXMYDyADKAkSRQoPcmVxdWlyZWRfY2xhaW1zGBAgAygLMiwuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUmVxdWlyZWRDbGFpbRIVCg1jbG9ja19za2V3X21zGBEgASgNEhAKCHJlc291cmNlGBIgASgJEhkKEXJlc291cmNlX21ldGFkYXRhGBMgASgJEhUKDWZvcndhcmRfdG9rZW4YFCABKAgSRwoRY2xhaW1zX3RvX2hlYWRlcnMYFSADKAsyLC5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5DbGFpbVRvSGVhZGVyEhcKD3Nlc3Npb25fYmluZGluZxgWIAEoCBo2ChRFeHRyYVBhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIqwBCglLZXlTb3VyY2USDQoDdXJsGAEgASgJSAASEAoGaW5saW5lGAIgASgJSAASPAoHYmFja2VuZBgDIAEoCzIpLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLktleUJhY2tlbmRIABIZChFjYWNoZV9kdXJhdGlvbl9tcxgEIAEoDRIbChNhbGxvd19pbnNlY3VyZV9odHRwGAUgASgIQggKBnNvdXJjZSIrCgpLZXlCYWNrZW5kEg8KB2JhY2tlbmQYASABKAkSDAoEcGF0aBgCIAEoCSLqAgoSQ2xpZW50UmVnaXN0cmF0aW9uEj0KBG1vZGUYASABKA4yLy5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5SZWdpc3RyYXRpb25Nb2RlEhAKCGVuZHBvaW50GAIgASgJEhwKFGluaXRpYWxfYWNjZXNzX3Rva2VuGAMgASgJElMKGWluaXRpYWxfYWNjZXNzX3Rva2VuX2Zyb20YBCABKAsyMC5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5DbGllbnRDcmVkZW50aWFscxIRCgljbGllbnRfaWQYBSABKAkSFQoNY2xpZW50X3NlY3JldBgGIAEoCRIdChVhbGxvd2VkX3JlZGlyZWN0X3VyaXMYByADKAkSEgoKcGVyX21pbnV0ZRgIIAEoDRIWCg5tYXhfYm9keV9ieXRlcxgJIAEoDRIbChNhbGxvd19pbnNlY3VyZV9odHRwGAogASgIIkwKEUNsaWVudENyZWRlbnRpYWxzEhEKCWNsaWVudF9pZBgBIAEoCRIVCg1jbGllbnRfc2VjcmV0GAIgASgJEg0KBXNjb3BlGAMgASgJIi0KDVJlcXVpcmVkQ2xhaW0SDAoEbmFtZRgBIAEoCRIOCgZ2YWx1ZXMYAiADKAkiLgoNQ2xhaW1Ub0hlYWRlchINCgVjbGFpbRgBIAEoCRIOCgZoZWFkZXIYAiABKAkqbgoQTGlzdGVuZXJQcm90b2NvbBIhCh1MSVNURU5FUl9QUk9UT0NPTF9VTlNQRUNJRklFRBAAEhoKFkxJU1RFTkVSX1BST1RPQ09MX0hUVFAQARIbChdMSVNURU5FUl9QUk9UT0NPTF9IVFRQUxACKo8BCg1QYXRoTWF0Y2hUeXBlEh8KG1BBVEhfTUFUQ0hfVFlQRV9VTlNQRUNJRklFRBAAEhkKFVBBVEhfTUFUQ0hfVFlQRV9FWEFDVBABEhoKFlBBVEhfTUFUQ0hfVFlQRV9QUkVGSVgQAhImCiJQQVRIX01BVENIX1RZUEVfUkVHVUxBUl9FWFBSRVNTSU9OEAMqdwoOVmFsdWVNYXRjaFR5cGUSIAocVkFMVUVfTUFUQ0hfVFlQRV9VTlNQRUNJRklFRBAAEhoKFlZBTFVFX01BVENIX1RZUEVfRVhBQ1QQARInCiNWQUxVRV9NQVRDSF9UWVBFX1JFR1VMQVJfRVhQUkVTU0lPThACKmcKDE1jcFRyYW5zcG9ydBIdChlNQ1BfVFJBTlNQT1JUX1VOU1BFQ0lGSUVEEAASIQodTUNQX1RSQU5TUE9SVF9TVFJFQU1BQkxFX0hUVFAQARIVChFNQ1BfVFJBTlNQT1JUX1NTRRACKm4KDlNlc3Npb25Sb3V0aW5nEh8KG1NFU1NJT05fUk9VVElOR19VTlNQRUNJRklFRBAAEhwKGFNFU1NJT05fUk9VVElOR19TVEFURUZVTBABEh0KGVNFU1NJT05fUk9VVElOR19TVEFURUxFU1MQAiptChBVcHN0cmVhbVByb3RvY29sEiEKHVVQU1RSRUFNX1BST1RPQ09MX1VOU1BFQ0lGSUVEEAASGwoXVVBTVFJFQU1fUFJPVE9DT0xfSFRUUDEQARIZChVVUFNUUkVBTV9QUk9UT0NPTF9IMkMQAirBAQoQUG9saWN5VGFyZ2V0S2luZBIiCh5QT0xJQ1lfVEFSR0VUX0tJTkRfVU5TUEVDSUZJRUQQABIeChpQT0xJQ1lfVEFSR0VUX0tJTkRfR0FURVdBWRABEiEKHVBPTElDWV9UQVJHRVRfS0lORF9IVFRQX1JPVVRFEAISJAogUE9MSUNZX1RBUkdFVF9LSU5EX1BST1hZX0JBQ0tFTkQQAxIgChxQT0xJQ1lfVEFSR0VUX0tJTkRfTkFNRVNQQUNFEAQqnwEKEkF1dGhlbnRpY2F0aW9uTW9kZRIjCh9BVVRIRU5USUNBVElPTl9NT0RFX1VOU1BFQ0lGSUVEEAASHgoaQVVUSEVOVElDQVRJT05fTU9ERV9TVFJJQ1QQARIgChxBVVRIRU5USUNBVElPTl9NT0RFX09QVElPTkFMEAISIgoeQVVUSEVOVElDQVRJT05fTU9ERV9QRVJNSVNTSVZFEAMqgQEKCUxvZ2luRmxvdxIaChZMT0dJTl9GTE9XX1VOU1BFQ0lGSUVEEAASEwoPTE9HSU5fRkxPV19BVVRPEAESFQoRTE9HSU5fRkxPV19GQUNBREUQAhIVChFMT0dJTl9GTE9XX0JST0tFUhADEhUKEUxPR0lOX0ZMT1dfRElSRUNUEAQqcgoQUmVnaXN0cmF0aW9uTW9kZRIhCh1SRUdJU1RSQVRJT05fTU9ERV9VTlNQRUNJRklFRBAAEh0KGVJFR0lTVFJBVElPTl9NT0RFX0ZPUldBUkQQARIcChhSRUdJU1RSQVRJT05fTU9ERV9TSEFSRUQQAmIGcHJvdG8z");
+  fileDesc("Cgxjb25maWcucHJvdG8SHWdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExIsIBCghMaXN0ZW5lchILCgNrZXkYASABKAkSDwoHZ2F0ZXdheRgCIAEoCRIMCgRuYW1lGAMgASgJEhEKCWFkZHJlc3NlcxgEIAMoCRIMCgRwb3J0GAUgASgNEkEKCHByb3RvY29sGAYgASgOMi8uZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuTGlzdGVuZXJQcm90b2NvbBIQCghob3N0bmFtZRgHIAEoCRIUCgxjZXJ0aWZpY2F0ZXMYCCADKAkizwMKBVJvdXRlEgsKA2tleRgBIAEoCRISCgpodHRwX3JvdXRlGAIgASgJEhEKCXJ1bGVfbmFtZRgDIAEoCRISCgpydWxlX2luZGV4GAQgASgNEhIKCmNyZWF0ZWRfYXQYBSABKA0SOwoHcGFyZW50cxgGIAMoCzIqLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlJvdXRlUGFyZW50EjoKB21hdGNoZXMYByADKAsyKS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5Sb3V0ZU1hdGNoEjYKB2ZpbHRlcnMYCCADKAsyJS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5GaWx0ZXISQAoIYmFja2VuZHMYCSADKAsyLi5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5XZWlnaHRlZEJhY2tlbmQSGgoScmVxdWVzdF90aW1lb3V0X21zGAogASgNEiIKGmJhY2tlbmRfcmVxdWVzdF90aW1lb3V0X21zGAsgASgNEjcKB2ZhaWx1cmUYDCABKAsyJi5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5GYWlsdXJlIjIKC1JvdXRlUGFyZW50EhAKCGxpc3RlbmVyGAEgASgJEhEKCWhvc3RuYW1lcxgCIAMoCSLRAQoKUm91dGVNYXRjaBI2CgRwYXRoGAEgASgLMiguZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUGF0aE1hdGNoEg4KBm1ldGhvZBgCIAEoCRI6CgdoZWFkZXJzGAMgAygLMikuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuVmFsdWVNYXRjaBI/CgxxdWVyeV9wYXJhbXMYBCADKAsyKS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5WYWx1ZU1hdGNoIlYKCVBhdGhNYXRjaBI6CgR0eXBlGAEgASgOMiwuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUGF0aE1hdGNoVHlwZRINCgV2YWx1ZRgCIAEoCSJmCgpWYWx1ZU1hdGNoEgwKBG5hbWUYASABKAkSOwoEdHlwZRgCIAEoDjItLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlZhbHVlTWF0Y2hUeXBlEg0KBXZhbHVlGAMgASgJIsIDCgZGaWx0ZXISUAoXcmVxdWVzdF9oZWFkZXJfbW9kaWZpZXIYASABKAsyLS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5IZWFkZXJNb2RpZmllckgAElEKGHJlc3BvbnNlX2hlYWRlcl9tb2RpZmllchgCIAEoCzItLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLkhlYWRlck1vZGlmaWVySAASSgoQcmVxdWVzdF9yZWRpcmVjdBgDIAEoCzIuLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlJlcXVlc3RSZWRpcmVjdEgAEkAKC3VybF9yZXdyaXRlGAQgASgLMikuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuVXJsUmV3cml0ZUgAEkYKDnJlcXVlc3RfbWlycm9yGAUgASgLMiwuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUmVxdWVzdE1pcnJvckgAEjMKBGNvcnMYBiABKAsyIy5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5Db3JzSABCCAoGZmlsdGVyIogBCg5IZWFkZXJNb2RpZmllchIyCgNzZXQYASADKAsyJS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5IZWFkZXISMgoDYWRkGAIgAygLMiUuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuSGVhZGVyEg4KBnJlbW92ZRgDIAMoCSIlCgZIZWFkZXISDAoEbmFtZRgBIAEoCRINCgV2YWx1ZRgCIAEoCSKRAQoPUmVxdWVzdFJlZGlyZWN0Eg4KBnNjaGVtZRgBIAEoCRIQCghob3N0bmFtZRgCIAEoCRI5CgRwYXRoGAMgASgLMisuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUGF0aE1vZGlmaWVyEgwKBHBvcnQYBCABKA0SEwoLc3RhdHVzX2NvZGUYBSABKA0iWQoKVXJsUmV3cml0ZRIQCghob3N0bmFtZRgBIAEoCRI5CgRwYXRoGAIgASgLMisuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUGF0aE1vZGlmaWVyIlcKDFBhdGhNb2RpZmllchIbChFyZXBsYWNlX2Z1bGxfcGF0aBgBIAEoCUgAEh4KFHJlcGxhY2VfcHJlZml4X21hdGNoGAIgASgJSABCCgoIbW9kaWZpZXIiSAoNUmVxdWVzdE1pcnJvchIPCgdiYWNrZW5kGAEgASgJEhEKCW51bWVyYXRvchgCIAEoDRITCgtkZW5vbWluYXRvchgDIAEoDSKXAQoEQ29ycxIVCg1hbGxvd19vcmlnaW5zGAEgAygJEhkKEWFsbG93X2NyZWRlbnRpYWxzGAIgASgIEhUKDWFsbG93X21ldGhvZHMYAyADKAkSFQoNYWxsb3dfaGVhZGVycxgEIAMoCRIWCg5leHBvc2VfaGVhZGVycxgFIAMoCRIXCg9tYXhfYWdlX3NlY29uZHMYBiABKA0iowEKD1dlaWdodGVkQmFja2VuZBIPCgdiYWNrZW5kGAEgASgJEg4KBndlaWdodBgCIAEoDRI2CgdmaWx0ZXJzGAMgAygLMiUuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuRmlsdGVyEjcKB2ZhaWx1cmUYBCABKAsyJi5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5GYWlsdXJlIjoKB0ZhaWx1cmUSDgoGc3RhdHVzGAEgASgNEg4KBnJlYXNvbhgCIAEoCRIPCgdtZXNzYWdlGAMgASgJIpEBCgdCYWNrZW5kEgsKA2tleRgBIAEoCRI3CgRodHRwGAIgASgLMicuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuVXBzdHJlYW1IABI4CgNtY3AYAyABKAsyKS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5NY3BCYWNrZW5kSABCBgoEa2luZCKPAQoKTWNwQmFja2VuZBI5Cgd0YXJnZXRzGAEgAygLMiguZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuTWNwVGFyZ2V0EkYKD3Nlc3Npb25fcm91dGluZxgCIAEoDjItLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlNlc3Npb25Sb3V0aW5nIqIBCglNY3BUYXJnZXQSDAoEbmFtZRgBIAEoCRI5Cgh1cHN0cmVhbRgCIAEoCzInLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlVwc3RyZWFtEgwKBHBhdGgYAyABKAkSPgoJdHJhbnNwb3J0GAQgASgOMisuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuTWNwVHJhbnNwb3J0IqgCCghVcHN0cmVhbRI6CgllbmRwb2ludHMYASADKAsyJy5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5FbmRwb2ludBI3CgN0bHMYAiABKAsyKi5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5VcHN0cmVhbVRscxJBCghwcm90b2NvbBgDIAEoDjIvLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlVwc3RyZWFtUHJvdG9jb2wSGgoSY29ubmVjdF90aW1lb3V0X21zGAQgASgNEhoKEnJlcXVlc3RfdGltZW91dF9tcxgFIAEoDRIXCg9pZGxlX3RpbWVvdXRfbXMYBiABKA0SEwoLaG9zdF9oZWFkZXIYByABKAkiJgoIRW5kcG9pbnQSDAoEaG9zdBgBIAEoCRIMCgRwb3J0GAIgASgNIkwKC1Vwc3RyZWFtVGxzEhMKC3NlcnZlcl9uYW1lGAEgASgJEgoKAmNhGAIgASgJEhwKFGluc2VjdXJlX3NraXBfdmVyaWZ5GAMgASgIIo8ECgZQb2xpY3kSCwoDa2V5GAEgASgJEg4KBnNvdXJjZRgCIAEoCRI7CgZ0YXJnZXQYAyABKAsyKy5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5Qb2xpY3lUYXJnZXQSOQoHZmFpbHVyZRgEIAEoCzImLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLkZhaWx1cmVIABIzCgRjb3JzGAUgASgLMiMuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuQ29yc0gAEk4KEm1jcF9hdXRoZW50aWNhdGlvbhgGIAEoCzIwLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLk1jcEF1dGhlbnRpY2F0aW9uSAASTgoSand0X2F1dGhlbnRpY2F0aW9uGAcgASgLMjAuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuSnd0QXV0aGVudGljYXRpb25IABJFCg1hdXRob3JpemF0aW9uGAggASgLMiwuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuQXV0aG9yaXphdGlvbkgAEkwKEW1jcF9hdXRob3JpemF0aW9uGAkgASgLMi8uZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuTWNwQXV0aG9yaXphdGlvbkgAQgYKBHNwZWMihAEKDFBvbGljeVRhcmdldBI9CgRraW5kGAEgASgOMi8uZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUG9saWN5VGFyZ2V0S2luZBIRCgluYW1lc3BhY2UYAiABKAkSDAoEbmFtZRgDIAEoCRIUCgxzZWN0aW9uX25hbWUYBCABKAkixQEKBlNlY3JldBILCgNrZXkYASABKAkSPAoDdGxzGAIgASgLMi0uZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuVGxzQ2VydGlmaWNhdGVIABIZCg9jYV9jZXJ0aWZpY2F0ZXMYAyABKAlIABIOCgR0ZXh0GAQgASgJSAASPAoJc2VhbF9rZXlzGAUgASgLMicuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuU2VhbEtleXNIAEIHCgV2YWx1ZSIYCghTZWFsS2V5cxIMCgRrZXlzGAEgAygMIkAKDlRsc0NlcnRpZmljYXRlEhkKEWNlcnRpZmljYXRlX2NoYWluGAEgASgJEhMKC3ByaXZhdGVfa2V5GAIgASgJIpcHChFNY3BBdXRoZW50aWNhdGlvbhI/CgRtb2RlGAEgASgOMjEuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuQXV0aGVudGljYXRpb25Nb2RlEg4KBmlzc3VlchgCIAEoCRIUCgxtZXRhZGF0YV91cmwYAyABKAkSEQoJYXVkaWVuY2VzGAQgAygJEjYKBGtleXMYBSABKAsyKC5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5LZXlTb3VyY2USCgoCY2EYBiABKAkSGwoTYWxsb3dfaW5zZWN1cmVfaHR0cBgHIAEoCBIQCghwcm92aWRlchgIIAEoCRI2CgRmbG93GAkgASgOMiguZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuTG9naW5GbG93EkcKDHJlZ2lzdHJhdGlvbhgKIAEoCzIxLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLkNsaWVudFJlZ2lzdHJhdGlvbhIUCgxleHRyYV9zY29wZXMYCyADKAkSXwoQZXh0cmFfcGFyYW1ldGVycxgMIAMoCzJFLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLk1jcEF1dGhlbnRpY2F0aW9uLkV4dHJhUGFyYW1ldGVyc0VudHJ5EiQKHGNsaWVudF9pZF9tZXRhZGF0YV9kb2N1bWVudHMYDSABKAgSIgoaY2xpZW50X2lkX21ldGFkYXRhX2RvbWFpbnMYDiADKAkSFwoPcmVxdWlyZWRfc2NvcGVzGA8gAygJEkUKD3JlcXVpcmVkX2NsYWltcxgQIAMoCzIsLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlJlcXVpcmVkQ2xhaW0SFQoNY2xvY2tfc2tld19tcxgRIAEoDRIQCghyZXNvdXJjZRgSIAEoCRIZChFyZXNvdXJjZV9tZXRhZGF0YRgTIAEoCRIVCg1mb3J3YXJkX3Rva2VuGBQgASgIEkcKEWNsYWltc190b19oZWFkZXJzGBUgAygLMiwuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuQ2xhaW1Ub0hlYWRlchIXCg9zZXNzaW9uX2JpbmRpbmcYFiABKAgaNgoURXh0cmFQYXJhbWV0ZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASKsAQoJS2V5U291cmNlEg0KA3VybBgBIAEoCUgAEhAKBmlubGluZRgCIAEoCUgAEjwKB2JhY2tlbmQYAyABKAsyKS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5LZXlCYWNrZW5kSAASGQoRY2FjaGVfZHVyYXRpb25fbXMYBCABKA0SGwoTYWxsb3dfaW5zZWN1cmVfaHR0cBgFIAEoCEIICgZzb3VyY2UiKwoKS2V5QmFja2VuZBIPCgdiYWNrZW5kGAEgASgJEgwKBHBhdGgYAiABKAki6gIKEkNsaWVudFJlZ2lzdHJhdGlvbhI9CgRtb2RlGAEgASgOMi8uZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUmVnaXN0cmF0aW9uTW9kZRIQCghlbmRwb2ludBgCIAEoCRIcChRpbml0aWFsX2FjY2Vzc190b2tlbhgDIAEoCRJTChlpbml0aWFsX2FjY2Vzc190b2tlbl9mcm9tGAQgASgLMjAuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuQ2xpZW50Q3JlZGVudGlhbHMSEQoJY2xpZW50X2lkGAUgASgJEhUKDWNsaWVudF9zZWNyZXQYBiABKAkSHQoVYWxsb3dlZF9yZWRpcmVjdF91cmlzGAcgAygJEhIKCnBlcl9taW51dGUYCCABKA0SFgoObWF4X2JvZHlfYnl0ZXMYCSABKA0SGwoTYWxsb3dfaW5zZWN1cmVfaHR0cBgKIAEoCCJMChFDbGllbnRDcmVkZW50aWFscxIRCgljbGllbnRfaWQYASABKAkSFQoNY2xpZW50X3NlY3JldBgCIAEoCRINCgVzY29wZRgDIAEoCSItCg1SZXF1aXJlZENsYWltEgwKBG5hbWUYASABKAkSDgoGdmFsdWVzGAIgAygJIi4KDUNsYWltVG9IZWFkZXISDQoFY2xhaW0YASABKAkSDgoGaGVhZGVyGAIgASgJIrMCChFKd3RBdXRoZW50aWNhdGlvbhI/CgRtb2RlGAEgASgOMjEuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuQXV0aGVudGljYXRpb25Nb2RlEj0KCXByb3ZpZGVycxgCIAMoCzIqLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLkp3dFByb3ZpZGVyEj4KCGxvY2F0aW9uGAMgASgLMiwuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuVG9rZW5Mb2NhdGlvbhIVCg1mb3J3YXJkX3Rva2VuGAQgASgIEkcKEWNsYWltc190b19oZWFkZXJzGAUgAygLMiwuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuQ2xhaW1Ub0hlYWRlciLgAQoLSnd0UHJvdmlkZXISDAoEbmFtZRgBIAEoCRIOCgZpc3N1ZXIYAiABKAkSEQoJYXVkaWVuY2VzGAMgAygJEjYKBGtleXMYBCABKAsyKC5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5LZXlTb3VyY2USCgoCY2EYBSABKAkSRQoPcmVxdWlyZWRfY2xhaW1zGAYgAygLMiwuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUmVxdWlyZWRDbGFpbRIVCg1jbG9ja19za2V3X21zGAcgASgNIoYBCg1Ub2tlbkxvY2F0aW9uEjwKBmhlYWRlchgBIAEoCzIqLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlRva2VuSGVhZGVySAASEAoGY29va2llGAIgASgJSAASGQoPcXVlcnlfcGFyYW1ldGVyGAMgASgJSABCCgoIbG9jYXRpb24iKwoLVG9rZW5IZWFkZXISDAoEbmFtZRgBIAEoCRIOCgZwcmVmaXgYAiABKAkiaAoNQXV0aG9yaXphdGlvbhJCCgZhY3Rpb24YASABKA4yMi5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5BdXRob3JpemF0aW9uQWN0aW9uEhMKC2V4cHJlc3Npb25zGAIgAygJIpABChBNY3BBdXRob3JpemF0aW9uEjsKBXJ1bGVzGAEgASgLMiwuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuQXV0aG9yaXphdGlvbhI/CgZzY29wZXMYAiADKAsyLy5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5TY29wZVJlcXVpcmVtZW50IkIKEFNjb3BlUmVxdWlyZW1lbnQSDwoHbWV0aG9kcxgBIAMoCRINCgV0b29scxgCIAMoCRIOCgZzY29wZXMYAyADKAkqbgoQTGlzdGVuZXJQcm90b2NvbBIhCh1MSVNURU5FUl9QUk9UT0NPTF9VTlNQRUNJRklFRBAAEhoKFkxJU1RFTkVSX1BST1RPQ09MX0hUVFAQARIbChdMSVNURU5FUl9QUk9UT0NPTF9IVFRQUxACKo8BCg1QYXRoTWF0Y2hUeXBlEh8KG1BBVEhfTUFUQ0hfVFlQRV9VTlNQRUNJRklFRBAAEhkKFVBBVEhfTUFUQ0hfVFlQRV9FWEFDVBABEhoKFlBBVEhfTUFUQ0hfVFlQRV9QUkVGSVgQAhImCiJQQVRIX01BVENIX1RZUEVfUkVHVUxBUl9FWFBSRVNTSU9OEAMqdwoOVmFsdWVNYXRjaFR5cGUSIAocVkFMVUVfTUFUQ0hfVFlQRV9VTlNQRUNJRklFRBAAEhoKFlZBTFVFX01BVENIX1RZUEVfRVhBQ1QQARInCiNWQUxVRV9NQVRDSF9UWVBFX1JFR1VMQVJfRVhQUkVTU0lPThACKmcKDE1jcFRyYW5zcG9ydBIdChlNQ1BfVFJBTlNQT1JUX1VOU1BFQ0lGSUVEEAASIQodTUNQX1RSQU5TUE9SVF9TVFJFQU1BQkxFX0hUVFAQARIVChFNQ1BfVFJBTlNQT1JUX1NTRRACKm4KDlNlc3Npb25Sb3V0aW5nEh8KG1NFU1NJT05fUk9VVElOR19VTlNQRUNJRklFRBAAEhwKGFNFU1NJT05fUk9VVElOR19TVEFURUZVTBABEh0KGVNFU1NJT05fUk9VVElOR19TVEFURUxFU1MQAiptChBVcHN0cmVhbVByb3RvY29sEiEKHVVQU1RSRUFNX1BST1RPQ09MX1VOU1BFQ0lGSUVEEAASGwoXVVBTVFJFQU1fUFJPVE9DT0xfSFRUUDEQARIZChVVUFNUUkVBTV9QUk9UT0NPTF9IMkMQAirBAQoQUG9saWN5VGFyZ2V0S2luZBIiCh5QT0xJQ1lfVEFSR0VUX0tJTkRfVU5TUEVDSUZJRUQQABIeChpQT0xJQ1lfVEFSR0VUX0tJTkRfR0FURVdBWRABEiEKHVBPTElDWV9UQVJHRVRfS0lORF9IVFRQX1JPVVRFEAISJAogUE9MSUNZX1RBUkdFVF9LSU5EX1BST1hZX0JBQ0tFTkQQAxIgChxQT0xJQ1lfVEFSR0VUX0tJTkRfTkFNRVNQQUNFEAQqnwEKEkF1dGhlbnRpY2F0aW9uTW9kZRIjCh9BVVRIRU5USUNBVElPTl9NT0RFX1VOU1BFQ0lGSUVEEAASHgoaQVVUSEVOVElDQVRJT05fTU9ERV9TVFJJQ1QQARIgChxBVVRIRU5USUNBVElPTl9NT0RFX09QVElPTkFMEAISIgoeQVVUSEVOVElDQVRJT05fTU9ERV9QRVJNSVNTSVZFEAMqgQEKCUxvZ2luRmxvdxIaChZMT0dJTl9GTE9XX1VOU1BFQ0lGSUVEEAASEwoPTE9HSU5fRkxPV19BVVRPEAESFQoRTE9HSU5fRkxPV19GQUNBREUQAhIVChFMT0dJTl9GTE9XX0JST0tFUhADEhUKEUxPR0lOX0ZMT1dfRElSRUNUEAQqcgoQUmVnaXN0cmF0aW9uTW9kZRIhCh1SRUdJU1RSQVRJT05fTU9ERV9VTlNQRUNJRklFRBAAEh0KGVJFR0lTVFJBVElPTl9NT0RFX0ZPUldBUkQQARIcChhSRUdJU1RSQVRJT05fTU9ERV9TSEFSRUQQAiqcAQoTQXV0aG9yaXphdGlvbkFjdGlvbhIkCiBBVVRIT1JJWkFUSU9OX0FDVElPTl9VTlNQRUNJRklFRBAAEh4KGkFVVEhPUklaQVRJT05fQUNUSU9OX0FMTE9XEAESHQoZQVVUSE9SSVpBVElPTl9BQ1RJT05fREVOWRACEiAKHEFVVEhPUklaQVRJT05fQUNUSU9OX1JFUVVJUkUQA2IGcHJvdG8z");
 
 /**
  * One listener of a Gateway.
@@ -883,6 +883,24 @@ export type Policy = Message<"gateway.proxy.config.v1alpha1.Policy"> & {
      */
     value: McpAuthentication;
     case: "mcpAuthentication";
+  } | {
+    /**
+     * @generated from field: gateway.proxy.config.v1alpha1.JwtAuthentication jwt_authentication = 7;
+     */
+    value: JwtAuthentication;
+    case: "jwtAuthentication";
+  } | {
+    /**
+     * @generated from field: gateway.proxy.config.v1alpha1.Authorization authorization = 8;
+     */
+    value: Authorization;
+    case: "authorization";
+  } | {
+    /**
+     * @generated from field: gateway.proxy.config.v1alpha1.McpAuthorization mcp_authorization = 9;
+     */
+    value: McpAuthorization;
+    case: "mcpAuthorization";
   } | { case: undefined; value?: undefined };
 };
 
@@ -1391,6 +1409,246 @@ export const ClaimToHeaderSchema: GenMessage<ClaimToHeader> = /*@__PURE__*/
   messageDesc(file_config, 33);
 
 /**
+ * @generated from message gateway.proxy.config.v1alpha1.JwtAuthentication
+ */
+export type JwtAuthentication = Message<"gateway.proxy.config.v1alpha1.JwtAuthentication"> & {
+  /**
+   * @generated from field: gateway.proxy.config.v1alpha1.AuthenticationMode mode = 1;
+   */
+  mode: AuthenticationMode;
+
+  /**
+   * a token is matched to one of them by `iss`
+   *
+   * @generated from field: repeated gateway.proxy.config.v1alpha1.JwtProvider providers = 2;
+   */
+  providers: JwtProvider[];
+
+  /**
+   * @generated from field: gateway.proxy.config.v1alpha1.TokenLocation location = 3;
+   */
+  location?: TokenLocation | undefined;
+
+  /**
+   * @generated from field: bool forward_token = 4;
+   */
+  forwardToken: boolean;
+
+  /**
+   * @generated from field: repeated gateway.proxy.config.v1alpha1.ClaimToHeader claims_to_headers = 5;
+   */
+  claimsToHeaders: ClaimToHeader[];
+};
+
+/**
+ * Describes the message gateway.proxy.config.v1alpha1.JwtAuthentication.
+ * Use `create(JwtAuthenticationSchema)` to create a new message.
+ */
+export const JwtAuthenticationSchema: GenMessage<JwtAuthentication> = /*@__PURE__*/
+  messageDesc(file_config, 34);
+
+/**
+ * @generated from message gateway.proxy.config.v1alpha1.JwtProvider
+ */
+export type JwtProvider = Message<"gateway.proxy.config.v1alpha1.JwtProvider"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string issuer = 2;
+   */
+  issuer: string;
+
+  /**
+   * empty: any
+   *
+   * @generated from field: repeated string audiences = 3;
+   */
+  audiences: string[];
+
+  /**
+   * @generated from field: gateway.proxy.config.v1alpha1.KeySource keys = 4;
+   */
+  keys?: KeySource | undefined;
+
+  /**
+   * key of a Secret message with ca_certificates; empty: the system's roots
+   *
+   * @generated from field: string ca = 5;
+   */
+  ca: string;
+
+  /**
+   * @generated from field: repeated gateway.proxy.config.v1alpha1.RequiredClaim required_claims = 6;
+   */
+  requiredClaims: RequiredClaim[];
+
+  /**
+   * @generated from field: uint32 clock_skew_ms = 7;
+   */
+  clockSkewMs: number;
+};
+
+/**
+ * Describes the message gateway.proxy.config.v1alpha1.JwtProvider.
+ * Use `create(JwtProviderSchema)` to create a new message.
+ */
+export const JwtProviderSchema: GenMessage<JwtProvider> = /*@__PURE__*/
+  messageDesc(file_config, 35);
+
+/**
+ * @generated from message gateway.proxy.config.v1alpha1.TokenLocation
+ */
+export type TokenLocation = Message<"gateway.proxy.config.v1alpha1.TokenLocation"> & {
+  /**
+   * @generated from oneof gateway.proxy.config.v1alpha1.TokenLocation.location
+   */
+  location: {
+    /**
+     * @generated from field: gateway.proxy.config.v1alpha1.TokenHeader header = 1;
+     */
+    value: TokenHeader;
+    case: "header";
+  } | {
+    /**
+     * its name
+     *
+     * @generated from field: string cookie = 2;
+     */
+    value: string;
+    case: "cookie";
+  } | {
+    /**
+     * its name
+     *
+     * @generated from field: string query_parameter = 3;
+     */
+    value: string;
+    case: "queryParameter";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message gateway.proxy.config.v1alpha1.TokenLocation.
+ * Use `create(TokenLocationSchema)` to create a new message.
+ */
+export const TokenLocationSchema: GenMessage<TokenLocation> = /*@__PURE__*/
+  messageDesc(file_config, 36);
+
+/**
+ * @generated from message gateway.proxy.config.v1alpha1.TokenHeader
+ */
+export type TokenHeader = Message<"gateway.proxy.config.v1alpha1.TokenHeader"> & {
+  /**
+   * in lower case
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * in front of the token; may be empty
+   *
+   * @generated from field: string prefix = 2;
+   */
+  prefix: string;
+};
+
+/**
+ * Describes the message gateway.proxy.config.v1alpha1.TokenHeader.
+ * Use `create(TokenHeaderSchema)` to create a new message.
+ */
+export const TokenHeaderSchema: GenMessage<TokenHeader> = /*@__PURE__*/
+  messageDesc(file_config, 37);
+
+/**
+ * Claim-based rules over requests. Several expressions: any of them for ALLOW and DENY, all of them for REQUIRE.
+ *
+ * @generated from message gateway.proxy.config.v1alpha1.Authorization
+ */
+export type Authorization = Message<"gateway.proxy.config.v1alpha1.Authorization"> & {
+  /**
+   * @generated from field: gateway.proxy.config.v1alpha1.AuthorizationAction action = 1;
+   */
+  action: AuthorizationAction;
+
+  /**
+   * CEL
+   *
+   * @generated from field: repeated string expressions = 2;
+   */
+  expressions: string[];
+};
+
+/**
+ * Describes the message gateway.proxy.config.v1alpha1.Authorization.
+ * Use `create(AuthorizationSchema)` to create a new message.
+ */
+export const AuthorizationSchema: GenMessage<Authorization> = /*@__PURE__*/
+  messageDesc(file_config, 38);
+
+/**
+ * Rules over MCP messages.
+ *
+ * @generated from message gateway.proxy.config.v1alpha1.McpAuthorization
+ */
+export type McpAuthorization = Message<"gateway.proxy.config.v1alpha1.McpAuthorization"> & {
+  /**
+   * unset: none, only scopes
+   *
+   * @generated from field: gateway.proxy.config.v1alpha1.Authorization rules = 1;
+   */
+  rules?: Authorization | undefined;
+
+  /**
+   * @generated from field: repeated gateway.proxy.config.v1alpha1.ScopeRequirement scopes = 2;
+   */
+  scopes: ScopeRequirement[];
+};
+
+/**
+ * Describes the message gateway.proxy.config.v1alpha1.McpAuthorization.
+ * Use `create(McpAuthorizationSchema)` to create a new message.
+ */
+export const McpAuthorizationSchema: GenMessage<McpAuthorization> = /*@__PURE__*/
+  messageDesc(file_config, 39);
+
+/**
+ * A call that fits needs all of the scopes.
+ *
+ * @generated from message gateway.proxy.config.v1alpha1.ScopeRequirement
+ */
+export type ScopeRequirement = Message<"gateway.proxy.config.v1alpha1.ScopeRequirement"> & {
+  /**
+   * empty: any
+   *
+   * @generated from field: repeated string methods = 1;
+   */
+  methods: string[];
+
+  /**
+   * `*` stands for any characters; empty: any
+   *
+   * @generated from field: repeated string tools = 2;
+   */
+  tools: string[];
+
+  /**
+   * @generated from field: repeated string scopes = 3;
+   */
+  scopes: string[];
+};
+
+/**
+ * Describes the message gateway.proxy.config.v1alpha1.ScopeRequirement.
+ * Use `create(ScopeRequirementSchema)` to create a new message.
+ */
+export const ScopeRequirementSchema: GenMessage<ScopeRequirement> = /*@__PURE__*/
+  messageDesc(file_config, 40);
+
+/**
  * @generated from enum gateway.proxy.config.v1alpha1.ListenerProtocol
  */
 export const ListenerProtocol = {
@@ -1743,4 +2001,40 @@ export type RegistrationMode = (typeof RegistrationMode)[keyof typeof Registrati
  */
 export const RegistrationModeSchema: GenEnum<RegistrationMode> = /*@__PURE__*/
   enumDesc(file_config, 9);
+
+/**
+ * @generated from enum gateway.proxy.config.v1alpha1.AuthorizationAction
+ */
+export const AuthorizationAction = {
+  /**
+   * @generated from enum value: AUTHORIZATION_ACTION_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * @generated from enum value: AUTHORIZATION_ACTION_ALLOW = 1;
+   */
+  ALLOW: 1,
+
+  /**
+   * @generated from enum value: AUTHORIZATION_ACTION_DENY = 2;
+   */
+  DENY: 2,
+
+  /**
+   * @generated from enum value: AUTHORIZATION_ACTION_REQUIRE = 3;
+   */
+  REQUIRE: 3,
+} as const;
+
+/**
+ * @generated from enum gateway.proxy.config.v1alpha1.AuthorizationAction
+ */
+export type AuthorizationAction = (typeof AuthorizationAction)[keyof typeof AuthorizationAction] | UnknownEnum;
+
+/**
+ * Describes the enum gateway.proxy.config.v1alpha1.AuthorizationAction.
+ */
+export const AuthorizationActionSchema: GenEnum<AuthorizationAction> = /*@__PURE__*/
+  enumDesc(file_config, 10);
 

@@ -1,0 +1,28 @@
+// Where a policy is attached, and what became of it there (GEP-713).
+
+/** From the least specific to the most specific. A ProxyBackend is a place of its own. */
+export type PolicyLevel = 'Gateway' | 'listener' | 'HTTPRoute' | 'rule' | 'ProxyBackend';
+
+/** The top-level fields of a ProxyPolicy, as they are spelled there. */
+export type PolicyFieldName =
+  | 'traffic.cors'
+  | 'traffic.jwtAuthentication'
+  | 'traffic.authorization'
+  | 'backend.mcp.authentication'
+  | 'backend.mcp.authorization';
+
+/** A policy that is attached somewhere. */
+export interface PolicyPlace {
+  /** namespace/name of the ProxyPolicy. */
+  readonly policy: string;
+  readonly level: PolicyLevel;
+  /** For people: "Gateway default/public, listener http". */
+  readonly target: string;
+}
+
+/** One field of one policy on the way to one rule, and whether it has a say there. */
+export interface PolicyProvenance extends PolicyPlace {
+  readonly field: PolicyFieldName;
+  /** Set: a more specific policy (or the rule's own filter) has the field instead. */
+  readonly overriddenBy: { readonly policy: string; readonly level: PolicyLevel; readonly target: string } | undefined;
+}
