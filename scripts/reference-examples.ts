@@ -83,6 +83,16 @@ spec:
         - tickets
         requiredScopes:
         - tickets
+      authorization:
+        action: Allow
+        policy:
+          matchExpressions:
+          - '"support" in jwt.groups && mcp.tool.name.startsWith("ticket_")'
+        scopes:
+        - tools:
+          - ticket_close*
+          scopes:
+          - tickets:write
 ---
 apiVersion: gateway.proxy/v1alpha1
 kind: ProxyPolicy

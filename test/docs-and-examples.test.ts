@@ -6,6 +6,8 @@ import { dirname, join, resolve } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { runCheckCommand } from '../src/cmd/check.ts';
+import { runExplainCommand } from '../src/cmd/explain.ts';
+import { buildShortForm, printResources } from '../src/cmd/short-form.ts';
 import { reasons } from '../src/gateway/reasons.ts';
 import { createCertificate } from './self-signed-certificate.ts';
 
@@ -43,6 +45,84 @@ describe('examples', () => {
       assert.equal(code, 0);
     });
   }
+});
+
+// `echo '...' > file` and `npx mcp-gateway explain ...  # what comes of it`, in the comments of the examples.
+describe('commands in the examples', () => {
+  const found = globSync('examples/**/*.yaml', { cwd: root }).flatMap((file) => {
+    const lines = readFileSync(join(root, file), 'utf8').split('\n');
+    const commands = lines.flatMap((line) => /^# {3}(.+)$/.exec(line)?.[1] ?? []);
+    return commands.some((command) => command.includes(' explain ')) ? [{ file, commands }] : [];
+  });
+  test('there are some', () => assert.ok(found.length >= 3, `${found.length} found`));
+  for (const { file, commands } of found) {
+    const folder = mkdtempSync(join(scratch, 'example-'));
+    for (const command of commands) {
+      const written = /^echo '(.+)' > (\S+)$/.exec(command);
+      if (written !== null) {
+        writeFileSync(join(folder, written[2]!), written[1]!);
+        continue;
+      }
+      const explained = /^npx mcp-gateway explain (.+?) {2}# (.+)$/.exec(command);
+      if (explained === null) {
+        test(`${file}: ${command}`, () => assert.equal(command, `npx mcp-gateway check -f ${file}`));
+        continue;
+      }
+      test(`${file}: ${explained[1]}`, async () => {
+        const words = [...explained[1]!.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare!);
+        const args = words.map((word) =>
+          word === file ? join(root, file) : word.replace(/^(?=\w+\.json$)/, `${folder}/`),
+        );
+        let output = '';
+        const write = (text: string): void => void (output += text);
+        const code = await runExplainCommand(args, { stdout: write, stderr: write, color: false, env: {} });
+        if (explained[2] === 'let through') {
+          assert.equal(code, 0, output);
+          assert.match(output, /^Allowed: forwarded to /m);
+          return;
+        }
+        const [status, reason] = explained[2]!.split(' ');
+        assert.equal(code, 1, output);
+        assert.match(output, new RegExp(`^Denied: ${reason}\\b`, 'm'));
+        assert.match(output, new RegExp(`^ {2}HTTP/1\\.1 ${status} `, 'm'));
+      });
+    }
+  }
+});
+
+describe('README.md', () => {
+  const readme = readFileSync(join(root, 'README.md'), 'utf8');
+
+  test('its policies fit the resources that run --target prints', async () => {
+    const [, target] = /^npx mcp-gateway run --target (\S+) --print > gateway\.yaml$/m.exec(readme)!;
+    const short = buildShortForm({ target: target! });
+    assert.ok(short.ok);
+    const policies = /^```yaml\n([\s\S]*?)^```$/m.exec(readme)![1]!;
+    const file = join(scratch, 'readme-gateway.yaml');
+    writeFileSync(file, `${printResources(short.resources)}---\n${policies}`);
+    const { code, problems } = await check(file);
+    assert.deepEqual(problems, []);
+    assert.equal(code, 0);
+  });
+
+  test('its explain prints what it shows', async () => {
+    const shown =
+      /^echo '(.+)' > bob\.json\nnpx mcp-gateway explain -f (\S+) (.+)\n```\n```text\n([\s\S]*?)^```$/m.exec(readme)!;
+    const [, claims, file, flags, expected] = shown;
+    const folder = mkdtempSync(join(scratch, 'readme-'));
+    writeFileSync(join(folder, 'bob.json'), claims!);
+    const words = [...flags!.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare!);
+    const args = words.map((word) => (word === 'bob.json' ? join(folder, word) : word));
+    let output = '';
+    const write = (text: string): void => void (output += text);
+    await runExplainCommand(['-f', join(root, file!), ...args], {
+      stdout: write,
+      stderr: write,
+      color: false,
+      env: {},
+    });
+    assert.equal(output, expected);
+  });
 });
 
 describe('YAML in the documentation', () => {

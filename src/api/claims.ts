@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { boundedMapSchema } from './bounded-map.ts';
 import { withRules } from './cel-rules.ts';
-import { headerNameSchema } from './header-name.ts';
+import { foldHeaderName, foldHeaderNameInCel, headerNameSchema, reservedHeaders } from './header-name.ts';
 
 const claimNameSchema = z.string().min(1).max(256);
 const claimValueSchema = z.union([z.string().max(1024), z.number(), z.boolean()]);
@@ -19,32 +19,6 @@ export const requiredClaimsSchema = boundedMapSchema(
   64,
 ).describe('Claims that must have this value, or one of these values. A claim that is a list must contain it.');
 
-// What the gateway writes itself, and what a claim would have to say about the request rather than about who sent it.
-const ownHeaders = [
-  'authorization',
-  'connection',
-  'content-encoding',
-  'content-length',
-  'content-type',
-  'cookie',
-  'expect',
-  'forwarded',
-  'host',
-  'keep-alive',
-  'mcp-session-id',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-  'x-forwarded-for',
-  'x-forwarded-host',
-  'x-forwarded-port',
-  'x-forwarded-proto',
-  'x-request-id',
-];
-
 /** Claims that the backend gets as headers. */
 export const claimsToHeadersSchema = withRules(
   z
@@ -56,10 +30,10 @@ export const claimsToHeadersSchema = withRules(
         }),
         [
           {
-            cel: `!(self.header.lowerAscii() in ['${ownHeaders.join("', '")}'])`,
+            cel: `!(${foldHeaderNameInCel('self.header')} in ['${reservedHeaders.join("', '")}'])`,
             message: 'must be a header of its own, such as x-auth-subject; this one has a meaning already',
             path: ['header'],
-            holds: ({ header }) => !ownHeaders.includes(header.toLowerCase()),
+            holds: ({ header }) => !reservedHeaders.includes(foldHeaderName(header)),
           },
         ],
       ),
@@ -67,9 +41,14 @@ export const claimsToHeadersSchema = withRules(
     .max(64),
   [
     {
-      cel: 'self.all(a, self.exists_one(b, a.header.lowerAscii() == b.header.lowerAscii()))',
+      cel: `self.all(a, self.exists_one(b, ${foldHeaderNameInCel('a.header')} == ${foldHeaderNameInCel('b.header')}))`,
       message: 'must not name a header twice',
-      holds: (entries) => new Set(entries.map(({ header }) => header.toLowerCase())).size === entries.length,
+      holds: (entries) => new Set(entries.map(({ header }) => foldHeaderName(header))).size === entries.length,
     },
   ],
 ).describe('Claims to hand to the backend as request headers.');
+
+/** Parsed requiredClaims. */
+export type RequiredClaims = z.output<typeof requiredClaimsSchema>;
+/** Parsed claimsToHeaders. */
+export type ClaimsToHeaders = z.output<typeof claimsToHeadersSchema>;

@@ -23,7 +23,11 @@ export function describeIssue(issue: Issue): Problem {
     return { path, code: code === 'required' ? ('required' satisfies ProblemCode) : 'invalid', message: issue.message };
   }
   if (issue.input === undefined && (issue.code === 'invalid_type' || issue.code === 'invalid_value'))
-    return { path, code: 'required', message: `required: ${describeExpected(issue)}` };
+    return {
+      path,
+      code: 'required',
+      message: issue.message.startsWith('required: ') ? issue.message : `required: ${describeExpected(issue)}`,
+    };
   return { path, code: 'invalid', message: describeInvalid(issue) };
 }
 

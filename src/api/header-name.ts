@@ -7,3 +7,46 @@ export const headerNameSchema = z
   .min(1)
   .max(256)
   .regex(/^[A-Za-z0-9!#$%&'*+\-.^_\x60|~]+$/, "must be a header name: letters, digits and !#$%&'*+-.^_`|~ only");
+
+/**
+ * The name as servers see it that tell neither upper from lower case nor "_" from "-" (CGI and what descends from it):
+ * two names with one such form are one header to them.
+ */
+export function foldHeaderName(name: string): string {
+  return name.toLowerCase().replaceAll('_', '-');
+}
+
+/** The same in a CEL rule. */
+export function foldHeaderNameInCel(expression: string): string {
+  return `${expression}.lowerAscii().replace('_', '-')`;
+}
+
+/** Headers that the gateway writes itself, or that say something about the request rather than about who sent it. */
+export const reservedHeaders: readonly string[] = [
+  'authorization',
+  'connection',
+  'content-encoding',
+  'content-length',
+  'content-type',
+  'cookie',
+  'expect',
+  'forwarded',
+  'host',
+  'keep-alive',
+  'last-event-id',
+  'mcp-method',
+  'mcp-name',
+  'mcp-protocol-version',
+  'mcp-session-id',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-port',
+  'x-forwarded-proto',
+  'x-request-id',
+];

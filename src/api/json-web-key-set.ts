@@ -7,38 +7,44 @@ import { boundedDurationSchema } from './duration.ts';
 import { namespaceNameSchema, portNumberSchema, serviceNameSchema } from './kubernetes-names.ts';
 import { allowInsecureHttpSchema, httpUrlSchema, secureUrl } from './secure-url.ts';
 
-const jwksObject = z.object({
-  url: httpUrlSchema.optional().describe('The URL of the key set.'),
-  inline: z.string().min(2).max(65536).optional().describe('The key set itself, as JSON.'),
-  backendRef: z
-    .object({
-      group: z.enum(['']).default('').describe('The core group, where Service lives.'),
-      kind: z.enum(['Service']).default('Service').describe('Service.'),
-      name: serviceNameSchema.describe("The Service's name."),
-      namespace: namespaceNameSchema
-        .optional()
-        .describe("The Service's namespace; another one needs a ReferenceGrant there."),
-      port: portNumberSchema.describe("The Service's port."),
-    })
-    .optional()
-    .describe('A Service that serves the key set, at `path`.'),
-  path: z
-    .string()
-    .min(1)
-    .max(1024)
-    .regex(/^\/[^\s#]*$/, 'must begin with "/"')
-    .optional()
-    .describe('The path of the key set, with backendRef.'),
-  cacheDuration: boundedDurationSchema({ min: '1s', max: '24h' })
-    .default('5m')
-    .describe('How long keys are used before they are fetched again.'),
-  caCertificateRef: caCertificateReferenceSchema
-    .optional()
-    .describe(
-      'The certificate authorities to trust in every call to this identity provider; those of the system when absent.',
-    ),
-  allowInsecureHttp: allowInsecureHttpSchema,
-});
+const jwksObject = z.object(
+  {
+    url: httpUrlSchema.optional().describe('The URL of the key set.'),
+    inline: z.string().min(2).max(65536).optional().describe('The key set itself, as JSON.'),
+    backendRef: z
+      .object({
+        group: z.enum(['']).default('').describe('The core group, where Service lives.'),
+        kind: z.enum(['Service']).default('Service').describe('Service.'),
+        name: serviceNameSchema.describe("The Service's name."),
+        namespace: namespaceNameSchema
+          .optional()
+          .describe("The Service's namespace; another one needs a ReferenceGrant there."),
+        port: portNumberSchema.describe("The Service's port."),
+      })
+      .optional()
+      .describe('A Service that serves the key set, at `path`.'),
+    path: z
+      .string()
+      .min(1)
+      .max(1024)
+      .regex(/^\/[^\s#]*$/, 'must begin with "/"')
+      .optional()
+      .describe('The path of the key set, with backendRef.'),
+    cacheDuration: boundedDurationSchema({ min: '1s', max: '24h' })
+      .default('5m')
+      .describe('How long keys are used before they are fetched again.'),
+    caCertificateRef: caCertificateReferenceSchema
+      .optional()
+      .describe(
+        'The certificate authorities to trust in every call to this identity provider; those of the system when absent.',
+      ),
+    allowInsecureHttp: allowInsecureHttpSchema,
+  },
+  {
+    error: ({ input }) =>
+      input === undefined ? 'required: where the keys come from: one of url, inline or backendRef' : undefined,
+  },
+);
 
 type JwksObject = z.output<typeof jwksObject>;
 
@@ -58,3 +64,6 @@ export const jwksSchema = withRules(jwksObject, [oneOf<JwksObject>(sources), ...
 
 /** Keys from one source, or from where the metadata of the identity provider says. */
 export const discoverableJwksSchema = withRules(jwksObject, [oneOf<JwksObject>(sources, { optional: true }), ...rules]);
+
+/** A parsed jwks. */
+export type Jwks = JwksObject;

@@ -1,12 +1,13 @@
 // JWT authentication of requests: providers by issuer, and where the token is found (RFC 7519, RFC 6750).
 import { z } from 'zod';
-import { oneOf, withRules } from './cel-rules.ts';
+import { celRulesKey, withRules } from './cel-rules.ts';
 import { claimsToHeadersSchema, requiredClaimsSchema } from './claims.ts';
 import { boundedDurationSchema } from './duration.ts';
-import { headerNameSchema } from './header-name.ts';
+import { foldHeaderName, foldHeaderNameInCel } from './header-name.ts';
 import { jwksSchema } from './json-web-key-set.ts';
 import { sectionNameSchema } from './kubernetes-names.ts';
-import { uniqueNames } from './list-rules.ts';
+import { uniqueMembers, uniqueNames } from './list-rules.ts';
+import { tokenLocationSchema } from './token-location.ts';
 
 /** How strict authentication is. */
 export const authenticationModeSchema = z
@@ -26,43 +27,56 @@ export const clockSkewSchema = boundedDurationSchema({ min: '0s', max: '10m' })
 
 const providerSchema = z.object({
   name: sectionNameSchema.describe('Unique within the policy.'),
-  issuer: z.string().min(1).max(2048).describe('The `iss` of its tokens, exactly.'),
+  issuer: z
+    .string()
+    .min(1)
+    .max(2048)
+    .regex(/^\S+$/, 'must be the `iss` of the tokens, which has no spaces')
+    .describe('The `iss` of its tokens, exactly. Unique within the policy.'),
   audiences: audiencesSchema.optional().describe('The token must be for one of these; any audience when absent.'),
   jwks: jwksSchema.describe('The keys of the issuer.'),
   requiredClaims: requiredClaimsSchema.optional(),
   clockSkew: clockSkewSchema,
 });
 
-const tokenNameSchema = z.object({
-  name: headerNameSchema.describe('The name.'),
-});
-
-const locationSchema = withRules(
-  z.object({
-    header: z
-      .object({
-        name: headerNameSchema.default('authorization').describe('The header.'),
-        prefix: z.string().max(64).default('Bearer ').describe('What stands in front of the token.'),
-      })
-      .optional()
-      .describe('A request header.'),
-    cookie: tokenNameSchema.optional().describe('A cookie.'),
-    queryParameter: tokenNameSchema.optional().describe('A query parameter. It ends up in logs; prefer a header.'),
-  }),
-  [oneOf(['header', 'cookie', 'queryParameter'])],
-);
+const providersSchema = z
+  .array(providerSchema)
+  .min(1)
+  .max(64)
+  .superRefine(uniqueNames)
+  .superRefine(uniqueMembers('issuer'))
+  .meta({
+    'x-kubernetes-list-type': 'map',
+    'x-kubernetes-list-map-keys': ['name'],
+    [celRulesKey]: [
+      {
+        rule: 'self.all(a, self.exists_one(b, a.issuer == b.issuer))',
+        message: 'must not have an issuer twice: a token is matched to its provider by `iss`',
+      },
+    ],
+  })
+  .describe('The issuers. A token is matched to its provider by `iss`.');
 
 /** JWT authentication. */
-export const jwtAuthenticationSchema = z.object({
-  mode: authenticationModeSchema,
-  providers: z
-    .array(providerSchema)
-    .min(1)
-    .max(64)
-    .superRefine(uniqueNames)
-    .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] })
-    .describe('The issuers. A token is matched to its provider by `iss`.'),
-  location: locationSchema.prefault({ header: {} }).describe('Where the token is found.'),
-  forwardToken: z.boolean().default(false).describe('Pass the token on to the backend.'),
-  claimsToHeaders: claimsToHeadersSchema.optional(),
-});
+export const jwtAuthenticationSchema = withRules(
+  z.object({
+    mode: authenticationModeSchema,
+    providers: providersSchema,
+    location: tokenLocationSchema.prefault({ header: {} }).describe('Where the token is found.'),
+    forwardToken: z.boolean().default(false).describe('Pass the token on to the backend.'),
+    claimsToHeaders: claimsToHeadersSchema.optional(),
+  }),
+  [
+    {
+      cel: `!has(self.claimsToHeaders) || !has(self.location.header) || !self.claimsToHeaders.exists(c, ${foldHeaderNameInCel('c.header')} == ${foldHeaderNameInCel('self.location.header.name')})`,
+      message: 'must not name the header that the token is in',
+      path: ['claimsToHeaders'],
+      holds: ({ claimsToHeaders = [], location: { header: place } }) =>
+        place === undefined ||
+        !claimsToHeaders.some(({ header }) => foldHeaderName(header) === foldHeaderName(place.name)),
+    },
+  ],
+);
+
+/** A parsed JWT authentication. */
+export type JwtAuthentication = z.output<typeof jwtAuthenticationSchema>;

@@ -11,15 +11,22 @@ export function uniqueItems(items: readonly string[], context: z.RefinementCtx):
 
 /** Reports entries whose `name` another entry has already. */
 export function uniqueNames(items: readonly { readonly name: string }[], context: z.RefinementCtx): void {
-  const seen = new Map<string, number>();
-  for (const [index, { name }] of items.entries()) {
-    const earlier = seen.get(name);
-    if (earlier === undefined) seen.set(name, index);
-    else
-      context.addIssue({
-        code: 'custom',
-        path: [index, 'name'],
-        message: `must be unique; entry ${earlier} has the same name`,
-      });
-  }
+  uniqueMembers('name')(items, context);
+}
+
+/** Reports entries whose member another entry has already. */
+export function uniqueMembers<M extends string>(member: M) {
+  return (items: readonly { readonly [member in M]: string }[], context: z.RefinementCtx): void => {
+    const seen = new Map<string, number>();
+    for (const [index, item] of items.entries()) {
+      const earlier = seen.get(item[member]);
+      if (earlier === undefined) seen.set(item[member], index);
+      else
+        context.addIssue({
+          code: 'custom',
+          path: [index, member],
+          message: `must be unique; entry ${earlier} has the same ${member}`,
+        });
+    }
+  };
 }

@@ -2,6 +2,11 @@
 import { z } from 'zod';
 import { authorizationActionSchema, authorizationPolicySchema } from './authorization.ts';
 import { someOf, withRules } from './cel-rules.ts';
+import { findNearestName } from '../base/nearest-name.ts';
+import { withFileRule } from './file-rules.ts';
+import { isMapping } from './mapping.ts';
+import { mcpMethods } from './mcp-methods.ts';
+import type { Problem } from './problem.ts';
 
 const scopeSchema = z
   .string()
@@ -12,35 +17,78 @@ const scopeSchema = z
 /** A list of OAuth scopes (RFC 6749, section 3.3). */
 export const scopesSchema = z.array(scopeSchema).max(64);
 
+const scopeRuleSchema = withFileRule(
+  withRules(
+    z.object({
+      methods: z
+        .array(
+          z
+            .string()
+            .min(1)
+            .max(128)
+            .regex(/^[!-~]+$/, 'must be a method such as tools/call: printable ASCII without spaces'),
+        )
+        .min(1)
+        .max(32)
+        .optional()
+        .describe('MCP methods, such as tools/call, exactly; any when absent.'),
+      tools: z
+        .array(z.string().min(1).max(256))
+        .min(1)
+        .max(64)
+        .optional()
+        .describe('Tool names; `*` stands for any characters. Only calls of these tools; when absent any message.'),
+      scopes: scopesSchema.min(1).describe('The scopes that such a message needs, all of them.'),
+    }),
+    [
+      {
+        cel: "!has(self.tools) || !has(self.methods) || self.methods.all(m, m == 'tools/call')",
+        message: 'must be absent or only tools/call beside `tools`; write another entry for other methods',
+        path: ['methods'],
+        holds: ({ tools, methods = [] }) => tools === undefined || methods.every((method) => method === 'tools/call'),
+      },
+    ],
+  ),
+  'scope-rule',
+  findMisspelledMethods,
+);
+
+/** A method that nobody sends would leave the one that was meant without its scopes. */
+function findMisspelledMethods(entry: unknown): readonly Problem[] {
+  const methods = isMapping(entry) ? entry['methods'] : undefined;
+  if (!Array.isArray(methods)) return [];
+  return methods.flatMap((method: unknown, index) => {
+    if (typeof method !== 'string' || mcpMethods.includes(method)) return [];
+    const nearest = findNearestName(method, mcpMethods);
+    if (nearest === undefined) return [];
+    return [{ path: ['methods', index], code: 'invalid', message: `is no method of MCP; did you mean ${nearest}?` }];
+  });
+}
+
 /** Rules over MCP messages. */
 export const mcpAuthorizationSchema = withRules(
   z.object({
     action: authorizationActionSchema,
-    policy: authorizationPolicySchema
+    policy: authorizationPolicySchema('mcp')
       .optional()
       .describe('When the action applies; `mcp.method` and `mcp.tool.name` are there too.'),
     scopes: z
-      .array(
-        z.object({
-          methods: z
-            .array(z.string().min(1).max(128))
-            .min(1)
-            .max(32)
-            .optional()
-            .describe('MCP methods, such as tools/call; any when absent.'),
-          tools: z
-            .array(z.string().min(1).max(256))
-            .min(1)
-            .max(64)
-            .optional()
-            .describe('Tool names; `*` stands for any characters. Any when absent.'),
-          scopes: scopesSchema.min(1).describe('The scopes that such a call needs.'),
-        }),
-      )
+      .array(scopeRuleSchema)
       .min(1)
       .max(64)
       .optional()
-      .describe('Scopes that single calls need; without them the answer is 403 and names them.'),
+      .describe('Scopes that single messages need; without them the answer is 403 and names them.'),
   }),
-  [someOf(['policy', 'scopes'])],
+  [
+    someOf(['policy', 'scopes']),
+    {
+      cel: "has(self.policy) || self.action == 'Allow'",
+      message: 'has no effect without `policy`; scopes are always needed',
+      path: ['action'],
+      holds: ({ policy, action }) => policy !== undefined || action === 'Allow',
+    },
+  ],
 );
+
+/** A parsed set of rules over MCP messages. */
+export type McpAuthorization = z.output<typeof mcpAuthorizationSchema>;

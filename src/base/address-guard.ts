@@ -1,5 +1,6 @@
 // Which IP addresses may be called, and on whose word (RFC 6890 special-purpose addresses; server-side request forgery).
 import { isIPv4, isIPv6 } from 'node:net';
+import { hasPrefix, ipv6, parseIpv6 } from './ip-network.ts';
 
 /**
  * - public: a global unicast address.
@@ -82,7 +83,7 @@ export function classifyAddress(address: string): AddressClass {
   if (!isIPv6(address)) throw new TypeError('not an IP address');
   const bytes = parseIpv6(address);
   const isPlain = bytes.slice(0, 15).every((byte) => byte === 0) && bytes[15]! <= 1;
-  const wrapping = isPlain ? undefined : wrappings.find(([network, length]) => isWithin(bytes, network, length));
+  const wrapping = isPlain ? undefined : wrappings.find(([network, length]) => hasPrefix(bytes, network, length));
   if (wrapping !== undefined) return classifyIpv4(wrapping[2].map((at) => bytes[at]!));
   return (
     findBlock(opaqueWrappings, bytes) ??
@@ -106,38 +107,6 @@ function classifyIpv4(bytes: readonly number[]): AddressClass {
 }
 
 function findBlock(blocks: readonly Block[], bytes: readonly number[]): AddressClass | undefined {
-  const block = blocks.find(([network, length]) => isWithin(bytes, network, length));
+  const block = blocks.find(([network, length]) => hasPrefix(bytes, network, length));
   return block === undefined ? undefined : { kind: block[2], description: block[3] };
-}
-
-function isWithin(bytes: readonly number[], network: readonly number[], prefixLength: number): boolean {
-  const whole = prefixLength >> 3;
-  for (let index = 0; index < whole; index += 1) if (bytes[index] !== network[index]) return false;
-  const rest = prefixLength & 7;
-  if (rest === 0) return true;
-  const mask = (0xff << (8 - rest)) & 0xff;
-  return (bytes[whole]! & mask) === (network[whole]! & mask);
-}
-
-/** The 16 bytes of an address that starts with these groups and goes on with zeros. */
-function ipv6(...groups: readonly number[]): readonly number[] {
-  return Array.from({ length: 8 }, (_, index) => groups[index] ?? 0).flatMap((group) => [group >> 8, group & 0xff]);
-}
-
-/** Of text that isIPv6 has accepted: a zone, `::` and a dotted tail are possible. */
-function parseIpv6(address: string): readonly number[] {
-  const [text = ''] = address.split('%');
-  const plain = text.replace(/\d+\.\d+\.\d+\.\d+$/, (dotted) => {
-    const [a, b, c, d] = dotted.split('.').map(Number) as [number, number, number, number];
-    return `${((a << 8) | b).toString(16)}:${((c << 8) | d).toString(16)}`;
-  });
-  const [head = '', tail] = plain.split('::');
-  const left = parseGroups(head);
-  const right = tail === undefined ? [] : parseGroups(tail);
-  const zeros = Array.from({ length: 8 - left.length - right.length }, () => 0);
-  return ipv6(...left, ...zeros, ...right);
-}
-
-function parseGroups(text: string): number[] {
-  return text === '' ? [] : text.split(':').map((group) => Number.parseInt(group, 16));
 }

@@ -1,9 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { isSecretName, redactLine, redactText, redactValue } from './redact.ts';
+import { isSecretName, isSecretParameter, redactLine, redactText, redactValue } from './redact.ts';
 
 const jwt = 'eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhIn0.c2lnbmF0dXJl';
+
+test('a parameter of a query is secret by its name too, and there are more such names', () => {
+  for (const name of ['access_token', 'code', 'Key', 'sig', 'jwt', 'password'])
+    assert.ok(isSecretParameter(name), name);
+  for (const name of ['team', 'page', 'codes', 'keyword']) assert.ok(!isSecretParameter(name), name);
+});
 
 describe('secret names', () => {
   for (const name of [

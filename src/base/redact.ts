@@ -33,6 +33,11 @@ export function isSecretName(name: string): boolean {
   return secretName.test(spelled);
 }
 
+/** The same for a parameter of a query or form. */
+export function isSecretParameter(name: string): boolean {
+  return isSecretName(name) || secretParameterNames.has(name.toLowerCase());
+}
+
 /** Replaces credentials inside a text: authorization schemes, JWTs, URL passwords, secret parameters, private keys. */
 export function redactText(text: string): string {
   if (!isSuspicious(text)) return text;

@@ -31,8 +31,12 @@ export interface McpVariables {
   /** Empty for a request without a message. */
   readonly method: string;
   readonly protocolVersion: string;
+  /** The arguments are `ambiguous` while they are not known: an item in a list, which nobody has called yet. */
   readonly tool?:
-    | { readonly name: string; readonly arguments?: Readonly<Record<string, unknown>> | undefined }
+    | {
+        readonly name: string;
+        readonly arguments?: Readonly<Record<string, unknown>> | typeof ambiguous | undefined;
+      }
     | undefined;
   readonly resource?: { readonly uri: string } | undefined;
   readonly prompt?: { readonly name: string } | undefined;

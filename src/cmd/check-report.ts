@@ -4,13 +4,20 @@ import { formatFieldPath } from '../api/problem.ts';
 import { describeRoutes } from '../gateway/admin/describe-routes.ts';
 import type { ServedMatch, ServedRoutes } from '../gateway/admin/describe-routes.ts';
 import { type DescribedAuthentication, describeAuthentications } from '../gateway/admin/describe-authentications.ts';
+import {
+  type DescribedJwtAuthentication,
+  type DescribedJwtProvider,
+  describeJwtAuthentications,
+} from '../gateway/admin/describe-jwt-authentications.ts';
+import type { DescribedProtection } from '../gateway/admin/describe-protection.ts';
 import type { Compilation } from '../gateway/config/compile.ts';
 import type { Configuration } from '../ir/configuration.ts';
-import { McpTransport, PolicyTargetKind } from '../ir/gen/config_pb.ts';
-import type { Backend, Policy, Upstream } from '../ir/gen/config_pb.ts';
+import { McpTransport } from '../ir/gen/config_pb.ts';
+import type { Backend, Upstream } from '../ir/gen/config_pb.ts';
 import { formatListenerKey } from '../ir/resource-keys.ts';
 import type { ResourceIdentity, SourcePosition, SourceProblem } from '../sources/resource-source.ts';
 import type { Translation } from '../translate/translate.ts';
+import { type CheckedPolicy, describePolicies } from './check-policies.ts';
 import type { OnlineReport } from './online/online-report.ts';
 import { listStatusFindings } from './status-findings.ts';
 import type { StatusFinding } from './status-findings.ts';
@@ -22,6 +29,7 @@ export interface CheckReport {
   readonly backends: readonly CheckedBackend[];
   readonly policies: readonly CheckedPolicy[];
   readonly authentications: readonly CheckedAuthentication[];
+  readonly jwtAuthentications: readonly CheckedJwtAuthentication[];
   /** Those that are not as they should be. */
   readonly conditions: readonly CheckedCondition[];
   /** What identity providers answered; null without --online. */
@@ -30,6 +38,11 @@ export interface CheckReport {
 
 /** MCP authentication of a policy, as far as it can be known without asking anybody. */
 export type CheckedAuthentication = Omit<DescribedAuthentication, 'keysLoaded'>;
+
+/** JWT authentication of a policy, as far as it can be known without asking anybody. */
+export interface CheckedJwtAuthentication extends Omit<DescribedJwtAuthentication, 'providers'> {
+  readonly providers: readonly Omit<DescribedJwtProvider, 'keysLoaded' | 'keysProblem'>[];
+}
 
 /** One problem. Members that do not apply are null, or empty for `path`. */
 export interface CheckProblem {
@@ -81,7 +94,7 @@ export interface CheckedRoute {
     readonly answers: CheckedAnswer | null;
   }[];
   readonly filters: readonly string[];
-  readonly policies: readonly string[];
+  readonly protection: DescribedProtection;
   readonly answers: CheckedAnswer | null;
 }
 
@@ -99,13 +112,6 @@ export interface CheckedBackend {
   readonly endpoints: readonly string[];
 }
 
-/** A policy, and where it is in force. */
-export interface CheckedPolicy {
-  readonly namespace: string;
-  readonly name: string;
-  readonly attachments: readonly { readonly field: string; readonly target: string; readonly closed: boolean }[];
-}
-
 /** A condition that is not as it should be. */
 export interface CheckedCondition {
   readonly kind: string;
@@ -119,6 +125,8 @@ export interface CheckedCondition {
   readonly message: string;
 }
 
+type FieldPath = readonly (string | number)[];
+
 /** What a report is made of. */
 export interface CheckInput {
   readonly resources: Resources;
@@ -128,7 +136,7 @@ export interface CheckInput {
   readonly problems: readonly SourceProblem[];
   /** What identity providers answered; null when they were not asked. */
   readonly online: readonly OnlineReport[] | null;
-  readonly locate: (identity: ResourceIdentity) => SourcePosition | undefined;
+  readonly locate: (identity: ResourceIdentity, path?: FieldPath) => SourcePosition | undefined;
 }
 
 /** Builds the report. Pure. */
@@ -143,14 +151,15 @@ export function buildCheckReport(input: CheckInput): CheckReport {
   return {
     problems: [
       ...input.problems.map(describeSourceProblem),
-      ...ofValid.map((finding) => describeFinding(finding, locate)),
+      ...ofValid.map((finding) => describeFinding(finding, findField(finding, resources), locate)),
       ...unusable.map(({ key, message }) => ({ ...nowhere, code: 'unusable', message: `${key}: ${message}` })),
       ...(input.online ?? []).flatMap((report) => describeCrosses(report, locate)),
     ],
     gateways: describeGateways(resources, configuration, describeRoutes(runtime)),
     backends: configuration.backends.map(describeBackend),
-    policies: describePolicies(resources, configuration),
+    policies: describePolicies(resources, translation),
     authentications: describeAuthentications(runtime).map(describeAuthentication),
+    jwtAuthentications: describeJwtAuthentications(runtime).map(describeJwtAuthentication),
     conditions: findings.flatMap(describeCondition),
     online: input.online,
   };
@@ -164,6 +173,7 @@ export function buildFailedReport(problems: readonly SourceProblem[]): CheckRepo
     backends: [],
     policies: [],
     authentications: [],
+    jwtAuthentications: [],
     conditions: [],
     online: null,
   };
@@ -174,8 +184,15 @@ function describeAuthentication(described: DescribedAuthentication): CheckedAuth
   return { policy, mode, issuer, flow, resources };
 }
 
+function describeJwtAuthentication({ providers, ...rest }: DescribedJwtAuthentication): CheckedJwtAuthentication {
+  return {
+    ...rest,
+    providers: providers.map(({ name, issuer, audiences, keys }) => ({ name, issuer, audiences, keys })),
+  };
+}
+
 /** What has a cross is a problem of the policy. */
-function describeCrosses({ policy, findings }: OnlineReport, locate: CheckInput['locate']): CheckProblem[] {
+function describeCrosses({ policy, provider, findings }: OnlineReport, locate: CheckInput['locate']): CheckProblem[] {
   const [namespace = '', name = ''] = policy.split('/');
   const identity = { kind: 'ProxyPolicy', namespace, name };
   return findings.flatMap(({ check, mark, text, advice }) =>
@@ -186,7 +203,7 @@ function describeCrosses({ policy, findings }: OnlineReport, locate: CheckInput[
             ...locate(identity),
             ...identity,
             code: 'identity_provider',
-            message: `ProxyPolicy ${policy}: ${check}: ${text}${advice === null ? '' : ` ${advice}`}`,
+            message: `ProxyPolicy ${policy}${provider === null ? '' : `, provider ${provider}`}: ${check}: ${text}${advice === null ? '' : ` ${advice}`}`,
           },
         ]
       : [],
@@ -211,15 +228,30 @@ function describeSourceProblem(problem: SourceProblem): CheckProblem {
   return { file, line, column, kind, namespace, name, path: formatFieldPath(problem.path), code, message: text };
 }
 
-function describeFinding(finding: StatusFinding, locate: CheckInput['locate']): CheckProblem {
+/** The field that a finding is about, where it is about one: the section that a policy names and its target does not have. */
+function findField({ kind, namespace, name, condition, reference }: StatusFinding, resources: Resources): FieldPath {
+  if (kind !== 'ProxyPolicy' || condition?.reason !== 'TargetNotFound' || reference?.sectionName === undefined)
+    return [];
+  const policy = resources.proxyPolicies.find(
+    ({ metadata }) => metadata.namespace === namespace && metadata.name === name,
+  );
+  const index = (policy?.spec.targetRefs ?? []).findIndex(
+    (target) =>
+      target.kind === reference.kind && target.name === reference.name && target.sectionName === reference.sectionName,
+  );
+  return index < 0 ? [] : ['spec', 'targetRefs', index, 'sectionName'];
+}
+
+function describeFinding(finding: StatusFinding, path: FieldPath, locate: CheckInput['locate']): CheckProblem {
   const { kind, namespace, name, condition, message } = finding;
   const state = condition === undefined ? '' : `${condition.type} is ${condition.status} (${condition.reason}): `;
   return {
     ...nowhere,
-    ...locate(finding),
+    ...locate(finding, path),
     kind,
     namespace,
     name,
+    path: formatFieldPath(path),
     code: condition === undefined ? 'not_served' : 'condition',
     message: `${formatSubject(finding)}: ${state}${message}`,
   };
@@ -267,7 +299,7 @@ function describeGateways(resources: Resources, configuration: Configuration, se
 }
 
 function describeMatch(match: ServedMatch): CheckedRoute {
-  const { hostname, path, method, headers, queryParams, route, rule, filters, policies, answers } = match;
+  const { hostname, path, method, headers, queryParams, route, rule, filters, protection, answers } = match;
   const backends = match.backends.map(({ backend, weight, answers: own }) => ({
     backend,
     weight,
@@ -283,7 +315,7 @@ function describeMatch(match: ServedMatch): CheckedRoute {
     rule,
     backends,
     filters,
-    policies,
+    protection,
     answers: answers ?? null,
   };
 }
@@ -300,35 +332,4 @@ function listEndpoints(upstream: Upstream | undefined, path: string): string[] {
   return (upstream?.endpoints ?? []).map(
     ({ host, port }) => `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}${path}`,
   );
-}
-
-function describePolicies(resources: Resources, configuration: Configuration): CheckedPolicy[] {
-  const invalid = resources.invalid.filter(({ kind }) => kind === 'ProxyPolicy');
-  const names = [...resources.proxyPolicies.map(({ metadata }) => metadata), ...invalid];
-  const attached = Map.groupBy(configuration.policies, ({ source }) => source);
-  return [...new Map(names.map(({ namespace, name }) => [`${namespace}/${name}`, { namespace, name }]))].map(
-    ([source, identity]) => ({
-      ...identity,
-      attachments: (attached.get(source) ?? []).map((policy) => ({
-        field: policy.spec.case ?? '',
-        target: describeTarget(policy),
-        closed: policy.spec.case === 'failure',
-      })),
-    }),
-  );
-}
-
-const targetKinds: Readonly<Record<PolicyTargetKind, string>> = {
-  [PolicyTargetKind.UNSPECIFIED]: 'nothing',
-  [PolicyTargetKind.GATEWAY]: 'Gateway',
-  [PolicyTargetKind.HTTP_ROUTE]: 'HTTPRoute',
-  [PolicyTargetKind.PROXY_BACKEND]: 'ProxyBackend',
-  [PolicyTargetKind.NAMESPACE]: 'Namespace',
-};
-
-function describeTarget({ target }: Policy): string {
-  if (target === undefined) return '';
-  const { kind, namespace, name, sectionName } = target;
-  if (kind === PolicyTargetKind.NAMESPACE) return `everything in Namespace ${namespace}`;
-  return `${targetKinds[kind]} ${namespace}/${name}${sectionName === '' ? '' : `, ${sectionName}`}`;
 }

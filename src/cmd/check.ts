@@ -1,13 +1,16 @@
 // `mcp-gateway check`: validates files and prints what would be served. Opens no port and changes nothing; asks nobody but with --online.
 import { FilesSource } from '../sources/files/files-source.ts';
 import { shortenPath } from '../sources/files/problem-line.ts';
-import { translate } from '../translate/translate.ts';
+import { translate, type Translation } from '../translate/translate.ts';
+import type { RuntimeConfig } from '../gateway/config/runtime-config.ts';
 import { buildCheckReport, buildFailedReport } from './check-report.ts';
 import type { CheckReport } from './check-report.ts';
 import type { CommandIo } from './command-io.ts';
 import { defineFlags, readFlags } from './flags.ts';
 import type { CommandFlags } from './flags.ts';
-import { checkIdp } from './online/check-idp.ts';
+import { checkIdp, type CheckIdpOptions } from './online/check-idp.ts';
+import { checkJwtProviders } from './online/check-jwt-provider.ts';
+import type { OnlineReport } from './online/online-report.ts';
 import { formatOnline } from './format-online-report.ts';
 import { compileUnconnected } from './unconnected-idp.ts';
 import { formatCheckProblems, formatServed } from './format-check-report.ts';
@@ -34,9 +37,9 @@ const checkFlagTable = defineFlags({
 const checkCommandFlags: CommandFlags<typeof checkFlagTable> = {
   command: 'mcp-gateway check',
   usage: '-f PATH... [--online [--try-registration]] [--json]',
-  summary: `Validates files and prints what would be served: listeners, hosts and paths in the order in which they are tried,
-backends, policies with where they are in force, protected MCP servers with their metadata URLs, and conditions that are not as they
-should be. Problems go to standard error. With --online the identity providers are asked as a gateway would ask them.
+  summary: `Validates files and prints what would be served: listeners, hosts and paths in the order in which they are tried, what protects
+each of them, what that overrides and why, backends, policies with where they are in force, protected MCP servers with their metadata URLs,
+issuers of tokens with where their keys come from, and conditions that are not as they should be. Problems go to standard error. With --online the identity providers are asked as a gateway would ask them.
 
 Exit code: 0 all is well, 1 there are problems, 2 wrong usage.
 
@@ -49,14 +52,19 @@ With --json, every member is always there; what does not apply is null or empty:
                     identity_provider                                     what an identity provider answers, with --online
   gateways    [{namespace, name, listeners: [{name, addresses, port, protocol, hostname, served, routes: [
                 {hostname, path: {type, value}, method, headers, queryParams, httpRoute, rule,
-                 backends: [{backend, weight, answers}], filters, policies, answers: {status, reason, message}}]}]}]
+                 backends: [{backend, weight, answers}], filters, answers: {status, reason, message},
+                 protection: {state: closed | protected | partly | open, summary, closedBy, policies: [
+                   {policy, level, target, field, inForce, mode, issuers, action, expressions, scopes,
+                    overriddenBy: {policy, level, target}, because, remark}]}}]}]}]
+              protection: every policy on the way to a rule, the most specific first, and why one has no say
   backends    [{backend, transport, endpoints}]
-  policies    [{namespace, name, attachments: [{field, target, closed}]}]
+  policies    [{namespace, name, attachments: [{field, target, closed}], conflicts: [{field, target, owner, because}]}]
   authentications  [{policy, mode, issuer, flow: {flow, reason}, resources: [{url, listener, backend, metadataUrls}]}]
               flow is null when it depends on what the identity provider answers
+  jwtAuthentications  [{policy, mode, location, providers: [{name, issuer, audiences, keys}]}]
   conditions  [{kind, namespace, name, part, type, status, reason, message}]   those that are not as they should be
-  online      null without --online; [{policy, issuer, ok, flow, findings: [{check, mark: good | remark | bad, text, advice}],
-               clients: [{family, mark, text}]}]`,
+  online      null without --online; [{policy, provider, issuer, ok, flow, findings: [{check, mark: good | remark | bad, text, advice}],
+               clients: [{family, mark, text}]}]; provider is the name of a JWT provider, null for MCP authentication`,
   flags: checkFlagTable,
   positionals: 'file',
   examples: [
@@ -103,21 +111,35 @@ async function checkFiles(
   const translation = translate(resources);
   const { fetcher, ...compilation } = compileUnconnected(translation.configuration);
   try {
-    const { authentications } = compilation.runtime;
     return buildCheckReport({
       resources,
       translation,
       compilation,
       problems: source.problems.get(),
       online:
-        online === undefined
-          ? null
-          : await Promise.all(authentications.map((config) => checkIdp(config, { fetcher, ...online }))),
-      locate: (identity) => source.locate(identity),
+        online === undefined ? null : await askProviders(compilation.runtime, translation, { fetcher, ...online }),
+      locate: (identity, path) => source.locate(identity, path),
     });
   } finally {
     await fetcher.close();
   }
+}
+
+async function askProviders(
+  { authentications, jwtAuthentications }: RuntimeConfig,
+  { configuration }: Translation,
+  options: CheckIdpOptions,
+): Promise<OnlineReport[]> {
+  const anchors = new Map(configuration.secrets.map(({ key, value }) => [key, value]));
+  const readCa = (key: string): string | undefined => {
+    const value = anchors.get(key);
+    return value?.case === 'caCertificates' ? value.value : undefined;
+  };
+  const [logins, tokens] = await Promise.all([
+    Promise.all(authentications.map((config) => checkIdp(config, options))),
+    Promise.all(jwtAuthentications.map((config) => checkJwtProviders(config, { fetcher: options.fetcher, readCa }))),
+  ]);
+  return [...logins, ...tokens.flat()];
 }
 
 function printReport(report: CheckReport, json: boolean, io: CommandIo): void {

@@ -7,13 +7,16 @@ import type {
   CheckedBackend,
   CheckedCondition,
   CheckedGateway,
+  CheckedJwtAuthentication,
   CheckedListener,
-  CheckedPolicy,
   CheckedRoute,
   CheckProblem,
   CheckReport,
 } from './check-report.ts';
 import { formatSubject } from './check-report.ts';
+import type { CheckedPolicy } from './check-policies.ts';
+import { formatBackendName } from '../gateway/admin/backend-name.ts';
+import { ProtectionBlocks } from '../gateway/admin/format-protection.ts';
 
 /** The problems, one line each; empty when there are none. */
 export function formatCheckProblems(
@@ -27,10 +30,12 @@ export function formatCheckProblems(
 
 /** What would be served. */
 export function formatServed(report: CheckReport, color: boolean): string {
-  const { gateways, backends, policies, authentications, conditions } = report;
+  const { gateways, backends, policies, authentications, jwtAuthentications, conditions } = report;
   const palette = createPalette(color);
+  const blocks = new ProtectionBlocks();
   const lines = [
-    ...gateways.flatMap((gateway) => formatGateway(gateway, palette)),
+    ...gateways.flatMap((gateway) => formatGateway(gateway, blocks, palette)),
+    ...formatProtections(blocks, palette),
     ...formatSection(
       'Backends',
       backends.map((backend) => formatBackend(backend)),
@@ -44,6 +49,11 @@ export function formatServed(report: CheckReport, color: boolean): string {
     ...formatSection(
       'Protected MCP servers',
       authentications.flatMap((authentication) => formatAuthentication(authentication)),
+      palette,
+    ),
+    ...formatSection(
+      'Tokens',
+      jwtAuthentications.flatMap((authentication) => formatJwtAuthentication(authentication)),
       palette,
     ),
     ...formatSection('Not as it should be', conditions.map(formatCondition), palette),
@@ -69,15 +79,19 @@ function formatProblem(problem: CheckProblem, workingDirectory: string, palette:
   return before.length === 0 ? message : `${palette.bold(before.join(' '))}: ${message}`;
 }
 
-function formatGateway({ namespace, name, listeners }: CheckedGateway, palette: Palette): string[] {
+function formatGateway(
+  { namespace, name, listeners }: CheckedGateway,
+  blocks: ProtectionBlocks,
+  palette: Palette,
+): string[] {
   return [
     palette.bold(`Gateway ${namespace}/${name}`),
-    ...listeners.flatMap((listener) => formatListener(listener, palette).map((line) => `  ${line}`)),
+    ...listeners.flatMap((listener) => formatListener(listener, blocks, palette).map((line) => `  ${line}`)),
     '',
   ];
 }
 
-function formatListener(listener: CheckedListener, palette: Palette): string[] {
+function formatListener(listener: CheckedListener, blocks: ProtectionBlocks, palette: Palette): string[] {
   const { name, protocol, hostname, port, routes } = listener;
   const addresses = listener.addresses.length === 0 ? ['*'] : listener.addresses;
   const places = addresses.map((address) => `${address.includes(':') ? `[${address}]` : address}:${port}`).join(', ');
@@ -86,7 +100,10 @@ function formatListener(listener: CheckedListener, palette: Palette): string[] {
   if (!listener.served) return [`${title}  ${palette.red('not served')}`];
   if (routes.length === 0) return [title, `  ${palette.yellow('no routes: every request is answered with 404')}`];
   const hosts = Map.groupBy(routes, (route) => route.hostname);
-  const table = formatTable(routes.map(formatRoute), palette);
+  const table = formatTable(
+    routes.map((route) => formatRoute(route, blocks)),
+    palette,
+  );
   const lines = [title];
   let index = 0;
   for (const [pattern, ofHost] of hosts) {
@@ -96,8 +113,10 @@ function formatListener(listener: CheckedListener, palette: Palette): string[] {
   return lines;
 }
 
-function formatRoute(route: CheckedRoute): Cell[] {
-  const { path, method, headers, queryParams, httpRoute, rule, policies } = route;
+const stateColors = { closed: 'red', protected: 'magenta', partly: 'yellow', open: 'yellow' } as const;
+
+function formatRoute(route: CheckedRoute, blocks: ProtectionBlocks): Cell[] {
+  const { path, method, headers, queryParams, httpRoute, rule, protection } = route;
   const shown = {
     exact: path.value,
     prefix: `${path.value === '/' ? '' : path.value}/*`,
@@ -109,7 +128,7 @@ function formatRoute(route: CheckedRoute): Cell[] {
     { text: conditions.join(' ') },
     { text: `-> ${formatDestination(route)}`, ...(route.answers !== null && { color: 'red' }) },
     { text: `HTTPRoute ${httpRoute}, rule ${rule}`, color: 'dim' },
-    { text: policies.length === 0 ? '' : `policies: ${policies.join(', ')}`, color: 'magenta' },
+    { text: blocks.refer(protection), color: stateColors[protection.state] },
   ];
 }
 
@@ -131,12 +150,6 @@ function formatBackend({ backend, transport, endpoints }: CheckedBackend): Cell[
       ? { text: 'no endpoints: answers 503', color: 'red' }
       : { text: endpoints.join(', '), color: 'cyan' },
   ];
-}
-
-/** "ProxyBackend/default/tickets" is a key; people read "ProxyBackend default/tickets" and "Service default/web:80". */
-function formatBackendName(key: string): string {
-  const [kind, namespace, name, port] = key.split('/');
-  return name === undefined ? key : `${kind} ${namespace}/${name}${port === undefined ? '' : `:${port}`}`;
 }
 
 function formatPolicy({ namespace, name, attachments }: CheckedPolicy): Cell[][] {
@@ -163,6 +176,50 @@ function formatAuthentication({ policy, mode, issuer, flow, resources }: Checked
     ...(resources.length === 0
       ? [[{ text: '' }, { text: 'protects nothing that is served', color: 'yellow' } as Cell]]
       : []),
+  ];
+}
+
+const lineColors = { plain: undefined, remark: 'yellow', silent: 'dim' } as const;
+
+/** What the numbers beside the routes stand for. */
+function formatProtections(blocks: ProtectionBlocks, palette: Palette): string[] {
+  const list = blocks.list();
+  if (list.length === 0) return [];
+  const width = `[${list.length}]`.length;
+  const lines = list.flatMap((block, index) =>
+    block.map(({ text, isDetail, kind }, line) => {
+      const label = (line === 0 ? `[${index + 1}]` : '').padEnd(width);
+      const color = lineColors[kind];
+      const shown = escapeControls(text);
+      return `  ${palette.magenta(label)} ${isDetail ? '  ' : ''}${color === undefined ? shown : palette[color](shown)}`;
+    }),
+  );
+  const rules = blocks.listRules().map(({ text, isDetail }) => {
+    const shown = escapeControls(text);
+    return isDetail ? `    ${palette.cyan(shown)}` : `  ${shown}`;
+  });
+  return [
+    palette.bold('Protection'),
+    ...lines,
+    '',
+    ...(rules.length === 0 ? [] : [palette.bold('Rules'), ...rules, '']),
+  ];
+}
+
+/** One line per policy and one per provider: whose tokens are taken, and where the keys come from. */
+function formatJwtAuthentication({ policy, mode, location, providers }: CheckedJwtAuthentication): Cell[][] {
+  return [
+    [
+      { text: `ProxyPolicy ${policy}` },
+      { text: mode, ...(mode === 'Permissive' && { color: 'yellow' }) },
+      { text: `in ${location}` },
+    ],
+    ...providers.map(({ name, issuer, audiences, keys }): Cell[] => [
+      { text: `  ${name}` },
+      { text: issuer, color: 'cyan' },
+      { text: keys === 'inline' ? 'keys inline' : `keys from ${keys}` },
+      { text: audiences.length === 0 ? 'for any audience' : `for ${audiences.join(', ')}`, color: 'dim' },
+    ]),
   ];
 }
 

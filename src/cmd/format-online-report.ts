@@ -3,7 +3,7 @@ import { createPalette, escapeControls, type Palette } from '../base/terminal.ts
 import { type Cell, formatTable } from './format-check-report.ts';
 import type { Mark, OnlineReport } from './online/online-report.ts';
 
-/** One block per policy. */
+/** One block per policy and identity provider. */
 export function formatOnline(reports: readonly OnlineReport[], color: boolean): string {
   const palette = createPalette(color);
   if (reports.length === 0) return 'No policy has an identity provider to ask.\n';
@@ -16,7 +16,7 @@ const signs: Readonly<Record<Mark, Cell>> = {
   bad: { text: '✗', color: 'red' },
 };
 
-function formatReport({ policy, issuer, findings, clients }: OnlineReport, palette: Palette): string {
+function formatReport({ policy, provider, issuer, findings, clients }: OnlineReport, palette: Palette): string {
   const width = Math.max(0, ...findings.map(({ check }) => check.length));
   let previous = '';
   const lines = findings.flatMap(({ check, mark, text, advice }) => {
@@ -32,7 +32,8 @@ function formatReport({ policy, issuer, findings, clients }: OnlineReport, palet
     clients.map(({ family, mark, text }): Cell[] => [signs[mark], { text: family, color: 'dim' }, { text }]),
     palette,
   );
-  const title = palette.bold(`Identity provider of ProxyPolicy ${escapeControls(policy)}`);
+  const which = provider === null ? 'Identity provider' : `Provider ${provider}`;
+  const title = palette.bold(escapeControls(`${which} of ProxyPolicy ${policy}`));
   return [
     `${title}  ${palette.cyan(escapeControls(issuer))}`,
     ...lines,

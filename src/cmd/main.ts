@@ -15,6 +15,14 @@ const commands: Record<string, Command> = {
     summary: 'Validate files and print what would be served; with --online, ask the identity providers too',
     run: async (args) => (await import('./check.ts')).runCheckCommand(args, processIo()),
   },
+  explain: {
+    summary: 'Say what becomes of a request, and why: rule, policies, expressions, and the exact answer',
+    run: async (args) => (await import('./explain.ts')).runExplainCommand(args, processIo()),
+  },
+  token: {
+    summary: 'Show what is in a token, and which policies would take it; it goes nowhere',
+    run: async (args) => (await import('./token.ts')).runTokenCommand(args, processIo()),
+  },
   login: {
     summary: 'Act as an MCP client against a protected server, and tell each step of the login',
     run: async (args) => (await import('./login.ts')).runLoginCommand(args, processIo()),

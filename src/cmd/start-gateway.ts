@@ -11,6 +11,7 @@ import { ListenFailedError, type PlainServer, PortInUseError } from '../gateway/
 import { startReadinessServer } from '../gateway/admin/readiness-server.ts';
 import { createFlowInspector } from '../gateway/flow-inspector.ts';
 import { type ApplyReport, createGateway, type Gateway } from '../gateway/gateway.ts';
+import { createRequestJournal } from '../gateway/request-journal.ts';
 import { createGatewayMetrics, type GatewayMetrics } from '../gateway/request-metrics.ts';
 import { startTracing } from '../gateway/tracing.ts';
 import type { Configuration } from '../ir/configuration.ts';
@@ -56,9 +57,11 @@ export async function startGatewayProcess(values: FlagValues<typeof gatewayFlags
   const readiness = health.addCheck('configuration', 'no configuration has been applied yet');
   const tracing = await startTracing(process.env, log, version);
   const flows = createFlowInspector();
+  const journal = createRequestJournal();
   const gateway = createGateway({
     log,
     flows,
+    journal,
     listenLimits: readListenLimits(values),
     upstreamLimits: readUpstreamLimits(values),
     metrics: metrics.requests,
@@ -80,6 +83,7 @@ export async function startGatewayProcess(values: FlagValues<typeof gatewayFlags
         getConfiguration: () => gateway.configuration,
         getRuntime: () => gateway.runtime,
         flows,
+        journal,
         log,
       }),
   ]);

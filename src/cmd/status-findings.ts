@@ -10,6 +10,8 @@ export interface StatusFinding {
   readonly name: string;
   /** Which part of the resource: "listener http", "at Gateway public"; empty for all of it. */
   readonly part: string;
+  /** What the part is, where it is another resource or a part of one. */
+  readonly reference: ParentReference | undefined;
   /** Undefined for a notice. */
   readonly condition: Condition | undefined;
   readonly message: string;
@@ -18,13 +20,19 @@ export interface StatusFinding {
 /** All findings, by kind and name. A condition that only repeats another one's message is left out. */
 export function listStatusFindings({ statuses, notices }: Translation): StatusFinding[] {
   const findings: StatusFinding[] = [];
-  const add = (kind: string, fullName: string, part: string, conditions: readonly Condition[]): void => {
+  const add = (
+    kind: string,
+    fullName: string,
+    part: string,
+    conditions: readonly Condition[],
+    reference?: ParentReference,
+  ): void => {
     const { namespace, name } = splitName(fullName);
     const said = new Set<string>();
     for (const condition of conditions) {
       if (!isBad(condition) || said.has(condition.message)) continue;
       said.add(condition.message);
-      findings.push({ kind, namespace, name, part, condition, message: condition.message });
+      findings.push({ kind, namespace, name, part, reference, condition, message: condition.message });
     }
   };
   for (const [name, { conditions }] of Object.entries(statuses.gatewayClasses))
@@ -34,15 +42,16 @@ export function listStatusFindings({ statuses, notices }: Translation): StatusFi
     for (const listener of listeners) add('Gateway', name, `listener ${listener.name}`, listener.conditions);
   }
   for (const [name, { parents }] of Object.entries(statuses.httpRoutes)) {
-    for (const { parentRef, conditions } of parents) add('HTTPRoute', name, describeReference(parentRef), conditions);
+    for (const { parentRef, conditions } of parents)
+      add('HTTPRoute', name, describeReference(parentRef), conditions, parentRef);
   }
   for (const [name, { conditions }] of Object.entries(statuses.proxyBackends))
     add('ProxyBackend', name, '', conditions);
   for (const [name, { ancestors }] of Object.entries(statuses.proxyPolicies)) {
     for (const { ancestorRef, conditions } of ancestors)
-      add('ProxyPolicy', name, describeReference(ancestorRef), conditions);
+      add('ProxyPolicy', name, describeReference(ancestorRef), conditions, ancestorRef);
   }
-  for (const notice of notices) findings.push({ ...notice, part: '', condition: undefined });
+  for (const notice of notices) findings.push({ ...notice, part: '', reference: undefined, condition: undefined });
   return findings;
 }
 

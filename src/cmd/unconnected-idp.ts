@@ -3,10 +3,13 @@ import { createFetcher, type GuardedFetcher } from '../base/fetch-json.ts';
 import { silentLog } from '../base/log.ts';
 import { createSealer } from '../base/sealed.ts';
 import { type Compilation, compile } from '../gateway/config/compile.ts';
+import { JwtAuthenticationRegistry } from '../gateway/policies/jwt-authentication/jwt-authentication-registry.ts';
 import { AuthenticationRegistry } from '../gateway/policies/mcp-authentication/authentication-registry.ts';
 import { chooseFlow } from '../gateway/policies/mcp-authentication/choose-flow.ts';
 import type { ConnectIdp } from '../gateway/policies/mcp-authentication/idp-connection.ts';
 import { findPreset } from '../gateway/policies/mcp-authentication/idp/presets.ts';
+import { createInlineKeySource, type KeySource } from '../gateway/token/key-source.ts';
+import type { OpenKeySource } from '../gateway/token/open-key-source.ts';
 import type { Configuration } from '../ir/configuration.ts';
 
 /** A compilation whose identity providers were not asked, and the fetcher with which they can be. */
@@ -24,8 +27,22 @@ export function compileUnconnected(configuration: Configuration): UnconnectedCom
     fetcher,
     log: silentLog,
   });
-  return { ...compile(configuration, undefined, { acquireAuthentication: registry.acquire }), fetcher };
+  const jwtRegistry = new JwtAuthenticationRegistry({ fetcher, log: silentLog, openKeySource: describeKeySource });
+  const connections = { acquireAuthentication: registry.acquire, acquireJwtAuthentication: jwtRegistry.acquire };
+  return { ...compile(configuration, undefined, connections), fetcher };
 }
+
+/** Keys that are in the policy are at hand; nobody is asked for others. */
+const describeKeySource: OpenKeySource = (origin) =>
+  origin.kind === 'inline' ? createInlineKeySource(origin.document) : unaskedKeys;
+
+const unaskedKeys: KeySource = {
+  getKeys: () => ({ ok: false, detail: 'the identity provider was not asked', retryAfterSeconds: 1 }),
+  load: () => undefined,
+  refetch: () => undefined,
+  describe: () => ({ url: undefined, keys: [], ignored: [], fetchedAtMs: undefined, problem: undefined }),
+  close() {},
+};
 
 /** Knows of the identity provider what the policy says about it. */
 const describeIdp: ConnectIdp = (options) => ({

@@ -1,11 +1,16 @@
 // One line per request, for people and machines. It holds the path but never the query, and no header except the User-Agent:
-// queries and headers are where credentials travel.
+// queries and headers are where credentials travel. Of a token it has the names of the caller, never the token; of a message its method
+// and what it uses, never the arguments.
+import { cutText } from '../base/cut-text.ts';
 import type { Log } from '../base/log.ts';
 import type { LogRecord } from '../base/log-text.ts';
 import { escapeControls, type Palette } from '../base/terminal.ts';
+import { findDeciding, formatRule } from './decision.ts';
+import { describeCaller } from './describe-caller.ts';
 import type { RawHeaders } from './listen/exchange.ts';
 import { reasons } from './reasons.ts';
 import type { RequestContext } from './request-context.ts';
+import { showMessage } from './seen-message.ts';
 
 /** Called once per request, when its exchange closed. `clean` is false when the client did not get the whole answer. */
 export type AccessLog = (context: RequestContext, clean: boolean, bytesSent: number, bytesReceived: number) => void;
@@ -15,6 +20,10 @@ export const accessLogKind = 'access';
 
 /** A path or User-Agent past this length is cut: a line must stay a line. */
 const maxTextLength = 1_024;
+
+/** On a terminal a subject is an aid, not the record; so is what a message uses. */
+const maxShownSubject = 40;
+const maxShownItem = 60;
 
 /** Creates the access log. Ordinary requests are logged at info, 5xx answers of the gateway itself at warn. */
 export function createAccessLog(log: Log): AccessLog {
@@ -36,16 +45,27 @@ export function describeRequest(
   bytesReceived: number,
 ): LogRecord {
   const { exchange } = context;
+  const caller = context.caller === undefined ? undefined : describeCaller(context.caller);
+  const deciding = findDeciding(context.decisions);
+  const message = context.mcpMessage === undefined ? undefined : showMessage(context.mcpMessage);
   return {
     request_id: context.requestId,
     method: exchange.method,
-    host: cutText(context.hostname),
-    path: cutText(context.path === '' ? removeQuery(exchange.target) : context.path),
+    host: cutText(context.hostname, maxTextLength),
+    path: cutText(context.path === '' ? removeQuery(exchange.target) : context.path, maxTextLength),
     protocol: `HTTP/${exchange.httpVersion}`,
     scheme: exchange.scheme,
     status: context.status,
     reason: context.reason,
     detail: context.detail,
+    subject: caller?.subject,
+    issuer: caller?.issuer,
+    client_id: caller?.clientId,
+    mcp_method: message?.method,
+    mcp_item: message?.item,
+    mcp_messages: message === undefined || message.count === 1 ? undefined : message.count,
+    policy: deciding?.policy,
+    rule: deciding?.decidedBy === undefined ? undefined : formatRule(deciding.decidedBy),
     listener: context.listener?.key,
     route: context.route?.key,
     backend: context.backend,
@@ -62,7 +82,7 @@ export function describeRequest(
   };
 }
 
-/** The text form: status, method, path, time, then where it went and what went wrong. */
+/** The text form: status, method, path, time, the message, then where it went and what went wrong. */
 export function formatAccessText(record: LogRecord, palette: Palette): string {
   const text = (name: string): string => {
     const value = record[name];
@@ -74,6 +94,9 @@ export function formatAccessText(record: LogRecord, palette: Palette): string {
     `${text('duration_ms')}ms`.padStart(10),
     `${palette.bold(text('host'))}${text('path')}`,
   ];
+  if (record['mcp_method'] !== undefined)
+    parts.push(formatMessage(text('mcp_method'), text('mcp_item'), text('mcp_messages')));
+  if (record['subject'] !== undefined) parts.push(palette.dim('by'), cutText(text('subject'), maxShownSubject));
   if (record['backend'] !== undefined) parts.push(palette.dim('->'), text('backend'));
   if (record['endpoint'] !== undefined) parts.push(palette.dim(`(${text('endpoint')})`));
   if (record['reason'] !== undefined) parts.push(palette.red(text('reason')));
@@ -81,6 +104,12 @@ export function formatAccessText(record: LogRecord, palette: Palette): string {
   if (record['detail'] !== undefined) parts.push(text('detail'));
   parts.push(palette.dim(text('request_id')));
   return parts.join(' ');
+}
+
+/** "tools/call open_ticket (of 3)": the number is that of a batch. */
+function formatMessage(method: string, item: string, count: string): string {
+  const used = item === '' ? '' : ` ${cutText(item, maxShownItem)}`;
+  return `${cutText(method, maxShownItem)}${used}${count === '' ? '' : ` (of ${count})`}`;
 }
 
 /** An answer the gateway made because something behind it, or in it, is broken: an operator wants to see it. */
@@ -107,7 +136,8 @@ function colorStatus(status: string, palette: Palette): string {
 function findUserAgent(headers: RawHeaders): string | undefined {
   for (let index = 0; index < headers.length; index += 2) {
     const name = headers[index]!;
-    if (name.length === 10 && name.toLowerCase() === 'user-agent') return cutText(headers[index + 1] ?? '');
+    if (name.length === 10 && name.toLowerCase() === 'user-agent')
+      return cutText(headers[index + 1] ?? '', maxTextLength);
   }
   return undefined;
 }
@@ -116,10 +146,6 @@ function findUserAgent(headers: RawHeaders): string | undefined {
 function removeQuery(target: string): string {
   const end = target.search(/[?#]/);
   return end === -1 ? target : target.slice(0, end);
-}
-
-function cutText(text: string): string {
-  return text.length <= maxTextLength ? text : `${text.slice(0, maxTextLength)}...`;
 }
 
 function formatAddress(address: string, port: number): string {

@@ -22,7 +22,8 @@ export function formatErrorBody(reason: string, description: string, requestId: 
 export function denyRequest(context: RequestContext, reason: Reason, options: DenyOptions = {}): void {
   const definition = reasons[reason];
   context.reason = reason;
-  context.detail = options.detail ?? context.detail;
+  // An empty detail says nothing: no line of the log has it.
+  if (options.detail !== undefined && options.detail !== '') context.detail = options.detail;
   const body = formatErrorBody(reason, options.description ?? definition.description, context.requestId);
   const headers = ['content-type', 'application/json', 'cache-control', 'no-store', ...(options.headers ?? [])];
   answerRequest(context, options.status ?? definition.status, headers, body);

@@ -16,6 +16,7 @@ import { createRequestHandler } from './handle-request.ts';
 import type { ListenLimits } from './listen/limits.ts';
 import { type BindProblem, createListeners } from './listen/listeners.ts';
 import type { ListenEvent } from './listen/port-context.ts';
+import { NotificationStreams } from './mcp/messages/list-changed.ts';
 import { createObservers, type Observability } from './observe-requests.ts';
 import { JwtAuthenticationRegistry } from './policies/jwt-authentication/jwt-authentication-registry.ts';
 import { AuthenticationRegistry } from './policies/mcp-authentication/authentication-registry.ts';
@@ -71,9 +72,17 @@ export function createGateway(options: GatewayOptions): Gateway {
   store.subscribe((current) => upstreams.reconcile(current.backends));
   store.subscribe((current) => authentications.reconcile(current.authentications));
   store.subscribe((current) => jwtAuthentications.reconcile(current.jwtAuthentications));
+  // Last: what these streams are told, their clients ask about at once.
+  const streams = new NotificationStreams(log);
+  store.subscribe((current) => streams.reconcile(current));
   const handler = createRequestHandler({
     getConfig: () => store.current,
-    forward: createForwarder({ upstreams, log, onStream: (context) => options.metrics.openStream(context) }),
+    forward: createForwarder({
+      upstreams,
+      log,
+      streams,
+      onStream: (context) => options.metrics.openStream(context),
+    }),
     observers: createObservers(options),
     log,
     random: Math.random,

@@ -5,9 +5,12 @@ import type { MatchedRoute, PortConfig, RuntimeConfig } from './config/runtime-c
 import { buildRedirect } from './filters/redirect.ts';
 import { chooseBackend } from './filters/weighted-choice.ts';
 import type { ForwardPlan } from './forward/forward-plan.ts';
+import { readForwardedQuery } from './forward/forwarded-identity.ts';
 import { planForward, type PlanInput } from './forward/plan-forward.ts';
 import type { ExchangeHandler } from './listen/exchange.ts';
 import { judgeMessages } from './mcp/messages/judge-messages.ts';
+import { asksForSubscription } from './mcp/messages/list-changed-notification.ts';
+import type { MessageRules } from './mcp/messages/message-rules.ts';
 import type { MessageVerdict } from './mcp/messages/message-verdict.ts';
 import { findForeignCaller } from './mcp/origin-check.ts';
 import { authorizeRequest } from './policies/authorization/authorize-request.ts';
@@ -43,12 +46,14 @@ export interface RequestPathParts {
   readonly log: Log;
   /** Chooses among weighted backends and mirrored requests. */
   readonly random: () => number;
+  /** Every rule is evaluated and noted, not only those that decide: for `explain`. Default false. */
+  readonly explained?: boolean;
 }
 
 /** Builds the function that serves every request of the gateway. */
 export function createRequestHandler(parts: RequestPathParts): ExchangeHandler {
   return (exchange, port) => {
-    const context = startRequest(exchange);
+    const context = startRequest(exchange, parts.explained);
     for (const observer of parts.observers) observer.start(context);
     exchange.onClose((clean, bytesSent, bytesReceived) => {
       if (!clean) {
@@ -131,6 +136,7 @@ function actOnVerdict(
     return denyRequest(context, verdict.reason, { ...verdict, headers: verdict.responseHeaders });
   }
   if (verdict.kind === 'respond') return answerRequest(context, verdict.status, verdict.headers, verdict.body);
+  context.caller = context.jwt?.token;
 
   // 7. A redirect needs no backend, but the leave of the rules.
   const { redirect } = matched.route.filters;
@@ -142,6 +148,7 @@ function actOnVerdict(
     const { status, location } = buildRedirect(redirect, {
       ...context,
       ...matched,
+      query: readForwardedQuery(context),
       scheme: context.exchange.scheme,
       listenerPort: port.port,
     });
@@ -180,8 +187,12 @@ function actOnVerdict(
     .catch((error: unknown) => failRequest(parts, context, error));
 }
 
-type RoutedRequest = Omit<PlanInput, 'authenticated' | 'random' | 'body' | 'filterAnswer'> & {
+type RoutedRequest = Omit<
+  PlanInput,
+  'authenticated' | 'random' | 'body' | 'releaseBody' | 'filterAnswer' | 'judgeAgain'
+> & {
   readonly parts: RequestPathParts;
+  readonly judgeAgain?: PlanInput['judgeAgain'];
 };
 
 function actOnIdentity(routed: RoutedRequest, resource: ProtectedResource, verdict: AuthenticationVerdict): void {
@@ -210,14 +221,24 @@ function actOnCaller(
     return denyRequest(context, refused.reason, { ...refused, headers: routed.responseHeaders });
 
   // 11. Rules over MCP messages. Without them the body is not looked at.
-  const { messageRules: rules } = choice;
-  if (rules === undefined) return forwardRequest(routed, authenticated, undefined);
-  const verdict = judgeMessages({ context, rules, backend, token: context.caller, authenticated, resource });
-  if (!(verdict instanceof Promise)) return actOnMessages(routed, authenticated, verdict);
+  // The stream of a GET or of a subscription may outlive them; it is judged again when they change.
+  const { method, headers } = context.exchange;
+  const outlives = backend.mcp !== undefined && (method === 'GET' || asksForSubscription(method, headers));
+  if (choice.messageRules === undefined && !outlives) return forwardRequest(routed, authenticated, unjudged);
+  const judge = (rules: MessageRules | undefined, isAgain: boolean): MessageVerdict | Promise<MessageVerdict> =>
+    rules === undefined
+      ? unjudged
+      : judgeMessages({ context, rules, backend, token: context.caller, authenticated, resource, isAgain });
+  const judgeAgain: PlanInput['judgeAgain'] = outlives ? (rules) => judge(rules, true) : undefined;
+  const judged = { ...routed, judgeAgain };
+  const verdict = judge(choice.messageRules, false);
+  if (!(verdict instanceof Promise)) return actOnMessages(judged, authenticated, verdict);
   verdict
-    .then((late) => actOnMessages(routed, authenticated, late))
+    .then((late) => actOnMessages(judged, authenticated, late))
     .catch((error: unknown) => failRequest(parts, context, error));
 }
+
+const unjudged = { kind: 'forward', body: undefined, releaseBody: undefined, filterAnswer: undefined } as const;
 
 function actOnMessages(
   routed: RoutedRequest,
@@ -234,15 +255,15 @@ function actOnMessages(
 function forwardRequest(
   routed: RoutedRequest,
   authenticated: AuthenticatedRequest | undefined,
-  messages: Extract<MessageVerdict, { kind: 'forward' }> | undefined,
+  { body, releaseBody, filterAnswer }: Extract<MessageVerdict, { kind: 'forward' }>,
 ): void {
-  const { parts, context } = routed;
+  const { parts, context, judgeAgain } = routed;
   const responseHeaders = [...routed.responseHeaders, ...(authenticated?.responseHeaders ?? [])];
   // 12. Off it goes.
   for (const observer of parts.observers) observer.startUpstream?.(context);
-  const { body, filterAnswer } = messages ?? {};
+  const { random } = parts;
   parts.forward(
     context,
-    planForward({ ...routed, authenticated, body, filterAnswer, responseHeaders, random: parts.random }),
+    planForward({ ...routed, authenticated, body, releaseBody, filterAnswer, judgeAgain, responseHeaders, random }),
   );
 }

@@ -1,7 +1,8 @@
-// Who watches requests: traces, metrics, the access log and the flow inspector, as observers of the request path.
+// Who watches requests: traces, metrics, the access log, the flow inspector and the request journal, as observers of the request path.
 import type { AccessLog } from './access-log.ts';
 import type { FlowInspector } from './flow-inspector.ts';
 import type { RequestObserver } from './handle-request.ts';
+import type { RequestJournal } from './request-journal.ts';
 import type { RequestMetrics } from './request-metrics.ts';
 import type { Tracing } from './tracing.ts';
 
@@ -11,10 +12,12 @@ export interface Observability {
   readonly tracing: Tracing | undefined;
   /** Keeps the last flows of login for the admin pages. */
   readonly flows?: FlowInspector | undefined;
+  /** Keeps the last requests that policies judged, for the admin pages. */
+  readonly journal?: RequestJournal | undefined;
 }
 
 /** The observers in the order in which they are told. Traces come first: the access log shows the trace id. */
-export function createObservers({ metrics, accessLog, tracing, flows }: Observability): RequestObserver[] {
+export function createObservers({ metrics, accessLog, tracing, flows, journal }: Observability): RequestObserver[] {
   const observers: RequestObserver[] = [];
   if (tracing !== undefined) {
     observers.push({
@@ -26,5 +29,6 @@ export function createObservers({ metrics, accessLog, tracing, flows }: Observab
   observers.push(metrics);
   if (accessLog !== undefined) observers.push({ start: () => {}, finish: accessLog });
   if (flows !== undefined) observers.push(flows);
+  if (journal !== undefined) observers.push(journal);
   return observers;
 }

@@ -76,7 +76,7 @@ export const reasons = {
   token_without_scopes: {
     status: 403,
     description:
-      'The token carries no scopes, so the ones required here cannot be checked. Another login does not change that.',
+      'The token carries no scopes, so the ones required here cannot be checked. Another login may not change that.',
   },
   insufficient_scope: { status: 403, description: 'The token lacks a scope that is required here.' },
   missing_subject: {
@@ -153,6 +153,21 @@ export const reasons = {
       'The identity provider does not let this gateway register the client. Its operator can see why, by the request id.',
   },
   registration_limited: { status: 429, description: 'Too many registrations from this address. Try again shortly.' },
+  // Rules over MCP messages (mcp/messages). Most of these are answered as JSON-RPC, with a code and a sentence of their own.
+  message_malformed: { status: 400, description: 'The body is not a message that can be judged.' },
+  header_mismatch: { status: 400, description: 'The headers and the body of the message do not agree.' },
+  method_unknown: { status: 404, description: 'The protocol version does not have this method.' },
+  /** The answer is that of a server that does not have the item. */
+  item_hidden: { status: 200, description: 'The tool, prompt or resource is not known.' },
+  body_not_readable: {
+    status: 415,
+    description: 'Send the message as application/json in UTF-8, without a content encoding.',
+  },
+  bodies_over_budget: {
+    status: 503,
+    description: 'This gateway is reading more messages than it has room for. Try again shortly.',
+  },
+  upgrade_refused: { status: 403, description: 'Connections that switch protocols are not let through here.' },
   // After the head was sent these end the stream as an error; they have no answer of their own.
   client_disconnected: { status: 499, description: 'The client went away.' },
   upstream_aborted: { status: 502, description: 'The upstream server broke off its answer.' },

@@ -7,6 +7,7 @@ import type { Exchange } from './listen/exchange.ts';
 import type { JwtAdmission } from './policies/jwt-authentication/jwt-admission.ts';
 import type { VerifiedToken } from './token/verified-token.ts';
 import type { Reason } from './reasons.ts';
+import type { SeenMessage } from './seen-message.ts';
 
 export interface RequestContext {
   readonly requestId: string;
@@ -44,6 +45,8 @@ export interface RequestContext {
   jwt: JwtAdmission | undefined;
   /** The token by which the caller is known: of the backend's MCP authentication, else of the route's JWT authentication. */
   caller: VerifiedToken | undefined;
+  /** What rules over MCP messages read of the body; undefined where there are none, or no message was read. */
+  mcpMessage: SeenMessage | undefined;
   /** What policies decided, in order. */
   decisions: readonly Decision[];
   /** Every rule is evaluated and noted, not only those that decide: for `explain`. */
@@ -80,6 +83,7 @@ export function startRequest(exchange: Exchange, explained = false): RequestCont
     flowStep: undefined,
     jwt: undefined,
     caller: undefined,
+    mcpMessage: undefined,
     decisions: noDecisions,
     explained,
   };

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { buildContext, buildRoute } from '../../test/integration/admin-fixture.ts';
 import { createMetrics } from '../base/metrics.ts';
+import type { Decision } from './decision.ts';
 import { createGatewayMetrics, type GatewayMetrics } from './request-metrics.ts';
 
 function start(): { readonly gateway: GatewayMetrics; readonly read: (name: string) => Promise<string[]> } {
@@ -41,6 +42,47 @@ describe('requests', () => {
     assert.equal((await read('mcp_gateway_upstream_response_seconds_count')).length, 1);
     assert.deepEqual(await read('mcp_gateway_received_bytes_total'), ['mcp_gateway_received_bytes_total 20']);
     assert.deepEqual(await read('mcp_gateway_sent_bytes_total'), ['mcp_gateway_sent_bytes_total 10']);
+  });
+
+  const decision: Decision = {
+    step: 'traffic.jwtAuthentication',
+    policy: 'default/jwt',
+    mode: 'Optional',
+    outcome: 'allow',
+    reason: 'missing_token',
+    detail: undefined,
+    decidedBy: undefined,
+    rules: [],
+  };
+  const denied: Decision = {
+    ...decision,
+    step: 'traffic.authorization',
+    policy: 'default/team',
+    mode: '',
+    outcome: 'deny',
+    reason: 'rbac_denied',
+  };
+
+  test('are counted by what every policy decided', async () => {
+    const { gateway, read } = start();
+    for (const decisions of [[], [decision], [decision, denied]])
+      gateway.requests.finish(buildContext({ decisions }), true, 0, 0);
+    const name = 'mcp_gateway_policy_decisions_total';
+    assert.deepEqual(await read(name), [
+      `${name}{policy="default/jwt",step="traffic.jwtAuthentication",mode="Optional",outcome="allow",reason="missing_token"} 2`,
+      `${name}{policy="default/team",step="traffic.authorization",mode="",outcome="deny",reason="rbac_denied"} 1`,
+    ]);
+  });
+
+  test('decisions of very many policies are counted together', async () => {
+    const { gateway, read } = start();
+    for (let index = 0; index < 3_000; index += 1) {
+      const decisions = [{ ...denied, policy: `default/p${index}` }];
+      gateway.requests.finish(buildContext({ decisions }), true, 0, 0);
+    }
+    const lines = await read('mcp_gateway_policy_decisions_total');
+    assert.equal(lines.length, 501);
+    assert.match(lines.at(-1)!, /policy="other",step="traffic.authorization",.*\} 2500$/);
   });
 
   test('cannot grow the registry by what clients and upstreams send', async () => {

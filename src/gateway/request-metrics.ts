@@ -1,6 +1,7 @@
 // What the gateway counts. Label values come from the configuration and from closed lists, each with a cap; never from what a
 // client can invent.
 import type { Metrics } from '../base/metrics.ts';
+import { decisionModes, decisionOutcomes, decisionSteps } from './decision.ts';
 import { type Reason, reasons } from './reasons.ts';
 import type { RequestContext } from './request-context.ts';
 
@@ -56,6 +57,7 @@ const reasonNames = ['', ...Object.keys(reasons)];
 const maxRoutes = 500;
 const maxListeners = 100;
 const maxBackends = 500;
+const maxPolicies = 500;
 
 /** Seconds; MCP answers reach from a cached list to an SSE stream of many minutes. */
 const durationBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800];
@@ -99,6 +101,13 @@ export function createRequestMetrics(metrics: Metrics): RequestMetrics {
     { listener, route },
     durationBuckets,
   );
+  const decisions = metrics.counter('mcp_gateway_policy_decisions_total', 'What policies decided about requests.', {
+    policy: { max: maxPolicies },
+    step: { values: decisionSteps },
+    mode: { values: decisionModes },
+    outcome: { values: decisionOutcomes },
+    reason: { values: reasonNames },
+  });
   let received = 0;
   let sent = 0;
   metrics.counterOf('mcp_gateway_received_bytes_total', 'Body bytes received from clients.', () => received);
@@ -122,6 +131,8 @@ export function createRequestMetrics(metrics: Metrics): RequestMetrics {
       });
       duration.observe(place, (performance.now() - context.startedAt) / 1_000);
       if (context.upstreamMs !== undefined) upstream.observe(place, context.upstreamMs / 1_000);
+      for (const { policy, step, mode, outcome, reason = '' } of context.decisions)
+        decisions.add({ policy, step, mode, outcome, reason });
       received += bytesReceived;
       sent += bytesSent;
     },

@@ -13,8 +13,8 @@ export interface ResourceSource {
   start(): Promise<StartResult>;
   /** Ends the watching. Nothing changes after the returned promise settled. */
   stop(): Promise<void>;
-  /** Where a resource was written, when the source knows. */
-  locate(identity: ResourceIdentity): SourcePosition | undefined;
+  /** Where a resource, or a field of it, was written, when the source knows. */
+  locate(identity: ResourceIdentity, path?: readonly (string | number)[]): SourcePosition | undefined;
 }
 
 /** Whether a source could start. A failure has at least one problem; nothing is safe to serve then. */

@@ -41,3 +41,8 @@ export function compareByAge(left: Named, right: Named): number {
 export function compareByName(left: Named, right: Named): number {
   return compareText(formatName(left), formatName(right));
 }
+
+/** The entries of a record by key: the order in which a person wrote them says nothing, and must not make another message. */
+export function sortEntries<T>(record: Readonly<Record<string, T>>): Record<string, T> {
+  return Object.fromEntries(Object.entries(record).toSorted(([left], [right]) => compareText(left, right)));
+}

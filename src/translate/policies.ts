@@ -11,9 +11,16 @@ import type { Notices } from './notices.ts';
 import type { Named } from './order.ts';
 import { compareByAge, formatName } from './order.ts';
 import type { Backends } from './backends.ts';
+import type { MissingSection } from './missing-section.ts';
+import { findMissingSection } from './missing-section.ts';
+import { authorizationField } from './policies/authorization.ts';
 import { corsField } from './policies/cors.ts';
+import { jwtAuthenticationField } from './policies/jwt-authentication.ts';
 import { mcpAuthenticationField } from './policies/mcp-authentication.ts';
+import { mcpAuthorizationField } from './policies/mcp-authorization.ts';
 import type { FieldSurroundings, FieldTranslation, PolicyField, PolicySpec } from './policies/policy-field.ts';
+import type { PolicyConflict } from './policy-conflicts.ts';
+import { PolicyClaims } from './policy-conflicts.ts';
 import type { PolicyReach } from './policy-reach.ts';
 import type { TargetOutcome } from './policy-status.ts';
 import { describeInvalidPolicy, describePolicy } from './policy-status.ts';
@@ -25,7 +32,13 @@ import type { ResourceIndex } from './resource-index.ts';
 import { formatProblems } from './resource-index.ts';
 
 /** Every top-level field that a policy can have. */
-export const policyFields: readonly PolicyField[] = [corsField, mcpAuthenticationField];
+export const policyFields: readonly PolicyField[] = [
+  corsField,
+  jwtAuthenticationField,
+  authorizationField,
+  mcpAuthenticationField,
+  mcpAuthorizationField,
+];
 
 const mostAncestors = 16;
 
@@ -37,6 +50,8 @@ export interface TranslatedPolicies {
   /** Keys of the backends that the messages refer to. */
   readonly backends: readonly string[];
   readonly statuses: ReadonlyMap<string, ProxyPolicyStatus>;
+  /** Fields that have no say, by the age of their policies. */
+  readonly conflicts: readonly PolicyConflict[];
 }
 
 /** Translates the policies that are valid and closes what the invalid ones were meant to protect. */
@@ -48,22 +63,18 @@ export function translatePolicies(
   notices: Notices,
 ): TranslatedPolicies {
   const messages = new Map<string, Policy>();
-  const used: { readonly secrets: Secret[]; readonly backends: string[] } = { secrets: [], backends: [] };
+  const used: Used = { secrets: [], backends: [] };
   const statuses = new Map<string, ProxyPolicyStatus>();
-  const claims = new Map<string, string>();
+  const claims = new PolicyClaims();
+  const conflicts: PolicyConflict[] = [];
   for (const policy of [...index.proxyPolicies.values()].toSorted(compareByAge)) {
     const targets = listTargets(index, policy);
     if (targets.length === 0)
       notices.add('ProxyPolicy', policy, 'protects nothing: its targetSelectors select nothing');
     const fields = translateFields(policy, { index, backends, targets, listRules: reach.listRules });
-    const outcomes = targets.map((target) => attach(index, reach, policy, fields, target, claims));
-    if (outcomes.some((outcome) => outcome.messages.length > 0))
-      for (const { translation } of fields) {
-        if (!translation.valid) continue;
-        used.secrets.push(...translation.secrets);
-        used.backends.push(...translation.backends);
-      }
+    const outcomes = targets.map((target) => attach(index, reach, policy, fields, target, claims, used));
     for (const message of outcomes.flatMap((outcome) => outcome.messages)) messages.set(message.key, message);
+    conflicts.push(...outcomes.flatMap((outcome) => outcome.conflicts));
     statuses.set(
       formatName(policy),
       capAncestors(describePolicy(policy, outcomes, reach, controllerName), policy, notices),
@@ -79,60 +90,82 @@ export function translatePolicies(
     const status = describeInvalidPolicy(invalid, targets, reach, controllerName);
     statuses.set(`${invalid.namespace}/${invalid.name}`, capAncestors(status, { metadata: invalid }, notices));
   }
-  return { messages: [...messages.values()], ...used, statuses };
+  return { messages: [...messages.values()], ...used, statuses, conflicts };
+}
+
+/** What messages refer to. Nothing of a field that lost or that is closed: a secret without a use has no business there. */
+interface Used {
+  readonly secrets: Secret[];
+  readonly backends: string[];
 }
 
 /** A field that the policy has. */
-interface TranslatedField {
-  readonly name: string;
+interface TranslatedField extends Pick<PolicyField, 'name' | 'path' | 'isGuard'> {
   readonly translation: FieldTranslation;
 }
 
 function translateFields(policy: ProxyPolicy, surroundings: FieldSurroundings): readonly TranslatedField[] {
   return policyFields.flatMap((field) => {
     const translation = field.translate(policy, surroundings);
-    return translation === undefined ? [] : [{ name: field.name, translation }];
+    return translation === undefined ? [] : [{ ...field, translation }];
   });
 }
 
-// The older policy has the field; `claims` remembers who came first, per target and field.
 function attach(
   index: ResourceIndex,
   reach: PolicyReach,
   policy: ProxyPolicy,
   fields: readonly TranslatedField[],
   target: PolicyTarget,
-  claims: Map<string, string>,
+  claims: PolicyClaims,
+  used: Used,
 ): TargetOutcome {
   const problems = fields.flatMap(({ translation }) => (translation.valid ? [] : translation.problems));
-  if (!hasTarget(index, target)) return { target, found: false, messages: [], conflicts: [], problems, wins: 0 };
+  if (!hasTarget(index, target)) {
+    const isGuard = fields.some((field) => field.isGuard);
+    const missingSection = findMissingSection(index, target, isGuard);
+    const messages =
+      missingSection !== undefined && isGuard && reach.isServed(missingSection.whole)
+        ? [closeWhole(policy, target, missingSection, problems)]
+        : [];
+    return { target, found: false, missingSection, messages, conflicts: [], problems, wins: 0 };
+  }
   const { namespace, name } = policy.metadata;
   const messages: Policy[] = [];
-  const conflicts: string[] = [];
+  const conflicts: PolicyConflict[] = [];
   let wins = 0;
   for (const field of fields) {
-    const place = JSON.stringify([target.namespace, formatTarget(target), field.name]);
-    const owner = claims.get(place);
-    if (owner !== undefined) {
-      conflicts.push(`${field.name} of ${formatTarget(target)} is set by ProxyPolicy ${owner}, which goes first`);
+    const outcome = claims.ask(policy, field.path, target);
+    if (!outcome.granted) {
+      conflicts.push(outcome.conflict);
       continue;
     }
-    claims.set(place, formatName(policy));
     wins += 1;
     if (!reach.isServed(target)) continue;
-    messages.push(
-      createPolicy(
-        formatPolicyKey(namespace, name, field.name, formatTarget(target)),
-        formatName(policy),
-        target,
-        // One problem closes all of it: half of a policy is another policy.
-        problems.length === 0 && field.translation.valid
-          ? field.translation.spec
-          : createFailure(formatName(policy), problems.join('; ')),
-      ),
-    );
+    // One problem closes all of it: half of a policy is another policy.
+    let spec = createFailure(problems.join('; '));
+    if (problems.length === 0 && field.translation.valid) {
+      ({ spec } = field.translation);
+      used.secrets.push(...field.translation.secrets);
+      used.backends.push(...field.translation.backends);
+    }
+    const key = formatPolicyKey(namespace, name, field.name, formatTarget(target));
+    outcome.claim.message = createPolicy(key, formatName(policy), target, spec);
+    messages.push(outcome.claim.message);
   }
-  return { target, found: true, messages, conflicts, problems, wins };
+  return { target, found: true, missingSection: undefined, messages, conflicts, problems, wins };
+}
+
+// The key is that of the section: two sections that are missing do not get in each other's way.
+function closeWhole(
+  policy: ProxyPolicy,
+  target: PolicyTarget,
+  { whole, message }: MissingSection,
+  problems: readonly string[],
+): Policy {
+  const { namespace, name } = policy.metadata;
+  const key = formatPolicyKey(namespace, name, 'failure', formatTarget(target));
+  return createPolicy(key, formatName(policy), whole, createFailure([message, ...problems].join(' ')));
 }
 
 // GEP-713 bounds the list. The policy is in force everywhere all the same; only its status is short.
@@ -160,12 +193,12 @@ function createFailurePolicy(invalid: InvalidResource, target: PolicyTarget): Po
     formatPolicyKey(namespace, name, 'failure', formatTarget(target)),
     `${namespace}/${name}`,
     target,
-    createFailure(`${namespace}/${name}`, formatProblems(invalid)),
+    createFailure(formatProblems(invalid)),
   );
 }
 
-function createFailure(policy: string, problems: string): PolicySpec {
-  const message = `ProxyPolicy ${policy} is invalid: ${problems}`;
+// Whoever shows the message names the policy.
+function createFailure(message: string): PolicySpec {
   return { case: 'failure', value: create(FailureSchema, { status: 500, reason: 'policy_invalid', message }) };
 }
 

@@ -4,7 +4,10 @@ import type { InvalidResource } from '../api/resources.ts';
 import type { Policy } from '../ir/gen/config_pb.ts';
 import { createCondition } from './conditions.ts';
 import type { Condition, ParentReference, ProxyPolicyStatus } from './conditions.ts';
+import type { MissingSection } from './missing-section.ts';
 import { compareText } from './order.ts';
+import type { PolicyConflict } from './policy-conflicts.ts';
+import { formatConflict } from './policy-conflicts.ts';
 import type { PolicyReach } from './policy-reach.ts';
 import type { PolicyTarget } from './policy-targets.ts';
 import { formatTarget, readTargetGroup } from './policy-targets.ts';
@@ -16,9 +19,11 @@ import { formatProblems } from './resource-index.ts';
 export interface TargetOutcome {
   readonly target: PolicyTarget;
   readonly found: boolean;
+  /** Set when the object is there, and the section is not. */
+  readonly missingSection: MissingSection | undefined;
   readonly messages: readonly Policy[];
-  /** Fields that an older policy has at the same target. */
-  readonly conflicts: readonly string[];
+  /** Fields that another policy has at the same target. */
+  readonly conflicts: readonly PolicyConflict[];
   /** Why the policy cannot be enforced, here and anywhere. */
   readonly problems: readonly string[];
   /** How many of its fields the policy decides here. */
@@ -43,7 +48,7 @@ export function describePolicy(
   for (const outcome of outcomes) {
     const gateways = outcome.found ? reach.listGateways(outcome.target) : [];
     for (const gateway of gateways) byGateway.set(gateway, [...(byGateway.get(gateway) ?? []), outcome]);
-    if (gateways.length > 0 || isForeignGateway(outcome)) continue;
+    if (gateways.length > 0 || isForeignGateway(outcome, reach)) continue;
     ancestors.push({ reference: describeTarget(outcome.target), conditions: describeLonely(outcome, generation) });
   }
   for (const [gateway, attached] of byGateway)
@@ -89,7 +94,9 @@ function describeUnenforceable(
   effect: string,
   generation: number,
 ): readonly Condition[] {
-  const problems = new Set(outcomes.flatMap((outcome) => [...outcome.problems, ...outcome.conflicts]));
+  const problems = new Set(
+    outcomes.flatMap((outcome) => [...outcome.problems, ...outcome.conflicts.map(formatConflict)]),
+  );
   const message = [...problems].join('; ');
   const isAttached = outcomes.some(({ messages }) => messages.length > 0);
   return [
@@ -106,9 +113,11 @@ function describeClosed(target: PolicyTarget): string {
 }
 
 function describeLonely(outcome: TargetOutcome, generation: number): readonly Condition[] {
-  const { target, found, conflicts, problems, wins } = outcome;
+  const { target, found, missingSection, problems, wins } = outcome;
+  const conflicts = outcome.conflicts.map(formatConflict);
   if (!found) {
-    const message = `${formatTarget(target)} does not exist in namespace ${target.namespace}.`;
+    const message =
+      missingSection?.message ?? `${formatTarget(target)} does not exist in namespace ${target.namespace}.`;
     return [
       createCondition('policyAncestor', 'Accepted', 'False', 'TargetNotFound', message, generation),
       createCondition('policyAncestor', 'Attached', 'False', 'Pending', message, generation),
@@ -127,7 +136,7 @@ function describeLonely(outcome: TargetOutcome, generation: number): readonly Co
 }
 
 function describeAttached(outcomes: readonly TargetOutcome[], generation: number): readonly Condition[] {
-  const conflicts = outcomes.flatMap((outcome) => outcome.conflicts);
+  const conflicts = outcomes.flatMap((outcome) => outcome.conflicts.map(formatConflict));
   const winners = outcomes.filter(({ wins }) => wins > 0).map(({ target }) => formatTarget(target));
   const served = outcomes.filter(({ messages }) => messages.length > 0).map(({ target }) => formatTarget(target));
   if (outcomes.some(({ problems }) => problems.length > 0))
@@ -181,8 +190,9 @@ function describeAccepted(conflicts: readonly string[], generation: number): Con
 }
 
 // A Gateway that exists and that no reach leads to belongs to another controller: its status is not ours to write.
-function isForeignGateway({ target, found }: TargetOutcome): boolean {
-  return found && target.kind === 'Gateway';
+function isForeignGateway({ target, found, missingSection }: TargetOutcome, reach: PolicyReach): boolean {
+  const isThere = found || missingSection !== undefined;
+  return isThere && target.kind === 'Gateway' && reach.listGateways(target).length === 0;
 }
 
 function describeGateway(name: string): ParentReference {

@@ -11,10 +11,17 @@ import type { ResourceIndex } from './resource-index.ts';
 /** The kinds that a policy can target. */
 export type TargetKind = 'Gateway' | 'HTTPRoute' | 'ProxyBackend';
 
+/** An object, or one section of it. */
+export interface ObjectTarget {
+  readonly kind: TargetKind;
+  readonly namespace: string;
+  readonly name: string;
+  /** Empty: all of it. */
+  readonly sectionName: string;
+}
+
 /** One target. A policy so broken that its targets cannot be read targets its whole namespace. */
-export type PolicyTarget =
-  | { readonly kind: TargetKind; readonly namespace: string; readonly name: string; readonly sectionName: string }
-  | { readonly kind: 'Namespace'; readonly namespace: string };
+export type PolicyTarget = ObjectTarget | { readonly kind: 'Namespace'; readonly namespace: string };
 
 const targetKinds = ['Gateway', 'HTTPRoute', 'ProxyBackend'] as const;
 
@@ -54,23 +61,24 @@ export function listTargets(index: ResourceIndex, { metadata, spec }: ProxyPolic
 /** Whether a target is there, with the section that it names. */
 export function hasTarget(index: ResourceIndex, target: PolicyTarget): boolean {
   if (target.kind === 'Namespace') return true;
-  const name = `${target.namespace}/${target.name}`;
-  const { sectionName } = target;
-  if (target.kind === 'ProxyBackend') return index.proxyBackends.has(name);
-  if (target.kind === 'Gateway') {
-    const gateway = index.gateways.get(name);
-    return (
-      gateway !== undefined &&
-      (sectionName === '' || gateway.spec.listeners.some((listener) => listener.name === sectionName))
-    );
-  }
-  const route = index.httpRoutes.get(name);
-  return route !== undefined && (sectionName === '' || route.spec.rules.some((rule) => rule.name === sectionName));
+  const sections = listSections(index, target);
+  return sections !== undefined && (target.sectionName === '' || sections.includes(target.sectionName));
+}
+
+/** The names that listeners or rules of an object have; undefined when the object is not there. */
+export function listSections(
+  index: ResourceIndex,
+  { kind, namespace, name: ownName }: ObjectTarget,
+): readonly string[] | undefined {
+  const name = `${namespace}/${ownName}`;
+  if (kind === 'ProxyBackend') return index.proxyBackends.has(name) ? [] : undefined;
+  if (kind === 'Gateway') return index.gateways.get(name)?.spec.listeners.map((listener) => listener.name);
+  return index.httpRoutes.get(name)?.spec.rules.flatMap((rule) => rule.name ?? []);
 }
 
 /**
  * The targets of an invalid policy, for failing them closed. What cannot be told counts as more, never as less:
- * an unreadable section means the whole target, an unknown kind every kind, an unreadable target the namespace.
+ * an unreadable section, or one that is not there, means the whole target, an unknown kind every kind, an unreadable target the namespace.
  */
 export function readTargets(index: ResourceIndex, { namespace, raw }: InvalidResource): readonly PolicyTarget[] {
   const references = readMember(raw, 'spec', 'targetRefs');
@@ -99,7 +107,10 @@ function readReference(
   if (name === undefined) return undefined;
   const sectionName = readText(reference, 'sectionName') ?? '';
   const kind = readKind(reference);
-  if (kind !== undefined) return [{ kind, namespace, name, sectionName: kind === 'ProxyBackend' ? '' : sectionName }];
+  if (kind !== undefined) {
+    const target = { kind, namespace, name, sectionName };
+    return [hasTarget(index, target) ? target : { ...target, sectionName: '' }];
+  }
   const present = targetKinds
     .map((each) => ({ kind: each, namespace, name, sectionName: '' }))
     .filter((target) => hasTarget(index, target));

@@ -5,9 +5,10 @@ import { describe, test } from 'node:test';
 import type { DescMessage, MessageShape } from '@bufbuild/protobuf';
 import { toBinary, toJsonString } from '@bufbuild/protobuf';
 import * as fc from 'fast-check';
+import type { ProxyPolicy } from '../api/proxy-policy.ts';
 import type { Resources } from '../api/resources.ts';
 import type { Configuration } from '../ir/configuration.ts';
-import type { Filter } from '../ir/gen/config_pb.ts';
+import type { Filter, Policy } from '../ir/gen/config_pb.ts';
 import {
   BackendSchema,
   ListenerSchema,
@@ -26,7 +27,7 @@ function print<D extends DescMessage>(schema: D, messages: readonly MessageShape
 }
 
 function printAll(input: Resources): unknown {
-  const { configuration, statuses, notices } = translate(input);
+  const { configuration, statuses, notices, conflicts } = translate(input);
   return {
     listeners: print(ListenerSchema, configuration.listeners),
     routes: print(RouteSchema, configuration.routes),
@@ -35,6 +36,7 @@ function printAll(input: Resources): unknown {
     secrets: print(SecretSchema, configuration.secrets),
     statuses: JSON.stringify(statuses),
     notices,
+    conflicts,
   };
 }
 
@@ -46,6 +48,46 @@ function listKeys({ listeners, backends, policies, secrets, routes }: Configurat
 
 function listMirrors(filterMessages: readonly Filter[]): readonly string[] {
   return filterMessages.flatMap(({ filter: each }) => (each.case === 'requestMirror' ? [each.value.backend] : []));
+}
+
+const targetKinds = {
+  Gateway: PolicyTargetKind.GATEWAY,
+  HTTPRoute: PolicyTargetKind.HTTP_ROUTE,
+  ProxyBackend: PolicyTargetKind.PROXY_BACKEND,
+};
+
+interface Place {
+  readonly namespace: string;
+  readonly name: string;
+  readonly sectionName: string;
+}
+
+function formatPlace({ namespace, name, sectionName }: Place): string {
+  return `${namespace}/${name}/${sectionName}`;
+}
+
+/** The top-level fields of a policy, as messages name them. */
+function listFields({ traffic, backend }: ProxyPolicy['spec']): readonly string[] {
+  const fields = {
+    cors: traffic?.cors,
+    jwtAuthentication: traffic?.jwtAuthentication,
+    authorization: traffic?.authorization,
+    mcpAuthentication: backend?.mcp.authentication,
+    mcpAuthorization: backend?.mcp.authorization,
+  };
+  return Object.entries(fields).flatMap(([name, value]) => (value === undefined ? [] : [name]));
+}
+
+function isServed({ listeners, routes }: Configuration, kind: keyof typeof targetKinds, place: Place): boolean {
+  const name = `${place.namespace}/${place.name}`;
+  const isSection = (section: string): boolean => ['', section].includes(place.sectionName);
+  if (kind === 'Gateway') {
+    // A listener may be there only to keep its hostname from others; nothing leads through it then.
+    const leading = new Set(routes.flatMap(({ parents }) => parents.map(({ listener }) => listener)));
+    return listeners.some((each) => each.gateway === name && isSection(each.name) && leading.has(each.key));
+  }
+  if (kind === 'HTTPRoute') return routes.some((each) => each.httpRoute === name && isSection(each.ruleName));
+  return routes.some(({ backends }) => backends.some(({ backend }) => backend === `ProxyBackend/${name}`));
 }
 
 function checkConditions(subject: keyof typeof conditionReasons, conditions: readonly Condition[]): void {
@@ -124,6 +166,13 @@ describe('translate', () => {
         }
         for (const { key, target, spec } of policies) {
           assert.ok(target !== undefined && spec.case !== undefined, key);
+          if (spec.case === 'jwtAuthentication') {
+            for (const { ca, keys: source } of spec.value.providers) {
+              assert.ok(ca === '' || secretKeys.has(ca), key);
+              assert.ok(source?.source.case !== undefined, key);
+              if (source.source.case === 'backend') assert.ok(backendKeys.has(source.source.value.backend), key);
+            }
+          }
           if (spec.case === 'mcpAuthentication') {
             const { ca, registration, keys: source } = spec.value;
             const named = [ca, registration?.initialAccessToken, registration?.clientSecret];
@@ -207,27 +256,30 @@ describe('translate', () => {
     );
   });
 
-  test('a ProxyBackend that any policy is meant to protect is protected or closed wherever it is served', () => {
+  test('what a policy is meant to protect has the field, of this policy or of another, or is closed, wherever it is served', () => {
     fc.assert(
       fc.property(resources, (input) => {
         const { configuration } = translate(input);
-        const protectedKeys = new Set(
-          configuration.policies
-            .filter(({ spec }) => spec.case === 'mcpAuthentication' || spec.case === 'failure')
-            .map(({ target }) => `${target?.kind} ${target?.namespace}/${target?.name}`),
+        const set = new Set(
+          configuration.policies.flatMap(({ target, spec }) =>
+            target === undefined ? [] : [`${spec.case} ${target.kind} ${formatPlace(target)}`],
+          ),
         );
-        const isProtected = (namespace: string, name: string): boolean =>
-          protectedKeys.has(`${PolicyTargetKind.PROXY_BACKEND} ${namespace}/${name}`) ||
-          protectedKeys.has(`${PolicyTargetKind.NAMESPACE} ${namespace}/`);
-        const served = new Set(configuration.routes.flatMap(({ backends }) => backends.map(({ backend }) => backend)));
         const names = input.proxyPolicies.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
         for (const { metadata, spec } of input.proxyPolicies) {
+          const { namespace } = metadata;
           // A source gives each name once.
-          const isAlone = names.filter((each) => each === `${metadata.namespace}/${metadata.name}`).length === 1;
-          if (spec.backend === undefined || !isAlone) continue;
-          for (const { name } of spec.targetRefs ?? [])
-            if (served.has(`ProxyBackend/${metadata.namespace}/${name}`))
-              assert.ok(isProtected(metadata.namespace, name), name);
+          const isAlone = names.filter((each) => each === `${namespace}/${metadata.name}`).length === 1;
+          if (!isAlone || set.has(`failure ${PolicyTargetKind.NAMESPACE} ${namespace}//`)) continue;
+          for (const { kind, name, sectionName = '' } of spec.targetRefs ?? []) {
+            const place = { namespace, name, sectionName };
+            if (!isServed(configuration, kind, place)) continue;
+            for (const field of listFields(spec))
+              assert.ok(
+                [field, 'failure'].some((each) => set.has(`${each} ${targetKinds[kind]} ${formatPlace(place)}`)),
+                `${metadata.name}: ${field} on ${kind} ${formatPlace(place)}`,
+              );
+          }
         }
         // And no secret is there that no policy, listener or backend has a use for.
         const text = configuration.secrets.filter(({ value }) => value.case === 'text').map(({ key }) => key);
@@ -235,6 +287,39 @@ describe('translate', () => {
         for (const key of text) assert.ok(used.includes(key), key);
       }),
       { numRuns: 500 },
+    );
+  });
+
+  test('a policy that has no say somewhere is told so, and the one that has is there', () => {
+    fc.assert(
+      fc.property(resources, (input) => {
+        const { configuration, statuses, conflicts } = translate(input);
+        for (const { policy, field, target, owner } of conflicts) {
+          assert.notEqual(policy, owner);
+          const ancestors = statuses.proxyPolicies[policy]?.ancestors ?? [];
+          // Another controller's Gateway: its status is not ours to write.
+          const isForeign = target.kind === 'Gateway' && !(`${target.namespace}/${target.name}` in statuses.gateways);
+          const refused = ancestors.flatMap(({ conditions }) =>
+            conditions.filter(({ type, status }) => type === 'Accepted' && status === 'False'),
+          );
+          const isSaid = refused.some(({ message }) => message.includes(`is set by ProxyPolicy ${owner}`));
+          // An invalid policy of the same name has the status then.
+          const isShadowed = input.invalid.some(({ namespace, name }) => `${namespace}/${name}` === policy);
+          assert.ok(isSaid || isForeign || isShadowed, `${policy}: ${field}`);
+          if (target.kind === 'Namespace') continue;
+          const key = JSON.stringify([targetKinds[target.kind], formatPlace(target)]);
+          const owned = configuration.policies.filter(
+            (each) =>
+              each.source === owner &&
+              each.target !== undefined &&
+              JSON.stringify([each.target.kind, formatPlace(each.target)]) === key,
+          );
+          const isKnown = owned.some(({ rivals }) => rivals.some(({ source }) => source === policy));
+          assert.ok(isKnown || owned.length === 0, `${owner} does not know of ${policy}`);
+        }
+        for (const { source } of configuration.policies) assert.ok(source in statuses.proxyPolicies, source);
+      }),
+      { numRuns: 300 },
     );
   });
 
@@ -248,16 +333,35 @@ describe('translate', () => {
       accepted: 0,
       ruleFailures: 0,
       authentications: 0,
+      jwtAuthentications: 0,
+      authorizations: 0,
+      messageRules: 0,
+      conflicts: 0,
+      listenerPolicies: 0,
+      rulePolicies: 0,
+      withoutJwtReferent: 0,
       withSecrets: 0,
       withoutReferent: 0,
     };
     for (const input of fc.sample(resources, { numRuns: 300, seed: 7 })) {
-      const { configuration, statuses } = translate(input);
+      const { configuration, statuses, conflicts } = translate(input);
+      seen.conflicts += conflicts.length;
       seen.listeners += configuration.listeners.length;
       seen.routes += configuration.routes.length;
       seen.backends += configuration.backends.length;
       seen.cors += configuration.policies.filter(({ spec }) => spec.case === 'cors').length;
       seen.authentications += configuration.policies.filter(({ spec }) => spec.case === 'mcpAuthentication').length;
+      const count = (isCounted: (policy: Policy) => boolean): number => configuration.policies.filter(isCounted).length;
+      seen.jwtAuthentications += count(({ spec }) => spec.case === 'jwtAuthentication');
+      seen.authorizations += count(({ spec }) => spec.case === 'authorization');
+      seen.messageRules += count(({ spec }) => spec.case === 'mcpAuthorization');
+      const isIn = ({ target }: Policy, kind: PolicyTargetKind): boolean =>
+        target?.kind === kind && target.sectionName !== '';
+      seen.listenerPolicies += count((policy) => isIn(policy, PolicyTargetKind.GATEWAY));
+      seen.rulePolicies += count((policy) => isIn(policy, PolicyTargetKind.HTTP_ROUTE));
+      seen.withoutJwtReferent += count(
+        ({ key, spec }) => spec.case === 'failure' && key.includes('/jwt-authentication/'),
+      );
       seen.withSecrets += configuration.secrets.filter(({ value }) => value.case === 'text').length;
       seen.withoutReferent += configuration.policies.filter(
         ({ key, spec }) => spec.case === 'failure' && key.includes('/mcp-authentication/'),

@@ -35,7 +35,10 @@ function readGolden(file: string): Golden {
 
 // A golden is read as from a file unless its first line says `# origin: kubernetes`.
 function readResources(input: string): Resources {
-  const documents = parseAllDocuments(input).map((document): unknown => document.toJS());
+  const documents = parseAllDocuments(input).map((document): unknown => {
+    if (document.errors.length > 0) throw document.errors[0]!;
+    return document.toJS();
+  });
   return collectResources(documents, input.startsWith('# origin: kubernetes\n') ? 'kubernetes' : 'file');
 }
 
@@ -43,7 +46,7 @@ function listJson<D extends DescMessage>(schema: D, messages: readonly MessageSh
   return messages.map((message) => toJson(schema, message));
 }
 
-function printTranslation({ configuration, statuses, notices }: Translation): unknown {
+function printTranslation({ configuration, statuses, notices, conflicts }: Translation): unknown {
   return dropEmpty({
     configuration: {
       listeners: listJson(ListenerSchema, configuration.listeners),
@@ -54,6 +57,7 @@ function printTranslation({ configuration, statuses, notices }: Translation): un
     },
     statuses,
     notices,
+    conflicts,
   });
 }
 

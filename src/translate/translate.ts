@@ -17,6 +17,7 @@ import { noteMixedProtection } from './mixed-protection.ts';
 import type { Notice } from './notices.ts';
 import { collectNotices } from './notices.ts';
 import { compareText } from './order.ts';
+import type { PolicyConflict } from './policy-conflicts.ts';
 import type { TranslatedPolicies } from './policies.ts';
 import { translatePolicies } from './policies.ts';
 import { listBackends, traceReach } from './policy-reach.ts';
@@ -33,6 +34,8 @@ export interface Translation {
   readonly statuses: Statuses;
   /** What a person should know and no condition says, sorted. */
   readonly notices: readonly Notice[];
+  /** Fields of policies that have no say because another policy has them at the same target; the statuses say so too. */
+  readonly conflicts: readonly PolicyConflict[];
 }
 
 /** What a caller may say about itself. */
@@ -90,6 +93,7 @@ export function translate(resources: Resources, options: TranslateOptions = {}):
       proxyPolicies: sortEntries(policies.statuses),
     },
     notices: notices.list(),
+    conflicts: policies.conflicts,
   };
 }
 

@@ -1,4 +1,4 @@
-// The admin port in a browser: the index with its form, and the flow inspector with logins that worked and requests that were refused.
+// The admin port in a browser: the index with its form, the flow inspector with logins that worked and requests that were refused, and the request journal.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Browser } from 'playwright-core';
@@ -51,6 +51,12 @@ describe('the admin pages in Chromium', () => {
       await look('admin-flows-open');
       await page.goto(`${admin}/flows?q=nothing-like-that`);
       await look('admin-flows-none');
+      await page.goto(`${admin}/requests`);
+      await look('admin-requests');
+      while ((await closed.count()) > 0) await closed.first().click();
+      await look('admin-requests-open');
+      await page.goto(`${admin}/requests/${refusedId}`);
+      await look('admin-request');
     });
   });
 
@@ -96,6 +102,21 @@ describe('the admin pages in Chromium', () => {
     assert.equal(await page.locator('details').count(), 1);
     assert.equal(await page.locator('[onclick]').count(), 0);
     assert.ok((await page.locator('details').innerText()).includes(hostileName));
+    await close();
+  });
+
+  test('the journal finds a refused request by its id, and says which policy refused it and why', async () => {
+    const { page, complaints, close } = await openPage(browser);
+    await page.goto(`${admin}/requests`);
+    await page.getByLabel('Look for').fill(refusedId);
+    await page.getByRole('button', { name: 'Show' }).click();
+    await page.waitForURL(/\/requests\?q=/);
+    const requests = page.locator('details');
+    assert.equal(await requests.count(), 1);
+    const text = await requests.first().innerText();
+    for (const part of [refusedId, 'refused', 'MCP authentication', 'Strict', 'token_malformed'])
+      assert.ok(text.includes(part), `${part} in ${text}`);
+    assert.deepEqual(complaints, []);
     await close();
   });
 

@@ -7,6 +7,7 @@ import { createLog, type RootLog, silentLog } from '../../src/base/log.ts';
 import { createMetrics } from '../../src/base/metrics.ts';
 import { startAdminServer } from '../../src/gateway/admin/admin-server.ts';
 import { createFlowInspector } from '../../src/gateway/flow-inspector.ts';
+import { createRequestJournal } from '../../src/gateway/request-journal.ts';
 import { startMetricsServer } from '../../src/gateway/admin/metrics-server.ts';
 import { ListenFailedError, type PlainServer, PortInUseError } from '../../src/gateway/admin/plain-server.ts';
 import { startReadinessServer } from '../../src/gateway/admin/readiness-server.ts';
@@ -62,6 +63,7 @@ describe('admin', () => {
       port: 0,
       version: '1.2.3',
       flows: createFlowInspector(),
+      journal: createRequestJournal(),
       getConfiguration: () => adminConfiguration,
       getRuntime: () => runtime,
       log,
@@ -185,6 +187,7 @@ describe('admin', () => {
       port: 0,
       version: '',
       flows: createFlowInspector(),
+      journal: createRequestJournal(),
       getConfiguration: () => {
         throw new Error('inner detail');
       },

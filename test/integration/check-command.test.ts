@@ -7,6 +7,7 @@ import { describe, test } from 'node:test';
 import type { TestContext } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
 import { runCheckCommand } from '../../src/cmd/check.ts';
+import type { CheckReport } from '../../src/cmd/check-report.ts';
 import { buildShortForm, printResources } from '../../src/cmd/short-form.ts';
 
 interface Run {
@@ -49,7 +50,7 @@ describe('check', () => {
         'Gateway default/mcp',
         '  http  HTTP 127.0.0.1:3000  any host',
         '    any host',
-        '      /mcp/*  -> ProxyBackend default/mcp  HTTPRoute default/mcp, rule 0',
+        '      /mcp/*  -> ProxyBackend default/mcp  HTTPRoute default/mcp, rule 0  open: no policy',
         '',
         'Backends',
         '  ProxyBackend default/mcp  MCP, Streamable HTTP  http://127.0.0.1:3001/mcp',
@@ -61,15 +62,20 @@ describe('check', () => {
     assert.equal(code, 0);
   });
 
-  test('golden: everything there is to print', async () => {
-    const { code, out, err } = await runCheck(['-f', join(testdata, 'check.yaml')]);
-    assert.equal(code, 1);
-    // The golden is the same wherever the test is started.
-    const text = `${err}\n${out}`.replaceAll(/^\S*check\.yaml:/gm, 'check.yaml:');
-    const golden = join(testdata, 'check.txt');
-    if (process.env['UPDATE_GOLDENS'] === '1') await writeFile(golden, text);
-    assert.equal(text, await readFile(golden, 'utf8'));
-  });
+  for (const [name, what] of [
+    ['check', 'everything there is to print'],
+    ['check-protection', 'what protects each route, what it overrides, and why'],
+  ] as const) {
+    test(`golden: ${what}`, async () => {
+      const { code, out, err } = await runCheck(['-f', join(testdata, `${name}.yaml`)]);
+      assert.equal(code, 1);
+      // The golden is the same wherever the test is started.
+      const text = `${err}\n${out}`.replaceAll(new RegExp(`^\\S*${name}\\.yaml:`, 'gm'), `${name}.yaml:`);
+      const golden = join(testdata, `${name}.txt`);
+      if (process.env['UPDATE_GOLDENS'] === '1') await writeFile(golden, text);
+      assert.equal(text, await readFile(golden, 'utf8'));
+    });
+  }
 
   test('colours change nothing but the colours', async () => {
     const args = ['-f', join(testdata, 'check.yaml')];
@@ -123,6 +129,7 @@ describe('check', () => {
       'backends',
       'policies',
       'authentications',
+      'jwtAuthentications',
       'conditions',
       'online',
     ]);
@@ -148,6 +155,72 @@ describe('check', () => {
     ]);
   });
 
+  test('--json: every policy on the way to a route, and why one has no say', async () => {
+    const { out } = await runCheck(['--json', '-f', join(testdata, 'check-protection.yaml')]);
+    const report = JSON.parse(out) as CheckReport;
+    const routes = report.gateways.flatMap(({ listeners }) => listeners.flatMap(({ routes: own }) => own));
+    const admin = routes.find(({ rule }) => rule === 'admin')?.protection;
+    assert.deepEqual(
+      [admin?.state, admin?.summary, admin?.closedBy],
+      ['protected', 'token required, rules, CORS', null],
+    );
+    for (const policy of routes.flatMap(({ protection }) => protection.policies)) {
+      assert.deepEqual(Object.keys(policy).toSorted(), [
+        'action',
+        'because',
+        'expressions',
+        'field',
+        'inForce',
+        'issuers',
+        'level',
+        'mode',
+        'overriddenBy',
+        'policy',
+        'remark',
+        'scopes',
+        'target',
+      ]);
+      assert.equal(policy.inForce, policy.overriddenBy === null);
+    }
+    assert.deepEqual(
+      admin?.policies.map(({ policy, field, inForce, because }) => [policy, field, inForce, because]),
+      [
+        ['default/admins', 'traffic.jwtAuthentication', true, null],
+        ['default/everyone', 'traffic.jwtAuthentication', false, 'a more specific level wins'],
+        ['default/admins', 'traffic.authorization', true, null],
+        ['default/everyone', 'traffic.authorization', true, null],
+        ['default/late', 'traffic.authorization', false, 'ProxyPolicy default/admins comes first by name'],
+        ['default/late', 'traffic.cors', true, null],
+        ['default/browsers', 'traffic.cors', false, 'a more specific level wins'],
+      ],
+    );
+    const missing = report.problems.find(({ name }) => name === 'misspelled');
+    assert.deepEqual([missing?.path, missing?.line], ['spec.targetRefs[0].sectionName', 157]);
+    const closed = routes.filter(({ httpRoute }) => httpRoute === 'default/teams');
+    assert.deepEqual(
+      closed.map(({ protection, answers }) => [protection.state, protection.closedBy, answers?.status]),
+      Array.from({ length: 2 }, () => ['closed', 'default/misspelled', 500]),
+    );
+    assert.deepEqual(report.policies.find(({ name }) => name === 'late')?.conflicts, [
+      {
+        field: 'traffic.authorization',
+        target: 'HTTPRoute default/api, rule admin',
+        owner: 'default/admins',
+        because: 'ProxyPolicy default/admins comes first by name',
+      },
+    ]);
+    assert.deepEqual(report.jwtAuthentications[0], {
+      policy: 'default/admins',
+      mode: 'Strict',
+      location: 'header authorization after "Bearer "',
+      providers: [{ name: 'staff', issuer: 'https://staff.example.com', audiences: [], keys: 'inline' }],
+    });
+    assert.equal(
+      routes.find(({ httpRoute, rule }) => httpRoute === 'default/open' && rule === '1')?.protection.state,
+      'protected',
+    );
+  });
+
   test('--json of files that cannot be read has the same members', async () => {
     const { code, out } = await runCheck(['--json', '-f', '/nowhere/at/all']);
     assert.equal(code, 1);
@@ -169,6 +242,7 @@ describe('check', () => {
       backends: [],
       policies: [],
       authentications: [],
+      jwtAuthentications: [],
       conditions: [],
       online: null,
     });

@@ -74,7 +74,10 @@ describe('without --online nobody is asked', () => {
     assert.match(run.out, /flow {6}Auto, decided online\n/);
     assert.match(run.out, /resource {2}http:\/\/127\.0\.0\.1:3000\/mcp\n/);
     assert.match(run.out, /metadata {2}http:\/\/127\.0\.0\.1:3000\/\.well-known\/oauth-protected-resource\/mcp\n/);
-    assert.match(run.out, /policies: authentication default\/mcp/);
+    assert.match(
+      run.out,
+      / login required \[1\]$[^]*\[1\] protected by ProxyPolicy default\/mcp \(backend\.mcp\.authentication, on ProxyBackend default\/mcp\): Strict$/m,
+    );
   });
 
   test('a flow that follows from the policy alone is shown with its reason; a configured resource is what clients see', async (t) => {

@@ -15,6 +15,7 @@ import type { BackendConfig, PortConfig } from '../../src/gateway/config/runtime
 import type { ForwardPlan } from '../../src/gateway/forward/forward-plan.ts';
 import { createForwarder, type ForwarderOptions } from '../../src/gateway/forward/forward-request.ts';
 import { prepareRequestHeaders } from '../../src/gateway/forward/headers.ts';
+import type { NotificationStreams } from '../../src/gateway/mcp/messages/list-changed.ts';
 import { createUpstreams, type Upstreams, type UpstreamsOptions } from '../../src/gateway/forward/upstreams.ts';
 import { defaultListenLimits } from '../../src/gateway/listen/limits.ts';
 import { createListeners } from '../../src/gateway/listen/listeners.ts';
@@ -48,6 +49,7 @@ export interface GatewayOptions extends UpstreamsOptions {
   readonly others?: readonly BackendConfig[];
   readonly plan?: (context: RequestContext) => Partial<ForwardPlan>;
   readonly legacySseKey?: Uint8Array;
+  readonly streams?: NotificationStreams;
 }
 
 export interface FinishedRequest {
@@ -77,6 +79,7 @@ export async function startGateway(t: TestContext, options: GatewayOptions): Pro
     upstreams,
     log: silentLog,
     ...(options.legacySseKey === undefined ? {} : { legacySseKey: options.legacySseKey }),
+    ...(options.streams === undefined ? {} : { streams: options.streams }),
   };
   const forward = createForwarder(forwarderOptions);
   const contexts: RequestContext[] = [];

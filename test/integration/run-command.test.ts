@@ -146,7 +146,7 @@ describe('one bad resource does not take down the good ones', () => {
     const output = gateway.child.readOutput();
     assert.match(output, /gateway\.yaml:\d+:\d+ spec\.rules\[0\]\.matchs: .*did you mean .*matches/);
     assert.match(output, /gateway\.yaml:\d+:\d+ spec\.traffic\.crs: .*did you mean .*cors/);
-    assert.match(output, /gateway\.yaml:\d+:\d+ spec\.traffic\.jwtAuthentication.*: .*not supported yet/);
+    assert.match(output, /gateway\.yaml:\d+:\d+ spec\.traffic\.jwtAuthentication\.providers\[0\]\.jwks: required/);
     assert.match(output, /http:\/\/127\.0\.0\.1:9\S* cannot be reached: nothing listens there/);
     assert.match(output, /gateway\.yaml:\d+:\d+ spec\.mcp\.targets\[0\]\.static\.port: /);
   });

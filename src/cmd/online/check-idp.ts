@@ -43,6 +43,7 @@ export async function checkIdp(config: McpAuthenticationConfig, options: CheckId
   suggestProvider(findings, config);
   return {
     policy: config.source,
+    provider: null,
     issuer: message.issuer,
     ok: findings.list.every(({ mark }) => mark !== 'bad'),
     findings: findings.list,

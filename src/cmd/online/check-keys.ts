@@ -19,20 +19,29 @@ export async function checkKeys(
     return;
   }
   if (source === undefined) {
-    findings.remark('keys', 'come from a Service, which only the gateway reaches');
+    findings.remark('keys', behindService);
     return;
   }
+  await reportKeys(
+    findings,
+    source,
+    () => 'Without keys every request is answered 503. Does the identity provider publish signing keys there?',
+  );
+}
+
+/** Loads and reports keys, and closes their source. `advise` says what to do when none of them is usable, and why that is. */
+export async function reportKeys(
+  findings: Findings,
+  source: KeySource,
+  advise: (why: string) => string,
+): Promise<void> {
   try {
     await source.load();
     const { url, keys, ignored, problem } = source.describe();
     const place = url === undefined ? 'inline' : url;
     if (keys.length === 0) {
       const why = problem ?? 'has no usable key';
-      findings.bad(
-        'keys',
-        url === undefined || why.includes(url) ? why : `${url}: ${why}`,
-        'Without keys every request is answered 503. Does the identity provider publish signing keys there?',
-      );
+      findings.bad('keys', url === undefined || why.includes(url) ? why : `${url}: ${why}`, advise(why));
     } else findings.good('keys', `${place}: ${keys.length} usable, ${countAlgorithms(keys)}`);
     for (const { id, index, why } of ignored) {
       findings.remark('keys', `key ${id ?? `number ${index + 1}`} is left out: it ${why}`);
@@ -41,6 +50,9 @@ export async function checkKeys(
     source.close();
   }
 }
+
+/** Said of keys in the cluster. */
+export const behindService = 'come from a Service, which only the gateway reaches';
 
 /** Undefined for keys that only a gateway reaches. */
 function openKeys(

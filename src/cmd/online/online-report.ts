@@ -1,4 +1,4 @@
-// What `check --online` found out about one policy's identity provider, as data.
+// What `check --online` found out about an identity provider of a policy, as data.
 import type { FlowChoice } from '../../gateway/policies/mcp-authentication/idp-connection.ts';
 
 /** How a finding is meant: a tick, a remark, a cross. */
@@ -21,10 +21,12 @@ export interface ClientForecast {
   readonly text: string;
 }
 
-/** Everything about one policy. */
+/** Everything about one identity provider of one policy. */
 export interface OnlineReport {
   /** namespace/name. */
   readonly policy: string;
+  /** The name of the JWT provider; null for MCP authentication, which has one identity provider. */
+  readonly provider: string | null;
   readonly issuer: string;
   /** Nothing has a cross. */
   readonly ok: boolean;

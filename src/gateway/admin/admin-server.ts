@@ -3,11 +3,15 @@ import { type LogLevel, logLevels, parseLogLevel, type RootLog } from '../../bas
 import type { Configuration } from '../../ir/configuration.ts';
 import type { RuntimeConfig } from '../config/runtime-config.ts';
 import type { FlowInspector } from '../flow-inspector.ts';
+import type { RequestJournal } from '../request-journal.ts';
 import { describeAuthentications } from './describe-authentications.ts';
-import { describeRoutes, formatRoutes } from './describe-routes.ts';
+import { describeJwtAuthentications } from './describe-jwt-authentications.ts';
+import { describeRoutes } from './describe-routes.ts';
 import { dumpConfig } from './dump-config.ts';
 import { answerFlows } from './flows-page.ts';
+import { formatRoutes } from './format-routes.ts';
 import { answerIndexPage } from './index-page.ts';
+import { answerRequest, answerRequests } from './requests-page.ts';
 import {
   answerError,
   answerJson,
@@ -26,6 +30,7 @@ export interface AdminServerOptions {
   readonly getConfiguration: () => Configuration;
   readonly getRuntime: () => RuntimeConfig;
   readonly flows: FlowInspector;
+  readonly journal: RequestJournal;
   readonly log: RootLog;
 }
 
@@ -51,6 +56,8 @@ function createAdminPages(options: AdminServerOptions): PlainPages {
     // Browsers ask for one by themselves.
     '/favicon.ico': { GET: () => ({ status: 204, contentType: 'image/x-icon', body: '' }) },
     '/flows': { GET: (request) => answerFlows(request, options.flows) },
+    '/requests': { GET: (request) => answerRequests(request, options.journal) },
+    '/requests/*': { GET: (request) => answerRequest(request, options.journal) },
     '/config': { GET: () => answerJson(dumpConfig(options.getConfiguration(), options.getRuntime())) },
     '/routes': { GET: (request) => answerRoutes(request, options.getRuntime()) },
     '/loglevel': { GET: () => answerLogLevel(log.level), PUT: setLevel, POST: setLevel },
@@ -61,9 +68,11 @@ function answerRoutes(request: PlainRequest, runtime: RuntimeConfig): PlainAnswe
   const served = describeRoutes(runtime);
   const format = request.query.get('format') ?? (/\bapplication\/json\b/.test(request.accept) ? 'json' : 'text');
   const authentications = describeAuthentications(runtime);
-  if (format === 'json') return answerJson({ ...served, authentications });
+  const jwtAuthentications = describeJwtAuthentications(runtime);
+  if (format === 'json') return answerJson({ ...served, authentications, jwtAuthentications });
   if (format === 'text') {
-    return { status: 200, contentType: 'text/plain; charset=utf-8', body: formatRoutes(served, authentications) };
+    const body = formatRoutes(served, authentications, jwtAuthentications);
+    return { status: 200, contentType: 'text/plain; charset=utf-8', body };
   }
   return answerError(400, 'invalid_format', 'format must be text or json.');
 }

@@ -1,7 +1,7 @@
 // MCP authentication as it is in force: policies, identity providers, the chosen flow and why, and the protected resources with their metadata URLs.
 // For /config, /routes, and `check`.
-import { AuthenticationMode } from '../../ir/gen/config_pb.ts';
 import type { ListenerConfig, PortConfig, RuntimeConfig } from '../config/runtime-config.ts';
+import { describeMode } from '../policies/authentication-mode.ts';
 import type { FlowChoice } from '../policies/mcp-authentication/idp-connection.ts';
 import type { McpAuthenticationConfig, ProtectedResource } from '../policies/mcp-authentication/protected-resource.ts';
 
@@ -59,11 +59,6 @@ export function describeAuthentications(runtime: RuntimeConfig): DescribedAuthen
 /** "Broker (why)", or that it is not known yet. */
 export function formatFlow(flow: FlowChoice | null): string {
   return flow === null ? 'not known until the identity provider answers' : `${flow.flow}: ${flow.reason}`;
-}
-
-function describeMode(mode: AuthenticationMode): DescribedAuthentication['mode'] {
-  if (mode === AuthenticationMode.OPTIONAL) return 'Optional';
-  return mode === AuthenticationMode.PERMISSIVE ? 'Permissive' : 'Strict';
 }
 
 function describeResource(resource: ProtectedResource, base: string, listener: ListenerConfig): DescribedResource {

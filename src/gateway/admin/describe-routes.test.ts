@@ -3,7 +3,8 @@ import { test } from 'node:test';
 import { adminConfiguration, hiddenValue } from '../../../test/integration/admin-configuration.ts';
 import { emptyConfiguration } from '../../ir/configuration.ts';
 import { compile } from '../config/compile.ts';
-import { describeRoutes, formatRoutes } from './describe-routes.ts';
+import { describeRoutes } from './describe-routes.ts';
+import { formatRoutes } from './format-routes.ts';
 
 const served = describeRoutes(compile(adminConfiguration).runtime);
 
@@ -24,7 +25,12 @@ test('matches are listed in the order in which they are tried', () => {
   assert.equal(exact?.method, 'POST');
   assert.deepEqual(exact?.headers, ['x-api-key=[redacted]', 'x-team~a|b']);
   assert.deepEqual(exact?.queryParams, ['v=2']);
-  assert.deepEqual(exact?.policies, ['cors']);
+  assert.equal(exact?.protection.summary, 'open: CORS');
+  assert.deepEqual(
+    exact?.protection.policies.map(({ policy, field, target, inForce }) => [policy, field, target, inForce]),
+    [['default/browsers', 'traffic.cors', 'HTTPRoute default/tickets', true]],
+  );
+  assert.equal(broken?.protection.summary, 'open: no policy');
   assert.deepEqual(exact?.filters, ['request headers']);
   assert.deepEqual(exact?.backends[0]?.endpoints, ['10.0.0.1:80', '[fd00::1]:81']);
   assert.equal(exact?.backends[1]?.answers?.reason, 'backend_invalid');
@@ -40,10 +46,18 @@ test('the table is aligned and says the same', () => {
   assert.deepEqual(lines.slice(0, 2), ['127.0.0.1:8443 HTTPS', '  listener default/gw/https, host *.mcp.example']);
   const column = lines[2]!.indexOf('MATCH');
   assert.deepEqual(
-    lines.slice(3).map((line) => line.slice(column).split(/ {2,}/)[0]),
+    lines.slice(3, 6).map((line) => line.slice(column).split(/ {2,}/)[0]),
     ['exact /mcp/exact, header x-api-key=[redacted], header x-team~a|b, query v=2', 'prefix /mcp', 'prefix /'],
   );
-  assert.match(lines[5]!, /default\/broken rule main +answers 500 route_invalid: a filter is not valid +-$/);
+  assert.match(
+    lines[5]!,
+    /default\/broken rule main +answers 500 route_invalid: a filter is not valid +open: no policy$/,
+  );
+  assert.match(lines[4]!, / open: CORS \[1\], request headers$/);
+  assert.deepEqual(lines.slice(6), [
+    '',
+    '[1]  cross-origin requests by ProxyPolicy default/browsers (traffic.cors, on HTTPRoute default/tickets)',
+  ]);
 });
 
 test('nothing served is said in words', () => {

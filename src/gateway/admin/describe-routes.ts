@@ -1,7 +1,7 @@
 // What the gateway serves, from the tables that the request path uses: every match in the order in which it is tried, for /routes.
 import { isSecretName } from '../../base/redact.ts';
 import type { PortConfig, RouteConfig, RouteFilters, RuntimeConfig } from '../config/runtime-config.ts';
-import { type DescribedAuthentication, formatFlow } from './describe-authentications.ts';
+import { type DescribedProtection, describeProtection } from './describe-protection.ts';
 import type { FlowChoice } from '../policies/mcp-authentication/idp-connection.ts';
 import type { McpAuthenticationConfig } from '../policies/mcp-authentication/protected-resource.ts';
 import type { RouteMatchEntry, ValueCondition } from '../route/route-table.ts';
@@ -41,7 +41,7 @@ export interface ServedMatch {
   readonly rule: string;
   readonly backends: readonly ServedBackend[];
   readonly filters: readonly string[];
-  readonly policies: readonly string[];
+  readonly protection: DescribedProtection;
   /** Set: the rule answers this instead of being served. */
   readonly answers: { readonly status: number; readonly reason: string; readonly message: string } | undefined;
 }
@@ -87,7 +87,7 @@ function describeMatch(hostname: string, entry: RouteMatchEntry<RouteConfig>, ru
     rule: route.ruleName === '' ? String(route.ruleIndex) : route.ruleName,
     backends: describeBackends(route, runtime),
     filters: describeFilters(route.filters),
-    policies: describePolicies(route),
+    protection: describeProtection(route, runtime.policyConflicts),
     answers: describeFailure(route.failure ?? route.policies.failure?.failure),
   };
 }
@@ -130,89 +130,10 @@ function describeFilters(filters: RouteFilters): string[] {
   return names;
 }
 
-function describePolicies(route: RouteConfig): string[] {
-  const names: string[] = [];
-  if (route.policies.failure !== undefined) names.push(`${route.policies.failure.source} (closed)`);
-  if (route.policies.cors !== undefined) names.push('cors');
-  for (const authentication of listAuthentications(route)) names.push(`authentication ${authentication.source}`);
-  return names;
-}
-
-/** Those of its backends, each once. */
-function listAuthentications({ backends }: RouteConfig): Set<McpAuthenticationConfig> {
-  return new Set(backends.entries.flatMap(({ authentication }) => authentication ?? []));
-}
-
 function describeFailure(
   failure: { readonly status: number; readonly reason: string; readonly message: string } | undefined,
 ): ServedMatch['answers'] {
   if (failure === undefined) return undefined;
   const { status, reason, message } = failure;
   return { status, reason, message };
-}
-
-/** The same as a table for a terminal. */
-export function formatRoutes(served: ServedRoutes, authentications: readonly DescribedAuthentication[] = []): string {
-  if (served.ports.length === 0) return 'Nothing is served: the configuration has no usable listener.\n';
-  const lines: string[] = [];
-  for (const port of served.ports) {
-    lines.push(`${port.address === '' ? '*' : port.address}:${port.port} ${port.protocol}`);
-    for (const listener of port.listeners) {
-      lines.push(`  listener ${listener.listener}, host ${listener.hostname === '' ? 'any' : listener.hostname}`);
-      if (listener.matches.length === 0) lines.push('    no routes: every request is answered 404');
-      else lines.push(...formatTable(listener.matches.map(formatMatch)).map((line) => `    ${line}`));
-    }
-    lines.push('');
-  }
-  for (const { policy, mode, issuer, flow, keysLoaded, resources } of authentications) {
-    lines.push(`authentication ${policy} (${mode}), issuer ${issuer}`);
-    lines.push(`  flow ${formatFlow(flow)}`);
-    if (!keysLoaded) lines.push('  keys not loaded: every request is answered 503');
-    for (const { url, metadataUrls } of resources) lines.push(`  ${url}`, ...metadataUrls.map((each) => `    ${each}`));
-    lines.push('');
-  }
-  return lines.join('\n');
-}
-
-function formatMatch(match: ServedMatch): string[] {
-  const conditions = [
-    `${match.path.type === 'regularExpression' ? 'regex' : match.path.type} ${match.path.value}`,
-    ...match.headers.map((header) => `header ${header}`),
-    ...match.queryParams.map((parameter) => `query ${parameter}`),
-  ];
-  const notes = [...match.policies, ...match.filters];
-  return [
-    match.hostname === '' ? '*' : match.hostname,
-    match.method === '' ? 'any' : match.method,
-    conditions.join(', '),
-    `${match.route} rule ${match.rule}`,
-    match.answers === undefined
-      ? formatBackends(match)
-      : `answers ${match.answers.status} ${match.answers.reason}: ${match.answers.message}`,
-    notes.length === 0 ? '-' : notes.join(', '),
-  ];
-}
-
-function formatBackends(match: ServedMatch): string {
-  if (match.backends.length === 0) return '-';
-  return match.backends
-    .map(({ backend, weight, endpoints, answers }) => {
-      const share = match.backends.length > 1 ? ` weight ${weight}` : '';
-      if (answers !== undefined) return `${backend}${share} answers ${answers.status} ${answers.reason}`;
-      return `${backend}${share} (${endpoints.length === 0 ? 'no endpoints' : endpoints.join(' ')})`;
-    })
-    .join(', ');
-}
-
-const tableHead = ['HOST', 'METHOD', 'MATCH', 'ROUTE', 'BACKENDS', 'POLICIES, FILTERS'];
-
-function formatTable(rows: readonly (readonly string[])[]): string[] {
-  const all = [tableHead, ...rows];
-  const widths = tableHead.map((_, column) => Math.max(...all.map((row) => row[column]!.length)));
-  return all.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column]!))
-      .join('  ')
-      .trimEnd(),
-  );
 }

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { create } from '@bufbuild/protobuf';
 import { adminConfiguration, hiddenKeyLine, hiddenValue } from '../../../test/integration/admin-configuration.ts';
 import { emptyConfiguration } from '../../ir/configuration.ts';
-import { SecretSchema } from '../../ir/gen/config_pb.ts';
+import { PolicySchema, SecretSchema } from '../../ir/gen/config_pb.ts';
 import { compile } from '../config/compile.ts';
 import { dumpConfig, summariseCertificates, summariseSecret } from './dump-config.ts';
 
@@ -37,9 +37,42 @@ describe('the configuration as JSON', () => {
     assert.equal(ca['caCertificates']?.length, 2);
   });
 
+  test('tells the keys of a policy apart, and shows none', () => {
+    const keySet = {
+      keys: [
+        { kty: 'RSA', kid: 'one', use: 'sig', alg: 'RS256', n: 'Modulus', e: 'AQAB', d: hiddenValue, p: hiddenValue },
+        { kty: 'oct', k: hiddenValue, kid: { d: hiddenValue } },
+        hiddenValue,
+      ],
+    };
+    const list = [JSON.stringify(keySet), hiddenValue, `{"keys":"${hiddenValue}"}`].map((inline, index) =>
+      create(PolicySchema, {
+        key: `default/${index}`,
+        spec: {
+          case: 'jwtAuthentication',
+          value: { providers: [{ name: 'a', keys: { source: { case: 'inline', value: inline } } }] },
+        },
+      }),
+    );
+    const { policies } = dumpConfig(
+      { ...emptyConfiguration, policies: list },
+      { ...compile(emptyConfiguration).runtime, version: 1 },
+    );
+    assert.doesNotMatch(JSON.stringify(policies), new RegExp(hiddenValue));
+    const shown = (policies as { jwtAuthentication: { providers: { keys: { inline: unknown } }[] } }[]).map(
+      ({ jwtAuthentication }) => jwtAuthentication.providers[0]?.keys.inline,
+    );
+    assert.deepEqual(shown, [
+      [{ kty: 'RSA', kid: 'one', use: 'sig', alg: 'RS256' }, { kty: 'oct' }, '[redacted]'],
+      '[redacted]',
+      '[redacted]',
+    ]);
+  });
+
   test('of nothing is empty', () => {
     assert.deepEqual(dumpConfig(emptyConfiguration, { ...compile(emptyConfiguration).runtime, version: 0 }), {
       authentications: [],
+      jwtAuthentications: [],
       version: 0,
       listeners: [],
       routes: [],

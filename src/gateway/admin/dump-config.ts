@@ -1,10 +1,12 @@
 // The configuration in force as JSON, for /config: everything an operator may see, and nothing that would let somebody act as them.
 import { X509Certificate } from 'node:crypto';
 import { type JsonValue, toJson } from '@bufbuild/protobuf';
+import { isJsonObject, readJsonObject } from '../../base/json-object.ts';
 import { isSecretName, redactText, redactValue } from '../../base/redact.ts';
 import type { Configuration } from '../../ir/configuration.ts';
 import type { RuntimeConfig } from '../config/runtime-config.ts';
 import { describeAuthentications } from './describe-authentications.ts';
+import { describeJwtAuthentications } from './describe-jwt-authentications.ts';
 import { BackendSchema, ListenerSchema, PolicySchema, RouteSchema, type Secret } from '../../ir/gen/config_pb.ts';
 
 const redacted = '[redacted]';
@@ -19,11 +21,12 @@ export interface CertificateSummary {
   readonly sha256: string;
 }
 
-/** Messages as protobuf JSON; secrets as summaries of their certificates; and what became of MCP authentication. */
+/** Messages as protobuf JSON; secrets as summaries of their certificates; and what became of MCP and JWT authentication. */
 export function dumpConfig(configuration: Configuration, runtime: RuntimeConfig): Record<string, unknown> {
   return {
     version: runtime.version,
     authentications: describeAuthentications(runtime),
+    jwtAuthentications: describeJwtAuthentications(runtime),
     listeners: configuration.listeners.map((message) => redactNamedValues(toJson(ListenerSchema, message))),
     routes: configuration.routes.map((message) => redactNamedValues(toJson(RouteSchema, message))),
     backends: configuration.backends.map((message) => redactNamedValues(toJson(BackendSchema, message))),
@@ -77,6 +80,7 @@ function summariseCertificate(certificate: X509Certificate): CertificateSummary 
 /**
  * Headers that filters set and that matches compare can be credentials: {name: authorization, value: ...}; so can parameters that a policy
  * adds to a login: {client_secret: ...}. Members of messages have names in camel case; those are references to Secrets, not values.
+ * Of key sets in a policy only what tells the keys apart is shown: a private key may have been pasted there.
  */
 function redactNamedValues(value: JsonValue): JsonValue {
   if (typeof value === 'string') return redactText(value);
@@ -87,8 +91,24 @@ function redactNamedValues(value: JsonValue): JsonValue {
   return Object.fromEntries(
     Object.entries(value).map(([key, member]) => {
       if (hidesValue && key === 'value') return [key, redacted];
+      if (key === 'inline') return [key, summariseKeySet(member)];
       if (key === 'extraParameters') return [key, redactValue(member) as JsonValue];
       return [key, redactNamedValues(member)];
     }),
+  );
+}
+
+const shownKeyMembers = ['kty', 'kid', 'use', 'alg', 'crv'];
+
+function summariseKeySet(text: JsonValue): JsonValue {
+  const document = typeof text === 'string' ? readJsonObject(text) : undefined;
+  const keys = document?.ok === true ? document.value.keys : undefined;
+  if (!Array.isArray(keys)) return redacted;
+  return (keys as readonly unknown[]).map((key) =>
+    isJsonObject(key)
+      ? Object.fromEntries(
+          shownKeyMembers.flatMap((name) => (typeof key[name] === 'string' ? [[name, redactText(key[name])]] : [])),
+        )
+      : redacted,
   );
 }

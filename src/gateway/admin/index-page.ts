@@ -5,6 +5,7 @@ import type { PlainAnswer } from './plain-server.ts';
 
 const pages = [
   ['/flows', 'The last logins of MCP clients, step by step, and why one was refused', '/flows?format=json', 'as JSON'],
+  ['/requests', 'What policies decided about the last requests, and by which rule', '/requests?format=json', 'as JSON'],
   ['/routes', 'What is served, in the order in which matches are tried', '/routes?format=json', 'as JSON'],
   ['/config', 'The configuration in force, with secrets redacted', undefined, undefined],
   ['/loglevel', 'How much is logged; PUT changes it', undefined, undefined],

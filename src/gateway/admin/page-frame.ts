@@ -37,6 +37,7 @@ ol.steps > li:last-child { border-bottom: 0; }
 ol.steps .mark { font-weight: 700; text-align: center; }
 ol.steps .time { color: var(--soft); font-variant-numeric: tabular-nums; text-align: right; white-space: nowrap; }
 ol.steps p { margin: .15rem 0 0; grid-column: 2 / -1; overflow-wrap: anywhere; }
+ol.steps p.rule { margin-top: .6rem; }
 @media (max-width: 38rem) {
   input { flex-basis: 100%; }
   body > main > dl > div { grid-template-columns: 1fr; gap: 0; }

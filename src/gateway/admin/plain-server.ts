@@ -25,7 +25,7 @@ export interface PlainAnswer {
 /** Answers one method of one path. */
 export type PlainHandler = (request: PlainRequest) => PlainAnswer | Promise<PlainAnswer>;
 
-/** Handlers by path, then by method. GET answers HEAD as well. */
+/** Handlers by path, then by method. GET answers HEAD as well. A path that ends with `/*` stands for one more segment, whatever it is. */
 export type PlainPages = Readonly<Record<string, Readonly<Record<string, PlainHandler>>>>;
 
 export interface PlainServerOptions {
@@ -154,7 +154,7 @@ async function makeAnswer(request: IncomingMessage, options: PlainServerOptions)
   }
   const target = readTarget(request.url ?? '/');
   if (target === undefined) return answerError(400, 'bad_target', 'The request target is not a valid path.');
-  const methods = Object.hasOwn(options.pages, target.pathname) ? options.pages[target.pathname] : undefined;
+  const methods = findPage(options.pages, target.pathname);
   if (methods === undefined) {
     const known = Object.keys(options.pages).join(', ');
     return answerError(404, 'not_found', `There is no such page. The pages are ${known}.`);
@@ -168,6 +168,12 @@ async function makeAnswer(request: IncomingMessage, options: PlainServerOptions)
     return answerError(413, 'body_too_large', `The body must not be larger than ${maxBodyBytes} bytes.`);
   const { pathname: path, searchParams: query } = target;
   return handler({ method, path, query, accept: request.headers.accept ?? '', body });
+}
+
+function findPage(pages: PlainPages, path: string): PlainPages[string] | undefined {
+  if (Object.hasOwn(pages, path)) return pages[path];
+  const any = path.replace(/[^/]+$/, '*');
+  return Object.hasOwn(pages, any) ? pages[any] : undefined;
 }
 
 function readTarget(url: string): URL | undefined {

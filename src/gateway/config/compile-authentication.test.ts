@@ -130,6 +130,7 @@ describe('closes the backend, and says why:', () => {
     ['a CA that is none', { message: { ca: 'c' }, secrets: [{ key: 'c', value: { case: 'caCertificates', value: 'x' } }] }, /holds no CA certificate/],
     ['keys from a backend that is not there', { message: { keys: { source: { case: 'backend', value: { backend: 'Service/n/x/80' } } } } }, /cannot be used/],
     ['keys from an h2c backend', { message: { keys: { source: { case: 'backend', value: { backend: 'Service/n/idp/80' } } } }, protocol: UpstreamProtocol.H2C }, /HTTP\/1.1/],
+    ['inline keys of which none is usable', { message: { keys: { source: { case: 'inline', value: '{"keys":[{"kty":"OKP","crv":"X25519"}]}' } } } }, /the inline key set has no key that verifies signatures: key 0 is on a curve that is not accepted$/],
     ['no issuer', { message: { issuer: '' } }, /no issuer/],
     ['a mode that is not known', { message: { mode: 99 as AuthenticationMode } }, /mode 99 is not known/],
     ['a process that does not authenticate', { acquires: false }, /does not authenticate/],

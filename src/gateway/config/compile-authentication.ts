@@ -3,6 +3,7 @@
 import { isIPv6 } from 'node:net';
 import {
   AuthenticationMode,
+  type KeySource,
   type McpAuthentication,
   type Policy,
   PolicyTargetKind,
@@ -12,8 +13,11 @@ import { sealKeysKey } from '../../ir/resource-keys.ts';
 import type { AcquireJwtAuthentication } from '../policies/jwt-authentication/jwt-authentication-registry.ts';
 import type { AcquireAuthentication } from '../policies/mcp-authentication/authentication-registry.ts';
 import type { McpAuthenticationConfig } from '../policies/mcp-authentication/protected-resource.ts';
+import type { MessageRules } from '../mcp/messages/message-rules.ts';
+import { createInlineKeySource } from '../token/key-source.ts';
 import { readCaCertificates } from './read-ca-certificates.ts';
 import type { BackendConfig } from './runtime-config.ts';
+import type { TakeoverCache } from './takeover-cache.ts';
 
 const knownModes: ReadonlySet<AuthenticationMode> = new Set(Object.values(AuthenticationMode));
 
@@ -25,6 +29,8 @@ export interface PolicySurroundings {
   readonly acquireAuthentication: AcquireAuthentication | undefined;
   /** The same for JWT authentication. */
   readonly acquireJwtAuthentication: AcquireJwtAuthentication | undefined;
+  /** Rules over messages by their content: those that did not change stay the same objects. Undefined: all are made anew. */
+  readonly messageRules?: TakeoverCache<MessageRules> | undefined;
 }
 
 /** The policy cannot be enforced. */
@@ -44,6 +50,8 @@ export function compileAuthentication(
   if (!knownModes.has(message.mode))
     throw new PolicyError(`the authentication mode ${String(message.mode)} is not known`);
   if (message.issuer === '') throw new PolicyError('the policy names no issuer');
+  const keyProblem = findKeyProblem(message.keys);
+  if (keyProblem !== undefined) throw new PolicyError(keyProblem);
   const { registration } = message;
   return acquireAuthentication({
     source: policy.source,
@@ -69,7 +77,15 @@ function readSealKeys(secrets: ReadonlyMap<string, Secret>): readonly Uint8Array
   return value?.case === 'sealKeys' ? value.value.keys : [];
 }
 
-function listKeyUrls(
+/** Why keys that are part of a policy are of no use at all; undefined otherwise. Only another policy would help, so it is told at once. */
+export function findKeyProblem(keys: KeySource | undefined): string | undefined {
+  if (keys?.source.case !== 'inline') return undefined;
+  const state = createInlineKeySource(keys.source.value).getKeys();
+  return state.ok ? undefined : state.detail;
+}
+
+/** URLs of the endpoints of a backend that serves keys, or throws. */
+export function listKeyUrls(
   { backend, path }: { readonly backend: string; readonly path: string },
   backends: ReadonlyMap<string, BackendConfig>,
 ): readonly string[] {

@@ -8,7 +8,7 @@ import type { Rule } from '../policies/authorization/rule-set.ts';
 import { compileCors } from '../policies/cors.ts';
 import type { JwtAuthenticationConfig } from '../policies/jwt-authentication/jwt-authentication-config.ts';
 import type { McpAuthenticationConfig } from '../policies/mcp-authentication/protected-resource.ts';
-import type { PolicyPlace, PolicyProvenance } from '../policies/policy-level.ts';
+import type { PolicyConflict, PolicyFieldName, PolicyPlace, PolicyProvenance } from '../policies/policy-level.ts';
 import { compileAuthentication, PolicyError, type PolicySurroundings } from './compile-authentication.ts';
 import { collectRules, compileRules } from './compile-authorization.ts';
 import { compileJwtAuthentication } from './compile-jwt-authentication.ts';
@@ -61,6 +61,8 @@ export interface RuleOnListener {
 /** All policies of a configuration by their target. */
 export class PolicyIndex {
   readonly #targets = new Map<string, TargetPolicies>();
+  /** Policies that have no say somewhere. */
+  readonly conflicts: readonly PolicyConflict[];
 
   /** Takes policies in the order of their keys. One that cannot be compiled is reported and closes its target. */
   constructor(policies: readonly Policy[], surroundings: PolicySurroundings, report: ReportProblem) {
@@ -74,6 +76,7 @@ export class PolicyIndex {
       }
       this.#add(policy, spec, report);
     }
+    this.conflicts = policies.flatMap(listConflicts);
   }
 
   #add(policy: Policy, spec: CompiledSpec, report: ReportProblem): void {
@@ -111,10 +114,12 @@ export class PolicyIndex {
       this.#targets.get(`Namespace/${readNamespace(rule.gateway)}`),
     ].filter((level) => level !== undefined);
     if (levels.length === 0) return noPolicies;
+    const jwt = levels.flatMap((level) => level.jwt?.value ?? []);
     return {
       failure: levels.find(({ failure }) => failure !== undefined)?.failure?.value,
       cors: levels.find(({ cors }) => cors !== undefined)?.cors?.value,
-      jwt: levels.find(({ jwt }) => jwt !== undefined)?.jwt?.value,
+      jwt: jwt[0],
+      identityHeaders: listIdentityHeaders(jwt),
       // Rules of all levels have a say; the most specific ones are asked first.
       authorization: collectRules(levels.flatMap(({ authorization }) => authorization?.value ?? [])),
       provenance: listProvenance(levels),
@@ -149,14 +154,44 @@ export class PolicyIndex {
   }
 }
 
+const fieldNames: Readonly<Partial<Record<NonNullable<Policy['spec']['case']>, PolicyFieldName>>> = {
+  cors: 'traffic.cors',
+  jwtAuthentication: 'traffic.jwtAuthentication',
+  authorization: 'traffic.authorization',
+  mcpAuthentication: 'backend.mcp.authentication',
+  mcpAuthorization: 'backend.mcp.authorization',
+};
+
+/** Of a policy that closes its target nobody needs to know whom it outranks. */
+function listConflicts(policy: Policy): readonly PolicyConflict[] {
+  const field = policy.spec.case === undefined ? undefined : fieldNames[policy.spec.case];
+  if (field === undefined || policy.rivals.length === 0) return [];
+  const owner = describePlace(policy);
+  return policy.rivals.map(({ source, isYounger }) => ({
+    policy: source,
+    field,
+    owner,
+    because: isYounger ? 'is older' : 'comes first by name',
+  }));
+}
+
 /** Of a rule that no policy is for. */
 export const noPolicies: RoutePolicies = {
   failure: undefined,
   cors: undefined,
   jwt: undefined,
+  identityHeaders: undefined,
   authorization: undefined,
   provenance: [],
 };
+
+/** The backend may trust a header because a policy above names it, also where that policy has no say. */
+function listIdentityHeaders(levels: readonly JwtAuthenticationConfig[]): ReadonlySet<string> | undefined {
+  const [winner, ...overridden] = levels;
+  if (winner === undefined) return undefined;
+  const names = overridden.flatMap(({ claimHeaders }) => [...claimHeaders]);
+  return names.every((name) => winner.claimHeaders.has(name)) ? undefined : new Set([...winner.claimHeaders, ...names]);
+}
 
 /** From the most specific level to the least: who has each field, and who would have it if it were not for that one. */
 function listProvenance(levels: readonly TargetPolicies[]): readonly PolicyProvenance[] {
@@ -196,7 +231,10 @@ function compileSpec(policy: Policy, place: PolicyPlace, surroundings: PolicySur
     case 'mcpAuthentication':
       return { field: 'authentication', value: compileAuthentication(policy, policy.spec.value, surroundings) };
     case 'mcpAuthorization':
-      return { field: 'messageRules', value: compileMcpAuthorization(policy, policy.spec.value, place) };
+      return {
+        field: 'messageRules',
+        value: compileMcpAuthorization(policy, policy.spec.value, place, surroundings.messageRules),
+      };
     default:
       throw new PolicyError('the policy has no content that this gateway knows');
   }

@@ -6,6 +6,7 @@ import type { RouteMatchEntry } from '../route/route-table.ts';
 import type { CertificateCache } from './certificates.ts';
 import { compileBackends } from './compile-backends.ts';
 import { compileListeners } from './compile-listeners.ts';
+import type { MessageRulesCache } from './compile-mcp-authorization.ts';
 import { PolicyIndex } from './compile-policies.ts';
 import type { CompileProblem, ReportProblem } from './compile-problem.ts';
 import {
@@ -21,7 +22,11 @@ import type { RouteConfig, RuntimeConfig } from './runtime-config.ts';
 /** What the next compilation may take over, beside the runtime configuration and without a place in it. */
 const leftovers = new WeakMap<
   RuntimeConfig,
-  { readonly certificates: CertificateCache; readonly expressions: ExpressionCache }
+  {
+    readonly certificates: CertificateCache;
+    readonly expressions: ExpressionCache;
+    readonly messageRules: MessageRulesCache;
+  }
 >();
 
 /** Where policies get what lives longer than a configuration. Without it those that need it close their targets. */
@@ -51,6 +56,7 @@ export function compile(
   const before = previous === undefined ? undefined : leftovers.get(previous);
   const certificates: CertificateCache = new TakeoverCache(before?.certificates);
   const expressions: ExpressionCache = new TakeoverCache(before?.expressions);
+  const messageRules: MessageRulesCache = new TakeoverCache(before?.messageRules);
 
   const secrets = new Map(sortByKey(configuration.secrets, report).map((secret) => [secret.key, secret]));
   const backendMessages = sortByKey(configuration.backends, report);
@@ -58,7 +64,7 @@ export function compile(
   // Two policies with one key both apply: leaving one out could open what it closes.
   const policies = new PolicyIndex(
     configuration.policies.toSorted(compareKeys),
-    { secrets, backends, acquireAuthentication, acquireJwtAuthentication },
+    { secrets, backends, acquireAuthentication, acquireJwtAuthentication, messageRules },
     report,
   );
   const listeners = sortByKey(configuration.listeners, report);
@@ -74,14 +80,16 @@ export function compile(
 
   certificates.seal();
   expressions.seal();
+  messageRules.seal();
   const runtime: RuntimeConfig = {
     version: (previous?.version ?? 0) + 1,
     ports,
     backends,
     authentications: policies.listAuthentications(),
     jwtAuthentications: policies.listJwtAuthentications(),
+    policyConflicts: policies.conflicts,
   };
-  leftovers.set(runtime, { certificates, expressions });
+  leftovers.set(runtime, { certificates, expressions, messageRules });
   return { runtime, problems };
 }
 

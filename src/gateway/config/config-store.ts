@@ -34,7 +34,14 @@ export class ConfigStore {
   constructor(log: Log, connections: PolicyConnections = {}) {
     this.#log = log;
     this.#connections = connections;
-    this.#current = { version: 0, ports: new Map(), backends: new Map(), authentications: [], jwtAuthentications: [] };
+    this.#current = {
+      version: 0,
+      ports: new Map(),
+      backends: new Map(),
+      authentications: [],
+      jwtAuthentications: [],
+      policyConflicts: [],
+    };
     this.#digest = digestConfiguration(emptyConfiguration);
   }
 

@@ -6,7 +6,7 @@ import type { RuleSet } from '../policies/authorization/rule-set.ts';
 import type { JwtAuthenticationConfig } from '../policies/jwt-authentication/jwt-authentication-config.ts';
 import type { EndpointForm } from '../policies/mcp-authentication/endpoint-paths.ts';
 import type { McpAuthenticationConfig, ProtectedResource } from '../policies/mcp-authentication/protected-resource.ts';
-import type { PolicyProvenance } from '../policies/policy-level.ts';
+import type { PolicyConflict, PolicyProvenance } from '../policies/policy-level.ts';
 import type { HostTable } from '../route/hostname.ts';
 import type { RouteTable } from '../route/route-table.ts';
 
@@ -20,6 +20,8 @@ export interface RuntimeConfig {
   readonly authentications: readonly McpAuthenticationConfig[];
   /** Every JWT authentication that protects something, each once. */
   readonly jwtAuthentications: readonly JwtAuthenticationConfig[];
+  /** Policies that have no say somewhere: for people. */
+  readonly policyConflicts: readonly PolicyConflict[];
 }
 
 export interface PortConfig {
@@ -89,6 +91,11 @@ export interface RoutePolicies {
   readonly failure: { readonly failure: Failure; readonly source: string } | undefined;
   readonly cors: CompiledCors | undefined;
   readonly jwt: JwtAuthenticationConfig | undefined;
+  /**
+   * Names in lower case with '-' of the headers that JWT authentication of any level fills from claims, when there are others among them than those of
+   * `jwt`: who is overridden writes no header, and still no client may. Undefined: there are no others.
+   */
+  readonly identityHeaders: ReadonlySet<string> | undefined;
   /** Rules of all levels together. */
   readonly authorization: RuleSet | undefined;
   /** Which policies there are on the way to the rule, from the most specific on, and which of them have a say. */

@@ -1,7 +1,8 @@
 // What the steps before forwarding decided. forward-request.ts carries it out and decides nothing about routing itself.
 import type { HeaderModifier } from '../../ir/gen/config_pb.ts';
 import type { BackendConfig } from '../config/runtime-config.ts';
-import type { FilterAnswer } from '../mcp/messages/message-verdict.ts';
+import type { MessageRules } from '../mcp/messages/message-rules.ts';
+import type { FilterAnswer, MessageVerdict } from '../mcp/messages/message-verdict.ts';
 import type { RawHeaders } from '../listen/exchange.ts';
 import type { SessionIdentity } from '../policies/mcp-authentication/authentication-verdict.ts';
 
@@ -37,8 +38,14 @@ export interface ForwardPlan {
   readonly backendRequestTimeoutMs: number;
   /** The body, already read; undefined: it streams from the client. */
   readonly body?: Uint8Array | undefined;
+  /** Called when that body is needed no more. */
+  readonly releaseBody?: (() => void) | undefined;
   /** What the answer must pass. */
   readonly filterAnswer?: FilterAnswer | undefined;
+  /** The rules over messages by which the request was let through. */
+  readonly messageRules?: MessageRules | undefined;
+  /** What other rules say about the same request, while its answer, a stream, is still open. Undefined: its answer is judged once. */
+  readonly judgeAgain?: ((rules: MessageRules | undefined) => MessageVerdict | Promise<MessageVerdict>) | undefined;
   /** Whose session it is; undefined: sessions are not bound to anybody. */
   readonly session: SessionIdentity | undefined;
   /** Copies of the request go here; their answers are thrown away. */

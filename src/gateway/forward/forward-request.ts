@@ -1,12 +1,13 @@
-// Sends a request to the chosen backend and its answer back, both as they flow: nothing is collected, each side waits for the other
-// when that is slow, and an end of one side is an end of the other. A request is tried again only while not a byte of it was sent.
+// Sends a request to the chosen backend and its answer back, both as they flow: nothing is collected unless rules over messages have to
+// read it (answer-relay.ts), each side waits for the other when that is slow, and an end of one side is an end of the other. A request is tried again only while not a byte of it was sent.
 import type { Duplex } from 'node:stream';
 import type { Log } from '../../base/log.ts';
 import { denyRequest } from '../answer.ts';
 import type { BodyFlow, BodySink, Exchange, RawHeaders } from '../listen/exchange.ts';
-import type { LegacySseRewriter } from '../mcp/legacy-sse.ts';
+import type { NotificationStreams } from '../mcp/messages/list-changed.ts';
 import type { Reason } from '../reasons.ts';
 import type { RequestContext } from '../request-context.ts';
+import { AnswerRelay, type RelayOwner } from './answer-relay.ts';
 import type { ForwardPlan } from './forward-plan.ts';
 import { findHeader, findUnsendableHeader, prepareResponseHeaders, prepareTrailers, withoutFields } from './headers.ts';
 import { startMirrors, type Mirror } from './mirror-request.ts';
@@ -25,6 +26,8 @@ export interface ForwarderOptions {
   readonly legacySseKey?: Uint8Array;
   /** A streamed answer begins; the result is called once, when it ends. */
   readonly onStream?: (context: RequestContext) => () => void;
+  /** Gets to know the streams on which MCP servers send notifications. */
+  readonly streams?: NotificationStreams;
 }
 
 /** Carries out a plan. Never throws; everything that can go wrong becomes an answer or a broken-off stream, with its reason in the context. */
@@ -38,6 +41,7 @@ export function createForwarder(options: ForwarderOptions): Forward {
     clock: options.clock ?? (() => performance.now()),
     legacySseKey: options.legacySseKey ?? crypto.getRandomValues(new Uint8Array(32)),
     onStream: options.onStream ?? (() => () => {}),
+    streams: options.streams,
   };
   return (context, plan) => {
     const forwarding = new Forwarding(settings, context, plan);
@@ -45,15 +49,17 @@ export function createForwarder(options: ForwarderOptions): Forward {
   };
 }
 
-type ForwarderSettings = Required<ForwarderOptions>;
+type ForwarderSettings = Required<Omit<ForwarderOptions, 'streams'>> & {
+  readonly streams: NotificationStreams | undefined;
+};
 
 /** Informational answers to one request that go on to the client. Nothing holds them back when it does not read, so there must be an end to them. */
 const maxInformational = 100;
 
-class Forwarding implements UpstreamEvents, BodySink {
+class Forwarding implements UpstreamEvents, BodySink, RelayOwner {
   readonly #settings: ForwarderSettings;
   readonly #context: RequestContext;
-  readonly #plan: ForwardPlan;
+  #plan: ForwardPlan;
   readonly #exchange: Exchange;
   #request: UpstreamRequest | undefined;
   #routed: RoutedRequest | undefined;
@@ -65,7 +71,7 @@ class Forwarding implements UpstreamEvents, BodySink {
   #attemptStartedAt = 0;
   #flow: BodyFlow | undefined;
   #mirrors: readonly Mirror[] = [];
-  #rewriter: LegacySseRewriter | undefined;
+  #relay: AnswerRelay | undefined;
   #informational = 0;
   /** The client is slower than the upstream: silence is not the upstream's fault. */
   #paused = false;
@@ -86,12 +92,14 @@ class Forwarding implements UpstreamEvents, BodySink {
     try {
       step();
     } catch (error) {
-      this.#settings.log.error(
-        { request_id: this.#context.requestId, err: error },
-        'forwarding failed inside the gateway',
-      );
-      this.#fail('internal_error', error instanceof Error ? describeError(error) : String(error));
+      this.#failInside(error);
     }
+  }
+
+  #failInside(error: unknown): void {
+    const { log } = this.#settings;
+    log.error({ request_id: this.#context.requestId, err: error }, 'forwarding failed inside the gateway');
+    this.#fail('internal_error', error instanceof Error ? describeError(error) : String(error));
   }
 
   start(): void {
@@ -121,7 +129,7 @@ class Forwarding implements UpstreamEvents, BodySink {
       );
     }
     if (plan.mirrors.length > 0)
-      this.#mirrors = startMirrors(plan.mirrors, this.#request, upstreams, this.#settings.log);
+      this.#mirrors = startMirrors(plan.mirrors, this.#request, plan.body, upstreams, this.#settings.log);
     this.#attempt(routed.endpoint ?? backend.pick(this.#tried));
   }
 
@@ -144,7 +152,24 @@ class Forwarding implements UpstreamEvents, BodySink {
   onStart(): void {
     this.#phase = 'sent';
     this.#startIdleTimer();
-    if (this.#request!.hasBody) this.run(() => (this.#flow = this.#exchange.readBody(this)));
+    if (!this.#request!.hasBody) return;
+    const { body } = this.#plan;
+    if (body === undefined) this.run(() => (this.#flow = this.#exchange.readBody(this)));
+    else this.run(() => this.#sendBody(body));
+  }
+
+  /** All of it is there already, and stays there for another try. Mirrors have their own copy. */
+  #sendBody(body: Uint8Array): void {
+    this.#call!.writeBody(body);
+    this.#call!.endBody([]);
+  }
+
+  /** There is no other try any more, and the answer may be a stream that lasts for hours. */
+  #forgetBody(): void {
+    const { body, releaseBody, ...rest } = this.#plan;
+    if (body === undefined) return;
+    this.#plan = rest;
+    releaseBody?.();
   }
 
   write(chunk: Uint8Array): boolean {
@@ -192,11 +217,20 @@ class Forwarding implements UpstreamEvents, BodySink {
     if (this.#done) return;
     this.run(() => {
       this.#beginAnswer(status);
+      this.#forgetBody();
       if (findHeader(headers, 'content-type')?.toLowerCase().startsWith('text/event-stream') === true)
         this.#countStream();
-      this.#rewriter = this.#routed!.rewriteAnswer?.(status, headers, this.#endpoint!);
-      const received = this.#rewriter === undefined ? headers : this.#rewriter.prepareHeaders(headers);
-      this.#exchange.sendHead(status, this.#prepareHeaders(received));
+      const rewriter = this.#routed!.rewriteAnswer?.(status, headers, this.#endpoint!);
+      this.#relay = new AnswerRelay({
+        owner: this,
+        context: this.#context,
+        plan: this.#plan,
+        streams: this.#settings.streams,
+        rewriter,
+        status,
+        headers,
+      });
+      this.#relay.begin();
       this.#idleTimer?.refresh();
     });
   }
@@ -204,30 +238,23 @@ class Forwarding implements UpstreamEvents, BodySink {
   onData(chunk: Uint8Array): boolean {
     if (this.#done) return true;
     this.#idleTimer?.refresh();
-    let bytes = chunk;
-    if (this.#rewriter !== undefined) {
-      const rewritten = this.#rewriter.push(chunk);
-      if (!rewritten.ok) {
-        this.#call?.abort();
-        this.#fail('upstream_protocol_error', rewritten.detail);
-        return true;
-      }
-      bytes = rewritten.bytes;
+    try {
+      if (this.#relay!.push(chunk)) return true;
+    } catch (error) {
+      this.#failInside(error);
+      return true;
     }
-    if (bytes.length === 0 || this.#exchange.write(bytes)) return true;
     this.#paused = true;
     return false;
   }
 
   onEnd(trailers: RawHeaders): void {
     if (this.#done) return;
-    const rest = this.#rewriter?.flush();
-    this.#finish();
     this.run(() => {
-      if (rest !== undefined && rest.length > 0) this.#exchange.write(rest);
-      const prepared = prepareTrailers(trailers);
-      if (prepared.length > 0) this.#exchange.end(prepared);
-      else this.#exchange.end();
+      this.#relay!.complete();
+      if (this.#done) return;
+      this.#finish();
+      this.#relay!.end(trailers);
     });
   }
 
@@ -245,7 +272,7 @@ class Forwarding implements UpstreamEvents, BodySink {
       this.#beginAnswer(status);
       this.#countStream();
       this.#finish();
-      const answered = this.#prepareHeaders(this.#upgrade.answer(headers));
+      const answered = this.prepareHeaders(this.#upgrade.answer(headers));
       relayUpgrade(
         this.#exchange.acceptUpgrade(status, answered),
         stream,
@@ -290,10 +317,21 @@ class Forwarding implements UpstreamEvents, BodySink {
     this.#exchange.onClose(this.#settings.onStream(this.#context));
   }
 
-  #prepareHeaders(received: RawHeaders): RawHeaders {
+  // ---- what the relay of the answer asks for
+
+  get isPaused(): boolean {
+    return this.#paused;
+  }
+
+  prepareHeaders(received: RawHeaders): RawHeaders {
     const { responseHeaders, extraResponseHeaders } = this.#plan;
     const tagged = this.#routed!.rewriteSession?.(received, this.#endpoint!) ?? received;
     return prepareResponseHeaders(tagged, responseHeaders, extraResponseHeaders);
+  }
+
+  breakOff(reason: Reason, detail: string, description?: string): void {
+    this.#call?.abort();
+    this.#fail(reason, detail, description);
   }
 
   // ---- ends
@@ -311,6 +349,7 @@ class Forwarding implements UpstreamEvents, BodySink {
     if (!this.#paused) return;
     this.#paused = false;
     this.#idleTimer?.refresh();
+    this.run(() => this.#relay?.announce());
     this.#call?.resume();
   }
 
@@ -328,7 +367,7 @@ class Forwarding implements UpstreamEvents, BodySink {
     this.#fail(reason, `${this.#context.endpoint ?? this.#plan.backend.key}: ${this.#phase} when the time was over`);
   }
 
-  #fail(reason: Reason, detail?: string): void {
+  #fail(reason: Reason, detail?: string, description?: string): void {
     if (this.#done) return;
     this.#finish();
     this.#call?.abort();
@@ -340,11 +379,13 @@ class Forwarding implements UpstreamEvents, BodySink {
       return;
     }
     // denyRequest writes the request id itself.
-    denyRequest(this.#context, reason, { headers: withoutRequestId(this.#plan.extraResponseHeaders) });
+    const headers = withoutRequestId(this.#plan.extraResponseHeaders);
+    denyRequest(this.#context, reason, { headers, ...(description === undefined ? {} : { description }) });
   }
 
   #finish(): void {
     this.#done = true;
+    this.#relay?.close();
     clearTimeout(this.#requestTimer);
     clearTimeout(this.#attemptTimer);
     clearTimeout(this.#idleTimer);

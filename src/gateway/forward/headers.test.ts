@@ -5,6 +5,7 @@ import * as fc from 'fast-check';
 import { HeaderModifierSchema, type HeaderModifier } from '../../ir/gen/config_pb.ts';
 import {
   applyHeaderModifier,
+  applyRequestHeaderModifier,
   findUnsendableHeader,
   prepareRequestHeaders,
   prepareResponseHeaders,
@@ -47,6 +48,22 @@ function portOf(authority: string): string {
 }
 
 describe('request headers', () => {
+  test('what something was decided by stays even when Connection names it', () => {
+    const sent = ['Connection', 'content-type, mcp-name, Mcp_Name, x-y, upgrade', 'Content-Type', 'application/json'];
+    const others = ['Mcp-Name', 'a', 'Mcp_Name', 'b', 'X-Y', 'c', 'Upgrade', 'd', 'Mcp-Session-Id', 'e'];
+    const names = (prepared: readonly string[]): string[] => prepared.filter((_, i) => i % 2 === 0).slice(0, -5);
+    assert.deepEqual(names(prepare([...sent, ...others])), ['Mcp-Session-Id']);
+    const isEndToEnd = (name: string): boolean => name === 'content-type' || name.startsWith('mcp-');
+    assert.deepEqual(names(prepare([...sent, ...others], { isEndToEnd })), [
+      'Content-Type', 'Mcp-Name', 'Mcp_Name', 'Mcp-Session-Id',
+    ]); // prettier-ignore
+    // What the gateway takes out for its own reasons is out.
+    const removedFields = new Set(['mcp-name']);
+    assert.deepEqual(names(prepare([...sent, ...others], { isEndToEnd, removedFields })), [
+      'Content-Type', 'Mcp-Session-Id',
+    ]); // prettier-ignore
+  });
+
   test('hop-by-hop fields and those that Connection names end here, unknown ones and their order stay', () => {
     const headers = prepare([
       'Host', 'x', 'X-First', '1', 'Connection', 'keep-alive, X-Private', 'connection', 'x-other', 'Keep-Alive', 'timeout=5', 'X-Private', 'a',
@@ -70,6 +87,12 @@ describe('request headers', () => {
     assert.deepEqual(values(headers, 'x-request-id'), ['id-1']);
     assert.deepEqual(values(headers, 'x-auth-subject'), []);
   });
+
+  test('what policies remove goes in every spelling, and nothing that only looks like it', () => {
+    const removedFields = new Set(['x-auth-subject']);
+    const sent = ['X-Auth-Subject', '1', 'x_auth_subject', '2', 'X-AUTH_subject', '3', 'X-Auth-Subjects', '4', 'XAuthSubject', '5'];
+    assert.deepEqual(prepare(sent, { removedFields }).slice(0, -10), ['X-Auth-Subjects', '4', 'XAuthSubject', '5']);
+  }); // prettier-ignore
 
   test('a stranger is not believed about where a request comes from', () => {
     const headers = prepare([
@@ -204,6 +227,35 @@ describe('header modifiers', () => {
   test('an empty modifier changes nothing', () => {
     const headers = ['a', '1', 'A', '2'];
     assert.deepEqual(applyHeaderModifier(headers, modifier({})), headers);
+    assert.deepEqual(applyRequestHeaderModifier(headers, modifier({})), headers);
+  });
+
+  test('of a request set and remove names in every spelling (CVE-2025-64484); of an answer only this one', () => {
+    const headers = [
+      'X_User',
+      'forged',
+      'x-user',
+      '1',
+      'X-Gone_too',
+      'forged',
+      'a_b',
+      '2',
+      'X-Added',
+      '3',
+      'X_Added',
+      '4',
+    ];
+    const change = modifier({ set: [['X-User', 'static']], add: [['X-Added', '5']], remove: ['x_gone_Too'] });
+    assert.deepEqual(applyRequestHeaderModifier(headers, change), [
+      'X-User', 'static', 'a_b', '2', 'X-Added', '3', 'X_Added', '4', 'X-Added', '5',
+    ]); // prettier-ignore
+    assert.deepEqual(applyHeaderModifier(headers, change), [
+      'X_User', 'forged', 'X-User', 'static', 'X-Gone_too', 'forged', 'a_b', '2', 'X-Added', '3', 'X_Added', '4', 'X-Added', '5',
+    ]); // prettier-ignore
+    // Two names of one spelling that the filter itself sets are both its own.
+    assert.deepEqual(applyRequestHeaderModifier(['x-a', '0', 'x_a', '0'], modifier({ set: [['x-a', '1'], ['x_a', '2']] })), [
+      'x-a', '1', 'x_a', '2',
+    ]); // prettier-ignore
   });
 });
 

@@ -74,6 +74,10 @@ export interface RequestHeadersInput {
   readonly requestId: string;
   /** True for a peer whose own X-Forwarded-* are believed. */
   readonly trustedProxies?: (remoteAddress: string) => boolean;
+  /** Lower-case names with '-': dropped in whatever spelling the client sent them. */
+  readonly removedFields?: ReadonlySet<string> | undefined;
+  /** Fields, by their lower-case names with '-', that go on even when the client's Connection names them: something was decided by them. */
+  readonly isEndToEnd?: ((canonicalName: string) => boolean) | undefined;
   /** `te: trailers` goes on: HTTP/2 upstreams, where gRPC insists on it. */
   readonly keepTeTrailers?: boolean;
 }
@@ -98,7 +102,8 @@ export function prepareRequestHeaders(input: RequestHeadersInput): string[] {
       continue;
     }
     // Something behind us may read X_Forwarded_For as X-Forwarded-For, as CGI does.
-    const canonical = name.includes('_') ? name.replaceAll('_', '-') : name;
+    const canonical = foldName(name);
+    if (input.removedFields?.has(canonical) === true) continue;
     if (!trusted && isForwardingField(canonical)) continue;
     if (ownFields.has(canonical)) {
       if (name === 'x-forwarded-for') forwardedFor = forwardedFor === '' ? value : `${forwardedFor}, ${value}`;
@@ -107,7 +112,7 @@ export function prepareRequestHeaders(input: RequestHeadersInput): string[] {
       else if (name === 'x-forwarded-port') forwardedPort = value;
       continue;
     }
-    if (named?.has(name) === true) continue;
+    if (named?.has(name) === true && input.isEndToEnd?.(canonical) !== true) continue;
     prepared.push(headers[i]!, value);
   }
 
@@ -154,7 +159,7 @@ export function prepareTrailers(trailers: RawHeaders): RawHeaders {
   if (trailers.length === 0) return trailers;
   const prepared: string[] = [];
   for (let i = 0; i < trailers.length; i += 2) {
-    const canonical = trailers[i]!.toLowerCase().replaceAll('_', '-');
+    const canonical = foldName(trailers[i]!.toLowerCase());
     if (!forbiddenTrailers.has(canonical) && !isForwardingField(canonical))
       prepared.push(trailers[i]!, trailers[i + 1]!);
   }
@@ -166,6 +171,18 @@ export function prepareTrailers(trailers: RawHeaders): RawHeaders {
  * `remove` removes. Names without regard to case; the order of everything else is kept.
  */
 export function applyHeaderModifier(headers: RawHeaders, modifier: HeaderModifier): string[] {
+  return modifyHeaders(headers, modifier, false);
+}
+
+/**
+ * The same for requests, where what is set or removed goes in every spelling: an operator who says what X-User is, or that there is
+ * none, would be lied to by X_User, which servers that follow CGI take for the same.
+ */
+export function applyRequestHeaderModifier(headers: RawHeaders, modifier: HeaderModifier): string[] {
+  return modifyHeaders(headers, modifier, true);
+}
+
+function modifyHeaders(headers: RawHeaders, modifier: HeaderModifier, inEverySpelling: boolean): string[] {
   const removed = new Set<string>();
   for (const name of modifier.remove) removed.add(name.toLowerCase());
   const pending = new Map<string, { readonly name: string; readonly value: string }>();
@@ -173,6 +190,7 @@ export function applyHeaderModifier(headers: RawHeaders, modifier: HeaderModifie
   for (const header of modifier.set)
     if (!pending.has(header.name.toLowerCase())) pending.set(header.name.toLowerCase(), header);
   const overwritten = new Set(pending.keys());
+  const spellings = inEverySpelling ? new Set([...overwritten, ...removed].map(foldName)) : undefined;
 
   const changed: string[] = [];
   for (let i = 0; i < headers.length; i += 2) {
@@ -182,7 +200,7 @@ export function applyHeaderModifier(headers: RawHeaders, modifier: HeaderModifie
       if (header === undefined) continue;
       pending.delete(name);
       changed.push(header.name, header.value);
-    } else if (!removed.has(name)) {
+    } else if (!removed.has(name) && spellings?.has(foldName(name)) !== true) {
       changed.push(headers[i]!, headers[i + 1]!);
     }
   }
@@ -195,6 +213,11 @@ export function applyHeaderModifier(headers: RawHeaders, modifier: HeaderModifie
     changed.push(header.name, header.value);
   }
   return changed;
+}
+
+/** What CGI makes of a name: one for all spellings. */
+function foldName(lowerCaseName: string): string {
+  return lowerCaseName.includes('_') ? lowerCaseName.replaceAll('_', '-') : lowerCaseName;
 }
 
 // RFC 9110 section 5.5: CR, LF and NUL are never allowed, the other controls but the tab neither; above 0xFF there is no byte to send.
@@ -214,7 +237,7 @@ export function findUnsendableHeader(headers: RawHeaders): string | undefined {
 export function withoutFields(headers: RawHeaders, names: ReadonlySet<string>): string[] {
   const kept: string[] = [];
   for (let i = 0; i < headers.length; i += 2) {
-    if (!names.has(headers[i]!.toLowerCase().replaceAll('_', '-'))) kept.push(headers[i]!, headers[i + 1]!);
+    if (!names.has(foldName(headers[i]!.toLowerCase()))) kept.push(headers[i]!, headers[i + 1]!);
   }
   return kept;
 }

@@ -16,12 +16,14 @@ export interface Mirror {
   stop(): void;
 }
 
+const noBody = new Uint8Array(0);
 const tokenFields: ReadonlySet<string> = new Set(['authorization']);
 
-/** Starts the copies of a request. Requests that switch protocols have none. */
+/** Starts the copies of a request; `body` when all of it is there already. Requests that switch protocols have none. */
 export function startMirrors(
   mirrors: ForwardPlan['mirrors'],
   request: UpstreamRequest,
+  body: Uint8Array | undefined,
   upstreams: Upstreams,
   log: Log,
 ): readonly Mirror[] {
@@ -37,7 +39,8 @@ export function startMirrors(
       log.child({ mirror: backend.key, endpoint: endpoint.pool.name }),
     );
     const headers = withoutToken ? withoutFields(request.headers, tokenFields) : request.headers;
-    copy.start(endpoint.pool.createCall({ ...request, target, host, headers }, copy), request.hasBody);
+    const call = endpoint.pool.createCall({ ...request, target, host, headers }, copy);
+    copy.start(call, request.hasBody ? body : noBody);
     started.push(copy);
   }
   return started;
@@ -61,10 +64,13 @@ class MirrorCopy implements Mirror, UpstreamEvents {
     this.#log = log;
   }
 
-  start(call: UpstreamCall, hasBody: boolean): void {
+  /** Undefined: the body is still to come. A body that is there is no copy of its own, so there is no limit for it. */
+  start(call: UpstreamCall, body: Uint8Array | undefined): void {
     this.#call = call;
-    if (hasBody) call.start();
-    else this.#complete([], () => call.start());
+    if (body === undefined) return call.start();
+    if (body.length > 0) this.#waiting.push(body);
+    this.#waitingBytes = body.length;
+    this.#complete([], () => call.start());
   }
 
   write(chunk: Uint8Array): void {

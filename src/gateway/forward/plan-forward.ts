@@ -9,14 +9,17 @@ import type {
   RouteFilters,
   WeightedBackendConfig,
 } from '../config/runtime-config.ts';
+import { describesMessage } from '../mcp/messages/field-values.ts';
 import type { FilterAnswer } from '../mcp/messages/message-verdict.ts';
 import type { RawHeaders } from '../listen/exchange.ts';
 import { corsHeaderRemoval } from '../policies/cors.ts';
 import type { AuthenticatedRequest } from '../policies/mcp-authentication/authentication-verdict.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { ForwardPlan } from './forward-plan.ts';
+import { withoutCookie } from '../token/token-cookie.ts';
 import { passTraceParent, replaceTraceHeaders } from '../trace-context.ts';
-import { applyHeaderModifier, prepareRequestHeaders, withoutFields } from './headers.ts';
+import { combineIdentity, type ForwardedIdentity, readForwardedQuery } from './forwarded-identity.ts';
+import { applyRequestHeaderModifier, prepareRequestHeaders } from './headers.ts';
 
 export interface PlanInput {
   readonly context: RequestContext;
@@ -29,7 +32,10 @@ export interface PlanInput {
   readonly authenticated: AuthenticatedRequest | undefined;
   /** The body, when rules over messages had to read it, and what the answer must pass because of them. */
   readonly body: Uint8Array | undefined;
+  readonly releaseBody: ForwardPlan['releaseBody'];
   readonly filterAnswer: FilterAnswer | undefined;
+  /** For answers that outlive the rules. */
+  readonly judgeAgain: ForwardPlan['judgeAgain'];
   /** What the policies put on the answer. */
   readonly responseHeaders: RawHeaders;
   readonly random: () => number;
@@ -44,15 +50,14 @@ export function planForward(input: PlanInput): ForwardPlan {
   const { route } = matched;
   // A filter on the backendRef is nearer to the backend than one on the rule.
   const rewrite = choice.filters.rewrite ?? route.filters.rewrite;
+  const identity = combineIdentity(context.jwt, input.authenticated, route.policies.identityHeaders);
+  const query = readForwardedQuery(context);
   return {
     backend,
     method: exchange.method,
-    target: `${mapPath(context.path, matched, rewrite, backend)}${context.query}`,
+    target: `${mapPath(context.path, matched, rewrite, backend)}${query}`,
     publicPath: matched.matchedPrefix ?? context.path,
-    headers: modifyRequestHeaders(context, backend, input.authenticated, [
-      ...route.filters.requestHeaders,
-      ...choice.filters.requestHeaders,
-    ]),
+    headers: modifyRequestHeaders(input, identity, [...route.filters.requestHeaders, ...choice.filters.requestHeaders]),
     host: chooseHost(context, rewrite, backend),
     responseHeaders: [
       ...(route.policies.cors === undefined ? [] : [corsHeaderRemoval]),
@@ -62,11 +67,14 @@ export function planForward(input: PlanInput): ForwardPlan {
     extraResponseHeaders: [...input.responseHeaders, 'x-request-id', context.requestId],
     requestTimeoutMs: route.requestTimeoutMs,
     backendRequestTimeoutMs: route.backendRequestTimeoutMs,
-    removedFields: input.authenticated?.removedHeaders,
+    removedFields: identity.removed,
     body: input.body,
+    releaseBody: input.releaseBody,
     filterAnswer: input.filterAnswer,
+    messageRules: choice.messageRules,
+    judgeAgain: input.judgeAgain,
     session: input.authenticated?.session,
-    mirrors: planMirrors(input, [...route.filters.mirrors, ...choice.filters.mirrors]),
+    mirrors: planMirrors(input, query, [...route.filters.mirrors, ...choice.filters.mirrors]),
   };
 }
 
@@ -87,9 +95,8 @@ function chooseHost(context: RequestContext, rewrite: RouteFilters['rewrite'], b
 }
 
 function modifyRequestHeaders(
-  context: RequestContext,
-  backend: BackendConfig,
-  authenticated: AuthenticatedRequest | undefined,
+  { context, backend, choice }: Pick<PlanInput, 'context' | 'backend' | 'choice'>,
+  { removed, removedCookie, added }: ForwardedIdentity,
   modifiers: readonly HeaderModifier[],
 ): RawHeaders {
   const { exchange } = context;
@@ -100,20 +107,21 @@ function modifyRequestHeaders(
     authority: exchange.authority,
     localPort: exchange.localPort,
     requestId: context.requestId,
+    removedFields: removed,
+    // What the rules were told about the message, the server is told as well.
+    isEndToEnd: choice.messageRules === undefined ? undefined : describesMessage,
     keepTeTrailers: backend.protocol === 'h2c',
   });
+  const others = removedCookie === undefined ? prepared : withoutCookie(prepared, removedCookie);
   // After the client's Connection has had its say: it cannot remove what the gateway knows about the client.
-  const identified =
-    authenticated === undefined
-      ? prepared
-      : [...withoutFields(prepared, authenticated.removedHeaders), ...authenticated.addedHeaders];
+  const identified = added.length === 0 ? others : [...others, ...added];
   // Our own span when there is one, else what the client sent, if it is valid (W3C Trace Context).
   let headers = replaceTraceHeaders(identified, context.traceparent ?? passTraceParent(exchange.headers));
-  for (const modifier of modifiers) headers = applyHeaderModifier(headers, modifier);
+  for (const modifier of modifiers) headers = applyRequestHeaderModifier(headers, modifier);
   return headers;
 }
 
-function planMirrors(input: PlanInput, mirrors: readonly MirrorConfig[]): ForwardPlan['mirrors'] {
+function planMirrors(input: PlanInput, query: string, mirrors: readonly MirrorConfig[]): ForwardPlan['mirrors'] {
   if (mirrors.length === 0) return mirrorsOfNone;
   const { context, matched, backends, choice } = input;
   const { rewrite } = matched.route.filters;
@@ -123,7 +131,7 @@ function planMirrors(input: PlanInput, mirrors: readonly MirrorConfig[]): Forwar
     // A backend with a policy of its own gets copies only of what that very policy let in.
     if (mirror.authentication !== undefined && mirror.authentication !== choice.authentication) return [];
     if (mirror.messageRules !== undefined && mirror.messageRules !== choice.messageRules) return [];
-    const target = `${mapPath(context.path, matched, rewrite, backend)}${context.query}`;
+    const target = `${mapPath(context.path, matched, rewrite, backend)}${query}`;
     const withoutToken = choice.authentication !== undefined && mirror.authentication === undefined;
     return [{ backend, target, host: chooseHost(context, rewrite, backend), withoutToken }];
   });

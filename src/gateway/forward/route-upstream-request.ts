@@ -1,5 +1,6 @@
 // What goes upstream and to which endpoint: the plan, plus what sessions of MCP servers need.
 import { createMessageSigner, readMessageTarget, startLegacySse, type LegacySseRewriter } from '../mcp/legacy-sse.ts';
+import { asksForSubscription } from '../mcp/messages/list-changed-notification.ts';
 import { createBoundSigner } from '../mcp/session-binding.ts';
 import { type KnownSession, routeSession, sealResponse, tagResponse } from '../mcp/session-routing.ts';
 import type { RawHeaders } from '../listen/exchange.ts';
@@ -58,9 +59,7 @@ export function routeUpstreamRequest(
       return route(context, plan, message.target, plan.headers, endpoint, undefined, undefined);
     }
     if (plan.method === 'GET') {
-      // Compressed events could not be rewritten.
-      const headers = withoutAcceptEncoding(plan.headers);
-      return route(context, plan, plan.target, headers, undefined, undefined, (status, received, endpoint) =>
+      return route(context, plan, plan.target, plan.headers, undefined, undefined, (status, received, endpoint) =>
         startLegacySse({ context, plan, status, headers: received, endpoint, signer }),
       );
     }
@@ -100,24 +99,38 @@ function route(
   rewriteSession: RoutedRequest['rewriteSession'],
   rewriteAnswer: RoutedRequest['rewriteAnswer'],
 ): RoutedRequest {
-  const { exchange } = context;
-  const length = exchange.hasBody ? findHeader(exchange.headers, 'content-length') : undefined;
+  // Compressed answers can be neither rewritten nor filtered, and nothing can be said between compressed events.
+  const mustRead =
+    plan.filterAnswer !== undefined ||
+    (plan.backend.mcp !== undefined && (plan.method === 'GET' || asksForSubscription(plan.method, headers)));
+  const { method, host } = plan;
+  const sent = mustRead ? withField(headers, 'accept-encoding', 'identity') : headers;
   return {
     kind: 'routed',
-    request: {
-      method: plan.method,
-      target,
-      host: plan.host,
-      headers,
-      hasBody: exchange.hasBody,
-      contentLength: length === undefined ? undefined : Number(length),
-      // A body of unknown length may end with trailers, announced or not.
-      wantsTrailers: exchange.hasBody && (length === undefined || findHeader(headers, 'trailer') !== undefined),
-      upgrade: undefined,
-    },
+    request: { method, target, host, upgrade: undefined, ...describeBody(context, plan, sent) },
     endpoint,
     rewriteSession,
     rewriteAnswer,
+  };
+}
+
+function describeBody(
+  { exchange }: RequestContext,
+  { body }: ForwardPlan,
+  headers: RawHeaders,
+): Pick<UpstreamRequest, 'headers' | 'hasBody' | 'contentLength' | 'wantsTrailers'> {
+  if (body !== undefined) {
+    // It may be shorter than the client's own; and trailers, if there were any, are not part of it.
+    const sent = withField(headers, 'trailer', undefined);
+    return { headers: sent, hasBody: body.length > 0, contentLength: body.length, wantsTrailers: false };
+  }
+  const length = exchange.hasBody ? findHeader(exchange.headers, 'content-length') : undefined;
+  return {
+    headers,
+    hasBody: exchange.hasBody,
+    contentLength: length === undefined ? undefined : Number(length),
+    // A body of unknown length may end with trailers, announced or not.
+    wantsTrailers: exchange.hasBody && (length === undefined || findHeader(headers, 'trailer') !== undefined),
   };
 }
 
@@ -125,11 +138,12 @@ function refuse(reason: Reason, detail: string): RefusedRequest {
   return { kind: 'refused', reason, detail };
 }
 
-function withoutAcceptEncoding(headers: RawHeaders): RawHeaders {
+/** With this value and no other; undefined: without the field. */
+function withField(headers: RawHeaders, lowerCaseName: string, value: string | undefined): RawHeaders {
   const kept: string[] = [];
   for (let i = 0; i < headers.length; i += 2) {
-    if (headers[i]!.toLowerCase() !== 'accept-encoding') kept.push(headers[i]!, headers[i + 1]!);
+    if (headers[i]!.toLowerCase() !== lowerCaseName) kept.push(headers[i]!, headers[i + 1]!);
   }
-  kept.push('accept-encoding', 'identity');
+  if (value !== undefined) kept.push(lowerCaseName, value);
   return kept;
 }

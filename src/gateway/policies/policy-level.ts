@@ -20,6 +20,17 @@ export interface PolicyPlace {
   readonly target: string;
 }
 
+/** A field that another policy has at the same place: the policy has no say there. */
+export interface PolicyConflict {
+  /** namespace/name of the ProxyPolicy without a say. */
+  readonly policy: string;
+  readonly field: PolicyFieldName;
+  /** Who has the field, and where. */
+  readonly owner: PolicyPlace;
+  /** Why the owner has it: "is older", "comes first by name". */
+  readonly because: string;
+}
+
 /** One field of one policy on the way to one rule, and whether it has a say there. */
 export interface PolicyProvenance extends PolicyPlace {
   readonly field: PolicyFieldName;

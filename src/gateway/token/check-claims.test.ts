@@ -73,6 +73,12 @@ describe('aud', () => {
     assert.equal(reasonOf(checkAudience([], [])), 'token_wrong_audience');
     assert.equal(reasonOf(checkAudience(readAudiences({ aud: '' }), [''])), 'token_wrong_audience');
   });
+
+  test('any audience is a word of its own, and no audience of that name', () => {
+    for (const found of [['api'], ['any'], []]) assert.equal(reasonOf(checkAudience(found, 'any')), 'ok');
+    assert.equal(reasonOf(checkAudience(['a'], ['any'])), 'token_wrong_audience');
+    assert.equal(reasonOf(checkAudience(['any'], ['any'])), 'ok');
+  });
 });
 
 describe('exp', () => {
@@ -89,6 +95,11 @@ describe('exp', () => {
     [String(nowSeconds + 1), 'token_malformed'],
     [true, 'token_malformed'],
     [[nowSeconds + 1], 'token_malformed'],
+    [253_402_300_799, 'ok'],
+    [8_640_000_000_000, 'ok'],
+    [8_640_000_000_001, 'token_malformed'],
+    [1e308, 'token_malformed'],
+    [-1e308, 'token_malformed'],
   ] as const) {
     test(JSON.stringify(exp) ?? 'absent', () => assert.equal(reasonOf(checkExpiry({ exp }, rules)), expected));
   }
@@ -115,6 +126,8 @@ for (const name of ['nbf', 'iat'] as const) {
       [nowSeconds * 1_000, 'token_not_yet_valid'],
       ['1', 'token_malformed'],
       [null, 'token_malformed'],
+      [1e308, 'token_malformed'],
+      [-1e308, 'token_malformed'],
     ] as const) {
       test(JSON.stringify(value) ?? 'absent', () => {
         assert.equal(reasonOf(checkStart({ [name]: value }, rules)), expected);

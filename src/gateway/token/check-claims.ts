@@ -2,7 +2,7 @@
 import type { JsonObject } from '../../base/json-object.ts';
 import { readClaim } from './read-claim.ts';
 import { refuseToken, showValue } from './refusal.ts';
-import type { TokenRefusal, VerifiedToken } from './verified-token.ts';
+import type { AcceptedAudiences, TokenRefusal, VerifiedToken } from './verified-token.ts';
 
 /** A claim that must equal one of the values, or contain one when it is a list. */
 export interface RequiredClaim {
@@ -76,7 +76,8 @@ export function readAudiences(claims: JsonObject): readonly string[] {
 }
 
 /** Whether the token is for one of the audiences. */
-export function checkAudience(found: readonly string[], accepted: readonly string[]): TokenRefusal | undefined {
+export function checkAudience(found: readonly string[], accepted: AcceptedAudiences): TokenRefusal | undefined {
+  if (accepted === 'any') return undefined;
   for (const audience of found) if (accepted.includes(audience)) return undefined;
   return refuseToken(
     'token_wrong_audience',
@@ -149,6 +150,9 @@ export function checkScopes(
   );
 }
 
+/** The last second that a calendar knows; what is beyond it is no time, and could not be shown as one. */
+const lastSecond = 8_640_000_000_000;
+
 function isTime(value: unknown): value is number {
-  return typeof value === 'number' && Number.isFinite(value);
+  return typeof value === 'number' && Math.abs(value) <= lastSecond;
 }

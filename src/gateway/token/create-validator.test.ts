@@ -4,6 +4,7 @@ import { describe, test } from 'node:test';
 import type { Algorithm } from './algorithms.ts';
 import { createTokenValidator, type ValidatorOptions } from './create-validator.ts';
 import { createInlineKeySource, type KeySource } from './key-source.ts';
+import { readCompactToken } from './read-compact-token.ts';
 import { createTestKey, encodePart, signWithJose, type TestKey } from './testing/test-issuer.ts';
 import type { TokenValidator, TokenVerdict } from './verified-token.ts';
 
@@ -319,6 +320,37 @@ describe('remembered tokens', () => {
     assert.equal(other.ok ? 'ok' : other.reason, 'token_wrong_audience');
     assert.equal(judge(validator, ecToken, []).ok, false);
     assert.equal(judge(validator, ecToken).ok, true);
+  });
+
+  test('any audience is accepted where the caller says so, also none at all', async () => {
+    const validator = createValidator(createSource(ec));
+    const { aud: _left, ...without } = goodClaims;
+    for (const claims of [goodClaims, without, { ...goodClaims, aud: { a: 1 } }]) {
+      const token = await signWithJose(ec, { alg: 'ES256', kid: 'ec' }, claims);
+      const verdict = await validator.validate(token, 'any');
+      assert.equal(verdict.ok, true);
+      assert.equal((await validator.validate(token, [])).ok, false, 'and what is remembered opens nothing else');
+    }
+  });
+
+  test('a token that was taken apart before is judged all the same', async () => {
+    const validator = createValidator(createSource(ec));
+    for (const [claims, expected] of [
+      [goodClaims, 'ok'],
+      [{ ...goodClaims, iss: 'https://other.example' }, 'token_wrong_issuer'],
+      [{ ...goodClaims, exp: nowSeconds - 100 }, 'token_expired'],
+    ] as const) {
+      const token = await signWithJose(ec, { alg: 'ES256', kid: 'ec' }, claims);
+      const read = readCompactToken(token);
+      assert.ok(read.ok);
+      const verdict = await validator.validate(token, [audience], read.token);
+      assert.equal(verdict.ok ? 'ok' : verdict.reason, expected);
+    }
+    const forged = await signWithJose(createTestKey('ES256'), { alg: 'ES256', kid: 'ec' }, goodClaims);
+    const read = readCompactToken(forged);
+    assert.ok(read.ok);
+    const verdict = await validator.validate(forged, [audience], read.token);
+    assert.ok(!verdict.ok && verdict.reason === 'token_bad_signature');
   });
 
   test('not past its expiry: with skew it is judged anew, beyond it is refused', async () => {

@@ -11,13 +11,14 @@ import {
   readScopes,
   type RequiredClaim,
 } from './check-claims.ts';
+import type { CompactToken } from './compact-token.ts';
 import type { KeySet } from './key-set.ts';
 import type { KeySource, KeyState } from './key-source.ts';
-import { type CompactToken, maxTokenLength, readCompactToken } from './read-compact-token.ts';
+import { maxTokenLength, readCompactToken } from './read-compact-token.ts';
 import { refuseToken, showValue } from './refusal.ts';
 import { selectKey } from './select-key.ts';
 import { type CachedToken, VerifiedTokenCache } from './verified-token-cache.ts';
-import type { TokenRefusal, TokenValidator, TokenVerdict } from './verified-token.ts';
+import type { AcceptedAudiences, TokenRefusal, TokenValidator, TokenVerdict } from './verified-token.ts';
 import { verifySignature } from './verify-signature.ts';
 
 export interface ValidatorOptions {
@@ -38,7 +39,6 @@ export interface ValidatorOptions {
 /** A token that reads well and is of the right issuer, on its way to verification. */
 interface Candidate {
   readonly text: string;
-  readonly hash: string;
   readonly token: CompactToken;
   readonly issuer: string;
   readonly expiresAtMs: number;
@@ -55,17 +55,20 @@ export function createTokenValidator(options: ValidatorOptions): TokenValidator 
   const acceptsIssuer = options.acceptsIssuer ?? ((found: string): boolean => found === issuer);
   const cache = new VerifiedTokenCache({ maxEntries: options.cacheSize ?? 10_000 });
 
-  function validate(text: string, audiences: readonly string[]): TokenVerdict | Promise<TokenVerdict> {
+  function validate(
+    text: string,
+    audiences: AcceptedAudiences,
+    read?: CompactToken,
+  ): TokenVerdict | Promise<TokenVerdict> {
     if (text.length > maxTokenLength) {
       return refuseToken('token_too_large', `The token is longer than ${maxTokenLength} characters.`);
     }
     const state = keySource.getKeys();
-    const hash = VerifiedTokenCache.hashToken(text);
     if (state.ok) {
-      const cached = cache.get(hash, state.version, now());
+      const cached = cache.get(text, state.version, now());
       if (cached !== undefined) return finish(cached, audiences);
     }
-    const candidate = readCandidate(text, hash);
+    const candidate = readCandidate(text, read);
     if (!candidate.ok) return candidate;
     if (!state.ok) {
       const loading = keySource.load();
@@ -77,19 +80,22 @@ export function createTokenValidator(options: ValidatorOptions): TokenValidator 
   }
 
   /** What is wrong on its face needs no key, and above all causes no fetch. */
-  function readCandidate(text: string, hash: string): ({ readonly ok: true } & Candidate) | TokenRefusal {
-    const read = readCompactToken(text);
+  function readCandidate(
+    text: string,
+    known: CompactToken | undefined,
+  ): ({ readonly ok: true } & Candidate) | TokenRefusal {
+    const read = known === undefined ? readCompactToken(text) : ({ ok: true, token: known } as const);
     if (!read.ok) return read;
     const { token } = read;
     const found = checkIssuer(token.claims, acceptsIssuer);
     if (!found.ok) return found;
     const expiry = checkExpiry(token.claims, { nowMs: now(), clockSkewMs });
     if (!expiry.ok) return expiry;
-    return { ok: true, text, hash, token, issuer: found.issuer, expiresAtMs: expiry.expiresAtMs };
+    return { ok: true, text, token, issuer: found.issuer, expiresAtMs: expiry.expiresAtMs };
   }
 
   function judge(candidate: Candidate, { keySet, version }: Extract<KeyState, { readonly ok: true }>): Judgement {
-    const { token, hash, text } = candidate;
+    const { token, text } = candidate;
     const signature = checkSignature(token, keySet);
     if (signature !== undefined) return signature;
     const refusal =
@@ -98,18 +104,18 @@ export function createTokenValidator(options: ValidatorOptions): TokenValidator 
       checkRequiredClaims(token.claims, requiredClaims);
     if (refusal !== undefined) return { ok: false, refusal, mightBeStale: false };
     const cached = describeToken(candidate);
-    cache.set(hash, version, cached, text.length);
+    cache.set(text, version, cached);
     return { ok: true, cached };
   }
 
   /** What depends on the resource that is asked for, and so is not part of what is remembered. */
-  function finish(cached: CachedToken, audiences: readonly string[]): TokenVerdict {
+  function finish(cached: CachedToken, audiences: AcceptedAudiences): TokenVerdict {
     return (
       checkAudience(cached.audiences, audiences) ?? checkScopes(cached.verdict.token, requiredScopes) ?? cached.verdict
     );
   }
 
-  function judgeLater(candidate: Candidate, audiences: readonly string[]): TokenVerdict {
+  function judgeLater(candidate: Candidate, audiences: AcceptedAudiences): TokenVerdict {
     const state = keySource.getKeys();
     if (!state.ok) return refuseWithoutKeys(state);
     const judgement = judge(candidate, state);
@@ -119,7 +125,7 @@ export function createTokenValidator(options: ValidatorOptions): TokenValidator 
   /** The issuer may have new keys. A fetch that was under way already may be older than the token: then once more. */
   async function judgeWithNewerKeys(
     candidate: Candidate,
-    audiences: readonly string[],
+    audiences: AcceptedAudiences,
     refusal: TokenRefusal,
   ): Promise<TokenVerdict> {
     let newest = refusal;
@@ -140,7 +146,11 @@ export function createTokenValidator(options: ValidatorOptions): TokenValidator 
   return { validate };
 }
 
-function checkSignature(token: CompactToken, keySet: KeySet): Extract<Judgement, { readonly ok: false }> | undefined {
+/** Whether one of the keys made the signature; undefined when it did. */
+export function checkSignature(
+  token: CompactToken,
+  keySet: KeySet,
+): Extract<Judgement, { readonly ok: false }> | undefined {
   const selection = selectKey(token, keySet);
   const found = `kid is ${showValue(token.keyId)}, alg is ${token.algorithm}`;
   switch (selection.kind) {

@@ -2,6 +2,7 @@
 import { createHash, createPublicKey, type KeyObject } from 'node:crypto';
 import { isJsonObject, type JsonObject } from '../../base/json-object.ts';
 import { type Algorithm, algorithms, isAlgorithm } from './algorithms.ts';
+import { hasSmallOrder } from './small-order.ts';
 
 export interface VerificationKey {
   readonly id: string | undefined;
@@ -97,7 +98,9 @@ function importKey(jwk: JsonObject): Material | string {
     case 'OKP': {
       if (jwk.crv !== 'Ed25519' && jwk.crv !== 'Ed448') return 'is on a curve that is not accepted';
       const key = importPublicKey({ kty: 'OKP', crv: jwk.crv, x: jwk.x });
-      return key === undefined ? 'cannot be read' : { key, algorithms: ['EdDSA', jwk.crv] };
+      if (key === undefined) return 'cannot be read';
+      if (hasSmallOrder(key)) return 'is a point that proves nothing';
+      return { key, algorithms: ['EdDSA', jwk.crv] };
     }
     default:
       return 'is of a type that is not accepted (kty)';

@@ -63,11 +63,20 @@ describe('the form of a token', () => {
     ['deep', `${header}.${encodePart(`{"a":${'['.repeat(2_000)}${']'.repeat(2_000)}}`)}.${signature}`],
     ['byte order mark', `${header}.${encodePart('\uFEFF{}')}.${signature}`],
     ['not UTF-8', `${header}.${encodePart(Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]))}.${signature}`],
+    ['half a surrogate pair', `${header}.${encodePart('{"sub":"\\ud800"}')}.${signature}`],
+    ['half a surrogate pair behind a backslash', `${header}.${encodePart('{"sub":"\\\\\\uDFFF"}')}.${signature}`],
+    ['half a surrogate pair in a key', `${encodePart('{"alg":"ES256","\\udc00":1}')}.${claims}.${signature}`],
     ['kid is a number', `${encodePart({ alg: 'ES256', kid: 1 })}.${claims}.${signature}`],
     ['kid is null', `${encodePart({ alg: 'ES256', kid: null })}.${claims}.${signature}`],
   ] as const) {
     test(`malformed: ${name}`, () => expectRefusal(token, 'token_malformed'));
   }
+
+  test('whole surrogate pairs, and texts about halves, are texts like any other', () => {
+    for (const text of ['{"sub":"\\ud83d\\ude00"}', '{"sub":"\\\\ud800"}', '{"sub":"\\u00e9"}']) {
+      assert.equal(readCompactToken(`${header}.${encodePart(text)}.${signature}`).ok, true, text);
+    }
+  });
 
   test('size is judged before anything is parsed', () => {
     expectRefusal('.'.repeat(maxTokenLength + 1), 'token_too_large');

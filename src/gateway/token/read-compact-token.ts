@@ -2,21 +2,12 @@
 import { isAlgorithm } from './algorithms.ts';
 import type { Algorithm } from './algorithms.ts';
 import { type JsonObject, readJsonObject } from '../../base/json-object.ts';
+import type { CompactToken } from './compact-token.ts';
 import { refuseToken, showValue } from './refusal.ts';
 import type { TokenRefusal } from './verified-token.ts';
 
 /** Longer tokens are not looked at. */
 export const maxTokenLength = 16_384;
-
-/** A token whose form is right. Nothing in it has been verified. */
-export interface CompactToken {
-  readonly algorithm: Algorithm;
-  readonly keyId: string | undefined;
-  readonly claims: JsonObject;
-  /** What the signature is over. */
-  readonly signingInput: string;
-  readonly signature: Buffer;
-}
 
 export type ReadTokenResult = { readonly ok: true; readonly token: CompactToken } | TokenRefusal;
 
@@ -99,7 +90,17 @@ function readPart(part: string, name: string): { readonly ok: true; readonly val
     return refuseToken('token_malformed', `The ${name} of the token is not UTF-8.`);
   }
   const read = readJsonObject(text, { refuseDuplicateKeys: true });
-  return read.ok ? read : refuseToken('token_malformed', `The ${name} of the token ${read.problem}.`);
+  if (!read.ok) return refuseToken('token_malformed', `The ${name} of the token ${read.problem}.`);
+  if (hasHalfSurrogate(text, read.value)) {
+    return refuseToken('token_malformed', `The ${name} of the token has half a character in it.`);
+  }
+  return read;
+}
+
+/** An escape such as \ud800 alone is no character (RFC 7493 2.1): written as UTF-8, two different subjects would become the same one. */
+function hasHalfSurrogate(text: string, value: JsonObject): boolean {
+  // Such a half can only come from an escape, and JSON.stringify escapes nothing else in that way.
+  return /\\u[dD]/.test(text) && /(?<!\\)(?:\\\\)*\\ud/.test(JSON.stringify(value));
 }
 
 /** Node skips what is not base64url and accepts several spellings of the last character; here there is one. */

@@ -1,5 +1,5 @@
 // Finds the key of a token in the issuer's set (RFC 7515 4.1.4, RFC 7517 4.5).
-import type { CompactToken } from './read-compact-token.ts';
+import type { CompactToken } from './compact-token.ts';
 import type { KeySet, VerificationKey } from './key-set.ts';
 
 export type KeySelection =

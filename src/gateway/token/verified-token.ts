@@ -1,5 +1,6 @@
 // A token that has been judged. One engine serves MCP authentication and JWT authentication (RFC 7519, RFC 8725, RFC 9068).
 import type { Reason } from '../reasons.ts';
+import type { CompactToken } from './compact-token.ts';
 
 export interface VerifiedToken {
   readonly issuer: string;
@@ -25,7 +26,11 @@ export interface TokenRefusal {
   readonly retryAfterSeconds?: number;
 }
 
+/** Audiences of which a token must have one. An empty list accepts no token; who takes any audience, or none, has to say so. */
+export type AcceptedAudiences = readonly string[] | 'any';
+
 /** Judges tokens against one issuer. Answers at once when it can: cached tokens, and tokens that are wrong on their face. */
 export interface TokenValidator {
-  validate(token: string, audiences: readonly string[]): TokenVerdict | Promise<TokenVerdict>;
+  /** `read`: the same token taken apart, for a caller that had to look into it before. */
+  validate(token: string, audiences: AcceptedAudiences, read?: CompactToken): TokenVerdict | Promise<TokenVerdict>;
 }

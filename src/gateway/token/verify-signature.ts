@@ -2,7 +2,7 @@
 import { constants, verify } from 'node:crypto';
 import { algorithms } from './algorithms.ts';
 import type { VerificationKey } from './key-set.ts';
-import type { CompactToken } from './read-compact-token.ts';
+import type { CompactToken } from './compact-token.ts';
 
 /** Whether the key made the signature. False also for a key that does not serve the algorithm. */
 export function verifySignature(

@@ -93,9 +93,9 @@ export class FilesSource implements ResourceSource {
     (await this.#load()).apply();
   }
 
-  locate(identity: ResourceIdentity): SourcePosition | undefined {
+  locate(identity: ResourceIdentity, path: readonly (string | number)[] = []): SourcePosition | undefined {
     const place = this.#places.get(formatIdentity(identity));
-    return place === undefined ? undefined : { file: place.file, ...place.written.locate([]) };
+    return place === undefined ? undefined : { file: place.file, ...place.written.locate(path) };
   }
 
   async #load(): Promise<FileLoad> {

@@ -20,6 +20,8 @@ export function createCors(cors: CorsSpec): Cors {
 /** traffic.cors. */
 export const corsField: PolicyField = {
   name: 'cors',
+  path: 'traffic.cors',
+  isGuard: false,
   translate({ spec }) {
     const cors = spec.traffic?.cors;
     if (cors === undefined) return undefined;

@@ -34,6 +34,10 @@ export type FieldTranslation =
 export interface PolicyField {
   /** The field's own name, part of the message's key. */
   readonly name: string;
+  /** As people write it: `traffic.cors`. */
+  readonly path: string;
+  /** Whether it refuses requests: without it more of them would pass. */
+  readonly isGuard: boolean;
   /** Undefined when the policy does not have the field. */
   readonly translate: (policy: ProxyPolicy, surroundings: FieldSurroundings) => FieldTranslation | undefined;
 }

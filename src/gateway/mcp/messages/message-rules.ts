@@ -1,12 +1,22 @@
 // Rules over MCP messages in the form the request path uses.
+import type { Expression, ExpressionOutcome } from '../../../cel/expression.ts';
 import type { RuleSet } from '../../policies/authorization/rule-set.ts';
+import type { KnownKeys } from './known-keys.ts';
 
 /** One ProxyPolicy's `backend.mcp.authorization`. A new object when anything about it changed, the same one otherwise. */
 export interface MessageRules {
   /** namespace/name of the ProxyPolicy. */
   readonly source: string;
   readonly rules: RuleSet;
+  /** False: there are only scopes, and answers are nobody's business. */
+  readonly hasRules: boolean;
   readonly scopes: readonly ScopeRule[];
+  /** Methods that an expression or a scope entry names: they pass although the protocol version does not know them. */
+  readonly namedMethods: ReadonlySet<string>;
+  /** The keys of tool arguments that expressions read. */
+  readonly argumentKeys: KnownKeys;
+  /** What an expression over arguments counts as while they are not known: it speaks for the item. */
+  readonly withoutArguments: ReadonlyMap<Expression, ExpressionOutcome>;
 }
 
 /** A call that fits needs all of the scopes. */

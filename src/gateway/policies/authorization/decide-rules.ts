@@ -16,41 +16,48 @@ export interface RuleApplication {
 const unopposed: RuleDecision = { allowed: true, decidedBy: undefined, problem: undefined };
 const unmatched: RuleDecision = { allowed: false, decidedBy: undefined, problem: undefined };
 
-/** Decides. */
+/** Decides. Asks no more expressions than it takes, and makes no new object unless an expression fails. */
 export function decideRules(
   rules: RuleSet,
   variables: ExpressionVariables,
   application?: RuleApplication,
 ): RuleDecision {
   for (const rule of rules.deny) {
-    for (const [index, expression] of rule.expressions.entries()) {
+    const { expressions } = rule;
+    for (let index = 0; index < expressions.length; index += 1) {
+      const expression = expressions[index]!;
       if (application?.applies(expression) === false) continue;
       const outcome = evaluate(expression, variables, application);
-      if (!outcome.ok || outcome.value) return conclude(false, rule, index, outcome);
+      if (!outcome.ok || outcome.value) return conclude(rule, index, outcome);
     }
   }
   for (const rule of rules.require) {
-    for (const [index, expression] of rule.expressions.entries()) {
+    const { expressions } = rule;
+    for (let index = 0; index < expressions.length; index += 1) {
+      const expression = expressions[index]!;
       if (application?.applies(expression) === false) continue;
       const outcome = evaluate(expression, variables, application);
-      if (!outcome.ok || !outcome.value) return conclude(false, rule, index, outcome);
+      if (!outcome.ok || !outcome.value) return conclude(rule, index, outcome);
     }
   }
   if (rules.allow.length === 0) return unopposed;
   for (const rule of rules.allow) {
-    for (const [index, expression] of rule.expressions.entries()) {
+    const { expressions } = rule;
+    for (let index = 0; index < expressions.length; index += 1) {
+      const expression = expressions[index]!;
       if (application?.applies(expression) === false) {
         if (application.skippedAllows) return unopposed;
         continue;
       }
       const outcome = evaluate(expression, variables, application);
-      if (outcome.ok && outcome.value) return conclude(true, rule, index, outcome);
+      if (outcome.ok && outcome.value) return conclude(rule, index, outcome);
     }
   }
   return unmatched;
 }
 
-function evaluate(
+/** What one expression says, or what stands in place of that. */
+export function evaluate(
   expression: Expression,
   variables: ExpressionVariables,
   application: RuleApplication | undefined,
@@ -60,8 +67,18 @@ function evaluate(
     : application.evaluate(expression, variables);
 }
 
-function conclude(allowed: boolean, rule: Rule, index: number, outcome: ExpressionOutcome): RuleDecision {
-  return { allowed, decidedBy: refer(rule, index), problem: outcome.ok ? undefined : outcome.problem };
+/** What an expression of a rule decides is the same every time, unless it fails: made once. */
+const conclusions = new WeakMap<Rule, readonly RuleDecision[]>();
+
+function conclude(rule: Rule, index: number, outcome: ExpressionOutcome): RuleDecision {
+  let own = conclusions.get(rule);
+  if (own === undefined) {
+    const allowed = rule.action === 'Allow';
+    own = rule.expressions.map((_, at) => ({ allowed, decidedBy: refer(rule, at), problem: undefined }));
+    conclusions.set(rule, own);
+  }
+  const conclusion = own[index]!;
+  return outcome.ok ? conclusion : { ...conclusion, problem: outcome.problem };
 }
 
 /** Names one expression. */

@@ -54,11 +54,14 @@ function joinHeaders(headers: readonly string[]): Record<string, string> {
   const joined = createMap<string>();
   for (let i = 0; i < headers.length; i += 2) {
     const name = headers[i]!.toLowerCase();
-    joined[name] = name in joined ? `${joined[name]}, ${headers[i + 1]!}` : headers[i + 1]!;
+    const value = headers[i + 1]!;
+    // HTTP/2 clients send a field per cookie (RFC 9113 8.2.3).
+    joined[name] = name in joined ? `${joined[name]}${name === 'cookie' ? '; ' : ', '}${value}` : value;
   }
   return joined;
 }
 
+/** As forms write it (application/x-www-form-urlencoded): most servers behind the gateway read it so. */
 function readQuery(query: string): Record<string, string | typeof ambiguous> {
   const values = createMap<string | typeof ambiguous>();
   for (const [name, value] of new URLSearchParams(query)) values[name] = name in values ? ambiguous : value;

@@ -1,22 +1,35 @@
 // JWT authentication as the request path uses it: compiled when the configuration changes.
 import type { JwtAuthentication, JwtProvider } from '../../../ir/gen/config_pb.ts';
-import type { TokenValidator } from '../../token/verified-token.ts';
+import type { BoundedCache } from '../../token/bounded-cache.ts';
+import type { TokenLocation } from '../../token/find-token.ts';
+import type { KeySourceStatus } from '../../token/key-source.ts';
+import type { AcceptedAudiences, TokenValidator, VerifiedToken } from '../../token/verified-token.ts';
 
 /** One ProxyPolicy's JWT authentication. */
 export interface JwtAuthenticationConfig {
   /** namespace/name of the ProxyPolicy. */
   readonly source: string;
   readonly message: JwtAuthentication;
+  readonly location: TokenLocation;
   /** By issuer, exactly. */
   readonly providers: ReadonlyMap<string, JwtProviderConfig>;
   /** Names in lower case with '-' of what clients must not send themselves: the headers of claimsToHeaders. */
   readonly claimHeaders: ReadonlySet<string>;
+  /** The same, and the header that has the token: what does not go on when the token does not. */
+  readonly withheldHeaders: ReadonlySet<string>;
+  /** Issuers of tokens that were good before, by their text: what a text says does not change, so all policies share it. */
+  readonly knownIssuers: BoundedCache<string>;
+  /** Claims as headers (name, value, name, value) of tokens that are remembered elsewhere. */
+  readonly claimsOfTokens: WeakMap<VerifiedToken, readonly string[]>;
 }
 
 /** An issuer whose tokens are accepted. */
 export interface JwtProviderConfig {
   readonly message: JwtProvider;
+  readonly audiences: AcceptedAudiences;
   readonly validator: TokenValidator;
   /** Whether keys are there; tokens of a provider without keys get 503, those of the others are judged. */
   readonly hasKeys: boolean;
+  /** For the admin output. */
+  readonly describeKeys: () => KeySourceStatus;
 }

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { AuthenticationMode } from '../../../ir/gen/config_pb.ts';
-import type { TokenRefusal, VerifiedToken } from '../../token/verified-token.ts';
+import type { RequestContext } from '../../request-context.ts';
+import type { AcceptedAudiences, TokenRefusal, VerifiedToken } from '../../token/verified-token.ts';
 import { authenticateRequest } from './authenticate-request.ts';
 import type { AuthenticatedRequest, AuthenticationVerdict } from './authentication-verdict.ts';
 import { findBearerChallenge } from './challenge.ts';
@@ -26,7 +27,14 @@ interface Setup extends ResourceOptions {
   readonly cors?: boolean;
 }
 
-async function authenticate(setup: Setup, request: FakeRequest = { headers: bearer }): Promise<AuthenticationVerdict> {
+async function authenticate(setup: Setup, request?: FakeRequest): Promise<AuthenticationVerdict> {
+  return (await judge(setup, request)).verdict;
+}
+
+async function judge(
+  setup: Setup,
+  request: FakeRequest = { headers: bearer },
+): Promise<{ readonly verdict: AuthenticationVerdict; readonly context: RequestContext }> {
   const verdict =
     setup.refusal === undefined
       ? { ok: true as const, token: createToken(setup.token) }
@@ -35,7 +43,7 @@ async function authenticate(setup: Setup, request: FakeRequest = { headers: bear
   const resource = createResource({ ...setup, idp: { validator, ...setup.idp } });
   const { context } = createContext({ method: 'POST', ...request });
   context.route = createRoute(setup.cors ?? false);
-  return authenticateRequest({ context, resource });
+  return { verdict: await authenticateRequest({ context, resource }), context };
 }
 
 const describeVerdict = (verdict: AuthenticationVerdict): string =>
@@ -72,6 +80,8 @@ describe('no credentials', () => {
   test('another scheme counts as none', async () => {
     const verdict = await authenticate({}, { headers: ['authorization', 'Basic YTpi'] });
     assert.equal('error' in readChallenge(verdict)!, false);
+    assert.ok(verdict.kind === 'deny');
+    assert.equal(verdict.detail, 'the Authorization header has another scheme');
   });
 
   test('every method and content type is asked for a token', async () => {
@@ -207,7 +217,7 @@ describe('keys that were never loaded', () => {
 });
 
 describe('the audience', () => {
-  const listAsked = async (setup: Setup, request: FakeRequest = {}): Promise<readonly string[]> => {
+  const listAsked = async (setup: Setup, request: FakeRequest = {}): Promise<AcceptedAudiences> => {
     const { validator, asked } = createValidator({ ok: true, token: createToken() });
     const { context } = createContext({ headers: bearer, ...request });
     await authenticateRequest({ context, resource: createResource({ ...setup, idp: { validator } }) });
@@ -362,4 +372,80 @@ test('answers at once when the validator does', () => {
   const verdict = authenticateRequest({ context, resource: createResource({ idp: { validator } }) });
   assert.equal(verdict instanceof Promise, false);
   assert.deepEqual(context.flowStep, { name: 'access', policy: 'default/policy', resource: '/mcp', flow: 'Broker' });
+});
+
+describe('every verdict is noted, once, for the log and the metrics', () => {
+  /** Mode, outcome and reason of the one decision. */
+  async function note(setup: Setup, request?: FakeRequest): Promise<string> {
+    const { context } = await judge(setup, request);
+    assert.equal(context.decisions.length, 1);
+    const { step, policy, mode, outcome, reason, rules } = context.decisions[0]!;
+    assert.deepEqual([step, policy, rules], ['backend.mcp.authentication', 'default/policy', []]);
+    return `${mode} ${outcome} ${reason ?? '-'}`;
+  }
+
+  test('with its mode and its reason', async () => {
+    const preflight = {
+      method: 'OPTIONS',
+      headers: ['origin', 'https://app.test', 'access-control-request-method', 'POST'],
+    };
+    const twice = { headers: [...bearer, ...bearer] };
+    const modes = { Strict: STRICT, Optional: OPTIONAL, Permissive: PERMISSIVE };
+    const expected: Record<keyof typeof modes, string[]> = {
+      Strict: [
+        'deny missing_token',
+        'allow -',
+        'deny token_expired',
+        'deny invalid_request',
+        'deny token_malformed',
+        'deny insufficient_scope',
+        'respond -',
+      ],
+      Optional: [
+        'allow missing_token',
+        'allow -',
+        'deny token_expired',
+        'deny invalid_request',
+        'deny token_malformed',
+        'deny insufficient_scope',
+        'allow missing_token',
+      ],
+      Permissive: [
+        'allow missing_token',
+        'allow -',
+        'allow token_expired',
+        'allow invalid_request',
+        'allow token_malformed',
+        'allow -',
+        'allow missing_token',
+      ],
+    };
+    for (const [name, mode] of Object.entries(modes)) {
+      const message = { mode };
+      const noted = [
+        await note({ message }, {}),
+        await note({ message }),
+        await note({ message, refusal: { reason: 'token_expired' } }),
+        await note({ message }, twice),
+        await note({ message }, { headers: ['authorization', 'Bearer'] }),
+        await note({ message: { mode, requiredScopes: ['x'] }, token: { scopes: new Set(['y']) } }),
+        await note({ message }, preflight),
+      ];
+      assert.deepEqual(
+        noted,
+        expected[name as keyof typeof modes].map((each) => `${name} ${each}`),
+      );
+    }
+  });
+
+  test('and with the caller, also when the token is not enough', async () => {
+    const denied = await judge({
+      message: { requiredScopes: ['x'] },
+      token: { subject: 'bob', scopes: new Set(['y']) },
+    });
+    assert.equal(denied.context.caller?.subject, 'bob');
+    const expired = await judge({ refusal: {} });
+    assert.equal(expired.context.caller, undefined);
+    assert.equal(expired.context.decisions[0]!.detail, 'The token has expired.');
+  });
 });

@@ -1,19 +1,19 @@
 // The authentication step of a protected MCP backend (RFC 6750, RFC 9728 5, MCP authorization): who is asking, or the challenge.
 import { AuthenticationMode, type McpAuthentication } from '../../../ir/gen/config_pb.ts';
-import { findHeader } from '../../forward/headers.ts';
-import type { RawHeaders } from '../../listen/exchange.ts';
+import type { Decision } from '../../decision.ts';
 import type { Reason } from '../../reasons.ts';
-import type { RequestContext } from '../../request-context.ts';
+import { noteDecision, type RequestContext } from '../../request-context.ts';
 import { checkScopes } from '../../token/check-claims.ts';
 import type { TokenRefusal, TokenVerdict, VerifiedToken } from '../../token/verified-token.ts';
-import { readPreflightMethod } from '../cors.ts';
+import { describeMode } from '../authentication-mode.ts';
+import { answerPreflight, exposeToScripts } from '../browser-access.ts';
 import type { PolicyDenial } from '../policy-verdict.ts';
 import type { AuthenticationRequest, AuthenticationVerdict, SessionIdentity } from './authentication-verdict.ts';
 import { type BearerChallenge, formatChallenge } from './challenge.ts';
 import { formatClaimHeaders, listClaimHeaders } from './claims-to-headers.ts';
 import { formatMetadataPath } from './endpoint-paths.ts';
 import type { ProtectedResource } from './protected-resource.ts';
-import { formatResourceUrl, readBase, type TrustedProxies } from './read-base.ts';
+import { formatResourceUrl, readBase, spellResource, type TrustedProxies } from './read-base.ts';
 import { readCredentials } from './read-credentials.ts';
 
 /** Judges a request. A promise only when the token is not known yet, or the keys are still on their way. */
@@ -35,8 +35,12 @@ export function authenticateRequest(
     resource: resource.path,
     flow: config.idp.getFlow()?.flow,
   };
-  const preflight = answerPreflight(step);
-  if (preflight !== undefined) return preflight;
+  // Where requests without a token are let through, so is a preflight.
+  const preflight = letsAnonymousIn(step) ? undefined : answerPreflight(context);
+  if (preflight !== undefined) {
+    note(step, 'respond', undefined, undefined);
+    return preflight;
+  }
   if (config.idp.hasKeys || step.message.mode === AuthenticationMode.PERMISSIVE) return judge(step);
   // Just started, or never reached the IdP. Without keys nothing can be told apart, so nothing passes.
   const loading = config.idp.loadKeys?.();
@@ -51,19 +55,23 @@ interface Step {
   readonly readBase: () => string;
 }
 
+function letsAnonymousIn({ message: { mode } }: Step): boolean {
+  return mode === AuthenticationMode.OPTIONAL || mode === AuthenticationMode.PERMISSIVE;
+}
+
 function judge(step: Step): AuthenticationVerdict | Promise<AuthenticationVerdict> {
   const { context, message, resource } = step;
   const isPermissive = message.mode === AuthenticationMode.PERMISSIVE;
   const credentials = readCredentials(context.exchange.headers, context.query);
   switch (credentials.kind) {
     case 'none':
-      if (isPermissive || message.mode === AuthenticationMode.OPTIONAL) return admit(step, undefined);
-      return deny(step, 'missing_token', { scopes: message.requiredScopes }, '');
+      if (letsAnonymousIn(step)) return admitAnonymous(step, 'missing_token', credentials.detail);
+      return deny(step, 'missing_token', { scopes: message.requiredScopes }, credentials.detail ?? '');
     case 'ambiguous':
-      if (isPermissive) return admit(step, undefined);
+      if (isPermissive) return admitAnonymous(step, 'invalid_request');
       return deny(step, 'invalid_request', { error: 'invalid_request' }, credentials.detail);
     case 'malformed':
-      if (isPermissive) return admit(step, undefined);
+      if (isPermissive) return admitAnonymous(step, 'token_malformed');
       return refuseToken(step, { ok: false, reason: 'token_malformed', detail: credentials.detail });
     case 'bearer': {
       const { token } = credentials;
@@ -74,20 +82,18 @@ function judge(step: Step): AuthenticationVerdict | Promise<AuthenticationVerdic
   }
 }
 
-/**
- * Without configured audiences a token must be for the resource's own URL. With and without a slash at the end: both name the same
- * resource here, and clients that write URLs with a parser cannot leave out the slash of a root.
- */
+/** Without configured audiences a token must be for the resource's own URL. */
 function listAudiences({ message, readBase: readOwnBase, resource }: Step): readonly string[] {
   if (message.audiences.length > 0) return message.audiences;
-  const url = formatResourceUrl(readOwnBase(), resource);
-  return [url, url.endsWith('/') ? url.slice(0, -1) : `${url}/`];
+  return spellResource(formatResourceUrl(readOwnBase(), resource));
 }
 
 function actOnVerdict(step: Step, token: string, verdict: TokenVerdict): AuthenticationVerdict {
-  const { message } = step;
+  const { context, message } = step;
+  // Known by name, even when the token is not enough.
+  if (verdict.ok) context.caller = verdict.token;
   if (message.mode === AuthenticationMode.PERMISSIVE)
-    return verdict.ok ? admit(step, verdict.token, token) : admit(step, undefined);
+    return verdict.ok ? admit(step, verdict.token, token) : admitAnonymous(step, verdict.reason);
   if (!verdict.ok) return refuseToken(step, verdict);
   const refusal = checkScopes(verdict.token, message.requiredScopes);
   if (refusal !== undefined) {
@@ -103,8 +109,19 @@ function actOnVerdict(step: Step, token: string, verdict: TokenVerdict): Authent
   return admit(step, verdict.token, token);
 }
 
+/** Optional and Permissive let requests through that Strict would refuse for this reason. */
+function admitAnonymous(step: Step, passedOver: Reason, detail?: string): AuthenticationVerdict {
+  return admit(step, undefined, undefined, passedOver, detail);
+}
+
 /** The request goes on: without what the client must not send, and with what the token says. */
-function admit(step: Step, verified: VerifiedToken | undefined, token?: string): AuthenticationVerdict {
+function admit(
+  step: Step,
+  verified: VerifiedToken | undefined,
+  token: string | undefined,
+  passedOver?: Reason,
+  detail?: string,
+): AuthenticationVerdict {
   const { message, resource } = step;
   const { sealer } = resource.config;
   let session: SessionIdentity | undefined;
@@ -117,6 +134,7 @@ function admit(step: Step, verified: VerifiedToken | undefined, token?: string):
   const addedHeaders = verified === undefined ? [] : formatClaimHeaders(verified.claims, message.claimsToHeaders);
   if (message.forwardToken && verified !== undefined && token !== undefined)
     addedHeaders.push('authorization', `Bearer ${token}`);
+  note(step, 'allow', passedOver, detail);
   return {
     kind: 'continue',
     token: verified,
@@ -170,36 +188,28 @@ function deny(step: Step, reason: Reason, challenge: BearerChallenge | undefined
     const resourceMetadata = `${step.readBase()}${formatMetadataPath(resource.path)}`;
     responseHeaders.push('www-authenticate', formatChallenge({ resourceMetadata, ...challenge }));
   }
-  responseHeaders.push(...exposeToScripts(context));
+  responseHeaders.push(...exposeToScripts(context, 'WWW-Authenticate, Mcp-Session-Id'));
+  note(step, 'deny', reason, detail);
   return { kind: 'deny', reason, detail, responseHeaders };
 }
 
-/**
- * A script can begin a login only when it can read the challenge. CORS settings of the route say who may; where there are none,
- * a denial is for everybody to read: it tells what the metadata tells anyway.
- */
-function exposeToScripts({ exchange, route }: RequestContext): RawHeaders {
-  if (findHeader(exchange.headers, 'origin') === undefined) return [];
-  const exposed = ['access-control-expose-headers', 'WWW-Authenticate, Mcp-Session-Id'];
-  return route?.policies.cors === undefined ? ['access-control-allow-origin', '*', ...exposed] : exposed;
+/** For the log, the metrics and the admin pages. */
+function note(
+  { context, resource, message }: Step,
+  outcome: Decision['outcome'],
+  reason: Reason | undefined,
+  detail: string | undefined,
+): void {
+  noteDecision(context, {
+    step: 'backend.mcp.authentication',
+    policy: resource.config.source,
+    mode: describeMode(message.mode),
+    outcome,
+    reason,
+    detail: detail === '' ? undefined : detail,
+    decidedBy: undefined,
+    rules: noRules,
+  });
 }
 
-/**
- * Browsers send preflights without credentials. Those of a route with CORS settings were answered before. In Strict the gateway answers
- * the others, since nothing without a token reaches the backend; where requests without a token are let through, so is a preflight.
- */
-function answerPreflight({ context, message }: Step): AuthenticationVerdict | undefined {
-  const { method, headers } = context.exchange;
-  if (message.mode === AuthenticationMode.OPTIONAL || message.mode === AuthenticationMode.PERMISSIVE) return undefined;
-  const asked = readPreflightMethod(method, headers);
-  if (asked === undefined) return undefined;
-  const requested = findHeader(headers, 'access-control-request-headers') ?? '';
-  const answer = ['access-control-allow-origin', '*', 'vary', 'Access-Control-Request-Headers'];
-  if (isTokenList(asked)) answer.push('access-control-allow-methods', asked);
-  if (isTokenList(requested)) answer.push('access-control-allow-headers', requested);
-  return { kind: 'respond', status: 204, headers: answer, body: '' };
-}
-
-function isTokenList(text: string): boolean {
-  return /^[\w!#$%&'*+\-.^`|~]+(?:[ \t]*,[ \t]*[\w!#$%&'*+\-.^`|~]+)*$/.test(text);
-}
+const noRules: Decision['rules'] = [];

@@ -6,14 +6,14 @@ import type { GuardedFetcher } from '../../../base/fetch-json.ts';
 import type { Log } from '../../../base/log.ts';
 import type { Sealer } from '../../../base/sealed.ts';
 import {
-  type KeySource,
   LoginFlow,
   type McpAuthentication,
   McpAuthenticationSchema,
   RegistrationMode,
 } from '../../../ir/gen/config_pb.ts';
 import { readTarget } from '../../route/request-target.ts';
-import type { ConnectIdp, IdpConnection, IdpConnectionOptions, KeyOrigin } from './idp-connection.ts';
+import { describeKeyOrigin, readCacheDuration, readKeyOrigin } from '../../token/key-origin.ts';
+import type { ConnectIdp, IdpConnection, IdpConnectionOptions } from './idp-connection.ts';
 import type { ProviderPreset } from './idp/provider-preset.ts';
 import type { McpAuthenticationConfig } from './protected-resource.ts';
 
@@ -49,8 +49,6 @@ export interface RegistryOptions {
 export class AuthenticationError extends Error {
   readonly code = 'invalid_authentication';
 }
-
-const defaultCacheDurationMs = 300_000;
 
 interface OpenConnection {
   readonly idp: IdpConnection;
@@ -132,7 +130,7 @@ export class AuthenticationRegistry {
     const settings = {
       issuer: message.issuer,
       metadataUrl: message.metadataUrl,
-      cacheDurationMs: message.keys?.cacheDurationMs || defaultCacheDurationMs,
+      cacheDurationMs: readCacheDuration(message.keys),
       ca: input.ca,
       allowInsecureHttp: message.allowInsecureHttp,
       flow: readFlow(message.flow),
@@ -142,7 +140,7 @@ export class AuthenticationRegistry {
       clockSkewMs: message.clockSkewMs,
       requiredClaims: message.requiredClaims,
     } satisfies Partial<IdpConnectionOptions>;
-    const key = digest([settings, preset.name, describeKeys(message.keys)]);
+    const key = digest([settings, preset.name, describeKeyOrigin(message.keys)]);
     const open = this.#connections.get(key);
     if (open !== undefined) return open;
     const keyUrls = { current: input.keyUrls };
@@ -151,7 +149,7 @@ export class AuthenticationRegistry {
       idp: this.#options.connectIdp({
         ...settings,
         preset,
-        keys: readKeys(message.keys, () => keyUrls.current),
+        keys: readKeyOrigin(message.keys, () => keyUrls.current) ?? { kind: 'discovered' },
         describeUsers: () => this.#describeUsers(key),
         fetcher: this.#options.fetcher,
         log: this.#options.log,
@@ -207,31 +205,12 @@ function readRegistration(mode: RegistrationMode): IdpConnectionOptions['registr
   }
 }
 
-function readKeys(keys: KeySource | undefined, listUrls: () => readonly string[]): KeyOrigin {
-  switch (keys?.source.case) {
-    case undefined:
-      return { kind: 'discovered' };
-    case 'url':
-      return { kind: 'url', url: keys.source.value, allowInsecureHttp: keys.allowInsecureHttp };
-    case 'inline':
-      return { kind: 'inline', document: keys.source.value };
-    case 'backend':
-      return { kind: 'endpoints', listUrls };
-  }
-}
-
 function readResourcePath(resource: string): string | undefined {
   if (resource === '') return undefined;
   const path = URL.parse(resource)?.pathname;
   const target = path === undefined ? undefined : readTarget(path);
   if (target?.ok !== true) throw new AuthenticationError(`the resource ${JSON.stringify(resource)} is no usable URL`);
   return target.path.replace(/\/$/, '');
-}
-
-function describeKeys(keys: KeySource | undefined): unknown {
-  const { source, allowInsecureHttp } = keys ?? {};
-  if (source?.case === 'backend') return [source.case, source.value.backend, source.value.path];
-  return [source?.case, source?.value, allowInsecureHttp];
 }
 
 function digest(value: unknown): string {

@@ -1,8 +1,10 @@
 // The connection to one IdP: its metadata (RFC 8414, OpenID Connect Discovery), the keys that the metadata names (RFC 7517), the validator that
 // uses them, and the login flow that follows. It lives from when its policy arrives until nothing needs it.
 import { type Clock, systemClock } from '../../../base/clock.ts';
-import { createInlineKeySource, createKeySource, type KeyLocation, type KeySource } from '../../token/key-source.ts';
 import { createTokenValidator } from '../../token/create-validator.ts';
+import type { KeyOrigin } from '../../token/key-origin.ts';
+import { type LocatedKeys, openKeySource } from '../../token/open-key-source.ts';
+import { readRequiredClaims } from '../../token/required-claims.ts';
 import type { TokenRefusal } from '../../token/verified-token.ts';
 import { chooseFlow } from './choose-flow.ts';
 import { discoverMetadata } from './discover-metadata.ts';
@@ -57,15 +59,13 @@ export function connectIdp(options: IdpConnectionOptions, environment: Connectio
     log,
     random,
   });
-  const keySource = openKeySource(options, metadata, { clock, random });
+  const { fetcher, ca, cacheDurationMs } = options;
+  const keySource = openKeySource(findKeys(options, metadata), { fetcher, ca, cacheDurationMs, clock, random, log });
   const validator = createTokenValidator({
     issuer: options.issuer,
     keySource,
     clockSkewMs: options.clockSkewMs,
-    requiredClaims: options.requiredClaims.map(({ name, values }) => ({
-      name,
-      values: values.map((value): unknown => JSON.parse(value)),
-    })),
+    requiredClaims: readRequiredClaims(options.requiredClaims),
     now: () => clock.now(),
   });
 
@@ -106,51 +106,22 @@ function describeMetadata(state: DiscoveryState): MetadataState {
   return state.ok ? { ok: true, metadata: state.discovery.metadata, url: state.discovery.url } : state;
 }
 
-function openKeySource(
-  options: IdpConnectionOptions,
+/** What the policy says, or else what the metadata says each time. */
+function findKeys(
+  { keys, allowInsecureHttp }: IdpConnectionOptions,
   metadata: MetadataSource,
-  { clock, random }: Required<ConnectionEnvironment>,
-): KeySource {
-  const { keys } = options;
-  if (keys.kind === 'inline') return createInlineKeySource(keys.document);
-  const common = {
-    fetcher: options.fetcher,
-    ca: options.ca,
-    cacheDurationMs: options.cacheDurationMs,
-    clock,
-    random,
-    log: options.log.child({ issuer: options.issuer }),
-  };
-  switch (keys.kind) {
-    case 'url':
-      return createKeySource({ ...common, location: keys.url, allowInsecureHttp: keys.allowInsecureHttp });
-    case 'endpoints':
-      return createKeySource({ ...common, location: takeTurns(keys.listUrls), allowInsecureHttp: true });
-    case 'discovered':
-      return createKeySource({
-        ...common,
-        allowInsecureHttp: options.allowInsecureHttp,
-        location: async (): Promise<KeyLocation> => {
-          const state = await metadata.get();
-          if (!state.ok) return { ok: false, detail: state.detail };
-          const { jwksUri, url } = state.discovery;
-          return jwksUri === undefined
-            ? { ok: false, detail: `the metadata at ${url} has no jwks_uri: set jwks` }
-            : { ok: true, url: jwksUri };
-        },
-      });
-  }
-}
-
-/** Another endpoint each time: when one is down, the next try asks the next. */
-function takeTurns(listUrls: () => readonly string[]): () => KeyLocation {
-  let turn = 0;
-  return () => {
-    const urls = listUrls();
-    const url = urls[turn % Math.max(1, urls.length)];
-    turn += 1;
-    return url === undefined
-      ? { ok: false, detail: 'the Service of the keys has no ready endpoint' }
-      : { ok: true, url };
+): KeyOrigin | LocatedKeys {
+  if (keys.kind !== 'discovered') return keys;
+  return {
+    kind: 'located',
+    allowInsecureHttp,
+    async locate() {
+      const state = await metadata.get();
+      if (!state.ok) return { ok: false, detail: state.detail };
+      const { jwksUri, url } = state.discovery;
+      return jwksUri === undefined
+        ? { ok: false, detail: `the metadata at ${url} has no jwks_uri: set jwks` }
+        : { ok: true, url: jwksUri };
+    },
   };
 }

@@ -2,6 +2,7 @@
 import type { GuardedFetcher } from '../../../base/fetch-json.ts';
 import type { Log } from '../../../base/log.ts';
 import type { RequiredClaim } from '../../../ir/gen/config_pb.ts';
+import type { KeyOrigin } from '../../token/key-origin.ts';
 import type { TokenRefusal, TokenValidator } from '../../token/verified-token.ts';
 import type { ProviderPreset } from './idp/provider-preset.ts';
 
@@ -59,7 +60,7 @@ export interface IdpConnectionOptions {
   readonly issuer: string;
   /** Empty: discovered. */
   readonly metadataUrl: string;
-  readonly keys: KeyOrigin;
+  readonly keys: IdpKeyOrigin;
   /** Of the policy; the fallback when the IdP's answers say nothing. */
   readonly cacheDurationMs: number;
   /** PEM; undefined: the system's roots. */
@@ -80,15 +81,8 @@ export interface IdpConnectionOptions {
   readonly log: Log;
 }
 
-/** Where keys come from. */
-export type KeyOrigin =
-  /** jwks_uri of the metadata. */
-  | { readonly kind: 'discovered' }
-  | { readonly kind: 'url'; readonly url: string; readonly allowInsecureHttp: boolean }
-  /** A JWK set as JSON. */
-  | { readonly kind: 'inline'; readonly document: string }
-  /** Endpoints of a Service, as http URLs (allowed wherever they are); asked in turn. They change while the connection lives; empty while none is ready. */
-  | { readonly kind: 'endpoints'; readonly listUrls: () => readonly string[] };
+/** Where keys come from: the policy says it, or the jwks_uri of the metadata. */
+export type IdpKeyOrigin = KeyOrigin | { readonly kind: 'discovered' };
 
 /** Connects: fetches metadata and keys at once and keeps them fresh. Implemented by connect-idp.ts. */
 export type ConnectIdp = (options: IdpConnectionOptions) => IdpConnection;

@@ -35,6 +35,14 @@ export function formatResourceUrl(base: string, resource: Pick<ProtectedResource
 }
 
 /**
+ * The audiences that mean a resource: its identifier with and without a slash at the end. Both name the same resource here, and clients
+ * that write URLs with a parser cannot leave out the slash of a root.
+ */
+export function spellResource(url: string): readonly string[] {
+  return [url, url.endsWith('/') ? url.slice(0, -1) : `${url}/`];
+}
+
+/**
  * The issuer that the gateway is to its clients. Each form of the metadata URL names exactly the identifier that it was derived
  * from: the root form the base alone, every other form the base with the resource's path.
  */

@@ -6,7 +6,7 @@ import { AuthenticationMode, McpAuthenticationSchema } from '../../../../ir/gen/
 import type { RouteConfig } from '../../../config/runtime-config.ts';
 import type { BodySink, Exchange } from '../../../listen/exchange.ts';
 import { type RequestContext, startRequest } from '../../../request-context.ts';
-import type { TokenVerdict, VerifiedToken } from '../../../token/verified-token.ts';
+import type { AcceptedAudiences, TokenVerdict, VerifiedToken } from '../../../token/verified-token.ts';
 import type { Idp, IdpMetadata } from '../idp-connection.ts';
 import { standardPreset } from '../idp/provider-preset.ts';
 import type { McpAuthenticationConfig, ProtectedResource } from '../protected-resource.ts';
@@ -146,9 +146,9 @@ export function createToken(members: Partial<VerifiedToken> = {}): VerifiedToken
 /** An IdP whose validator says this about every token, and remembers what it was asked. */
 export function createValidator(verdict: TokenVerdict | Promise<TokenVerdict>): {
   readonly validator: Idp['validator'];
-  readonly asked: { readonly token: string; readonly audiences: readonly string[] }[];
+  readonly asked: { readonly token: string; readonly audiences: AcceptedAudiences }[];
 } {
-  const asked: { readonly token: string; readonly audiences: readonly string[] }[] = [];
+  const asked: { readonly token: string; readonly audiences: AcceptedAudiences }[] = [];
   return {
     asked,
     validator: {

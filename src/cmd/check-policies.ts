@@ -1,0 +1,82 @@
+// Policies for `check`: where each is in force, and where it has no say because another policy has the same field there.
+import type { Resources } from '../api/resources.ts';
+import { PolicyTargetKind } from '../ir/gen/config_pb.ts';
+import type { Policy } from '../ir/gen/config_pb.ts';
+import type { PolicyConflict } from '../translate/policy-conflicts.ts';
+import type { Translation } from '../translate/translate.ts';
+
+/** A policy, where it is in force, and where it is not. */
+export interface CheckedPolicy {
+  readonly namespace: string;
+  readonly name: string;
+  /** `field` is that of the policy, such as `traffic.cors`; `failure` where it closes its target. */
+  readonly attachments: readonly { readonly field: string; readonly target: string; readonly closed: boolean }[];
+  /** Fields that another policy has at the same target. */
+  readonly conflicts: readonly {
+    readonly field: string;
+    readonly target: string;
+    /** namespace/name of the policy that has it. */
+    readonly owner: string;
+    readonly because: string;
+  }[];
+}
+
+/** Describes all policies, also those that do not validate. */
+export function describePolicies(resources: Resources, { configuration, conflicts }: Translation): CheckedPolicy[] {
+  const invalid = resources.invalid.filter(({ kind }) => kind === 'ProxyPolicy');
+  const names = [...resources.proxyPolicies.map(({ metadata }) => metadata), ...invalid];
+  const attached = Map.groupBy(configuration.policies, ({ source }) => source);
+  const lost = Map.groupBy(conflicts, ({ policy }) => policy);
+  return [...new Map(names.map(({ namespace, name }) => [`${namespace}/${name}`, { namespace, name }]))].map(
+    ([source, identity]) => ({
+      ...identity,
+      attachments: (attached.get(source) ?? []).map((policy) => ({
+        field: fields[policy.spec.case ?? 'failure'],
+        target: describeMessageTarget(policy),
+        closed: policy.spec.case === 'failure',
+      })),
+      conflicts: (lost.get(source) ?? []).map((conflict) => ({
+        field: conflict.field,
+        target: describeTarget(conflict.target),
+        owner: conflict.owner,
+        because: describeReason(conflict),
+      })),
+    }),
+  );
+}
+
+function describeReason({ owner, because }: PolicyConflict): string {
+  return `ProxyPolicy ${owner} ${because}`;
+}
+
+const fields: Readonly<Record<NonNullable<Policy['spec']['case']>, string>> = {
+  failure: 'failure',
+  cors: 'traffic.cors',
+  jwtAuthentication: 'traffic.jwtAuthentication',
+  authorization: 'traffic.authorization',
+  mcpAuthentication: 'backend.mcp.authentication',
+  mcpAuthorization: 'backend.mcp.authorization',
+};
+
+const kinds: Readonly<Record<PolicyTargetKind, PolicyConflict['target']['kind'] | ''>> = {
+  [PolicyTargetKind.UNSPECIFIED]: '',
+  [PolicyTargetKind.GATEWAY]: 'Gateway',
+  [PolicyTargetKind.HTTP_ROUTE]: 'HTTPRoute',
+  [PolicyTargetKind.PROXY_BACKEND]: 'ProxyBackend',
+  [PolicyTargetKind.NAMESPACE]: 'Namespace',
+};
+
+function describeMessageTarget({ target }: Policy): string {
+  const kind = kinds[target?.kind ?? PolicyTargetKind.UNSPECIFIED] ?? '';
+  if (target === undefined || kind === '') return 'nothing';
+  const { namespace, name, sectionName } = target;
+  return describeTarget(kind === 'Namespace' ? { kind, namespace } : { kind, namespace, name, sectionName });
+}
+
+/** In the words of the gateway: "Gateway default/public, listener http". */
+function describeTarget(target: PolicyConflict['target']): string {
+  if (target.kind === 'Namespace') return `everything in Namespace ${target.namespace}`;
+  const { kind, namespace, name, sectionName } = target;
+  const section = kind === 'Gateway' ? 'listener' : 'rule';
+  return `${kind} ${namespace}/${name}${sectionName === '' ? '' : `, ${section} ${sectionName}`}`;
+}

@@ -1,0 +1,188 @@
+// Validators for a request that nobody sends. Keys that stand in the files verify tokens as they do in a gateway. Keys that would have to be
+// fetched are replaced by stand-ins, and tokens signed again with these: all but the signature is judged by the gateway's own code.
+import { clone } from '@bufbuild/protobuf';
+import type { FetchOutcome, GuardedFetcher } from '../../base/fetch-json.ts';
+import { type JwtAuthentication, JwtAuthenticationSchema, type KeySource } from '../../ir/gen/config_pb.ts';
+import type { JwtAuthenticationConfig } from '../../gateway/policies/jwt-authentication/jwt-authentication-config.ts';
+import type {
+  AcquireJwtAuthentication,
+  JwtAuthenticationInput,
+} from '../../gateway/policies/jwt-authentication/jwt-authentication-registry.ts';
+import type {
+  ConnectIdp,
+  IdpConnection,
+  IdpConnectionOptions,
+} from '../../gateway/policies/mcp-authentication/idp-connection.ts';
+import type { AcceptedAudiences, TokenValidator } from '../../gateway/token/verified-token.ts';
+import type { Credential } from './credential.ts';
+import { getStandInKeys, type StandInKeys } from './stand-in-keys.ts';
+
+/** What was not checked about a token, because it could not be. */
+export interface SignatureNote {
+  /** namespace/name of the policy, of several that share an issuer all. */
+  readonly policy: string;
+  readonly issuer: string;
+  /** checked: with keys that are at hand. unchecked: its keys were not fetched. assumed: there is no token, only claims. */
+  readonly state: 'checked' | 'unchecked' | 'assumed';
+  /** Where the keys are, for people. */
+  readonly keys: string;
+  /** Claims that were filled in, because --claims does not have them. */
+  readonly assumedClaims: readonly string[];
+}
+
+/** Stands in for identity providers. */
+export class AssumedKeys {
+  readonly #credential: Credential;
+  readonly #now: () => number;
+  readonly #keys: StandInKeys = getStandInKeys();
+  readonly #notes = new Map<string, SignatureNote>();
+  /** What is sent in place of claims. */
+  readonly #placeholders = new Set<string>();
+
+  constructor(credential: Credential, now: () => number = Date.now) {
+    this.#credential = credential;
+    this.#now = now;
+  }
+
+  /** What was asked of it so far. */
+  get notes(): readonly SignatureNote[] {
+    return [...this.#notes.values()];
+  }
+
+  /** The text that goes into the request; for claims, a token with them. `issuer` is for claims that name none. */
+  makeToken(issuer: string): string | undefined {
+    const credential = this.#credential;
+    if (credential.kind === 'none') return undefined;
+    if (credential.kind === 'token') return credential.text;
+    const placeholder = this.#keys.signClaims(this.#completeClaims(credential.claims, issuer, []).claims);
+    this.#placeholders.add(placeholder);
+    return placeholder;
+  }
+
+  /** A connection that asks nobody. */
+  wrapConnect(connectIdp: ConnectIdp): ConnectIdp {
+    return (options: IdpConnectionOptions): IdpConnection => {
+      const isReal = this.#credential.kind !== 'claims' && options.keys.kind === 'inline';
+      const inline = { kind: 'inline', document: this.#keys.document } as const;
+      const idp = connectIdp({ ...options, ...(!isReal && { keys: inline }), fetcher: refusingFetcher });
+      const place = describeIdpKeys(options);
+      return {
+        ...idp,
+        validator: this.#wrap(idp.validator, options.issuer, place, isReal, options.describeUsers),
+      };
+    };
+  }
+
+  /** The same for the providers of a JWT authentication. */
+  wrapAcquire(acquire: AcquireJwtAuthentication): AcquireJwtAuthentication {
+    // The same configuration for the same policy, as the registry has it.
+    const known = new WeakMap<JwtAuthenticationConfig, JwtAuthenticationConfig>();
+    return (input: JwtAuthenticationInput) => {
+      const config = acquire({ ...input, message: this.#replaceKeys(input.message) });
+      const before = known.get(config);
+      if (before !== undefined) return before;
+      const providers = new Map(
+        [...config.providers].map(([issuer, provider]) => {
+          const original = input.message.providers.find(({ name }) => name === provider.message.name);
+          const place = describeKeys(original?.keys, original?.issuer ?? issuer);
+          const isReal = this.#isReal(original?.keys);
+          const validator = this.#wrap(provider.validator, issuer, place, isReal, () => input.source);
+          return [issuer, { ...provider, message: original ?? provider.message, validator }];
+        }),
+      );
+      const wrapped = { ...config, message: input.message, providers };
+      known.set(config, wrapped);
+      return wrapped;
+    };
+  }
+
+  #isReal(keys: KeySource | undefined): boolean {
+    return this.#credential.kind !== 'claims' && keys?.source.case === 'inline';
+  }
+
+  #replaceKeys(message: JwtAuthentication): JwtAuthentication {
+    const copy = clone(JwtAuthenticationSchema, message);
+    for (const { keys } of copy.providers) {
+      if (keys !== undefined && !this.#isReal(keys)) keys.source = { case: 'inline', value: this.#keys.document };
+    }
+    return copy;
+  }
+
+  #wrap(
+    validator: TokenValidator,
+    issuer: string,
+    keys: string,
+    isReal: boolean,
+    describePolicies: () => string,
+  ): TokenValidator {
+    return {
+      validate: (text, audiences, read) => {
+        const credential = this.#credential;
+        const note = { policy: describePolicies(), issuer, keys };
+        if (credential.kind === 'claims' && this.#placeholders.has(text)) {
+          const { claims, assumed } = this.#completeClaims(credential.claims, issuer, audiences);
+          this.#note({ ...note, state: 'assumed', assumedClaims: assumed });
+          return validator.validate(this.#keys.signClaims(claims), audiences);
+        }
+        this.#note({ ...note, state: isReal ? 'checked' : 'unchecked', assumedClaims: [] });
+        return isReal
+          ? validator.validate(text, audiences, read)
+          : validator.validate(this.#keys.signAgain(text), audiences);
+      },
+    };
+  }
+
+  #note(note: SignatureNote): void {
+    this.#notes.set(`${note.policy} ${note.issuer}`, note);
+  }
+
+  /** Claims as a token of this issuer would have them: what they leave out is as it should be, and their time is now. */
+  #completeClaims(
+    given: Readonly<Record<string, unknown>>,
+    issuer: string,
+    audiences: AcceptedAudiences,
+  ): { readonly claims: Readonly<Record<string, unknown>>; readonly assumed: readonly string[] } {
+    const seconds = Math.floor(this.#now() / 1_000);
+    const filled: Record<string, unknown> = {};
+    if (given['iss'] === undefined) filled['iss'] = issuer;
+    if (given['aud'] === undefined && audiences !== 'any' && audiences[0] !== undefined) filled['aud'] = audiences[0];
+    const isLater = (name: string): boolean => typeof given[name] === 'number' && given[name] > seconds;
+    if (!isLater('exp')) filled['exp'] = seconds + 3_600;
+    for (const name of ['nbf', 'iat']) if (isLater(name)) filled[name] = seconds;
+    return { claims: { ...given, ...filled }, assumed: Object.keys(filled) };
+  }
+}
+
+/** Answers every call as if nobody were there. */
+const refusingFetcher: GuardedFetcher = {
+  fetch: (): Promise<FetchOutcome> =>
+    Promise.resolve({ ok: false, code: 'unreachable', message: 'the identity provider was not asked; --online does' }),
+  close: () => Promise.resolve(),
+};
+
+function describeIdpKeys({ keys, issuer }: IdpConnectionOptions): string {
+  switch (keys.kind) {
+    case 'inline':
+      return 'in the policy';
+    case 'url':
+      return `at ${keys.url}`;
+    case 'endpoints':
+      return 'at a Service';
+    case 'discovered':
+      return `at the jwks_uri in the metadata of ${issuer}`;
+  }
+}
+
+/** Where keys are, as it follows "the keys are". */
+export function describeKeys(keys: KeySource | undefined, issuer: string): string {
+  switch (keys?.source.case) {
+    case 'inline':
+      return 'in the policy';
+    case 'url':
+      return `at ${keys.source.value}`;
+    case 'backend':
+      return `at ${keys.source.value.backend}${keys.source.value.path}`;
+    case undefined:
+      return `at the jwks_uri in the metadata of ${issuer}`;
+  }
+}

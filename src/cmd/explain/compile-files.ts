@@ -1,0 +1,97 @@
+// Files -> the configuration that a gateway would have in force, without a gateway: nothing is opened, and nobody is asked but with --online.
+import { createFetcher, type GuardedFetcher } from '../../base/fetch-json.ts';
+import { silentLog } from '../../base/log.ts';
+import { createSealer } from '../../base/sealed.ts';
+import { compile } from '../../gateway/config/compile.ts';
+import type { RuntimeConfig } from '../../gateway/config/runtime-config.ts';
+import { JwtAuthenticationRegistry } from '../../gateway/policies/jwt-authentication/jwt-authentication-registry.ts';
+import { AuthenticationRegistry } from '../../gateway/policies/mcp-authentication/authentication-registry.ts';
+import { connectIdp } from '../../gateway/policies/mcp-authentication/connect-idp.ts';
+import { findPreset } from '../../gateway/policies/mcp-authentication/idp/presets.ts';
+import type { Configuration } from '../../ir/configuration.ts';
+import { FilesSource } from '../../sources/files/files-source.ts';
+import { formatProblemLine } from '../../sources/files/problem-line.ts';
+import { translate } from '../../translate/translate.ts';
+import { addSealKeys, makeSealKeys, needsSealKeys } from '../seal-keys.ts';
+import { formatStatusProblems } from '../status-problems.ts';
+import type { AssumedKeys } from './assumed-keys.ts';
+
+/** What files say, and what is wrong with them. */
+export type ReadConfiguration =
+  | {
+      readonly ok: true;
+      readonly configuration: Configuration;
+      /** Of single resources: what they would protect is closed, and the rest works. */
+      readonly problems: readonly string[];
+    }
+  | { readonly ok: false; readonly problems: readonly string[] };
+
+/** Reads and translates files, as `check` and `run` do. */
+export async function readConfiguration(
+  paths: readonly string[],
+  environment: NodeJS.ProcessEnv,
+): Promise<ReadConfiguration> {
+  const source = new FilesSource({ paths, environment, watch: false });
+  const started = await source.start();
+  const workingDirectory = process.cwd();
+  if (!started.ok)
+    return { ok: false, problems: started.problems.map((problem) => formatProblemLine(problem, workingDirectory)) };
+  const resources = source.resources.get();
+  const translation = translate(resources);
+  return {
+    ok: true,
+    configuration: translation.configuration,
+    problems: [
+      ...source.problems.get().map((problem) => formatProblemLine(problem, workingDirectory)),
+      ...formatStatusProblems(translation, resources.invalid),
+    ],
+  };
+}
+
+/** A configuration in the form of the request path, and what is open because of it. */
+export interface ExplainedConfiguration {
+  readonly runtime: RuntimeConfig;
+  readonly problems: readonly string[];
+  close(): Promise<void>;
+}
+
+/** Compiles as a gateway does. With `assumed` nobody is asked; without it identity providers are, as a gateway would ask them. */
+export function compileExplained(
+  configuration: Configuration,
+  assumed: AssumedKeys | undefined,
+): ExplainedConfiguration {
+  const outside = createFetcher();
+  // Looking is all that is allowed: an explained registration must not register anybody.
+  const fetcher: GuardedFetcher = {
+    ...outside,
+    fetch: (request) =>
+      (request.method ?? 'GET') === 'GET'
+        ? outside.fetch(request)
+        : Promise.resolve({ ok: false, code: 'blocked', message: 'explain changes nothing at an identity provider' }),
+  };
+  const log = silentLog;
+  const authentications = new AuthenticationRegistry({
+    connectIdp: assumed === undefined ? connectIdp : assumed.wrapConnect(connectIdp),
+    createSealer,
+    findPreset,
+    fetcher,
+    log,
+  });
+  const jwtAuthentications = new JwtAuthenticationRegistry({ fetcher, log });
+  // Sealed values are the running gateway's alone. A key that nobody has keeps its own from being guessed at.
+  const complete = needsSealKeys(configuration) ? addSealKeys(configuration, makeSealKeys()) : configuration;
+  const { runtime, problems } = compile(complete, undefined, {
+    acquireAuthentication: authentications.acquire,
+    acquireJwtAuthentication:
+      assumed === undefined ? jwtAuthentications.acquire : assumed.wrapAcquire(jwtAuthentications.acquire),
+  });
+  return {
+    runtime,
+    problems: problems.map(({ key, message }) => `${key}: ${message}`),
+    async close() {
+      authentications.close();
+      jwtAuthentications.close();
+      await fetcher.close();
+    },
+  };
+}

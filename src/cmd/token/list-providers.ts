@@ -1,0 +1,123 @@
+// Everyone in a configuration whose tokens are accepted somewhere, with what each demands of a token.
+import { describeAuthentications } from '../../gateway/admin/describe-authentications.ts';
+import { readCaCertificates } from '../../gateway/config/read-ca-certificates.ts';
+import type { RuntimeConfig } from '../../gateway/config/runtime-config.ts';
+import { discoverMetadata } from '../../gateway/policies/mcp-authentication/discover-metadata.ts';
+import type { McpAuthenticationConfig } from '../../gateway/policies/mcp-authentication/protected-resource.ts';
+import { spellResource } from '../../gateway/policies/mcp-authentication/read-base.ts';
+import type { GuardedFetcher } from '../../base/fetch-json.ts';
+import type { RequiredClaim } from '../../gateway/token/check-claims.ts';
+import { type KeyOrigin, readKeyOrigin } from '../../gateway/token/key-origin.ts';
+import type { LocatedKeys } from '../../gateway/token/open-key-source.ts';
+import { readRequiredClaims } from '../../gateway/token/required-claims.ts';
+import type { AcceptedAudiences } from '../../gateway/token/verified-token.ts';
+import type { KeySource, Secret } from '../../ir/gen/config_pb.ts';
+import { describeKeys } from '../explain/assumed-keys.ts';
+import type { ProviderVerdict } from './token-report.ts';
+
+/** An issuer under a policy. */
+export interface TokenProvider extends Pick<
+  ProviderVerdict,
+  'field' | 'policy' | 'provider' | 'issuer' | 'keys' | 'notes'
+> {
+  readonly audiences: AcceptedAudiences;
+  readonly requiredClaims: readonly RequiredClaim[];
+  readonly requiredScopes: readonly string[];
+  /** Sessions are bound to users, so the token must name one. */
+  readonly needsSubject: boolean;
+  readonly clockSkewMs: number;
+  readonly origin: KeyOrigin | LocatedKeys;
+  readonly ca: string | undefined;
+}
+
+/** Where providers are looked for. */
+export interface ProviderInput {
+  readonly runtime: RuntimeConfig;
+  /** Of the same configuration: certificate authorities. */
+  readonly secrets: readonly Secret[];
+  /** The URL that the token is for, where the configuration does not tell. */
+  readonly resource: string | undefined;
+  /** Finds keys that are named by metadata. */
+  readonly fetcher: GuardedFetcher;
+}
+
+/** Lists them. */
+export function listProviders({ runtime, secrets, resource, fetcher }: ProviderInput): TokenProvider[] {
+  const authorities = new Map(secrets.map((secret) => [secret.key, secret]));
+  const urls = new Map(describeAuthentications(runtime).map(({ policy, resources }) => [policy, resources]));
+  const ofJwt = runtime.jwtAuthentications.flatMap(({ source, message }) =>
+    message.providers.map((provider): TokenProvider => ({
+      field: 'traffic.jwtAuthentication',
+      policy: source,
+      provider: provider.name,
+      issuer: provider.issuer,
+      audiences: provider.audiences.length === 0 ? 'any' : provider.audiences,
+      requiredClaims: readRequiredClaims(provider.requiredClaims),
+      requiredScopes: [],
+      needsSubject: false,
+      clockSkewMs: provider.clockSkewMs,
+      origin: findOrigin(provider.keys, runtime) ?? { kind: 'endpoints', listUrls: () => [] },
+      ca: provider.ca === '' ? undefined : readCaCertificates(provider.ca, authorities),
+      keys: describeKeys(provider.keys, provider.issuer),
+      notes: [],
+    })),
+  );
+  const ofMcp = runtime.authentications.map((config): TokenProvider => {
+    const { source, message } = config;
+    const known = (urls.get(source) ?? []).map(({ url }) => url);
+    return {
+      field: 'backend.mcp.authentication',
+      policy: source,
+      provider: '',
+      issuer: message.issuer,
+      ...findAudiences(message.audiences, resource, known),
+      requiredClaims: readRequiredClaims(message.requiredClaims),
+      requiredScopes: message.requiredScopes,
+      needsSubject: message.sessionBinding,
+      clockSkewMs: message.clockSkewMs,
+      origin: findOrigin(message.keys, runtime) ?? discoverKeys(config, fetcher),
+      ca: config.ca,
+      keys: describeKeys(message.keys, message.issuer),
+    };
+  });
+  return [...ofJwt, ...ofMcp];
+}
+
+/** Without configured audiences the URL of the resource is the audience. A listener for any host has no URL of its own. */
+function findAudiences(
+  configured: readonly string[],
+  resource: string | undefined,
+  known: readonly string[],
+): Pick<TokenProvider, 'audiences' | 'notes'> {
+  if (configured.length > 0) return { audiences: configured, notes: [] };
+  if (resource !== undefined) return { audiences: spellResource(resource), notes: [] };
+  if (known.length > 0 && known.every((url) => !url.includes('*')))
+    return { audiences: known.flatMap(spellResource), notes: [] };
+  const note = 'the audience was not checked: it is the URL by which clients come, which --resource URL tells';
+  return { audiences: 'any', notes: [note] };
+}
+
+function findOrigin(keys: KeySource | undefined, { backends }: RuntimeConfig): KeyOrigin | undefined {
+  return readKeyOrigin(keys, () => {
+    if (keys?.source.case !== 'backend') return [];
+    const { backend, path } = keys.source.value;
+    const endpoints = backends.get(backend)?.endpoints ?? [];
+    return endpoints.map(({ host, port }) => `http://${host.includes(':') ? `[${host}]` : host}:${port}${path}`);
+  });
+}
+
+/** The jwks_uri of the metadata. */
+function discoverKeys({ message, preset, ca }: McpAuthenticationConfig, fetcher: GuardedFetcher): LocatedKeys {
+  const { issuer, metadataUrl, allowInsecureHttp } = message;
+  return {
+    kind: 'located',
+    allowInsecureHttp,
+    async locate() {
+      const found = await discoverMetadata({ issuer, metadataUrl, preset, ca, allowInsecureHttp, fetcher });
+      if (!found.ok) return found;
+      return found.jwksUri === undefined
+        ? { ok: false, detail: `the metadata at ${found.url} has no jwks_uri` }
+        : { ok: true, url: found.jwksUri };
+    },
+  };
+}

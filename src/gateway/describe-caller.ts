@@ -1,0 +1,28 @@
+// Who asked, by the token that was verified: for the access log and the request journal. Never the token itself.
+import { cutText } from '../base/cut-text.ts';
+import type { VerifiedToken } from './token/verified-token.ts';
+
+/** A caller, by name. */
+export interface Caller {
+  readonly subject: string | undefined;
+  readonly issuer: string;
+  /** The OAuth client: `client_id` (RFC 9068), or `azp` where the provider calls it so. */
+  readonly clientId: string | undefined;
+}
+
+/** Issuers choose these; a line must stay a line. */
+const maxNameLength = 256;
+
+/** Names the caller. */
+export function describeCaller({ subject, issuer, claims }: VerifiedToken): Caller {
+  return {
+    subject: subject === undefined ? undefined : cutText(subject, maxNameLength),
+    issuer: cutText(issuer, maxNameLength),
+    clientId: readName(claims, 'client_id') ?? readName(claims, 'azp'),
+  };
+}
+
+function readName(claims: VerifiedToken['claims'], name: string): string | undefined {
+  const value = Object.hasOwn(claims, name) ? claims[name] : undefined;
+  return typeof value === 'string' ? cutText(value, maxNameLength) : undefined;
+}

@@ -1,0 +1,109 @@
+// One message, from its method to its items: does the protocol version have it, does it name what it uses, and do the rules allow it.
+import type { Reason } from '../../reasons.ts';
+import type { ScopedUse } from './check-scopes.ts';
+import { judgeBareRequest, judgeItemMessage, judgePlainMessage, type MessageJudgement } from './judge-message.ts';
+import { isKnownMethod, isRequestMethod } from './known-methods.ts';
+import type { Message, MethodMessage } from './message.ts';
+import { type MessageStep, noteDenial, noteMessage, noteRefusal } from './message-step.ts';
+import { chooseVersion, isModernVersion } from './protocol-version.ts';
+import { type Item, readItems } from './read-item.ts';
+import { rpcCodes, type RpcError } from './rpc-error.ts';
+import { describeUnknownItem } from './unknown-item.ts';
+
+/** What becomes of a message. Refusals are noted already. */
+export type Examination =
+  | {
+      readonly kind: 'passed';
+      readonly judgement: MessageJudgement;
+      /** What it needs scopes for; undefined: an answer to the server. */
+      readonly use: ScopedUse | undefined;
+    }
+  /** The gateway answers in the server's place. */
+  | {
+      readonly kind: 'answered';
+      readonly reason: Reason;
+      readonly detail: string;
+      /** Of an answer to this message alone. */
+      readonly status: number;
+      readonly error: RpcError;
+    }
+  /** The rules do not allow it, and that is no secret. */
+  | { readonly kind: 'denied'; readonly detail: string };
+
+/** Examines a message. */
+export function examineMessage(step: MessageStep, message: Message): Examination {
+  const { caller, transport, versionHeader } = step;
+  const protocolVersion = chooseVersion(versionHeader, message, transport);
+  if (message.kind === 'response') {
+    if (isModernVersion(protocolVersion))
+      return refuse(
+        step,
+        'message_malformed',
+        400,
+        rpcCodes.invalidRequest,
+        'is a response, which this version has not',
+      );
+    const judgement = judgeBareRequest(caller, protocolVersion);
+    return judgement.decision.allowed ? { kind: 'passed', judgement, use: undefined } : deny(step, judgement);
+  }
+  const reading = readItems(message);
+  noteMessage(step, message, reading.ok ? reading.items[0] : undefined);
+  const unknown = findMethodProblem(step, message);
+  if (unknown !== undefined) return unknown;
+  if (!reading.ok) return refuse(step, 'message_malformed', 400, rpcCodes.invalidParams, reading.problem);
+  return judgeUses(step, message, protocolVersion, reading.items);
+}
+
+function findMethodProblem(step: MessageStep, message: MethodMessage): Examination | undefined {
+  const { kind, method } = message;
+  const { versionHeader, caller } = step;
+  if (isKnownMethod(message, versionHeader)) return undefined;
+  if (kind === 'notification' && isRequestMethod(method))
+    return refuse(step, 'message_malformed', 400, rpcCodes.invalidRequest, 'has no id, which its method needs');
+  if (caller.rules.namedMethods.has(method)) return undefined;
+  // Before 2026-07-28 an unknown method was an answer like any other, and 404 means that the session is gone. A notification has no answer.
+  const isModern = versionHeader !== undefined && isModernVersion(versionHeader);
+  const status = kind === 'notification' ? 400 : isModern ? 404 : 200;
+  const detail = 'the protocol version does not have the method, and no rule names it';
+  noteRefusal(step, 'method_unknown', detail);
+  const error = { code: rpcCodes.methodNotFound, message: 'Method not found' };
+  return { kind: 'answered', reason: 'method_unknown', detail, status, error };
+}
+
+function judgeUses(
+  step: MessageStep,
+  message: MethodMessage,
+  protocolVersion: string,
+  items: readonly Item[],
+): Examination {
+  const { caller } = step;
+  const { method } = message;
+  const use: ScopedUse = { method, tool: items[0]?.kind === 'tool' ? items[0].name : undefined };
+  let judgement: MessageJudgement | undefined;
+  // What watches resources is a message in its own right, with resources or without.
+  if (items.length === 0 || method === 'subscriptions/listen') {
+    judgement = judgePlainMessage(caller, method, protocolVersion);
+    if (!judgement.decision.allowed) return deny(step, judgement);
+  }
+  for (const item of items) {
+    judgement = judgeItemMessage(caller, method, protocolVersion, item);
+    if (judgement.decision.allowed) continue;
+    noteMessage(step, message, item);
+    // Shown in lists: then only this way of using it is not allowed.
+    if (step.getItemJudge(protocolVersion)(item.kind, item.name)) return deny(step, judgement);
+    const detail = noteDenial(step, judgement, 'respond', 'item_hidden');
+    const error = describeUnknownItem(item, method, protocolVersion);
+    return { kind: 'answered', reason: 'item_hidden', detail, status: 200, error };
+  }
+  return { kind: 'passed', judgement: judgement!, use };
+}
+
+function deny(step: MessageStep, judgement: MessageJudgement): Examination {
+  return { kind: 'denied', detail: noteDenial(step, judgement, 'deny', 'rbac_denied') };
+}
+
+function refuse(step: MessageStep, reason: Reason, status: number, code: number, problem: string): Examination {
+  noteRefusal(step, reason, `the message ${problem}`);
+  const error = { code, message: `The message ${problem}.` };
+  return { kind: 'answered', reason, detail: `the message ${problem}`, status, error };
+}

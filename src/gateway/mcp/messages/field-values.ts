@@ -1,0 +1,18 @@
+// Header fields that a message is compared with.
+import type { RawHeaders } from '../../listen/exchange.ts';
+
+/** Whether a field says how a message is to be read, or what is in it. In lower case, with '-'. */
+export function describesMessage(canonicalName: string): boolean {
+  return canonicalName === 'content-type' || canonicalName === 'content-encoding' || canonicalName.startsWith('mcp-');
+}
+
+/** All values of a field, in wire order. Something behind us may read Mcp_Name as Mcp-Name, as CGI does: so it counts. */
+export function readFieldValues(headers: RawHeaders, lowerCaseName: string): readonly string[] {
+  const values: string[] = [];
+  for (let i = 0; i < headers.length; i += 2) {
+    const name = headers[i]!;
+    if (name.length === lowerCaseName.length && name.toLowerCase().replaceAll('_', '-') === lowerCaseName)
+      values.push(headers[i + 1]!);
+  }
+  return values;
+}

@@ -1,0 +1,24 @@
+// May this caller use an item? Asked for every item of a list; lists repeat themselves, so each is judged once per request.
+import type { ItemJudge, ItemKind } from './answer-expectation.ts';
+import { type Caller, isListed } from './judge-message.ts';
+
+/** A server decides how many items there are; beyond this they are judged again each time. */
+const maxRemembered = 10_000;
+
+/** The judge of one request. */
+export function createItemJudge(caller: Caller, protocolVersion: string): ItemJudge {
+  const remembered: Record<ItemKind, Map<string, boolean>> = {
+    tool: new Map(),
+    prompt: new Map(),
+    resource: new Map(),
+  };
+  return (kind, name) => {
+    const verdicts = remembered[kind];
+    let verdict = verdicts.get(name);
+    if (verdict === undefined) {
+      verdict = isListed(caller, protocolVersion, kind, name);
+      if (verdicts.size < maxRemembered) verdicts.set(name, verdict);
+    }
+    return verdict;
+  };
+}

@@ -1,0 +1,29 @@
+// One JSON-RPC message of a client, as far as the gateway looks at it (JSON-RPC 2.0; MCP: ids are texts or integers, params an object).
+import type { JsonObject } from '../../../base/json-object.ts';
+
+export type MessageId = string | number;
+
+/** Asks for something, and gets an answer under its id. */
+export interface RequestMessage {
+  readonly kind: 'request';
+  readonly id: MessageId;
+  readonly method: string;
+  readonly params: JsonObject;
+}
+
+/** Tells something; nobody answers. */
+export interface NotificationMessage {
+  readonly kind: 'notification';
+  readonly method: string;
+  readonly params: JsonObject;
+}
+
+/** Answers what a server asked. */
+export interface ResponseMessage {
+  readonly kind: 'response';
+}
+
+export type Message = RequestMessage | NotificationMessage | ResponseMessage;
+
+/** A message that names a method. */
+export type MethodMessage = RequestMessage | NotificationMessage;

@@ -1,0 +1,267 @@
+// The request journal: the last requests that policies had a say in, in memory and bounded, for the admin pages and `explain --request-id`.
+// An observer of requests. It holds names and decisions, which are texts: no exchange, no token, of a body the names of its message; of headers
+// and the query only what an expression read, without credentials.
+import { copyText, cutText } from '../base/cut-text.ts';
+import { redactText } from '../base/redact.ts';
+import { formatBackendName } from './admin/backend-name.ts';
+import type { Decision } from './decision.ts';
+import { type Caller, describeCaller } from './describe-caller.ts';
+import type { RequestObserver } from './handle-request.ts';
+import type { JournaledDecision, JournaledRequest, JournaledRule } from './journaled-request.ts';
+import type { RuleOutcome, RuleReference } from './policies/authorization/rule-set.ts';
+import type { PolicyPlace, PolicyProvenance } from './policies/policy-level.ts';
+import type { RequestContext } from './request-context.ts';
+import { showMessage, type ShownMessage } from './seen-message.ts';
+
+/** Limits of the memory. */
+export interface RequestJournalLimits {
+  readonly maxRequests: number;
+  readonly maxDecisions: number;
+  /** Characters of what expressions saw, for one request. */
+  readonly maxSeenCharacters: number;
+}
+
+/** The journal. */
+export interface RequestJournal extends RequestObserver {
+  /** The latest first. */
+  list(): JournaledRequest[];
+  /** Undefined: not known, or forgotten already. */
+  find(id: string): JournaledRequest | undefined;
+}
+
+const defaultLimits: RequestJournalLimits = { maxRequests: 1_000, maxDecisions: 32, maxSeenCharacters: 8_192 };
+const maxTextLength = 1_024;
+
+/** What is kept: nothing is formatted before somebody asks. */
+interface Entry {
+  /** Counts up; entries of both queues are in this order. */
+  readonly number: number;
+  readonly id: string;
+  readonly startedAtMs: number;
+  readonly milliseconds: number;
+  readonly method: string;
+  readonly host: string;
+  readonly path: string;
+  readonly status: number;
+  readonly reason: string | undefined;
+  readonly detail: string | undefined;
+  readonly refused: boolean;
+  readonly listener: string | undefined;
+  readonly route: JournaledRequest['route'];
+  readonly backend: string | undefined;
+  readonly endpoint: string | undefined;
+  readonly caller: Caller | undefined;
+  readonly message: ShownMessage | undefined;
+  /** Where the policies of the route are attached: texts of the configuration. */
+  readonly provenance: readonly PolicyProvenance[];
+  readonly decisions: readonly Decision[];
+  readonly omittedDecisions: number;
+  /** By decision; undefined: none. */
+  readonly omittedRules: readonly number[] | undefined;
+}
+
+/** Builds a journal that has seen nothing yet. */
+export function createRequestJournal(limits: Partial<RequestJournalLimits> = {}): RequestJournal {
+  const { maxRequests, ...perRequest } = { ...defaultLimits, ...limits };
+  // Apart, so that neither a busy hour nor a flood of bad requests makes the journal forget all of the others: each has half for sure.
+  const passed = new EntryQueue();
+  const refused = new EntryQueue();
+  let count = 0;
+  const listEntries = (): Entry[] => [...passed, ...refused].toSorted((left, right) => right.number - left.number);
+  return {
+    start: () => {},
+    finish(context) {
+      if (context.decisions.length === 0) return;
+      count += 1;
+      const entry = createEntry(context, count, perRequest);
+      (entry.refused ? refused : passed).push(entry);
+      if (passed.size + refused.size > maxRequests) (passed.size > maxRequests / 2 ? passed : refused).shift();
+    },
+    list: () => listEntries().map(describeEntry),
+    find(id) {
+      const entry = listEntries().find((each) => each.id === id);
+      return entry === undefined ? undefined : describeEntry(entry);
+    },
+  };
+}
+
+/** First in, first out. */
+class EntryQueue {
+  #entries: (Entry | undefined)[] = [];
+  #start = 0;
+
+  get size(): number {
+    return this.#entries.length - this.#start;
+  }
+
+  push(entry: Entry): void {
+    this.#entries.push(entry);
+  }
+
+  /** Drops the oldest. */
+  shift(): void {
+    if (this.size === 0) return;
+    this.#entries[this.#start] = undefined;
+    this.#start += 1;
+    // Now and then, not every time: moving all of them costs.
+    if (this.#start < 1_024 && this.size > 0) return;
+    this.#entries = this.#entries.slice(this.#start);
+    this.#start = 0;
+  }
+
+  *[Symbol.iterator](): Iterator<Entry> {
+    for (const entry of this.#entries) if (entry !== undefined) yield entry;
+  }
+}
+
+function createEntry(
+  context: RequestContext,
+  number: number,
+  limits: Pick<RequestJournalLimits, 'maxDecisions' | 'maxSeenCharacters'>,
+): Entry {
+  const { exchange, route, caller } = context;
+  // With a query the path is a piece of the target, and would keep the query in memory.
+  const path = context.query === '' ? context.path : copyText(context.path);
+  return {
+    number,
+    id: context.requestId,
+    startedAtMs: context.startedAtMs,
+    milliseconds: performance.now() - context.startedAt,
+    method: exchange.method,
+    host: cutText(context.hostname, maxTextLength),
+    path: cutText(path, maxTextLength),
+    status: context.status,
+    reason: context.reason,
+    detail: context.detail === undefined ? undefined : cutText(context.detail, maxTextLength),
+    refused: context.decisions.some(isRefusal),
+    listener: context.listener?.key,
+    route:
+      route === undefined
+        ? null
+        : { key: route.key, httpRoute: route.httpRoute, ruleName: route.ruleName, ruleIndex: route.ruleIndex },
+    backend: context.backend,
+    endpoint: context.endpoint,
+    caller: caller === undefined ? undefined : describeCaller(caller),
+    message: context.mcpMessage === undefined ? undefined : showMessage(context.mcpMessage),
+    provenance: route?.policies.provenance ?? [],
+    ...boundDecisions(context.decisions, limits),
+  };
+}
+
+/** What is hidden is answered as if it were not there; a preflight that is answered has no reason. */
+function isRefusal({ outcome, reason }: Decision): boolean {
+  return outcome === 'deny' || (outcome === 'respond' && reason !== undefined);
+}
+
+/** Most requests have few decisions without what expressions saw, and keep them as they are. */
+function boundDecisions(
+  decisions: readonly Decision[],
+  { maxDecisions, maxSeenCharacters }: Pick<RequestJournalLimits, 'maxDecisions' | 'maxSeenCharacters'>,
+): Pick<Entry, 'decisions' | 'omittedDecisions' | 'omittedRules'> {
+  const kept = decisions.length > maxDecisions ? keepEnds(decisions, maxDecisions) : decisions;
+  const omittedDecisions = decisions.length - kept.length;
+  if (kept.every(({ rules, detail }) => rules.length === 0 && (detail === undefined || detail.length <= maxTextLength)))
+    return { decisions: kept, omittedDecisions, omittedRules: undefined };
+  let left = maxSeenCharacters;
+  const bounded = kept.map((decision): Decision => {
+    const rules = decision.rules.filter((rule) => {
+      left -= measureOutcome(rule);
+      return left >= 0;
+    });
+    const detail = decision.detail === undefined ? undefined : cutText(decision.detail, maxTextLength);
+    return { ...decision, detail, rules };
+  });
+  const omittedRules = bounded.map(({ rules }, index) => kept[index]!.rules.length - rules.length);
+  return { decisions: bounded, omittedDecisions, omittedRules };
+}
+
+/** How it began and how it ended are what is asked for. */
+function keepEnds(decisions: readonly Decision[], max: number): readonly Decision[] {
+  const half = Math.floor(max / 2);
+  return [...decisions.slice(0, max - half), ...decisions.slice(decisions.length - half)];
+}
+
+/** Sources are not counted: they are the configuration's own texts, and not copied. */
+function measureOutcome({ problem, saw }: RuleOutcome): number {
+  return saw.reduce((sum, { attribute, value }) => sum + attribute.length + value.length, problem?.length ?? 0);
+}
+
+function describeEntry(entry: Entry): JournaledRequest {
+  const { caller, message } = entry;
+  return {
+    id: entry.id,
+    time: new Date(entry.startedAtMs).toISOString(),
+    milliseconds: Math.round(entry.milliseconds * 10) / 10,
+    method: entry.method,
+    host: entry.host,
+    path: entry.path,
+    status: entry.status,
+    reason: entry.reason ?? null,
+    detail: describeText(entry.detail),
+    refused: entry.refused,
+    listener: entry.listener ?? null,
+    route: entry.route,
+    backend: entry.backend ?? null,
+    endpoint: entry.endpoint ?? null,
+    caller:
+      caller === undefined
+        ? null
+        : { subject: caller.subject ?? null, issuer: caller.issuer, clientId: caller.clientId ?? null },
+    message:
+      message === undefined
+        ? null
+        : { method: message.method, kind: message.kind ?? null, item: message.item ?? null, count: message.count },
+    decisions: entry.decisions.map((decision, index) =>
+      describeDecision(decision, findPlace(decision, entry), entry.omittedRules?.[index] ?? 0),
+    ),
+    omittedDecisions: entry.omittedDecisions,
+  };
+}
+
+/** Undefined: it is not known, or there are several and no expression that decided tells which. */
+function findPlace(
+  { step, policy, decidedBy }: Decision,
+  { provenance, backend }: Entry,
+): Pick<PolicyPlace, 'level' | 'target'> | undefined {
+  if (decidedBy !== undefined) return decidedBy;
+  if (step.startsWith('backend.'))
+    return backend === undefined ? undefined : { level: 'ProxyBackend', target: formatBackendName(backend) };
+  const places = provenance.filter(
+    (place) => place.field === step && place.policy === policy && place.overriddenBy === undefined,
+  );
+  return places.length === 1 ? places[0] : undefined;
+}
+
+function describeDecision(
+  decision: Decision,
+  place: Pick<PolicyPlace, 'level' | 'target'> | undefined,
+  omittedRules: number,
+): JournaledDecision {
+  const { step, policy, mode, outcome, reason, detail, decidedBy, rules } = decision;
+  return {
+    step,
+    policy,
+    level: place?.level ?? null,
+    target: place?.target ?? null,
+    mode: mode === '' ? null : mode,
+    outcome,
+    reason: reason ?? null,
+    detail: describeText(detail),
+    decidedBy: decidedBy === undefined ? null : describeRule(decidedBy),
+    rules: rules.map((rule) => ({
+      ...describeRule(rule),
+      value: rule.value,
+      problem: describeText(rule.problem),
+      saw: rule.saw,
+    })),
+    omittedRules,
+  };
+}
+
+function describeRule({ policy, level, target, action, index, source }: RuleReference): JournaledRule {
+  return { policy, level, target, action, index, expression: source };
+}
+
+function describeText(text: string | undefined): string | null {
+  return text === undefined ? null : redactText(text);
+}

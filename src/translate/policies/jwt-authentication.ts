@@ -1,0 +1,59 @@
+// traffic.jwtAuthentication of a ProxyPolicy: requests need a token of one of its providers.
+import { create } from '@bufbuild/protobuf';
+import type { JwtAuthentication as JwtAuthenticationSpec } from '../../api/jwt-authentication.ts';
+import type { JwtProvider, TokenLocation } from '../../ir/gen/config_pb.ts';
+import { JwtAuthenticationSchema, JwtProviderSchema, TokenLocationSchema } from '../../ir/gen/config_pb.ts';
+import { convertToMilliseconds } from '../milliseconds.ts';
+import { convertMode } from './authentication-mode.ts';
+import { convertClaimsToHeaders, convertRequiredClaims } from './claims.ts';
+import { createKeySource } from './key-source.ts';
+import type { PolicyField } from './policy-field.ts';
+import { PolicyReferences } from './policy-references.ts';
+
+/** traffic.jwtAuthentication. */
+export const jwtAuthenticationField: PolicyField = {
+  name: 'jwt-authentication',
+  path: 'traffic.jwtAuthentication',
+  isGuard: true,
+  translate(policy, surroundings) {
+    const spec = policy.spec.traffic?.jwtAuthentication;
+    if (spec === undefined) return undefined;
+    const place = 'spec.traffic.jwtAuthentication';
+    const references = new PolicyReferences(place, policy.metadata.namespace, surroundings);
+    const value = create(JwtAuthenticationSchema, {
+      mode: convertMode(spec.mode),
+      providers: spec.providers.map((provider, index) => createProvider(provider, `providers[${index}]`, references)),
+      location: createLocation(spec.location),
+      forwardToken: spec.forwardToken,
+      claimsToHeaders: convertClaimsToHeaders(spec.claimsToHeaders),
+    });
+    const { problems, secrets, backends } = references;
+    if (problems.length > 0) return { valid: false, problems };
+    return { valid: true, spec: { case: 'jwtAuthentication', value }, secrets, backends };
+  },
+};
+
+function createProvider(
+  spec: JwtAuthenticationSpec['providers'][number],
+  field: string,
+  references: PolicyReferences,
+): JwtProvider {
+  return create(JwtProviderSchema, {
+    name: spec.name,
+    issuer: spec.issuer,
+    audiences: spec.audiences ?? [],
+    keys: createKeySource(spec.jwks, `${field}.jwks`, references),
+    ca: references.followCa(`${field}.jwks.caCertificateRef`, spec.jwks.caCertificateRef),
+    requiredClaims: convertRequiredClaims(spec.requiredClaims),
+    clockSkewMs: convertToMilliseconds(spec.clockSkew),
+  });
+}
+
+function createLocation({ header, cookie, queryParameter }: JwtAuthenticationSpec['location']): TokenLocation {
+  if (cookie !== undefined) return create(TokenLocationSchema, { location: { case: 'cookie', value: cookie.name } });
+  if (queryParameter !== undefined)
+    return create(TokenLocationSchema, { location: { case: 'queryParameter', value: queryParameter.name } });
+  const name = (header?.name ?? 'authorization').toLowerCase();
+  const prefix = header?.prefix ?? (name === 'authorization' ? 'Bearer ' : '');
+  return create(TokenLocationSchema, { location: { case: 'header', value: { name, prefix } } });
+}

@@ -1,0 +1,74 @@
+// References of a policy's field: follows them, and remembers where they led and what was wrong with them.
+import type { CaCertificateReference } from '../../api/certificate-reference.ts';
+import type { Jwks } from '../../api/json-web-key-set.ts';
+import type { Secret } from '../../ir/gen/config_pb.ts';
+import { UpstreamProtocol } from '../../ir/gen/config_pb.ts';
+import { proxyGroup } from '../references.ts';
+import type { SecretEntryReference, SecretResolution } from '../secrets.ts';
+import { resolveCaCertificates, resolveSecretEntry } from '../secrets.ts';
+import type { FieldSurroundings } from './policy-field.ts';
+
+/** The references of one field. */
+export class PolicyReferences {
+  readonly #place: string;
+  readonly #namespace: string;
+  readonly #surroundings: FieldSurroundings;
+  readonly secrets: Secret[] = [];
+  /** Keys of backends. */
+  readonly backends: string[] = [];
+  /** Each with the field that it is about. */
+  readonly problems: string[] = [];
+
+  /** `place` is the path of the field from the resource's root. */
+  constructor(place: string, namespace: string, surroundings: FieldSurroundings) {
+    this.#place = place;
+    this.#namespace = namespace;
+    this.#surroundings = surroundings;
+  }
+
+  /** Notes what is wrong; `field` is the path from the place on. */
+  refuse(field: string, message: string): void {
+    this.problems.push(`${this.#place}.${field}: ${message}`);
+  }
+
+  /** The key of the message with the entry; empty when there is none. */
+  followEntry(field: string, reference: SecretEntryReference | undefined): string {
+    if (reference === undefined) return '';
+    return this.#keep(field, resolveSecretEntry(this.#surroundings.index, this.#namespace, reference));
+  }
+
+  /** The key of the message with the trust anchors; empty when there are none. */
+  followCa(field: string, reference: CaCertificateReference | undefined): string {
+    if (reference === undefined) return '';
+    return this.#keep(field, resolveCaCertificates(this.#surroundings.index, this.#namespace, reference));
+  }
+
+  /** The key of the backend that has the keys. */
+  followService(field: string, reference: NonNullable<Jwks['backendRef']>): string {
+    const from = { group: proxyGroup, kind: 'ProxyPolicy', namespace: this.#namespace };
+    const resolution = this.#surroundings.backends.resolve(from, reference);
+    if (!resolution.found) {
+      this.refuse(field, resolution.problem.message);
+      return '';
+    }
+    const { key, kind } = resolution.backend;
+    if (kind.case === 'http' && kind.value.protocol === UpstreamProtocol.H2C) {
+      const name = `${reference.namespace ?? this.#namespace}/${reference.name}`;
+      this.refuse(
+        field,
+        `port ${reference.port} of Service ${name} has appProtocol kubernetes.io/h2c; keys are fetched with HTTP/1.1`,
+      );
+    }
+    this.backends.push(key);
+    return key;
+  }
+
+  #keep(field: string, resolution: SecretResolution): string {
+    if (!resolution.found) {
+      this.refuse(field, resolution.message);
+      return '';
+    }
+    this.secrets.push(resolution.secret);
+    return resolution.secret.key;
+  }
+}

@@ -1,0 +1,198 @@
+// What the tests of `explain` and `token inspect` stand on: an issuer with tokens, a configuration in which every kind of policy has a say,
+// and the commands with their standard input and output.
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { runExplainCommand } from '../../src/cmd/explain.ts';
+import { runTokenCommand } from '../../src/cmd/token.ts';
+import type { TokenInput } from '../../src/cmd/token/read-token-input.ts';
+import { createTestKey, signWithJose, type TestKey } from '../../src/gateway/token/testing/test-issuer.ts';
+
+/** What a command did. */
+export interface Run {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+interface RunOptions {
+  /** Undefined: a terminal. */
+  readonly stdin?: string;
+  readonly color?: boolean;
+  readonly env?: NodeJS.ProcessEnv;
+  readonly now?: () => number;
+}
+
+/** `mcp-gateway explain`. */
+export function runExplain(args: readonly string[], options: RunOptions = {}): Promise<Run> {
+  return run((io) => runExplainCommand(args, io), options);
+}
+
+/** `mcp-gateway token`. */
+export function runToken(args: readonly string[], options: RunOptions = {}): Promise<Run> {
+  return run((io) => runTokenCommand(args, io), options);
+}
+
+type RunIo = Parameters<typeof runTokenCommand>[1];
+
+async function run(command: (io: RunIo) => Promise<number>, options: RunOptions): Promise<Run> {
+  let out = '';
+  let err = '';
+  const { stdin, color = false, env = {}, now } = options;
+  const input: TokenInput = {
+    isTerminal: stdin === undefined,
+    read: (maxBytes) => {
+      const bytes = Buffer.from(stdin ?? '');
+      return Promise.resolve(bytes.length > maxBytes ? undefined : bytes);
+    },
+  };
+  const code = await command({
+    stdout: (text) => void (out += text),
+    stderr: (text) => void (err += text),
+    color,
+    env,
+    stdin: input,
+    ...(now !== undefined && { now }),
+  });
+  return { code, out, err };
+}
+
+/** Writes files into a folder that goes away with the test. */
+export async function writeFolder(t: TestContext, files: Readonly<Record<string, string>>): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'explain-'));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
+  return folder;
+}
+
+/** Resources as a file has them. */
+export function printResources(resources: readonly object[]): string {
+  return resources.map((resource) => JSON.stringify(resource)).join('\n---\n');
+}
+
+export const issuerUrl = 'https://idp.example.com';
+
+/** An issuer. */
+export interface ExplainIssuer {
+  /** Its JWK set. */
+  readonly keys: string;
+  /** A token with these claims, and otherwise one that is fine. */
+  sign(claims?: Readonly<Record<string, unknown>>, header?: Readonly<Record<string, unknown>>): Promise<string>;
+}
+
+/** Makes an issuer with a key of its own. */
+export function createIssuer(): ExplainIssuer {
+  const key: TestKey = createTestKey('ES256', { kid: 'k1', alg: 'ES256', use: 'sig' });
+  return {
+    keys: JSON.stringify({ keys: [key.publicJwk] }),
+    sign: (claims = {}, header = {}) =>
+      signWithJose(key, { alg: 'ES256', kid: 'k1', typ: 'at+jwt', ...header }, completeClaims(claims)),
+  };
+}
+
+/** Claims of a token that is fine, but for what the test says; undefined leaves one out. */
+export function completeClaims(claims: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const seconds = Math.floor(Date.now() / 1_000);
+  return { iss: issuerUrl, sub: 'alice', aud: 'tickets', iat: seconds - 60, exp: seconds + 3_600, ...claims };
+}
+
+/** The policy that wants tokens on the Gateway. */
+export function jwtPolicy(
+  keys: object,
+  options: { readonly name?: string; readonly target?: object; readonly jwt?: object } = {},
+): object {
+  return policy(options.name ?? 'who', options.target ?? gatewayTarget, {
+    traffic: {
+      jwtAuthentication: {
+        providers: [{ name: 'corp', issuer: issuerUrl, audiences: ['tickets'], jwks: keys }],
+        claimsToHeaders: [{ claim: 'sub', header: 'x-auth-subject' }],
+        ...options.jwt,
+      },
+    },
+  });
+}
+
+/** A policy with rules over requests. */
+export function rulesPolicy(name: string, target: object, action: string, matchExpressions: readonly string[]): object {
+  return policy(name, target, { traffic: { authorization: { action, policy: { matchExpressions } } } });
+}
+
+/** A ProxyPolicy. */
+export function policy(name: string, target: object, spec: object): object {
+  return {
+    apiVersion: 'gateway.proxy/v1alpha1',
+    kind: 'ProxyPolicy',
+    metadata: { name },
+    spec: { targetRefs: [target], ...spec },
+  };
+}
+
+export const gatewayTarget = { group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'test' };
+export const routeTarget = { group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', name: 'tickets' };
+export const backendTarget = { group: 'gateway.proxy', kind: 'ProxyBackend', name: 'tickets' };
+
+/** A Gateway, a route with an old path that redirects, and an MCP server. */
+export function baseResources(port: number, upstreamPort = 3001): readonly object[] {
+  return [
+    {
+      apiVersion: 'gateway.networking.k8s.io/v1',
+      kind: 'Gateway',
+      metadata: { name: 'test' },
+      spec: {
+        gatewayClassName: 'proxy',
+        addresses: [{ value: '127.0.0.1' }],
+        listeners: [{ name: 'http', protocol: 'HTTP', port }],
+      },
+    },
+    {
+      apiVersion: 'gateway.networking.k8s.io/v1',
+      kind: 'HTTPRoute',
+      metadata: { name: 'tickets' },
+      spec: {
+        parentRefs: [{ name: 'test' }],
+        rules: [
+          {
+            name: 'mcp',
+            matches: [{ path: { type: 'PathPrefix', value: '/mcp' } }],
+            backendRefs: [{ group: 'gateway.proxy', kind: 'ProxyBackend', name: 'tickets' }],
+          },
+          {
+            name: 'stream',
+            matches: [{ path: { type: 'PathPrefix', value: '/mcp' }, headers: [{ name: 'x-beta', value: '1' }] }],
+            backendRefs: [{ group: 'gateway.proxy', kind: 'ProxyBackend', name: 'tickets' }],
+          },
+          {
+            name: 'old',
+            matches: [{ path: { type: 'PathPrefix', value: '/old' } }],
+            filters: [
+              {
+                type: 'RequestRedirect',
+                requestRedirect: { statusCode: 302, path: { type: 'ReplacePrefixMatch', replacePrefixMatch: '/mcp' } },
+              },
+            ],
+          },
+        ],
+      },
+    },
+    {
+      apiVersion: 'gateway.proxy/v1alpha1',
+      kind: 'ProxyBackend',
+      metadata: { name: 'tickets' },
+      spec: { mcp: { targets: [{ name: 't', static: { host: '127.0.0.1', port: upstreamPort, path: '/mcp' } }] } },
+    },
+  ];
+}
+
+/** Rules over messages: support may use tickets, and closing one takes a scope. */
+export const toolRules = policy('tools', backendTarget, {
+  backend: {
+    mcp: {
+      authorization: {
+        action: 'Allow',
+        policy: { matchExpressions: ['"support" in jwt.groups && mcp.tool.name.startsWith("ticket_")'] },
+        scopes: [{ tools: ['ticket_close*'], scopes: ['tickets:write'] }],
+      },
+    },
+  },
+});

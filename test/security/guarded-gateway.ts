@@ -1,0 +1,160 @@
+// A real gateway whose routes are guarded by JWT authentication and rules, an MCP server behind it that remembers what reached it, and
+// issuers whose keys the tests hold.
+import assert from 'node:assert/strict';
+import type { ServerResponse } from 'node:http';
+import type { Algorithm } from '../../src/gateway/token/algorithms.ts';
+import { forgeToken, signAs } from '../../src/gateway/token/testing/forge-token.ts';
+import { createTestKey, type TestKey } from '../../src/gateway/token/testing/test-issuer.ts';
+import { ask, type FlowAnswer } from '../idp/flow-client.ts';
+import { startMcpUpstream } from '../idp/mcp-upstream.ts';
+import {
+  backendResource,
+  type GatewayRun,
+  gatewayResource,
+  routeResource,
+  ruleTo,
+  runGateway,
+} from '../integration/run-gateway.ts';
+import { type RecordedRequest, type RecordingUpstream, startRecordingUpstream } from './recording-upstream.ts';
+
+/** An identity provider of which only the keys exist. */
+export interface TestProvider {
+  readonly issuer: string;
+  readonly audience: string;
+  readonly key: TestKey;
+  /** An entry of `providers` in a policy, with the keys in it. */
+  describe(changes?: object): object;
+  /** A good token, but for the claims that are changed; undefined takes one out. */
+  sign(claims?: Readonly<Record<string, unknown>>): string;
+}
+
+/** Makes one. The JWK has a `kid` and no `alg` unless told. */
+export function createTestProvider(
+  name: string,
+  { algorithm = 'ES256', jwk = {} }: { readonly algorithm?: Algorithm; readonly jwk?: object } = {},
+): TestProvider {
+  const issuer = `https://${name}.example.com`;
+  const audience = 'https://mcp.example.com';
+  const key = createTestKey(algorithm, { kid: name, ...jwk });
+  const signer = signAs(algorithm, key.privateKey);
+  return {
+    issuer,
+    audience,
+    key,
+    describe: (changes = {}) => ({
+      name,
+      issuer,
+      audiences: [audience],
+      jwks: { inline: JSON.stringify({ keys: [key.publicJwk] }) },
+      ...changes,
+    }),
+    sign(claims = {}) {
+      const nowSeconds = Math.floor(Date.now() / 1_000);
+      return forgeToken({
+        header: { alg: algorithm, typ: 'at+jwt', kid: key.publicJwk.kid },
+        claims: { iss: issuer, aud: audience, sub: 'alice', iat: nowSeconds, exp: nowSeconds + 600, ...claims },
+        signer,
+      });
+    },
+  };
+}
+
+/** What stands behind the gateway and how it is guarded. */
+export interface GuardedOptions {
+  /** `a` is served at /a, by the HTTPRoute and the ProxyBackend of that name. */
+  readonly routes: readonly string[];
+  readonly policies: readonly object[];
+  /** What the MCP server answers; a plain result when absent. */
+  readonly answer?: (request: RecordedRequest, response: ServerResponse) => void;
+  readonly flags?: readonly string[];
+}
+
+/** A gateway that runs. */
+export interface GuardedGateway {
+  readonly run: GatewayRun;
+  readonly port: number;
+  readonly upstream: RecordingUpstream;
+  /** The resources, for another configuration made from them. */
+  resources(policies: readonly object[]): readonly object[];
+  /** Posts a message, or any text. */
+  post(
+    path: string,
+    token: string | undefined,
+    message: unknown,
+    headers?: Record<string, string | string[]>,
+  ): Promise<FlowAnswer>;
+  get(path: string, token: string | undefined, headers?: Record<string, string>): Promise<FlowAnswer>;
+  /** The answer is this error, and the MCP server has seen nothing since `upstream.forget()`. */
+  assertRefused(answer: FlowAnswer, status: number, error: string, what?: string): void;
+  close(): Promise<void>;
+}
+
+/** Starts the MCP server and the gateway. */
+export async function startGuardedGateway(options: GuardedOptions): Promise<GuardedGateway> {
+  const upstream =
+    options.answer === undefined ? await startMcpUpstream() : await startRecordingUpstream('mcp', options.answer);
+  const listResources = (port: number, policies: readonly object[]): readonly object[] => [
+    gatewayResource(port),
+    ...options.routes.flatMap((name) => [
+      routeResource(name, [ruleTo(`/${name}`, name)]),
+      backendResource(name, upstream.port),
+    ]),
+    ...policies,
+  ];
+  const run = await runGateway({
+    resources: (port) => listResources(port, options.policies),
+    flags: ['--log-format', 'json', ...(options.flags ?? [])],
+  }).catch(async (error: unknown) => {
+    await upstream.close();
+    throw error;
+  });
+  const urlOf = (path: string): string => `http://127.0.0.1:${run.port}${path}`;
+  const authorize = (token: string | undefined): Record<string, string> =>
+    token === undefined ? {} : { authorization: `Bearer ${token}` };
+  return {
+    run,
+    port: run.port,
+    upstream,
+    resources: (policies) => listResources(run.port, policies),
+    post: (path, token, message, headers = {}) =>
+      ask(urlOf(path), {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          accept: 'application/json, text/event-stream',
+          ...authorize(token),
+          ...headers,
+        },
+        body: typeof message === 'string' ? message : JSON.stringify(message),
+      }),
+    get: (path, token, headers = {}) => ask(urlOf(path), { headers: { ...authorize(token), ...headers } }),
+    assertRefused(answer, status, error, what = '') {
+      assert.equal(answer.status, status, `${what}: ${answer.body}`);
+      assert.equal(answer.json()['error'], error, what);
+      assert.equal(upstream.headCount, 0, `${what}: it reached the MCP server`);
+    },
+    async close() {
+      await run.stop();
+      await upstream.close();
+    },
+  };
+}
+
+/** A ProxyPolicy over a route, with `traffic`. */
+export function routePolicy(route: string, traffic: object, name = `${route}-route`): object {
+  return createPolicy(name, { group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', name: route }, { traffic });
+}
+
+/** A ProxyPolicy over a backend, with `backend.mcp`. */
+export function backendPolicy(backend: string, mcp: object, name = `${backend}-backend`): object {
+  return createPolicy(name, { group: 'gateway.proxy', kind: 'ProxyBackend', name: backend }, { backend: { mcp } });
+}
+
+function createPolicy(name: string, targetRef: object, spec: object): object {
+  return {
+    apiVersion: 'gateway.proxy/v1alpha1',
+    kind: 'ProxyPolicy',
+    metadata: { name },
+    spec: { targetRefs: [targetRef], ...spec },
+  };
+}
