@@ -1,0 +1,64 @@
+// A process that stays on one core, so that what is measured and what measures do not get in each other's way.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+
+/** A process on a core. */
+export interface PinnedProcess {
+  /** Of the program itself: taskset becomes it. */
+  readonly pid: number;
+  /** What it said to stderr. */
+  readErrors(): string;
+  /** What it said to stdout, where that was asked for. */
+  readOutput(): string;
+  /** Undefined while it runs. */
+  readonly exitCode: () => number | null | undefined;
+  /** Sends a signal to it. */
+  signal(name: NodeJS.Signals): void;
+  waitForExit(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface PinnedOptions {
+  readonly taskset: string;
+  readonly core: number;
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env?: NodeJS.ProcessEnv;
+  /** Otherwise its standard output goes nowhere. */
+  readonly keepsOutput?: boolean;
+}
+
+/** Starts a program on a core. */
+export function startPinned({ taskset, core, command, args, env, keepsOutput = false }: PinnedOptions): PinnedProcess {
+  const child: ChildProcess = spawn(taskset, ['--cpu-list', String(core), command, ...args], {
+    stdio: ['ignore', keepsOutput ? 'pipe' : 'ignore', 'pipe'],
+    ...(env === undefined ? {} : { env }),
+  });
+  if (child.pid === undefined) throw new Error(`${command} could not be started`);
+  let errors = '';
+  let output = '';
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => (output += text));
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => (errors += text));
+  let code: number | null | undefined;
+  const leaveNothing = (): void => void child.kill('SIGKILL');
+  process.once('exit', leaveNothing);
+  const closed = once(child, 'close').then(([status]) => {
+    code = status as number | null;
+    process.off('exit', leaveNothing);
+  });
+  return {
+    pid: child.pid,
+    readErrors: () => errors,
+    readOutput: () => output,
+    exitCode: () => code,
+    signal: (name) => void child.kill(name),
+    waitForExit: () => closed,
+    async stop() {
+      if (code !== undefined) return;
+      child.kill('SIGTERM');
+      const insist = setTimeout(() => child.kill('SIGKILL'), 10_000);
+      await closed;
+      clearTimeout(insist);
+    },
+  };
+}
