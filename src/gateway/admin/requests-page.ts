@@ -202,8 +202,8 @@ function formatDecision(decision: JournaledDecision): string {
   if (decision.omittedRules > 0) lines.push(`<p class="soft">${decision.omittedRules} more expressions left out</p>`);
   const mode = decision.mode === null ? '' : `, ${decision.mode}`;
   const place = decision.target === null ? '' : ` on ${decision.target}`;
-  return `<li><span class="mark ${className}" role="img" aria-label="${text}">${mark}</span><span>${escapeHtml(titles[decision.step] ?? decision.step)}</span><span class="time">policy ${escapeHtml(`${decision.policy}${place}`)}${mode}</span>
-${lines.join('')}</li>`;
+  return `<li><span class="mark ${className}" role="img" aria-label="${text}">${mark}</span><span>${escapeHtml(titles[decision.step] ?? decision.step)}</span>
+<p class="soft">policy ${escapeHtml(`${decision.policy}${place}`)}${mode}</p>${lines.join('')}</li>`;
 }
 
 function formatRule({ policy, action, index, target, expression }: JournaledRule): string {
