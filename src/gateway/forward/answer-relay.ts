@@ -19,7 +19,7 @@ import type { AnswerTreatment, MessageVerdict, StreamFilter } from '../mcp/messa
 import type { Reason } from '../reasons.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { ForwardPlan } from './forward-plan.ts';
-import { prepareTrailers } from './headers.ts';
+import { prepareTrailers, withoutFields } from './headers.ts';
 
 /** Whose answer it is. */
 export interface RelayOwner {
@@ -46,6 +46,7 @@ export interface RelayParts {
 }
 
 const noBytes = new Uint8Array(0);
+const contentTypeField: ReadonlySet<string> = new Set(['content-type']);
 const unreadable = 'The upstream server sent an answer to which the rules of this gateway cannot be applied.';
 
 /** One answer. Order: begin, push*, then complete and end; close when it is over, however. */
@@ -235,7 +236,7 @@ export class AnswerRelay implements NotificationStream {
     this.#isChanged = true;
     this.#rest = changed.body;
     const kept = withoutBodyFields(headers);
-    const typed = changed.isNew ? [...withoutContentType(kept), 'content-type', 'application/json'] : kept;
+    const typed = changed.isNew ? [...withoutFields(kept, contentTypeField), 'content-type', 'application/json'] : kept;
     context.status = changed.isNew ? 200 : status;
     this.#exchange.sendHead(
       context.status,
@@ -267,13 +268,6 @@ interface Collection {
   readonly treatment: Extract<AnswerTreatment, { kind: 'collect' }>;
   readonly headers: RawHeaders;
   readonly body: GrowingBytes;
-}
-
-function withoutContentType(headers: readonly string[]): string[] {
-  const kept: string[] = [];
-  for (let i = 0; i < headers.length; i += 2)
-    if (headers[i]!.toLowerCase() !== 'content-type') kept.push(headers[i]!, headers[i + 1]!);
-  return kept;
 }
 
 function rethrow(error: unknown): never {

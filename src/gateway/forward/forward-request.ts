@@ -56,6 +56,8 @@ type ForwarderSettings = Required<Omit<ForwarderOptions, 'streams'>> & {
 /** Informational answers to one request that go on to the client. Nothing holds them back when it does not read, so there must be an end to them. */
 const maxInformational = 100;
 
+const requestIdField: ReadonlySet<string> = new Set(['x-request-id']);
+
 class Forwarding implements UpstreamEvents, BodySink, RelayOwner {
   readonly #settings: ForwarderSettings;
   readonly #context: RequestContext;
@@ -379,7 +381,7 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner {
       return;
     }
     // denyRequest writes the request id itself.
-    const headers = withoutRequestId(this.#plan.extraResponseHeaders);
+    const headers = withoutFields(this.#plan.extraResponseHeaders, requestIdField);
     denyRequest(this.#context, reason, { headers, ...(description === undefined ? {} : { description }) });
   }
 
@@ -391,12 +393,4 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner {
     clearTimeout(this.#idleTimer);
     for (const mirror of this.#mirrors) mirror.stop();
   }
-}
-
-function withoutRequestId(headers: RawHeaders): RawHeaders {
-  const kept: string[] = [];
-  for (let i = 0; i < headers.length; i += 2) {
-    if (headers[i]!.toLowerCase() !== 'x-request-id') kept.push(headers[i]!, headers[i + 1]!);
-  }
-  return kept;
 }

@@ -4,9 +4,12 @@ import { createHash, randomBytes } from 'node:crypto';
 import type { Duplex } from 'node:stream';
 import type { Exchange, RawHeaders, UpgradedSocket } from '../listen/exchange.ts';
 import type { Reason } from '../reasons.ts';
-import { findHeader } from './headers.ts';
+import { findHeader, withoutFields } from './headers.ts';
 import type { UpstreamRequest } from './upstream-call.ts';
 import { describeError } from './upstream-error.ts';
+
+const keyField: ReadonlySet<string> = new Set(['sec-websocket-key']);
+const acceptField: ReadonlySet<string> = new Set(['sec-websocket-accept']);
 
 export interface UpgradeAnswer {
   /** The request as it goes to the upstream. */
@@ -40,7 +43,7 @@ export function prepareUpgrade(exchange: Exchange, request: UpstreamRequest): Up
   const accept = createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
   const isWebSocket = protocol.toLowerCase() === 'websocket';
   const headers = isWebSocket
-    ? [...withoutHeader(request.headers, 'sec-websocket-key'), 'sec-websocket-key', key]
+    ? [...withoutFields(request.headers, keyField), 'sec-websocket-key', key]
     : request.headers;
   return {
     request: { ...request, method: 'GET', headers, hasBody: false, contentLength: undefined, upgrade: protocol },
@@ -49,7 +52,7 @@ export function prepareUpgrade(exchange: Exchange, request: UpstreamRequest): Up
         return 'the upstream did not accept our Sec-WebSocket-Key';
       return checkProtocol(received);
     },
-    answer: (received) => withoutHeader(received, 'sec-websocket-accept'),
+    answer: (received) => withoutFields(received, acceptField),
   };
 }
 
@@ -99,12 +102,4 @@ export function relayUpgrade(
     if (!upstream.readableEnded) breakOff('upstream_aborted', 'the upstream closed the connection');
     else clearTimeout(timer);
   });
-}
-
-function withoutHeader(headers: RawHeaders, lowerCaseName: string): string[] {
-  const kept: string[] = [];
-  for (let i = 0; i < headers.length; i += 2) {
-    if (headers[i]!.toLowerCase() !== lowerCaseName) kept.push(headers[i]!, headers[i + 1]!);
-  }
-  return kept;
 }

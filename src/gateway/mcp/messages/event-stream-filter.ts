@@ -2,7 +2,7 @@
 // changes keeps its id and all its other fields. Only events that could hold one of them are read at all.
 import type { RawHeaders } from '../../listen/exchange.ts';
 import { decodeData, readEventData, replaceEventData, splitEventLines } from './event-stream-event.ts';
-import { cr, EventSplitter, lf } from './event-stream-splitter.ts';
+import { cr, EventSplitter, lf, withoutByteOrderMark } from './event-stream-splitter.ts';
 import { withoutBodyFields } from './filter-answer-headers.ts';
 import { filterLists, findOnlyId, formatUnreadable, type ListExpectation, mayHoldItems } from './filter-list.ts';
 import type { FilteredBytes, StreamFilter, StreamPosition } from './message-verdict.ts';
@@ -120,10 +120,6 @@ const notText = { kind: 'unreadable', problem: 'the upstream sent a list that is
 
 function tooLarge(maxEventBytes: number): FilteredBytes {
   return { ok: false, detail: `an event of the upstream is larger than ${maxEventBytes} bytes` };
-}
-
-function withoutByteOrderMark(event: Uint8Array): Uint8Array {
-  return event[0] === 0xef && event[1] === 0xbb && event[2] === 0xbf ? event.subarray(3) : event;
 }
 
 function join(parts: readonly Uint8Array[]): Uint8Array {

@@ -1,6 +1,6 @@
 // Puts events of the gateway's own between those of an upstream. The stream itself is not read for it: its last bytes say whether an event has
 // just ended.
-import { cr, EventSplitter, lf } from './event-stream-splitter.ts';
+import { cr, EventSplitter, lf, withoutByteOrderMark } from './event-stream-splitter.ts';
 import type { ListName } from './list-changed-rules.ts';
 import type { StreamVoice } from './list-changed-notification.ts';
 import type { StreamPosition } from './message-verdict.ts';
@@ -82,8 +82,4 @@ function isLineEnd(byte: number): boolean {
 function findEventEnd(bytes: Uint8Array, position: StreamPosition): number {
   const [event = bytes] = new EventSplitter(position).push(bytes);
   return event.length;
-}
-
-function withoutByteOrderMark(bytes: Uint8Array): Uint8Array {
-  return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes;
 }

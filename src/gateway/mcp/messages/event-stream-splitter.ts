@@ -64,3 +64,8 @@ export class EventSplitter {
     return this.#held.take();
   }
 }
+
+/** A stream may begin with one; it is no part of the first event. */
+export function withoutByteOrderMark(bytes: Uint8Array): Uint8Array {
+  return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes;
+}

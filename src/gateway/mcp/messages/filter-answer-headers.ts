@@ -1,4 +1,5 @@
 // Header fields of an answer whose body is not the upstream's own any more.
+import { findHeader, withoutFields } from '../../forward/headers.ts';
 import type { RawHeaders } from '../../listen/exchange.ts';
 
 // They describe the bytes as the upstream sent them (RFC 9110 section 8, RFC 9530).
@@ -15,10 +16,7 @@ const bodyFields = new Set([
 
 /** Without what is true of the upstream's body only. */
 export function withoutBodyFields(headers: RawHeaders): string[] {
-  const kept: string[] = [];
-  for (let i = 0; i < headers.length; i += 2)
-    if (!bodyFields.has(headers[i]!.toLowerCase())) kept.push(headers[i]!, headers[i + 1]!);
-  return kept;
+  return withoutFields(headers, bodyFields);
 }
 
 /** The type of the content in lower case, without parameters; '' when there is none, undefined when there are several. */
@@ -44,7 +42,6 @@ export function hasContentEncoding(headers: RawHeaders): boolean {
 
 /** As the upstream announced it; undefined when it did not. */
 export function readContentLength(headers: RawHeaders): number | undefined {
-  for (let i = 0; i < headers.length; i += 2)
-    if (headers[i]!.toLowerCase() === 'content-length') return Number(headers[i + 1]!);
-  return undefined;
+  const length = findHeader(headers, 'content-length');
+  return length === undefined ? undefined : Number(length);
 }
