@@ -36,6 +36,21 @@ export function formatServing(served: ServedRoutes, pages: OwnPages): string {
   return `${lines.join('\n')}\n`;
 }
 
+/** The same for a log that machines read: one line, however many routes there are. /routes has them all. */
+export function summarizeServing({ ports }: ServedRoutes): readonly object[] {
+  return ports.flatMap(({ address, port, protocol, listeners }) =>
+    listeners.map(({ listener, hostname, matches }) => ({
+      listener,
+      address,
+      port,
+      protocol,
+      hostname,
+      matches: matches.length,
+      answeringErrors: matches.filter(({ answers }) => answers !== undefined).length,
+    })),
+  );
+}
+
 function describePlace(match: ServedMatch): string {
   const path =
     match.path.type === 'prefix' ? `${match.path.value === '/' ? '' : match.path.value}/*` : match.path.value;

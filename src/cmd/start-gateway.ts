@@ -17,7 +17,7 @@ import { startTracing } from '../gateway/tracing.ts';
 import type { Configuration } from '../ir/configuration.ts';
 import type { FlagValues } from './flags.ts';
 import { type gatewayFlags, readListenLimits, readUpstreamLimits } from './gateway-flags.ts';
-import { formatServing, type OwnPages } from './serving-lines.ts';
+import { formatServing, type OwnPages, summarizeServing } from './serving-lines.ts';
 import { version } from './version.ts';
 
 /** A process whose own ports are open and whose gateway waits for its first configuration. */
@@ -125,7 +125,7 @@ export async function startGatewayProcess(values: FlagValues<typeof gatewayFlags
       if (log.isText) {
         log.flushSync();
         process.stdout.write(formatServing(served, pages));
-      } else log.info({ version, served, pages }, 'serving');
+      } else log.info({ version, served: summarizeServing(served), pages }, 'serving');
     },
     async applyFirst(configuration) {
       const report = await gateway.apply(configuration);
