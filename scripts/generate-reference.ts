@@ -5,17 +5,22 @@ import { refusalKey } from '../src/api/not-supported-yet.ts';
 import { describeSchema } from '../src/api/schema-description.ts';
 import type { SchemaNode } from '../src/api/schema-description.ts';
 import { ownKinds } from '../src/api/structural-schema.ts';
-import { proxyBackendExample, proxyPolicyExample } from './reference-examples.ts';
+import { gatewayParametersExample, proxyBackendExample, proxyPolicyExample } from './reference-examples.ts';
 import { describeRefusal, escapeCell, isRefusedWhole, renderFieldTables } from './reference-tables.ts';
 import { writeOrCheck } from './write-generated.ts';
 
 const notice = '<!-- Generated from src/api by scripts/generate-reference.ts. Do not edit. -->';
 
-const pages = { ProxyBackend: 'proxy-backend', ProxyPolicy: 'proxy-policy' } as const satisfies Record<
-  (typeof ownKinds)[number],
-  string
->;
-const examples = { ProxyBackend: proxyBackendExample, ProxyPolicy: proxyPolicyExample };
+const pages = {
+  GatewayParameters: 'gateway-parameters',
+  ProxyBackend: 'proxy-backend',
+  ProxyPolicy: 'proxy-policy',
+} as const satisfies Record<(typeof ownKinds)[number], string>;
+const examples = {
+  GatewayParameters: gatewayParametersExample,
+  ProxyBackend: proxyBackendExample,
+  ProxyPolicy: proxyPolicyExample,
+} as const satisfies Record<(typeof ownKinds)[number], string>;
 
 const otherKinds = kindNames.filter((kind) => !(ownKinds as readonly Kind[]).includes(kind));
 

@@ -1,5 +1,33 @@
 // Examples in the reference: complete on their own, loaded by the tests of the documentation.
 
+/** Two pods with more room, a load balancer that keeps addresses, and a budget for disruptions. */
+export const gatewayParametersExample = `apiVersion: gateway.proxy/v1alpha1
+kind: GatewayParameters
+metadata:
+  name: public
+spec:
+  replicas: 2
+  resources:
+    requests:
+      cpu: 500m
+      memory: 256Mi
+  logging:
+    level: debug
+  service:
+    externalTrafficPolicy: Local
+  trustedProxies:
+  - 10.0.0.0/8
+  shutdown:
+    drain: 2m
+  overlays:
+    podDisruptionBudget: {}
+    deployment:
+      spec:
+        template:
+          spec:
+            priorityClassName: edge
+`;
+
 /** A local server, one behind TLS, and one behind a Service. */
 export const proxyBackendExample = `apiVersion: gateway.proxy/v1alpha1
 kind: ProxyBackend

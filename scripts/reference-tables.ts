@@ -1,4 +1,5 @@
 // Renders a described schema as Markdown tables, one for each object in it.
+import { nullRemovesKey } from '../src/api/free-form.ts';
 import { refusalKey } from '../src/api/not-supported-yet.ts';
 import type { SchemaNode } from '../src/api/schema-description.ts';
 
@@ -33,7 +34,8 @@ export function renderFieldTables(node: SchemaNode, path: string, level: number,
 
 function renderNested(field: SchemaNode, path: string, level: number, refused: string): string {
   const inner = unwrap(field);
-  if (inner.properties === undefined) return '';
+  // Of what is passed on as it is, a table would list only what cannot be there.
+  if (inner.properties === undefined || inner[nullRemovesKey] === true) return '';
   const suffix = field.type === 'array' ? '[]' : field.properties === undefined ? '.<name>' : '';
   return renderFieldTables(inner, `${path}${suffix}`, level, refused === '' && isRefusedWhole(field) ? path : refused);
 }
@@ -76,6 +78,7 @@ function describeRow(parent: SchemaNode, name: string, field: SchemaNode): Field
 /** "list of strings", "map of string to string", "integer". */
 function nameType(node: SchemaNode): string {
   if (node.type === 'array') return `list of ${node.items === undefined ? 'values' : nameType(node.items)}`;
+  if (node[nullRemovesKey] === true) return 'object of any fields';
   if (node.type === 'object' && node.properties === undefined)
     return `map of ${node.additionalProperties === undefined || node.additionalProperties === false ? 'anything' : nameType(node.additionalProperties)}`;
   if (node.anyOf !== undefined) return node.anyOf.map(nameType).join(' or ');
@@ -85,7 +88,12 @@ function nameType(node: SchemaNode): string {
 /** Whether the field as such is refused, and not only some of its values. */
 export function isRefusedWhole(node: SchemaNode): boolean {
   const refusal = node[refusalKey];
-  return refusal?.code === 'not_supported_yet' && refusal.values === undefined && refusal.itemsBeyond === undefined;
+  return (
+    refusal?.code === 'not_supported_yet' &&
+    refusal.values === undefined &&
+    refusal.itemsBeyond === undefined &&
+    refusal.above === undefined
+  );
 }
 
 /** "**Not supported yet.**", with what it is about and what to do instead. */
@@ -99,7 +107,9 @@ export function describeRefusal(node: SchemaNode): string {
       ? refusal.values.map((value) => `\`${value}\``).join(', ')
       : refusal.itemsBeyond !== undefined
         ? `More than ${refusal.itemsBeyond}`
-        : '';
+        : refusal.above !== undefined
+          ? `More than ${refusal.above}`
+          : '';
   if (refusal.code === 'invalid') return `**Refused${scope}**: ${escapeCell(refusal.message)}.`;
   const mark = about === '' ? `**Not supported yet${scope}**` : `**${about} not supported yet${scope}**`;
   return advice === undefined ? `${mark}.` : `${mark}: ${escapeCell(advice)}.`;
@@ -122,9 +132,11 @@ function describeBounds(node: SchemaNode): string {
   if (node.maxProperties !== undefined) bounds.push(`At most ${node.maxProperties} entries.`);
   if (node['x-kubernetes-list-type'] === 'set') bounds.push('No entry twice.');
   for (const key of node['x-kubernetes-list-map-keys'] ?? []) bounds.push(`\`${key}\` is unique.`);
-  if (node.properties === undefined)
-    for (const { message } of node['x-kubernetes-validations'] ?? [])
+  for (const part of new Set([node, inner])) {
+    if (part.properties !== undefined) continue;
+    for (const { message } of part['x-kubernetes-validations'] ?? [])
       bounds.push(`${escapeCell(capitalise(message))}.`);
+  }
   return bounds.join(' ');
 }
 

@@ -50,8 +50,8 @@ export function createCertificate(options: CertificateOptions): TestCertificate 
 }
 
 /** A certificate authority for `issuer`; clients trust its `cert`. */
-export function createAuthority(commonName = 'Test CA'): TestAuthority {
-  const keys = createKeys('ec');
+export function createAuthority(commonName = 'Test CA', keyType: 'ec' | 'rsa' = 'ec'): TestAuthority {
+  const keys = createKeys(keyType);
   const cert = encodeCertificate({
     commonName,
     publicKey: keys.publicKey,

@@ -2,6 +2,7 @@
 // Runs before zod, which then sees only known fields and reports on their values.
 import { isMapping } from './mapping.ts';
 import { applyFileRule, fileRuleKey } from './file-rules.ts';
+import { nullRemovesKey } from './free-form.ts';
 import { findNearestName } from '../base/nearest-name.ts';
 import { refusalKey } from './not-supported-yet.ts';
 import type { Refusal } from './not-supported-yet.ts';
@@ -56,7 +57,8 @@ export function checkFields(node: SchemaNode, raw: unknown, origin: Origin): Che
       const here = [...path, key];
       if (field === undefined) {
         if (origin === 'file') reportUnknown(at, key, path);
-      } else if (value === null) {
+      } else if (value === null && at[nullRemovesKey] === true && !isDeclared(at, key)) copy[key] = null;
+      else if (value === null) {
         // `field:` with nothing behind it is usually an indentation slip, and must not switch a protection off.
         if (origin === 'file' && key !== 'creationTimestamp')
           problems.push({ path: here, code: 'invalid', message: 'is empty: give it a value or remove it' });
@@ -83,14 +85,19 @@ function describeUnknown(valid: readonly string[], nearest: string | undefined):
 /** `__proto__` is never a field: assigning it would change an object's prototype. */
 function findField(node: SchemaNode, key: string): SchemaNode | undefined {
   if (key === '__proto__') return undefined;
-  if (node.properties !== undefined && Object.hasOwn(node.properties, key)) return node.properties[key];
+  if (isDeclared(node, key)) return node.properties![key];
   return node.additionalProperties === false ? undefined : node.additionalProperties;
+}
+
+function isDeclared(node: SchemaNode, key: string): boolean {
+  return node.properties !== undefined && Object.hasOwn(node.properties, key);
 }
 
 function applies(refusal: Refusal, value: unknown, origin: Origin): boolean {
   if (refusal.origin !== undefined && refusal.origin !== origin) return false;
   if (refusal.values !== undefined) return typeof value === 'string' && refusal.values.includes(value);
   if (refusal.itemsBeyond !== undefined) return Array.isArray(value) && value.length > refusal.itemsBeyond;
+  if (refusal.above !== undefined) return typeof value === 'number' && value > refusal.above;
   if (refusal.unlessEmpty === true && typeof value === 'object' && value !== null) return Object.keys(value).length > 0;
   return true;
 }

@@ -1,7 +1,7 @@
 // GatewayClass (gateway.networking.k8s.io): which controller serves the Gateways that name it.
 import { z } from 'zod';
 import { subdomainNameSchema } from './kubernetes-names.ts';
-import { notSupportedYet } from './not-supported-yet.ts';
+import { refuse } from './not-supported-yet.ts';
 import { clusterMetadataSchema, statusSchema } from './object-metadata.ts';
 import { objectReferenceSchema } from './object-reference.ts';
 
@@ -25,8 +25,10 @@ export const gatewayClassSchema = z.object({
       .describe(
         `The controller that serves this class; this gateway is \`${controllerName}\`. Classes of others are left alone.`,
       ),
-    parametersRef: notSupportedYet(objectReferenceSchema.optional()).describe(
-      'Parameters of the class, for the controller.',
+    parametersRef: refuse(objectReferenceSchema.optional(), 'a controller deploys; `run` does not', {
+      origin: 'file',
+    }).describe(
+      'GatewayParameters for every Gateway of the class, with their namespace: what the controller deploys, and how.',
     ),
     description: z.string().max(64).optional().describe('What the class is for.'),
   }),

@@ -1,6 +1,7 @@
 // spec.tls of a Gateway: client certificates on the way in (frontend) and on the way out (backend).
 import { z } from 'zod';
 import { portNumberSchema } from './kubernetes-names.ts';
+import { notSupportedYet } from './not-supported-yet.ts';
 import { objectReferenceSchema, secretObjectReferenceSchema } from './object-reference.ts';
 
 const frontendValidationSchema = z.object({
@@ -10,11 +11,15 @@ const frontendValidationSchema = z.object({
         .array(objectReferenceSchema)
         .min(1)
         .max(16)
-        .describe('Certificate authorities of the clients.'),
+        .describe(
+          'Certificate authorities of the clients: ConfigMaps or Secrets with PEM certificates in their entry `ca.crt`. Any of them will do.',
+        ),
       mode: z
         .enum(['AllowValidOnly', 'AllowInsecureFallback'])
         .default('AllowValidOnly')
-        .describe('Whether connections without a valid certificate are refused.'),
+        .describe(
+          'AllowValidOnly refuses connections without a valid certificate; AllowInsecureFallback asks for one and lets everybody in.',
+        ),
     })
     .optional()
     .describe('How client certificates are validated.'),
@@ -22,12 +27,13 @@ const frontendValidationSchema = z.object({
 
 /** spec.tls of a Gateway. */
 export const gatewayTlsSchema = z.object({
-  backend: z
-    .object({
-      clientCertificateRef: secretObjectReferenceSchema.optional().describe('The certificate shown to backends.'),
-    })
-    .optional()
-    .describe('TLS towards backends.'),
+  backend: notSupportedYet(
+    z
+      .object({
+        clientCertificateRef: secretObjectReferenceSchema.optional().describe('The certificate shown to backends.'),
+      })
+      .optional(),
+  ).describe('TLS towards backends.'),
   frontend: z
     .object({
       default: frontendValidationSchema.describe('For every HTTPS listener.'),

@@ -174,9 +174,7 @@ describe('the rest of the spec', () => {
   });
   test('infrastructure is for Kubernetes', () => {
     const raw = fillTemplate(gateway, `${http}, infrastructure: {labels: {a: b}}`);
-    assert.deepEqual(listProblems(raw), [
-      'spec.infrastructure: not supported yet: nothing is deployed for a Gateway that is read from a file',
-    ]);
+    assert.deepEqual(listProblems(raw), ['spec.infrastructure: a controller deploys; `run` does not']);
     assert.deepEqual(listProblems(raw, 'kubernetes'), []);
   });
   test('infrastructure is bounded', () => {
@@ -232,10 +230,18 @@ describe('GatewayClass', () => {
       `{controllerName: a.b/c, description: ${'x'.repeat(65)}}`,
       'spec.description: must have at most 64 characters, has 65',
     ],
-    ['{controllerName: a.b/c, parametersRef: {}}', 'spec.parametersRef: not supported yet'],
+    ['{controllerName: a.b/c, parametersRef: {}}', 'spec.parametersRef: a controller deploys; `run` does not'],
   ];
   for (const [yaml, ...expected] of cases)
     test(expected.join('; '), () => assert.deepEqual(listProblems(fillTemplate(template, yaml)), expected));
+  test('parameters are for Kubernetes', () => {
+    const name = '{controllerName: a.b/c, parametersRef: {group: gateway.proxy, kind: GatewayParameters, name: a}}';
+    assert.deepEqual(listProblems(fillTemplate(template, name), 'kubernetes'), []);
+    assert.deepEqual(
+      listProblems(fillTemplate(template, '{controllerName: a.b/c, parametersRef: {kind: A}}'), 'kubernetes'),
+      ['spec.parametersRef.group: required: a string', 'spec.parametersRef.name: required: a string'],
+    );
+  });
   test('belongs to no namespace', () =>
     assert.deepEqual(
       listProblems({

@@ -17,7 +17,7 @@ import {
 } from './kubernetes-names.ts';
 import { labelSelectorSchema } from './label-selector.ts';
 import { isMapping } from './mapping.ts';
-import { notSupportedYet } from './not-supported-yet.ts';
+import { notSupportedYet, refuse } from './not-supported-yet.ts';
 import { namespacedMetadataSchema, statusSchema } from './object-metadata.ts';
 import type { Problem } from './problem.ts';
 import { localObjectReferenceSchema, secretObjectReferenceSchema } from './object-reference.ts';
@@ -181,7 +181,11 @@ const addressSchema = z
       )
       .default('IPAddress')
       .describe('IPAddress. Other types are reported on the Gateway as unsupported.'),
-    value: z.string().max(253).optional().describe('The IP address to bind.'),
+    value: z
+      .string()
+      .max(253)
+      .optional()
+      .describe('The IP address: to bind, or for the Service that the controller deploys. There, any when absent.'),
   })
   .superRefine((address, context) => {
     const { type, value } = address;
@@ -210,11 +214,15 @@ const addressesSchema = z
   });
 
 const infrastructureSchema = z.object({
-  labels: boundedMapSchema(labelKeySchema, labelValueSchema, 8).optional().describe('Labels for what is deployed.'),
+  labels: boundedMapSchema(labelKeySchema, labelValueSchema, 8)
+    .optional()
+    .describe('Labels for everything that is deployed.'),
   annotations: boundedMapSchema(labelKeySchema, z.string().max(4096), 16)
     .optional()
-    .describe('Annotations for what is deployed.'),
-  parametersRef: localObjectReferenceSchema.optional().describe('Parameters for what is deployed.'),
+    .describe('Annotations for everything that is deployed.'),
+  parametersRef: localObjectReferenceSchema
+    .optional()
+    .describe('GatewayParameters of the same namespace; they go over those of the class, field by field.'),
 });
 
 const allowedListenersSchema = z.object({
@@ -237,14 +245,19 @@ export const gatewaySchema = z.object({
       'The GatewayClass; `proxy` exists by itself and is served by this gateway.',
     ),
     listeners: listenersSchema.describe('Where traffic comes in.'),
-    addresses: addressesSchema.optional().describe('The IP addresses to bind; every interface when absent.'),
-    infrastructure: notSupportedYet(infrastructureSchema.optional(), {
+    addresses: addressesSchema
+      .optional()
+      .describe(
+        'From a file: the IP addresses to bind, every interface when absent. With a controller: those that its Service should have.',
+      ),
+    infrastructure: refuse(infrastructureSchema.optional(), 'a controller deploys; `run` does not', {
       origin: 'file',
-      instead: 'nothing is deployed for a Gateway that is read from a file',
     }).describe('What the controller deploys for the Gateway.'),
-    tls: notSupportedYet(gatewayTlsSchema.optional(), {
-      instead: "certificates of HTTPS listeners go to the listener's own tls",
-    }).describe('Client certificates: validated on the way in, presented on the way out.'),
+    tls: gatewayTlsSchema
+      .optional()
+      .describe(
+        "Certificates of clients, validated on the way in. Those of HTTPS listeners go to the listener's own tls.",
+      ),
     allowedListeners: notSupportedYet(allowedListenersSchema.optional()).describe('Which ListenerSets may attach.'),
     defaultScope: notSupportedYet(z.enum(['All', 'None']).optional()).describe(
       'Experimental: serve routes without parents.',

@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import { configMapSchema } from './config-map.ts';
 import { endpointSliceSchema } from './endpoint-slice.ts';
 import { gatewayClassSchema } from './gateway-class.ts';
+import { gatewayParametersSchema } from './gateway-parameters.ts';
 import { gatewaySchema } from './gateway.ts';
 import { httpRouteSchema } from './http-route.ts';
 import { namespaceSchema } from './namespace.ts';
@@ -125,6 +126,26 @@ export const kinds = {
     schema: namespaceSchema,
     description: 'Labels for the namespace selectors of listeners.',
   },
+  GatewayParameters: {
+    ...own,
+    plural: 'gatewayparameters',
+    shortNames: ['gwp'],
+    schema: gatewayParametersSchema,
+    description: 'What the controller deploys for a Gateway, and how.',
+    printerColumns: [
+      { name: 'Image', type: 'string', jsonPath: '.spec.image.repository', description: 'The repository of the image' },
+      { name: 'Tag', type: 'string', jsonPath: '.spec.image.tag', description: 'The tag of the image' },
+      { name: 'Replicas', type: 'integer', jsonPath: '.spec.replicas', description: 'How many pods' },
+      {
+        name: 'Service',
+        type: 'string',
+        jsonPath: '.spec.service.type',
+        description: 'How clients reach the pods',
+        priority: 1,
+      },
+      age,
+    ],
+  },
   ProxyBackend: {
     ...own,
     plural: 'proxybackends',
@@ -199,7 +220,6 @@ export function listApiVersions(kind: Kind): readonly string[] {
 
 /** Kinds of the same world that are known, and not supported yet. */
 export const kindsNotSupportedYet: Readonly<Record<string, string>> = {
-  GatewayParameters: 'nothing is deployed for a Gateway yet',
   InferencePool: 'use a Service or a ProxyBackend',
   GRPCRoute: 'use an HTTPRoute',
   TLSRoute: 'use an HTTPRoute on an HTTPS listener',

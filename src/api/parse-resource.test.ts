@@ -34,10 +34,10 @@ describe('kinds and versions', () => {
     [
       'Deployment',
       'apps/v1',
-      'kind: no kind that the gateway reads; known are GatewayClass, Gateway, HTTPRoute, ReferenceGrant, Service, EndpointSlice, Secret, ConfigMap, Namespace, ProxyBackend or ProxyPolicy',
+      'kind: no kind that the gateway reads; known are GatewayClass, Gateway, HTTPRoute, ReferenceGrant, Service, EndpointSlice, Secret, ConfigMap, Namespace, GatewayParameters, ProxyBackend or ProxyPolicy',
     ],
     ['GRPCRoute', 'gateway.networking.k8s.io/v1', 'kind: not supported yet: use an HTTPRoute'],
-    ['GatewayParameters', 'gateway.proxy/v1alpha1', 'kind: not supported yet: nothing is deployed for a Gateway yet'],
+    ['TCPRoute', 'gateway.networking.k8s.io/v1alpha2', 'kind: not supported yet: use an HTTPRoute'],
     ['List', 'v1', 'kind: a list cannot be read: write its items as documents of their own, separated by ---'],
     ['HTTPRouteList', 'v1', 'kind: a list cannot be read: write its items as documents of their own, separated by ---'],
     [

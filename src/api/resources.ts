@@ -3,6 +3,7 @@ import type { ConfigMap } from './config-map.ts';
 import type { EndpointSlice } from './endpoint-slice.ts';
 import type { Gateway } from './gateway.ts';
 import type { GatewayClass } from './gateway-class.ts';
+import type { GatewayParameters } from './gateway-parameters.ts';
 import type { HttpRoute } from './http-route.ts';
 import type { Namespace } from './namespace.ts';
 import type { Problem } from './problem.ts';
@@ -22,6 +23,7 @@ export interface Resources {
   readonly secrets: readonly Secret[];
   readonly configMaps: readonly ConfigMap[];
   readonly namespaces: readonly Namespace[];
+  readonly gatewayParameters: readonly GatewayParameters[];
   readonly proxyBackends: readonly ProxyBackend[];
   readonly proxyPolicies: readonly ProxyPolicy[];
   /** Resources that did not validate and have no earlier good form: translate fails closed what they would have protected. */
@@ -47,6 +49,7 @@ export const emptyResources: Resources = {
   secrets: [],
   configMaps: [],
   namespaces: [],
+  gatewayParameters: [],
   proxyBackends: [],
   proxyPolicies: [],
   invalid: [],

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { celRulesKey } from './cel-rules.ts';
 import { fileRuleKey } from './file-rules.ts';
+import { nullRemovesKey } from './free-form.ts';
 import { refusalKey } from './not-supported-yet.ts';
 import type { Refusal } from './not-supported-yet.ts';
 
@@ -41,9 +42,11 @@ export interface SchemaNode {
   /** What `pattern` asks for, in words. */
   readonly 'x-pattern-rule'?: string;
   readonly [fileRuleKey]?: string;
+  readonly [nullRemovesKey]?: boolean;
   readonly [refusalKey]?: Refusal;
   readonly [celRulesKey]?: readonly CelRuleNode[];
   readonly 'x-kubernetes-preserve-unknown-fields'?: boolean;
+  readonly 'x-kubernetes-int-or-string'?: boolean;
   readonly 'x-kubernetes-list-type'?: string;
   readonly 'x-kubernetes-list-map-keys'?: readonly string[];
 }

@@ -7,7 +7,8 @@ import { renderCrds } from '../../scripts/generate-crds.ts';
 import { renderJsonSchema } from '../../scripts/generate-json-schema.ts';
 import { renderReference } from '../../scripts/generate-reference.ts';
 import { oneOf, withRules } from './cel-rules.ts';
-import { notSupportedYet } from './not-supported-yet.ts';
+import { freeFormSchema, openObjectSchema } from './free-form.ts';
+import { notSupportedYet, refuse } from './not-supported-yet.ts';
 import { describeSchema } from './schema-description.ts';
 import {
   buildCustomResourceDefinition,
@@ -84,6 +85,35 @@ describe('structural schemas', () => {
     });
   });
 
+  test('whole numbers or strings', () => {
+    const schema = z
+      .union([z.int().min(0), z.string().max(5).regex(/^a/, 'must begin with a')])
+      .meta({ 'x-kubernetes-int-or-string': true });
+    assert.deepEqual(convert(schema), {
+      anyOf: [{ type: 'integer' }, { type: 'string' }],
+      minimum: 0,
+      maxLength: 5,
+      pattern: '^a',
+      'x-kubernetes-int-or-string': true,
+    });
+  });
+
+  test('free-form objects, with fields that can never be there', () => {
+    const schema = openObjectSchema({
+      namespace: refuse(z.string().max(9).optional(), 'remove it').describe('Always absent.'),
+      inner: freeFormSchema().optional(),
+    });
+    assert.deepEqual(convert(schema), {
+      type: 'object',
+      properties: {
+        namespace: { description: 'Always absent.', type: 'string', maxLength: 9 },
+        inner: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+      },
+      'x-kubernetes-validations': [{ rule: '!has(self.__namespace__)', message: 'remove it', fieldPath: '.namespace' }],
+      'x-kubernetes-preserve-unknown-fields': true,
+    });
+  });
+
   const refusedShapes: readonly (readonly [string, z.ZodType])[] = [
     ['anyOf', z.union([z.string(), z.int()])],
     ['nullable', z.string().nullable()],
@@ -99,7 +129,8 @@ describe('structural schemas', () => {
 /** Every node that CEL rules or users can reach must be typed and bounded, or the API server refuses the rules as too costly. */
 function visit(node: Readonly<Record<string, unknown>>, path: string, problems: string[]): void {
   if (node['x-kubernetes-preserve-unknown-fields'] === true && node['properties'] === undefined) return;
-  if (typeof node['type'] !== 'string') problems.push(`${path} has no type`);
+  if (typeof node['type'] !== 'string' && node['x-kubernetes-int-or-string'] !== true)
+    problems.push(`${path} has no type`);
   if (typeof node['description'] !== 'string' && !path.endsWith('[]') && !path.endsWith('{}'))
     problems.push(`${path} has no description`);
   if (
@@ -125,15 +156,38 @@ describe('the CRDs', () => {
       const crd = buildCustomResourceDefinition(kind) as {
         spec: {
           versions: [
-            { schema: { openAPIV3Schema: { properties: Record<'spec' | 'status', Record<string, unknown>> } } },
+            {
+              subresources?: object;
+              schema: {
+                openAPIV3Schema: { properties: { spec: Record<string, unknown>; status?: Record<string, unknown> } };
+              };
+            },
           ];
         };
       };
       const problems: string[] = [];
       const { properties } = crd.spec.versions[0].schema.openAPIV3Schema;
       visit(properties.spec, 'spec', problems);
-      visit(properties.status, 'status', problems);
+      if (properties.status !== undefined) visit(properties.status, 'status', problems);
       assert.deepEqual(problems, []);
+      // A status that is described is written through its own subresource.
+      assert.equal(crd.spec.versions[0].subresources !== undefined, properties.status !== undefined);
+      assert.equal(properties.status !== undefined, kind !== 'GatewayParameters');
+    });
+
+    test(`${kind}: names and columns for kubectl`, () => {
+      const { spec } = buildCustomResourceDefinition(kind) as {
+        spec: {
+          names: { shortNames: string[]; categories: string[] };
+          versions: [{ additionalPrinterColumns: { name: string; jsonPath: string; description?: string }[] }];
+        };
+      };
+      assert.deepEqual(spec.names.categories, ['gateway-api']);
+      assert.equal(spec.names.shortNames.length, 1);
+      const columns = spec.versions[0].additionalPrinterColumns;
+      assert.ok(columns.length >= 3);
+      assert.equal(columns.at(-1)?.jsonPath, '.metadata.creationTimestamp');
+      for (const column of columns.slice(0, -1)) assert.ok(column.description !== undefined, column.name);
     });
   }
 });

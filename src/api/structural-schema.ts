@@ -1,11 +1,12 @@
 // CustomResourceDefinitions of the gateway's own kinds: described schemas as Kubernetes structural schemas (apiextensions.k8s.io/v1).
 import { celRulesKey } from './cel-rules.ts';
 import { fileRuleKey } from './file-rules.ts';
+import { nullRemovesKey } from './free-form.ts';
 import { kinds } from './kinds.ts';
 import type { Kind, KindDefinition } from './kinds.ts';
 import { refusalKey } from './not-supported-yet.ts';
 import { describeSchema } from './schema-description.ts';
-import type { SchemaNode } from './schema-description.ts';
+import type { CelRuleNode, SchemaNode } from './schema-description.ts';
 
 /** A schema that no structural schema can express. */
 export class StructuralSchemaError extends Error {
@@ -13,12 +14,13 @@ export class StructuralSchemaError extends Error {
 }
 
 /** The kinds that this gateway defines. */
-export const ownKinds = ['ProxyBackend', 'ProxyPolicy'] as const satisfies readonly Kind[];
+export const ownKinds = ['GatewayParameters', 'ProxyBackend', 'ProxyPolicy'] as const satisfies readonly Kind[];
 
 /** A node of an openAPIV3Schema. */
 export type StructuralSchema = Readonly<Record<string, unknown>>;
 
 const preserve = 'x-kubernetes-preserve-unknown-fields';
+const intOrString = 'x-kubernetes-int-or-string';
 
 /** Keywords that mean the same in both worlds. */
 const sharedKeywords = [
@@ -52,6 +54,7 @@ const handledKeywords = [
   'x-pattern-rule',
   fileRuleKey,
   refusalKey,
+  nullRemovesKey,
   preserve,
 ] as const;
 
@@ -63,7 +66,9 @@ export function toStructuralSchema(node: SchemaNode, path = ''): StructuralSchem
   const description = describeField(node);
   if (description !== undefined) result['description'] = description;
   const untyped = node.type === undefined && node.enum === undefined;
-  if (node[preserve] === true && node.properties === undefined) return { ...result, [preserve]: true };
+  if (node[preserve] === true && node.properties === undefined)
+    return { ...result, ...(node.type === 'object' && { type: 'object' }), [preserve]: true };
+  if (node[intOrString] === true) return { ...result, ...mergeIntOrString(node), [intOrString]: true };
   if (node.anyOf !== undefined || Array.isArray(node.type))
     fail(path, 'several types; make the alternatives optional members with a CEL rule');
   for (const keyword of Object.keys(node)) if (!knownKeywords.has(keyword)) fail(path, keyword);
@@ -78,6 +83,8 @@ export function toStructuralSchema(node: SchemaNode, path = ''): StructuralSchem
       entries.map(([name, field]) => [name, toStructuralSchema(field, `${path}.${name}`)]),
     );
     if (node.required !== undefined) result['required'] = node.required;
+    const rules = [...(node[celRulesKey] ?? []), ...entries.flatMap(([name, field]) => forbidField(name, field))];
+    if (rules.length > 0) result[celRulesKey] = rules;
   }
   if (node[preserve] === true) result[preserve] = true;
   else if (node.additionalProperties === false)
@@ -85,6 +92,24 @@ export function toStructuralSchema(node: SchemaNode, path = ''): StructuralSchem
   else if (node.additionalProperties !== undefined)
     result['additionalProperties'] = toStructuralSchema(node.additionalProperties, `${path}{}`);
   return result;
+}
+
+/** Whole numbers and strings, with the bounds of both: each applies to its own type only. */
+function mergeIntOrString(node: SchemaNode): StructuralSchema {
+  const bounds: Record<string, unknown> = { anyOf: [{ type: 'integer' }, { type: 'string' }] };
+  for (const alternative of node.anyOf ?? [])
+    for (const keyword of ['minimum', 'maximum', 'minLength', 'maxLength', 'pattern'] as const)
+      if (alternative[keyword] !== undefined) bounds[keyword] = alternative[keyword];
+  return bounds;
+}
+
+/** A field that can never be there is refused by the API server as well. */
+function forbidField(name: string, field: SchemaNode): readonly CelRuleNode[] {
+  const refusal = field[refusalKey];
+  if (refusal?.code !== 'invalid' || refusal.origin !== undefined) return [];
+  // A word that CEL keeps for itself.
+  const member = name === 'namespace' ? '__namespace__' : name;
+  return [{ rule: `!has(self.${member})`, message: refusal.message, fieldPath: `.${name}` }];
 }
 
 /** A default with the defaults inside of it: the API server checks the CEL rules on a default as it is written. */
@@ -113,7 +138,9 @@ function describeField(node: SchemaNode): string | undefined {
       ? `${refusal.values.join(', ')}: not supported yet.`
       : refusal.itemsBeyond !== undefined
         ? `More than ${refusal.itemsBeyond}: not supported yet.`
-        : 'Not supported yet.';
+        : refusal.above !== undefined
+          ? `More than ${refusal.above}: not supported yet.`
+          : 'Not supported yet.';
   return node.description === undefined ? what : `${node.description} ${what}`;
 }
 
@@ -146,7 +173,7 @@ export function buildCustomResourceDefinition(kind: (typeof ownKinds)[number]): 
           name: version,
           served: true,
           storage: true,
-          subresources: { status: {} },
+          ...(definition.statusSchema !== undefined && { subresources: { status: {} } }),
           additionalPrinterColumns: definition.printerColumns,
           schema: {
             openAPIV3Schema: {

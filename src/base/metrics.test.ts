@@ -55,12 +55,14 @@ describe('a registry', () => {
     let read = 7;
     metrics.gaugeOf('read', 'Help.', () => read);
     metrics.counterOf('grown_total', 'Help.', () => 9);
+    metrics.gaugesOf('watched', 'Help.', 'kind', () => ({ Gateway: 2, HTTPRoute: read }));
     const histogram = metrics.histogram('h', 'Help.', { r: { max: 1 } }, [1, 10]);
     for (const value of [0.5, 1, 5, 50]) histogram.observe({ r: 'a' }, value);
     const text = await metrics.expose();
     assert.match(text, /^g\{kind="x"\} 3$/m);
     assert.match(text, /^read 7$/m);
     assert.match(text, /^grown_total 9$/m);
+    assert.match(text, /^watched\{kind="Gateway"\} 2\nwatched\{kind="HTTPRoute"\} 7$/m);
     assert.deepEqual(
       text.split('\n').filter((line) => line.startsWith('h')),
       [

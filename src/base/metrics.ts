@@ -24,7 +24,9 @@ export interface Metrics {
   gauge<const L extends Labels>(name: string, help: string, labels: L): GaugeMetric<L>;
   /** A gauge that is read when somebody scrapes: costs nothing in between. */
   gaugeOf(name: string, help: string, read: () => number): void;
-  /** The same for a number that only grows. */
+  /** The same for several numbers that one label tells apart. The caller bounds them. */
+  gaugesOf(name: string, help: string, label: string, read: () => Readonly<Record<string, number>>): void;
+  /** The same as gaugeOf for a number that only grows. */
   counterOf(name: string, help: string, read: () => number): void;
   histogram<const L extends Labels>(
     name: string,
@@ -67,6 +69,11 @@ export function createMetrics(options: { readonly processMetrics?: boolean } = {
     },
     gaugeOf(name, help, read) {
       register(registry, { name, help, type: 'gauge', read: () => [{ labels: {}, value: read() }] });
+    },
+    gaugesOf(name, help, label, read) {
+      const readSamples = (): Sample[] =>
+        Object.entries(read()).map(([text, value]) => ({ labels: { [label]: text }, value }));
+      register(registry, { name, help, type: 'gauge', read: readSamples });
     },
     counterOf(name, help, read) {
       register(registry, { name, help, type: 'counter', read: () => [{ labels: {}, value: read() }] });

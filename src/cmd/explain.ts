@@ -1,10 +1,12 @@
-// `mcp-gateway explain`: what a gateway does with a request, and why. Before it is sent, by the files; afterwards, by the journal of the gateway.
+// `mcp-gateway explain`: what a gateway does with a request, and why. Before it is sent, by files, by a cluster, or by what a gateway has in force;
+// afterwards, by the journal of the gateway.
 import { askGateway } from './explain/ask-gateway.ts';
 import { explainCommandFlags, type ExplainValues } from './explain/explain-flags.ts';
 import type { ExplainReport } from './explain/explain-report.ts';
 import { explainRequest } from './explain/explain-request.ts';
 import { formatExplainReport } from './explain/format-explain-report.ts';
 import { buildJournalReport } from './explain/journal-report.ts';
+import { chooseSource } from './explain/read-source.ts';
 import type { CommandIo } from './command-io.ts';
 import { readFlags } from './flags.ts';
 import { processTokenInput, type TokenInput } from './token/read-token-input.ts';
@@ -23,12 +25,13 @@ export async function runExplainCommand(args: readonly string[], io: ExplainIo):
     return 0;
   }
   if (read.kind === 'problems') return refuse(io, read.problems, true);
-  const { values } = read;
+  const { values, origins } = read;
   if (values.requestId !== undefined) return explainHappened(values.requestId, values, io);
   if (values.request === undefined)
     return refuse(io, ["say what to explain: --request 'POST https://host/mcp', or --request-id ID"], true);
-  if (values.file.length === 0) return refuse(io, ['say by which files: -f PATH'], true);
-  const explained = await explainRequest(values, io.env, io.stdin ?? processTokenInput);
+  const chosen = chooseSource(values, origins.admin === 'flag', origins.file === 'flag');
+  if (!chosen.ok) return refuse(io, [chosen.problem], true);
+  const explained = await explainRequest(values, chosen.source, io.env, io.stdin ?? processTokenInput);
   if (!explained.ok) return refuse(io, explained.problems, false);
   return print(explained.report, values.json, io);
 }
@@ -39,6 +42,12 @@ async function explainHappened(id: string, values: ExplainValues, io: ExplainIo)
   );
   if (others.length > 0)
     return refuse(io, ['--request-id asks about a request that happened; --request is not needed'], true);
+  if (values.fromCluster || values.gateway !== undefined)
+    return refuse(
+      io,
+      ['--request-id asks one gateway about a request that happened: --admin says where, not --from-cluster'],
+      true,
+    );
   if (!/^[\w-]{1,128}$/.test(id))
     return refuse(
       io,

@@ -1,5 +1,7 @@
 // Flags that every command with a gateway inside has: ports of its own, log, limits, drain.
+import { parseIpNetwork } from '../base/ip-network.ts';
 import { logLevels } from '../base/log.ts';
+import { createTrustedProxies, type TrustedProxies } from '../gateway/client-view.ts';
 import { defaultUpstreamLimits, type UpstreamLimits } from '../gateway/forward/upstream-limits.ts';
 import { defaultListenLimits, type ListenLimits } from '../gateway/listen/limits.ts';
 import { defineFlags, type FlagValues } from './flags.ts';
@@ -144,6 +146,12 @@ export const gatewayFlags = defineFlags({
     env: 'MCP_GATEWAY_MIRROR_BUFFER',
     help: 'Bytes of a request that may wait for a slow mirror before the copy is given up',
   },
+  trustedProxies: {
+    type: 'strings',
+    env: 'MCP_GATEWAY_TRUSTED_PROXIES',
+    placeholder: 'CIDR',
+    help: 'Proxies in front of the gateway whose X-Forwarded-* are believed, as networks such as 10.0.0.0/8',
+  },
 });
 
 type GatewayFlagValues = FlagValues<typeof gatewayFlags>;
@@ -158,6 +166,26 @@ export function readListenLimits(values: GatewayFlagValues): ListenLimits {
     maxConnections: values.maxConnections,
     maxConcurrentStreams: values.maxConcurrentStreams,
   };
+}
+
+/** Who is trusted to say who the client is, or what is wrong with the flag. */
+export type ReadTrustedProxies =
+  | { readonly ok: true; readonly trustedProxies: TrustedProxies | undefined }
+  | { readonly ok: false; readonly problem: string };
+
+/** Reads --trusted-proxies; a flag may have several, as the variable does. */
+export function readTrustedProxies({ trustedProxies }: Pick<GatewayFlagValues, 'trustedProxies'>): ReadTrustedProxies {
+  const networks = [];
+  for (const text of trustedProxies.flatMap((each) => each.split(','))) {
+    const network = parseIpNetwork(text.trim());
+    if (network === undefined)
+      return {
+        ok: false,
+        problem: `--trusted-proxies must be networks such as 10.0.0.0/8 or 2001:db8::/32, or single addresses, not ${JSON.stringify(text.trim())}.`,
+      };
+    networks.push(network);
+  }
+  return { ok: true, trustedProxies: networks.length === 0 ? undefined : createTrustedProxies(networks) };
 }
 
 /** The flags about endpoints, as the upstream pools take them. */

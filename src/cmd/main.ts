@@ -11,6 +11,14 @@ const commands: Record<string, Command> = {
     summary: 'Serve MCP traffic, configured by files or by --target',
     run: async (args) => (await import('./run.ts')).runRunCommand(args),
   },
+  gateway: {
+    summary: 'Serve MCP traffic, configured by a controller: what runs in the pods of a Gateway',
+    run: async (args) => (await import('./gateway.ts')).runGatewayCommand(args),
+  },
+  controller: {
+    summary: 'Configure gateways on Kubernetes: watch, translate, deploy, serve xDS, write status',
+    run: async (args) => (await import('./controller.ts')).runControllerCommand(args),
+  },
   check: {
     summary: 'Validate files and print what would be served; with --online, ask the identity providers too',
     run: async (args) => (await import('./check.ts')).runCheckCommand(args, processIo()),
@@ -18,6 +26,11 @@ const commands: Record<string, Command> = {
   explain: {
     summary: 'Say what becomes of a request, and why: rule, policies, expressions, and the exact answer',
     run: async (args) => (await import('./explain.ts')).runExplainCommand(args, processIo()),
+  },
+  status: {
+    summary:
+      'Show how the Gateways, routes and policies of a cluster are, and what to do about those that are not well',
+    run: async (args) => (await import('./status.ts')).runStatusCommand(args, processIo()),
   },
   token: {
     summary: 'Show what is in a token, and which policies would take it; it goes nowhere',

@@ -2,6 +2,7 @@
 import { isIP } from 'node:net';
 import type { Resources } from '../api/resources.ts';
 import type { Configuration } from '../ir/configuration.ts';
+import { needsSealKeys } from '../ir/seal-keys.ts';
 import { FilesSource } from '../sources/files/files-source.ts';
 import { formatProblemLine } from '../sources/files/problem-line.ts';
 import { readText } from '../sources/files/read-text.ts';
@@ -10,11 +11,12 @@ import { createFixedSource } from '../sources/fixed-source.ts';
 import type { ResourceSource, SourceProblem } from '../sources/resource-source.ts';
 import { translate } from '../translate/translate.ts';
 import { type FlagValues, readFlags } from './flags.ts';
+import { readTrustedProxies } from './gateway-flags.ts';
 import { overrideAddress } from './override-address.ts';
 import { runCommandFlags } from './run-flags.ts';
 import { findDefaultKeyFile } from './seal-key-file.ts';
 import { SealKeySource } from './seal-key-source.ts';
-import { addSealKeys, needsSealKeys } from './seal-keys.ts';
+import { addSealKeys } from './seal-keys.ts';
 import { buildShortForm, printResources } from './short-form.ts';
 import { type GatewayProcess, StartError, startGatewayProcess } from './start-gateway.ts';
 import { formatStatusProblems } from './status-problems.ts';
@@ -172,6 +174,8 @@ function findMistakes(values: RunValues): string[] {
   if (values.address !== undefined && isIP(values.address) === 0) {
     mistakes.push(`--address must be an IP address such as 127.0.0.1 or ::, not ${JSON.stringify(values.address)}.`);
   }
+  const proxies = readTrustedProxies(values);
+  if (!proxies.ok) mistakes.push(proxies.problem);
   return mistakes;
 }
 

@@ -1,10 +1,8 @@
 // The keys that values are sealed with (src/base/sealed.ts), on their way into the configuration. They belong to the process, not to the resources:
 // translation knows nothing of them.
-import { create } from '@bufbuild/protobuf';
 import { createSealKey } from '../base/sealed.ts';
 import type { Configuration } from '../ir/configuration.ts';
-import { SecretSchema } from '../ir/gen/config_pb.ts';
-import { sealKeysKey } from '../ir/resource-keys.ts';
+import { createSealKeysMessage } from '../ir/seal-keys.ts';
 
 /** AES-256. */
 export const sealKeyBytes = 32;
@@ -20,14 +18,8 @@ export function makeSealKeys(): SealKeys {
   return { current: createSealKey(), previous: undefined };
 }
 
-/** Whether anything in the configuration seals values. Keys are made only then. */
-export function needsSealKeys({ policies }: Configuration): boolean {
-  return policies.some(({ spec }) => spec.case === 'mcpAuthentication');
-}
-
 /** The configuration with the keys in it. */
 export function addSealKeys(configuration: Configuration, { current, previous }: SealKeys): Configuration {
-  const keys = previous === undefined ? [current] : [current, previous];
-  const secret = create(SecretSchema, { key: sealKeysKey, value: { case: 'sealKeys', value: { keys } } });
-  return { ...configuration, secrets: [...configuration.secrets, secret] };
+  const message = createSealKeysMessage(previous === undefined ? [current] : [current, previous]);
+  return { ...configuration, secrets: [...configuration.secrets, message] };
 }

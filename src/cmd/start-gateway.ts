@@ -1,7 +1,7 @@
 // A gateway process: log, metrics, traces, the gateway itself, its own ports, and how it ends. Shared by the commands that have one inside.
 import { createHealth } from '../base/health.ts';
 import { createLog, type RootLog } from '../base/log.ts';
-import { createMetrics } from '../base/metrics.ts';
+import { createMetrics, type Metrics } from '../base/metrics.ts';
 import { createShutdown, logCrashes, type Shutdown } from '../base/shutdown.ts';
 import { accessLogKind, createAccessLog, formatAccessText } from '../gateway/access-log.ts';
 import { startAdminServer } from '../gateway/admin/admin-server.ts';
@@ -16,7 +16,7 @@ import { createGatewayMetrics, type GatewayMetrics } from '../gateway/request-me
 import { startTracing } from '../gateway/tracing.ts';
 import type { Configuration } from '../ir/configuration.ts';
 import type { FlagValues } from './flags.ts';
-import { type gatewayFlags, readListenLimits, readUpstreamLimits } from './gateway-flags.ts';
+import { type gatewayFlags, readListenLimits, readTrustedProxies, readUpstreamLimits } from './gateway-flags.ts';
 import { formatServing, type OwnPages, summarizeServing } from './serving-lines.ts';
 import { version } from './version.ts';
 
@@ -25,12 +25,19 @@ export interface GatewayProcess {
   readonly log: RootLog;
   readonly gateway: Gateway;
   readonly metrics: GatewayMetrics;
+  /** Where further metrics of the process go. */
+  readonly registry: Metrics;
   readonly shutdown: Shutdown;
   readonly pages: OwnPages;
   /** Applies the first configuration. Every port must open: a gateway that serves half of what it was asked to helps nobody. */
   applyFirst(configuration: Configuration): Promise<void>;
   /** Applies a later configuration, and logs what became of it. */
   applyChange(configuration: Configuration): Promise<ApplyReport>;
+  /**
+   * Applies a configuration, the first or a later one. The process is ready with the first, whatever cannot be used of it. Says what is new: problems
+   * that stay are not said again.
+   */
+  applyAny(configuration: Configuration): Promise<ApplyReport>;
   /** Closes everything that is open, for a start that cannot succeed. */
   abandon(): Promise<void>;
   /** Says what is served: a few lines on a terminal, one record in a JSON log. */
@@ -44,6 +51,8 @@ export class StartError extends Error {
 
 /** Opens the process's own ports and builds the gateway. Throws a StartError when a port cannot be opened. */
 export async function startGatewayProcess(values: FlagValues<typeof gatewayFlags>): Promise<GatewayProcess> {
+  const proxies = readTrustedProxies(values);
+  if (!proxies.ok) throw new StartError(proxies.problem);
   const log = createLog({
     level: values.logLevel,
     format: values.logFormat,
@@ -69,6 +78,7 @@ export async function startGatewayProcess(values: FlagValues<typeof gatewayFlags
     upstreamMetrics: metrics.upstreams,
     configMetrics: metrics.config,
     accessLog: values.accessLog ? createAccessLog(log) : undefined,
+    trustedProxies: proxies.trustedProxies,
     tracing,
   });
 
@@ -113,10 +123,22 @@ export async function startGatewayProcess(values: FlagValues<typeof gatewayFlags
   const logProblems = (report: ApplyReport): void => {
     for (const { key, message } of report.problems) log.error({ key }, message);
   };
+  const logInForce = (report: ApplyReport, configuration: Configuration): void => {
+    const { listeners, routes, backends, policies } = configuration;
+    const counts = {
+      listeners: listeners.length,
+      routes: routes.length,
+      backends: backends.length,
+      policies: policies.length,
+    };
+    log.info({ version: report.version, ...counts }, 'the new configuration is in force');
+  };
+  let known: ReadonlySet<string> = new Set();
   return {
     log,
     gateway,
     metrics,
+    registry,
     shutdown,
     pages,
     abandon,
@@ -141,14 +163,21 @@ export async function startGatewayProcess(values: FlagValues<typeof gatewayFlags
       for (const { bindKey, message } of report.bindProblems) log.error({ bindKey }, message);
       if (!report.changed) return report;
       logProblems(report);
-      const { listeners, routes, backends, policies } = configuration;
-      const counts = {
-        listeners: listeners.length,
-        routes: routes.length,
-        backends: backends.length,
-        policies: policies.length,
-      };
-      log.info({ version: report.version, ...counts }, 'the new configuration is in force');
+      logInForce(report, configuration);
+      return report;
+    },
+    async applyAny(configuration) {
+      const report = await gateway.apply(configuration);
+      const problems = [
+        ...report.problems.map(({ key, message }) => ({ fields: { key }, message })),
+        ...report.bindProblems.map(({ bindKey, message }) => ({ fields: { bindKey }, message })),
+      ].map((problem) => ({ ...problem, id: JSON.stringify(problem) }));
+      for (const { id, fields, message } of problems) if (!known.has(id)) log.error(fields, message);
+      known = new Set(problems.map(({ id }) => id));
+      metrics.config.setProblems(report.problems.length);
+      if (report.changed) logInForce(report, configuration);
+      // A change may still come while the last requests are served.
+      if (!shutdown.started) readiness.pass();
       return report;
     },
   };

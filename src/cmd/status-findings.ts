@@ -30,7 +30,7 @@ export function listStatusFindings({ statuses, notices }: Translation): StatusFi
     const { namespace, name } = splitName(fullName);
     const said = new Set<string>();
     for (const condition of conditions) {
-      if (!isBad(condition) || said.has(condition.message)) continue;
+      if (!isBadCondition(condition) || said.has(condition.message)) continue;
       said.add(condition.message);
       findings.push({ kind, namespace, name, part, reference, condition, message: condition.message });
     }
@@ -56,9 +56,9 @@ export function listStatusFindings({ statuses, notices }: Translation): StatusFi
 }
 
 /** Most conditions are good when True; a few say that something is wrong. OverlappingTLSConfig is a remark: 421 handles it. */
-function isBad({ type, status }: Condition): boolean {
+export function isBadCondition({ type, status }: Pick<Condition, 'type' | 'status'>): boolean {
   if (type === 'OverlappingTLSConfig') return false;
-  const isGoodWhenFalse = type === 'Conflicted' || type === 'PartiallyInvalid';
+  const isGoodWhenFalse = ['Conflicted', 'PartiallyInvalid', 'InsecureFrontendValidationMode'].includes(type);
   return isGoodWhenFalse ? status === 'True' : status !== 'True';
 }
 

@@ -54,7 +54,7 @@ export function describeRequest(
     host: cutText(context.hostname, maxTextLength),
     path: cutText(context.path === '' ? removeQuery(exchange.target) : context.path, maxTextLength),
     protocol: `HTTP/${exchange.httpVersion}`,
-    scheme: exchange.scheme,
+    scheme: context.client.scheme,
     status: context.status,
     reason: context.reason,
     detail: context.detail,
@@ -76,7 +76,10 @@ export function describeRequest(
     duration_ms: roundMs(performance.now() - context.startedAt),
     upstream_ms: context.upstreamMs === undefined ? undefined : roundMs(context.upstreamMs),
     complete: clean ? undefined : false,
-    client: formatAddress(exchange.remoteAddress, exchange.remotePort),
+    // What a proxy knows of the client's port is lost on the way.
+    client: context.client.isBehindProxy
+      ? context.client.address
+      : formatAddress(exchange.remoteAddress, exchange.remotePort),
     user_agent: findUserAgent(exchange.headers),
     trace_id: readTraceId(context.traceparent),
   };

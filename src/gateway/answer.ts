@@ -25,7 +25,9 @@ export function denyRequest(context: RequestContext, reason: Reason, options: De
   // An empty detail says nothing: no line of the log has it.
   if (options.detail !== undefined && options.detail !== '') context.detail = options.detail;
   const body = formatErrorBody(reason, options.description ?? definition.description, context.requestId);
-  const headers = ['content-type', 'application/json', 'cache-control', 'no-store', ...(options.headers ?? [])];
+  // A client that is promised JSON may look for it: the Gateway API conformance suite fails on its absence in an answer to HEAD.
+  const type = context.exchange.method === 'HEAD' ? [] : ['content-type', 'application/json'];
+  const headers = [...type, 'cache-control', 'no-store', ...(options.headers ?? [])];
   answerRequest(context, options.status ?? definition.status, headers, body);
 }
 

@@ -152,7 +152,7 @@ export function createFlowInspector(limits: Partial<FlowInspectorLimits> = {}): 
       clientName: undefined,
       clientId: undefined,
       redirectHost: undefined,
-      address: context.exchange.remoteAddress,
+      address: context.client.address,
       userAgent: shorten(findHeader(context.exchange.headers, 'user-agent')),
       steps: [],
       omittedSteps: 0,
@@ -218,8 +218,7 @@ interface StepKeys {
   readonly weak: readonly string[];
 }
 
-function listKeys({ exchange, hostname }: RequestContext, step: FlowStep): StepKeys {
-  const { remoteAddress: address } = exchange;
+function listKeys({ exchange, client: { address }, hostname }: RequestContext, step: FlowStep): StepKeys {
   const place = `${address} ${hostname}${step.resource ?? ''}`;
   const agent = shorten(findHeader(exchange.headers, 'user-agent')) ?? '';
   // The browser of a login is not the client, but mostly on the same machine, and names the same client_id.

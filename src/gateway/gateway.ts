@@ -4,6 +4,7 @@ import { createFetcher, type GuardedFetcher } from '../base/fetch-json.ts';
 import type { Log } from '../base/log.ts';
 import { createSealer } from '../base/sealed.ts';
 import type { Configuration } from '../ir/configuration.ts';
+import type { TrustedProxies } from './client-view.ts';
 import type { CompileProblem } from './config/compile-problem.ts';
 import { ConfigStore } from './config/config-store.ts';
 import type { RuntimeConfig } from './config/runtime-config.ts';
@@ -22,6 +23,7 @@ import { JwtAuthenticationRegistry } from './policies/jwt-authentication/jwt-aut
 import { AuthenticationRegistry } from './policies/mcp-authentication/authentication-registry.ts';
 import { connectIdp } from './policies/mcp-authentication/connect-idp.ts';
 import { findPreset } from './policies/mcp-authentication/idp/presets.ts';
+import { listKeyProblems, type PolicyKeyProblem } from './policies/key-problems.ts';
 import type { ConfigMetrics, ConnectionMetrics, UpstreamMetrics } from './request-metrics.ts';
 
 export interface GatewayOptions extends Observability {
@@ -31,6 +33,8 @@ export interface GatewayOptions extends Observability {
   readonly connectionMetrics: ConnectionMetrics;
   readonly upstreamMetrics: UpstreamMetrics;
   readonly configMetrics: ConfigMetrics;
+  /** Whose X-Forwarded-* are believed; nobody's when absent. */
+  readonly trustedProxies?: TrustedProxies | undefined;
   /** Calls identity providers; the gateway makes its own, with the rules of address-guard.ts, when absent. */
   readonly fetcher?: GuardedFetcher;
 }
@@ -51,6 +55,8 @@ export interface Gateway {
   apply(configuration: Configuration): Promise<ApplyReport>;
   readonly runtime: RuntimeConfig;
   readonly configuration: Configuration;
+  /** Policies whose keys cannot be had at the moment. */
+  listKeyProblems(): readonly PolicyKeyProblem[];
   /** Where the open ports are really bound, by bind key. */
   addresses(): ReadonlyMap<string, AddressInfo>;
   /** Finishes what was accepted, closes streams after the time, and resolves when nothing is open. */
@@ -86,6 +92,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     observers: createObservers(options),
     log,
     random: Math.random,
+    trustedProxies: options.trustedProxies,
   });
   const listeners = createListeners({
     handler,
@@ -108,6 +115,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     get configuration() {
       return store.configuration;
     },
+    listKeyProblems: () => listKeyProblems(store.current.keyUsers),
     addresses: () => listeners.addresses(),
     async drain(timeoutMs) {
       await listeners.drain({ timeoutMs });

@@ -1,6 +1,7 @@
 // The request path, step by step. Each step is a file of its own; this one only says the order.
 import type { Log } from '../base/log.ts';
 import { answerRequest, denyRequest } from './answer.ts';
+import type { TrustedProxies } from './client-view.ts';
 import type { MatchedRoute, PortConfig, RuntimeConfig } from './config/runtime-config.ts';
 import { buildRedirect } from './filters/redirect.ts';
 import { chooseBackend } from './filters/weighted-choice.ts';
@@ -48,12 +49,14 @@ export interface RequestPathParts {
   readonly random: () => number;
   /** Every rule is evaluated and noted, not only those that decide: for `explain`. Default false. */
   readonly explained?: boolean;
+  /** Whose X-Forwarded-* are believed. Default: nobody's. */
+  readonly trustedProxies?: TrustedProxies | undefined;
 }
 
 /** Builds the function that serves every request of the gateway. */
 export function createRequestHandler(parts: RequestPathParts): ExchangeHandler {
   return (exchange, port) => {
-    const context = startRequest(exchange, parts.explained);
+    const context = startRequest(exchange, parts.explained, parts.trustedProxies);
     for (const observer of parts.observers) observer.start(context);
     exchange.onClose((clean, bytesSent, bytesReceived) => {
       if (!clean) {
@@ -149,8 +152,7 @@ function actOnVerdict(
       ...context,
       ...matched,
       query: readForwardedQuery(context),
-      scheme: context.exchange.scheme,
-      listenerPort: port.port,
+      ...describeRedirected(context, port),
     });
     return answerRequest(context, status, [...verdict.responseHeaders, 'location', location], '');
   }
@@ -185,6 +187,15 @@ function actOnVerdict(
   identity
     .then((late) => actOnIdentity(routed, resource, late))
     .catch((error: unknown) => failRequest(parts, context, error));
+}
+
+/** A client of a proxy that terminates TLS knows nothing of the port behind it. */
+function describeRedirected(
+  { client }: RequestContext,
+  port: PortConfig,
+): { readonly scheme: 'http' | 'https'; readonly listenerPort: number } {
+  if (!client.isBehindProxy) return { scheme: client.scheme, listenerPort: port.port };
+  return { scheme: client.scheme, listenerPort: client.port ?? (client.scheme === 'https' ? 443 : 80) };
 }
 
 type RoutedRequest = Omit<

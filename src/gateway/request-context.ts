@@ -1,5 +1,6 @@
 // What is known about one request so far. Steps of the request path fill it in; the access log and the metrics read it at the end.
 import { randomUUID } from 'node:crypto';
+import { type ClientView, type TrustedProxies, viewClient } from './client-view.ts';
 import type { ListenerConfig, RouteConfig } from './config/runtime-config.ts';
 import type { Decision } from './decision.ts';
 import type { FlowStep } from './flow-step.ts';
@@ -12,6 +13,8 @@ import type { SeenMessage } from './seen-message.ts';
 export interface RequestContext {
   readonly requestId: string;
   readonly exchange: Exchange;
+  /** The request as its client sees it, past trusted proxies. */
+  readonly client: ClientView;
   /** performance.now() when the head was complete. */
   readonly startedAt: number;
   /** Wall clock of the same moment, for the log. */
@@ -61,10 +64,11 @@ export function noteDecision(context: RequestContext, decision: Decision): void 
 }
 
 /** The context of a request whose head has just arrived. */
-export function startRequest(exchange: Exchange, explained = false): RequestContext {
+export function startRequest(exchange: Exchange, explained = false, trustedProxies?: TrustedProxies): RequestContext {
   return {
     requestId: randomUUID(),
     exchange,
+    client: viewClient(exchange, trustedProxies),
     startedAt: performance.now(),
     startedAtMs: Date.now(),
     traceparent: undefined,

@@ -166,10 +166,10 @@ function describeServerRequest(context: RequestContext): Attributes {
   const { exchange } = context;
   const attributes: Attributes = {
     'http.request.method': normaliseMethod(exchange.method),
-    'url.scheme': exchange.scheme,
+    'url.scheme': context.client.scheme,
     'url.path': redactText(context.path === '' ? exchange.target.replace(/[?#].*$/s, '') : context.path),
     'network.protocol.version': exchange.httpVersion,
-    'client.address': exchange.remoteAddress,
+    'client.address': context.client.address,
     'server.port': exchange.localPort,
     'mcp_gateway.request_id': context.requestId,
   };

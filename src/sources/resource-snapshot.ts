@@ -44,6 +44,7 @@ export const listsByKind = {
   Secret: 'secrets',
   ConfigMap: 'configMaps',
   Namespace: 'namespaces',
+  GatewayParameters: 'gatewayParameters',
   ProxyBackend: 'proxyBackends',
   ProxyPolicy: 'proxyPolicies',
 } as const satisfies Record<string, Exclude<keyof Resources, 'invalid'>>;
@@ -73,6 +74,7 @@ export function collectResources<P>(entries: readonly SnapshotEntry<P>[]): Snaps
     secrets: [],
     configMaps: [],
     namespaces: [],
+    gatewayParameters: [],
     proxyBackends: [],
     proxyPolicies: [],
     invalid: [],

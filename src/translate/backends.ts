@@ -17,14 +17,16 @@ import { formatProxyBackendKey, formatServiceKey } from '../ir/resource-keys.ts'
 import { createCondition } from './conditions.ts';
 import type { ProxyBackendStatus } from './conditions.ts';
 import { convertToMilliseconds } from './milliseconds.ts';
-import type { Notices } from './notices.ts';
+import type { Described } from './list-statuses.ts';
+import type { Memory } from './memory.ts';
+import type { Notice } from './notices.ts';
 import { describeMissingGrant, isReferencePermitted, proxyGroup } from './references.ts';
 import type { Referrer } from './references.ts';
 import type { ResourceIndex } from './resource-index.ts';
 import { describeAbsence } from './resource-index.ts';
-import { resolveCaCertificates } from './secrets.ts';
-import type { ServiceProblem, ServiceUpstream } from './service-upstream.ts';
-import { resolveServicePort } from './service-upstream.ts';
+import type { Secrets } from './secrets.ts';
+import type { FoundServicePort, ServiceProblem, ServiceUpstream } from './service-upstream.ts';
+import { findServicePort, listServiceEndpoints, resolveServicePort } from './service-upstream.ts';
 
 /** What a ProxyBackend can suffer from. */
 interface ProxyBackendProblem {
@@ -38,118 +40,123 @@ export interface BackendProblem {
   readonly message: string;
 }
 
-/** A backend, or what is wrong with the reference to it. */
+/** Which backend it is, or what is wrong with the reference to it. Its endpoints come and go, and are none of this. */
 export type BackendResolution =
-  | { readonly found: true; readonly backend: Backend }
+  | { readonly found: true; readonly key: string; readonly isH2c: boolean }
   | { readonly found: false; readonly problem: BackendProblem };
 
-/** A translated ProxyBackend with what it needs. */
+/** The message of a backend with the trust anchors that it uses. */
+export interface TranslatedBackend {
+  readonly message: Backend;
+  readonly secrets: readonly Secret[];
+}
+
 type ProxyBackendResolution =
-  | { readonly found: true; readonly backend: Backend; readonly secrets: readonly Secret[] }
+  | ({ readonly found: true } & TranslatedBackend)
   | { readonly found: false; readonly problem: ProxyBackendProblem };
 
-/** Follows references to backends; each ProxyBackend is translated once. */
+/** Follows references to backends; each backend is translated once. */
 export interface Backends {
   readonly resolve: (from: Referrer, reference: BackendObjectReference) => BackendResolution;
-  /** Every backend that a reference led to so far, by key. */
-  readonly found: ReadonlyMap<string, Backend>;
-  /** The trust anchors that a backend uses. */
-  readonly secretsOf: (key: string) => readonly Secret[];
-  /** The statuses of the ProxyBackends, by namespace/name. */
-  readonly statuses: ReadonlyMap<string, ProxyBackendStatus>;
+  /** A backend that a reference led to, by key. */
+  readonly build: (key: string) => TranslatedBackend | undefined;
+  /** The statuses of the ProxyBackends. */
+  readonly listStatuses: () => readonly Described<ProxyBackendStatus>[];
 }
 
 // What a ProxyBackend has by default; a Service has no place to say otherwise.
 const serviceTimeouts = { connectTimeoutMs: 10_000, requestTimeoutMs: 0, idleTimeoutMs: 300_000 };
 
-/** Translates every ProxyBackend and stands ready to follow references. */
-export function prepareBackends(index: ResourceIndex): Backends {
-  const proxyBackends = new Map(
-    [...index.proxyBackends].map(([name, resource]) => [name, translateProxyBackend(index, resource)]),
-  );
-  const found = new Map<string, Backend>();
-  const keep = (resolution: BackendResolution): BackendResolution => {
-    if (resolution.found) found.set(resolution.backend.key, resolution.backend);
-    return resolution;
-  };
+/** Stands ready to follow references. */
+export function prepareBackends(memory: Memory, index: ResourceIndex, secrets: Secrets): Backends {
+  const servicePorts = memory.derive((key) => findServicePort(index, ...parseServicePort(key)));
+  const services = memory.derive<TranslatedBackend | undefined>((key) => {
+    const resolution = servicePorts.get(key);
+    return resolution.found ? { message: createServiceBackend(index, key, resolution), secrets: [] } : undefined;
+  });
+  const proxyBackends = memory.derive<ProxyBackendResolution | undefined>((name) => {
+    const resource = index.proxyBackends.get(name);
+    return resource && translateProxyBackend(index, secrets, resource);
+  });
+  const proxyBackendProblems = memory.derive((name): ProxyBackendProblem | 'absent' | 'found' => {
+    const resolution = proxyBackends.get(name);
+    if (resolution === undefined) return 'absent';
+    return resolution.found ? 'found' : resolution.problem;
+  });
+  const statuses = memory.derive((name) => {
+    const resolution = proxyBackends.get(name);
+    const generation = index.proxyBackends.get(name)?.metadata.generation ?? 0;
+    return describeProxyBackend(generation, resolution?.found === false ? resolution.problem : undefined);
+  });
   return {
-    found,
     resolve(from, reference) {
-      const { group, kind } = reference;
-      if (group === '' && kind === 'Service') return keep(resolveService(index, from, reference));
-      if (group === proxyGroup && kind === 'ProxyBackend')
-        return keep(resolveProxyBackend(index, proxyBackends, from, reference));
-      const what = `${group === '' ? '' : `${group}/`}${kind}`;
-      return refuse(
-        'InvalidKind',
-        `${what} ${reference.name} is no backend; use a Service or a gateway.proxy/ProxyBackend`,
-      );
+      const { group, kind, name } = reference;
+      const namespace = reference.namespace ?? from.namespace;
+      const isProxyBackend = group === proxyGroup && kind === 'ProxyBackend';
+      if (!isProxyBackend && (group !== '' || kind !== 'Service'))
+        return refuse(
+          'InvalidKind',
+          `${group === '' ? '' : `${group}/`}${kind} ${name} is no backend; use a Service or a gateway.proxy/ProxyBackend`,
+        );
+      const to = { group, kind, namespace, name };
+      if (!isReferencePermitted(index, from, to)) return refuse('RefNotPermitted', describeMissingGrant(from, to));
+      if (isProxyBackend) {
+        const problem = proxyBackendProblems.get(`${namespace}/${name}`);
+        if (problem === 'found') return { found: true, key: formatProxyBackendKey(namespace, name), isH2c: false };
+        const what = `ProxyBackend ${namespace}/${name}`;
+        if (problem === 'absent')
+          return refuse('BackendNotFound', `${what} ${describeAbsence(index, 'ProxyBackend', namespace, name)}`);
+        return refuse(problem.reason, `${what}: ${problem.message}`);
+      }
+      const key = formatServiceKey(namespace, name, reference.port ?? 0);
+      const port = servicePorts.get(key);
+      return port.found ? { found: true, key, isH2c: port.protocol === UpstreamProtocol.H2C } : port;
     },
-    secretsOf(key) {
-      const resolution = proxyBackends.get(key.slice(key.indexOf('/') + 1));
-      return resolution?.found === true && resolution.backend.key === key ? resolution.secrets : [];
+    build(key) {
+      if (key.startsWith(servicePrefix)) return services.get(key);
+      const resolution = proxyBackends.get(key.slice(proxyBackendPrefix.length));
+      return resolution?.found === true ? resolution : undefined;
     },
-    statuses: new Map(
-      [...index.proxyBackends].map(([name, resource]) => [
-        name,
-        describeProxyBackend(resource, proxyBackends.get(name)),
-      ]),
-    ),
+    listStatuses: () => [...index.proxyBackends.entries().keys()].map((name) => ({ name, status: statuses.get(name) })),
   };
 }
 
 /** What no condition says: backends in use that have no endpoint that is ready. */
-export function noteMissingEndpoints(backends: readonly Backend[], notices: Notices): void {
-  for (const { key, kind } of backends) {
-    const [kindName = '', namespace = '', name = '', port] = key.split('/');
+export function listMissingEndpoints(backends: readonly Backend[]): readonly Notice[] {
+  return backends.flatMap(({ key, kind }) => {
     const upstreams = kind.case === 'mcp' ? kind.value.targets.map(({ upstream }) => upstream) : [kind.value];
-    if (upstreams.every((upstream) => (upstream?.endpoints.length ?? 0) > 0)) continue;
+    if (upstreams.every((upstream) => (upstream?.endpoints.length ?? 0) > 0)) return [];
+    const [kindName = '', namespace = '', name = '', port] = key.split('/');
     const place = port === undefined ? '' : `port ${port} `;
-    notices.add(
-      kindName,
-      { metadata: { namespace, name } },
-      `${place}has no ready endpoints: its requests are answered with 503`,
-    );
-  }
+    const message = `${place}has no ready endpoints: its requests are answered with 503`;
+    return [{ kind: kindName, namespace, name, message }];
+  });
 }
 
-function resolveService(index: ResourceIndex, from: Referrer, reference: BackendObjectReference): BackendResolution {
-  const resolution = resolveServicePort(index, from, reference);
-  if (!resolution.found) return resolution;
-  const { namespace, port, upstream } = resolution;
-  return {
-    found: true,
-    backend: create(BackendSchema, {
-      key: formatServiceKey(namespace, reference.name, port),
-      kind: {
-        case: 'http',
-        value: { endpoints: createEndpoints(upstream), protocol: upstream.protocol, ...serviceTimeouts },
-      },
-    }),
-  };
+const servicePrefix = 'Service/';
+const proxyBackendPrefix = formatProxyBackendKey('', '').slice(0, -1);
+
+// References may hold any name, also one with a slash, which is then the name of nothing.
+function parseServicePort(key: string): [namespace: string, name: string, port: number] {
+  const start = key.indexOf('/', servicePrefix.length);
+  const end = key.lastIndexOf('/');
+  return [key.slice(servicePrefix.length, start), key.slice(start + 1, end), Number(key.slice(end + 1))];
 }
 
-function resolveProxyBackend(
+function createServiceBackend(index: ResourceIndex, key: string, port: FoundServicePort): Backend {
+  const endpoints = listServiceEndpoints(index, port);
+  const { protocol } = port;
+  return create(BackendSchema, {
+    key,
+    kind: { case: 'http', value: { endpoints: createEndpoints(endpoints), protocol, ...serviceTimeouts } },
+  });
+}
+
+function translateProxyBackend(
   index: ResourceIndex,
-  proxyBackends: ReadonlyMap<string, ProxyBackendResolution>,
-  from: Referrer,
-  reference: BackendObjectReference,
-): BackendResolution {
-  const namespace = reference.namespace ?? from.namespace;
-  const to = { group: proxyGroup, kind: 'ProxyBackend', namespace, name: reference.name };
-  if (!isReferencePermitted(index, from, to)) return refuse('RefNotPermitted', describeMissingGrant(from, to));
-  const name = `${namespace}/${reference.name}`;
-  const resolution = proxyBackends.get(name);
-  if (resolution === undefined)
-    return refuse(
-      'BackendNotFound',
-      `ProxyBackend ${name} ${describeAbsence(index, 'ProxyBackend', namespace, reference.name)}`,
-    );
-  if (resolution.found) return resolution;
-  return refuse(resolution.problem.reason, `ProxyBackend ${name}: ${resolution.problem.message}`);
-}
-
-function translateProxyBackend(index: ResourceIndex, { metadata, spec }: ProxyBackend): ProxyBackendResolution {
+  anchors: Secrets,
+  { metadata, spec }: ProxyBackend,
+): ProxyBackendResolution {
   const { namespace, name } = metadata;
   const { timeouts, sessionRouting } = spec.mcp;
   const limits = {
@@ -160,7 +167,7 @@ function translateProxyBackend(index: ResourceIndex, { metadata, spec }: ProxyBa
   const targets: McpTarget[] = [];
   const secrets: Secret[] = [];
   for (const target of spec.mcp.targets) {
-    const resolution = translateTarget(index, namespace, target);
+    const resolution = translateTarget(index, anchors, namespace, target);
     if (!resolution.found)
       return {
         found: false,
@@ -173,7 +180,7 @@ function translateProxyBackend(index: ResourceIndex, { metadata, spec }: ProxyBa
   return {
     found: true,
     secrets,
-    backend: create(BackendSchema, {
+    message: create(BackendSchema, {
       key: formatProxyBackendKey(namespace, name),
       kind: {
         case: 'mcp',
@@ -195,7 +202,12 @@ type TargetResolution =
     }
   | { readonly found: false; readonly problem: ProxyBackendProblem };
 
-function translateTarget(index: ResourceIndex, namespace: string, target: McpTargetSpec): TargetResolution {
+function translateTarget(
+  index: ResourceIndex,
+  anchors: Secrets,
+  namespace: string,
+  target: McpTargetSpec,
+): TargetResolution {
   const place = locateTarget(index, namespace, target);
   if (!place.found) return place;
   const { upstream, hostHeader, settings } = place;
@@ -210,7 +222,7 @@ function translateTarget(index: ResourceIndex, namespace: string, target: McpTar
     const { sni, caCertificateRef, insecureSkipVerify } = target.tls;
     tls = create(UpstreamTlsSchema, { serverName: sni ?? upstream.serverName, insecureSkipVerify });
     if (caCertificateRef !== undefined) {
-      const resolution = resolveCaCertificates(index, namespace, caCertificateRef);
+      const resolution = anchors.resolveCaCertificates(namespace, caCertificateRef);
       if (!resolution.found) return refuse('InvalidCACertificateRef', resolution.message);
       tls.ca = resolution.secret.key;
       secrets.push(resolution.secret);
@@ -220,7 +232,7 @@ function translateTarget(index: ResourceIndex, namespace: string, target: McpTar
   return {
     found: true,
     upstream: {
-      endpoints: createEndpoints(upstream),
+      endpoints: createEndpoints(upstream.endpoints),
       protocol: upstream.protocol,
       hostHeader,
       ...(tls === undefined ? {} : { tls }),
@@ -265,15 +277,11 @@ function formatHostHeader(host: string, port: number, isSecure: boolean): string
   return port === (isSecure ? 443 : 80) ? name : `${name}:${port}`;
 }
 
-function createEndpoints({ endpoints }: ServiceUpstream): Upstream['endpoints'] {
+function createEndpoints(endpoints: ServiceUpstream['endpoints']): Upstream['endpoints'] {
   return create(UpstreamSchema, { endpoints: endpoints.map(({ host, port }) => ({ host, port })) }).endpoints;
 }
 
-function describeProxyBackend(
-  { metadata }: ProxyBackend,
-  resolution: ProxyBackendResolution | undefined,
-): ProxyBackendStatus {
-  const generation = metadata.generation ?? 0;
+function describeProxyBackend(generation: number, problem: ProxyBackendProblem | undefined): ProxyBackendStatus {
   const accepted = createCondition(
     'proxyBackend',
     'Accepted',
@@ -282,7 +290,7 @@ function describeProxyBackend(
     'The ProxyBackend is valid.',
     generation,
   );
-  if (resolution?.found !== false) {
+  if (problem === undefined) {
     const message = 'All references are resolved.';
     return {
       conditions: [
@@ -291,7 +299,7 @@ function describeProxyBackend(
       ],
     };
   }
-  const { reason, message } = resolution.problem;
+  const { reason, message } = problem;
   return {
     conditions: [accepted, createCondition('proxyBackend', 'ResolvedRefs', 'False', reason, message, generation)],
   };

@@ -1,8 +1,9 @@
-// Where a Gateway binds: its spec.addresses in one spelling, and which of them collide in the kernel.
+// The addresses of a Gateway: its spec.addresses in one spelling, and which of them collide in the kernel.
 import { BlockList, SocketAddress, isIPv4, isIPv6 } from 'node:net';
 import type { Gateway } from '../api/gateway.ts';
+import type { Placement } from './placement.ts';
 
-/** The addresses of a Gateway (none means every interface), or why it cannot bind. */
+/** The addresses of a Gateway (none means every interface, or any that its Service is given), or what is wrong with them. */
 export type BindAddresses =
   | { readonly usable: true; readonly addresses: readonly string[] }
   | {
@@ -20,7 +21,7 @@ multicast.addSubnet('224.0.0.0', 3, 'ipv4'); // multicast and reserved, 224.0.0.
 multicast.addSubnet('ff00::', 8, 'ipv6');
 
 /** The addresses that a Gateway asks for. */
-export function resolveBindAddresses(gateway: Gateway): BindAddresses {
+export function resolveBindAddresses(gateway: Gateway, placement: Placement): BindAddresses {
   const addresses: string[] = [];
   const asked = gateway.spec.addresses ?? [];
   for (const { type } of asked) {
@@ -29,21 +30,33 @@ export function resolveBindAddresses(gateway: Gateway): BindAddresses {
     return { usable: false, reason: 'UnsupportedAddress', message };
   }
   for (const { value } of asked) {
-    if (value === undefined || value === '')
+    if (value === undefined || value === '') {
+      if (placement === 'pods') continue; // whichever its Service is given
       return {
         usable: false,
         reason: 'AddressNotAssigned',
         message: 'an address without a value: none is assigned by itself, write the value',
       };
+    }
     const address = normalizeAddress(value);
-    if (address === undefined)
-      return { usable: false, reason: 'AddressNotUsable', message: `${value} cannot be bound; use a unicast address` };
+    if (address === undefined) {
+      const message = `${value} ${placement === 'pods' ? 'is no address that a Service can have' : 'cannot be bound'}; use a unicast address`;
+      return { usable: false, reason: 'AddressNotUsable', message };
+    }
     if (!addresses.includes(address)) addresses.push(address);
   }
+  if (placement === 'pods') return resolveWishes(addresses);
   return {
     usable: true,
     addresses: addresses.filter((address) => !addresses.some((other) => other !== address && covers(other, address))),
   };
+}
+
+function resolveWishes(addresses: readonly string[]): BindAddresses {
+  const wide = addresses.find((address) => address === anyIPv4 || address === anyIPv6);
+  if (wide === undefined) return { usable: true, addresses };
+  const message = `${wide} is no address that a Service can have; use a unicast address, or none to be given one`;
+  return { usable: false, reason: 'AddressNotUsable', message };
 }
 
 /** Whether two Gateways share a socket on the same port: both bind the same address there. */
@@ -69,7 +82,8 @@ function covers(wide: string, narrow: string): boolean {
   );
 }
 
-function normalizeAddress(value: string): string | undefined {
+/** An IP address in its one spelling; undefined for what no socket can have. */
+export function normalizeAddress(value: string): string | undefined {
   if (isIPv4(value)) return multicast.check(value, 'ipv4') ? undefined : value;
   if (!isIPv6(value)) return undefined;
   const address = value.includes('%') ? value : new SocketAddress({ address: value, family: 'ipv6' }).address;

@@ -1,20 +1,36 @@
-// Statuses as Kubernetes shapes them, and the closed list of conditions and reasons that translation can give.
-// The vocabulary is Gateway API 1.6 (apis/v1) and GEP-713; the controller adds what only a running gateway knows.
+// Statuses as Kubernetes shapes them, and the closed list of conditions and reasons that they can have.
+// The vocabulary is Gateway API 1.6 (apis/v1) and GEP-713; programmed-status.ts adds what only running gateways know.
 
 /** Subject -> condition type -> the reasons it can carry. Every reason occurs in a golden; a test asserts it. */
 export const conditionReasons = {
   gatewayClass: {
     Accepted: ['Accepted', 'InvalidParameters', 'Invalid'],
+    SupportedVersion: ['SupportedVersion', 'UnsupportedVersion'],
   },
   gateway: {
     Accepted: ['Accepted', 'ListenersNotValid', 'Invalid', 'InvalidParameters', 'UnsupportedAddress', 'Pending'],
     Programmed: ['Programmed', 'Invalid', 'AddressNotAssigned', 'AddressNotUsable', 'Pending'],
     ResolvedRefs: ['ResolvedRefs', 'ListenersNotResolved'],
+    InsecureFrontendValidationMode: ['ConfigurationChanged'],
   },
   listener: {
-    Accepted: ['Accepted', 'UnsupportedProtocol', 'PortUnavailable', 'HostnameConflict', 'ProtocolConflict'],
+    Accepted: [
+      'Accepted',
+      'UnsupportedProtocol',
+      'PortUnavailable',
+      'HostnameConflict',
+      'ProtocolConflict',
+      'NoValidCACertificate',
+    ],
     Conflicted: ['NoConflicts', 'HostnameConflict', 'ProtocolConflict'],
-    ResolvedRefs: ['ResolvedRefs', 'InvalidCertificateRef', 'InvalidRouteKinds', 'RefNotPermitted'],
+    ResolvedRefs: [
+      'ResolvedRefs',
+      'InvalidCertificateRef',
+      'InvalidCACertificateRef',
+      'InvalidCACertificateKind',
+      'InvalidRouteKinds',
+      'RefNotPermitted',
+    ],
     Programmed: ['Programmed', 'Invalid', 'PortUnavailable', 'HostnameConflict', 'ProtocolConflict', 'Pending'],
     OverlappingTLSConfig: ['OverlappingHostnames'],
   },
@@ -51,7 +67,15 @@ export const conditionReasons = {
   policyAncestor: {
     Accepted: ['Accepted', 'Invalid', 'Conflicted', 'TargetNotFound'],
     Attached: ['Attached', 'Pending'],
-    Programmed: ['Programmed', 'Invalid', 'Conflicted', 'TargetNotFound', 'WaitingForGateway'],
+    Programmed: [
+      'Programmed',
+      'Invalid',
+      'Conflicted',
+      'TargetNotFound',
+      'WaitingForGateway',
+      'Rejected',
+      'KeysUnavailable',
+    ],
   },
 } as const;
 
@@ -78,6 +102,8 @@ export interface Condition {
 /** The status of a GatewayClass. */
 export interface GatewayClassStatus {
   readonly conditions: readonly Condition[];
+  /** In ascending order of their names. */
+  readonly supportedFeatures?: readonly { readonly name: string }[];
 }
 
 /** The status of a Gateway and its listeners. */
@@ -128,7 +154,7 @@ export interface ProxyPolicyStatus {
   }[];
 }
 
-/** Every status that translation has an opinion on, by namespace/name (GatewayClass: by name), in sorted order. */
+/** Every status that we have an opinion on, by namespace/name (GatewayClass: by name), in sorted order. */
 export interface Statuses {
   readonly gatewayClasses: Readonly<Record<string, GatewayClassStatus>>;
   readonly gateways: Readonly<Record<string, GatewayStatus>>;

@@ -39,7 +39,7 @@ export function translateFilters(
     if (message !== undefined) messages.push(message);
     if (filter.requestMirror !== undefined) {
       const resolution = backends.resolve(from, filter.requestMirror.backendRef);
-      if (resolution.found) messages.push(createMirror(filter.requestMirror, resolution.backend.key));
+      if (resolution.found) messages.push(createMirror(filter.requestMirror, resolution.key));
       else
         references.push({
           ...resolution.problem,

@@ -1,42 +1,85 @@
 // Which GatewayClasses are ours. `proxy` exists by itself; a resource of that name with another controller takes it away.
+import type { GatewayClass } from '../api/gateway-class.ts';
 import type { InvalidResource } from '../api/resources.ts';
 import { createCondition } from './conditions.ts';
 import type { GatewayClassStatus } from './conditions.ts';
+import type { Described } from './list-statuses.ts';
+import type { Derived, Memory } from './memory.ts';
+import type { ParametersResolution } from './parameters.ts';
+import { resolveClassParameters } from './parameters.ts';
+import type { Placement } from './placement.ts';
 import { readGeneration, readText } from './read-raw.ts';
 import type { ResourceIndex } from './resource-index.ts';
-import { formatProblems } from './resource-index.ts';
+import { formatProblems, listInvalid } from './resource-index.ts';
+import { supportedFeatures } from './supported-features.ts';
 
 const builtInClass = 'proxy';
 
 /** What a Gateway learns from the name of its class. */
-export type GatewayClassState = 'ours' | 'ours-but-invalid' | 'of-another-controller' | 'unknown';
+export type GatewayClassState =
+  | { readonly state: 'ours'; readonly parameters: ParametersResolution }
+  | { readonly state: 'ours-but-invalid' | 'of-another-controller' | 'unknown' };
 
 /** The classes, and the statuses of those that name our controller. */
 export interface GatewayClasses {
-  readonly find: (className: string) => GatewayClassState;
+  /** By the name of a class. */
+  readonly states: Derived<GatewayClassState>;
+  readonly listStatuses: () => readonly Described<GatewayClassStatus>[];
+}
+
+interface Sorted {
+  readonly states: ReadonlyMap<string, GatewayClassState>;
   readonly statuses: ReadonlyMap<string, GatewayClassStatus>;
 }
 
 /** Sorts GatewayClasses into ours and others'. */
-export function resolveGatewayClasses(index: ResourceIndex, controllerName: string): GatewayClasses {
+export function prepareGatewayClasses(
+  memory: Memory,
+  index: ResourceIndex,
+  controllerName: string,
+  placement: Placement,
+): GatewayClasses {
+  const sorted = memory.derive(() => sortClasses(index, controllerName, placement));
+  const statuses = memory.derive((name) => sorted.get('').statuses.get(name));
+  return {
+    states: memory.derive((name) => sorted.get('').states.get(name) ?? { state: 'unknown' }),
+    listStatuses: () => [...sorted.get('').statuses.keys()].map((name) => ({ name, status: statuses.get(name) })),
+  };
+}
+
+function sortClasses(index: ResourceIndex, controllerName: string, placement: Placement): Sorted {
   const statuses = new Map<string, GatewayClassStatus>();
   const states = new Map<string, GatewayClassState>();
-  for (const invalid of index.invalid) {
+  for (const invalid of listInvalid(index)) {
     if (invalid.kind !== 'GatewayClass' || readText(invalid.raw, 'spec', 'controllerName') !== controllerName) continue;
-    states.set(invalid.name, 'ours-but-invalid');
+    states.set(invalid.name, { state: 'ours-but-invalid' });
     statuses.set(invalid.name, describeInvalidClass(invalid));
   }
-  states.set(builtInClass, 'ours');
-  for (const { metadata, spec } of index.gatewayClasses.values()) {
-    const isOurs = spec.controllerName === controllerName;
-    states.set(metadata.name, isOurs ? 'ours' : 'of-another-controller');
-    if (!isOurs) continue;
-    const message = 'Gateways of this class are served.';
-    statuses.set(metadata.name, {
-      conditions: [createCondition('gatewayClass', 'Accepted', 'True', 'Accepted', message, metadata.generation ?? 0)],
-    });
+  states.set(builtInClass, { state: 'ours', parameters: { usable: true, parameters: undefined } });
+  for (const gatewayClass of index.gatewayClasses.values()) {
+    const { metadata, spec } = gatewayClass;
+    if (spec.controllerName !== controllerName) {
+      states.set(metadata.name, { state: 'of-another-controller' });
+      continue;
+    }
+    const parameters = resolveClassParameters(index, gatewayClass, placement);
+    states.set(metadata.name, { state: 'ours', parameters });
+    statuses.set(metadata.name, describeClass(gatewayClass, parameters, placement));
   }
-  return { find: (className) => states.get(className) ?? 'unknown', statuses };
+  return { states, statuses };
+}
+
+function describeClass(
+  { metadata }: GatewayClass,
+  parameters: ParametersResolution,
+  placement: Placement,
+): GatewayClassStatus {
+  const generation = metadata.generation ?? 0;
+  const accepted = parameters.usable
+    ? createCondition('gatewayClass', 'Accepted', 'True', 'Accepted', 'Gateways of this class are served.', generation)
+    : createCondition('gatewayClass', 'Accepted', 'False', 'InvalidParameters', parameters.message, generation);
+  // Some features are those of what is deployed; a process on a host has no status that anyone would read them from.
+  return { conditions: [accepted], ...(placement === 'pods' ? { supportedFeatures } : {}) };
 }
 
 function describeInvalidClass(invalid: InvalidResource): GatewayClassStatus {

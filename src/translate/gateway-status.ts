@@ -1,11 +1,30 @@
 // The status of a Gateway: a summary of itself and of its listeners.
+import { allowsInsecureFallback } from './client-validation.ts';
 import { createCondition } from './conditions.ts';
 import type { Condition, GatewayStatus, ListenerStatus } from './conditions.ts';
-import type { ResolvedGateway } from './gateways.ts';
+import type { Gateways, ResolvedGateway } from './gateways.ts';
 import type { ResolvedListener } from './listeners.ts';
+import { describeListener } from './listeners.ts';
+import type { Derived, Memory, Table } from './memory.ts';
 
-/** The status of a Gateway from what became of its listeners. */
-export function describeGateway(
+/** Stands ready to describe our Gateways, by namespace/name. `attachedRoutes` counts routes by the key of a listener. */
+export function prepareGatewayStatuses(
+  memory: Memory,
+  gateways: Gateways,
+  listeners: Derived<readonly ResolvedListener[]>,
+  attachedRoutes: Table<number>,
+): Derived<GatewayStatus | undefined> {
+  return memory.derive((name) => {
+    const gateway = gateways.find.get(name);
+    if (gateway === undefined) return undefined;
+    const own = listeners.get(name);
+    const statuses = own.map((listener) => describeListener(listener, attachedRoutes.get(listener.key) ?? 0));
+    return describeGateway(gateway, own, statuses);
+  });
+}
+
+// A summary of what became of its listeners.
+function describeGateway(
   gateway: ResolvedGateway,
   listeners: readonly ResolvedListener[],
   listenerStatuses: readonly ListenerStatus[],
@@ -19,15 +38,19 @@ export function describeGateway(
       ],
       listeners: [],
     };
-  const { binding } = gateway;
+  const { binding, placement } = gateway;
   return {
-    ...(binding.usable && binding.addresses.length > 0 && listeners.some(({ isServed }) => isServed)
+    ...(placement === 'host' &&
+    binding.usable &&
+    binding.addresses.length > 0 &&
+    listeners.some(({ isServed }) => isServed)
       ? { addresses: binding.addresses.map((value) => ({ type: 'IPAddress', value })) }
       : {}),
     conditions: [
       describeAccepted(gateway, listeners, generation),
       describeProgrammed(gateway, listeners, generation),
       describeRefs(listeners, generation),
+      ...describeInsecureFallback(gateway, generation),
     ],
     listeners: listenerStatuses,
   };
@@ -63,12 +86,17 @@ function describeProgrammed(
   listeners: readonly ResolvedListener[],
   generation: number,
 ): Condition {
-  const { binding } = gateway;
+  const { binding, placement, parametersProblem } = gateway;
   if (!binding.usable && binding.reason !== 'UnsupportedAddress')
     return createCondition('gateway', 'Programmed', 'False', binding.reason, binding.message, generation);
   const served = listeners.filter(({ isServed }) => isServed).map(({ spec }) => spec.name);
   if (served.length === 0)
     return createCondition('gateway', 'Programmed', 'False', 'Invalid', 'No listener can be served.', generation);
+  if (placement === 'pods' && (!binding.usable || parametersProblem !== undefined)) {
+    const message =
+      'It cannot be deployed as it asks; what was deployed for it before stays as it is and goes on serving.';
+    return createCondition('gateway', 'Programmed', 'False', 'Invalid', message, generation);
+  }
   return createCondition(
     'gateway',
     'Programmed',
@@ -77,6 +105,16 @@ function describeProgrammed(
     `Listeners that are served: ${served.join(', ')}.`,
     generation,
   );
+}
+
+// Only there while it is so.
+function describeInsecureFallback({ gateway }: ResolvedGateway, generation: number): readonly Condition[] {
+  if (!allowsInsecureFallback(gateway)) return [];
+  const message =
+    'spec.tls.frontend allows an insecure fallback: clients whose certificate is missing or not valid are let in.';
+  return [
+    createCondition('gateway', 'InsecureFrontendValidationMode', 'True', 'ConfigurationChanged', message, generation),
+  ];
 }
 
 function describeRefs(listeners: readonly ResolvedListener[], generation: number): Condition {

@@ -1,10 +1,14 @@
 // The Gateways that are ours, from the oldest to the youngest, and where they bind.
 import type { Gateway } from '../api/gateway.ts';
+import type { GatewayParameters } from '../api/gateway-parameters.ts';
 import type { BindAddresses } from './bind-addresses.ts';
 import { resolveBindAddresses } from './bind-addresses.ts';
-import type { GatewayClasses } from './gateway-classes.ts';
+import type { GatewayClasses, GatewayClassState } from './gateway-classes.ts';
+import type { Derived, Memory } from './memory.ts';
 import type { Notices } from './notices.ts';
-import { compareByAge, formatName } from './order.ts';
+import { formatName, sortByAge } from './order.ts';
+import { resolveGatewayParameters } from './parameters.ts';
+import type { Placement } from './placement.ts';
 import type { ResourceIndex } from './resource-index.ts';
 
 /** A Gateway of ours. */
@@ -12,52 +16,87 @@ export interface ResolvedGateway {
   /** namespace/name. */
   readonly name: string;
   readonly gateway: Gateway;
+  readonly placement: Placement;
   readonly binding: BindAddresses;
   /** Set: its class is not accepted yet, and nothing of it is served. */
   readonly pending: string | undefined;
-  /** Set: spec.infrastructure.parametersRef cannot be followed. */
+  /** Set: its parameters, or those of its class, cannot be used. */
   readonly parametersProblem: string | undefined;
+  /** Those of its class, then its own. */
+  readonly parameters: readonly GatewayParameters[];
 }
 
-/** The Gateways of our classes, the oldest first. Those of others are left alone; one of an unknown class is noted. */
-export function resolveGateways(
+/** Our Gateways. */
+export interface Gateways {
+  /** By namespace/name; undefined for those of others. */
+  readonly find: Derived<ResolvedGateway | undefined>;
+  /** The oldest first. */
+  readonly list: () => readonly ResolvedGateway[];
+  /** Notes the Gateways whose class does not exist. */
+  readonly noteUnknown: (notices: Notices) => void;
+}
+
+/** Stands ready to find the Gateways of our classes. Those of others are left alone. */
+export function prepareGateways(
+  memory: Memory,
   index: ResourceIndex,
-  classes: GatewayClasses,
-  notices: Notices,
-): readonly ResolvedGateway[] {
-  const ours: Gateway[] = [];
-  for (const gateway of index.gateways.values()) {
-    const { gatewayClassName } = gateway.spec;
-    const state = classes.find(gatewayClassName);
-    if (state === 'ours' || state === 'ours-but-invalid') ours.push(gateway);
-    if (state === 'unknown')
-      notices.add(
-        'Gateway',
-        gateway,
-        `is not served: its GatewayClass ${gatewayClassName} does not exist; the class of this gateway is proxy`,
-      );
-  }
-  return ours.toSorted(compareByAge).map((gateway) => {
-    const { gatewayClassName } = gateway.spec;
-    const pending =
-      classes.find(gatewayClassName) === 'ours' ? undefined : `GatewayClass ${gatewayClassName} exists but is invalid`;
-    return {
-      name: formatName(gateway),
-      gateway,
-      binding: resolveBindAddresses(gateway),
-      pending,
-      parametersProblem: findParametersProblem(gateway),
-    };
+  { states }: GatewayClasses,
+  placement: Placement,
+): Gateways {
+  const find = memory.derive((name) => {
+    const gateway = index.gateways.get(name);
+    return gateway && resolveGateway(index, gateway, states.get(gateway.spec.gatewayClassName), placement);
   });
+  return {
+    find,
+    list: () => sortByAge([...index.gateways.values()]).flatMap((gateway) => find.get(formatName(gateway)) ?? []),
+    noteUnknown(notices) {
+      for (const gateway of index.gateways.values()) {
+        const { gatewayClassName } = gateway.spec;
+        if (states.get(gatewayClassName).state === 'unknown')
+          notices.add(
+            'Gateway',
+            gateway,
+            `is not served: its GatewayClass ${gatewayClassName} does not exist; the class of this gateway is proxy`,
+          );
+      }
+    },
+  };
 }
 
-/** Whether the Gateway itself lets its listeners be served. */
-export function canServe(gateway: ResolvedGateway): boolean {
-  return gateway.binding.usable && gateway.pending === undefined && gateway.parametersProblem === undefined;
+/** Whether the Gateway itself lets its listeners be served. Pods that run already go on serving while their Gateway cannot be deployed as it asks. */
+export function canServe({ placement, binding, pending, parametersProblem }: ResolvedGateway): boolean {
+  if (pending !== undefined) return false;
+  return placement === 'pods' || (binding.usable && parametersProblem === undefined);
 }
 
-function findParametersProblem(gateway: Gateway): string | undefined {
-  const reference = gateway.spec.infrastructure?.parametersRef;
-  if (reference === undefined) return undefined;
-  return `infrastructure.parametersRef: parameters of kind ${reference.group}/${reference.kind} are not supported`;
+/** Why nothing is to be deployed anew for a Gateway; undefined when it can be. */
+export function findDeployProblem({ binding, pending, parametersProblem }: ResolvedGateway): string | undefined {
+  return pending ?? parametersProblem ?? (binding.usable ? undefined : binding.message);
+}
+
+function resolveGateway(
+  index: ResourceIndex,
+  gateway: Gateway,
+  classState: GatewayClassState,
+  placement: Placement,
+): ResolvedGateway | undefined {
+  const { gatewayClassName } = gateway.spec;
+  const common = {
+    name: formatName(gateway),
+    gateway,
+    placement,
+    binding: resolveBindAddresses(gateway, placement),
+    pending: undefined,
+    parametersProblem: undefined,
+    parameters: [],
+  };
+  if (classState.state === 'ours-but-invalid')
+    return { ...common, pending: `GatewayClass ${gatewayClassName} exists but is invalid` };
+  if (classState.state !== 'ours') return undefined;
+  if (!classState.parameters.usable)
+    return { ...common, parametersProblem: `GatewayClass ${gatewayClassName}: ${classState.parameters.message}` };
+  const own = resolveGatewayParameters(index, gateway, placement);
+  if (!own.usable) return { ...common, parametersProblem: own.message };
+  return { ...common, parameters: [classState.parameters.parameters ?? [], own.parameters ?? []].flat() };
 }

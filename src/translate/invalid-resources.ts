@@ -4,66 +4,94 @@ import type { InvalidResource } from '../api/resources.ts';
 import { createCondition } from './conditions.ts';
 import type { GatewayStatus, HttpRouteStatus, ParentReference, ProxyBackendStatus } from './conditions.ts';
 import type { GatewayClasses } from './gateway-classes.ts';
-import type { ResolvedGateway } from './gateways.ts';
+import type { Gateways } from './gateways.ts';
+import type { Described } from './list-statuses.ts';
+import type { Derived, Memory } from './memory.ts';
 import { readGeneration, readList, readMember, readText } from './read-raw.ts';
 import { gatewayGroup } from './references.ts';
 import type { ResourceIndex } from './resource-index.ts';
 import { formatProblems } from './resource-index.ts';
 
-/** The statuses, by namespace/name. */
+/** The statuses of what did not validate. */
 export interface InvalidStatuses {
-  readonly gateways: ReadonlyMap<string, GatewayStatus>;
-  readonly httpRoutes: ReadonlyMap<string, HttpRouteStatus>;
-  readonly proxyBackends: ReadonlyMap<string, ProxyBackendStatus>;
+  readonly gateways: readonly Described<GatewayStatus>[];
+  readonly httpRoutes: readonly Described<HttpRouteStatus>[];
+  readonly proxyBackends: readonly Described<ProxyBackendStatus>[];
 }
 
-/** Describes the invalid resources that are ours to describe. */
-export function describeInvalidResources(
+/** Stands ready to describe the invalid resources that are ours to describe. */
+export function prepareInvalidStatuses(
+  memory: Memory,
   index: ResourceIndex,
   classes: GatewayClasses,
-  gateways: ReadonlyMap<string, ResolvedGateway>,
+  gateways: Gateways,
   controllerName: string,
-): InvalidStatuses {
-  const statuses = {
-    gateways: new Map<string, GatewayStatus>(),
-    httpRoutes: new Map<string, HttpRouteStatus>(),
-    proxyBackends: new Map<string, ProxyBackendStatus>(),
+): () => InvalidStatuses {
+  const invalidGateways = memory.derive((place) =>
+    describeEach(index, place, (invalid) => describeGateway(classes, invalid)),
+  );
+  const invalidRoutes = memory.derive((place) =>
+    describeEach(index, place, (invalid) => describeRoute(gateways, controllerName, invalid)),
+  );
+  const invalidBackends = memory.derive((place) => describeEach(index, place, describeBackend));
+  return () => {
+    const places = [...index.invalid.entries()];
+    const list = <T>(kind: string, statuses: Derived<readonly Described<T>[]>): readonly Described<T>[] =>
+      places.flatMap(([place, [first]]) => (first?.kind === kind ? statuses.get(place) : []));
+    return {
+      gateways: list('Gateway', invalidGateways),
+      httpRoutes: list('HTTPRoute', invalidRoutes),
+      proxyBackends: list('ProxyBackend', invalidBackends),
+    };
   };
-  for (const invalid of index.invalid) {
-    const name = `${invalid.namespace}/${invalid.name}`;
-    const generation = readGeneration(invalid.raw);
-    const message = formatProblems(invalid);
-    if (invalid.kind === 'Gateway') {
-      const className = readText(invalid.raw, 'spec', 'gatewayClassName');
-      if (className === undefined || classes.find(className) !== 'ours') continue;
-      statuses.gateways.set(name, {
-        conditions: [
-          createCondition('gateway', 'Accepted', 'False', 'Invalid', message, generation),
-          createCondition('gateway', 'Programmed', 'False', 'Invalid', message, generation),
-        ],
-        listeners: [],
-      });
-    }
-    if (invalid.kind === 'HTTPRoute') {
-      const parents = readParents(invalid, gateways);
-      if (parents.length === 0) continue;
-      const conditions = [createCondition('routeParent', 'Accepted', 'False', 'UnsupportedValue', message, generation)];
-      statuses.httpRoutes.set(name, {
-        parents: parents.map((parentRef) => ({ parentRef, controllerName, conditions })),
-      });
-    }
-    if (invalid.kind === 'ProxyBackend')
-      statuses.proxyBackends.set(name, {
-        conditions: [createCondition('proxyBackend', 'Accepted', 'False', 'Invalid', message, generation)],
-      });
-  }
-  return statuses;
 }
 
-function readParents(
-  { namespace, raw }: InvalidResource,
-  gateways: ReadonlyMap<string, ResolvedGateway>,
-): readonly ParentReference[] {
+function describeEach<T>(
+  index: ResourceIndex,
+  place: string,
+  describe: (invalid: InvalidResource) => T | undefined,
+): readonly Described<T>[] {
+  return (index.invalid.get(place) ?? []).map((invalid) => ({
+    name: `${invalid.namespace}/${invalid.name}`,
+    status: describe(invalid),
+  }));
+}
+
+function describeGateway({ states }: GatewayClasses, invalid: InvalidResource): GatewayStatus | undefined {
+  const className = readText(invalid.raw, 'spec', 'gatewayClassName');
+  if (className === undefined || states.get(className).state !== 'ours') return undefined;
+  const generation = readGeneration(invalid.raw);
+  const message = formatProblems(invalid);
+  return {
+    conditions: [
+      createCondition('gateway', 'Accepted', 'False', 'Invalid', message, generation),
+      createCondition('gateway', 'Programmed', 'False', 'Invalid', message, generation),
+    ],
+    listeners: [],
+  };
+}
+
+function describeRoute(
+  gateways: Gateways,
+  controllerName: string,
+  invalid: InvalidResource,
+): HttpRouteStatus | undefined {
+  const parents = readParents(invalid, gateways);
+  if (parents.length === 0) return undefined;
+  const generation = readGeneration(invalid.raw);
+  const message = formatProblems(invalid);
+  const conditions = [createCondition('routeParent', 'Accepted', 'False', 'UnsupportedValue', message, generation)];
+  return { parents: parents.map((parentRef) => ({ parentRef, controllerName, conditions })) };
+}
+
+function describeBackend(invalid: InvalidResource): ProxyBackendStatus {
+  const generation = readGeneration(invalid.raw);
+  return {
+    conditions: [createCondition('proxyBackend', 'Accepted', 'False', 'Invalid', formatProblems(invalid), generation)],
+  };
+}
+
+function readParents({ namespace, raw }: InvalidResource, gateways: Gateways): readonly ParentReference[] {
   const parents: ParentReference[] = [];
   for (const reference of readList(raw, 'spec', 'parentRefs') ?? []) {
     const name = readText(reference, 'name');
@@ -76,7 +104,7 @@ function readParents(
       name === undefined ||
       group !== gatewayGroup ||
       kind !== 'Gateway' ||
-      !gateways.has(`${other ?? namespace}/${name}`)
+      gateways.find.get(`${other ?? namespace}/${name}`) === undefined
     )
       continue;
     parents.push({

@@ -4,15 +4,18 @@ import type { GatewayListener } from '../api/gateway.ts';
 import type { Listener, Secret } from '../ir/gen/config_pb.ts';
 import { ListenerProtocol, ListenerSchema } from '../ir/gen/config_pb.ts';
 import { formatListenerKey } from '../ir/resource-keys.ts';
+import { type ClientValidation, resolveClientValidation } from './client-validation.ts';
 import { createCondition } from './conditions.ts';
 import type { Condition, ConditionReason, ListenerStatus } from './conditions.ts';
-import type { ResolvedGateway } from './gateways.ts';
+import type { Gateways, ResolvedGateway } from './gateways.ts';
 import { canServe } from './gateways.ts';
 import type { Conflict, PlacedListener } from './listener-conflicts.ts';
 import { findConflicts } from './listener-conflicts.ts';
+import type { Derived, Memory } from './memory.ts';
+import { keepEqual } from './memory.ts';
+import type { Placement } from './placement.ts';
 import { gatewayGroup } from './references.ts';
-import type { ResourceIndex } from './resource-index.ts';
-import { resolveCertificate } from './secrets.ts';
+import type { Secrets } from './secrets.ts';
 
 const protocols = new Map([
   ['HTTP', ListenerProtocol.HTTP],
@@ -27,16 +30,21 @@ export interface ResolvedListener {
   /** Whether HTTPRoutes may attach, as far as allowedRoutes.kinds goes. */
   readonly takesHttpRoutes: boolean;
   readonly references: References;
+  /** None: it cannot be served, for whatever reason. */
   readonly certificates: readonly Secret[];
+  /** Undefined: clients are not asked for a certificate. */
+  readonly clientValidation: ClientValidation | undefined;
   readonly conflict: Conflict | undefined;
   /** Keys of HTTPS listeners on its port with overlapping host names. */
   readonly overlaps: readonly string[];
   /** Whether it could be served if its Gateway can. */
   readonly isValid: boolean;
-  /** Whether there is a Listener message. */
+  /** Whether its message is in the configuration because of itself. */
   readonly isServed: boolean;
   /** HTTPS without a usable certificate: it serves nothing, but a wider listener on its port must not take over its hostname. */
   readonly lacksCertificate: boolean;
+  /** Without certificates it refuses every handshake for its hostname. */
+  readonly message: Listener;
 }
 
 interface References {
@@ -44,60 +52,98 @@ interface References {
   readonly message: string;
 }
 
-/** Every listener of our Gateways, in the order of the Gateways. */
-export function resolveListeners(
-  index: ResourceIndex,
-  gateways: readonly ResolvedGateway[],
-): readonly ResolvedListener[] {
-  const { conflicts, overlaps } = findConflicts(gateways.filter(canServe).flatMap(placeListeners));
-  return gateways
-    .filter(({ pending }) => pending === undefined)
-    .flatMap((gateway) =>
-      gateway.gateway.spec.listeners.map((spec): ResolvedListener => {
-        const key = formatKey(gateway, spec);
-        const conflict = conflicts.get(key);
-        const { certificates, references } = resolveReferences(index, gateway, spec);
-        const isValid =
-          protocols.has(spec.protocol) &&
-          conflict === undefined &&
-          (spec.protocol !== 'HTTPS' || certificates.length > 0);
-        return {
-          key,
-          gateway,
-          spec,
-          takesHttpRoutes: listKinds(spec).length > 0,
-          references,
-          certificates,
-          conflict,
-          overlaps: overlaps.get(key) ?? [],
-          isValid,
-          isServed: isValid && canServe(gateway),
-          lacksCertificate:
-            spec.protocol === 'HTTPS' && conflict === undefined && certificates.length === 0 && canServe(gateway),
-        };
-      }),
-    );
+/** Stands ready to resolve the listeners of our Gateways, by namespace/name of the Gateway. */
+export function prepareListeners(
+  memory: Memory,
+  gateways: Gateways,
+  secrets: Secrets,
+  placement: Placement,
+): Derived<readonly ResolvedListener[]> {
+  const shared = memory.derive(() => findConflicts(gateways.list().filter(canServe).flatMap(placeListeners)));
+  const conflictOf = memory.derive((key) => shared.get('').conflicts.get(key));
+  const overlapsOf = memory.derive((key) => shared.get('').overlaps.get(key) ?? []);
+  return memory.derive<readonly ResolvedListener[]>((name, previous) => {
+    const gateway = gateways.find.get(name);
+    if (gateway === undefined || gateway.pending !== undefined) return [];
+    const own = placement === 'pods' ? findConflicts(placeListeners(gateway)) : undefined;
+    return gateway.gateway.spec.listeners.map((spec) => {
+      const key = formatKey(gateway, spec);
+      const conflict = own === undefined ? conflictOf.get(key) : own.conflicts.get(key);
+      const overlaps = own === undefined ? overlapsOf.get(key) : (own.overlaps.get(key) ?? []);
+      const known = previous?.find((each) => each.key === key);
+      return keepEqual(known, resolveListener(secrets, gateway, spec, key, conflict, overlaps, known));
+    });
+  });
+}
+
+function resolveListener(
+  secrets: Secrets,
+  gateway: ResolvedGateway,
+  spec: GatewayListener,
+  key: string,
+  conflict: Conflict | undefined,
+  overlaps: readonly string[],
+  previous: ResolvedListener | undefined,
+): ResolvedListener {
+  const clientValidation =
+    spec.protocol === 'HTTPS' ? resolveClientValidation(secrets, gateway.gateway, spec.port) : undefined;
+  const { certificates, references } = resolveReferences(secrets, gateway, spec, clientValidation);
+  const isValid =
+    protocols.has(spec.protocol) && conflict === undefined && (spec.protocol !== 'HTTPS' || certificates.length > 0);
+  return {
+    key,
+    gateway,
+    spec,
+    takesHttpRoutes: listKinds(spec).length > 0,
+    references,
+    certificates,
+    clientValidation,
+    conflict,
+    overlaps,
+    isValid,
+    isServed: isValid && canServe(gateway),
+    lacksCertificate:
+      spec.protocol === 'HTTPS' && conflict === undefined && certificates.length === 0 && canServe(gateway),
+    message: keepEqual(previous?.message, createListener(gateway, spec, key, certificates, clientValidation)),
+  };
 }
 
 /** The listeners that there are messages of: those that are served, and those that keep their hostname from one of them. */
 export function listMessageListeners(resolved: readonly ResolvedListener[]): readonly ResolvedListener[] {
-  const ports = new Set(resolved.filter(({ isServed }) => isServed).map(({ spec }) => spec.port));
+  const ports = new Set(resolved.filter(({ isServed }) => isServed).map(formatSharedPort));
   return resolved.filter(
-    ({ isServed, lacksCertificate, spec }) => isServed || (lacksCertificate && ports.has(spec.port)),
+    (listener) => listener.isServed || (listener.lacksCertificate && ports.has(formatSharedPort(listener))),
   );
 }
 
-/** The message of a listener. Without certificates it refuses every handshake for its hostname. */
-export function createListener({ key, gateway, spec, certificates }: ResolvedListener): Listener {
+// On a host a port is shared by all Gateways.
+function formatSharedPort({ gateway, spec }: ResolvedListener): string {
+  return `${gateway.placement === 'pods' ? gateway.name : ''} ${spec.port}`;
+}
+
+function createListener(
+  { name, placement, binding }: ResolvedGateway,
+  spec: GatewayListener,
+  key: string,
+  certificates: readonly Secret[],
+  clientValidation: ClientValidation | undefined,
+): Listener {
   return create(ListenerSchema, {
     key,
-    gateway: gateway.name,
+    gateway: name,
     name: spec.name,
-    addresses: gateway.binding.usable ? [...gateway.binding.addresses] : [],
+    addresses: placement === 'host' && binding.usable ? [...binding.addresses] : [],
     port: spec.port,
     protocol: protocols.get(spec.protocol) ?? ListenerProtocol.UNSPECIFIED,
     hostname: spec.hostname ?? '',
     certificates: certificates.map((certificate) => certificate.key),
+    ...(clientValidation !== undefined &&
+      certificates.length > 0 && {
+        clientValidation: {
+          ca: clientValidation.authorities.map((authority) => authority.key),
+          allowInsecureFallback: clientValidation.allowsInsecureFallback,
+        },
+      }),
   });
 }
 
@@ -127,13 +173,17 @@ export function describeListener(listener: ResolvedListener, attachedRoutes: num
   return { name: listener.spec.name, supportedKinds: listKinds(listener.spec), attachedRoutes, conditions };
 }
 
-function describeAccepted({ spec, conflict }: ResolvedListener, generation: number): Condition {
+function describeAccepted({ spec, conflict, clientValidation }: ResolvedListener, generation: number): Condition {
   if (!protocols.has(spec.protocol)) {
     const message = `protocol ${spec.protocol} is not supported; use HTTP or HTTPS`;
     return createCondition('listener', 'Accepted', 'False', 'UnsupportedProtocol', message, generation);
   }
   if (conflict !== undefined)
     return createCondition('listener', 'Accepted', 'False', conflict.reason, conflict.message, generation);
+  if (clientValidation?.authorities.length === 0) {
+    const message = 'clients have to show a certificate, and none of the authorities to validate it can be used';
+    return createCondition('listener', 'Accepted', 'False', 'NoValidCACertificate', message, generation);
+  }
   return createCondition(
     'listener',
     'Accepted',
@@ -179,7 +229,8 @@ function describeProgrammed(
 }
 
 function placeListeners(gateway: ResolvedGateway): readonly PlacedListener[] {
-  const addresses = gateway.binding.usable ? gateway.binding.addresses : [];
+  const { binding, placement } = gateway;
+  const addresses = placement === 'host' && binding.usable ? binding.addresses : [];
   return gateway.gateway.spec.listeners
     .filter(({ protocol }) => protocols.has(protocol))
     .map((spec) => ({
@@ -193,19 +244,20 @@ function placeListeners(gateway: ResolvedGateway): readonly PlacedListener[] {
 }
 
 function resolveReferences(
-  index: ResourceIndex,
+  secrets: Secrets,
   { gateway }: ResolvedGateway,
   spec: GatewayListener,
+  clientValidation: ClientValidation | undefined,
 ): { readonly certificates: readonly Secret[]; readonly references: References } {
   const certificates: Secret[] = [];
-  const problems: References[] = [];
+  const problems: References[] = [...(clientValidation?.problems ?? [])];
   if (spec.protocol === 'HTTPS') {
     const from = { group: gatewayGroup, kind: 'Gateway', namespace: gateway.metadata.namespace };
     const wanted = spec.tls?.certificateRefs ?? [];
     if (wanted.length === 0)
       problems.push({ reason: 'InvalidCertificateRef', message: 'HTTPS needs tls.certificateRefs with a Secret' });
     for (const reference of wanted) {
-      const resolution = resolveCertificate(index, from, reference);
+      const resolution = secrets.resolveCertificate(from, reference);
       if (!resolution.found)
         problems.push({
           reason: resolution.permitted ? 'InvalidCertificateRef' : 'RefNotPermitted',
@@ -213,6 +265,8 @@ function resolveReferences(
         });
       else if (!certificates.some(({ key }) => key === resolution.secret.key)) certificates.push(resolution.secret);
     }
+    // Nobody could be validated, so there must be no handshake at all.
+    if (clientValidation?.authorities.length === 0) certificates.length = 0;
   }
   const strangers = (spec.allowedRoutes.kinds ?? []).filter((each) => !isHttpRoute(each));
   if (protocols.has(spec.protocol) && strangers.length > 0) {

@@ -2,21 +2,25 @@
 // the first of them and refuses the others.
 import { PolicyTargetKind, type Policy } from '../ir/gen/config_pb.ts';
 import { formatProxyBackendKey } from '../ir/resource-keys.ts';
-import type { Notices } from './notices.ts';
+import type { Notice } from './notices.ts';
+import { collectNotices } from './notices.ts';
 import type { TranslatedRoute } from './routes.ts';
 
-/** Notes the rules that mix policies, and those that mix protected backends with open ones. */
-export function noteMixedProtection(
+/** Lists the rules that mix policies, and those that mix protected backends with open ones. */
+export function listMixedProtection(
   routes: readonly TranslatedRoute[],
   policies: readonly Policy[],
-  notices: Notices,
-): void {
+): readonly Notice[] {
+  const branching = routes.filter(({ messages }) => messages.some(({ backends }) => backends.length > 1));
+  if (branching.length === 0) return [];
   const sources = new Map<string, string>();
   for (const { source, spec, target } of policies)
     if (spec.case === 'mcpAuthentication' && target?.kind === PolicyTargetKind.PROXY_BACKEND)
       sources.set(formatProxyBackendKey(target.namespace, target.name), source);
-  if (sources.size === 0) return;
-  for (const { route, messages } of routes) {
+  if (sources.size === 0) return [];
+  const notices = collectNotices();
+  for (const { name, messages } of branching) {
+    const route = { metadata: splitName(name) };
     for (const { ruleIndex, backends } of messages) {
       const reached = backends.filter(({ backend, weight }) => backend !== '' && weight > 0);
       const [first, ...others] = reached.filter(({ backend }) => sources.has(backend));
@@ -38,4 +42,10 @@ export function noteMixedProtection(
           );
     }
   }
+  return notices.list();
+}
+
+function splitName(name: string): { readonly namespace: string; readonly name: string } {
+  const slash = name.indexOf('/');
+  return { namespace: name.slice(0, slash), name: name.slice(slash + 1) };
 }

@@ -13,6 +13,7 @@ export interface Notice {
 /** Collects notices while resources are translated. */
 export interface Notices {
   readonly add: (kind: string, resource: Named, message: string) => void;
+  readonly addAll: (notices: readonly Notice[]) => void;
   /** Sorted, each once. */
   readonly list: () => readonly Notice[];
 }
@@ -20,10 +21,15 @@ export interface Notices {
 /** An empty collection. */
 export function collectNotices(): Notices {
   const notices = new Map<string, Notice>();
+  const keep = (notice: Notice): void => {
+    notices.set(JSON.stringify(notice), notice);
+  };
   return {
     add(kind, { metadata }, message) {
-      const notice = { kind, namespace: metadata.namespace ?? '', name: metadata.name, message };
-      notices.set(JSON.stringify(notice), notice);
+      keep({ kind, namespace: metadata.namespace ?? '', name: metadata.name, message });
+    },
+    addAll(others) {
+      for (const notice of others) keep(notice);
     },
     list: () => [...notices].toSorted(([left], [right]) => compareText(left, right)).map(([, notice]) => notice),
   };

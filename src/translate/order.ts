@@ -30,16 +30,15 @@ export function readCreatedAt(resource: Named): number {
 }
 
 /** The older first, the unknown age last, then by namespace/name. */
-export function compareByAge(left: Named, right: Named): number {
-  const leftAge = readCreatedAt(left) || Infinity;
-  const rightAge = readCreatedAt(right) || Infinity;
-  if (leftAge !== rightAge) return leftAge < rightAge ? -1 : 1;
-  return compareText(formatName(left), formatName(right));
-}
-
-/** By namespace/name. */
-export function compareByName(left: Named, right: Named): number {
-  return compareText(formatName(left), formatName(right));
+export function sortByAge<T extends Named>(resources: readonly T[]): readonly T[] {
+  const aged = resources.map((resource) => ({
+    resource,
+    age: readCreatedAt(resource) || Infinity,
+    name: formatName(resource),
+  }));
+  return aged
+    .toSorted((left, right) => (left.age === right.age ? compareText(left.name, right.name) : left.age - right.age))
+    .map(({ resource }) => resource);
 }
 
 /** The entries of a record by key: the order in which a person wrote them says nothing, and must not make another message. */

@@ -3,33 +3,43 @@
 import { create } from '@bufbuild/protobuf';
 import type { ProxyPolicy } from '../api/proxy-policy.ts';
 import type { InvalidResource } from '../api/resources.ts';
-import type { Policy, Secret } from '../ir/gen/config_pb.ts';
+import type { Policy, PolicyRival, Secret } from '../ir/gen/config_pb.ts';
 import { FailureSchema, PolicySchema } from '../ir/gen/config_pb.ts';
 import { formatPolicyKey } from '../ir/resource-keys.ts';
-import type { ProxyPolicyStatus } from './conditions.ts';
-import type { Notices } from './notices.ts';
-import type { Named } from './order.ts';
-import { compareByAge, formatName } from './order.ts';
 import type { Backends } from './backends.ts';
+import type { ProxyPolicyStatus } from './conditions.ts';
+import type { Memory } from './memory.ts';
+import { keepEqual, keepList, keepMessages, replaceLists } from './memory.ts';
 import type { MissingSection } from './missing-section.ts';
 import { findMissingSection } from './missing-section.ts';
+import type { Notice } from './notices.ts';
+import type { Named } from './order.ts';
+import { compareText, formatName, readCreatedAt } from './order.ts';
 import { authorizationField } from './policies/authorization.ts';
 import { corsField } from './policies/cors.ts';
 import { jwtAuthenticationField } from './policies/jwt-authentication.ts';
 import { mcpAuthenticationField } from './policies/mcp-authentication.ts';
 import { mcpAuthorizationField } from './policies/mcp-authorization.ts';
-import type { FieldSurroundings, FieldTranslation, PolicyField, PolicySpec } from './policies/policy-field.ts';
-import type { PolicyConflict } from './policy-conflicts.ts';
-import { PolicyClaims } from './policy-conflicts.ts';
+import type { FieldTranslation, PolicyField, PolicySpec } from './policies/policy-field.ts';
+import type { Claimant, Claims, PolicyConflict } from './policy-conflicts.ts';
+import { formatPlace, settleClaim } from './policy-conflicts.ts';
 import type { PolicyReach } from './policy-reach.ts';
 import type { TargetOutcome } from './policy-status.ts';
 import { describeInvalidPolicy, describePolicy } from './policy-status.ts';
-import type { PolicyTarget } from './policy-targets.ts';
-import { convertTargetKind, formatTarget, hasTarget, listTargets, readTargets } from './policy-targets.ts';
+import type { PolicyTarget, Selections } from './policy-targets.ts';
+import {
+  convertTargetKind,
+  formatTarget,
+  hasTarget,
+  listTargets,
+  prepareSelections,
+  readTargets,
+} from './policy-targets.ts';
 import { readText } from './read-raw.ts';
 import { proxyGroup } from './references.ts';
 import type { ResourceIndex } from './resource-index.ts';
 import { formatProblems } from './resource-index.ts';
+import type { Secrets } from './secrets.ts';
 
 /** Every top-level field that a policy can have. */
 export const policyFields: readonly PolicyField[] = [
@@ -42,58 +52,216 @@ export const policyFields: readonly PolicyField[] = [
 
 const mostAncestors = 16;
 
-/** The messages of all policies, and their statuses by namespace/name. */
-export interface TranslatedPolicies {
+/** What became of one policy. */
+export interface TranslatedPolicy {
+  /** namespace/name */
+  readonly name: string;
   readonly messages: readonly Policy[];
-  /** What the messages refer to. */
+  /** What the messages refer to. Nothing of a field that lost or that is closed: a secret without a use has no business there. */
   readonly secrets: readonly Secret[];
   /** Keys of the backends that the messages refer to. */
   readonly backends: readonly string[];
-  readonly statuses: ReadonlyMap<string, ProxyPolicyStatus>;
-  /** Fields that have no say, by the age of their policies. */
+  readonly status: ProxyPolicyStatus;
+  /** Fields that have no say. */
   readonly conflicts: readonly PolicyConflict[];
+  readonly keys: PolicyKeys;
+  readonly notices: readonly Notice[];
 }
 
-/** Translates the policies that are valid and closes what the invalid ones were meant to protect. */
-export function translatePolicies(
-  index: ResourceIndex,
-  backends: Backends,
-  reach: PolicyReach,
-  controllerName: string,
-  notices: Notices,
-): TranslatedPolicies {
-  const messages = new Map<string, Policy>();
+/** Which Gateways have messages of a policy. */
+export interface PolicyKeys {
+  /** namespace/name */
+  readonly policy: string;
+  /** Keys of messages, by the Gateway that serves their targets. */
+  readonly byGateway: ReadonlyMap<string, readonly string[]>;
+}
+
+/** What a policy wants, before anyone knows what it gets. */
+interface PolicyWish {
+  readonly claimant: Claimant;
+  readonly targets: readonly PolicyTarget[];
+  /** Fields at targets that exist. */
+  readonly places: readonly string[];
+}
+
+/** All policies. */
+export interface Policies {
+  /** Has every policy say what it wants; translation asks for that before it asks for outcomes. */
+  readonly collectClaims: () => void;
+  /** The outcomes of valid policies, in the order of their names. */
+  readonly list: () => readonly TranslatedPolicy[];
+  /** Fields of valid policies that have no say, by the age of the policies. */
+  readonly listConflicts: () => readonly PolicyConflict[];
+  /** The outcomes of policies that did not validate. */
+  readonly listInvalid: () => readonly TranslatedPolicy[];
+}
+
+/** What policies look at. */
+export interface PolicySurroundings {
+  readonly memory: Memory;
+  readonly index: ResourceIndex;
+  readonly secrets: Secrets;
+  readonly backends: Backends;
+  readonly reach: PolicyReach;
+  readonly controllerName: string;
+}
+
+/** Stands ready to translate the policies that are valid, and to close what the invalid ones were meant to protect. */
+export function preparePolicies(surroundings: PolicySurroundings): Policies {
+  const { memory, index } = surroundings;
+  const selections = prepareSelections(memory, index);
+  const claims: Claims = memory.createTable();
+  const wishes = memory.derive((name): PolicyWish | undefined => {
+    const policy = index.proxyPolicies.get(name);
+    return policy && readWish(index, selections, policy);
+  });
+  const outcomes = memory.derive<TranslatedPolicy | undefined>((name, previous) => {
+    const policy = index.proxyPolicies.get(name);
+    const wish = wishes.get(name);
+    return policy && wish && translatePolicy(surroundings, claims, policy, wish, previous);
+  });
+  const invalidOutcomes = memory.derive<TranslatedPolicy | undefined>((key, previous) => {
+    const [place, position] = JSON.parse(key) as [string, number];
+    const invalid = index.invalid.get(place)?.[position];
+    return invalid && translateInvalidPolicy(surroundings, selections, invalid, previous);
+  });
+  let wanted: readonly PolicyWish[] = [];
+  let namesByAge: readonly string[] = [];
+  return {
+    collectClaims() {
+      const known = wanted;
+      wanted = keepList(
+        known,
+        [...index.proxyPolicies.entries().keys()].flatMap((name) => wishes.get(name) ?? []),
+      );
+      if (wanted === known) return;
+      const byAge = wanted.toSorted((left, right) => compareClaimants(left.claimant, right.claimant));
+      namesByAge = byAge.map(({ claimant }) => claimant.policy);
+      const lists = new Map<string, Claimant[]>();
+      for (const { claimant, places } of byAge) {
+        for (const place of places) {
+          const list = lists.get(place);
+          if (list === undefined) lists.set(place, [claimant]);
+          else list.push(claimant);
+        }
+      }
+      replaceLists(claims, lists);
+    },
+    list: () => [...index.proxyPolicies.entries().keys()].flatMap((name) => outcomes.get(name) ?? []),
+    listConflicts: () => namesByAge.flatMap((name) => outcomes.get(name)?.conflicts ?? []),
+    listInvalid: () =>
+      [...index.invalid.entries()].flatMap(([place, resources]) =>
+        resources.flatMap((invalid, position) =>
+          isPolicy(invalid) ? (invalidOutcomes.get(JSON.stringify([place, position])) ?? []) : [],
+        ),
+      ),
+  };
+}
+
+// The older first, the unknown age last, then by name: as sortByAge has it.
+function compareClaimants(left: Claimant, right: Claimant): number {
+  const [leftAge, rightAge] = [left.createdAt || Infinity, right.createdAt || Infinity];
+  if (leftAge !== rightAge) return leftAge < rightAge ? -1 : 1;
+  return compareText(left.policy, right.policy);
+}
+
+function readWish(index: ResourceIndex, selections: Selections, policy: ProxyPolicy): PolicyWish {
+  const targets = listTargets(selections, policy);
+  const fields = policyFields.filter(({ isSet }) => isSet(policy));
+  return {
+    claimant: { policy: formatName(policy), createdAt: readCreatedAt(policy) },
+    targets,
+    places: targets
+      .filter((target) => hasTarget(index, target))
+      .flatMap((target) => fields.map(({ path }) => formatPlace(path, target))),
+  };
+}
+
+function translatePolicy(
+  surroundings: PolicySurroundings,
+  claims: Claims,
+  policy: ProxyPolicy,
+  { claimant, targets }: PolicyWish,
+  previous: TranslatedPolicy | undefined,
+): TranslatedPolicy {
+  const { reach, controllerName } = surroundings;
+  const fields = translateFields(policy, surroundings, targets);
   const used: Used = { secrets: [], backends: [] };
-  const statuses = new Map<string, ProxyPolicyStatus>();
-  const claims = new PolicyClaims();
-  const conflicts: PolicyConflict[] = [];
-  for (const policy of [...index.proxyPolicies.values()].toSorted(compareByAge)) {
-    const targets = listTargets(index, policy);
-    if (targets.length === 0)
-      notices.add('ProxyPolicy', policy, 'protects nothing: its targetSelectors select nothing');
-    const fields = translateFields(policy, { index, backends, targets, listRules: reach.listRules });
-    const outcomes = targets.map((target) => attach(index, reach, policy, fields, target, claims, used));
-    for (const message of outcomes.flatMap((outcome) => outcome.messages)) messages.set(message.key, message);
-    conflicts.push(...outcomes.flatMap((outcome) => outcome.conflicts));
-    statuses.set(
-      formatName(policy),
-      capAncestors(describePolicy(policy, outcomes, reach, controllerName), policy, notices),
-    );
-  }
-  for (const invalid of index.invalid) {
-    if (!isPolicy(invalid)) continue;
-    const targets = readTargets(index, invalid);
-    for (const target of targets) {
-      const message = createFailurePolicy(invalid, target);
-      if (reach.isServed(target) && !messages.has(message.key)) messages.set(message.key, message);
-    }
-    const status = describeInvalidPolicy(invalid, targets, reach, controllerName);
-    statuses.set(`${invalid.namespace}/${invalid.name}`, capAncestors(status, { metadata: invalid }, notices));
-  }
-  return { messages: [...messages.values()], ...used, statuses, conflicts };
+  const outcomes = targets.map((target) => attach(surroundings, claims, policy, claimant, fields, target, used));
+  const status = describePolicy(policy, outcomes, reach, controllerName);
+  const remarks = targets.length === 0 ? ['protects nothing: its targetSelectors select nothing'] : [];
+  return finishPolicy(
+    policy,
+    {
+      messages: outcomes
+        .flatMap(({ messages }) => messages)
+        .toSorted((left, right) => compareText(left.key, right.key)),
+      ...used,
+      status,
+      conflicts: outcomes.flatMap(({ conflicts }) => conflicts),
+      keys: { policy: claimant.policy, byGateway: groupByGateway(outcomes) },
+    },
+    remarks,
+    previous,
+  );
 }
 
-/** What messages refer to. Nothing of a field that lost or that is closed: a secret without a use has no business there. */
+function translateInvalidPolicy(
+  { index, reach, controllerName }: PolicySurroundings,
+  selections: Selections,
+  invalid: InvalidResource,
+  previous: TranslatedPolicy | undefined,
+): TranslatedPolicy {
+  const targets = readTargets(index, selections, invalid);
+  const messages = targets
+    .filter((target) => reach.isServed(target))
+    .map((target) => createFailurePolicy(invalid, target));
+  const status = describeInvalidPolicy(invalid, targets, reach, controllerName);
+  const keys = { policy: `${invalid.namespace}/${invalid.name}`, byGateway: new Map() };
+  const outcome = { messages, secrets: [], backends: [], status, conflicts: [], keys };
+  return finishPolicy({ metadata: invalid }, outcome, [], previous);
+}
+
+function groupByGateway(outcomes: readonly TargetOutcome[]): PolicyKeys['byGateway'] {
+  const byGateway = new Map<string, string[]>();
+  for (const { messages, servingGateways } of outcomes) {
+    for (const gateway of servingGateways) {
+      const keys = byGateway.get(gateway) ?? [];
+      byGateway.set(gateway, keys);
+      keys.push(...messages.map(({ key }) => key));
+    }
+  }
+  return byGateway;
+}
+
+// GEP-713 bounds the list of ancestors. The policy is in force everywhere all the same; only its status is short.
+function finishPolicy(
+  policy: Named,
+  outcome: Omit<TranslatedPolicy, 'name' | 'notices'>,
+  remarks: readonly string[],
+  previous: TranslatedPolicy | undefined,
+): TranslatedPolicy {
+  const { ancestors } = outcome.status;
+  const isCut = ancestors.length > mostAncestors;
+  const messages = [
+    ...remarks,
+    ...(isCut
+      ? [`has ${ancestors.length} ancestors, and its status lists the first ${mostAncestors}; it is in force for all`]
+      : []),
+  ];
+  const { namespace = '', name } = policy.metadata;
+  return {
+    ...outcome,
+    name: `${namespace}/${name}`,
+    messages: keepMessages(previous?.messages, outcome.messages),
+    backends: keepEqual(previous?.backends, outcome.backends),
+    keys: keepEqual(previous?.keys, outcome.keys),
+    status: isCut ? { ancestors: ancestors.slice(0, mostAncestors) } : outcome.status,
+    notices: messages.map((message) => ({ kind: 'ProxyPolicy', namespace, name, message })),
+  };
+}
+
+/** What messages refer to. */
 interface Used {
   readonly secrets: Secret[];
   readonly backends: string[];
@@ -104,44 +272,55 @@ interface TranslatedField extends Pick<PolicyField, 'name' | 'path' | 'isGuard'>
   readonly translation: FieldTranslation;
 }
 
-function translateFields(policy: ProxyPolicy, surroundings: FieldSurroundings): readonly TranslatedField[] {
+function translateFields(
+  policy: ProxyPolicy,
+  { secrets, backends, reach }: PolicySurroundings,
+  targets: readonly PolicyTarget[],
+): readonly TranslatedField[] {
   return policyFields.flatMap((field) => {
-    const translation = field.translate(policy, surroundings);
+    const translation = field.translate(policy, { secrets, backends, targets, listRules: reach.listRules });
     return translation === undefined ? [] : [{ ...field, translation }];
   });
 }
 
 function attach(
-  index: ResourceIndex,
-  reach: PolicyReach,
+  { index, reach }: PolicySurroundings,
+  claims: Claims,
   policy: ProxyPolicy,
+  claimant: Claimant,
   fields: readonly TranslatedField[],
   target: PolicyTarget,
-  claims: PolicyClaims,
   used: Used,
 ): TargetOutcome {
   const problems = fields.flatMap(({ translation }) => (translation.valid ? [] : translation.problems));
   if (!hasTarget(index, target)) {
     const isGuard = fields.some((field) => field.isGuard);
     const missingSection = findMissingSection(index, target, isGuard);
-    const messages =
-      missingSection !== undefined && isGuard && reach.isServed(missingSection.whole)
-        ? [closeWhole(policy, target, missingSection, problems)]
-        : [];
-    return { target, found: false, missingSection, messages, conflicts: [], problems, wins: 0 };
+    const isClosed = missingSection !== undefined && isGuard && reach.isServed(missingSection.whole);
+    return {
+      target,
+      found: false,
+      missingSection,
+      messages: isClosed ? [closeWhole(policy, target, missingSection, problems)] : [],
+      servingGateways: isClosed ? reach.listServingGateways(missingSection.whole) : [],
+      conflicts: [],
+      problems,
+      wins: 0,
+    };
   }
   const { namespace, name } = policy.metadata;
+  const isServed = reach.isServed(target);
   const messages: Policy[] = [];
   const conflicts: PolicyConflict[] = [];
   let wins = 0;
   for (const field of fields) {
-    const outcome = claims.ask(policy, field.path, target);
+    const outcome = settleClaim(claims, claimant, field.path, target);
     if (!outcome.granted) {
       conflicts.push(outcome.conflict);
       continue;
     }
     wins += 1;
-    if (!reach.isServed(target)) continue;
+    if (!isServed) continue;
     // One problem closes all of it: half of a policy is another policy.
     let spec = createFailure(problems.join('; '));
     if (problems.length === 0 && field.translation.valid) {
@@ -150,10 +329,10 @@ function attach(
       used.backends.push(...field.translation.backends);
     }
     const key = formatPolicyKey(namespace, name, field.name, formatTarget(target));
-    outcome.claim.message = createPolicy(key, formatName(policy), target, spec);
-    messages.push(outcome.claim.message);
+    messages.push(createPolicy(key, formatName(policy), target, spec, outcome.rivals));
   }
-  return { target, found: true, missingSection: undefined, messages, conflicts, problems, wins };
+  const servingGateways = messages.length === 0 ? [] : reach.listServingGateways(target);
+  return { target, found: true, missingSection: undefined, messages, servingGateways, conflicts, problems, wins };
 }
 
 // The key is that of the section: two sections that are missing do not get in each other's way.
@@ -166,18 +345,6 @@ function closeWhole(
   const { namespace, name } = policy.metadata;
   const key = formatPolicyKey(namespace, name, 'failure', formatTarget(target));
   return createPolicy(key, formatName(policy), whole, createFailure([message, ...problems].join(' ')));
-}
-
-// GEP-713 bounds the list. The policy is in force everywhere all the same; only its status is short.
-function capAncestors(status: ProxyPolicyStatus, policy: Named, notices: Notices): ProxyPolicyStatus {
-  const { length } = status.ancestors;
-  if (length <= mostAncestors) return status;
-  notices.add(
-    'ProxyPolicy',
-    policy,
-    `has ${length} ancestors, and its status lists the first ${mostAncestors}; it is in force for all`,
-  );
-  return { ancestors: status.ancestors.slice(0, mostAncestors) };
 }
 
 // A resource of our group that is no ProxyBackend was meant to be a policy: a misspelled kind must not open what it protects.
@@ -202,7 +369,13 @@ function createFailure(message: string): PolicySpec {
   return { case: 'failure', value: create(FailureSchema, { status: 500, reason: 'policy_invalid', message }) };
 }
 
-function createPolicy(key: string, source: string, target: PolicyTarget, spec: PolicySpec): Policy {
+function createPolicy(
+  key: string,
+  source: string,
+  target: PolicyTarget,
+  spec: PolicySpec,
+  rivals: PolicyRival[] = [],
+): Policy {
   const { kind, namespace } = target;
   const [name, sectionName] = kind === 'Namespace' ? ['', ''] : [target.name, target.sectionName];
   return create(PolicySchema, {
@@ -210,5 +383,6 @@ function createPolicy(key: string, source: string, target: PolicyTarget, spec: P
     source,
     target: { kind: convertTargetKind(kind), namespace, name, sectionName },
     spec,
+    rivals,
   });
 }

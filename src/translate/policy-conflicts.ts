@@ -1,9 +1,8 @@
 // Two policies with one field at one target: the older has it, then the first by name; the other has no say there (GEP-713).
 import { create } from '@bufbuild/protobuf';
-import type { ProxyPolicy } from '../api/proxy-policy.ts';
-import type { Policy } from '../ir/gen/config_pb.ts';
+import type { PolicyRival } from '../ir/gen/config_pb.ts';
 import { PolicyRivalSchema } from '../ir/gen/config_pb.ts';
-import { formatName, readCreatedAt } from './order.ts';
+import type { Table } from './memory.ts';
 import type { PolicyTarget } from './policy-targets.ts';
 import { formatTarget } from './policy-targets.ts';
 
@@ -20,39 +19,43 @@ export interface PolicyConflict {
   readonly because: string;
 }
 
-/** A field at a target that a policy has. */
-interface Claim {
-  readonly policy: ProxyPolicy;
-  /** Undefined: nothing of the target is served. */
-  message: Policy | undefined;
+/** A policy that wants a field at a target. */
+export interface Claimant {
+  /** namespace/name */
+  readonly policy: string;
+  /** In seconds since 1970; 0 when it is not known. */
+  readonly createdAt: number;
 }
 
-/** The outcome of asking for a field: it is theirs, or why not. */
+/** Who wants what, by place: the first of a list has it. */
+export type Claims = Table<readonly Claimant[]>;
+
+/** The outcome of a claim: the field is theirs, and who else wants it; or why not. */
 export type ClaimOutcome =
-  | { readonly granted: true; readonly claim: Claim }
+  | { readonly granted: true; readonly rivals: PolicyRival[] }
   | { readonly granted: false; readonly conflict: PolicyConflict };
 
-/** Gives fields at targets away. Policies ask in the order of their age. */
-export class PolicyClaims {
-  readonly #claims = new Map<string, Claim>();
+/** A field at a target. */
+export function formatPlace(field: string, target: PolicyTarget): string {
+  return JSON.stringify([target.namespace, formatTarget(target), field]);
+}
 
-  /** Takes the field, unless another policy has it already; its message learns of the rival then. */
-  ask(policy: ProxyPolicy, field: string, target: PolicyTarget): ClaimOutcome {
-    const place = JSON.stringify([target.namespace, formatTarget(target), field]);
-    const known = this.#claims.get(place);
-    if (known === undefined) {
-      const claim: Claim = { policy, message: undefined };
-      this.#claims.set(place, claim);
-      return { granted: true, claim };
-    }
-    const isYounger = readCreatedAt(known.policy) !== readCreatedAt(policy);
-    known.message?.rivals.push(create(PolicyRivalSchema, { source: formatName(policy), isYounger }));
-    const because = isYounger ? 'is older' : 'comes first by name';
-    return {
-      granted: false,
-      conflict: { policy: formatName(policy), field, target, owner: formatName(known.policy), because },
-    };
+/** Looks who has a field at a target that a policy claims. */
+export function settleClaim(
+  claims: Claims,
+  { policy, createdAt }: Claimant,
+  field: string,
+  target: PolicyTarget,
+): ClaimOutcome {
+  const [owner, ...others] = claims.get(formatPlace(field, target)) ?? [];
+  if (owner === undefined || owner.policy === policy) {
+    const rivals = others.map((rival) =>
+      create(PolicyRivalSchema, { source: rival.policy, isYounger: rival.createdAt !== createdAt }),
+    );
+    return { granted: true, rivals };
   }
+  const because = owner.createdAt === createdAt ? 'comes first by name' : 'is older';
+  return { granted: false, conflict: { policy, field, target, owner: owner.policy, because } };
 }
 
 /** The sentence for a status. */

@@ -1,64 +1,68 @@
 // How far a policy reaches: the Gateways that a target's traffic comes through, and whether anything of it is served at all.
-import type { Filter, Route } from '../ir/gen/config_pb.ts';
+import type { Route } from '../ir/gen/config_pb.ts';
 import { formatProxyBackendKey } from '../ir/resource-keys.ts';
-import type { ResolvedGateway } from './gateways.ts';
+import type { Gateways } from './gateways.ts';
 import type { ResolvedListener } from './listeners.ts';
+import type { Derived, Memory, Table } from './memory.ts';
 import type { PolicyTarget } from './policy-targets.ts';
+import type { ResourceIndex } from './resource-index.ts';
 import type { TranslatedRoute } from './routes.ts';
 
 /** Answers for targets. */
 export interface PolicyReach {
-  /** namespace/name of our Gateways that the target's traffic comes through. */
+  /** namespace/name of our Gateways that the target's traffic comes through, or would if they served it. */
   readonly listGateways: (target: PolicyTarget) => readonly string[];
+  /** Of those, the Gateways whose configuration has something that the target names. */
+  readonly listServingGateways: (target: PolicyTarget) => readonly string[];
   /** Whether the configuration has anything that the target names. */
   readonly isServed: (target: PolicyTarget) => boolean;
   /** The rules that are served and send requests to a ProxyBackend; none for other targets. */
   readonly listRules: (target: PolicyTarget) => readonly Route[];
 }
 
-/** Follows listeners and routes. */
-export function traceReach(
-  gateways: readonly ResolvedGateway[],
-  listeners: readonly ResolvedListener[],
-  routes: readonly TranslatedRoute[],
-): PolicyReach {
-  const servedSections = new Set(
-    listeners
-      .filter(({ isServed }) => isServed)
-      .flatMap(({ gateway, spec }) => [gateway.name, `${gateway.name}/${spec.name}`]),
-  );
-  const routesByName = new Map(routes.map((route) => [route.name, route]));
-  const routesByBackend = new Map<string, Set<TranslatedRoute>>();
-  for (const route of routes) {
-    for (const key of route.messages.flatMap(listBackends)) {
-      const users = routesByBackend.get(key) ?? new Set();
-      routesByBackend.set(key, users.add(route));
-    }
-  }
+/** Where reach is traced. */
+export interface ReachSurroundings {
+  readonly memory: Memory;
+  readonly index: ResourceIndex;
+  readonly gateways: Gateways;
+  readonly listeners: Derived<readonly ResolvedListener[]>;
+  readonly routes: Derived<TranslatedRoute | undefined>;
+  /** Names of the routes that lead to a backend, by its key. */
+  readonly backendUsers: Table<readonly string[]>;
+}
+
+/** Stands ready to follow listeners and routes. */
+export function prepareReach(surroundings: ReachSurroundings): PolicyReach {
+  const { memory, gateways, listeners, routes } = surroundings;
+  const ofNamespace = memory.derive((namespace) => listGatewaysOfNamespace(surroundings, namespace));
   const findRoutes = (target: PolicyTarget): readonly TranslatedRoute[] => {
-    if (target.kind === 'Gateway') return [];
-    if (target.kind === 'ProxyBackend')
-      return [...(routesByBackend.get(formatProxyBackendKey(target.namespace, target.name)) ?? [])];
-    if (target.kind === 'HTTPRoute')
-      return [routesByName.get(`${target.namespace}/${target.name}`)].filter((route) => route !== undefined);
-    const prefix = formatProxyBackendKey(target.namespace, '');
-    const users = [...routesByBackend].filter(([key]) => key.startsWith(prefix)).flatMap(([, each]) => [...each]);
-    return [...routes.filter(({ route }) => route.metadata.namespace === target.namespace), ...users];
+    if (target.kind === 'Gateway' || target.kind === 'Namespace') return [];
+    const { namespace, name } = target;
+    const names =
+      target.kind === 'HTTPRoute'
+        ? [`${namespace}/${name}`]
+        : (surroundings.backendUsers.get(formatProxyBackendKey(namespace, name)) ?? []);
+    return names.flatMap((each) => routes.get(each) ?? []);
   };
-  const findGateways = (target: PolicyTarget): readonly string[] =>
-    gateways
-      .filter(({ gateway, name }) =>
-        target.kind === 'Gateway'
-          ? name === `${target.namespace}/${target.name}`
-          : target.kind === 'Namespace' && gateway.metadata.namespace === target.namespace,
-      )
-      .map(({ name }) => name);
+  const isServedBy = (target: PolicyTarget, { messages }: TranslatedRoute): boolean => {
+    const sectionName = target.kind === 'Namespace' ? '' : target.sectionName;
+    return messages.some(({ ruleName }) => sectionName === '' || ruleName === sectionName);
+  };
+  const isGatewayServed = (name: string, sectionName: string): boolean =>
+    listeners.get(name).some(({ isServed, spec }) => isServed && (sectionName === '' || spec.name === sectionName));
   return {
     listGateways(target) {
-      const throughRoutes = findRoutes(target).flatMap(({ parents }) =>
-        parents.filter(({ attachments }) => attachments.length > 0).map(({ gateway }) => gateway.name),
-      );
-      return [...new Set([...findGateways(target), ...throughRoutes])].toSorted();
+      if (target.kind === 'Namespace') return ofNamespace.get(target.namespace);
+      const name = `${target.namespace}/${target.name}`;
+      if (target.kind === 'Gateway') return gateways.find.get(name) === undefined ? [] : [name];
+      return sortUnique(findRoutes(target).map((route) => route.gateways));
+    },
+    listServingGateways(target) {
+      if (target.kind === 'Namespace') return ofNamespace.get(target.namespace);
+      const name = `${target.namespace}/${target.name}`;
+      if (target.kind === 'Gateway') return isGatewayServed(name, target.sectionName) ? [name] : [];
+      const serving = findRoutes(target).filter((route) => isServedBy(target, route));
+      return sortUnique(serving.map(({ servingGateways }) => servingGateways));
     },
     listRules(target) {
       if (target.kind !== 'ProxyBackend') return [];
@@ -69,23 +73,31 @@ export function traceReach(
     },
     isServed(target) {
       if (target.kind === 'Namespace') return true;
-      if (target.kind === 'Gateway') {
-        const name = `${target.namespace}/${target.name}`;
-        return servedSections.has(target.sectionName === '' ? name : `${name}/${target.sectionName}`);
-      }
-      return findRoutes(target).some(({ messages }) =>
-        messages.some(({ ruleName }) => target.sectionName === '' || ruleName === target.sectionName),
-      );
+      if (target.kind === 'Gateway') return isGatewayServed(`${target.namespace}/${target.name}`, target.sectionName);
+      return findRoutes(target).some((route) => isServedBy(target, route));
     },
   };
 }
 
-/** The keys of the backends that a route sends to or mirrors to. */
-export function listBackends({ backends, filters }: Route): readonly string[] {
-  const mirrors = [...filters, ...backends.flatMap((backend) => backend.filters)].flatMap(readMirror);
-  return [...backends.flatMap(({ backend }) => (backend === '' ? [] : [backend])), ...mirrors];
+// What lies in the namespace: Gateways, routes, and ProxyBackends that routes of other namespaces may lead to.
+function listGatewaysOfNamespace(
+  { index, gateways, routes, backendUsers }: ReachSurroundings,
+  namespace: string,
+): readonly string[] {
+  const inside = (names: Iterable<string>, prefix: string): readonly string[] =>
+    [...names].filter((name) => name.startsWith(prefix));
+  const own = inside(index.gateways.entries().keys(), `${namespace}/`).filter(
+    (name) => gateways.find.get(name) !== undefined,
+  );
+  const users = inside(backendUsers.entries().keys(), formatProxyBackendKey(namespace, '')).flatMap(
+    (key) => backendUsers.get(key) ?? [],
+  );
+  const names = new Set([...inside(index.httpRoutes.entries().keys(), `${namespace}/`), ...users]);
+  return sortUnique([own, ...[...names].map((name) => routes.get(name)?.gateways ?? [])]);
 }
 
-function readMirror({ filter }: Filter): readonly string[] {
-  return filter.case === 'requestMirror' ? [filter.value.backend] : [];
+function sortUnique(lists: readonly (readonly string[])[]): readonly string[] {
+  const [only] = lists;
+  if (lists.length === 1 && only !== undefined && only.length < 2) return only;
+  return [...new Set(lists.flat())].toSorted();
 }

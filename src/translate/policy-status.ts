@@ -22,6 +22,8 @@ export interface TargetOutcome {
   /** Set when the object is there, and the section is not. */
   readonly missingSection: MissingSection | undefined;
   readonly messages: readonly Policy[];
+  /** namespace/name of the Gateways whose configuration has the messages. */
+  readonly servingGateways: readonly string[];
   /** Fields that another policy has at the same target. */
   readonly conflicts: readonly PolicyConflict[];
   /** Why the policy cannot be enforced, here and anywhere. */
@@ -47,12 +49,19 @@ export function describePolicy(
   const byGateway = new Map<string, TargetOutcome[]>();
   for (const outcome of outcomes) {
     const gateways = outcome.found ? reach.listGateways(outcome.target) : [];
-    for (const gateway of gateways) byGateway.set(gateway, [...(byGateway.get(gateway) ?? []), outcome]);
+    for (const gateway of gateways) {
+      const attached = byGateway.get(gateway);
+      if (attached === undefined) byGateway.set(gateway, [outcome]);
+      else attached.push(outcome);
+    }
     if (gateways.length > 0 || isForeignGateway(outcome, reach)) continue;
     ancestors.push({ reference: describeTarget(outcome.target), conditions: describeLonely(outcome, generation) });
   }
   for (const [gateway, attached] of byGateway)
-    ancestors.push({ reference: describeGateway(gateway), conditions: describeAttached(attached, generation) });
+    ancestors.push({
+      reference: describeGateway(gateway),
+      conditions: describeAttached(gateway, attached, generation),
+    });
   return listAncestors(ancestors, controllerName);
 }
 
@@ -135,10 +144,16 @@ function describeLonely(outcome: TargetOutcome, generation: number): readonly Co
   ];
 }
 
-function describeAttached(outcomes: readonly TargetOutcome[], generation: number): readonly Condition[] {
+function describeAttached(
+  gateway: string,
+  outcomes: readonly TargetOutcome[],
+  generation: number,
+): readonly Condition[] {
   const conflicts = outcomes.flatMap((outcome) => outcome.conflicts.map(formatConflict));
   const winners = outcomes.filter(({ wins }) => wins > 0).map(({ target }) => formatTarget(target));
-  const served = outcomes.filter(({ messages }) => messages.length > 0).map(({ target }) => formatTarget(target));
+  const served = outcomes
+    .filter(({ servingGateways }) => servingGateways.includes(gateway))
+    .map(({ target }) => formatTarget(target));
   if (outcomes.some(({ problems }) => problems.length > 0))
     return describeUnenforceable(
       outcomes,

@@ -1,8 +1,12 @@
 // What a ProxyPolicy targets: by name or by labels, in its own namespace, and what can still be read of a policy that is invalid.
-import type { ProxyPolicy } from '../api/proxy-policy.ts';
+import type { Gateway } from '../api/gateway.ts';
+import type { HttpRoute } from '../api/http-route.ts';
 import { matchesLabels } from '../api/label-selector.ts';
+import type { ProxyBackend } from '../api/proxy-backend.ts';
+import type { ProxyPolicy } from '../api/proxy-policy.ts';
 import type { InvalidResource } from '../api/resources.ts';
 import { PolicyTargetKind } from '../ir/gen/config_pb.ts';
+import type { Memory } from './memory.ts';
 import { compareText } from './order.ts';
 import { readList, readMember, readText } from './read-raw.ts';
 import { gatewayGroup, proxyGroup } from './references.ts';
@@ -43,8 +47,55 @@ export function formatTarget(target: PolicyTarget): string {
   return `${target.kind}/${target.name}${target.sectionName === '' ? '' : `/${target.sectionName}`}`;
 }
 
+/** Names of objects with certain labels. */
+export interface Selections {
+  readonly select: (kind: TargetKind, namespace: string, labels: Readonly<Record<string, string>>) => readonly string[];
+}
+
+/** Stands ready to select objects by their labels: each selection is made once, however many policies make it. */
+export function prepareSelections(memory: Memory, index: ResourceIndex): Selections {
+  const labelled = memory.derive((kind) => indexLabels(listObjects(index, kind as TargetKind)));
+  const selections = memory.derive((key) => {
+    const [kind, namespace, labels] = JSON.parse(key) as [TargetKind, string, Record<string, string>];
+    const [first] = Object.entries(labels);
+    const candidates =
+      first === undefined
+        ? [...listObjects(index, kind)]
+        : (labelled.get(kind).get(formatLabel(namespace, first)) ?? []);
+    return candidates
+      .filter(({ metadata }) => metadata.namespace === namespace)
+      .filter(({ metadata }) => matchesLabels({ matchLabels: labels }, metadata.labels))
+      .map(({ metadata }) => metadata.name);
+  });
+  return { select: (kind, namespace, labels) => selections.get(JSON.stringify([kind, namespace, labels])) };
+}
+
+type Labelled = Gateway | HttpRoute | ProxyBackend;
+
+function listObjects(index: ResourceIndex, kind: TargetKind): Iterable<Labelled> {
+  if (kind === 'Gateway') return index.gateways.values();
+  return kind === 'HTTPRoute' ? index.httpRoutes.values() : index.proxyBackends.values();
+}
+
+function indexLabels(objects: Iterable<Labelled>): ReadonlyMap<string, readonly Labelled[]> {
+  const byLabel = new Map<string, Labelled[]>();
+  for (const object of objects) {
+    for (const label of Object.entries(object.metadata.labels)) {
+      const key = formatLabel(object.metadata.namespace, label);
+      const known = byLabel.get(key);
+      if (known === undefined) byLabel.set(key, [object]);
+      else known.push(object);
+    }
+  }
+  return byLabel;
+}
+
+function formatLabel(namespace: string, [key, value]: readonly [string, string]): string {
+  return `${namespace} ${key}=${value}`;
+}
+
 /** The targets of a policy, each once: those that it names, whether they exist or not, and those that it selects. */
-export function listTargets(index: ResourceIndex, { metadata, spec }: ProxyPolicy): readonly PolicyTarget[] {
+export function listTargets(selections: Selections, { metadata, spec }: ProxyPolicy): readonly PolicyTarget[] {
   const { namespace } = metadata;
   const named = (spec.targetRefs ?? []).map(({ kind, name, sectionName }) => ({
     kind,
@@ -53,7 +104,7 @@ export function listTargets(index: ResourceIndex, { metadata, spec }: ProxyPolic
     sectionName: sectionName ?? '',
   }));
   const selected = (spec.targetSelectors ?? []).flatMap(({ kind, matchLabels }) =>
-    selectTargets(index, namespace, [kind], matchLabels),
+    selectTargets(selections, namespace, [kind], matchLabels),
   );
   return sortTargets([...named, ...selected]);
 }
@@ -80,7 +131,11 @@ export function listSections(
  * The targets of an invalid policy, for failing them closed. What cannot be told counts as more, never as less:
  * an unreadable section, or one that is not there, means the whole target, an unknown kind every kind, an unreadable target the namespace.
  */
-export function readTargets(index: ResourceIndex, { namespace, raw }: InvalidResource): readonly PolicyTarget[] {
+export function readTargets(
+  index: ResourceIndex,
+  selections: Selections,
+  { namespace, raw }: InvalidResource,
+): readonly PolicyTarget[] {
   const references = readMember(raw, 'spec', 'targetRefs');
   const selectors = readMember(raw, 'spec', 'targetSelectors');
   const listed = [
@@ -89,7 +144,7 @@ export function readTargets(index: ResourceIndex, { namespace, raw }: InvalidRes
       : (readList(references) ?? [undefined]).map((each) => readReference(index, namespace, each))),
     ...(selectors === undefined
       ? []
-      : (readList(selectors) ?? [undefined]).map((each) => readSelector(index, namespace, each))),
+      : (readList(selectors) ?? [undefined]).map((each) => readSelector(selections, namespace, each))),
   ];
   const isUnclear = listed.length === 0 || listed.includes(undefined);
   return sortTargets([
@@ -117,14 +172,18 @@ function readReference(
   return present.length === 0 ? undefined : present;
 }
 
-function readSelector(index: ResourceIndex, namespace: string, selector: unknown): readonly PolicyTarget[] | undefined {
+function readSelector(
+  selections: Selections,
+  namespace: string,
+  selector: unknown,
+): readonly PolicyTarget[] | undefined {
   const labels = readMember(selector, 'matchLabels');
   if (typeof labels !== 'object' || labels === null) return undefined;
   const entries = Object.entries(labels);
   if (entries.length === 0 || !entries.every((entry): entry is [string, string] => typeof entry[1] === 'string'))
     return undefined;
   const kind = readKind(selector);
-  return selectTargets(index, namespace, kind === undefined ? targetKinds : [kind], Object.fromEntries(entries));
+  return selectTargets(selections, namespace, kind === undefined ? targetKinds : [kind], Object.fromEntries(entries));
 }
 
 function readKind(value: unknown): TargetKind | undefined {
@@ -132,20 +191,18 @@ function readKind(value: unknown): TargetKind | undefined {
 }
 
 function selectTargets(
-  index: ResourceIndex,
+  { select }: Selections,
   namespace: string,
   kinds: readonly TargetKind[],
   matchLabels: Readonly<Record<string, string>>,
 ): readonly PolicyTarget[] {
-  const collections = { Gateway: index.gateways, HTTPRoute: index.httpRoutes, ProxyBackend: index.proxyBackends };
   return kinds.flatMap((kind) =>
-    [...collections[kind].values()]
-      .filter(({ metadata }) => metadata.namespace === namespace && matchesLabels({ matchLabels }, metadata.labels))
-      .map(({ metadata }) => ({ kind, namespace, name: metadata.name, sectionName: '' })),
+    select(kind, namespace, matchLabels).map((name) => ({ kind, namespace, name, sectionName: '' })),
   );
 }
 
 function sortTargets(targets: readonly PolicyTarget[]): readonly PolicyTarget[] {
+  if (targets.length < 2) return targets;
   return [...new Map(targets.map((target) => [formatTarget(target), target]))]
     .toSorted(([left], [right]) => compareText(left, right))
     .map(([, target]) => target);

@@ -1,9 +1,10 @@
-// The resources by name, in an order that does not depend on the input's. Built once per translation; every step looks things up here.
+// The resources by name, in an order that does not depend on the input's. Every step looks things up here, and the memory takes note of it.
 import type { ConfigMap } from '../api/config-map.ts';
 import type { EndpointSlice } from '../api/endpoint-slice.ts';
 import { serviceNameLabel } from '../api/endpoint-slice.ts';
 import type { Gateway } from '../api/gateway.ts';
 import type { GatewayClass } from '../api/gateway-class.ts';
+import type { GatewayParameters } from '../api/gateway-parameters.ts';
 import type { HttpRoute } from '../api/http-route.ts';
 import type { Namespace } from '../api/namespace.ts';
 import { formatFieldPath } from '../api/problem.ts';
@@ -13,49 +14,92 @@ import type { ReferenceGrant } from '../api/reference-grant.ts';
 import type { InvalidResource, Resources } from '../api/resources.ts';
 import type { Secret } from '../api/secret.ts';
 import type { Service } from '../api/service.ts';
+import type { Memory, Table } from './memory.ts';
+import { keepList, replaceLists } from './memory.ts';
 import { compareText, formatName } from './order.ts';
 import type { Named } from './order.ts';
 
-type ByName<T> = ReadonlyMap<string, T>;
-
 /** Every resource by namespace/name (cluster-scoped kinds by name); iteration is in that order. */
-export interface ResourceIndex {
-  readonly gatewayClasses: ByName<GatewayClass>;
-  readonly gateways: ByName<Gateway>;
-  readonly httpRoutes: ByName<HttpRoute>;
-  readonly services: ByName<Service>;
-  readonly secrets: ByName<Secret>;
-  readonly configMaps: ByName<ConfigMap>;
-  readonly namespaces: ByName<Namespace>;
-  readonly proxyBackends: ByName<ProxyBackend>;
-  readonly proxyPolicies: ByName<ProxyPolicy>;
+export class ResourceIndex {
+  readonly gatewayClasses: Table<GatewayClass>;
+  readonly gateways: Table<Gateway>;
+  readonly httpRoutes: Table<HttpRoute>;
+  readonly services: Table<Service>;
+  readonly secrets: Table<Secret>;
+  readonly configMaps: Table<ConfigMap>;
+  readonly namespaces: Table<Namespace>;
+  readonly gatewayParameters: Table<GatewayParameters>;
+  readonly proxyBackends: Table<ProxyBackend>;
+  readonly proxyPolicies: Table<ProxyPolicy>;
   /** By the namespace that they open. */
-  readonly referenceGrants: ReadonlyMap<string, readonly ReferenceGrant[]>;
+  readonly referenceGrants: Table<readonly ReferenceGrant[]>;
   /** By namespace/name of the Service. */
-  readonly endpointSlices: ReadonlyMap<string, readonly EndpointSlice[]>;
-  readonly invalid: readonly InvalidResource[];
+  readonly endpointSlices: Table<readonly EndpointSlice[]>;
+  /** By kind/namespace/name: what did not validate. Names are not unique among them. */
+  readonly invalid: Table<readonly InvalidResource[]>;
+  #loaded: Resources | undefined;
+
+  constructor(memory: Memory) {
+    this.gatewayClasses = memory.createTable();
+    this.gateways = memory.createTable();
+    this.httpRoutes = memory.createTable();
+    this.services = memory.createTable();
+    this.secrets = memory.createTable();
+    this.configMaps = memory.createTable();
+    this.namespaces = memory.createTable();
+    this.gatewayParameters = memory.createTable();
+    this.proxyBackends = memory.createTable();
+    this.proxyPolicies = memory.createTable();
+    this.referenceGrants = memory.createTable();
+    this.endpointSlices = memory.createTable();
+    this.invalid = memory.createTable();
+  }
+
+  /** Takes other resources in place of those that are there. A list with the members that it had costs nothing. */
+  load(resources: Resources): void {
+    const isNew = (list: keyof Resources): boolean => {
+      const known: readonly unknown[] | undefined = this.#loaded?.[list];
+      return known === undefined || keepList(known, resources[list]) !== known;
+    };
+    for (const list of namedLists) {
+      const table = this[list] as Table<unknown>;
+      if (isNew(list)) table.replace(indexByName<Named>(resources[list]));
+    }
+    if (isNew('referenceGrants'))
+      replaceLists(
+        this.referenceGrants,
+        Map.groupBy(indexByName(resources.referenceGrants).values(), (grant) => grant.metadata.namespace),
+      );
+    if (isNew('endpointSlices'))
+      replaceLists(
+        this.endpointSlices,
+        Map.groupBy(
+          indexByName(resources.endpointSlices).values(),
+          (slice) => `${slice.metadata.namespace}/${slice.metadata.labels[serviceNameLabel] ?? ''}`,
+        ),
+      );
+    if (isNew('invalid'))
+      replaceLists(this.invalid, Map.groupBy(resources.invalid.toSorted(compareInvalid), formatInvalid));
+    this.#loaded = resources;
+  }
 }
 
-/** The index of a set of resources. */
-export function indexResources(resources: Resources): ResourceIndex {
-  const slices = [...indexByName(resources.endpointSlices).values()];
-  return {
-    gatewayClasses: indexByName(resources.gatewayClasses),
-    gateways: indexByName(resources.gateways),
-    httpRoutes: indexByName(resources.httpRoutes),
-    services: indexByName(resources.services),
-    secrets: indexByName(resources.secrets),
-    configMaps: indexByName(resources.configMaps),
-    namespaces: indexByName(resources.namespaces),
-    proxyBackends: indexByName(resources.proxyBackends),
-    proxyPolicies: indexByName(resources.proxyPolicies),
-    referenceGrants: Map.groupBy(indexByName(resources.referenceGrants).values(), (grant) => grant.metadata.namespace),
-    endpointSlices: Map.groupBy(
-      slices,
-      (slice) => `${slice.metadata.namespace}/${slice.metadata.labels[serviceNameLabel] ?? ''}`,
-    ),
-    invalid: resources.invalid.toSorted(compareInvalid),
-  };
+const namedLists = [
+  'gatewayClasses',
+  'gateways',
+  'httpRoutes',
+  'services',
+  'secrets',
+  'configMaps',
+  'namespaces',
+  'gatewayParameters',
+  'proxyBackends',
+  'proxyPolicies',
+] as const;
+
+/** Everything that did not validate, sorted. */
+export function listInvalid(index: ResourceIndex): readonly InvalidResource[] {
+  return [...index.invalid.values()].flat();
 }
 
 /** The labels of a namespace. One that nobody wrote down still has the label that Kubernetes gives to each. */
@@ -65,9 +109,7 @@ export function readNamespaceLabels(index: ResourceIndex, namespace: string): Re
 
 /** "does not exist", or that it does and what is wrong with it: for the message of a reference that leads nowhere. */
 export function describeAbsence(index: ResourceIndex, kind: string, namespace: string, name: string): string {
-  const invalid = index.invalid.find(
-    (each) => each.kind === kind && each.namespace === namespace && each.name === name,
-  );
+  const [invalid] = index.invalid.get(formatInvalid({ kind, namespace, name })) ?? [];
   return invalid === undefined ? 'does not exist' : `exists but is invalid: ${formatProblems(invalid)}`;
 }
 
@@ -81,13 +123,23 @@ export function formatProblems(invalid: InvalidResource): string {
 
 // A source gives each name once. Should it ever not, the choice must not depend on the order it gave them in.
 function indexByName<T extends Named>(resources: readonly T[]): ReadonlyMap<string, T> {
-  const sorted = resources.toSorted((left, right) => {
-    const byName = compareText(formatName(left), formatName(right));
-    return byName === 0 ? compareText(serialize(left), serialize(right)) : byName;
-  });
+  const names = resources.map(formatName);
+  // Sources give them in this order.
+  const isSorted = names.every((name, at) => at === 0 || names[at - 1]! < name);
+  if (isSorted) return new Map(resources.map((resource, at) => [names[at]!, resource]));
+  const named = resources.map((resource, at) => ({ name: names[at]!, resource }));
+  named.sort((left, right) =>
+    left.name === right.name
+      ? compareText(serialize(left.resource), serialize(right.resource))
+      : compareText(left.name, right.name),
+  );
   const byName = new Map<string, T>();
-  for (const resource of sorted) if (!byName.has(formatName(resource))) byName.set(formatName(resource), resource);
+  for (const { name, resource } of named) if (!byName.has(name)) byName.set(name, resource);
   return byName;
+}
+
+function formatInvalid({ kind, namespace, name }: Pick<InvalidResource, 'kind' | 'namespace' | 'name'>): string {
+  return `${kind}/${namespace}/${name}`;
 }
 
 function compareInvalid(left: InvalidResource, right: InvalidResource): number {

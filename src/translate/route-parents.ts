@@ -2,25 +2,25 @@
 import type { HttpRoute } from '../api/http-route.ts';
 import { matchesLabels } from '../api/label-selector.ts';
 import type { ParentReference } from '../api/parent-reference.ts';
+import type { AttachListener, AttachPoint } from './attach-points.ts';
 import type { ConditionReason } from './conditions.ts';
-import type { ResolvedGateway } from './gateways.ts';
 import { intersectHostnames } from './hostnames.ts';
-import type { ResolvedListener } from './listeners.ts';
-import type { Notices } from './notices.ts';
+import type { Derived } from './memory.ts';
 import { gatewayGroup } from './references.ts';
 import type { ResourceIndex } from './resource-index.ts';
 import { describeAbsence, readNamespaceLabels } from './resource-index.ts';
 
 /** A listener that a route is attached to, with the host names it has there (none means any). */
 export interface Attachment {
-  readonly listener: ResolvedListener;
+  readonly listener: AttachListener;
   readonly hostnames: readonly string[];
 }
 
 /** What became of one parentRef to a Gateway of ours. */
 export interface RouteParentResult {
   readonly parentRef: ParentReference;
-  readonly gateway: ResolvedGateway;
+  /** namespace/name */
+  readonly gateway: string;
   readonly attachments: readonly Attachment[];
   /** Set when there is no attachment. */
   readonly refusal:
@@ -32,81 +32,69 @@ export interface RouteParentResult {
     | undefined;
 }
 
-/** Our Gateways and their listeners, by the Gateway's namespace/name. */
-export interface Parents {
-  readonly gateways: ReadonlyMap<string, ResolvedGateway>;
-  readonly listeners: ReadonlyMap<string, readonly ResolvedListener[]>;
+/** What became of all parentRefs. */
+export interface RouteParents {
+  readonly results: readonly RouteParentResult[];
+  /** What no condition says: parents that do not exist have none. */
+  readonly remarks: readonly string[];
 }
 
-/** Attaches a route to the listeners of our Gateways. Parents that do not exist are noted: they have no condition to say it. */
+/** Attaches a route to the listeners of our Gateways. */
 export function attachRoute(
   index: ResourceIndex,
-  parents: Parents,
+  attachPoints: Derived<AttachPoint | undefined>,
   route: HttpRoute,
-  notices: Notices,
-): readonly RouteParentResult[] {
+): RouteParents {
   const references = route.spec.parentRefs ?? [];
-  if (references.length === 0) notices.add('HTTPRoute', route, 'is not served: it has no parentRefs; name a Gateway');
+  if (references.length === 0) return { results: [], remarks: ['is not served: it has no parentRefs; name a Gateway'] };
   const results: RouteParentResult[] = [];
+  const remarks: string[] = [];
   for (const parentRef of references) {
     const { group, kind, name } = parentRef;
     if (group !== gatewayGroup || kind !== 'Gateway') {
-      notices.add(
-        'HTTPRoute',
-        route,
-        `parentRef ${group === '' ? '' : `${group}/`}${kind} ${name} is left alone: only Gateways serve routes here`,
-      );
+      const what = `${group === '' ? '' : `${group}/`}${kind} ${name}`;
+      remarks.push(`parentRef ${what} is left alone: only Gateways serve routes here`);
       continue;
     }
     const namespace = parentRef.namespace ?? route.metadata.namespace;
-    const gateway = parents.gateways.get(`${namespace}/${name}`);
-    if (gateway !== undefined) {
-      results.push({
-        parentRef,
-        gateway,
-        ...attachToGateway(index, gateway, parents.listeners.get(gateway.name) ?? [], route, parentRef),
-      });
-    } else if (!index.gateways.has(`${namespace}/${name}`)) {
-      notices.add(
-        'HTTPRoute',
-        route,
-        `parentRef Gateway ${namespace}/${name} ${describeAbsence(index, 'Gateway', namespace, name)}`,
-      );
-    }
+    const gateway = `${namespace}/${name}`;
+    const attachPoint = attachPoints.get(gateway);
+    if (attachPoint !== undefined)
+      results.push({ parentRef, gateway, ...attachToGateway(index, attachPoint, route, parentRef) });
+    else if (!index.gateways.has(gateway))
+      remarks.push(`parentRef Gateway ${gateway} ${describeAbsence(index, 'Gateway', namespace, name)}`);
   }
-  return results;
+  return { results, remarks };
 }
 
 function attachToGateway(
   index: ResourceIndex,
-  gateway: ResolvedGateway,
-  listeners: readonly ResolvedListener[],
+  { gateway, namespace, pending, listeners }: AttachPoint,
   route: HttpRoute,
   { sectionName, port }: ParentReference,
 ): Pick<RouteParentResult, 'attachments' | 'refusal'> {
-  if (gateway.pending !== undefined)
-    return refuse('Pending', `Gateway ${gateway.name} is not ready: ${gateway.pending}`, 'Unknown');
+  if (pending !== undefined) return refuse('Pending', `Gateway ${gateway} is not ready: ${pending}`, 'Unknown');
   const named = listeners.filter(
-    ({ spec }) =>
-      (sectionName === undefined || spec.name === sectionName) && (port === undefined || spec.port === port),
+    (listener) =>
+      (sectionName === undefined || listener.name === sectionName) && (port === undefined || listener.port === port),
   );
   if (named.length === 0) {
     const section = sectionName === undefined ? '' : ` ${sectionName}`;
     return refuse(
       'NoMatchingParent',
-      `Gateway ${gateway.name} has no listener${section}${port === undefined ? '' : ` on port ${port}`}`,
+      `Gateway ${gateway} has no listener${section}${port === undefined ? '' : ` on port ${port}`}`,
     );
   }
   const takers = named.filter(({ takesHttpRoutes }) => takesHttpRoutes);
   if (takers.length === 0)
     return refuse('NotAllowedByListeners', `HTTPRoutes cannot attach to ${describeListeners(named)}`);
-  const open = takers.filter((listener) => isAllowed(index, listener, route));
+  const open = takers.filter((listener) => isAllowed(index, listener, namespace, route));
   if (open.length === 0) {
     const what = `HTTPRoutes of namespace ${route.metadata.namespace}`;
     return refuse('NotAllowedByListeners', `${what} are not allowed by ${describeListeners(takers)}`);
   }
   const attachments = open.flatMap((listener) => {
-    const hostnames = intersectHostnames(listener.spec.hostname, route.spec.hostnames ?? []);
+    const hostnames = intersectHostnames(listener.hostname, route.spec.hostnames ?? []);
     return hostnames === undefined ? [] : [{ listener, hostnames }];
   });
   if (attachments.length === 0) {
@@ -116,15 +104,18 @@ function attachToGateway(
   return { attachments, refusal: undefined };
 }
 
-function isAllowed(index: ResourceIndex, { spec, gateway }: ResolvedListener, route: HttpRoute): boolean {
-  const { from, selector } = spec.allowedRoutes.namespaces;
-  const { namespace } = route.metadata;
+function isAllowed(
+  index: ResourceIndex,
+  { namespaces: { from, selector } }: AttachListener,
+  gatewayNamespace: string,
+  { metadata: { namespace } }: HttpRoute,
+): boolean {
   if (from === 'All') return true;
-  if (from === 'Same') return namespace === gateway.gateway.metadata.namespace;
+  if (from === 'Same') return namespace === gatewayNamespace;
   return selector !== undefined && matchesLabels(selector, readNamespaceLabels(index, namespace));
 }
 
-function describeListeners(listeners: readonly ResolvedListener[]): string {
+function describeListeners(listeners: readonly AttachListener[]): string {
   return `listener ${listeners.map(({ key }) => key).join(', ')}`;
 }
 

@@ -2,27 +2,43 @@
 import { createCondition } from './conditions.ts';
 import type { Condition, HttpRouteStatus, ParentReference as ParentReferenceStatus } from './conditions.ts';
 import type { ParentReference } from '../api/parent-reference.ts';
+import type { BackendProblem } from './backends.ts';
 import type { RouteParentResult } from './route-parents.ts';
-import type { TranslatedRoute } from './routes.ts';
+
+/** Why a rule is invalid. */
+export interface RuleProblem {
+  readonly ruleIndex: number;
+  readonly reason: 'UnsupportedValue' | 'IncompatibleFilters';
+  readonly message: string;
+}
+
+/** What the status of a route says, parents aside. */
+export interface RouteFindings {
+  readonly generation: number;
+  /** How many rules it has. */
+  readonly rules: number;
+  readonly ruleProblems: readonly RuleProblem[];
+  readonly referenceProblems: readonly BackendProblem[];
+}
 
 /** Whether a parent takes the route: it is attached, and at least one of its rules is served. */
-export function isAccepted({ route, ruleProblems }: TranslatedRoute, parent: RouteParentResult): boolean {
-  return parent.refusal === undefined && (ruleProblems.length === 0 || ruleProblems.length < route.spec.rules.length);
+export function isAccepted({ rules, ruleProblems }: RouteFindings, parent: RouteParentResult): boolean {
+  return parent.refusal === undefined && (ruleProblems.length === 0 || ruleProblems.length < rules);
 }
 
 /** The status of a route; undefined when no parent is ours. */
-export function describeRoute(translated: TranslatedRoute, controllerName: string): HttpRouteStatus | undefined {
-  if (translated.parents.length === 0) return undefined;
-  const generation = translated.route.metadata.generation ?? 0;
+export function describeRoute(
+  findings: RouteFindings,
+  parents: readonly RouteParentResult[],
+  controllerName: string,
+): HttpRouteStatus | undefined {
+  if (parents.length === 0) return undefined;
+  const resolvedRefs = describeResolvedRefs(findings);
   return {
-    parents: translated.parents.map((parent) => ({
+    parents: parents.map((parent) => ({
       parentRef: copyParentRef(parent.parentRef),
       controllerName,
-      conditions: [
-        describeAccepted(translated, parent, generation),
-        describeResolvedRefs(translated, generation),
-        ...describePartiallyInvalid(translated, parent, generation),
-      ],
+      conditions: [describeAccepted(findings, parent), resolvedRefs, ...describePartiallyInvalid(findings, parent)],
     })),
   };
 }
@@ -46,13 +62,14 @@ export function copyParentRef({
   };
 }
 
-function describeAccepted(translated: TranslatedRoute, parent: RouteParentResult, generation: number): Condition {
+function describeAccepted(findings: RouteFindings, parent: RouteParentResult): Condition {
   const { refusal } = parent;
+  const { generation, ruleProblems } = findings;
   if (refusal !== undefined)
     return createCondition('routeParent', 'Accepted', refusal.status, refusal.reason, refusal.message, generation);
-  const [first] = translated.ruleProblems;
-  if (first !== undefined && !isAccepted(translated, parent)) {
-    const message = translated.ruleProblems.map((problem) => problem.message).join('; ');
+  const [first] = ruleProblems;
+  if (first !== undefined && !isAccepted(findings, parent)) {
+    const message = ruleProblems.map((problem) => problem.message).join('; ');
     return createCondition(
       'routeParent',
       'Accepted',
@@ -62,7 +79,7 @@ function describeAccepted(translated: TranslatedRoute, parent: RouteParentResult
       generation,
     );
   }
-  const listeners = parent.attachments.map(({ listener }) => listener.spec.name).join(', ');
+  const listeners = parent.attachments.map(({ listener }) => listener.name).join(', ');
   return createCondition(
     'routeParent',
     'Accepted',
@@ -73,7 +90,7 @@ function describeAccepted(translated: TranslatedRoute, parent: RouteParentResult
   );
 }
 
-function describeResolvedRefs({ referenceProblems }: TranslatedRoute, generation: number): Condition {
+function describeResolvedRefs({ generation, referenceProblems }: RouteFindings): Condition {
   const [first] = referenceProblems;
   if (first === undefined)
     return createCondition(
@@ -89,15 +106,12 @@ function describeResolvedRefs({ referenceProblems }: TranslatedRoute, generation
 }
 
 // "MUST NOT be set if a Route is fully valid, fully invalid, or not accepted"; the prefix "Dropped Rule" is the specification's.
-function describePartiallyInvalid(
-  translated: TranslatedRoute,
-  parent: RouteParentResult,
-  generation: number,
-): readonly Condition[] {
-  const [first] = translated.ruleProblems;
-  if (first === undefined || !isAccepted(translated, parent)) return [];
-  const indexes = translated.ruleProblems.map(({ ruleIndex }) => ruleIndex).join(', ');
-  const details = translated.ruleProblems.map((problem) => problem.message).join('; ');
+function describePartiallyInvalid(findings: RouteFindings, parent: RouteParentResult): readonly Condition[] {
+  const { generation, ruleProblems } = findings;
+  const [first] = ruleProblems;
+  if (first === undefined || !isAccepted(findings, parent)) return [];
+  const indexes = ruleProblems.map(({ ruleIndex }) => ruleIndex).join(', ');
+  const details = ruleProblems.map((problem) => problem.message).join('; ');
   const message = `Dropped Rule ${indexes}: requests that match are answered with 500. ${details}`;
   return [createCondition('routeParent', 'PartiallyInvalid', 'True', first.reason, message, generation)];
 }

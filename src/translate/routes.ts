@@ -4,61 +4,122 @@ import type { HttpRoute, HttpRouteBackendRef, HttpRouteRule } from '../api/http-
 import type { Failure, Route, WeightedBackend } from '../ir/gen/config_pb.ts';
 import { FailureSchema, RouteParentSchema, RouteSchema, WeightedBackendSchema } from '../ir/gen/config_pb.ts';
 import { formatRouteKey } from '../ir/resource-keys.ts';
+import type { AttachPoint } from './attach-points.ts';
 import type { BackendProblem, Backends } from './backends.ts';
+import type { HttpRouteStatus } from './conditions.ts';
 import { hasRedirect, hasRewrite, translateFilters } from './filters.ts';
+import type { Derived, Memory } from './memory.ts';
+import { keepEqual } from './memory.ts';
+import { listBackends } from './message-references.ts';
 import { convertToMilliseconds } from './milliseconds.ts';
+import type { Notice } from './notices.ts';
 import { formatName, readCreatedAt } from './order.ts';
 import type { Referrer } from './references.ts';
 import { gatewayGroup } from './references.ts';
+import type { ResourceIndex } from './resource-index.ts';
 import { translateMatches } from './route-matches.ts';
-import type { RouteParentResult } from './route-parents.ts';
+import type { RouteParentResult, RouteParents } from './route-parents.ts';
+import { attachRoute } from './route-parents.ts';
+import type { RuleProblem } from './route-status.ts';
+import { describeRoute, isAccepted } from './route-status.ts';
 
-/** Why a rule is invalid. */
-export interface RuleProblem {
-  readonly ruleIndex: number;
-  readonly reason: 'UnsupportedValue' | 'IncompatibleFilters';
-  readonly message: string;
+/** The backends of a route. */
+export interface BackendUsage {
+  /** namespace/name */
+  readonly route: string;
+  /** Keys, each once. */
+  readonly backends: readonly string[];
 }
 
-/** A route with its attachments and its messages. */
+/** What became of a route. */
 export interface TranslatedRoute {
   /** namespace/name. */
   readonly name: string;
-  readonly route: HttpRoute;
-  readonly parents: readonly RouteParentResult[];
   /** One per rule; none when no listener that is served takes the route. */
   readonly messages: readonly Route[];
-  readonly ruleProblems: readonly RuleProblem[];
-  readonly referenceProblems: readonly BackendProblem[];
-  /** What no condition says: rules that have nowhere to send requests. */
-  readonly remarks: readonly string[];
+  /** Undefined when no parent is ours. */
+  readonly status: HttpRouteStatus | undefined;
+  /** Keys of the listeners that it counts for, each once. */
+  readonly attachedListeners: readonly string[];
+  /** namespace/name of the Gateways that it is attached to, each once. */
+  readonly gateways: readonly string[];
+  /** Of those, the Gateways that serve it. */
+  readonly servingGateways: readonly string[];
+  /** What its messages lead to. */
+  readonly usage: BackendUsage;
+  readonly notices: readonly Notice[];
 }
 
-/** Translates the rules of a route. */
-export function translateRoute(
-  route: HttpRoute,
-  parents: readonly RouteParentResult[],
+/** Stands ready to translate routes, by namespace/name; undefined for one that does not exist. */
+export function prepareRoutes(
+  memory: Memory,
+  index: ResourceIndex,
+  attachPoints: Derived<AttachPoint | undefined>,
   backends: Backends,
+  controllerName: string,
+): Derived<TranslatedRoute | undefined> {
+  return memory.derive<TranslatedRoute | undefined>((name, previous) => {
+    const route = index.httpRoutes.get(name);
+    if (route === undefined) return undefined;
+    return translateRoute(route, attachRoute(index, attachPoints, route), backends, controllerName, previous);
+  });
+}
+
+function translateRoute(
+  route: HttpRoute,
+  { results, remarks }: RouteParents,
+  backends: Backends,
+  controllerName: string,
+  previous: TranslatedRoute | undefined,
 ): TranslatedRoute {
-  const { namespace, name } = route.metadata;
+  const { namespace, name, generation = 0 } = route.metadata;
   const from: Referrer = { group: gatewayGroup, kind: 'HTTPRoute', namespace };
   const rules = route.spec.rules.map((rule, ruleIndex) => translateRule(rule, ruleIndex, from, backends));
-  const served = listServedParents(parents);
+  const served = listServedParents(results);
   const common = { httpRoute: formatName(route), createdAt: readCreatedAt(route), parents: served };
+  const messages =
+    served.length === 0
+      ? []
+      : rules.map(({ content }, ruleIndex) => {
+          const key = formatRouteKey(namespace, name, ruleIndex);
+          return keepEqual(
+            previous?.messages[ruleIndex],
+            create(RouteSchema, { ...content, ...common, key, ruleIndex }),
+          );
+        });
+  const findings = {
+    generation,
+    rules: rules.length,
+    ruleProblems: rules.flatMap(({ problem }) => problem ?? []),
+    referenceProblems: rules.flatMap(({ references }) => references),
+  };
+  const attached = results.filter(({ attachments }) => attachments.length > 0);
+  const accepted = results.filter((parent) => isAccepted(findings, parent)).flatMap(({ attachments }) => attachments);
   return {
     name: formatName(route),
-    route,
-    parents,
-    messages:
-      served.length === 0
-        ? []
-        : rules.map(({ content }, ruleIndex) =>
-            create(RouteSchema, { ...content, ...common, key: formatRouteKey(namespace, name, ruleIndex), ruleIndex }),
-          ),
-    ruleProblems: rules.flatMap(({ problem }) => (problem === undefined ? [] : [problem])),
-    referenceProblems: rules.flatMap(({ references }) => references),
-    remarks: rules.flatMap(({ remark }) => (remark === undefined ? [] : [remark])),
+    messages,
+    status: describeRoute(findings, results, controllerName),
+    attachedListeners: keepEqual(previous?.attachedListeners, listUnique(accepted.map(({ listener }) => listener.key))),
+    gateways: listUnique(attached.map(({ gateway }) => gateway)),
+    servingGateways: listUnique(
+      attached
+        .filter(({ attachments }) => attachments.some(({ listener }) => listener.isServed))
+        .map(({ gateway }) => gateway),
+    ),
+    usage: keepEqual(previous?.usage, {
+      route: formatName(route),
+      backends: listUnique(messages.flatMap(listBackends)),
+    }),
+    notices: [
+      ...remarks,
+      // What no condition says: rules that have nowhere to send requests.
+      ...(messages.length === 0 ? [] : rules.flatMap(({ remark }) => remark ?? [])),
+    ].map((message) => ({ kind: 'HTTPRoute', namespace, name, message })),
   };
+}
+
+function listUnique(values: readonly string[]): readonly string[] {
+  return values.length < 2 ? values : [...new Set(values)];
 }
 
 type RuleContent = Pick<
@@ -163,7 +224,7 @@ function translateBackendRef(
     });
     return { target, problems, references: [problem, ...references] };
   }
-  const { key } = resolution.backend;
+  const { key } = resolution;
   const target =
     failure === undefined
       ? create(WeightedBackendSchema, { backend: key, weight, filters })

@@ -11,6 +11,7 @@ import { readSecretEntry } from '../api/secret.ts';
 import type { Secret as SecretMessage } from '../ir/gen/config_pb.ts';
 import { SecretSchema } from '../ir/gen/config_pb.ts';
 import { formatSecretEntryKey, formatSecretKey } from '../ir/resource-keys.ts';
+import type { Derived, Memory } from './memory.ts';
 import { describeMissingGrant, isReferencePermitted } from './references.ts';
 import type { Referrer } from './references.ts';
 import type { ResourceIndex } from './resource-index.ts';
@@ -21,20 +22,66 @@ export type SecretResolution =
   | { readonly found: true; readonly secret: SecretMessage }
   | { readonly found: false; readonly permitted: boolean; readonly message: string };
 
-/** The certificate chain and key that a listener's certificateRef names. */
-export function resolveCertificate(
-  index: ResourceIndex,
-  from: Referrer,
-  reference: SecretObjectReference,
-): SecretResolution {
-  const to = { ...reference, namespace: reference.namespace ?? from.namespace };
-  if (to.group !== '' || to.kind !== 'Secret')
-    return refuse(`${describeKind(to)} is no Secret; certificates come from Secrets`);
-  if (!isReferencePermitted(index, from, to))
-    return { found: false, permitted: false, message: describeMissingGrant(from, to) };
-  const name = `${to.namespace}/${to.name}`;
+/** Reads Secrets and ConfigMaps; each of them once, however many refer to it. */
+export interface Secrets {
+  /** The certificate chain and key that a listener's certificateRef names. */
+  readonly resolveCertificate: (from: Referrer, reference: SecretObjectReference) => SecretResolution;
+  /** The trust anchors that a caCertificateRef names, in the namespace of what refers to them. */
+  readonly resolveCaCertificates: (namespace: string, reference: CaCertificateReference) => SecretResolution;
+  /** The same, in any namespace that grants it. */
+  readonly resolveAuthorities: (
+    from: Referrer,
+    reference: CaCertificateReference & { readonly namespace: string },
+  ) => SecretResolution;
+  /** One entry of a Secret as text: a client secret, an initial access token. */
+  readonly resolveEntry: (namespace: string, reference: SecretEntryReference) => SecretResolution;
+}
+
+/** Stands ready to follow references to Secrets and ConfigMaps. */
+export function prepareSecrets(memory: Memory, index: ResourceIndex): Secrets {
+  const certificates = deriveByParts(memory, (namespace, name) => readCertificate(index, namespace, name));
+  const caCertificates = deriveByParts(memory, (namespace, name, kind) =>
+    readCaCertificates(index, namespace, { kind: kind === 'ConfigMap' ? kind : 'Secret', name }),
+  );
+  const entries = deriveByParts(memory, (namespace, name, key) => readEntry(index, namespace, { name, key }));
+  return {
+    resolveCertificate(from, reference) {
+      const to = { ...reference, namespace: reference.namespace ?? from.namespace };
+      if (to.group !== '' || to.kind !== 'Secret')
+        return refuse(`${describeKind(to)} is no Secret; certificates come from Secrets`);
+      if (!isReferencePermitted(index, from, to))
+        return { found: false, permitted: false, message: describeMissingGrant(from, to) };
+      return certificates.get(formatParts(to.namespace, to.name));
+    },
+    resolveCaCertificates: (namespace, { kind, name }) => caCertificates.get(formatParts(namespace, name, kind)),
+    resolveAuthorities(from, { kind, name, namespace }) {
+      const to = { group: '', kind, name, namespace };
+      if (!isReferencePermitted(index, from, to))
+        return { found: false, permitted: false, message: describeMissingGrant(from, to) };
+      return caCertificates.get(formatParts(namespace, name, kind));
+    },
+    resolveEntry: (namespace, { name, key }) => entries.get(formatParts(namespace, name, key)),
+  };
+}
+
+function formatParts(...parts: readonly string[]): string {
+  return JSON.stringify(parts);
+}
+
+function deriveByParts(
+  memory: Memory,
+  read: (namespace: string, name: string, rest: string) => SecretResolution,
+): Derived<SecretResolution> {
+  return memory.derive((key) => {
+    const [namespace = '', name = '', rest = ''] = JSON.parse(key) as string[];
+    return read(namespace, name, rest);
+  });
+}
+
+function readCertificate(index: ResourceIndex, namespace: string, ownName: string): SecretResolution {
+  const name = `${namespace}/${ownName}`;
   const secret = index.secrets.get(name);
-  if (secret === undefined) return refuse(`Secret ${name} ${describeAbsence(index, 'Secret', to.namespace, to.name)}`);
+  if (secret === undefined) return refuse(`Secret ${name} ${describeAbsence(index, 'Secret', namespace, ownName)}`);
   const certificate = readText(readSecretEntry(secret, 'tls.crt'));
   const key = readText(readSecretEntry(secret, 'tls.key'));
   if (certificate === undefined) return refuse(`Secret ${name} has no tls.crt`);
@@ -44,14 +91,13 @@ export function resolveCertificate(
   return {
     found: true,
     secret: create(SecretSchema, {
-      key: formatSecretKey('Secret', to.namespace, to.name),
+      key: formatSecretKey('Secret', namespace, ownName),
       value: { case: 'tls', value: { certificateChain: certificate, privateKey: key } },
     }),
   };
 }
 
-/** The trust anchors that a backend's caCertificateRef names, in the backend's own namespace. */
-export function resolveCaCertificates(
+function readCaCertificates(
   index: ResourceIndex,
   namespace: string,
   reference: CaCertificateReference,
@@ -84,12 +130,7 @@ export interface SecretEntryReference {
   readonly key: string;
 }
 
-/** One entry of a Secret as text: a client secret, an initial access token. */
-export function resolveSecretEntry(
-  index: ResourceIndex,
-  namespace: string,
-  reference: SecretEntryReference,
-): SecretResolution {
+function readEntry(index: ResourceIndex, namespace: string, reference: SecretEntryReference): SecretResolution {
   const name = `${namespace}/${reference.name}`;
   const secret = index.secrets.get(name);
   if (secret === undefined)

@@ -12,10 +12,16 @@ import { describeAbsence } from './resource-index.ts';
 /** Where a Service port leads. */
 export interface ServiceUpstream {
   /** Sorted, each once; none is no mistake, requests are answered with 503. */
-  readonly endpoints: readonly { readonly host: string; readonly port: number }[];
+  readonly endpoints: readonly ServiceEndpoint[];
   readonly protocol: UpstreamProtocol;
   /** The name that a certificate of the Service has to carry. */
   readonly serverName: string;
+}
+
+/** One endpoint. */
+export interface ServiceEndpoint {
+  readonly host: string;
+  readonly port: number;
 }
 
 /** What a reference to a Service can suffer from. */
@@ -31,10 +37,21 @@ export interface ServiceReference {
   readonly port?: BackendObjectReference['port'];
 }
 
-/** The upstream, or what is wrong with the reference. */
-export type ServiceResolution =
-  | { readonly found: true; readonly namespace: string; readonly port: number; readonly upstream: ServiceUpstream }
-  | { readonly found: false; readonly problem: ServiceProblem };
+/** A port of a Service, without its endpoints: those change more often. */
+export interface FoundServicePort {
+  readonly found: true;
+  /** namespace/name of the Service. */
+  readonly service: string;
+  readonly port: UsedPort;
+  readonly protocol: UpstreamProtocol;
+  /** Set: the Service stands for this DNS name. */
+  readonly externalName: string | undefined;
+}
+
+interface Refusal {
+  readonly found: false;
+  readonly problem: ServiceProblem;
+}
 
 // KEP-3726. A WebSocket begins as an HTTP/1.1 request; wss and https would need TLS that nothing describes here.
 const appProtocols = new Map([
@@ -49,17 +66,33 @@ export function resolveServicePort(
   index: ResourceIndex,
   from: Referrer,
   reference: ServiceReference,
-): ServiceResolution {
+): { readonly found: true; readonly upstream: ServiceUpstream } | Refusal {
   const namespace = reference.namespace ?? from.namespace;
   const to = { group: '', kind: 'Service', namespace, name: reference.name };
-  const name = `${namespace}/${reference.name}`;
   if (!isReferencePermitted(index, from, to)) return refuse('RefNotPermitted', describeMissingGrant(from, to));
+  const port = findServicePort(index, namespace, reference.name, reference.port ?? 0);
+  if (!port.found) return port;
+  const serverName = port.externalName ?? `${reference.name}.${namespace}.svc`;
+  return {
+    found: true,
+    upstream: { endpoints: listServiceEndpoints(index, port), protocol: port.protocol, serverName },
+  };
+}
+
+/** Finds a port of a Service; 0 stands for a reference without one. */
+export function findServicePort(
+  index: ResourceIndex,
+  namespace: string,
+  ownName: string,
+  number: number,
+): FoundServicePort | Refusal {
+  const name = `${namespace}/${ownName}`;
   const service = index.services.get(name);
   if (service === undefined)
-    return refuse('BackendNotFound', `Service ${name} ${describeAbsence(index, 'Service', namespace, reference.name)}`);
-  if (reference.port === undefined) return refuse('BackendNotFound', `the reference to Service ${name} names no port`);
-  const port = findPort(service, reference.port);
-  if (port === undefined) return refuse('BackendNotFound', `Service ${name} has no port ${reference.port}`);
+    return refuse('BackendNotFound', `Service ${name} ${describeAbsence(index, 'Service', namespace, ownName)}`);
+  if (number === 0) return refuse('BackendNotFound', `the reference to Service ${name} names no port`);
+  const port = findPort(service, number);
+  if (port === undefined) return refuse('BackendNotFound', `Service ${name} has no port ${number}`);
   if (port.protocol !== 'TCP')
     return refuse(
       'UnsupportedProtocol',
@@ -71,17 +104,17 @@ export function resolveServicePort(
       'UnsupportedProtocol',
       `port ${port.port} of Service ${name} has appProtocol ${port.appProtocol}; supported are http, kubernetes.io/h2c and kubernetes.io/ws`,
     );
-  const external = service.spec.type === 'ExternalName' ? service.spec.externalName : undefined;
-  const endpoints =
-    external === undefined
-      ? listEndpoints(index.endpointSlices.get(name) ?? [], port)
-      : [{ host: external, port: port.port }];
-  return {
-    found: true,
-    namespace,
-    port: port.port,
-    upstream: { endpoints, protocol, serverName: external ?? `${reference.name}.${namespace}.svc` },
-  };
+  const externalName = service.spec.type === 'ExternalName' ? service.spec.externalName : undefined;
+  return { found: true, service: name, port, protocol, externalName };
+}
+
+/** The endpoints of a Service port that are ready. */
+export function listServiceEndpoints(
+  index: ResourceIndex,
+  { service, port, externalName }: FoundServicePort,
+): ServiceUpstream['endpoints'] {
+  if (externalName !== undefined) return [{ host: externalName, port: port.port }];
+  return listEndpoints(index.endpointSlices.get(service) ?? [], port);
 }
 
 type UsedPort = Pick<ServicePort, 'name' | 'port' | 'protocol' | 'targetPort' | 'appProtocol'>;
@@ -95,7 +128,7 @@ function findPort({ spec }: Service, number: number): UsedPort | undefined {
 }
 
 function listEndpoints(slices: readonly EndpointSlice[], servicePort: UsedPort): ServiceUpstream['endpoints'] {
-  const endpoints = new Map<string, { readonly host: string; readonly port: number }>();
+  const endpoints = new Map<string, ServiceEndpoint>();
   for (const slice of slices) {
     for (const slicePort of slice.ports) {
       if (slicePort.name !== servicePort.name || slicePort.protocol !== 'TCP') continue;
@@ -110,6 +143,6 @@ function listEndpoints(slices: readonly EndpointSlice[], servicePort: UsedPort):
   return [...endpoints].toSorted(([left], [right]) => compareText(left, right)).map(([, endpoint]) => endpoint);
 }
 
-function refuse(reason: ServiceProblem['reason'], message: string): ServiceResolution {
+function refuse(reason: ServiceProblem['reason'], message: string): Refusal {
   return { found: false, problem: { reason, message } };
 }

@@ -144,7 +144,8 @@ describe('translate', () => {
         const listenerKeys = new Set(listeners.map(({ key }) => key));
         const backendKeys = new Set(backends.map(({ key }) => key));
         const secretKeys = new Set(secrets.map(({ key }) => key));
-        for (const { certificates } of listeners) for (const key of certificates) assert.ok(secretKeys.has(key), key);
+        for (const { certificates, clientValidation } of listeners)
+          for (const key of [...certificates, ...(clientValidation?.ca ?? [])]) assert.ok(secretKeys.has(key), key);
         for (const route of routes) {
           assert.ok(route.parents.length > 0 && route.matches.length > 0);
           for (const parent of route.parents) assert.ok(listenerKeys.has(parent.listener), parent.listener);
@@ -343,7 +344,7 @@ describe('translate', () => {
       withSecrets: 0,
       withoutReferent: 0,
     };
-    for (const input of fc.sample(resources, { numRuns: 300, seed: 7 })) {
+    for (const input of fc.sample(resources, { numRuns: 400, seed: 7 })) {
       const { configuration, statuses, conflicts } = translate(input);
       seen.conflicts += conflicts.length;
       seen.listeners += configuration.listeners.length;

@@ -3,29 +3,43 @@
 import { controllerName as defaultControllerName } from '../api/gateway-class.ts';
 import type { Resources } from '../api/resources.ts';
 import type { Configuration } from '../ir/configuration.ts';
-import type { Listener, Secret } from '../ir/gen/config_pb.ts';
-import { noteMissingEndpoints, prepareBackends } from './backends.ts';
-import type { Backends } from './backends.ts';
-import type { Statuses } from './conditions.ts';
-import { resolveGatewayClasses } from './gateway-classes.ts';
-import { describeGateway } from './gateway-status.ts';
-import { resolveGateways } from './gateways.ts';
-import { describeInvalidResources } from './invalid-resources.ts';
+import { listBackendKeys, prepareAssembly } from './assemble.ts';
+import { prepareAttachPoints } from './attach-points.ts';
+import type { TranslatedBackend } from './backends.ts';
+import { listMissingEndpoints, prepareBackends } from './backends.ts';
+import type {
+  GatewayClassStatus,
+  GatewayStatus,
+  HttpRouteStatus,
+  ProxyBackendStatus,
+  ProxyPolicyStatus,
+  Statuses,
+} from './conditions.ts';
+import { prepareGatewayClasses } from './gateway-classes.ts';
+import type { GatewayPlan, HeldGateway } from './gateway-plan.ts';
+import { prepareGatewayStatuses } from './gateway-status.ts';
+import { prepareGateways } from './gateways.ts';
+import { prepareInvalidStatuses } from './invalid-resources.ts';
+import { prepareStatusList } from './list-statuses.ts';
 import type { ResolvedListener } from './listeners.ts';
-import { createListener, describeListener, listMessageListeners, resolveListeners } from './listeners.ts';
-import { noteMixedProtection } from './mixed-protection.ts';
-import type { Notice } from './notices.ts';
+import { prepareListeners } from './listeners.ts';
+import { keepEqual, keepList, keepShallow, Memory, replaceLists } from './memory.ts';
+import { listMixedProtection } from './mixed-protection.ts';
+import type { Notice, Notices } from './notices.ts';
 import { collectNotices } from './notices.ts';
-import { compareText } from './order.ts';
+import { nothingIsDeployed } from './parameters.ts';
+import type { Placement } from './placement.ts';
+import { planGateways } from './plan-gateways.ts';
+import type { PolicyKeys, TranslatedPolicy } from './policies.ts';
+import { preparePolicies } from './policies.ts';
 import type { PolicyConflict } from './policy-conflicts.ts';
-import type { TranslatedPolicies } from './policies.ts';
-import { translatePolicies } from './policies.ts';
-import { listBackends, traceReach } from './policy-reach.ts';
-import { indexResources } from './resource-index.ts';
-import { attachRoute } from './route-parents.ts';
-import { describeRoute, isAccepted } from './route-status.ts';
-import type { TranslatedRoute } from './routes.ts';
-import { translateRoute } from './routes.ts';
+import { prepareReach } from './policy-reach.ts';
+import { ResourceIndex } from './resource-index.ts';
+import { countAttachedRoutes, groupByBackend } from './route-census.ts';
+import type { BackendUsage, TranslatedRoute } from './routes.ts';
+import { prepareRoutes } from './routes.ts';
+import { prepareSecrets } from './secrets.ts';
+import { createListKeeper, createStep } from './step.ts';
 
 /** What translation makes of a set of resources. */
 export interface Translation {
@@ -36,113 +50,155 @@ export interface Translation {
   readonly notices: readonly Notice[];
   /** Fields of policies that have no say because another policy has them at the same target; the statuses say so too. */
   readonly conflicts: readonly PolicyConflict[];
+  /** What is to be deployed, by name; none on a host. */
+  readonly plans: readonly GatewayPlan[];
+  /** Gateways that exist and cannot be deployed as they ask, by name; none on a host. */
+  readonly held: readonly HeldGateway[];
+  /** By namespace/name of a valid policy: the keys of its messages, by the Gateway that has them. */
+  readonly policyKeys: ReadonlyMap<string, ReadonlyMap<string, readonly string[]>>;
 }
 
 /** What a caller may say about itself. */
 export interface TranslateOptions {
   /** Whose GatewayClasses are served; `gateway.proxy/controller` when absent. */
   readonly controllerName?: string;
+  /** `host` when absent. */
+  readonly placement?: Placement;
+}
+
+/** Translates one set of resources after the other. */
+export interface Translator {
+  /**
+   * What was made before and did not change is the same object again: messages, statuses, lists, and the translation as a whole. The outcome is what
+   * a new translator would give.
+   */
+  readonly translate: (resources: Resources) => Translation;
 }
 
 /** Translates resources into configuration and statuses. */
 export function translate(resources: Resources, options: TranslateOptions = {}): Translation {
-  const controllerName = options.controllerName ?? defaultControllerName;
-  const notices = collectNotices();
-  const index = indexResources(resources);
+  return createTranslator(options).translate(resources);
+}
 
-  const classes = resolveGatewayClasses(index, controllerName);
-  const gateways = resolveGateways(index, classes, notices);
-  const listeners = resolveListeners(index, gateways);
-  const backends = prepareBackends(index);
+/** A translator that remembers, for whoever translates again and again. */
+export function createTranslator(options: TranslateOptions = {}): Translator {
+  const { controllerName = defaultControllerName, placement = 'host' } = options;
+  const memory = new Memory();
+  const index = new ResourceIndex(memory);
 
-  const gatewaysByName = new Map(gateways.map((gateway) => [gateway.name, gateway]));
-  const parents = { gateways: gatewaysByName, listeners: Map.groupBy(listeners, ({ gateway }) => gateway.name) };
-  const routes = [...index.httpRoutes.values()].map((route) =>
-    translateRoute(route, attachRoute(index, parents, route, notices), backends),
+  const classes = prepareGatewayClasses(memory, index, controllerName, placement);
+  const gateways = prepareGateways(memory, index, classes, placement);
+  const secrets = prepareSecrets(memory, index);
+  const listeners = prepareListeners(memory, gateways, secrets, placement);
+  const backends = prepareBackends(memory, index, secrets);
+  const attachPoints = prepareAttachPoints(memory, gateways, listeners);
+  const routes = prepareRoutes(memory, index, attachPoints, backends, controllerName);
+
+  // Filled once the routes are known; nothing that reads them is asked before.
+  const backendUsers = memory.createTable<readonly string[]>();
+  const attachedRoutes = memory.createTable<number>();
+  const gatewayStatuses = prepareGatewayStatuses(memory, gateways, listeners, attachedRoutes);
+  const reach = prepareReach({ memory, index, gateways, listeners, routes, backendUsers });
+  const policies = preparePolicies({ memory, index, secrets, backends, reach, controllerName });
+  const invalidStatuses = prepareInvalidStatuses(memory, index, classes, gateways, controllerName);
+
+  // What looks at everything, and runs again when there is something new.
+  const keepListeners = createListKeeper<ResolvedListener>();
+  const keepRoutes = createListKeeper<TranslatedRoute>();
+  const keepPolicies = createListKeeper<TranslatedPolicy>();
+  const keepInvalidPolicies = createListKeeper<TranslatedPolicy>();
+  const keepBackends = createListKeeper<TranslatedBackend>();
+  const keepAttachments = createListKeeper<TranslatedRoute['attachedListeners']>();
+  const keepUsages = createListKeeper<BackendUsage>();
+  const keepPolicyBackends = createListKeeper<TranslatedPolicy['backends']>();
+  const keepPolicyKeys = createListKeeper<PolicyKeys>();
+  const countRoutes = createStep((attachments: readonly TranslatedRoute['attachedListeners'][]) =>
+    attachedRoutes.replace(countAttachedRoutes(attachments)),
   );
-  const policies = translatePolicies(index, backends, traceReach(gateways, listeners, routes), controllerName, notices);
+  const groupRoutes = createStep((usages: readonly BackendUsage[]) =>
+    replaceLists(backendUsers, groupByBackend(usages)),
+  );
+  const findBackends = createStep(listBackendKeys);
+  const assemble = prepareAssembly();
+  const mapPolicyKeys = createStep(indexPolicyKeys);
+  const findMissingEndpoints = createStep(listMissingEndpoints);
+  const findMixedProtection = createStep(listMixedProtection);
+  const listClassStatuses = prepareStatusList<GatewayClassStatus>();
+  const listGatewayStatuses = prepareStatusList<GatewayStatus>();
+  const listRouteStatuses = prepareStatusList<HttpRouteStatus>();
+  const listBackendStatuses = prepareStatusList<ProxyBackendStatus>();
+  const listPolicyStatuses = prepareStatusList<ProxyPolicyStatus>();
 
-  const configuration = assemble(listeners, routes, backends, policies);
-  for (const { route, messages, remarks } of routes)
-    if (messages.length > 0) for (const remark of remarks) notices.add('HTTPRoute', route, remark);
-  noteMissingEndpoints(configuration.backends, notices);
-  noteMixedProtection(routes, policies.messages, notices);
+  const run = (resources: Resources, previous: Translation | undefined): Translation => {
+    index.load(resources);
+    const ownGateways = gateways.list();
+    const ownListeners = keepListeners(ownGateways.flatMap(({ name }) => listeners.get(name)));
+    const ownRoutes = keepRoutes([...index.httpRoutes.entries().keys()].flatMap((name) => routes.get(name) ?? []));
+    const usages = keepUsages(ownRoutes.map(({ usage }) => usage));
+    countRoutes(keepAttachments(ownRoutes.map(({ attachedListeners }) => attachedListeners)));
+    groupRoutes(usages);
 
-  const attachedRoutes = countAttachedRoutes(routes);
-  const invalid = describeInvalidResources(index, classes, gatewaysByName, controllerName);
+    policies.collectClaims();
+    const ownPolicies = keepPolicies(policies.list());
+    const invalidPolicies = keepInvalidPolicies(policies.listInvalid());
+    const backendKeys = findBackends(usages, keepPolicyBackends(ownPolicies.map((policy) => policy.backends)));
+    const used = keepBackends(backendKeys.flatMap((key) => backends.build(key) ?? []));
+    const configuration = assemble({
+      listeners: ownListeners,
+      routes: ownRoutes,
+      policies: ownPolicies,
+      invalidPolicies,
+      backends: used,
+    });
+
+    const invalid = invalidStatuses();
+    const statuses = keepShallow(previous?.statuses, {
+      gatewayClasses: listClassStatuses(classes.listStatuses()),
+      gateways: listGatewayStatuses(
+        invalid.gateways,
+        ownGateways.map(({ name }) => ({ name, status: gatewayStatuses.get(name) })),
+      ),
+      httpRoutes: listRouteStatuses(invalid.httpRoutes, ownRoutes),
+      proxyBackends: listBackendStatuses(invalid.proxyBackends, backends.listStatuses()),
+      proxyPolicies: listPolicyStatuses(ownPolicies, invalidPolicies),
+    });
+
+    const notices = collectNotices();
+    gateways.noteUnknown(notices);
+    if (placement === 'host') noteParameters(index, notices);
+    for (const list of [ownRoutes, ownPolicies, invalidPolicies])
+      for (const outcome of list) notices.addAll(outcome.notices);
+    notices.addAll(findMissingEndpoints(configuration.backends));
+    notices.addAll(findMixedProtection(ownRoutes, configuration.policies));
+
+    const deployment = placement === 'host' ? undefined : planGateways(ownGateways, ownListeners, invalid.gateways);
+    return keepShallow(previous, {
+      configuration,
+      statuses,
+      notices: keepEqual(previous?.notices, notices.list()),
+      conflicts: keepList(previous?.conflicts, policies.listConflicts()),
+      plans: keepEqual(previous?.plans, deployment?.plans ?? []),
+      held: keepEqual(previous?.held, deployment?.held ?? []),
+      policyKeys: mapPolicyKeys(keepPolicyKeys(ownPolicies.map(({ keys }) => keys))),
+    });
+  };
+
+  let previous: Translation | undefined;
   return {
-    configuration,
-    statuses: {
-      gatewayClasses: sortEntries(classes.statuses),
-      gateways: sortEntries([
-        ...invalid.gateways,
-        ...gateways.map((gateway) => {
-          const own = parents.listeners.get(gateway.name) ?? [];
-          const ownStatuses = own.map((listener) => describeListener(listener, attachedRoutes.get(listener.key) ?? 0));
-          return [gateway.name, describeGateway(gateway, own, ownStatuses)] as const;
-        }),
-      ]),
-      httpRoutes: sortEntries([
-        ...invalid.httpRoutes,
-        ...routes.flatMap((route) => {
-          const status = describeRoute(route, controllerName);
-          return status === undefined ? [] : [[route.name, status] as const];
-        }),
-      ]),
-      proxyBackends: sortEntries([...invalid.proxyBackends, ...backends.statuses]),
-      proxyPolicies: sortEntries(policies.statuses),
+    translate(resources) {
+      memory.begin();
+      previous = run(resources, previous);
+      memory.end();
+      return previous;
     },
-    notices: notices.list(),
-    conflicts: policies.conflicts,
   };
 }
 
-// Only what is reached from a listener: a Secret or an endpoint that nothing uses has no business in a gateway's memory.
-function assemble(
-  resolved: readonly ResolvedListener[],
-  translated: readonly TranslatedRoute[],
-  backends: Backends,
-  policies: TranslatedPolicies,
-): Configuration {
-  const served = resolved.filter(({ isServed }) => isServed);
-  const listeners: readonly Listener[] = listMessageListeners(resolved).map(createListener);
-  const routes = translated.flatMap(({ messages }) => messages);
-  const keys = new Set([...routes.flatMap(listBackends), ...policies.backends]);
-  const used = [...keys].flatMap((key) => backends.found.get(key) ?? []);
-  const secrets = new Map<string, Secret>();
-  for (const secret of [
-    ...served.flatMap(({ certificates }) => certificates),
-    ...used.flatMap(({ key }) => backends.secretsOf(key)),
-    ...policies.secrets,
-  ])
-    secrets.set(secret.key, secret);
-  return {
-    listeners: listeners.toSorted(compareByKey),
-    routes: routes.toSorted(
-      (left, right) => compareText(left.httpRoute, right.httpRoute) || left.ruleIndex - right.ruleIndex,
-    ),
-    backends: used.toSorted(compareByKey),
-    policies: policies.messages.toSorted(compareByKey),
-    secrets: [...secrets.values()].toSorted(compareByKey),
-  };
+function noteParameters(index: ResourceIndex, notices: Notices): void {
+  for (const parameters of index.gatewayParameters.values())
+    notices.add('GatewayParameters', parameters, `has no effect here: ${nothingIsDeployed}`);
 }
 
-// A route counts once per listener, however many of its parentRefs lead there.
-function countAttachedRoutes(routes: readonly TranslatedRoute[]): ReadonlyMap<string, number> {
-  const counts = new Map<string, number>();
-  for (const route of routes) {
-    const attached = route.parents
-      .filter((parent) => isAccepted(route, parent))
-      .flatMap(({ attachments }) => attachments.map(({ listener }) => listener.key));
-    for (const key of new Set(attached)) counts.set(key, (counts.get(key) ?? 0) + 1);
-  }
-  return counts;
-}
-
-function compareByKey(left: { readonly key: string }, right: { readonly key: string }): number {
-  return compareText(left.key, right.key);
-}
-
-function sortEntries<T>(entries: Iterable<readonly [string, T]>): Readonly<Record<string, T>> {
-  return Object.fromEntries([...entries].toSorted(([left], [right]) => compareText(left, right)));
+function indexPolicyKeys(keys: readonly PolicyKeys[]): Translation['policyKeys'] {
+  return new Map(keys.map(({ policy, byGateway }) => [policy, byGateway]));
 }

@@ -3,7 +3,12 @@ import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import OidcProvider, { type InteractionDetails } from 'oidc-provider';
 import { createSigningKey, type SigningKey } from './signing-keys.ts';
-import { readWholeBody, startSwitchableServer, type SwitchableServer } from './switchable-server.ts';
+import {
+  type ListenOptions,
+  readWholeBody,
+  startSwitchableServer,
+  type SwitchableServer,
+} from './switchable-server.ts';
 import { findUser, renderIdpConsentPage, renderLoginPage, testUsers } from './test-users.ts';
 
 /** How this one is set up. */
@@ -18,6 +23,8 @@ export interface OidcProviderOptions {
   readonly accessTokenSeconds?: number;
   /** Scopes beyond openid and offline_access. Default tickets:read and tickets:write. */
   readonly scopes?: readonly string[];
+  /** Default: http on loopback. */
+  readonly listen?: ListenOptions;
 }
 
 /** It runs. */
@@ -105,7 +112,7 @@ export async function startOidcProviderIdp(options: OidcProviderOptions = {}): P
       request.url!.startsWith('/interaction/')
         ? serveInteraction(provider!, request, response)
         : callback!(request, response);
-  });
+  }, options.listen);
   return {
     issuer: server.origin,
     server,

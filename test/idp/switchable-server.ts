@@ -1,6 +1,7 @@
-// An HTTP server on loopback that remembers every request, and that a test can take down, hold still or slow down: the ground of the test identity providers.
+// An HTTP server, on loopback unless told otherwise, that remembers every request, and that a test can take down, hold still or slow down: the ground of the test identity providers.
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 
@@ -21,7 +22,7 @@ export interface RecordedCall {
 /** The server and its switches. */
 export interface SwitchableServer {
   readonly port: number;
-  /** http://127.0.0.1:port */
+  /** http://127.0.0.1:port, or what `listen` makes of it. */
   readonly origin: string;
   readonly calls: readonly RecordedCall[];
   callsTo(path: string): RecordedCall[];
@@ -41,8 +42,19 @@ export interface SwitchableServer {
 /** Answers a request. */
 export type Serve = (request: IncomingMessage, response: ServerResponse) => void | Promise<void>;
 
+/** Where a server listens, and as whom. */
+export interface ListenOptions {
+  /** An IPv4 address of this machine. Default 127.0.0.1. */
+  readonly address?: string;
+  /** PEM, for https. */
+  readonly certificate?: { readonly cert: string; readonly key: string };
+}
+
 /** Starts it on a free port. `serve` gets a request once the switches let it through. */
-export async function startSwitchableServer(createServe: (origin: string) => Serve): Promise<SwitchableServer> {
+export async function startSwitchableServer(
+  createServe: (origin: string) => Serve,
+  { address = '127.0.0.1', certificate }: ListenOptions = {},
+): Promise<SwitchableServer> {
   let calls: RecordedCall[] = [];
   let down = false;
   let paused: { readonly promise: Promise<void>; readonly resolve: () => void } | undefined;
@@ -50,7 +62,7 @@ export async function startSwitchableServer(createServe: (origin: string) => Ser
   const sockets = new Set<Socket>();
   let serve: Serve | undefined;
 
-  const server = createServer((request, response) => {
+  const listener = (request: IncomingMessage, response: ServerResponse): void => {
     response.on('error', () => {});
     calls.push(recordCall(request, response));
     const answer = async (): Promise<void> => {
@@ -64,8 +76,9 @@ export async function startSwitchableServer(createServe: (origin: string) => Ser
       if (!response.headersSent) response.writeHead(599, { 'content-type': 'text/plain' });
       response.end(`the test identity provider failed: ${error instanceof Error ? error.stack : String(error)}`);
     });
-  });
-  server.on('connection', (socket) => {
+  };
+  const server = certificate === undefined ? createServer(listener) : createTlsServer(certificate, listener);
+  server.on('connection', (socket: Socket) => {
     socket.on('error', () => {});
     if (down) {
       socket.destroy();
@@ -74,10 +87,10 @@ export async function startSwitchableServer(createServe: (origin: string) => Ser
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });
-  server.listen(0, '127.0.0.1');
+  server.listen(0, address);
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
-  const origin = `http://127.0.0.1:${port}`;
+  const origin = `${certificate === undefined ? 'http' : 'https'}://${address}:${port}`;
   serve = createServe(origin);
 
   const resume = (): void => {

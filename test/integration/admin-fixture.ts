@@ -25,6 +25,7 @@ export function buildExchange(overrides: Partial<Exchange> = {}): Exchange {
     hasBody: true,
     upgradeProtocol: undefined,
     headSent: false,
+    isClientValidatedBy: refuse,
     readBody: refuse,
     sendInformational: refuse,
     sendHead: refuse,
@@ -47,6 +48,7 @@ export function buildListener(name = 'http'): ListenerConfig {
     name,
     hostname: '',
     port: 3_000,
+    clientAuthorities: undefined,
     routes: new HostTable([]),
     protection: new HostTable([]),
   };

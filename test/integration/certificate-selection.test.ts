@@ -44,7 +44,7 @@ describe('a TLS server with the certificates of a listener', () => {
   before(async () => {
     server = createServer({
       SNICallback: (serverName, callback) => {
-        const context = selectCertificate!(serverName);
+        const context = selectCertificate!(serverName)?.context;
         if (context === undefined) callback(new Error('no certificate for this name'));
         else callback(null, context);
       },

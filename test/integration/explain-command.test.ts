@@ -776,7 +776,10 @@ describe('explain: input that is no use', () => {
     const ok = ['-f', file, '--request', `POST ${url}`];
     const cases: readonly (readonly [readonly string[], string])[] = [
       [[], "say what to explain: --request 'POST https://host/mcp', or --request-id ID"],
-      [['--request', `POST ${url}`], 'say by which files: -f PATH'],
+      [
+        ['--request', `POST ${url}`],
+        'say by which files: -f PATH; or --from-cluster, or --admin URL of a running gateway',
+      ],
       [
         ['-f', file, '--request', 'hello'],
         '--request "hello" is not a method and a URL, such as --request \'POST https://mcp.example.com/mcp\'',

@@ -628,6 +628,7 @@ describe('messages', { timeout: 60_000 }, () => {
       assert.deepEqual([empty.status, empty.body], [202, '']);
       const own = await client.ask('/x', { method: 'HEAD', headers: { host: 'nobody.test' } });
       assert.deepEqual([own.status, own.body], [403, '']);
+      assert.equal(own.headers['content-type'], undefined);
     }
   });
 

@@ -218,7 +218,10 @@ describe('connections', () => {
     const context = createSecureContext({ cert, key });
     const { port, listeners } = await openPort(t, echoHandler, {
       limits: { maxConnections: 2 },
-      config: { protocol: 'HTTPS', selectCertificate: () => context },
+      config: {
+        protocol: 'HTTPS',
+        selectCertificate: () => ({ context, asksClients: false, clientAuthorities: undefined }),
+      },
     });
     const first = await connectRaw(t, port);
     await connectRaw(t, port);

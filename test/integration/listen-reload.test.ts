@@ -147,7 +147,11 @@ describe('reconcile', () => {
     await listeners.reconcile(toPorts(cleartext));
     const { cert, key } = createCertificate({ names: ['a.test'] });
     const context = createSecureContext({ cert, key });
-    const tls = createPortConfig({ port, protocol: 'HTTPS', selectCertificate: () => context });
+    const tls = createPortConfig({
+      port,
+      protocol: 'HTTPS',
+      selectCertificate: () => ({ context, asksClients: false, clientAuthorities: undefined }),
+    });
     assert.deepEqual(await listeners.reconcile(toPorts(tls)), []);
     const session = connectHttp2(`https://127.0.0.1:${port}`, { ca: cert, servername: 'a.test' });
     t.after(() => session.destroy());

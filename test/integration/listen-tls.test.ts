@@ -22,7 +22,10 @@ function createContext(...names: string[]): SecureContext {
 type SelectCertificate = NonNullable<PortConfig['selectCertificate']>;
 
 function selectFrom(contexts: Record<string, SecureContext>, fallback?: SecureContext): SelectCertificate {
-  return (serverName) => (serverName === undefined ? fallback : contexts[serverName]);
+  return (serverName) => {
+    const context = serverName === undefined ? fallback : contexts[serverName];
+    return context && { context, asksClients: false, clientAuthorities: undefined };
+  };
 }
 
 /** Resolves with the socket after the handshake, rejects with the alert. */
@@ -152,9 +155,7 @@ describe('certificates', () => {
     const [session] = (await once(first, 'session')) as [Buffer];
     const resumed = await handshake(t, port, { servername: 'a.test', maxVersion: 'TLSv1.2', session });
     assert.equal(resumed.isSessionReused(), true);
-    await listeners.reconcile(
-      toPorts({ ...config, selectCertificate: (name) => (name === undefined ? context : undefined) }),
-    );
+    await listeners.reconcile(toPorts({ ...config, selectCertificate: selectFrom({}, context) }));
     const client = connect({
       host: '127.0.0.1',
       port,

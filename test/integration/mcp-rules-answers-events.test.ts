@@ -183,6 +183,7 @@ describe('a notification of ours', () => {
       backends: new Map(),
       authentications: [],
       jwtAuthentications: [],
+      keyUsers: [],
       policyConflicts: [],
     };
   }

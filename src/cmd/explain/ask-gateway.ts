@@ -1,5 +1,5 @@
-// Asks a running gateway's admin port about a request that happened.
-import { isJsonObject } from '../../base/json-object.ts';
+// Asks a running gateway's admin port: about a request that happened, or for any of its pages as JSON.
+import { isJsonObject, type JsonObject } from '../../base/json-object.ts';
 import type { JournaledRequest } from '../../gateway/journaled-request.ts';
 
 export type JournalAnswer =
@@ -11,30 +11,42 @@ const timeoutMs = 10_000;
 
 /** Fetches the entry of the journal. */
 export async function askGateway(admin: string, requestId: string): Promise<JournalAnswer> {
+  const answer = await askAdminPort(admin, `/requests/${encodeURIComponent(requestId)}?format=json`);
+  if (!answer.ok) return fail(answer.problem);
+  const { status, body, origin } = answer;
+  if (status === 404 && body?.['error'] === 'unknown_request')
+    return { ok: false, problem: `request ${requestId}: ${String(body['error_description'])}`, exitCode: 1 };
+  if (status !== 200 || !isJournaled(body))
+    return fail(`${origin} is not the admin port of a gateway that keeps requests: it answers ${status}`);
+  return { ok: true, request: body };
+}
+
+/** What the admin port answered; the body is undefined when it is no JSON object. */
+export type AdminAnswer =
+  | { readonly ok: true; readonly status: number; readonly body: JsonObject | undefined; readonly origin: string }
+  | { readonly ok: false; readonly problem: string };
+
+/** Asks for a page of the admin port, as JSON. */
+export async function askAdminPort(admin: string, target: string): Promise<AdminAnswer> {
   const base = URL.parse(admin);
   if (base === null || (base.protocol !== 'http:' && base.protocol !== 'https:'))
-    return fail(`--admin must be a URL such as http://127.0.0.1:15000, not ${JSON.stringify(admin)}`);
-  const url = new URL(`/requests/${encodeURIComponent(requestId)}?format=json`, base);
-  let response: Response;
-  let text: string;
+    return {
+      ok: false,
+      problem: `--admin must be a URL such as http://127.0.0.1:15000, not ${JSON.stringify(admin)}`,
+    };
   try {
-    response = await fetch(url, {
+    const response = await fetch(new URL(target, base), {
       headers: { accept: 'application/json' },
       redirect: 'manual',
       signal: AbortSignal.timeout(timeoutMs),
     });
-    text = await response.text();
+    return { ok: true, status: response.status, body: readObject(await response.text()), origin: base.origin };
   } catch (error) {
-    return fail(
-      `no gateway answers at ${base.origin} (${describeFailure(error)}); --admin says where its admin port is`,
-    );
+    return {
+      ok: false,
+      problem: `no gateway answers at ${base.origin} (${describeFailure(error)}); --admin says where its admin port is`,
+    };
   }
-  const body = readObject(text);
-  if (response.status === 404 && body?.['error'] === 'unknown_request')
-    return { ok: false, problem: `request ${requestId}: ${String(body['error_description'])}`, exitCode: 1 };
-  if (response.status !== 200 || !isJournaled(body))
-    return fail(`${base.origin} is not the admin port of a gateway that keeps requests: it answers ${response.status}`);
-  return { ok: true, request: body };
 }
 
 function fail(problem: string): JournalAnswer {
@@ -49,7 +61,7 @@ function describeFailure(error: unknown): string {
   return last instanceof Error ? last.message : String(last);
 }
 
-function readObject(text: string): Readonly<Record<string, unknown>> | undefined {
+function readObject(text: string): JsonObject | undefined {
   try {
     const value: unknown = JSON.parse(text);
     return isJsonObject(value) ? value : undefined;
@@ -58,8 +70,6 @@ function readObject(text: string): Readonly<Record<string, unknown>> | undefined
   }
 }
 
-function isJournaled(
-  body: Readonly<Record<string, unknown>> | undefined,
-): body is Readonly<Record<string, unknown>> & JournaledRequest {
+function isJournaled(body: JsonObject | undefined): body is JsonObject & JournaledRequest {
   return typeof body?.['id'] === 'string' && Array.isArray(body['decisions']) && typeof body['method'] === 'string';
 }

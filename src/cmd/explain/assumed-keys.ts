@@ -15,7 +15,7 @@ import type {
 } from '../../gateway/policies/mcp-authentication/idp-connection.ts';
 import type { AcceptedAudiences, TokenValidator } from '../../gateway/token/verified-token.ts';
 import type { Credential } from './credential.ts';
-import { getStandInKeys, type StandInKeys } from './stand-in-keys.ts';
+import { getStandInKeys, isStandInKeySet, type StandInKeys } from './stand-in-keys.ts';
 
 /** What was not checked about a token, because it could not be. */
 export interface SignatureNote {
@@ -62,7 +62,8 @@ export class AssumedKeys {
   /** A connection that asks nobody. */
   wrapConnect(connectIdp: ConnectIdp): ConnectIdp {
     return (options: IdpConnectionOptions): IdpConnection => {
-      const isReal = this.#credential.kind !== 'claims' && options.keys.kind === 'inline';
+      const { keys } = options;
+      const isReal = this.#credential.kind !== 'claims' && keys.kind === 'inline' && !isStandInKeySet(keys.document);
       const inline = { kind: 'inline', document: this.#keys.document } as const;
       const idp = connectIdp({ ...options, ...(!isReal && { keys: inline }), fetcher: refusingFetcher });
       const place = describeIdpKeys(options);
@@ -97,7 +98,8 @@ export class AssumedKeys {
   }
 
   #isReal(keys: KeySource | undefined): boolean {
-    return this.#credential.kind !== 'claims' && keys?.source.case === 'inline';
+    if (this.#credential.kind === 'claims' || keys?.source.case !== 'inline') return false;
+    return !isStandInKeySet(keys.source.value);
   }
 
   #replaceKeys(message: JwtAuthentication): JwtAuthentication {
@@ -163,7 +165,7 @@ const refusingFetcher: GuardedFetcher = {
 function describeIdpKeys({ keys, issuer }: IdpConnectionOptions): string {
   switch (keys.kind) {
     case 'inline':
-      return 'in the policy';
+      return describeInlineKeys(keys.document);
     case 'url':
       return `at ${keys.url}`;
     case 'endpoints':
@@ -173,11 +175,15 @@ function describeIdpKeys({ keys, issuer }: IdpConnectionOptions): string {
   }
 }
 
+function describeInlineKeys(document: string): string {
+  return isStandInKeySet(document) ? 'in the policy, and the gateway does not show them' : 'in the policy';
+}
+
 /** Where keys are, as it follows "the keys are". */
 export function describeKeys(keys: KeySource | undefined, issuer: string): string {
   switch (keys?.source.case) {
     case 'inline':
-      return 'in the policy';
+      return describeInlineKeys(keys.source.value);
     case 'url':
       return `at ${keys.source.value}`;
     case 'backend':

@@ -17,7 +17,7 @@ interface Candidate {
 /** Chooses by scheme, port and host, or by the name of a listener: `https`, `public/https` or `default/public/https`. */
 export function choosePort(runtime: RuntimeConfig, line: RequestLine, listenerName?: string): ChosenPort {
   const all = listCandidates(runtime);
-  if (all.length === 0) return { ok: false, problem: 'nothing is served: the files have no usable listener' };
+  if (all.length === 0) return { ok: false, problem: 'nothing is served: there is no usable listener' };
   return listenerName === undefined ? chooseByUrl(all, line) : chooseByName(all, line, listenerName);
 }
 

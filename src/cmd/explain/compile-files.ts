@@ -9,10 +9,11 @@ import { AuthenticationRegistry } from '../../gateway/policies/mcp-authenticatio
 import { connectIdp } from '../../gateway/policies/mcp-authentication/connect-idp.ts';
 import { findPreset } from '../../gateway/policies/mcp-authentication/idp/presets.ts';
 import type { Configuration } from '../../ir/configuration.ts';
+import { needsSealKeys } from '../../ir/seal-keys.ts';
 import { FilesSource } from '../../sources/files/files-source.ts';
 import { formatProblemLine } from '../../sources/files/problem-line.ts';
 import { translate } from '../../translate/translate.ts';
-import { addSealKeys, makeSealKeys, needsSealKeys } from '../seal-keys.ts';
+import { addSealKeys, makeSealKeys } from '../seal-keys.ts';
 import { formatStatusProblems } from '../status-problems.ts';
 import type { AssumedKeys } from './assumed-keys.ts';
 
@@ -23,6 +24,8 @@ export type ReadConfiguration =
       readonly configuration: Configuration;
       /** Of single resources: what they would protect is closed, and the rest works. */
       readonly problems: readonly string[];
+      /** What a reader should know about where it comes from. */
+      readonly notes: readonly string[];
     }
   | { readonly ok: false; readonly problems: readonly string[] };
 
@@ -45,6 +48,7 @@ export async function readConfiguration(
       ...source.problems.get().map((problem) => formatProblemLine(problem, workingDirectory)),
       ...formatStatusProblems(translation, resources.invalid),
     ],
+    notes: [],
   };
 }
 

@@ -10,6 +10,28 @@ const explainFlagTable = defineFlags({
     placeholder: 'PATH',
     help: 'A file or folder with resources',
   },
+  fromCluster: { type: 'boolean', help: 'In place of files: the resources of a Kubernetes cluster, read once' },
+  namespace: {
+    type: 'string',
+    short: 'n',
+    placeholder: 'NAMESPACE',
+    help: 'With --from-cluster: read this namespace only; all of them when absent',
+  },
+  context: {
+    type: 'string',
+    placeholder: 'NAME',
+    help: 'With --from-cluster: the context of the kubeconfig; its current one when absent',
+  },
+  kubeconfig: {
+    type: 'string',
+    placeholder: 'FILE',
+    help: 'With --from-cluster: the kubeconfig; otherwise KUBECONFIG, or ~/.kube/config',
+  },
+  gateway: {
+    type: 'string',
+    placeholder: 'NAMESPACE/NAME',
+    help: 'With --from-cluster: the Gateway, where the URL does not tell which',
+  },
   request: { type: 'string', placeholder: 'REQUEST', help: "Method and URL, such as 'POST https://host/mcp'" },
   token: { type: 'string', placeholder: 'FILE', help: 'The file with the access token; - is standard input' },
   claims: {
@@ -52,7 +74,7 @@ const explainFlagTable = defineFlags({
     type: 'string',
     default: 'http://127.0.0.1:15000',
     placeholder: 'URL',
-    help: 'With --request-id: the admin port of that gateway',
+    help: 'The admin port of a running gateway: with --request-id the one to ask, with --request whose configuration counts',
   },
   json: { type: 'boolean', help: 'Print one JSON object on standard output, and nothing else' },
 });
@@ -60,20 +82,21 @@ const explainFlagTable = defineFlags({
 export const explainCommandFlags: CommandFlags<typeof explainFlagTable> = {
   command: 'mcp-gateway explain',
   usage:
-    "-f PATH... --request 'POST https://host/mcp' [--token FILE | --claims FILE] [--tool NAME...] | --request-id ID",
-  summary: `Says what a gateway with these files would do with a request, and why: the listener and the rule, each policy and where it is attached, each
+    "(-f PATH... | --from-cluster | --admin URL) --request 'POST https://host/mcp' [--token FILE | --claims FILE] [--tool NAME...] | --request-id ID",
+  summary: `Says what a gateway with these resources would do with a request, and why: the listener and the rule, each policy and where it is attached, each
 expression with its value and what it saw, and the exact answer that the client would get, or how the request would be forwarded. It is the
-code of the gateway itself that decides. Nothing is sent anywhere, and nobody is asked but with --online.
+code of the gateway itself that decides. The request is sent nowhere, and identity providers are asked only with --online.
 
 Without --online the signature of a token is checked where the policy has the keys inline; otherwise it counts as good, and the report says so.
 
-Exit code: 0 the request is let through, 1 it is denied (of several tools: one of them), 2 wrong usage, or files that cannot be read.
+Exit code: 0 the request is let through, 1 it is denied (of several tools: one of them), 2 wrong usage, or resources that cannot be read.
 The members of --json are in docs/explain.md.`,
   flags: explainFlagTable,
   positionals: 'file',
   examples: [
     "mcp-gateway explain -f gateway.yaml --request 'POST https://mcp.example.com/mcp' --claims alice.json --tool ticket_close",
     "mcp-gateway explain -f gateway.yaml --request 'POST https://mcp.example.com/mcp' --token - --tools-from tools.json < token.txt",
+    "mcp-gateway explain --from-cluster --request 'POST https://mcp.example.com/mcp' --claims alice.json --tool ticket_close",
     'mcp-gateway explain --request-id 5f0c7f1e-5d2b-4c39-9f43-0c9c1a8a2f6b',
   ],
 };

@@ -1,11 +1,11 @@
-// `explain` for a request that nobody has sent yet: files, flags and a token in, a report out.
+// `explain` for a request that nobody has sent yet: resources, flags and a token in, a report out.
 import type { PortConfig, RouteConfig, RuntimeConfig } from '../../gateway/config/runtime-config.ts';
 import type { RawHeaders } from '../../gateway/listen/exchange.ts';
 import type { TokenInput } from '../token/read-token-input.ts';
 import { AssumedKeys } from './assumed-keys.ts';
 import { buildReport } from './build-report.ts';
 import { choosePort } from './choose-port.ts';
-import { compileExplained, readConfiguration } from './compile-files.ts';
+import { compileExplained } from './compile-files.ts';
 import { type Credential, readCredential } from './credential.ts';
 import type { ExplainValues } from './explain-flags.ts';
 import { explainItems } from './explain-items.ts';
@@ -15,6 +15,7 @@ import { findExpectedIssuer, placeToken } from './place-token.ts';
 import { type MessagePlan, type PlannedMessage, planMessage, planMessages } from './plan-messages.ts';
 import { previewRoute } from './preview-route.ts';
 import { findSourceProblem, readHeaderFlags } from './read-head-flags.ts';
+import { type ExplainSource, readSource } from './read-source.ts';
 import { formatRequestUrl, readRequestLine, type RequestLine } from './request-line.ts';
 import { type PlannedRequest, type RequestOutcome, runRequest } from './run-request.ts';
 
@@ -26,12 +27,13 @@ export type ExplainResult =
 /** Explains. Every mistake in the input is a line, never an exception. */
 export async function explainRequest(
   values: ExplainValues,
+  source: ExplainSource,
   environment: NodeJS.ProcessEnv,
   input: TokenInput,
 ): Promise<ExplainResult> {
   const asked = await readQuestion(values, input);
   if (!asked.ok) return { ok: false, problems: [asked.problem] };
-  const read = await readConfiguration(values.file, environment);
+  const read = await readSource(source, { line: asked.question.line, listener: values.listener }, environment);
   if (!read.ok) return { ok: false, problems: read.problems };
   const { credential } = asked.question;
   const assumed = new AssumedKeys(credential);
@@ -42,7 +44,10 @@ export async function explainRequest(
     const { report } = explained;
     return {
       ok: true,
-      report: { ...report, notes: [...report.notes, ...describeFiles(read.problems, compiled.problems)] },
+      report: {
+        ...report,
+        notes: [...report.notes, ...read.notes, ...countProblems(source, [...read.problems, ...compiled.problems])],
+      },
     };
   } finally {
     await compiled.close();
@@ -50,10 +55,20 @@ export async function explainRequest(
 }
 
 /** What is wrong with single resources closes what they protect, and matters here only when the request meets it. */
-function describeFiles(...problems: readonly (readonly string[])[]): string[] {
-  const count = problems.flat().length;
-  if (count === 0) return [];
-  return [`The files have ${count === 1 ? '1 problem' : `${count} problems`}, which mcp-gateway check lists.`];
+function countProblems({ kind }: ExplainSource, problems: readonly string[]): string[] {
+  const { length } = problems;
+  if (length === 0) return [];
+  const count = length === 1 ? '1 problem' : `${length} problems`;
+  switch (kind) {
+    case 'files':
+      return [`The files have ${count}, which mcp-gateway check lists.`];
+    case 'cluster':
+      return [`The resources have ${count}; mcp-gateway status -A lists what the controller says about them.`];
+    case 'gateway':
+      return [
+        `Of the configuration ${count === '1 problem' ? '1 part' : `${length} parts`} cannot be used: ${problems.join('; ')}.`,
+      ];
+  }
 }
 
 interface Question {

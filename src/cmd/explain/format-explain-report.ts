@@ -87,8 +87,10 @@ function describeSignature(
   assumedClaims: readonly string[],
 ): string | undefined {
   if (state === 'checked') return undefined;
-  if (state === 'unchecked')
-    return `its signature was not checked and counts as good: the keys are ${keys} (--online fetches them)`;
+  if (state === 'unchecked') {
+    const hint = keys.startsWith('at ') ? ' (--online fetches them)' : '';
+    return `its signature was not checked and counts as good: the keys are ${keys}${hint}`;
+  }
   return `claims from a file, taken as verified${assumedClaims.length === 0 ? '' : `; assumed: ${assumedClaims.join(', ')}`}`;
 }
 

@@ -67,6 +67,11 @@ export class MemoryExchange implements Exchange {
     return this.#head !== undefined;
   }
 
+  /** There is no handshake: the client is taken to have what it needs. */
+  isClientValidatedBy(): boolean {
+    return true;
+  }
+
   readBody(sink: BodySink): BodyFlow {
     let isWanted = true;
     // Later, never from inside this call: that is what the interface promises.

@@ -28,6 +28,11 @@ export function getStandInKeys(): StandInKeys {
   return made;
 }
 
+/** Whether a key set is the one of this process: in a configuration it takes the place of one that nobody shows. */
+export function isStandInKeySet(document: string): boolean {
+  return made?.document === document;
+}
+
 function makeStandInKeys(): StandInKeys {
   const pairs = {
     rsa: generateKeyPairSync('rsa', { modulusLength: 2048 }),

@@ -31,6 +31,7 @@ export type PlainPages = Readonly<Record<string, Readonly<Record<string, PlainHa
 export interface PlainServerOptions {
   /** What it is for, in the log and in errors: "admin". */
   readonly name: string;
+  /** Empty: every interface. */
   readonly address: string;
   readonly port: number;
   /** What moves the port, for the error that says it is taken. */
@@ -57,7 +58,7 @@ export class PortInUseError extends Error {
 
   constructor(options: Pick<PlainServerOptions, 'name' | 'address' | 'port' | 'portFlag' | 'portEnv'>, cause: unknown) {
     super(
-      `port ${options.port} on ${options.address} (${options.name}) is in use; choose another with ${options.portFlag} or ${options.portEnv}`,
+      `port ${options.port} on ${describeAddress(options)} (${options.name}) is in use; choose another with ${options.portFlag} or ${options.portEnv}`,
       { cause },
     );
     this.name = 'PortInUseError';
@@ -70,9 +71,15 @@ export class ListenFailedError extends Error {
   readonly code = 'listen_failed';
 
   constructor(options: Pick<PlainServerOptions, 'name' | 'address' | 'port'>, cause: NodeJS.ErrnoException) {
-    super(`cannot listen on ${options.address} port ${options.port} (${options.name}): ${cause.message}`, { cause });
+    super(`cannot listen on ${describeAddress(options)} port ${options.port} (${options.name}): ${cause.message}`, {
+      cause,
+    });
     this.name = 'ListenFailedError';
   }
+}
+
+function describeAddress({ address }: Pick<PlainServerOptions, 'address'>): string {
+  return address === '' ? 'every interface' : address;
 }
 
 const maxBodyBytes = 4_096;

@@ -95,6 +95,7 @@ describe('selectCertificate', () => {
     const { select, problems } = build([listener('a', '', 'one', 'rsa', 'wild')], [one, rsa, wild]);
     assert.deepEqual(problems, [
       {
+        list: 'listeners',
         key: 'n/g/a',
         message: 'the certificate Secret/n/rsa is never used: earlier ones of this listener have all its names',
       },

@@ -1,15 +1,24 @@
 // Server certificates (RFC 5280, RFC 6066 3): from PEM to TLS contexts, and which of a listener's certificates a server name gets.
-import { createHash, X509Certificate } from 'node:crypto';
+import { constants, createHash, X509Certificate } from 'node:crypto';
 import { createSecureContext, type SecureContext } from 'node:tls';
 import type { TlsCertificate } from '../../ir/gen/config_pb.ts';
 import { type HostTable, readHostname, readHostnamePattern } from '../route/hostname.ts';
+import type { ClientValidation } from './client-validation.ts';
 import type { TakeoverCache } from './takeover-cache.ts';
 
+/** What a handshake needs. */
+export interface ServerHandshake {
+  readonly context: SecureContext;
+  /** Whether clients are asked for a certificate. */
+  readonly asksClients: boolean;
+  /** Set: they have to have one that these authorities validate. */
+  readonly clientAuthorities: string | undefined;
+}
+
 /** A certificate chain and its key that belong together, ready for handshakes. */
-export interface ServerCertificate {
+export interface ServerCertificate extends ServerHandshake {
   /** DNS names of the certificate, as hostname patterns, in a stable order. */
   readonly names: readonly string[];
-  readonly context: SecureContext;
 }
 
 /** The certificate cannot be served. */
@@ -26,9 +35,15 @@ export class CertificateError extends Error {
 export type CertificateCache = TakeoverCache<ServerCertificate>;
 
 /** Reads chain and key, or throws a CertificateError that names what is wrong (and nothing of the key). */
-export function readServerCertificate(message: TlsCertificate, cache: CertificateCache): ServerCertificate {
+export function readServerCertificate(
+  message: TlsCertificate,
+  validation: ClientValidation | undefined,
+  cache: CertificateCache,
+): ServerCertificate {
   const { certificateChain, privateKey } = message;
-  const key = createHash('sha256').update(`${certificateChain}\0${privateKey}`).digest('base64url');
+  const { authorities = '', isRequired = false } = validation ?? {};
+  const content = [certificateChain, privateKey, authorities, String(isRequired)].join('\0');
+  const key = createHash('sha256').update(content).digest('base64url');
   return cache.get(key, () => {
     let leaf: X509Certificate;
     try {
@@ -36,13 +51,28 @@ export function readServerCertificate(message: TlsCertificate, cache: Certificat
     } catch (error) {
       throw new CertificateError('the certificate chain is not PEM', error);
     }
-    return { names: readNames(leaf), context: createContext(certificateChain, privateKey) };
+    return {
+      names: readNames(leaf),
+      context: createContext(certificateChain, privateKey, validation),
+      asksClients: validation !== undefined,
+      clientAuthorities: validation?.isRequired === true ? validation.digest : undefined,
+    };
   });
 }
 
-function createContext(cert: string, key: string): SecureContext {
+function createContext(cert: string, key: string, validation: ClientValidation | undefined): SecureContext {
   try {
-    return createSecureContext({ cert, key, minVersion: 'TLSv1.2' });
+    return createSecureContext({
+      cert,
+      key,
+      minVersion: 'TLSv1.2',
+      ...(validation !== undefined && {
+        // Where nothing depends on it, nothing is validated: Node breaks off connections on which OpenSSL has met a forged signature.
+        ca: validation.isRequired ? validation.authorities : [],
+        // A session that is resumed brings no certificate: where clients have to show one, each handshake is a full one.
+        secureOptions: constants.SSL_OP_NO_TICKET,
+      }),
+    });
   } catch (error) {
     const isMismatch = error instanceof Error && 'code' in error && String(error.code).includes('MISMATCH');
     throw new CertificateError(
@@ -73,8 +103,8 @@ function addName(names: Set<string>, name: string): void {
 /** Chooses between the certificates of one listener. */
 export interface ListenerCertificates {
   /** For a client that sent no server name. */
-  readonly first: SecureContext;
-  select(serverName: string): SecureContext;
+  readonly first: ServerHandshake;
+  select(serverName: string): ServerHandshake;
 }
 
 /**
@@ -86,13 +116,13 @@ export function arrangeCertificates(
   certificates: readonly [ServerCertificate, ...ServerCertificate[]],
   reportUnused: (index: number) => void,
 ): ListenerCertificates {
-  const byName = new Map<string, SecureContext>();
-  for (const [index, { names, context }] of certificates.entries()) {
-    const free = names.filter((name) => !byName.has(name));
-    for (const name of free) byName.set(name, context);
+  const byName = new Map<string, ServerCertificate>();
+  for (const [index, certificate] of certificates.entries()) {
+    const free = certificate.names.filter((name) => !byName.has(name));
+    for (const name of free) byName.set(name, certificate);
     if (index > 0 && free.length === 0) reportUnused(index);
   }
-  const first = certificates[0].context;
+  const [first] = certificates;
   return {
     first,
     select: (serverName) => {
@@ -104,14 +134,14 @@ export function arrangeCertificates(
 }
 
 /**
- * Chooses the TLS context of a handshake on one port: the most specific listener hostname wins and no other is asked, so a
+ * Chooses what a handshake on one port uses: the most specific listener hostname wins and no other is asked, so a
  * listener without a usable certificate (undefined) refuses its names instead of handing them to a wider listener.
  * A name that no listener has is refused. Without a server name the listener for any hostname answers; if there is none, the
  * handshake is refused too: no other listener could serve the request behind it.
  */
 export function createCertificateSelector(
   listeners: HostTable<{ readonly certificates: ListenerCertificates | undefined }>,
-): (serverName: string | undefined) => SecureContext | undefined {
+): (serverName: string | undefined) => ServerHandshake | undefined {
   return (serverName) => {
     if (serverName === undefined || serverName === '') return listeners.any?.certificates?.first;
     const hostname = readHostname(serverName);

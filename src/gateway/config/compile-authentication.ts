@@ -16,6 +16,7 @@ import type { McpAuthenticationConfig } from '../policies/mcp-authentication/pro
 import type { MessageRules } from '../mcp/messages/message-rules.ts';
 import { createInlineKeySource } from '../token/key-source.ts';
 import { readCaCertificates } from './read-ca-certificates.ts';
+import type { Lookup } from './recorded-reads.ts';
 import type { BackendConfig } from './runtime-config.ts';
 import type { TakeoverCache } from './takeover-cache.ts';
 
@@ -23,8 +24,8 @@ const knownModes: ReadonlySet<AuthenticationMode> = new Set(Object.values(Authen
 
 /** What policies refer to while they are compiled. */
 export interface PolicySurroundings {
-  readonly secrets: ReadonlyMap<string, Secret>;
-  readonly backends: ReadonlyMap<string, BackendConfig>;
+  readonly secrets: Lookup<Secret>;
+  readonly backends: Lookup<BackendConfig>;
   /** Undefined: nothing here can authenticate, and what such a policy protects is closed. */
   readonly acquireAuthentication: AcquireAuthentication | undefined;
   /** The same for JWT authentication. */
@@ -65,14 +66,14 @@ export function compileAuthentication(
   });
 }
 
-function readText(key: string | undefined, secrets: ReadonlyMap<string, Secret>): string | undefined {
+function readText(key: string | undefined, secrets: Lookup<Secret>): string | undefined {
   if (key === undefined || key === '') return undefined;
   const value = secrets.get(key)?.value;
   if (value?.case !== 'text' || value.value === '') throw new PolicyError(`the secret ${key} is missing`);
   return value.value;
 }
 
-function readSealKeys(secrets: ReadonlyMap<string, Secret>): readonly Uint8Array[] {
+function readSealKeys(secrets: Lookup<Secret>): readonly Uint8Array[] {
   const value = secrets.get(sealKeysKey)?.value;
   return value?.case === 'sealKeys' ? value.value.keys : [];
 }
@@ -87,7 +88,7 @@ export function findKeyProblem(keys: KeySource | undefined): string | undefined 
 /** URLs of the endpoints of a backend that serves keys, or throws. */
 export function listKeyUrls(
   { backend, path }: { readonly backend: string; readonly path: string },
-  backends: ReadonlyMap<string, BackendConfig>,
+  backends: Lookup<BackendConfig>,
 ): readonly string[] {
   const config = backends.get(backend);
   if (config === undefined) throw new PolicyError(`the backend ${backend}, which has the keys, cannot be used`);

@@ -14,6 +14,7 @@ import {
 import { readTarget } from '../route/request-target.ts';
 import { describeError, type ReportProblem } from './compile-problem.ts';
 import { readCaCertificates } from './read-ca-certificates.ts';
+import { areReadsStillTrue, type Lookup, ReadRecorder, type Reads } from './recorded-reads.ts';
 import type { BackendConfig, BackendTls, McpConfig } from './runtime-config.ts';
 
 const defaultConnectTimeoutMs = 10_000;
@@ -23,30 +24,60 @@ class BackendError extends Error {
   readonly code = 'invalid_backend';
 }
 
+/** What became of one message, and what it depends on beside the message itself. */
+interface BackendMemo {
+  readonly reads: Reads<Secret>;
+  /** Text: why it cannot be used. */
+  readonly outcome: BackendConfig | string;
+}
+
+/** All backends of a configuration. */
+export interface CompiledBackends {
+  readonly configs: ReadonlyMap<string, BackendConfig>;
+  /** For the next compilation. */
+  readonly memos: ReadonlyMap<Backend, BackendMemo>;
+}
+
 /**
  * Compiles backends. One that cannot be compiled is reported and left out: whoever refers to it answers 500. A backend that did
- * not change is the same object as before.
+ * not change is the same object as before, and a message that did not change is not looked at again.
  */
 export function compileBackends(
   backends: readonly Backend[],
-  secrets: ReadonlyMap<string, Secret>,
-  previous: ReadonlyMap<string, BackendConfig> | undefined,
+  secrets: Lookup<Secret>,
+  previous: CompiledBackends | undefined,
   report: ReportProblem,
-): Map<string, BackendConfig> {
-  const compiled = new Map<string, BackendConfig>();
+): CompiledBackends {
+  const configs = new Map<string, BackendConfig>();
+  const memos = new Map<Backend, BackendMemo>();
+  const recorder = new ReadRecorder(secrets);
   for (const backend of backends) {
-    try {
-      const config = compileBackend(backend, secrets);
-      const before = previous?.get(config.key);
-      compiled.set(config.key, before?.fingerprint === config.fingerprint ? before : config);
-    } catch (error) {
-      report(backend.key, describeError(error));
+    let memo = previous?.memos.get(backend);
+    if (memo === undefined || !areReadsStillTrue(memo.reads, secrets)) {
+      const outcome = tryBackend(backend, recorder);
+      memo = { outcome, reads: recorder.take() };
+    }
+    memos.set(backend, memo);
+    const { outcome } = memo;
+    if (typeof outcome === 'string') {
+      report(backend.key, outcome);
+    } else {
+      const before = previous?.configs.get(outcome.key);
+      configs.set(outcome.key, before?.fingerprint === outcome.fingerprint ? before : outcome);
     }
   }
-  return compiled;
+  return { configs, memos };
 }
 
-function compileBackend(backend: Backend, secrets: ReadonlyMap<string, Secret>): BackendConfig {
+function tryBackend(backend: Backend, secrets: Lookup<Secret>): BackendConfig | string {
+  try {
+    return compileBackend(backend, secrets);
+  } catch (error) {
+    return describeError(error);
+  }
+}
+
+function compileBackend(backend: Backend, secrets: Lookup<Secret>): BackendConfig {
   const { upstream, mcp } = readKind(backend);
   for (const endpoint of upstream.endpoints) {
     if (endpoint.host === '' || endpoint.port < 1 || endpoint.port > 65_535) {
@@ -138,7 +169,7 @@ function readProtocol(protocol: UpstreamProtocol): BackendConfig['protocol'] {
   }
 }
 
-function compileTls(tls: UpstreamTls, secrets: ReadonlyMap<string, Secret>): BackendTls {
+function compileTls(tls: UpstreamTls, secrets: Lookup<Secret>): BackendTls {
   return {
     serverName: tls.serverName,
     ca: tls.ca === '' ? undefined : readCaCertificates(tls.ca, secrets),

@@ -1,7 +1,7 @@
 // Listener messages -> ports with their listeners and certificates.
 import { type Listener, ListenerProtocol, type Secret } from '../../ir/gen/config_pb.ts';
 import { HostTable, readHostnamePattern } from '../route/hostname.ts';
-import { type RouteMatchEntry, RouteTable } from '../route/route-table.ts';
+import type { RouteTable } from '../route/route-table.ts';
 import {
   arrangeCertificates,
   type CertificateCache,
@@ -10,12 +10,12 @@ import {
   readServerCertificate,
   type ServerCertificate,
 } from './certificates.ts';
+import { type ClientValidation, readClientValidation } from './client-validation.ts';
 import { describeError, type ReportProblem } from './compile-problem.ts';
 import { compileProtection } from './compile-protection.ts';
+import type { MatchesByHostname } from './compile-rules.ts';
+import { arrangeMatches } from './match-tables.ts';
 import type { ListenerConfig, PortConfig, RouteConfig } from './runtime-config.ts';
-
-/** Matches of one listener by hostname pattern. */
-export type MatchesByHostname = ReadonlyMap<string, readonly RouteMatchEntry<RouteConfig>[]>;
 
 interface CompiledListener {
   readonly config: ListenerConfig;
@@ -44,7 +44,7 @@ export function compileListeners(
   matches: ReadonlyMap<string, MatchesByHostname>,
   secrets: ReadonlyMap<string, Secret>,
   cache: CertificateCache,
-  report: ReportProblem,
+  { listener: report, route: reportRoute }: { readonly listener: ReportProblem; readonly route: ReportProblem },
 ): Map<string, PortConfig> {
   const ports = new Map<string, OpenPort>();
   for (const listener of listeners) {
@@ -57,9 +57,11 @@ export function compileListeners(
     } else if (listener.port > 65_535) {
       report(listener.key, `${listener.port} is not a port`);
     } else {
+      const tls = protocol === 'HTTPS' ? compileTls(listener, secrets, cache, report) : noTls;
+      const routes = matches.get(listener.key) ?? new Map();
       const compiled = {
-        config: compileListener(listener, hostname, matches.get(listener.key) ?? new Map(), report),
-        certificates: protocol === 'HTTPS' ? compileCertificates(listener, secrets, cache, report) : undefined,
+        config: compileListener(listener, hostname, tls.clientAuthorities, routes, reportRoute),
+        certificates: tls.certificates,
       };
       for (const address of listener.addresses.length === 0 ? [''] : new Set(listener.addresses)) {
         openPort(ports, address, listener, protocol, hostname, compiled, report);
@@ -77,12 +79,13 @@ function readProtocol(protocol: ListenerProtocol): PortConfig['protocol'] | unde
 function compileListener(
   listener: Listener,
   hostname: string,
+  clientAuthorities: string | undefined,
   matches: MatchesByHostname,
-  report: ReportProblem,
+  reportRoute: ReportProblem,
 ): ListenerConfig {
   const tables = [...matches].map(([pattern, entries]): [string, RouteTable<RouteConfig>] => [
     pattern,
-    new RouteTable(entries),
+    arrangeMatches(entries),
   ]);
   return {
     key: listener.key,
@@ -90,8 +93,9 @@ function compileListener(
     name: listener.name,
     hostname,
     port: listener.port,
+    clientAuthorities,
     routes: new HostTable(tables),
-    protection: compileProtection(matches, report),
+    protection: compileProtection(matches, reportRoute),
   };
 }
 
@@ -137,8 +141,38 @@ function closePort({ bindKey, address, port, protocol, listeners }: OpenPort): P
   };
 }
 
+interface ListenerTls {
+  /** Undefined: no handshake can succeed. */
+  readonly certificates: ListenerCertificates | undefined;
+  readonly clientAuthorities: string | undefined;
+}
+
+const noTls: ListenerTls = { certificates: undefined, clientAuthorities: undefined };
+/** What no client can have been validated by. */
+const nobody = '';
+
+function compileTls(
+  listener: Listener,
+  secrets: ReadonlyMap<string, Secret>,
+  cache: CertificateCache,
+  report: ReportProblem,
+): ListenerTls {
+  let validation: ClientValidation | undefined;
+  try {
+    validation = readClientValidation(listener, secrets);
+  } catch (error) {
+    report(listener.key, `${describeError(error)}; TLS handshakes for its hostname are refused`);
+    return { certificates: undefined, clientAuthorities: nobody };
+  }
+  return {
+    certificates: compileCertificates(listener, validation, secrets, cache, report),
+    clientAuthorities: validation?.isRequired === true ? validation.digest : undefined,
+  };
+}
+
 function compileCertificates(
   listener: Listener,
+  validation: ClientValidation | undefined,
   secrets: ReadonlyMap<string, Secret>,
   cache: CertificateCache,
   report: ReportProblem,
@@ -152,7 +186,7 @@ function compileCertificates(
       continue;
     }
     try {
-      usable.push(readServerCertificate(value.value, cache));
+      usable.push(readServerCertificate(value.value, validation, cache));
       keys.push(key);
     } catch (error) {
       report(listener.key, `the certificate ${key} cannot be used: ${describeError(error)}`);

@@ -33,8 +33,12 @@ export function compileMcpAuthorization(
   if (policy.target?.kind !== PolicyTargetKind.PROXY_BACKEND)
     throw new PolicyError('rules over MCP messages can protect a ProxyBackend only');
   if (cache === undefined) return compileMessageRules(message, place);
-  const content = JSON.stringify([place, toJsonString(McpAuthorizationSchema, message)]);
-  return cache.get(content, () => compileMessageRules(message, place));
+  return cache.get(describeMessageRules(message, place), () => compileMessageRules(message, place));
+}
+
+/** Under what rules with this content are in the cache. */
+export function describeMessageRules(message: McpAuthorization, place: PolicyPlace): string {
+  return JSON.stringify([place, toJsonString(McpAuthorizationSchema, message)]);
 }
 
 function compileMessageRules(message: McpAuthorization, place: PolicyPlace): MessageRules {

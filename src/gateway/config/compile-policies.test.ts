@@ -87,11 +87,8 @@ const surroundings = {
 };
 
 function index(...policies: Policy[]): { index: PolicyIndex; problems: CompileProblem[] } {
-  const problems: CompileProblem[] = [];
-  return {
-    index: new PolicyIndex(policies, surroundings, (key, message) => problems.push({ key, message })),
-    problems,
-  };
+  const built = new PolicyIndex(policies, surroundings);
+  return { index: built, problems: built.problems.map(([key, message]) => ({ list: 'policies', key, message })) };
 }
 
 function find(

@@ -1,46 +1,40 @@
 // Policy messages -> what applies to one rule on one listener, or to one backend. Levels: Gateway < listener < HTTPRoute < rule;
 // the more specific policy wins per field. A policy that cannot be enforced wins at every level: its target fails closed.
-import { create } from '@bufbuild/protobuf';
-import { type Failure, FailureSchema, type Policy, PolicyTargetKind } from '../../ir/gen/config_pb.ts';
-import { formatProxyBackendKey } from '../../ir/resource-keys.ts';
+import type { Policy } from '../../ir/gen/config_pb.ts';
 import type { MessageRules } from '../mcp/messages/message-rules.ts';
-import type { Rule } from '../policies/authorization/rule-set.ts';
-import { compileCors } from '../policies/cors.ts';
 import type { JwtAuthenticationConfig } from '../policies/jwt-authentication/jwt-authentication-config.ts';
 import type { McpAuthenticationConfig } from '../policies/mcp-authentication/protected-resource.ts';
 import type { PolicyConflict, PolicyFieldName, PolicyPlace, PolicyProvenance } from '../policies/policy-level.ts';
-import { compileAuthentication, PolicyError, type PolicySurroundings } from './compile-authentication.ts';
-import { collectRules, compileRules } from './compile-authorization.ts';
-import { compileJwtAuthentication } from './compile-jwt-authentication.ts';
-import { compileMcpAuthorization } from './compile-mcp-authorization.ts';
-import { describeError, type ReportProblem } from './compile-problem.ts';
-import type { CompiledCors, RoutePolicies } from './runtime-config.ts';
-
-/** A failure, and the policy it comes from. */
-export type PolicyFailure = NonNullable<RoutePolicies['failure']>;
-
-type CompiledSpec =
-  | { readonly field: 'failure'; readonly value: PolicyFailure }
-  | { readonly field: 'cors'; readonly value: CompiledCors }
-  | { readonly field: 'jwt'; readonly value: JwtAuthenticationConfig }
-  | { readonly field: 'authorization'; readonly value: Rule }
-  | { readonly field: 'authentication'; readonly value: McpAuthenticationConfig }
-  | { readonly field: 'messageRules'; readonly value: MessageRules };
+import type { PolicySurroundings } from './compile-authentication.ts';
+import { collectRules } from './compile-authorization.ts';
+import {
+  type CompiledPolicy,
+  describePlace,
+  isStillTrue,
+  type Placed,
+  PolicyCompiler,
+  type PolicyFailure,
+  type PolicyFields,
+  readNamespace,
+} from './compile-policy.ts';
+import type { ReportProblem } from './compile-problem.ts';
+import { type KnownPolicies, type TakenPolicies, takeOverPolicies } from './take-over-policies.ts';
+import type { KeyUser, RoutePolicies } from './runtime-config.ts';
 
 /** Everything that is set for one target. Of two policies for the same field the first by key stays; translation refuses the other. */
-interface TargetPolicies {
-  failure?: Placed<PolicyFailure>;
-  cors?: Placed<CompiledCors>;
-  jwt?: Placed<JwtAuthenticationConfig>;
-  authorization?: Placed<Rule>;
-  authentication?: Placed<McpAuthenticationConfig>;
-  messageRules?: Placed<MessageRules>;
-}
+type TargetPolicies = { readonly [Field in keyof PolicyFields]?: Placed<PolicyFields[Field]> };
 
-interface Placed<T> {
-  readonly place: PolicyPlace;
-  readonly value: T;
-}
+/** The same while it is put together: a policy says which field it is, so the value fits. */
+type CollectedFields = { -readonly [Field in keyof PolicyFields]?: Placed<PolicyFields[keyof PolicyFields]> };
+
+const allFields = [
+  'failure',
+  'cors',
+  'jwt',
+  'authorization',
+  'authentication',
+  'messageRules',
+] as const satisfies readonly (keyof PolicyFields)[];
 
 /** Fields that the most specific level decides alone. */
 const exclusiveFields = [
@@ -58,72 +52,129 @@ export interface RuleOnListener {
   readonly ruleName: string;
 }
 
+/** What applies to a rule, and what it was found by. */
+export interface FoundPolicies {
+  /** Under what the levels were looked up, from the most specific to the least. */
+  readonly targets: readonly string[];
+  readonly levels: readonly (TargetPolicies | undefined)[];
+  readonly policies: RoutePolicies;
+}
+
+/** The index of all policies, given in the order of their keys: the one before, when it would come out the same. */
+export function indexPolicies(
+  policies: readonly Policy[],
+  surroundings: PolicySurroundings,
+  report: ReportProblem,
+  before: PolicyIndex | undefined,
+): PolicyIndex {
+  const index =
+    before?.holdsFor(policies, surroundings) === true ? before : new PolicyIndex(policies, surroundings, before);
+  for (const [key, message] of index.problems) report(key, message);
+  return index;
+}
+
 /** All policies of a configuration by their target. */
 export class PolicyIndex {
-  readonly #targets = new Map<string, TargetPolicies>();
+  readonly #policies: readonly Policy[];
+  /** One for each policy. */
+  readonly #compiled: readonly CompiledPolicy[];
+  readonly #sources: Pick<PolicySurroundings, 'acquireAuthentication' | 'acquireJwtAuthentication'>;
+  readonly #targets: Map<string, TargetPolicies>;
+  /** What came from outside and is in use: nobody closes it as long as this index is the latest. */
+  readonly #acquired = new Set<unknown>();
+  /** Policies that depend on more than their own message. */
+  readonly #dependent: CompiledPolicy[] = [];
+  readonly #messageRulesKeys: string[] = [];
+  /** Policies that cannot be enforced as they are. */
+  readonly problems: (readonly [key: string, message: string])[] = [];
   /** Policies that have no say somewhere. */
   readonly conflicts: readonly PolicyConflict[];
 
-  /** Takes policies in the order of their keys. One that cannot be compiled is reported and closes its target. */
-  constructor(policies: readonly Policy[], surroundings: PolicySurroundings, report: ReportProblem) {
-    for (const policy of policies) {
-      let spec: CompiledSpec;
-      try {
-        spec = compileSpec(policy, describePlace(policy), surroundings);
-      } catch (error) {
-        report(policy.key, describeError(error));
-        spec = closeTarget(policy, describeError(error));
-      }
-      this.#add(policy, spec, report);
-    }
-    this.conflicts = policies.flatMap(listConflicts);
-  }
-
-  #add(policy: Policy, spec: CompiledSpec, report: ReportProblem): void {
-    const target = formatTarget(policy);
-    const place = describePlace(policy);
-    if (target.isKnown) {
-      this.#set(target.key, place, spec);
+  /**
+   * Takes policies in the order of their keys. One that cannot be compiled is a problem and closes its target. Of the index before it
+   * everything is taken over that would come out the same.
+   */
+  constructor(policies: readonly Policy[], surroundings: PolicySurroundings, before?: PolicyIndex) {
+    const { acquireAuthentication, acquireJwtAuthentication } = surroundings;
+    this.#policies = policies;
+    this.#sources = { acquireAuthentication, acquireJwtAuthentication };
+    const compiler = new PolicyCompiler(surroundings);
+    const known = before?.isFromTheSameSources(surroundings) === true ? before : undefined;
+    if (known === undefined) {
+      this.#compiled = policies.map((policy) => compiler.compile(policy));
+      this.#targets = collectTargets(this.#compiled);
     } else {
-      report(
-        policy.key,
-        'the target of the policy is of a kind that this gateway does not know; its whole namespace is closed',
-      );
-      this.#set(target.key, place, closeTarget(policy, 'the target of the policy is not known'));
+      const taken = takeOverPolicies(policies, known.#describe(), surroundings, compiler);
+      this.#compiled = taken.compiled;
+      this.#targets = replaceTargets(known.#targets, taken);
     }
+    this.#compiled.forEach((compiled, index) => this.#note(policies[index]!, compiled));
+    for (const key of this.#messageRulesKeys) surroundings.messageRules?.keep(key);
+    for (const { jwt, authentication } of this.#targets.values()) {
+      if (jwt !== undefined) this.#acquired.add(jwt.value);
+      if (authentication !== undefined) this.#acquired.add(authentication.value);
+    }
+    this.conflicts = policies.filter(({ rivals }) => rivals.length > 0).flatMap(listConflicts);
   }
 
-  #set(target: string, place: PolicyPlace, spec: CompiledSpec): void {
-    let policies = this.#targets.get(target);
-    if (policies === undefined) {
-      policies = {};
-      this.#targets.set(target, policies);
-    }
-    // The first stays.
-    Object.assign(policies, { [spec.field]: { place, value: spec.value }, ...policies });
+  #describe(): KnownPolicies {
+    return {
+      policies: this.#policies,
+      compiled: this.#compiled,
+      dependent: this.#dependent,
+      acquired: this.#acquired,
+    };
+  }
+
+  #note(policy: Policy, compiled: CompiledPolicy): void {
+    const { problems, secretReads, backendReads, messageRulesKey, isWorthAnotherTry } = compiled;
+    for (const problem of problems) this.problems.push([policy.key, problem]);
+    if (isWorthAnotherTry || secretReads.size > 0 || backendReads.size > 0) this.#dependent.push(compiled);
+    if (messageRulesKey !== undefined) this.#messageRulesKeys.push(messageRulesKey);
+  }
+
+  /** Whether an index of these policies would be the same as this one. */
+  holdsFor(policies: readonly Policy[], surroundings: PolicySurroundings): boolean {
+    const holds =
+      policies === this.#policies &&
+      this.isFromTheSameSources(surroundings) &&
+      this.#dependent.every((compiled) => isStillTrue(compiled, surroundings));
+    if (holds) for (const key of this.#messageRulesKeys) surroundings.messageRules?.keep(key);
+    return holds;
+  }
+
+  /** Whether what is acquired by this index and by one with these surroundings lives in the same place. */
+  isFromTheSameSources({ acquireAuthentication, acquireJwtAuthentication }: PolicySurroundings): boolean {
+    return (
+      this.#sources.acquireAuthentication === acquireAuthentication &&
+      this.#sources.acquireJwtAuthentication === acquireJwtAuthentication
+    );
   }
 
   /** What applies to a rule where one listener serves it. */
   findForRule(rule: RuleOnListener): RoutePolicies {
-    const levels = [
-      rule.ruleName === '' ? undefined : this.#targets.get(`HTTPRoute/${rule.httpRoute}#${rule.ruleName}`),
-      this.#targets.get(`HTTPRoute/${rule.httpRoute}#`),
-      this.#targets.get(`Gateway/${rule.gateway}#${rule.listenerName}`),
-      this.#targets.get(`Gateway/${rule.gateway}#`),
-      this.#targets.get(`Namespace/${readNamespace(rule.httpRoute)}`),
-      this.#targets.get(`Namespace/${readNamespace(rule.gateway)}`),
-    ].filter((level) => level !== undefined);
-    if (levels.length === 0) return noPolicies;
-    const jwt = levels.flatMap((level) => level.jwt?.value ?? []);
-    return {
-      failure: levels.find(({ failure }) => failure !== undefined)?.failure?.value,
-      cors: levels.find(({ cors }) => cors !== undefined)?.cors?.value,
-      jwt: jwt[0],
-      identityHeaders: listIdentityHeaders(jwt),
-      // Rules of all levels have a say; the most specific ones are asked first.
-      authorization: collectRules(levels.flatMap(({ authorization }) => authorization?.value ?? [])),
-      provenance: listProvenance(levels),
-    };
+    return this.lookUpRule(rule).policies;
+  }
+
+  /** The same, with what it takes to know later whether it still holds. */
+  lookUpRule(rule: RuleOnListener): FoundPolicies {
+    const targets = [
+      ...(rule.ruleName === '' ? [] : [`HTTPRoute/${rule.httpRoute}#${rule.ruleName}`]),
+      `HTTPRoute/${rule.httpRoute}#`,
+      `Gateway/${rule.gateway}#${rule.listenerName}`,
+      `Gateway/${rule.gateway}#`,
+      `Namespace/${readNamespace(rule.httpRoute)}`,
+      `Namespace/${readNamespace(rule.gateway)}`,
+    ];
+    const levels = targets.map((target) => this.#targets.get(target));
+    return { targets, levels, policies: mergeLevels(levels.filter((level) => level !== undefined)) };
+  }
+
+  /** Whether a lookup in an earlier index would find the very same in this one. */
+  wouldFind({ targets, levels }: FoundPolicies): boolean {
+    for (let index = 0; index < targets.length; index += 1)
+      if (this.#targets.get(targets[index]!) !== levels[index]) return false;
+    return true;
   }
 
   /** Why a backend must not be used, by its key. Only a ProxyBackend can be the target of a policy. */
@@ -145,13 +196,75 @@ export class PolicyIndex {
 
   /** All that protect something, each once. */
   listAuthentications(): readonly McpAuthenticationConfig[] {
-    return [...new Set([...this.#targets.values()].flatMap(({ authentication }) => authentication?.value ?? []))];
+    const found = new Set<McpAuthenticationConfig>();
+    for (const { authentication } of this.#targets.values())
+      if (authentication !== undefined) found.add(authentication.value);
+    return [...found];
   }
 
   /** All that protect something, each once. */
   listJwtAuthentications(): readonly JwtAuthenticationConfig[] {
-    return [...new Set([...this.#targets.values()].flatMap(({ jwt }) => jwt?.value ?? []))];
+    const found = new Set<JwtAuthenticationConfig>();
+    for (const { jwt } of this.#targets.values()) if (jwt !== undefined) found.add(jwt.value);
+    return [...found];
   }
+
+  /** The policies that need keys of an identity provider. */
+  listKeyUsers(): readonly KeyUser[] {
+    const users: KeyUser[] = [];
+    for (const { jwt, authentication } of this.#targets.values()) {
+      if (jwt !== undefined) users.push({ policy: jwt.key, kind: 'jwt', config: jwt.value });
+      if (authentication !== undefined)
+        users.push({ policy: authentication.key, kind: 'mcp', config: authentication.value });
+    }
+    return users;
+  }
+}
+
+function collectTargets(compiled: Iterable<CompiledPolicy>): Map<string, TargetPolicies> {
+  const targets = new Map<string, CollectedFields>();
+  for (const { target, field, placed } of compiled) {
+    const fields = targets.get(target);
+    if (fields === undefined) targets.set(target, { [field]: placed });
+    // The first stays.
+    else fields[field] ??= placed;
+  }
+  return targets as Map<string, TargetPolicies>;
+}
+
+/** Only what is affected; and of that, what came out the same is the same object. */
+function replaceTargets(
+  before: ReadonlyMap<string, TargetPolicies>,
+  { compiled, affected }: TakenPolicies,
+): Map<string, TargetPolicies> {
+  const targets = new Map(before);
+  const collected = collectTargets(compiled.filter(({ target }) => affected.has(target)));
+  for (const target of affected) {
+    const previous = before.get(target);
+    const fields = collected.get(target);
+    if (fields === undefined) targets.delete(target);
+    else if (previous === undefined || !areSameFields(previous, fields)) targets.set(target, fields);
+  }
+  return targets;
+}
+
+function areSameFields(left: TargetPolicies, right: TargetPolicies): boolean {
+  for (const field of allFields) if (left[field] !== right[field]) return false;
+  return true;
+}
+
+function mergeLevels(levels: readonly TargetPolicies[]): RoutePolicies {
+  if (levels.length === 0) return noPolicies;
+  const jwt = levels.flatMap((level) => level.jwt?.value ?? []);
+  return {
+    failure: levels.find(({ failure }) => failure !== undefined)?.failure?.value,
+    cors: levels.find(({ cors }) => cors !== undefined)?.cors?.value,
+    jwt: jwt[0],
+    identityHeaders: listIdentityHeaders(jwt),
+    // Rules of all levels have a say; the most specific ones are asked first.
+    authorization: collectRules(levels.flatMap(({ authorization }) => authorization?.value ?? [])),
+    provenance: listProvenance(levels),
+  };
 }
 
 const fieldNames: Readonly<Partial<Record<NonNullable<Policy['spec']['case']>, PolicyFieldName>>> = {
@@ -165,7 +278,7 @@ const fieldNames: Readonly<Partial<Record<NonNullable<Policy['spec']['case']>, P
 /** Of a policy that closes its target nobody needs to know whom it outranks. */
 function listConflicts(policy: Policy): readonly PolicyConflict[] {
   const field = policy.spec.case === undefined ? undefined : fieldNames[policy.spec.case];
-  if (field === undefined || policy.rivals.length === 0) return [];
+  if (field === undefined) return [];
   const owner = describePlace(policy);
   return policy.rivals.map(({ source, isYounger }) => ({
     policy: source,
@@ -209,86 +322,4 @@ function listProvenance(levels: readonly TargetPolicies[]): readonly PolicyProve
     if (authorization !== undefined)
       found.push({ ...authorization.place, field: 'traffic.authorization', overriddenBy: undefined });
   return found;
-}
-
-function readNamespace(qualifiedName: string): string {
-  return qualifiedName.slice(0, qualifiedName.indexOf('/'));
-}
-
-function compileSpec(policy: Policy, place: PolicyPlace, surroundings: PolicySurroundings): CompiledSpec {
-  switch (policy.spec.case) {
-    case 'failure':
-      return { field: 'failure', value: { failure: policy.spec.value, source: policy.source } };
-    case 'cors':
-      demandTrafficTarget(policy, 'CORS');
-      return { field: 'cors', value: compileCors(policy.spec.value) };
-    case 'jwtAuthentication':
-      demandTrafficTarget(policy, 'JWT authentication');
-      return { field: 'jwt', value: compileJwtAuthentication(policy, policy.spec.value, surroundings) };
-    case 'authorization':
-      demandTrafficTarget(policy, 'authorization');
-      return { field: 'authorization', value: compileRules(policy.spec.value, place, 'request') };
-    case 'mcpAuthentication':
-      return { field: 'authentication', value: compileAuthentication(policy, policy.spec.value, surroundings) };
-    case 'mcpAuthorization':
-      return {
-        field: 'messageRules',
-        value: compileMcpAuthorization(policy, policy.spec.value, place, surroundings.messageRules),
-      };
-    default:
-      throw new PolicyError('the policy has no content that this gateway knows');
-  }
-}
-
-function demandTrafficTarget(policy: Policy, what: string): void {
-  const kind = policy.target?.kind;
-  if (kind === PolicyTargetKind.GATEWAY || kind === PolicyTargetKind.HTTP_ROUTE) return;
-  throw new PolicyError(`${what} can protect a Gateway or an HTTPRoute only`);
-}
-
-/** The place of a policy in words. A target of an unknown kind closes a whole namespace and needs no better name. */
-function describePlace({ source: policy, target }: Policy): PolicyPlace {
-  const { kind, namespace = '', name = '', sectionName = '' } = target ?? {};
-  const hasSection = sectionName !== '';
-  const section = (what: string): string => (hasSection ? `, ${what} ${sectionName}` : '');
-  switch (kind) {
-    case PolicyTargetKind.GATEWAY: {
-      const level = hasSection ? 'listener' : 'Gateway';
-      return { policy, level, target: `Gateway ${namespace}/${name}${section('listener')}` };
-    }
-    case PolicyTargetKind.HTTP_ROUTE: {
-      const level = hasSection ? 'rule' : 'HTTPRoute';
-      return { policy, level, target: `HTTPRoute ${namespace}/${name}${section('rule')}` };
-    }
-    default:
-      return { policy, level: 'ProxyBackend', target: `ProxyBackend ${namespace}/${name}` };
-  }
-}
-
-function closeTarget(policy: Policy, message: string): CompiledSpec {
-  return { field: 'failure', value: { failure: createFailure('PolicyNotCompiled', message), source: policy.source } };
-}
-
-/** A failure of the gateway's own making: always 500. */
-export function createFailure(reason: string, message: string): Failure {
-  return create(FailureSchema, { status: 500, reason, message });
-}
-
-function formatTarget(policy: Policy): { readonly key: string; readonly isKnown: boolean } {
-  const { target } = policy;
-  switch (target?.kind) {
-    case PolicyTargetKind.GATEWAY:
-      return { key: `Gateway/${target.namespace}/${target.name}#${target.sectionName}`, isKnown: true };
-    case PolicyTargetKind.HTTP_ROUTE:
-      return { key: `HTTPRoute/${target.namespace}/${target.name}#${target.sectionName}`, isKnown: true };
-    case PolicyTargetKind.PROXY_BACKEND:
-      return { key: formatProxyBackendKey(target.namespace, target.name), isKnown: true };
-    case PolicyTargetKind.NAMESPACE:
-      return { key: `Namespace/${target.namespace}`, isKnown: true };
-    default:
-      return {
-        key: `Namespace/${target === undefined || target.namespace === '' ? readNamespace(policy.source) : target.namespace}`,
-        isKnown: false,
-      };
-  }
 }

@@ -6,50 +6,84 @@ import {
   type McpAuthenticationConfig,
   type ProtectedResource,
 } from '../policies/mcp-authentication/protected-resource.ts';
-import { compareHostnamePatterns, HostTable } from '../route/hostname.ts';
+import { HostTable } from '../route/hostname.ts';
 import { maxSubjectLength } from '../route/regular-expression.ts';
 import type { PathCondition, RouteMatchEntry } from '../route/route-table.ts';
-import { compareMatchRanks } from '../route/precedence.ts';
 import type { ReportProblem } from './compile-problem.ts';
+import type { MatchesByHostname, MatchList } from './compile-rules.ts';
+import { arrangeMatches } from './match-tables.ts';
 import type { HostProtection, OwnEndpoint, RouteConfig } from './runtime-config.ts';
 
 type Entry = RouteMatchEntry<RouteConfig>;
+
+/** What a hostname has, and from which lists that follows. */
+interface ProtectionMemo {
+  readonly pattern: string;
+  readonly lists: readonly MatchList[];
+  readonly protection: HostProtection;
+  readonly problems: readonly (readonly [key: string, message: string])[];
+}
+
+/** By the hostname's own matches. */
+const memos = new WeakMap<MatchList, ProtectionMemo>();
+const protectedLists = new WeakMap<MatchList, boolean>();
 
 /**
  * Arranges the protected resources of a listener, whose matches are given by hostname pattern. A path that two policies claim goes to the
  * first by precedence; the request path refuses what the other one protects. Every pattern has an entry when any has: a hostname must not
  * find the resources of a less specific one that its own routes hide.
  */
-export function compileProtection(
-  matches: ReadonlyMap<string, readonly Entry[]>,
-  report: ReportProblem,
-): HostTable<HostProtection> {
-  const isProtected = [...matches.values()].some((entries) =>
-    entries.some(({ route }) => listAuthentications(route).length > 0),
-  );
+export function compileProtection(matches: MatchesByHostname, report: ReportProblem): HostTable<HostProtection> {
+  const isProtected = [...matches.values()].some(leadsToProtected);
   if (!isProtected) return new HostTable<HostProtection>([]);
   const problems = new Map<string, readonly [key: string, message: string]>();
-  const sorted = [...matches]
-    .toSorted(([left], [right]) => compareHostnamePatterns(left, right))
-    .map(
-      ([pattern, entries]) =>
-        [pattern, entries.toSorted((left, right) => compareMatchRanks(left.rank, right.rank))] as const,
-    );
-  const tables = sorted.map(([pattern]): [string, HostProtection] => {
-    const visible = sorted.filter(([other]) => covers(other, pattern)).flatMap(([, entries]) => entries);
-    const refuse = (key: string, message: string): void => {
-      problems.set(JSON.stringify([key, message]), [key, message]);
-    };
-    return [pattern, compileHost(visible, pattern, refuse)];
+  const tables = [...matches.keys()].map((pattern): [string, HostProtection] => {
+    const memo = compilePattern(pattern, matches);
+    for (const problem of memo.problems) problems.set(JSON.stringify(problem), problem);
+    return [pattern, memo.protection];
   });
   for (const [key, message] of problems.values()) report(key, message);
   return new HostTable(tables);
 }
 
-/** Whether every hostname of `pattern` also belongs to `other`, or is the same. */
-function covers(other: string, pattern: string): boolean {
-  if (other === '' || other === pattern) return true;
-  return other.startsWith('*.') && pattern.endsWith(other.slice(1)) && pattern.length > other.length - 1;
+function leadsToProtected(list: MatchList): boolean {
+  let answer = protectedLists.get(list);
+  if (answer === undefined) {
+    answer = list.some(({ route }) => listAuthentications(route).length > 0);
+    protectedLists.set(list, answer);
+  }
+  return answer;
+}
+
+/** What its own matches and those of less specific patterns make of a pattern. */
+function compilePattern(pattern: string, matches: MatchesByHostname): ProtectionMemo {
+  const lists = listVisible(pattern, matches);
+  const own = lists[0]!;
+  const known = memos.get(own);
+  if (known !== undefined && known.pattern === pattern && areSameLists(known.lists, lists)) return known;
+  const problems: (readonly [string, string])[] = [];
+  const entries = lists.flatMap((list) => arrangeMatches(list).entries);
+  const protection = compileHost(entries, pattern, (key, message) => void problems.push([key, message]));
+  const memo = { pattern, lists, protection, problems };
+  memos.set(own, memo);
+  return memo;
+}
+
+/** The matches that requests with a hostname of this pattern may meet, the most specific first. */
+function listVisible(pattern: string, matches: MatchesByHostname): readonly MatchList[] {
+  const lists = [matches.get(pattern)!];
+  for (let at = pattern.indexOf('.'); at !== -1; at = pattern.indexOf('.', at + 1)) {
+    const other = `*${pattern.slice(at)}`;
+    const list = other === pattern ? undefined : matches.get(other);
+    if (list !== undefined) lists.push(list);
+  }
+  const any = pattern === '' ? undefined : matches.get('');
+  if (any !== undefined) lists.push(any);
+  return lists;
+}
+
+function areSameLists(left: readonly MatchList[], right: readonly MatchList[]): boolean {
+  return left.length === right.length && left.every((list, index) => list === right[index]);
 }
 
 interface Claim {

@@ -10,15 +10,15 @@ import {
 } from '../../ir/gen/config_pb.ts';
 import { readHostnamePattern } from '../route/hostname.ts';
 import type { MatchRank } from '../route/precedence.ts';
-import { type RegularExpression, compileRegularExpression } from '../route/regular-expression.ts';
+import type { RegularExpression } from '../route/regular-expression.ts';
 import { readTarget } from '../route/request-target.ts';
 import type { PathCondition, RouteMatchEntry, ValueCondition } from '../route/route-table.ts';
+import type { BackendView } from './backend-views.ts';
 import { type CompiledFilters, compileFilters, type FindMirror, noFilters, replacesPrefix } from './compile-filters.ts';
-import { createFailure, type PolicyIndex } from './compile-policies.ts';
-import { describeError, type ReportProblem } from './compile-problem.ts';
-import type { TakeoverCache } from './takeover-cache.ts';
+import { createFailure } from './compile-policy.ts';
+import { describeError } from './compile-problem.ts';
+import type { Lookup } from './recorded-reads.ts';
 import type {
-  BackendConfig,
   CompiledCors,
   RouteConfig,
   RoutePolicies,
@@ -27,17 +27,13 @@ import type {
 } from './runtime-config.ts';
 
 /** What rules refer to while they are compiled. */
-export interface RouteSurroundings {
-  readonly backends: ReadonlyMap<string, BackendConfig>;
-  /** Keys of all backends of the configuration, also of those that were reported already. */
-  readonly knownBackends: ReadonlySet<string>;
-  readonly policies: PolicyIndex;
-  readonly expressions: ExpressionCache;
-  readonly report: ReportProblem;
+export interface RuleSurroundings {
+  readonly backends: Lookup<BackendView>;
+  /** Gives the compiled expression, or throws. */
+  readonly getExpression: GetExpression;
 }
 
-/** Compiled expressions by source. */
-export type ExpressionCache = TakeoverCache<RegularExpression>;
+export type GetExpression = (source: string) => RegularExpression;
 
 const noPrefixToReplace = 'the prefix of a path that is matched by a regular expression cannot be replaced';
 
@@ -48,59 +44,47 @@ export interface CompiledRule {
   readonly filters: CompiledFilters;
   readonly backends: WeightedBackends;
   readonly failure: RouteConfig['failure'];
+  readonly problems: readonly string[];
 }
 
 /** Compiles one rule; never throws. */
-export function compileRule(route: Route, surroundings: RouteSurroundings): CompiledRule {
+export function compileRule(route: Route, { backends, getExpression }: RuleSurroundings): CompiledRule {
   const problems: string[] = [];
+  const fatal: string[] = [];
   const matches = (route.matches.length === 0 ? [undefined] : route.matches).map((match, index) =>
-    compileMatch(route, match, index, surroundings.expressions, (problem) => problems.push(problem)),
+    compileMatch(route, match, index, getExpression, (problem) => fatal.push(problem)),
   );
   const hasExpression = matches.some(({ path }) => path.type === 'regularExpression');
-  const { policies } = surroundings;
   const findMirror: FindMirror = (backend) => {
-    if (surroundings.backends.has(backend))
-      return policies.findForBackend(backend) === undefined
-        ? {
-            authentication: policies.findAuthentication(backend),
-            messageRules: policies.findMessageRules(backend),
-          }
-        : undefined;
-    if (!surroundings.knownBackends.has(backend))
-      surroundings.report(route.key, `the mirror ${backend} does not exist; nothing is mirrored`);
+    const view = backends.get(backend);
+    if (view?.state === 'usable') {
+      const { policyFailure, authentication, messageRules } = view;
+      return policyFailure === undefined ? { authentication, messageRules } : undefined;
+    }
+    if (view?.state !== 'broken') problems.push(`the mirror ${backend} does not exist; nothing is mirrored`);
     return undefined;
   };
   let filters: CompiledFilters = { filters: noFilters, cors: undefined };
   try {
     filters = compileFilters(route.filters, findMirror);
-    if (replacesPrefix(filters.filters) && hasExpression) problems.push(noPrefixToReplace);
+    if (replacesPrefix(filters.filters) && hasExpression) fatal.push(noPrefixToReplace);
   } catch (error) {
-    problems.push(describeError(error));
+    fatal.push(describeError(error));
   }
-  for (const problem of problems) surroundings.report(route.key, problem);
+  problems.push(...fatal);
   return {
     message: route,
     matches,
     filters,
-    backends: compileWeightedBackends(route, hasExpression, findMirror, surroundings),
-    failure:
-      route.failure ?? (problems.length === 0 ? undefined : createFailure('RouteNotCompiled', problems.join('; '))),
+    backends: compileWeightedBackends(route, hasExpression, findMirror, backends, problems),
+    failure: route.failure ?? (fatal.length === 0 ? undefined : createFailure('RouteNotCompiled', fatal.join('; '))),
+    problems,
   };
 }
 
-/** The rule as one listener serves it. */
-export function attachRule(
-  rule: CompiledRule,
-  listener: { readonly gateway: string; readonly name: string },
-  policies: PolicyIndex,
-): RouteConfig {
+/** The rule as one listener serves it, under the policies that apply to it there. */
+export function attachRule(rule: CompiledRule, found: RoutePolicies): RouteConfig {
   const { message } = rule;
-  const found = policies.findForRule({
-    gateway: listener.gateway,
-    listenerName: listener.name,
-    httpRoute: message.httpRoute,
-    ruleName: message.ruleName,
-  });
   return {
     key: message.key,
     httpRoute: message.httpRoute,
@@ -125,12 +109,14 @@ function overrideCors(found: RoutePolicies, cors: CompiledCors, httpRoute: strin
 }
 
 /** Hostnames of a rule on one listener, as table patterns. */
-export function readRuleHostnames(route: Route, hostnames: readonly string[], report: ReportProblem): Set<string> {
+export function readRuleHostnames(
+  hostnames: readonly string[],
+  addProblem: (problem: string) => void,
+): ReadonlySet<string> {
   const patterns = new Set<string>();
   for (const hostname of hostnames.length === 0 ? [''] : hostnames) {
     const pattern = readHostnamePattern(hostname);
-    if (pattern === undefined)
-      report(route.key, `${JSON.stringify(hostname)} is not a hostname; no request can have it`);
+    if (pattern === undefined) addProblem(`${JSON.stringify(hostname)} is not a hostname; no request can have it`);
     else patterns.add(pattern);
   }
   return patterns;
@@ -140,10 +126,10 @@ function compileMatch(
   route: Route,
   match: RouteMatch | undefined,
   matchIndex: number,
-  expressions: ExpressionCache,
+  getExpression: GetExpression,
   addProblem: (problem: string) => void,
 ): Omit<RouteMatchEntry<RouteConfig>, 'route'> {
-  const path = compilePath(match?.path, expressions, addProblem);
+  const path = compilePath(match?.path, getExpression, addProblem);
   const headerMatches = takeFirstOfEachName(match?.headers ?? [], (name) => name.toLowerCase());
   const queryMatches = takeFirstOfEachName(match?.queryParams ?? [], (name) => name);
   const rank: MatchRank = {
@@ -161,14 +147,14 @@ function compileMatch(
     rank,
     path,
     method: match?.method ?? '',
-    headers: compileValues(headerMatches, expressions, addProblem),
-    queryParams: compileValues(queryMatches, expressions, addProblem),
+    headers: compileValues(headerMatches, getExpression, addProblem),
+    queryParams: compileValues(queryMatches, getExpression, addProblem),
   };
 }
 
 function compilePath(
   path: PathMatch | undefined,
-  expressions: ExpressionCache,
+  getExpression: GetExpression,
   addProblem: (problem: string) => void,
 ): PathCondition {
   if (path === undefined) return { type: 'prefix', value: '' };
@@ -179,7 +165,7 @@ function compilePath(
       case PathMatchType.PREFIX:
         return { type: 'prefix', value: readPath(path.value).replace(/\/$/, '') };
       case PathMatchType.REGULAR_EXPRESSION:
-        return { type: 'regularExpression', expression: getExpression(expressions, path.value) };
+        return { type: 'regularExpression', expression: getExpression(path.value) };
       default:
         throw new RouteError('the path match is of a type that this gateway does not know');
     }
@@ -191,10 +177,6 @@ function compilePath(
       expression: { source: path.value, matches: (text) => text.startsWith(literal) },
     };
   }
-}
-
-function getExpression(expressions: ExpressionCache, source: string): RegularExpression {
-  return expressions.get(source, () => compileRegularExpression(source));
 }
 
 /** The rule cannot be served as it is configured. */
@@ -232,7 +214,7 @@ function takeFirstOfEachName(
 
 function compileValues(
   matches: ReadonlyMap<string, ValueMatch>,
-  expressions: ExpressionCache,
+  getExpression: GetExpression,
   addProblem: (problem: string) => void,
 ): ValueCondition[] {
   const conditions: ValueCondition[] = [];
@@ -241,7 +223,7 @@ function compileValues(
       conditions.push({ name, expected: match.value });
     } else if (match.type === ValueMatchType.REGULAR_EXPRESSION) {
       try {
-        conditions.push({ name, expected: getExpression(expressions, match.value) });
+        conditions.push({ name, expected: getExpression(match.value) });
       } catch (error) {
         addProblem(describeError(error));
       }
@@ -256,16 +238,18 @@ function compileWeightedBackends(
   route: Route,
   hasExpression: boolean,
   findMirror: FindMirror,
-  { backends, knownBackends, policies, report }: RouteSurroundings,
+  backends: Lookup<BackendView>,
+  problems: string[],
 ): WeightedBackends {
   let totalWeight = 0;
   const entries = route.backends.map((message): WeightedBackendConfig => {
     totalWeight += message.weight;
+    const view = backends.get(message.backend);
     let { failure } = message;
     let filters = noFilters;
-    if (failure === undefined && !backends.has(message.backend)) {
+    if (failure === undefined && view?.state !== 'usable') {
       failure = createFailure('BackendNotCompiled', `the backend ${message.backend} cannot be used`);
-      if (!knownBackends.has(message.backend)) report(route.key, `the backend ${message.backend} does not exist`);
+      if (view?.state !== 'broken') problems.push(`the backend ${message.backend} does not exist`);
     }
     try {
       const compiled = compileFilters(message.filters, findMirror);
@@ -278,16 +262,16 @@ function compileWeightedBackends(
       if (replacesPrefix(compiled.filters) && hasExpression) throw new RouteError(noPrefixToReplace);
       ({ filters } = compiled);
     } catch (error) {
-      report(route.key, `a filter of the backend ${message.backend} cannot be applied: ${describeError(error)}`);
+      problems.push(`a filter of the backend ${message.backend} cannot be applied: ${describeError(error)}`);
       failure ??= createFailure('FilterNotCompiled', describeError(error));
     }
     return {
       backend: message.backend,
       weight: message.weight,
       failure,
-      policyFailure: policies.findForBackend(message.backend),
-      authentication: policies.findAuthentication(message.backend),
-      messageRules: policies.findMessageRules(message.backend),
+      policyFailure: view?.policyFailure,
+      authentication: view?.authentication,
+      messageRules: view?.messageRules,
       filters,
     };
   });

@@ -185,7 +185,9 @@ describe('rules', () => {
         { backend: 'Service/n/x/80', weight: 1 },
       ],
     });
-    assert.deepEqual(problems, [{ key: 'n/r/0', message: 'the backend Service/n/x/80 does not exist' }]);
+    assert.deepEqual(problems, [
+      { list: 'routes', key: 'n/r/0', message: 'the backend Service/n/x/80 does not exist' },
+    ]);
     assert.deepEqual(
       config.backends.entries.map(({ failure }) => failure?.status),
       [undefined, 500],
@@ -453,7 +455,7 @@ describe('compile', () => {
   test('reports two messages with one key', () => {
     const { problems } = build({ routes: [route('a'), route('a')] });
     assert.deepEqual(problems, [
-      { key: 'n/a/0', message: 'there are two messages with this key; one of them is not used' },
+      { list: 'routes', key: 'n/a/0', message: 'there are two messages with this key; one of them is not used' },
     ]);
   });
 

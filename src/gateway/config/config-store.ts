@@ -1,11 +1,9 @@
 // Holds the configuration in force. A new one takes its place as a whole, or not at all.
-import { createHash } from 'node:crypto';
-import { type DescMessage, type MessageShape, toBinary } from '@bufbuild/protobuf';
 import type { Log } from '../../base/log.ts';
 import { type Configuration, emptyConfiguration } from '../../ir/configuration.ts';
-import { BackendSchema, ListenerSchema, PolicySchema, RouteSchema, SecretSchema } from '../../ir/gen/config_pb.ts';
 import { compile, type PolicyConnections } from './compile.ts';
 import type { CompileProblem } from './compile-problem.ts';
+import { KnownMessages } from './known-messages.ts';
 import type { RuntimeConfig } from './runtime-config.ts';
 
 /** What became of a configuration. */
@@ -25,10 +23,10 @@ export type ConfigSubscriber = (current: RuntimeConfig, previous: RuntimeConfig)
 export class ConfigStore {
   readonly #log: Log;
   readonly #connections: PolicyConnections;
+  readonly #known = new KnownMessages();
   readonly #subscribers = new Set<ConfigSubscriber>();
   #current: RuntimeConfig;
   #configuration: Configuration = emptyConfiguration;
-  #digest: string;
   #problems: readonly CompileProblem[] = [];
 
   constructor(log: Log, connections: PolicyConnections = {}) {
@@ -40,9 +38,9 @@ export class ConfigStore {
       backends: new Map(),
       authentications: [],
       jwtAuthentications: [],
+      keyUsers: [],
       policyConflicts: [],
     };
-    this.#digest = digestConfiguration(emptyConfiguration);
   }
 
   get current(): RuntimeConfig {
@@ -59,14 +57,13 @@ export class ConfigStore {
   }
 
   /** Compiles a configuration and puts it in force; an equal one is left alone. */
-  apply(configuration: Configuration): ApplyResult {
-    const digest = digestConfiguration(configuration);
-    if (digest === this.#digest) return { version: this.#current.version, changed: false, problems: this.#problems };
+  apply(given: Configuration): ApplyResult {
+    const { configuration, changed } = this.#known.recognize(given);
+    if (!changed) return { version: this.#current.version, changed: false, problems: this.#problems };
     const previous = this.#current;
     const { runtime, problems } = compile(configuration, previous, this.#connections);
     this.#current = runtime;
     this.#configuration = configuration;
-    this.#digest = digest;
     this.#problems = problems;
     for (const subscriber of this.#subscribers) {
       try {
@@ -89,24 +86,4 @@ export class ConfigStore {
       this.#subscribers.delete(subscriber);
     };
   }
-}
-
-/** Equal for equal configurations, in whatever order their messages come. */
-export function digestConfiguration(configuration: Configuration): string {
-  const digests = [
-    ...digestMessages(ListenerSchema, configuration.listeners),
-    ...digestMessages(RouteSchema, configuration.routes),
-    ...digestMessages(BackendSchema, configuration.backends),
-    ...digestMessages(PolicySchema, configuration.policies),
-    ...digestMessages(SecretSchema, configuration.secrets),
-  ];
-  const hash = createHash('sha256');
-  for (const digest of digests.toSorted()) hash.update(digest);
-  return hash.digest('base64url');
-}
-
-function digestMessages<D extends DescMessage>(schema: D, messages: readonly MessageShape<D>[]): string[] {
-  return messages.map((message) =>
-    createHash('sha256').update(schema.typeName).update(toBinary(schema, message)).digest('base64url'),
-  );
 }

@@ -2,6 +2,7 @@
 import { X509Certificate } from 'node:crypto';
 import type { Secret } from '../../ir/gen/config_pb.ts';
 import { describeError } from './compile-problem.ts';
+import type { Lookup } from './recorded-reads.ts';
 
 /** The trust anchors cannot be used. */
 export class CaCertificateError extends Error {
@@ -9,7 +10,7 @@ export class CaCertificateError extends Error {
 }
 
 /** The PEM text behind a key; every certificate in it is readable, and there is at least one. */
-export function readCaCertificates(key: string, secrets: ReadonlyMap<string, Secret>): string {
+export function readCaCertificates(key: string, secrets: Lookup<Secret>): string {
   const value = secrets.get(key)?.value;
   if (value?.case !== 'caCertificates') throw new CaCertificateError(`the CA certificates ${key} are missing`);
   const blocks = value.value.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g);

@@ -1,5 +1,4 @@
 // The configuration in the form the request path uses: compiled once per change, immutable, swapped as a whole.
-import type { SecureContext } from 'node:tls';
 import type { Cors, Failure, HeaderModifier, PathModifier, RequestRedirect } from '../../ir/gen/config_pb.ts';
 import type { MessageRules } from '../mcp/messages/message-rules.ts';
 import type { RuleSet } from '../policies/authorization/rule-set.ts';
@@ -9,6 +8,7 @@ import type { McpAuthenticationConfig, ProtectedResource } from '../policies/mcp
 import type { PolicyConflict, PolicyProvenance } from '../policies/policy-level.ts';
 import type { HostTable } from '../route/hostname.ts';
 import type { RouteTable } from '../route/route-table.ts';
+import type { ServerHandshake } from './certificates.ts';
 
 export interface RuntimeConfig {
   /** Counts up with every swap. */
@@ -20,9 +20,20 @@ export interface RuntimeConfig {
   readonly authentications: readonly McpAuthenticationConfig[];
   /** Every JWT authentication that protects something, each once. */
   readonly jwtAuthentications: readonly JwtAuthenticationConfig[];
+  /** The policies that need keys of an identity provider. */
+  readonly keyUsers: readonly KeyUser[];
   /** Policies that have no say somewhere: for people. */
   readonly policyConflicts: readonly PolicyConflict[];
 }
+
+/** A policy that lets nobody in while the keys of its identity provider are missing. */
+export type KeyUser = {
+  /** Key of the policy message. */
+  readonly policy: string;
+} & (
+  | { readonly kind: 'mcp'; readonly config: McpAuthenticationConfig }
+  | { readonly kind: 'jwt'; readonly config: JwtAuthenticationConfig }
+);
 
 export interface PortConfig {
   readonly bindKey: string;
@@ -33,7 +44,7 @@ export interface PortConfig {
   /** The most specific listener hostname wins and no other is asked: listener isolation. */
   readonly listeners: HostTable<ListenerConfig>;
   /** HTTPS only: the certificate for a server name; undefined refuses the handshake. */
-  readonly selectCertificate: ((serverName: string | undefined) => SecureContext | undefined) | undefined;
+  readonly selectCertificate: ((serverName: string | undefined) => ServerHandshake | undefined) | undefined;
 }
 
 export interface ListenerConfig {
@@ -43,6 +54,8 @@ export interface ListenerConfig {
   readonly hostname: string;
   /** The configured port: redirects without a port of their own name it. */
   readonly port: number;
+  /** Set: it only serves connections whose client has shown a certificate that these authorities validate. */
+  readonly clientAuthorities: string | undefined;
   /** By hostname of the routes; asked from the most specific to the least. */
   readonly routes: HostTable<RouteTable<RouteConfig>>;
   /** By the same hostnames, where anything on them is protected. Only the most specific one is asked: it knows what the others have. */

@@ -17,6 +17,12 @@ export class TakeoverCache<V> {
     return value;
   }
 
+  /** Takes over what the cache before it has under this key: for those who still use it and have no need to ask. */
+  keep(key: string): void {
+    const value = this.#before?.get(key);
+    if (value !== undefined && !this.#entries.has(key)) this.#entries.set(key, value);
+  }
+
   /** Ends the compilation: the cache before this one is forgotten. */
   seal(): void {
     this.#before = undefined;

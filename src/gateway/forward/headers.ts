@@ -72,8 +72,8 @@ export interface RequestHeadersInput {
   readonly authority: string;
   readonly localPort: number;
   readonly requestId: string;
-  /** True for a peer whose own X-Forwarded-* are believed. */
-  readonly trustedProxies?: (remoteAddress: string) => boolean;
+  /** The peer's own X-Forwarded-* are believed. */
+  readonly isTrustedPeer?: boolean;
   /** Lower-case names with '-': dropped in whatever spelling the client sent them. */
   readonly removedFields?: ReadonlySet<string> | undefined;
   /** Fields, by their lower-case names with '-', that go on even when the client's Connection names them: something was decided by them. */
@@ -86,7 +86,7 @@ export interface RequestHeadersInput {
 export function prepareRequestHeaders(input: RequestHeadersInput): string[] {
   const { headers, remoteAddress, authority } = input;
   const named = readConnectionOptions(headers);
-  const trusted = input.trustedProxies?.(remoteAddress) === true;
+  const trusted = input.isTrustedPeer === true;
   const prepared: string[] = [];
   let forwardedFor = '';
   let forwardedProto = '';
@@ -120,7 +120,12 @@ export function prepareRequestHeaders(input: RequestHeadersInput): string[] {
   prepared.push('x-forwarded-for', forwardedFor === '' ? remoteAddress : `${forwardedFor}, ${remoteAddress}`);
   prepared.push('x-forwarded-proto', forwardedProto === '' ? input.scheme : forwardedProto);
   prepared.push('x-forwarded-host', forwardedHost === '' ? authority : forwardedHost);
-  prepared.push('x-forwarded-port', forwardedPort === '' ? readPort(authority, input.localPort) : forwardedPort);
+  prepared.push(
+    'x-forwarded-port',
+    forwardedPort === ''
+      ? readPort(forwardedHost || authority, findPort(forwardedProto, input.localPort))
+      : forwardedPort,
+  );
   prepared.push('x-request-id', input.requestId);
   return prepared;
 }
@@ -263,6 +268,12 @@ function readConnectionOptions(headers: RawHeaders): Set<string> | undefined {
 
 function hasToken(value: string, token: string): boolean {
   return value.split(',').some((part) => part.split(';', 1)[0]!.trim().toLowerCase() === token);
+}
+
+/** Behind a proxy that says what the client spoke, our own port is nobody's but its. */
+function findPort(forwardedProto: string, localPort: number): number {
+  if (forwardedProto === '') return localPort;
+  return forwardedProto === 'https' ? 443 : 80;
 }
 
 function readPort(authority: string, localPort: number): string {

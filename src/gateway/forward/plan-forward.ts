@@ -106,6 +106,7 @@ function modifyRequestHeaders(
     scheme: exchange.scheme,
     authority: exchange.authority,
     localPort: exchange.localPort,
+    isTrustedPeer: context.client.isBehindProxy,
     requestId: context.requestId,
     removedFields: removed,
     // What the rules were told about the message, the server is told as well.

@@ -9,6 +9,16 @@ export interface ConnectionPeer {
   readonly localPort: number;
   readonly scheme: 'http' | 'https';
   readonly serverName: string | undefined;
+  /** The authorities that the client's certificate was validated by, where it had to have one. */
+  readonly validatedBy: string | undefined;
+}
+
+// A socket has no place for what we know of it.
+const validated = new WeakMap<Socket, string>();
+
+/** Notes that the client of a connection has shown a valid certificate. Before the connection is used. */
+export function noteValidClient(socket: TLSSocket, authorities: string): void {
+  validated.set(socket, authorities);
 }
 
 /** Reads the facts off an open socket. An IPv4 client of a dual-stack port has its IPv4 address, not the mapped one. */
@@ -21,5 +31,6 @@ export function describePeer(socket: Socket): ConnectionPeer {
     localPort: socket.localPort ?? 0,
     scheme: socket instanceof TLSSocket ? 'https' : 'http',
     serverName: typeof serverName === 'string' && serverName !== '' ? serverName : undefined,
+    validatedBy: validated.get(socket),
   };
 }

@@ -48,6 +48,8 @@ export interface Exchange {
   readonly localPort: number;
   /** Server name of the TLS handshake, when there was one. */
   readonly serverName: string | undefined;
+  /** Whether the handshake validated a certificate of the client by these authorities, which are those of a ListenerConfig. */
+  isClientValidatedBy(authorities: string): boolean;
   /** False: the request ends with its head. */
   readonly hasBody: boolean;
   /** The client asked to switch protocols (HTTP/1.1 Upgrade, or an extended CONNECT): its name, e.g. websocket. */

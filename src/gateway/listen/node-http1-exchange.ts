@@ -110,6 +110,10 @@ export class NodeHttp1Exchange implements Exchange {
     return this.#parts.peer.serverName;
   }
 
+  isClientValidatedBy(authorities: string): boolean {
+    return this.#parts.peer.validatedBy === authorities;
+  }
+
   get headSent(): boolean {
     return this.#headSent;
   }

@@ -92,6 +92,10 @@ export class NodeHttp2Exchange implements Exchange {
     return this.#parts.peer.serverName;
   }
 
+  isClientValidatedBy(authorities: string): boolean {
+    return this.#parts.peer.validatedBy === authorities;
+  }
+
   get headSent(): boolean {
     return this.#headSent;
   }

@@ -1,24 +1,38 @@
 // TLS for one port (RFC 8446, RFC 5246): the certificate is chosen at each handshake by the server name the client sends (RFC 6066, 3),
-// the protocol by ALPN (RFC 7301).
+// the protocol by ALPN (RFC 7301). Clients show a certificate where the listener asks for one.
 import type { Socket } from 'node:net';
 import { createSecureContext, createServer, type SecureContext, type Server, type TLSSocket } from 'node:tls';
+import type { ServerHandshake } from '../config/certificates.ts';
 import { type ClientHello, readClientHello } from './client-hello.ts';
+import { noteValidClient } from './connection-peer.ts';
 import { endConnection } from './early-answer.ts';
 import type { PortContext } from './port-context.ts';
 import { peek } from './protocol-detection.ts';
 
 /** Has no certificate: a handshake with it ends with an alert. For those who do not speak TLS in the first place. */
-const emptyContext = createSecureContext({ minVersion: 'TLSv1.2' });
+const empty: ServerHandshake = {
+  context: createSecureContext({ minVersion: 'TLSv1.2' }),
+  asksClients: false,
+  clientAuthorities: undefined,
+};
 
 /** A fatal alert record: handshake_failure (40) or unrecognized_name (112). */
 const formatAlert = (description: 40 | 112): Buffer => Buffer.from([21, 3, 1, 0, 2, 2, description]);
 
 /**
- * Node starts a connection with this context, and has no public way to change it other than from PEM.
- * Ours are contexts already, shared between ports, and another one for each server name.
+ * Node starts a connection with these, and has no public way to change them other than from PEM, or at all.
+ * Our contexts are there already, shared between ports, and another one for each server name.
  */
 interface TlsServerInternals {
   _sharedCreds: SecureContext;
+  requestCert: boolean;
+  rejectUnauthorized: boolean;
+}
+
+interface Handshake {
+  readonly socket: Socket;
+  readonly serverName: string | undefined;
+  readonly clientAuthorities: string | undefined;
 }
 
 /** TLS of one port. */
@@ -39,14 +53,15 @@ export function createTlsAcceptor(
     handshakeTimeout: limits.headerTimeoutMs,
   });
   // Node does not tell which socket a TLS socket was made from.
-  const handshakes = new Map<string, { readonly socket: Socket; readonly serverName: string | undefined }>();
+  const handshakes = new Map<string, Handshake>();
   const report = (remoteAddress: string | undefined, detail: string): void => {
     log.debug({ bindKey, remoteAddress, detail }, 'TLS handshake failed');
     context.onEvent({ type: 'tls-handshake-failed', bindKey, detail });
   };
 
   server.on('tlsClientError', (error, secure) => {
-    report(secure.remoteAddress, error.message);
+    const problem = secure.authorizationError as Error | string | null | undefined;
+    report(secure.remoteAddress, problem ? `the certificate of the client: ${String(problem)}` : error.message);
     secure.destroy();
   });
   server.on('secureConnection', (secure) => {
@@ -60,15 +75,29 @@ export function createTlsAcceptor(
       secure.destroy();
       return;
     }
+    if (handshake.clientAuthorities !== undefined) {
+      // Node has ended such a connection already; nothing may depend on that.
+      if (!secure.authorized) {
+        secure.destroy();
+        return;
+      }
+      noteValidClient(secure, handshake.clientAuthorities);
+    }
     onSecure(handshake.socket, secure, secure.alpnProtocol === 'h2' ? 'http2' : 'http1');
   });
 
-  const start = (socket: Socket, serverName: string | undefined, certificate: SecureContext): void => {
+  const start = (
+    socket: Socket,
+    serverName: string | undefined,
+    { context: secure, asksClients, clientAuthorities }: ServerHandshake,
+  ): void => {
     const key = formatPeer(socket);
-    handshakes.set(key, { socket, serverName });
+    handshakes.set(key, { socket, serverName, clientAuthorities });
     socket.once('close', () => handshakes.delete(key));
     // oxlint-disable-next-line no-underscore-dangle -- see TlsServerInternals
-    server._sharedCreds = certificate;
+    server._sharedCreds = secure;
+    server.requestCert = asksClients;
+    server.rejectUnauthorized = clientAuthorities !== undefined;
     server.emit('connection', socket);
   };
 
@@ -81,7 +110,7 @@ export function createTlsAcceptor(
           return;
         }
         if (outcome.verdict.kind === 'invalid') {
-          start(socket, undefined, emptyContext);
+          start(socket, undefined, empty);
           return;
         }
         const { serverName } = outcome.verdict;

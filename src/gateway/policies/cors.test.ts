@@ -110,6 +110,7 @@ describe('preflights', () => {
       'access-control-allow-origin': 'https://a.test',
       vary: 'Origin',
       'access-control-allow-credentials': 'true',
+      'access-control-expose-headers': 'X-Three',
       'access-control-allow-methods': 'PUT, DELETE',
       'access-control-allow-headers': 'X-One, X-Two',
       'access-control-max-age': '600',

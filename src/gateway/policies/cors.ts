@@ -121,10 +121,9 @@ export function decideCors(cors: CompiledCors, method: string, headers: RawHeade
   }
   const answer = ['access-control-allow-origin', cors.answersAnyOrigin ? '*' : origin, ...vary];
   if (cors.message.allowCredentials) answer.push('access-control-allow-credentials', 'true');
-  if (requestedMethod === undefined) {
-    if (cors.exposeHeaders !== '') answer.push('access-control-expose-headers', cors.exposeHeaders);
-    return { kind: 'actual', headers: answer };
-  }
+  // Browsers only look for it on actual answers; Gateway API conformance wants it on preflights too.
+  if (cors.exposeHeaders !== '') answer.push('access-control-expose-headers', cors.exposeHeaders);
+  if (requestedMethod === undefined) return { kind: 'actual', headers: answer };
   // For '*' the question is the answer: a literal '*' is forbidden with credentials, and without them it leaves out Authorization.
   const allowMethods = cors.allowMethods === '*' ? requestedMethod : cors.allowMethods;
   if (isTokenList(allowMethods)) answer.push('access-control-allow-methods', allowMethods);

@@ -32,5 +32,11 @@ export function findListener(exchange: Exchange, port: PortConfig): ListenerResu
       detail: `the TLS handshake was for ${exchange.serverName}`,
     };
   }
+  // So is one that was opened without a certificate for a listener that wants one: without a server name, or before it wanted it.
+  const { clientAuthorities } = listener;
+  if (clientAuthorities !== undefined && !exchange.isClientValidatedBy(clientAuthorities)) {
+    const detail = 'the client showed no certificate that this listener takes when the connection was opened';
+    return { ok: false, hostname, reason: 'misdirected_request', detail };
+  }
   return { ok: true, hostname, listener };
 }

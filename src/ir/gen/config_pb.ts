@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file config.proto.
  */
 export const file_config: GenFile = /*@__PURE__*/
-  fileDesc("Cgxjb25maWcucHJvdG8SHWdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExIsIBCghMaXN0ZW5lchILCgNrZXkYASABKAkSDwoHZ2F0ZXdheRgCIAEoCRIMCgRuYW1lGAMgASgJEhEKCWFkZHJlc3NlcxgEIAMoCRIMCgRwb3J0GAUgASgNEkEKCHByb3RvY29sGAYgASgOMi8uZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuTGlzdGVuZXJQcm90b2NvbBIQCghob3N0bmFtZRgHIAEoCRIUCgxjZXJ0aWZpY2F0ZXMYCCADKAkizwMKBVJvdXRlEgsKA2tleRgBIAEoCRISCgpodHRwX3JvdXRlGAIgASgJEhEKCXJ1bGVfbmFtZRgDIAEoCRISCgpydWxlX2luZGV4GAQgASgNEhIKCmNyZWF0ZWRfYXQYBSABKA0SOwoHcGFyZW50cxgGIAMoCzIqLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlJvdXRlUGFyZW50EjoKB21hdGNoZXMYByADKAsyKS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5Sb3V0ZU1hdGNoEjYKB2ZpbHRlcnMYCCADKAsyJS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5GaWx0ZXISQAoIYmFja2VuZHMYCSADKAsyLi5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5XZWlnaHRlZEJhY2tlbmQSGgoScmVxdWVzdF90aW1lb3V0X21zGAogASgNEiIKGmJhY2tlbmRfcmVxdWVzdF90aW1lb3V0X21zGAsgASgNEjcKB2ZhaWx1cmUYDCABKAsyJi5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5GYWlsdXJlIjIKC1JvdXRlUGFyZW50EhAKCGxpc3RlbmVyGAEgASgJEhEKCWhvc3RuYW1lcxgCIAMoCSLRAQoKUm91dGVNYXRjaBI2CgRwYXRoGAEgASgLMiguZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUGF0aE1hdGNoEg4KBm1ldGhvZBgCIAEoCRI6CgdoZWFkZXJzGAMgAygLMikuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuVmFsdWVNYXRjaBI/CgxxdWVyeV9wYXJhbXMYBCADKAsyKS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5WYWx1ZU1hdGNoIlYKCVBhdGhNYXRjaBI6CgR0eXBlGAEgASgOMiwuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUGF0aE1hdGNoVHlwZRINCgV2YWx1ZRgCIAEoCSJmCgpWYWx1ZU1hdGNoEgwKBG5hbWUYASABKAkSOwoEdHlwZRgCIAEoDjItLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlZhbHVlTWF0Y2hUeXBlEg0KBXZhbHVlGAMgASgJIsIDCgZGaWx0ZXISUAoXcmVxdWVzdF9oZWFkZXJfbW9kaWZpZXIYASABKAsyLS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5IZWFkZXJNb2RpZmllckgAElEKGHJlc3BvbnNlX2hlYWRlcl9tb2RpZmllchgCIAEoCzItLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLkhlYWRlck1vZGlmaWVySAASSgoQcmVxdWVzdF9yZWRpcmVjdBgDIAEoCzIuLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlJlcXVlc3RSZWRpcmVjdEgAEkAKC3VybF9yZXdyaXRlGAQgASgLMikuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuVXJsUmV3cml0ZUgAEkYKDnJlcXVlc3RfbWlycm9yGAUgASgLMiwuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUmVxdWVzdE1pcnJvckgAEjMKBGNvcnMYBiABKAsyIy5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5Db3JzSABCCAoGZmlsdGVyIogBCg5IZWFkZXJNb2RpZmllchIyCgNzZXQYASADKAsyJS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5IZWFkZXISMgoDYWRkGAIgAygLMiUuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuSGVhZGVyEg4KBnJlbW92ZRgDIAMoCSIlCgZIZWFkZXISDAoEbmFtZRgBIAEoCRINCgV2YWx1ZRgCIAEoCSKRAQoPUmVxdWVzdFJlZGlyZWN0Eg4KBnNjaGVtZRgBIAEoCRIQCghob3N0bmFtZRgCIAEoCRI5CgRwYXRoGAMgASgLMisuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUGF0aE1vZGlmaWVyEgwKBHBvcnQYBCABKA0SEwoLc3RhdHVzX2NvZGUYBSABKA0iWQoKVXJsUmV3cml0ZRIQCghob3N0bmFtZRgBIAEoCRI5CgRwYXRoGAIgASgLMisuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUGF0aE1vZGlmaWVyIlcKDFBhdGhNb2RpZmllchIbChFyZXBsYWNlX2Z1bGxfcGF0aBgBIAEoCUgAEh4KFHJlcGxhY2VfcHJlZml4X21hdGNoGAIgASgJSABCCgoIbW9kaWZpZXIiSAoNUmVxdWVzdE1pcnJvchIPCgdiYWNrZW5kGAEgASgJEhEKCW51bWVyYXRvchgCIAEoDRITCgtkZW5vbWluYXRvchgDIAEoDSKXAQoEQ29ycxIVCg1hbGxvd19vcmlnaW5zGAEgAygJEhkKEWFsbG93X2NyZWRlbnRpYWxzGAIgASgIEhUKDWFsbG93X21ldGhvZHMYAyADKAkSFQoNYWxsb3dfaGVhZGVycxgEIAMoCRIWCg5leHBvc2VfaGVhZGVycxgFIAMoCRIXCg9tYXhfYWdlX3NlY29uZHMYBiABKA0iowEKD1dlaWdodGVkQmFja2VuZBIPCgdiYWNrZW5kGAEgASgJEg4KBndlaWdodBgCIAEoDRI2CgdmaWx0ZXJzGAMgAygLMiUuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuRmlsdGVyEjcKB2ZhaWx1cmUYBCABKAsyJi5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5GYWlsdXJlIjoKB0ZhaWx1cmUSDgoGc3RhdHVzGAEgASgNEg4KBnJlYXNvbhgCIAEoCRIPCgdtZXNzYWdlGAMgASgJIpEBCgdCYWNrZW5kEgsKA2tleRgBIAEoCRI3CgRodHRwGAIgASgLMicuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuVXBzdHJlYW1IABI4CgNtY3AYAyABKAsyKS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5NY3BCYWNrZW5kSABCBgoEa2luZCKPAQoKTWNwQmFja2VuZBI5Cgd0YXJnZXRzGAEgAygLMiguZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuTWNwVGFyZ2V0EkYKD3Nlc3Npb25fcm91dGluZxgCIAEoDjItLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlNlc3Npb25Sb3V0aW5nIqIBCglNY3BUYXJnZXQSDAoEbmFtZRgBIAEoCRI5Cgh1cHN0cmVhbRgCIAEoCzInLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlVwc3RyZWFtEgwKBHBhdGgYAyABKAkSPgoJdHJhbnNwb3J0GAQgASgOMisuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuTWNwVHJhbnNwb3J0IqgCCghVcHN0cmVhbRI6CgllbmRwb2ludHMYASADKAsyJy5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5FbmRwb2ludBI3CgN0bHMYAiABKAsyKi5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5VcHN0cmVhbVRscxJBCghwcm90b2NvbBgDIAEoDjIvLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlVwc3RyZWFtUHJvdG9jb2wSGgoSY29ubmVjdF90aW1lb3V0X21zGAQgASgNEhoKEnJlcXVlc3RfdGltZW91dF9tcxgFIAEoDRIXCg9pZGxlX3RpbWVvdXRfbXMYBiABKA0SEwoLaG9zdF9oZWFkZXIYByABKAkiJgoIRW5kcG9pbnQSDAoEaG9zdBgBIAEoCRIMCgRwb3J0GAIgASgNIkwKC1Vwc3RyZWFtVGxzEhMKC3NlcnZlcl9uYW1lGAEgASgJEgoKAmNhGAIgASgJEhwKFGluc2VjdXJlX3NraXBfdmVyaWZ5GAMgASgIIssECgZQb2xpY3kSCwoDa2V5GAEgASgJEg4KBnNvdXJjZRgCIAEoCRI7CgZ0YXJnZXQYAyABKAsyKy5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5Qb2xpY3lUYXJnZXQSOQoHZmFpbHVyZRgEIAEoCzImLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLkZhaWx1cmVIABIzCgRjb3JzGAUgASgLMiMuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuQ29yc0gAEk4KEm1jcF9hdXRoZW50aWNhdGlvbhgGIAEoCzIwLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLk1jcEF1dGhlbnRpY2F0aW9uSAASTgoSand0X2F1dGhlbnRpY2F0aW9uGAcgASgLMjAuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuSnd0QXV0aGVudGljYXRpb25IABJFCg1hdXRob3JpemF0aW9uGAggASgLMiwuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuQXV0aG9yaXphdGlvbkgAEkwKEW1jcF9hdXRob3JpemF0aW9uGAkgASgLMi8uZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuTWNwQXV0aG9yaXphdGlvbkgAEjoKBnJpdmFscxgKIAMoCzIqLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlBvbGljeVJpdmFsQgYKBHNwZWMiMQoLUG9saWN5Uml2YWwSDgoGc291cmNlGAEgASgJEhIKCmlzX3lvdW5nZXIYAiABKAgihAEKDFBvbGljeVRhcmdldBI9CgRraW5kGAEgASgOMi8uZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUG9saWN5VGFyZ2V0S2luZBIRCgluYW1lc3BhY2UYAiABKAkSDAoEbmFtZRgDIAEoCRIUCgxzZWN0aW9uX25hbWUYBCABKAkixQEKBlNlY3JldBILCgNrZXkYASABKAkSPAoDdGxzGAIgASgLMi0uZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuVGxzQ2VydGlmaWNhdGVIABIZCg9jYV9jZXJ0aWZpY2F0ZXMYAyABKAlIABIOCgR0ZXh0GAQgASgJSAASPAoJc2VhbF9rZXlzGAUgASgLMicuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuU2VhbEtleXNIAEIHCgV2YWx1ZSIYCghTZWFsS2V5cxIMCgRrZXlzGAEgAygMIkAKDlRsc0NlcnRpZmljYXRlEhkKEWNlcnRpZmljYXRlX2NoYWluGAEgASgJEhMKC3ByaXZhdGVfa2V5GAIgASgJIpcHChFNY3BBdXRoZW50aWNhdGlvbhI/CgRtb2RlGAEgASgOMjEuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuQXV0aGVudGljYXRpb25Nb2RlEg4KBmlzc3VlchgCIAEoCRIUCgxtZXRhZGF0YV91cmwYAyABKAkSEQoJYXVkaWVuY2VzGAQgAygJEjYKBGtleXMYBSABKAsyKC5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5LZXlTb3VyY2USCgoCY2EYBiABKAkSGwoTYWxsb3dfaW5zZWN1cmVfaHR0cBgHIAEoCBIQCghwcm92aWRlchgIIAEoCRI2CgRmbG93GAkgASgOMiguZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuTG9naW5GbG93EkcKDHJlZ2lzdHJhdGlvbhgKIAEoCzIxLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLkNsaWVudFJlZ2lzdHJhdGlvbhIUCgxleHRyYV9zY29wZXMYCyADKAkSXwoQZXh0cmFfcGFyYW1ldGVycxgMIAMoCzJFLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLk1jcEF1dGhlbnRpY2F0aW9uLkV4dHJhUGFyYW1ldGVyc0VudHJ5EiQKHGNsaWVudF9pZF9tZXRhZGF0YV9kb2N1bWVudHMYDSABKAgSIgoaY2xpZW50X2lkX21ldGFkYXRhX2RvbWFpbnMYDiADKAkSFwoPcmVxdWlyZWRfc2NvcGVzGA8gAygJEkUKD3JlcXVpcmVkX2NsYWltcxgQIAMoCzIsLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlJlcXVpcmVkQ2xhaW0SFQoNY2xvY2tfc2tld19tcxgRIAEoDRIQCghyZXNvdXJjZRgSIAEoCRIZChFyZXNvdXJjZV9tZXRhZGF0YRgTIAEoCRIVCg1mb3J3YXJkX3Rva2VuGBQgASgIEkcKEWNsYWltc190b19oZWFkZXJzGBUgAygLMiwuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuQ2xhaW1Ub0hlYWRlchIXCg9zZXNzaW9uX2JpbmRpbmcYFiABKAgaNgoURXh0cmFQYXJhbWV0ZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASKsAQoJS2V5U291cmNlEg0KA3VybBgBIAEoCUgAEhAKBmlubGluZRgCIAEoCUgAEjwKB2JhY2tlbmQYAyABKAsyKS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5LZXlCYWNrZW5kSAASGQoRY2FjaGVfZHVyYXRpb25fbXMYBCABKA0SGwoTYWxsb3dfaW5zZWN1cmVfaHR0cBgFIAEoCEIICgZzb3VyY2UiKwoKS2V5QmFja2VuZBIPCgdiYWNrZW5kGAEgASgJEgwKBHBhdGgYAiABKAki6gIKEkNsaWVudFJlZ2lzdHJhdGlvbhI9CgRtb2RlGAEgASgOMi8uZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUmVnaXN0cmF0aW9uTW9kZRIQCghlbmRwb2ludBgCIAEoCRIcChRpbml0aWFsX2FjY2Vzc190b2tlbhgDIAEoCRJTChlpbml0aWFsX2FjY2Vzc190b2tlbl9mcm9tGAQgASgLMjAuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuQ2xpZW50Q3JlZGVudGlhbHMSEQoJY2xpZW50X2lkGAUgASgJEhUKDWNsaWVudF9zZWNyZXQYBiABKAkSHQoVYWxsb3dlZF9yZWRpcmVjdF91cmlzGAcgAygJEhIKCnBlcl9taW51dGUYCCABKA0SFgoObWF4X2JvZHlfYnl0ZXMYCSABKA0SGwoTYWxsb3dfaW5zZWN1cmVfaHR0cBgKIAEoCCJMChFDbGllbnRDcmVkZW50aWFscxIRCgljbGllbnRfaWQYASABKAkSFQoNY2xpZW50X3NlY3JldBgCIAEoCRINCgVzY29wZRgDIAEoCSItCg1SZXF1aXJlZENsYWltEgwKBG5hbWUYASABKAkSDgoGdmFsdWVzGAIgAygJIi4KDUNsYWltVG9IZWFkZXISDQoFY2xhaW0YASABKAkSDgoGaGVhZGVyGAIgASgJIrMCChFKd3RBdXRoZW50aWNhdGlvbhI/CgRtb2RlGAEgASgOMjEuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuQXV0aGVudGljYXRpb25Nb2RlEj0KCXByb3ZpZGVycxgCIAMoCzIqLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLkp3dFByb3ZpZGVyEj4KCGxvY2F0aW9uGAMgASgLMiwuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuVG9rZW5Mb2NhdGlvbhIVCg1mb3J3YXJkX3Rva2VuGAQgASgIEkcKEWNsYWltc190b19oZWFkZXJzGAUgAygLMiwuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuQ2xhaW1Ub0hlYWRlciLgAQoLSnd0UHJvdmlkZXISDAoEbmFtZRgBIAEoCRIOCgZpc3N1ZXIYAiABKAkSEQoJYXVkaWVuY2VzGAMgAygJEjYKBGtleXMYBCABKAsyKC5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5LZXlTb3VyY2USCgoCY2EYBSABKAkSRQoPcmVxdWlyZWRfY2xhaW1zGAYgAygLMiwuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUmVxdWlyZWRDbGFpbRIVCg1jbG9ja19za2V3X21zGAcgASgNIoYBCg1Ub2tlbkxvY2F0aW9uEjwKBmhlYWRlchgBIAEoCzIqLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlRva2VuSGVhZGVySAASEAoGY29va2llGAIgASgJSAASGQoPcXVlcnlfcGFyYW1ldGVyGAMgASgJSABCCgoIbG9jYXRpb24iKwoLVG9rZW5IZWFkZXISDAoEbmFtZRgBIAEoCRIOCgZwcmVmaXgYAiABKAkiaAoNQXV0aG9yaXphdGlvbhJCCgZhY3Rpb24YASABKA4yMi5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5BdXRob3JpemF0aW9uQWN0aW9uEhMKC2V4cHJlc3Npb25zGAIgAygJIpABChBNY3BBdXRob3JpemF0aW9uEjsKBXJ1bGVzGAEgASgLMiwuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuQXV0aG9yaXphdGlvbhI/CgZzY29wZXMYAiADKAsyLy5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5TY29wZVJlcXVpcmVtZW50IkIKEFNjb3BlUmVxdWlyZW1lbnQSDwoHbWV0aG9kcxgBIAMoCRINCgV0b29scxgCIAMoCRIOCgZzY29wZXMYAyADKAkqbgoQTGlzdGVuZXJQcm90b2NvbBIhCh1MSVNURU5FUl9QUk9UT0NPTF9VTlNQRUNJRklFRBAAEhoKFkxJU1RFTkVSX1BST1RPQ09MX0hUVFAQARIbChdMSVNURU5FUl9QUk9UT0NPTF9IVFRQUxACKo8BCg1QYXRoTWF0Y2hUeXBlEh8KG1BBVEhfTUFUQ0hfVFlQRV9VTlNQRUNJRklFRBAAEhkKFVBBVEhfTUFUQ0hfVFlQRV9FWEFDVBABEhoKFlBBVEhfTUFUQ0hfVFlQRV9QUkVGSVgQAhImCiJQQVRIX01BVENIX1RZUEVfUkVHVUxBUl9FWFBSRVNTSU9OEAMqdwoOVmFsdWVNYXRjaFR5cGUSIAocVkFMVUVfTUFUQ0hfVFlQRV9VTlNQRUNJRklFRBAAEhoKFlZBTFVFX01BVENIX1RZUEVfRVhBQ1QQARInCiNWQUxVRV9NQVRDSF9UWVBFX1JFR1VMQVJfRVhQUkVTU0lPThACKmcKDE1jcFRyYW5zcG9ydBIdChlNQ1BfVFJBTlNQT1JUX1VOU1BFQ0lGSUVEEAASIQodTUNQX1RSQU5TUE9SVF9TVFJFQU1BQkxFX0hUVFAQARIVChFNQ1BfVFJBTlNQT1JUX1NTRRACKm4KDlNlc3Npb25Sb3V0aW5nEh8KG1NFU1NJT05fUk9VVElOR19VTlNQRUNJRklFRBAAEhwKGFNFU1NJT05fUk9VVElOR19TVEFURUZVTBABEh0KGVNFU1NJT05fUk9VVElOR19TVEFURUxFU1MQAiptChBVcHN0cmVhbVByb3RvY29sEiEKHVVQU1RSRUFNX1BST1RPQ09MX1VOU1BFQ0lGSUVEEAASGwoXVVBTVFJFQU1fUFJPVE9DT0xfSFRUUDEQARIZChVVUFNUUkVBTV9QUk9UT0NPTF9IMkMQAirBAQoQUG9saWN5VGFyZ2V0S2luZBIiCh5QT0xJQ1lfVEFSR0VUX0tJTkRfVU5TUEVDSUZJRUQQABIeChpQT0xJQ1lfVEFSR0VUX0tJTkRfR0FURVdBWRABEiEKHVBPTElDWV9UQVJHRVRfS0lORF9IVFRQX1JPVVRFEAISJAogUE9MSUNZX1RBUkdFVF9LSU5EX1BST1hZX0JBQ0tFTkQQAxIgChxQT0xJQ1lfVEFSR0VUX0tJTkRfTkFNRVNQQUNFEAQqnwEKEkF1dGhlbnRpY2F0aW9uTW9kZRIjCh9BVVRIRU5USUNBVElPTl9NT0RFX1VOU1BFQ0lGSUVEEAASHgoaQVVUSEVOVElDQVRJT05fTU9ERV9TVFJJQ1QQARIgChxBVVRIRU5USUNBVElPTl9NT0RFX09QVElPTkFMEAISIgoeQVVUSEVOVElDQVRJT05fTU9ERV9QRVJNSVNTSVZFEAMqgQEKCUxvZ2luRmxvdxIaChZMT0dJTl9GTE9XX1VOU1BFQ0lGSUVEEAASEwoPTE9HSU5fRkxPV19BVVRPEAESFQoRTE9HSU5fRkxPV19GQUNBREUQAhIVChFMT0dJTl9GTE9XX0JST0tFUhADEhUKEUxPR0lOX0ZMT1dfRElSRUNUEAQqcgoQUmVnaXN0cmF0aW9uTW9kZRIhCh1SRUdJU1RSQVRJT05fTU9ERV9VTlNQRUNJRklFRBAAEh0KGVJFR0lTVFJBVElPTl9NT0RFX0ZPUldBUkQQARIcChhSRUdJU1RSQVRJT05fTU9ERV9TSEFSRUQQAiqcAQoTQXV0aG9yaXphdGlvbkFjdGlvbhIkCiBBVVRIT1JJWkFUSU9OX0FDVElPTl9VTlNQRUNJRklFRBAAEh4KGkFVVEhPUklaQVRJT05fQUNUSU9OX0FMTE9XEAESHQoZQVVUSE9SSVpBVElPTl9BQ1RJT05fREVOWRACEiAKHEFVVEhPUklaQVRJT05fQUNUSU9OX1JFUVVJUkUQA2IGcHJvdG8z");
+  fileDesc("Cgxjb25maWcucHJvdG8SHWdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExIo4CCghMaXN0ZW5lchILCgNrZXkYASABKAkSDwoHZ2F0ZXdheRgCIAEoCRIMCgRuYW1lGAMgASgJEhEKCWFkZHJlc3NlcxgEIAMoCRIMCgRwb3J0GAUgASgNEkEKCHByb3RvY29sGAYgASgOMi8uZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuTGlzdGVuZXJQcm90b2NvbBIQCghob3N0bmFtZRgHIAEoCRIUCgxjZXJ0aWZpY2F0ZXMYCCADKAkSSgoRY2xpZW50X3ZhbGlkYXRpb24YCSABKAsyLy5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5DbGllbnRWYWxpZGF0aW9uIj8KEENsaWVudFZhbGlkYXRpb24SCgoCY2EYASADKAkSHwoXYWxsb3dfaW5zZWN1cmVfZmFsbGJhY2sYAiABKAgizwMKBVJvdXRlEgsKA2tleRgBIAEoCRISCgpodHRwX3JvdXRlGAIgASgJEhEKCXJ1bGVfbmFtZRgDIAEoCRISCgpydWxlX2luZGV4GAQgASgNEhIKCmNyZWF0ZWRfYXQYBSABKA0SOwoHcGFyZW50cxgGIAMoCzIqLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlJvdXRlUGFyZW50EjoKB21hdGNoZXMYByADKAsyKS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5Sb3V0ZU1hdGNoEjYKB2ZpbHRlcnMYCCADKAsyJS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5GaWx0ZXISQAoIYmFja2VuZHMYCSADKAsyLi5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5XZWlnaHRlZEJhY2tlbmQSGgoScmVxdWVzdF90aW1lb3V0X21zGAogASgNEiIKGmJhY2tlbmRfcmVxdWVzdF90aW1lb3V0X21zGAsgASgNEjcKB2ZhaWx1cmUYDCABKAsyJi5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5GYWlsdXJlIjIKC1JvdXRlUGFyZW50EhAKCGxpc3RlbmVyGAEgASgJEhEKCWhvc3RuYW1lcxgCIAMoCSLRAQoKUm91dGVNYXRjaBI2CgRwYXRoGAEgASgLMiguZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUGF0aE1hdGNoEg4KBm1ldGhvZBgCIAEoCRI6CgdoZWFkZXJzGAMgAygLMikuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuVmFsdWVNYXRjaBI/CgxxdWVyeV9wYXJhbXMYBCADKAsyKS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5WYWx1ZU1hdGNoIlYKCVBhdGhNYXRjaBI6CgR0eXBlGAEgASgOMiwuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUGF0aE1hdGNoVHlwZRINCgV2YWx1ZRgCIAEoCSJmCgpWYWx1ZU1hdGNoEgwKBG5hbWUYASABKAkSOwoEdHlwZRgCIAEoDjItLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlZhbHVlTWF0Y2hUeXBlEg0KBXZhbHVlGAMgASgJIsIDCgZGaWx0ZXISUAoXcmVxdWVzdF9oZWFkZXJfbW9kaWZpZXIYASABKAsyLS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5IZWFkZXJNb2RpZmllckgAElEKGHJlc3BvbnNlX2hlYWRlcl9tb2RpZmllchgCIAEoCzItLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLkhlYWRlck1vZGlmaWVySAASSgoQcmVxdWVzdF9yZWRpcmVjdBgDIAEoCzIuLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlJlcXVlc3RSZWRpcmVjdEgAEkAKC3VybF9yZXdyaXRlGAQgASgLMikuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuVXJsUmV3cml0ZUgAEkYKDnJlcXVlc3RfbWlycm9yGAUgASgLMiwuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUmVxdWVzdE1pcnJvckgAEjMKBGNvcnMYBiABKAsyIy5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5Db3JzSABCCAoGZmlsdGVyIogBCg5IZWFkZXJNb2RpZmllchIyCgNzZXQYASADKAsyJS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5IZWFkZXISMgoDYWRkGAIgAygLMiUuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuSGVhZGVyEg4KBnJlbW92ZRgDIAMoCSIlCgZIZWFkZXISDAoEbmFtZRgBIAEoCRINCgV2YWx1ZRgCIAEoCSKRAQoPUmVxdWVzdFJlZGlyZWN0Eg4KBnNjaGVtZRgBIAEoCRIQCghob3N0bmFtZRgCIAEoCRI5CgRwYXRoGAMgASgLMisuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUGF0aE1vZGlmaWVyEgwKBHBvcnQYBCABKA0SEwoLc3RhdHVzX2NvZGUYBSABKA0iWQoKVXJsUmV3cml0ZRIQCghob3N0bmFtZRgBIAEoCRI5CgRwYXRoGAIgASgLMisuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUGF0aE1vZGlmaWVyIlcKDFBhdGhNb2RpZmllchIbChFyZXBsYWNlX2Z1bGxfcGF0aBgBIAEoCUgAEh4KFHJlcGxhY2VfcHJlZml4X21hdGNoGAIgASgJSABCCgoIbW9kaWZpZXIiSAoNUmVxdWVzdE1pcnJvchIPCgdiYWNrZW5kGAEgASgJEhEKCW51bWVyYXRvchgCIAEoDRITCgtkZW5vbWluYXRvchgDIAEoDSKXAQoEQ29ycxIVCg1hbGxvd19vcmlnaW5zGAEgAygJEhkKEWFsbG93X2NyZWRlbnRpYWxzGAIgASgIEhUKDWFsbG93X21ldGhvZHMYAyADKAkSFQoNYWxsb3dfaGVhZGVycxgEIAMoCRIWCg5leHBvc2VfaGVhZGVycxgFIAMoCRIXCg9tYXhfYWdlX3NlY29uZHMYBiABKA0iowEKD1dlaWdodGVkQmFja2VuZBIPCgdiYWNrZW5kGAEgASgJEg4KBndlaWdodBgCIAEoDRI2CgdmaWx0ZXJzGAMgAygLMiUuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuRmlsdGVyEjcKB2ZhaWx1cmUYBCABKAsyJi5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5GYWlsdXJlIjoKB0ZhaWx1cmUSDgoGc3RhdHVzGAEgASgNEg4KBnJlYXNvbhgCIAEoCRIPCgdtZXNzYWdlGAMgASgJIpEBCgdCYWNrZW5kEgsKA2tleRgBIAEoCRI3CgRodHRwGAIgASgLMicuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuVXBzdHJlYW1IABI4CgNtY3AYAyABKAsyKS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5NY3BCYWNrZW5kSABCBgoEa2luZCKPAQoKTWNwQmFja2VuZBI5Cgd0YXJnZXRzGAEgAygLMiguZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuTWNwVGFyZ2V0EkYKD3Nlc3Npb25fcm91dGluZxgCIAEoDjItLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlNlc3Npb25Sb3V0aW5nIqIBCglNY3BUYXJnZXQSDAoEbmFtZRgBIAEoCRI5Cgh1cHN0cmVhbRgCIAEoCzInLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlVwc3RyZWFtEgwKBHBhdGgYAyABKAkSPgoJdHJhbnNwb3J0GAQgASgOMisuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuTWNwVHJhbnNwb3J0IqgCCghVcHN0cmVhbRI6CgllbmRwb2ludHMYASADKAsyJy5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5FbmRwb2ludBI3CgN0bHMYAiABKAsyKi5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5VcHN0cmVhbVRscxJBCghwcm90b2NvbBgDIAEoDjIvLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlVwc3RyZWFtUHJvdG9jb2wSGgoSY29ubmVjdF90aW1lb3V0X21zGAQgASgNEhoKEnJlcXVlc3RfdGltZW91dF9tcxgFIAEoDRIXCg9pZGxlX3RpbWVvdXRfbXMYBiABKA0SEwoLaG9zdF9oZWFkZXIYByABKAkiJgoIRW5kcG9pbnQSDAoEaG9zdBgBIAEoCRIMCgRwb3J0GAIgASgNIkwKC1Vwc3RyZWFtVGxzEhMKC3NlcnZlcl9uYW1lGAEgASgJEgoKAmNhGAIgASgJEhwKFGluc2VjdXJlX3NraXBfdmVyaWZ5GAMgASgIIssECgZQb2xpY3kSCwoDa2V5GAEgASgJEg4KBnNvdXJjZRgCIAEoCRI7CgZ0YXJnZXQYAyABKAsyKy5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5Qb2xpY3lUYXJnZXQSOQoHZmFpbHVyZRgEIAEoCzImLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLkZhaWx1cmVIABIzCgRjb3JzGAUgASgLMiMuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuQ29yc0gAEk4KEm1jcF9hdXRoZW50aWNhdGlvbhgGIAEoCzIwLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLk1jcEF1dGhlbnRpY2F0aW9uSAASTgoSand0X2F1dGhlbnRpY2F0aW9uGAcgASgLMjAuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuSnd0QXV0aGVudGljYXRpb25IABJFCg1hdXRob3JpemF0aW9uGAggASgLMiwuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuQXV0aG9yaXphdGlvbkgAEkwKEW1jcF9hdXRob3JpemF0aW9uGAkgASgLMi8uZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuTWNwQXV0aG9yaXphdGlvbkgAEjoKBnJpdmFscxgKIAMoCzIqLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlBvbGljeVJpdmFsQgYKBHNwZWMiMQoLUG9saWN5Uml2YWwSDgoGc291cmNlGAEgASgJEhIKCmlzX3lvdW5nZXIYAiABKAgihAEKDFBvbGljeVRhcmdldBI9CgRraW5kGAEgASgOMi8uZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUG9saWN5VGFyZ2V0S2luZBIRCgluYW1lc3BhY2UYAiABKAkSDAoEbmFtZRgDIAEoCRIUCgxzZWN0aW9uX25hbWUYBCABKAkixQEKBlNlY3JldBILCgNrZXkYASABKAkSPAoDdGxzGAIgASgLMi0uZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuVGxzQ2VydGlmaWNhdGVIABIZCg9jYV9jZXJ0aWZpY2F0ZXMYAyABKAlIABIOCgR0ZXh0GAQgASgJSAASPAoJc2VhbF9rZXlzGAUgASgLMicuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuU2VhbEtleXNIAEIHCgV2YWx1ZSIYCghTZWFsS2V5cxIMCgRrZXlzGAEgAygMIkAKDlRsc0NlcnRpZmljYXRlEhkKEWNlcnRpZmljYXRlX2NoYWluGAEgASgJEhMKC3ByaXZhdGVfa2V5GAIgASgJIpcHChFNY3BBdXRoZW50aWNhdGlvbhI/CgRtb2RlGAEgASgOMjEuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuQXV0aGVudGljYXRpb25Nb2RlEg4KBmlzc3VlchgCIAEoCRIUCgxtZXRhZGF0YV91cmwYAyABKAkSEQoJYXVkaWVuY2VzGAQgAygJEjYKBGtleXMYBSABKAsyKC5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5LZXlTb3VyY2USCgoCY2EYBiABKAkSGwoTYWxsb3dfaW5zZWN1cmVfaHR0cBgHIAEoCBIQCghwcm92aWRlchgIIAEoCRI2CgRmbG93GAkgASgOMiguZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuTG9naW5GbG93EkcKDHJlZ2lzdHJhdGlvbhgKIAEoCzIxLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLkNsaWVudFJlZ2lzdHJhdGlvbhIUCgxleHRyYV9zY29wZXMYCyADKAkSXwoQZXh0cmFfcGFyYW1ldGVycxgMIAMoCzJFLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLk1jcEF1dGhlbnRpY2F0aW9uLkV4dHJhUGFyYW1ldGVyc0VudHJ5EiQKHGNsaWVudF9pZF9tZXRhZGF0YV9kb2N1bWVudHMYDSABKAgSIgoaY2xpZW50X2lkX21ldGFkYXRhX2RvbWFpbnMYDiADKAkSFwoPcmVxdWlyZWRfc2NvcGVzGA8gAygJEkUKD3JlcXVpcmVkX2NsYWltcxgQIAMoCzIsLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlJlcXVpcmVkQ2xhaW0SFQoNY2xvY2tfc2tld19tcxgRIAEoDRIQCghyZXNvdXJjZRgSIAEoCRIZChFyZXNvdXJjZV9tZXRhZGF0YRgTIAEoCRIVCg1mb3J3YXJkX3Rva2VuGBQgASgIEkcKEWNsYWltc190b19oZWFkZXJzGBUgAygLMiwuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuQ2xhaW1Ub0hlYWRlchIXCg9zZXNzaW9uX2JpbmRpbmcYFiABKAgaNgoURXh0cmFQYXJhbWV0ZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASKsAQoJS2V5U291cmNlEg0KA3VybBgBIAEoCUgAEhAKBmlubGluZRgCIAEoCUgAEjwKB2JhY2tlbmQYAyABKAsyKS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5LZXlCYWNrZW5kSAASGQoRY2FjaGVfZHVyYXRpb25fbXMYBCABKA0SGwoTYWxsb3dfaW5zZWN1cmVfaHR0cBgFIAEoCEIICgZzb3VyY2UiKwoKS2V5QmFja2VuZBIPCgdiYWNrZW5kGAEgASgJEgwKBHBhdGgYAiABKAki6gIKEkNsaWVudFJlZ2lzdHJhdGlvbhI9CgRtb2RlGAEgASgOMi8uZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUmVnaXN0cmF0aW9uTW9kZRIQCghlbmRwb2ludBgCIAEoCRIcChRpbml0aWFsX2FjY2Vzc190b2tlbhgDIAEoCRJTChlpbml0aWFsX2FjY2Vzc190b2tlbl9mcm9tGAQgASgLMjAuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuQ2xpZW50Q3JlZGVudGlhbHMSEQoJY2xpZW50X2lkGAUgASgJEhUKDWNsaWVudF9zZWNyZXQYBiABKAkSHQoVYWxsb3dlZF9yZWRpcmVjdF91cmlzGAcgAygJEhIKCnBlcl9taW51dGUYCCABKA0SFgoObWF4X2JvZHlfYnl0ZXMYCSABKA0SGwoTYWxsb3dfaW5zZWN1cmVfaHR0cBgKIAEoCCJMChFDbGllbnRDcmVkZW50aWFscxIRCgljbGllbnRfaWQYASABKAkSFQoNY2xpZW50X3NlY3JldBgCIAEoCRINCgVzY29wZRgDIAEoCSItCg1SZXF1aXJlZENsYWltEgwKBG5hbWUYASABKAkSDgoGdmFsdWVzGAIgAygJIi4KDUNsYWltVG9IZWFkZXISDQoFY2xhaW0YASABKAkSDgoGaGVhZGVyGAIgASgJIrMCChFKd3RBdXRoZW50aWNhdGlvbhI/CgRtb2RlGAEgASgOMjEuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuQXV0aGVudGljYXRpb25Nb2RlEj0KCXByb3ZpZGVycxgCIAMoCzIqLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLkp3dFByb3ZpZGVyEj4KCGxvY2F0aW9uGAMgASgLMiwuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuVG9rZW5Mb2NhdGlvbhIVCg1mb3J3YXJkX3Rva2VuGAQgASgIEkcKEWNsYWltc190b19oZWFkZXJzGAUgAygLMiwuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuQ2xhaW1Ub0hlYWRlciLgAQoLSnd0UHJvdmlkZXISDAoEbmFtZRgBIAEoCRIOCgZpc3N1ZXIYAiABKAkSEQoJYXVkaWVuY2VzGAMgAygJEjYKBGtleXMYBCABKAsyKC5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5LZXlTb3VyY2USCgoCY2EYBSABKAkSRQoPcmVxdWlyZWRfY2xhaW1zGAYgAygLMiwuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUmVxdWlyZWRDbGFpbRIVCg1jbG9ja19za2V3X21zGAcgASgNIoYBCg1Ub2tlbkxvY2F0aW9uEjwKBmhlYWRlchgBIAEoCzIqLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlRva2VuSGVhZGVySAASEAoGY29va2llGAIgASgJSAASGQoPcXVlcnlfcGFyYW1ldGVyGAMgASgJSABCCgoIbG9jYXRpb24iKwoLVG9rZW5IZWFkZXISDAoEbmFtZRgBIAEoCRIOCgZwcmVmaXgYAiABKAkiaAoNQXV0aG9yaXphdGlvbhJCCgZhY3Rpb24YASABKA4yMi5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5BdXRob3JpemF0aW9uQWN0aW9uEhMKC2V4cHJlc3Npb25zGAIgAygJIpABChBNY3BBdXRob3JpemF0aW9uEjsKBXJ1bGVzGAEgASgLMiwuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuQXV0aG9yaXphdGlvbhI/CgZzY29wZXMYAiADKAsyLy5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5TY29wZVJlcXVpcmVtZW50IkIKEFNjb3BlUmVxdWlyZW1lbnQSDwoHbWV0aG9kcxgBIAMoCRINCgV0b29scxgCIAMoCRIOCgZzY29wZXMYAyADKAkqbgoQTGlzdGVuZXJQcm90b2NvbBIhCh1MSVNURU5FUl9QUk9UT0NPTF9VTlNQRUNJRklFRBAAEhoKFkxJU1RFTkVSX1BST1RPQ09MX0hUVFAQARIbChdMSVNURU5FUl9QUk9UT0NPTF9IVFRQUxACKo8BCg1QYXRoTWF0Y2hUeXBlEh8KG1BBVEhfTUFUQ0hfVFlQRV9VTlNQRUNJRklFRBAAEhkKFVBBVEhfTUFUQ0hfVFlQRV9FWEFDVBABEhoKFlBBVEhfTUFUQ0hfVFlQRV9QUkVGSVgQAhImCiJQQVRIX01BVENIX1RZUEVfUkVHVUxBUl9FWFBSRVNTSU9OEAMqdwoOVmFsdWVNYXRjaFR5cGUSIAocVkFMVUVfTUFUQ0hfVFlQRV9VTlNQRUNJRklFRBAAEhoKFlZBTFVFX01BVENIX1RZUEVfRVhBQ1QQARInCiNWQUxVRV9NQVRDSF9UWVBFX1JFR1VMQVJfRVhQUkVTU0lPThACKmcKDE1jcFRyYW5zcG9ydBIdChlNQ1BfVFJBTlNQT1JUX1VOU1BFQ0lGSUVEEAASIQodTUNQX1RSQU5TUE9SVF9TVFJFQU1BQkxFX0hUVFAQARIVChFNQ1BfVFJBTlNQT1JUX1NTRRACKm4KDlNlc3Npb25Sb3V0aW5nEh8KG1NFU1NJT05fUk9VVElOR19VTlNQRUNJRklFRBAAEhwKGFNFU1NJT05fUk9VVElOR19TVEFURUZVTBABEh0KGVNFU1NJT05fUk9VVElOR19TVEFURUxFU1MQAiptChBVcHN0cmVhbVByb3RvY29sEiEKHVVQU1RSRUFNX1BST1RPQ09MX1VOU1BFQ0lGSUVEEAASGwoXVVBTVFJFQU1fUFJPVE9DT0xfSFRUUDEQARIZChVVUFNUUkVBTV9QUk9UT0NPTF9IMkMQAirBAQoQUG9saWN5VGFyZ2V0S2luZBIiCh5QT0xJQ1lfVEFSR0VUX0tJTkRfVU5TUEVDSUZJRUQQABIeChpQT0xJQ1lfVEFSR0VUX0tJTkRfR0FURVdBWRABEiEKHVBPTElDWV9UQVJHRVRfS0lORF9IVFRQX1JPVVRFEAISJAogUE9MSUNZX1RBUkdFVF9LSU5EX1BST1hZX0JBQ0tFTkQQAxIgChxQT0xJQ1lfVEFSR0VUX0tJTkRfTkFNRVNQQUNFEAQqnwEKEkF1dGhlbnRpY2F0aW9uTW9kZRIjCh9BVVRIRU5USUNBVElPTl9NT0RFX1VOU1BFQ0lGSUVEEAASHgoaQVVUSEVOVElDQVRJT05fTU9ERV9TVFJJQ1QQARIgChxBVVRIRU5USUNBVElPTl9NT0RFX09QVElPTkFMEAISIgoeQVVUSEVOVElDQVRJT05fTU9ERV9QRVJNSVNTSVZFEAMqgQEKCUxvZ2luRmxvdxIaChZMT0dJTl9GTE9XX1VOU1BFQ0lGSUVEEAASEwoPTE9HSU5fRkxPV19BVVRPEAESFQoRTE9HSU5fRkxPV19GQUNBREUQAhIVChFMT0dJTl9GTE9XX0JST0tFUhADEhUKEUxPR0lOX0ZMT1dfRElSRUNUEAQqcgoQUmVnaXN0cmF0aW9uTW9kZRIhCh1SRUdJU1RSQVRJT05fTU9ERV9VTlNQRUNJRklFRBAAEh0KGVJFR0lTVFJBVElPTl9NT0RFX0ZPUldBUkQQARIcChhSRUdJU1RSQVRJT05fTU9ERV9TSEFSRUQQAiqcAQoTQXV0aG9yaXphdGlvbkFjdGlvbhIkCiBBVVRIT1JJWkFUSU9OX0FDVElPTl9VTlNQRUNJRklFRBAAEh4KGkFVVEhPUklaQVRJT05fQUNUSU9OX0FMTE9XEAESHQoZQVVUSE9SSVpBVElPTl9BQ1RJT05fREVOWRACEiAKHEFVVEhPUklaQVRJT05fQUNUSU9OX1JFUVVJUkUQA2IGcHJvdG8z");
 
 /**
  * One listener of a Gateway.
@@ -71,6 +71,13 @@ export type Listener = Message<"gateway.proxy.config.v1alpha1.Listener"> & {
    * @generated from field: repeated string certificates = 8;
    */
   certificates: string[];
+
+  /**
+   * HTTPS only; unset: clients are not asked for a certificate
+   *
+   * @generated from field: gateway.proxy.config.v1alpha1.ClientValidation client_validation = 9;
+   */
+  clientValidation?: ClientValidation | undefined;
 };
 
 /**
@@ -79,6 +86,34 @@ export type Listener = Message<"gateway.proxy.config.v1alpha1.Listener"> & {
  */
 export const ListenerSchema: GenMessage<Listener> = /*@__PURE__*/
   messageDesc(file_config, 0);
+
+/**
+ * What is asked of the certificates of clients.
+ *
+ * @generated from message gateway.proxy.config.v1alpha1.ClientValidation
+ */
+export type ClientValidation = Message<"gateway.proxy.config.v1alpha1.ClientValidation"> & {
+  /**
+   * keys of Secret messages with ca_certificates; never empty
+   *
+   * @generated from field: repeated string ca = 1;
+   */
+  ca: string[];
+
+  /**
+   * let clients in whose certificate is missing or not valid
+   *
+   * @generated from field: bool allow_insecure_fallback = 2;
+   */
+  allowInsecureFallback: boolean;
+};
+
+/**
+ * Describes the message gateway.proxy.config.v1alpha1.ClientValidation.
+ * Use `create(ClientValidationSchema)` to create a new message.
+ */
+export const ClientValidationSchema: GenMessage<ClientValidation> = /*@__PURE__*/
+  messageDesc(file_config, 1);
 
 /**
  * One rule of an HTTPRoute.
@@ -168,7 +203,7 @@ export type Route = Message<"gateway.proxy.config.v1alpha1.Route"> & {
  * Use `create(RouteSchema)` to create a new message.
  */
 export const RouteSchema: GenMessage<Route> = /*@__PURE__*/
-  messageDesc(file_config, 1);
+  messageDesc(file_config, 2);
 
 /**
  * @generated from message gateway.proxy.config.v1alpha1.RouteParent
@@ -194,7 +229,7 @@ export type RouteParent = Message<"gateway.proxy.config.v1alpha1.RouteParent"> &
  * Use `create(RouteParentSchema)` to create a new message.
  */
 export const RouteParentSchema: GenMessage<RouteParent> = /*@__PURE__*/
-  messageDesc(file_config, 2);
+  messageDesc(file_config, 3);
 
 /**
  * @generated from message gateway.proxy.config.v1alpha1.RouteMatch
@@ -232,7 +267,7 @@ export type RouteMatch = Message<"gateway.proxy.config.v1alpha1.RouteMatch"> & {
  * Use `create(RouteMatchSchema)` to create a new message.
  */
 export const RouteMatchSchema: GenMessage<RouteMatch> = /*@__PURE__*/
-  messageDesc(file_config, 3);
+  messageDesc(file_config, 4);
 
 /**
  * @generated from message gateway.proxy.config.v1alpha1.PathMatch
@@ -254,7 +289,7 @@ export type PathMatch = Message<"gateway.proxy.config.v1alpha1.PathMatch"> & {
  * Use `create(PathMatchSchema)` to create a new message.
  */
 export const PathMatchSchema: GenMessage<PathMatch> = /*@__PURE__*/
-  messageDesc(file_config, 4);
+  messageDesc(file_config, 5);
 
 /**
  * @generated from message gateway.proxy.config.v1alpha1.ValueMatch
@@ -281,7 +316,7 @@ export type ValueMatch = Message<"gateway.proxy.config.v1alpha1.ValueMatch"> & {
  * Use `create(ValueMatchSchema)` to create a new message.
  */
 export const ValueMatchSchema: GenMessage<ValueMatch> = /*@__PURE__*/
-  messageDesc(file_config, 5);
+  messageDesc(file_config, 6);
 
 /**
  * @generated from message gateway.proxy.config.v1alpha1.Filter
@@ -334,7 +369,7 @@ export type Filter = Message<"gateway.proxy.config.v1alpha1.Filter"> & {
  * Use `create(FilterSchema)` to create a new message.
  */
 export const FilterSchema: GenMessage<Filter> = /*@__PURE__*/
-  messageDesc(file_config, 6);
+  messageDesc(file_config, 7);
 
 /**
  * @generated from message gateway.proxy.config.v1alpha1.HeaderModifier
@@ -361,7 +396,7 @@ export type HeaderModifier = Message<"gateway.proxy.config.v1alpha1.HeaderModifi
  * Use `create(HeaderModifierSchema)` to create a new message.
  */
 export const HeaderModifierSchema: GenMessage<HeaderModifier> = /*@__PURE__*/
-  messageDesc(file_config, 7);
+  messageDesc(file_config, 8);
 
 /**
  * @generated from message gateway.proxy.config.v1alpha1.Header
@@ -383,7 +418,7 @@ export type Header = Message<"gateway.proxy.config.v1alpha1.Header"> & {
  * Use `create(HeaderSchema)` to create a new message.
  */
 export const HeaderSchema: GenMessage<Header> = /*@__PURE__*/
-  messageDesc(file_config, 8);
+  messageDesc(file_config, 9);
 
 /**
  * @generated from message gateway.proxy.config.v1alpha1.RequestRedirect
@@ -428,7 +463,7 @@ export type RequestRedirect = Message<"gateway.proxy.config.v1alpha1.RequestRedi
  * Use `create(RequestRedirectSchema)` to create a new message.
  */
 export const RequestRedirectSchema: GenMessage<RequestRedirect> = /*@__PURE__*/
-  messageDesc(file_config, 9);
+  messageDesc(file_config, 10);
 
 /**
  * @generated from message gateway.proxy.config.v1alpha1.UrlRewrite
@@ -454,7 +489,7 @@ export type UrlRewrite = Message<"gateway.proxy.config.v1alpha1.UrlRewrite"> & {
  * Use `create(UrlRewriteSchema)` to create a new message.
  */
 export const UrlRewriteSchema: GenMessage<UrlRewrite> = /*@__PURE__*/
-  messageDesc(file_config, 10);
+  messageDesc(file_config, 11);
 
 /**
  * @generated from message gateway.proxy.config.v1alpha1.PathModifier
@@ -483,7 +518,7 @@ export type PathModifier = Message<"gateway.proxy.config.v1alpha1.PathModifier">
  * Use `create(PathModifierSchema)` to create a new message.
  */
 export const PathModifierSchema: GenMessage<PathModifier> = /*@__PURE__*/
-  messageDesc(file_config, 11);
+  messageDesc(file_config, 12);
 
 /**
  * @generated from message gateway.proxy.config.v1alpha1.RequestMirror
@@ -514,7 +549,7 @@ export type RequestMirror = Message<"gateway.proxy.config.v1alpha1.RequestMirror
  * Use `create(RequestMirrorSchema)` to create a new message.
  */
 export const RequestMirrorSchema: GenMessage<RequestMirror> = /*@__PURE__*/
-  messageDesc(file_config, 12);
+  messageDesc(file_config, 13);
 
 /**
  * @generated from message gateway.proxy.config.v1alpha1.Cors
@@ -558,7 +593,7 @@ export type Cors = Message<"gateway.proxy.config.v1alpha1.Cors"> & {
  * Use `create(CorsSchema)` to create a new message.
  */
 export const CorsSchema: GenMessage<Cors> = /*@__PURE__*/
-  messageDesc(file_config, 13);
+  messageDesc(file_config, 14);
 
 /**
  * @generated from message gateway.proxy.config.v1alpha1.WeightedBackend
@@ -594,7 +629,7 @@ export type WeightedBackend = Message<"gateway.proxy.config.v1alpha1.WeightedBac
  * Use `create(WeightedBackendSchema)` to create a new message.
  */
 export const WeightedBackendSchema: GenMessage<WeightedBackend> = /*@__PURE__*/
-  messageDesc(file_config, 14);
+  messageDesc(file_config, 15);
 
 /**
  * An answer in place of service: the configuration behind it cannot be used.
@@ -627,7 +662,7 @@ export type Failure = Message<"gateway.proxy.config.v1alpha1.Failure"> & {
  * Use `create(FailureSchema)` to create a new message.
  */
 export const FailureSchema: GenMessage<Failure> = /*@__PURE__*/
-  messageDesc(file_config, 15);
+  messageDesc(file_config, 16);
 
 /**
  * Where requests go. A Service port becomes one with `http`, a ProxyBackend one with `mcp`.
@@ -665,7 +700,7 @@ export type Backend = Message<"gateway.proxy.config.v1alpha1.Backend"> & {
  * Use `create(BackendSchema)` to create a new message.
  */
 export const BackendSchema: GenMessage<Backend> = /*@__PURE__*/
-  messageDesc(file_config, 16);
+  messageDesc(file_config, 17);
 
 /**
  * @generated from message gateway.proxy.config.v1alpha1.McpBackend
@@ -687,7 +722,7 @@ export type McpBackend = Message<"gateway.proxy.config.v1alpha1.McpBackend"> & {
  * Use `create(McpBackendSchema)` to create a new message.
  */
 export const McpBackendSchema: GenMessage<McpBackend> = /*@__PURE__*/
-  messageDesc(file_config, 17);
+  messageDesc(file_config, 18);
 
 /**
  * @generated from message gateway.proxy.config.v1alpha1.McpTarget
@@ -721,7 +756,7 @@ export type McpTarget = Message<"gateway.proxy.config.v1alpha1.McpTarget"> & {
  * Use `create(McpTargetSchema)` to create a new message.
  */
 export const McpTargetSchema: GenMessage<McpTarget> = /*@__PURE__*/
-  messageDesc(file_config, 18);
+  messageDesc(file_config, 19);
 
 /**
  * @generated from message gateway.proxy.config.v1alpha1.Upstream
@@ -778,7 +813,7 @@ export type Upstream = Message<"gateway.proxy.config.v1alpha1.Upstream"> & {
  * Use `create(UpstreamSchema)` to create a new message.
  */
 export const UpstreamSchema: GenMessage<Upstream> = /*@__PURE__*/
-  messageDesc(file_config, 19);
+  messageDesc(file_config, 20);
 
 /**
  * @generated from message gateway.proxy.config.v1alpha1.Endpoint
@@ -802,7 +837,7 @@ export type Endpoint = Message<"gateway.proxy.config.v1alpha1.Endpoint"> & {
  * Use `create(EndpointSchema)` to create a new message.
  */
 export const EndpointSchema: GenMessage<Endpoint> = /*@__PURE__*/
-  messageDesc(file_config, 20);
+  messageDesc(file_config, 21);
 
 /**
  * @generated from message gateway.proxy.config.v1alpha1.UpstreamTls
@@ -833,7 +868,7 @@ export type UpstreamTls = Message<"gateway.proxy.config.v1alpha1.UpstreamTls"> &
  * Use `create(UpstreamTlsSchema)` to create a new message.
  */
 export const UpstreamTlsSchema: GenMessage<UpstreamTls> = /*@__PURE__*/
-  messageDesc(file_config, 21);
+  messageDesc(file_config, 22);
 
 /**
  * A ProxyPolicy, one message per top-level field, with its target. Merged by the gateway.
@@ -916,7 +951,7 @@ export type Policy = Message<"gateway.proxy.config.v1alpha1.Policy"> & {
  * Use `create(PolicySchema)` to create a new message.
  */
 export const PolicySchema: GenMessage<Policy> = /*@__PURE__*/
-  messageDesc(file_config, 22);
+  messageDesc(file_config, 23);
 
 /**
  * A policy that has no say, because another one at the same target goes first.
@@ -944,7 +979,7 @@ export type PolicyRival = Message<"gateway.proxy.config.v1alpha1.PolicyRival"> &
  * Use `create(PolicyRivalSchema)` to create a new message.
  */
 export const PolicyRivalSchema: GenMessage<PolicyRival> = /*@__PURE__*/
-  messageDesc(file_config, 23);
+  messageDesc(file_config, 24);
 
 /**
  * @generated from message gateway.proxy.config.v1alpha1.PolicyTarget
@@ -980,7 +1015,7 @@ export type PolicyTarget = Message<"gateway.proxy.config.v1alpha1.PolicyTarget">
  * Use `create(PolicyTargetSchema)` to create a new message.
  */
 export const PolicyTargetSchema: GenMessage<PolicyTarget> = /*@__PURE__*/
-  messageDesc(file_config, 24);
+  messageDesc(file_config, 25);
 
 /**
  * Key material and trust anchors that the configuration needs, and nothing else of the Secret.
@@ -1036,7 +1071,7 @@ export type Secret = Message<"gateway.proxy.config.v1alpha1.Secret"> & {
  * Use `create(SecretSchema)` to create a new message.
  */
 export const SecretSchema: GenMessage<Secret> = /*@__PURE__*/
-  messageDesc(file_config, 25);
+  messageDesc(file_config, 26);
 
 /**
  * Keys that values are sealed with (AES-256, 32 bytes each): the first one seals, all of them open.
@@ -1055,7 +1090,7 @@ export type SealKeys = Message<"gateway.proxy.config.v1alpha1.SealKeys"> & {
  * Use `create(SealKeysSchema)` to create a new message.
  */
 export const SealKeysSchema: GenMessage<SealKeys> = /*@__PURE__*/
-  messageDesc(file_config, 26);
+  messageDesc(file_config, 27);
 
 /**
  * @generated from message gateway.proxy.config.v1alpha1.TlsCertificate
@@ -1081,7 +1116,7 @@ export type TlsCertificate = Message<"gateway.proxy.config.v1alpha1.TlsCertifica
  * Use `create(TlsCertificateSchema)` to create a new message.
  */
 export const TlsCertificateSchema: GenMessage<TlsCertificate> = /*@__PURE__*/
-  messageDesc(file_config, 27);
+  messageDesc(file_config, 28);
 
 /**
  * @generated from message gateway.proxy.config.v1alpha1.McpAuthentication
@@ -1219,7 +1254,7 @@ export type McpAuthentication = Message<"gateway.proxy.config.v1alpha1.McpAuthen
  * Use `create(McpAuthenticationSchema)` to create a new message.
  */
 export const McpAuthenticationSchema: GenMessage<McpAuthentication> = /*@__PURE__*/
-  messageDesc(file_config, 28);
+  messageDesc(file_config, 29);
 
 /**
  * @generated from message gateway.proxy.config.v1alpha1.KeySource
@@ -1268,7 +1303,7 @@ export type KeySource = Message<"gateway.proxy.config.v1alpha1.KeySource"> & {
  * Use `create(KeySourceSchema)` to create a new message.
  */
 export const KeySourceSchema: GenMessage<KeySource> = /*@__PURE__*/
-  messageDesc(file_config, 29);
+  messageDesc(file_config, 30);
 
 /**
  * @generated from message gateway.proxy.config.v1alpha1.KeyBackend
@@ -1292,7 +1327,7 @@ export type KeyBackend = Message<"gateway.proxy.config.v1alpha1.KeyBackend"> & {
  * Use `create(KeyBackendSchema)` to create a new message.
  */
 export const KeyBackendSchema: GenMessage<KeyBackend> = /*@__PURE__*/
-  messageDesc(file_config, 30);
+  messageDesc(file_config, 31);
 
 /**
  * @generated from message gateway.proxy.config.v1alpha1.ClientRegistration
@@ -1366,7 +1401,7 @@ export type ClientRegistration = Message<"gateway.proxy.config.v1alpha1.ClientRe
  * Use `create(ClientRegistrationSchema)` to create a new message.
  */
 export const ClientRegistrationSchema: GenMessage<ClientRegistration> = /*@__PURE__*/
-  messageDesc(file_config, 31);
+  messageDesc(file_config, 32);
 
 /**
  * @generated from message gateway.proxy.config.v1alpha1.ClientCredentials
@@ -1395,7 +1430,7 @@ export type ClientCredentials = Message<"gateway.proxy.config.v1alpha1.ClientCre
  * Use `create(ClientCredentialsSchema)` to create a new message.
  */
 export const ClientCredentialsSchema: GenMessage<ClientCredentials> = /*@__PURE__*/
-  messageDesc(file_config, 32);
+  messageDesc(file_config, 33);
 
 /**
  * @generated from message gateway.proxy.config.v1alpha1.RequiredClaim
@@ -1419,7 +1454,7 @@ export type RequiredClaim = Message<"gateway.proxy.config.v1alpha1.RequiredClaim
  * Use `create(RequiredClaimSchema)` to create a new message.
  */
 export const RequiredClaimSchema: GenMessage<RequiredClaim> = /*@__PURE__*/
-  messageDesc(file_config, 33);
+  messageDesc(file_config, 34);
 
 /**
  * @generated from message gateway.proxy.config.v1alpha1.ClaimToHeader
@@ -1441,7 +1476,7 @@ export type ClaimToHeader = Message<"gateway.proxy.config.v1alpha1.ClaimToHeader
  * Use `create(ClaimToHeaderSchema)` to create a new message.
  */
 export const ClaimToHeaderSchema: GenMessage<ClaimToHeader> = /*@__PURE__*/
-  messageDesc(file_config, 34);
+  messageDesc(file_config, 35);
 
 /**
  * @generated from message gateway.proxy.config.v1alpha1.JwtAuthentication
@@ -1480,7 +1515,7 @@ export type JwtAuthentication = Message<"gateway.proxy.config.v1alpha1.JwtAuthen
  * Use `create(JwtAuthenticationSchema)` to create a new message.
  */
 export const JwtAuthenticationSchema: GenMessage<JwtAuthentication> = /*@__PURE__*/
-  messageDesc(file_config, 35);
+  messageDesc(file_config, 36);
 
 /**
  * @generated from message gateway.proxy.config.v1alpha1.JwtProvider
@@ -1531,7 +1566,7 @@ export type JwtProvider = Message<"gateway.proxy.config.v1alpha1.JwtProvider"> &
  * Use `create(JwtProviderSchema)` to create a new message.
  */
 export const JwtProviderSchema: GenMessage<JwtProvider> = /*@__PURE__*/
-  messageDesc(file_config, 36);
+  messageDesc(file_config, 37);
 
 /**
  * @generated from message gateway.proxy.config.v1alpha1.TokenLocation
@@ -1570,7 +1605,7 @@ export type TokenLocation = Message<"gateway.proxy.config.v1alpha1.TokenLocation
  * Use `create(TokenLocationSchema)` to create a new message.
  */
 export const TokenLocationSchema: GenMessage<TokenLocation> = /*@__PURE__*/
-  messageDesc(file_config, 37);
+  messageDesc(file_config, 38);
 
 /**
  * @generated from message gateway.proxy.config.v1alpha1.TokenHeader
@@ -1596,7 +1631,7 @@ export type TokenHeader = Message<"gateway.proxy.config.v1alpha1.TokenHeader"> &
  * Use `create(TokenHeaderSchema)` to create a new message.
  */
 export const TokenHeaderSchema: GenMessage<TokenHeader> = /*@__PURE__*/
-  messageDesc(file_config, 38);
+  messageDesc(file_config, 39);
 
 /**
  * Claim-based rules over requests. Several expressions: any of them for ALLOW and DENY, all of them for REQUIRE.
@@ -1622,7 +1657,7 @@ export type Authorization = Message<"gateway.proxy.config.v1alpha1.Authorization
  * Use `create(AuthorizationSchema)` to create a new message.
  */
 export const AuthorizationSchema: GenMessage<Authorization> = /*@__PURE__*/
-  messageDesc(file_config, 39);
+  messageDesc(file_config, 40);
 
 /**
  * Rules over MCP messages.
@@ -1648,7 +1683,7 @@ export type McpAuthorization = Message<"gateway.proxy.config.v1alpha1.McpAuthori
  * Use `create(McpAuthorizationSchema)` to create a new message.
  */
 export const McpAuthorizationSchema: GenMessage<McpAuthorization> = /*@__PURE__*/
-  messageDesc(file_config, 40);
+  messageDesc(file_config, 41);
 
 /**
  * A call that fits needs all of the scopes.
@@ -1681,7 +1716,7 @@ export type ScopeRequirement = Message<"gateway.proxy.config.v1alpha1.ScopeRequi
  * Use `create(ScopeRequirementSchema)` to create a new message.
  */
 export const ScopeRequirementSchema: GenMessage<ScopeRequirement> = /*@__PURE__*/
-  messageDesc(file_config, 41);
+  messageDesc(file_config, 42);
 
 /**
  * @generated from enum gateway.proxy.config.v1alpha1.ListenerProtocol

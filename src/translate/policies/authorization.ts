@@ -23,6 +23,7 @@ export const authorizationField: PolicyField = {
   name: 'authorization',
   path: 'traffic.authorization',
   isGuard: true,
+  isSet: ({ spec }) => spec.traffic?.authorization !== undefined,
   translate({ spec }) {
     const authorization = spec.traffic?.authorization;
     if (authorization === undefined) return undefined;

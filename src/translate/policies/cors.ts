@@ -22,6 +22,7 @@ export const corsField: PolicyField = {
   name: 'cors',
   path: 'traffic.cors',
   isGuard: false,
+  isSet: ({ spec }) => spec.traffic?.cors !== undefined,
   translate({ spec }) {
     const cors = spec.traffic?.cors;
     if (cors === undefined) return undefined;

@@ -15,6 +15,7 @@ export const jwtAuthenticationField: PolicyField = {
   name: 'jwt-authentication',
   path: 'traffic.jwtAuthentication',
   isGuard: true,
+  isSet: ({ spec }) => spec.traffic?.jwtAuthentication !== undefined,
   translate(policy, surroundings) {
     const spec = policy.spec.traffic?.jwtAuthentication;
     if (spec === undefined) return undefined;

@@ -31,6 +31,7 @@ export const mcpAuthenticationField: PolicyField = {
   name: 'mcp-authentication',
   path: 'backend.mcp.authentication',
   isGuard: true,
+  isSet: ({ spec }) => spec.backend?.mcp.authentication !== undefined,
   translate(policy, surroundings) {
     const spec = policy.spec.backend?.mcp.authentication;
     if (spec === undefined) return undefined;

@@ -9,6 +9,7 @@ export const mcpAuthorizationField: PolicyField = {
   name: 'mcp-authorization',
   path: 'backend.mcp.authorization',
   isGuard: true,
+  isSet: ({ spec }) => spec.backend?.mcp.authorization !== undefined,
   translate({ spec }) {
     const authorization = spec.backend?.mcp.authorization;
     if (authorization === undefined) return undefined;

@@ -3,14 +3,14 @@ import type { ProxyPolicy } from '../../api/proxy-policy.ts';
 import type { Policy, Route, Secret } from '../../ir/gen/config_pb.ts';
 import type { Backends } from '../backends.ts';
 import type { PolicyTarget } from '../policy-targets.ts';
-import type { ResourceIndex } from '../resource-index.ts';
+import type { Secrets } from '../secrets.ts';
 
 /** The spec of a Policy message. */
 export type PolicySpec = Exclude<Policy['spec'], { case: undefined }>;
 
 /** What a field can look at beyond its policy. */
 export interface FieldSurroundings {
-  readonly index: ResourceIndex;
+  readonly secrets: Secrets;
   readonly backends: Backends;
   /** The targets of the policy. */
   readonly targets: readonly PolicyTarget[];
@@ -38,6 +38,8 @@ export interface PolicyField {
   readonly path: string;
   /** Whether it refuses requests: without it more of them would pass. */
   readonly isGuard: boolean;
+  /** Whether the policy has the field. */
+  readonly isSet: (policy: ProxyPolicy) => boolean;
   /** Undefined when the policy does not have the field. */
   readonly translate: (policy: ProxyPolicy, surroundings: FieldSurroundings) => FieldTranslation | undefined;
 }

@@ -2,10 +2,8 @@
 import type { CaCertificateReference } from '../../api/certificate-reference.ts';
 import type { Jwks } from '../../api/json-web-key-set.ts';
 import type { Secret } from '../../ir/gen/config_pb.ts';
-import { UpstreamProtocol } from '../../ir/gen/config_pb.ts';
 import { proxyGroup } from '../references.ts';
 import type { SecretEntryReference, SecretResolution } from '../secrets.ts';
-import { resolveCaCertificates, resolveSecretEntry } from '../secrets.ts';
 import type { FieldSurroundings } from './policy-field.ts';
 
 /** The references of one field. */
@@ -34,13 +32,13 @@ export class PolicyReferences {
   /** The key of the message with the entry; empty when there is none. */
   followEntry(field: string, reference: SecretEntryReference | undefined): string {
     if (reference === undefined) return '';
-    return this.#keep(field, resolveSecretEntry(this.#surroundings.index, this.#namespace, reference));
+    return this.#keep(field, this.#surroundings.secrets.resolveEntry(this.#namespace, reference));
   }
 
   /** The key of the message with the trust anchors; empty when there are none. */
   followCa(field: string, reference: CaCertificateReference | undefined): string {
     if (reference === undefined) return '';
-    return this.#keep(field, resolveCaCertificates(this.#surroundings.index, this.#namespace, reference));
+    return this.#keep(field, this.#surroundings.secrets.resolveCaCertificates(this.#namespace, reference));
   }
 
   /** The key of the backend that has the keys. */
@@ -51,8 +49,8 @@ export class PolicyReferences {
       this.refuse(field, resolution.problem.message);
       return '';
     }
-    const { key, kind } = resolution.backend;
-    if (kind.case === 'http' && kind.value.protocol === UpstreamProtocol.H2C) {
+    const { key, isH2c } = resolution;
+    if (isH2c) {
       const name = `${reference.namespace ?? this.#namespace}/${reference.name}`;
       this.refuse(
         field,

@@ -8,6 +8,7 @@ import {
   namespace,
   optional,
   port,
+  proxyApi,
   resource,
   section,
   seldom,
@@ -27,11 +28,22 @@ export const gatewayClass = resource(
   {
     spec: fc.record({
       controllerName: fc.constantFrom('gateway.proxy/controller', 'gateway.proxy/controller', 'example.com/other'),
-      parametersRef: seldom(fc.constant({ group: 'x', kind: 'Y', name: 'z' })),
+      parametersRef: seldom(
+        fc.constantFrom(
+          { group: 'x', kind: 'Y', name: 'z' },
+          { group: 'gateway.proxy', kind: 'GatewayParameters', name: 'a', namespace: 'default' },
+          { group: 'gateway.proxy', kind: 'GatewayParameters', name: 'a' },
+        ),
+      ),
     }),
   },
   clusterMetadata,
 );
+
+/** A GatewayParameters. */
+export const gatewayParameters = resource(proxyApi, 'GatewayParameters', {
+  spec: fc.constantFrom<unknown[]>({}, {}, 7),
+});
 
 const allowedRoutes = optional(
   fc.record({
@@ -46,6 +58,27 @@ const allowedRoutes = optional(
 );
 const tls = fc.record({
   certificateRefs: fc.array(fc.record({ name, namespace: optional(namespace) }), { minLength: 1, maxLength: 2 }),
+});
+const clientValidation = fc.record({
+  caCertificateRefs: fc.array(
+    fc.record({
+      group: fc.constantFrom('', '', '', 'x'),
+      kind: fc.constantFrom('ConfigMap', 'Secret', 'Service'),
+      name,
+      namespace: optional(namespace),
+    }),
+    { minLength: 1, maxLength: 2 },
+  ),
+  mode: optional(fc.constantFrom('AllowValidOnly', 'AllowInsecureFallback')),
+});
+const frontend = fc.record({
+  default: fc.record({ validation: optional(clientValidation) }),
+  perPort: optional(
+    fc.uniqueArray(fc.record({ port, tls: fc.record({ validation: optional(clientValidation) }) }), {
+      maxLength: 2,
+      selector: (each) => each.port,
+    }),
+  ),
 });
 const listener = fc.oneof(
   {
@@ -86,6 +119,13 @@ export const gateway = resource(gatewayApi, 'Gateway', {
         { maxLength: 2 },
       ),
     ),
-    infrastructure: seldom(fc.constant({ parametersRef: { group: 'g', kind: 'K', name: 'n' } })),
+    tls: seldom(fc.record({ frontend })),
+    infrastructure: seldom(
+      fc.constantFrom(
+        { parametersRef: { group: 'g', kind: 'K', name: 'n' } },
+        { parametersRef: { group: 'gateway.proxy', kind: 'GatewayParameters', name: 'a' } },
+        { labels: { a: 'b' } },
+      ),
+    ),
   }),
 });

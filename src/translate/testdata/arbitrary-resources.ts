@@ -2,7 +2,7 @@
 import * as fc from 'fast-check';
 import type { InvalidResource, Resources } from '../../api/resources.ts';
 import { configMap, endpointSlice, grant, proxyBackend, secret, service, space } from './arbitrary-backends.ts';
-import { gateway, gatewayClass } from './arbitrary-gateways.ts';
+import { gateway, gatewayClass, gatewayParameters } from './arbitrary-gateways.ts';
 import { backendPolicy, targetRef, trafficPolicy } from './arbitrary-policies.ts';
 import { httpRoute, parentRef } from './arbitrary-routes.ts';
 import { gatewayApi, name, namespace, proxyApi } from './arbitrary-values.ts';
@@ -13,6 +13,7 @@ const raws = fc
   .tuple(
     fc.array(gatewayClass, { maxLength: 2 }),
     fc.array(gateway, { minLength: 1, maxLength: 4, size: 'max' }),
+    fc.array(gatewayParameters, { maxLength: 2 }),
     fc.array(httpRoute, { minLength: 2, maxLength: 4, size: 'max' }),
     fc.array(service, { minLength: 3, maxLength: 5, size: 'max' }),
     fc.array(endpointSlice, { maxLength: 3, size: 'max' }),

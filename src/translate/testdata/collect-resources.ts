@@ -14,6 +14,7 @@ const collections = {
   Secret: 'secrets',
   ConfigMap: 'configMaps',
   Namespace: 'namespaces',
+  GatewayParameters: 'gatewayParameters',
   ProxyBackend: 'proxyBackends',
   ProxyPolicy: 'proxyPolicies',
 } as const;

@@ -71,7 +71,7 @@ function deny(
     const origin =
       resource === undefined
         ? {}
-        : { resourceMetadata: `${readBase(context.exchange, resource)}${formatMetadataPath(resource.path)}` };
+        : { resourceMetadata: `${readBase(context, resource)}${formatMetadataPath(resource.path)}` };
     responseHeaders.push('www-authenticate', formatChallenge({ ...origin, ...challenge }));
   }
   responseHeaders.push(...exposeToScripts(context, 'WWW-Authenticate, Mcp-Session-Id'));

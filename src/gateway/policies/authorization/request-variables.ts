@@ -10,7 +10,7 @@ export function readRequestVariables(context: RequestContext, token: VerifiedTok
   return {
     jwt: token?.claims ?? noClaims,
     request: new RequestView(context),
-    source: { address: context.exchange.remoteAddress },
+    source: { address: context.client.address },
   };
 }
 
@@ -33,7 +33,7 @@ class RequestView implements RequestVariables {
     return this.#context.hostname;
   }
   get scheme(): string {
-    return this.#context.exchange.scheme;
+    return this.#context.client.scheme;
   }
   get time(): number {
     return this.#context.startedAtMs;

@@ -2,6 +2,7 @@
 import type { JwtAuthentication, JwtProvider } from '../../../ir/gen/config_pb.ts';
 import type { BoundedCache } from '../../token/bounded-cache.ts';
 import type { TokenLocation } from '../../token/find-token.ts';
+import type { KeyHealth } from '../../token/key-health.ts';
 import type { KeySourceStatus } from '../../token/key-source.ts';
 import type { AcceptedAudiences, TokenValidator, VerifiedToken } from '../../token/verified-token.ts';
 
@@ -30,6 +31,7 @@ export interface JwtProviderConfig {
   readonly validator: TokenValidator;
   /** Whether keys are there; tokens of a provider without keys get 503, those of the others are judged. */
   readonly hasKeys: boolean;
+  readonly keyHealth: KeyHealth;
   /** For the admin output. */
   readonly describeKeys: () => KeySourceStatus;
 }

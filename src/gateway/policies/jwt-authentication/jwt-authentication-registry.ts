@@ -9,6 +9,7 @@ import { BoundedCache } from '../../token/bounded-cache.ts';
 import { createTokenValidator } from '../../token/create-validator.ts';
 import type { TokenLocation } from '../../token/find-token.ts';
 import { describeKeyOrigin, readCacheDuration, readKeyOrigin } from '../../token/key-origin.ts';
+import { watchKeySource } from '../../token/key-health.ts';
 import type { KeySource } from '../../token/key-source.ts';
 import { openKeySource, type OpenKeySource } from '../../token/open-key-source.ts';
 import { readRequiredClaims } from '../../token/required-claims.ts';
@@ -184,6 +185,7 @@ function describeProvider(message: JwtProvider, { validator, keys: { source } }:
     get hasKeys() {
       return source.getKeys().ok;
     },
+    keyHealth: watchKeySource(source),
     describeKeys: () => source.describe(),
   };
 }

@@ -94,7 +94,7 @@ function deny(
     const login =
       resource === undefined
         ? {}
-        : { resourceMetadata: `${readBase(context.exchange, resource)}${formatMetadataPath(resource.path)}` };
+        : { resourceMetadata: `${readBase(context, resource)}${formatMetadataPath(resource.path)}` };
     responseHeaders.push('www-authenticate', formatChallenge({ ...login, ...challenge }));
   }
   if (resource !== undefined) {

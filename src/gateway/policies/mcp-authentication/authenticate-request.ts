@@ -13,21 +13,21 @@ import { type BearerChallenge, formatChallenge } from './challenge.ts';
 import { formatClaimHeaders, listClaimHeaders } from './claims-to-headers.ts';
 import { formatMetadataPath } from './endpoint-paths.ts';
 import type { ProtectedResource } from './protected-resource.ts';
-import { formatResourceUrl, readBase, spellResource, type TrustedProxies } from './read-base.ts';
+import { formatResourceUrl, readBase, spellResource } from './read-base.ts';
 import { readCredentials } from './read-credentials.ts';
 
 /** Judges a request. A promise only when the token is not known yet, or the keys are still on their way. */
-export function authenticateRequest(
-  { context, resource }: AuthenticationRequest,
-  trustedProxies?: TrustedProxies,
-): AuthenticationVerdict | Promise<AuthenticationVerdict> {
+export function authenticateRequest({
+  context,
+  resource,
+}: AuthenticationRequest): AuthenticationVerdict | Promise<AuthenticationVerdict> {
   const { config } = resource;
   const step: Step = {
     context,
     resource,
     message: config.message,
     // Most requests do not need it.
-    readBase: () => readBase(context.exchange, resource, trustedProxies),
+    readBase: () => readBase(context, resource),
   };
   context.flowStep = {
     name: 'access',

@@ -94,7 +94,7 @@ export function createClientDocuments(): ClientDocuments {
       if (pending !== undefined) return pending;
       // A new document is a new registration, in effect.
       const perMinute = request.resource.config.message.registration?.perMinute || defaultPerMinute;
-      const waitSeconds = limiter.take(request.context.exchange.remoteAddress, perMinute, nowMs);
+      const waitSeconds = limiter.take(request.context.client.address, perMinute, nowMs);
       if (underWay.size >= maxUnderWay || waitSeconds > 0)
         return Promise.resolve({ ok: false, problem: 'too many documents are being fetched; try again shortly' });
       const fetching = fetchDocument(request, url).finally(() => underWay.delete(url));

@@ -2,6 +2,7 @@
 // uses them, and the login flow that follows. It lives from when its policy arrives until nothing needs it.
 import { type Clock, systemClock } from '../../../base/clock.ts';
 import { createTokenValidator } from '../../token/create-validator.ts';
+import { watchKeySource } from '../../token/key-health.ts';
 import type { KeyOrigin } from '../../token/key-origin.ts';
 import { type LocatedKeys, openKeySource } from '../../token/open-key-source.ts';
 import { readRequiredClaims } from '../../token/required-claims.ts';
@@ -82,6 +83,7 @@ export function connectIdp(options: IdpConnectionOptions, environment: Connectio
     get hasKeys() {
       return keySource.getKeys().ok;
     },
+    keyHealth: watchKeySource(keySource),
     async loadKeys(): Promise<TokenRefusal | undefined> {
       await keySource.load();
       const state = keySource.getKeys();

@@ -2,6 +2,7 @@
 import type { GuardedFetcher } from '../../../base/fetch-json.ts';
 import type { Log } from '../../../base/log.ts';
 import type { RequiredClaim } from '../../../ir/gen/config_pb.ts';
+import type { KeyHealth } from '../../token/key-health.ts';
 import type { KeyOrigin } from '../../token/key-origin.ts';
 import type { TokenRefusal, TokenValidator } from '../../token/verified-token.ts';
 import type { ProviderPreset } from './idp/provider-preset.ts';
@@ -44,6 +45,8 @@ export interface Idp {
   readonly hasKeys: boolean;
   /** While hasKeys is false: waits for the fetch that is under way. Undefined: keys are here; otherwise why not. */
   loadKeys?(): Promise<TokenRefusal | undefined>;
+  /** Undefined: nobody fetches keys here. */
+  readonly keyHealth?: KeyHealth;
   readonly fetcher: GuardedFetcher;
   /** For what only the operator can mend at this IdP. */
   readonly log?: Log;

@@ -1,26 +1,23 @@
 // Identifiers of a protected resource (RFC 9728 1.2 `resource`) and of its authorization server (RFC 8414 2 `issuer`), and what they are built
 // on: {base}, the scheme and authority under which clients reach the gateway.
-import { findHeader } from '../../forward/headers.ts';
-import type { Exchange } from '../../listen/exchange.ts';
+import type { ClientView } from '../../client-view.ts';
 import type { ProtectedResource } from './protected-resource.ts';
 
-/** True for a peer whose own X-Forwarded-* are believed. */
-export type TrustedProxies = (remoteAddress: string) => boolean;
+/** A request, as far as the base depends on it. */
+interface BasedRequest {
+  readonly exchange: { readonly scheme: 'http' | 'https'; readonly authority: string };
+  readonly client: Pick<ClientView, 'scheme' | 'authority'>;
+}
 
 /**
  * Scheme and authority as the client sees them, without a slash at the end. The configured resource decides; without one it is
  * what the connection and Host say. Forwarded headers count from a trusted proxy only: anybody else could poison metadata with them.
  */
-export function readBase(
-  exchange: Pick<Exchange, 'scheme' | 'authority' | 'headers' | 'remoteAddress'>,
-  resource: Pick<ProtectedResource, 'config'>,
-  trustedProxies?: TrustedProxies,
-): string {
+export function readBase({ exchange, client }: BasedRequest, resource: Pick<ProtectedResource, 'config'>): string {
   const configured = resource.config.message.resource;
   if (configured !== '') return formatOrigin(configured) ?? configured;
   const seen = `${exchange.scheme}://${exchange.authority}`;
-  const forwarded = trustedProxies?.(exchange.remoteAddress) === true ? readForwarded(exchange) : seen;
-  return formatOrigin(forwarded) ?? formatOrigin(seen) ?? seen;
+  return formatOrigin(`${client.scheme}://${client.authority}`) ?? formatOrigin(seen) ?? seen;
 }
 
 /** Whether answers differ with the Host of the request, so that no cache may mix them up. */
@@ -59,12 +56,4 @@ function formatOrigin(url: string): string | undefined {
   const parsed = URL.parse(url);
   if (parsed === null || (parsed.protocol !== 'http:' && parsed.protocol !== 'https:')) return undefined;
   return parsed.origin;
-}
-
-/** Of several proxies the one nearest to the client wrote the first value. */
-function readForwarded({ scheme, authority, headers }: Pick<Exchange, 'scheme' | 'authority' | 'headers'>): string {
-  const proto = findHeader(headers, 'x-forwarded-proto')?.split(',', 1)[0]!.trim().toLowerCase();
-  const host = findHeader(headers, 'x-forwarded-host')?.split(',', 1)[0]!.trim();
-  const usableHost = host === undefined || !/^[A-Za-z0-9.:[\]_-]+$/.test(host) ? authority : host;
-  return `${proto === 'http' || proto === 'https' ? proto : scheme}://${usableHost}`;
 }

@@ -40,12 +40,12 @@ async function register(request: OAuthRequest): Promise<OAuthAnswer> {
   let limiter = limiters.get(config.idp);
   if (limiter === undefined) limiters.set(config.idp, (limiter = createRegistrationLimiter()));
   const perMinute = registration?.perMinute || defaultPerMinute;
-  const waitSeconds = limiter.take(request.context.exchange.remoteAddress, perMinute, request.now());
+  const waitSeconds = limiter.take(request.context.client.address, perMinute, request.now());
   if (waitSeconds > 0)
     return refuse(request, 'registration_limited', {
       error: 'too_many_requests',
       headers: ['retry-after', String(waitSeconds)],
-      detail: `more than ${perMinute} registrations a minute from ${request.context.exchange.remoteAddress}`,
+      detail: `more than ${perMinute} registrations a minute from ${request.context.client.address}`,
     });
 
   // 2. What the client says, before anybody else hears of it.

@@ -9,7 +9,7 @@ import type { EndpointForm } from './endpoint-paths.ts';
 import { answerIdpUnavailable } from './metadata-answer.ts';
 import type { OAuthEndpoint, OAuthRequest } from './oauth-endpoint.ts';
 import type { ProtectedResource } from './protected-resource.ts';
-import { readBase, type TrustedProxies } from './read-base.ts';
+import { readBase } from './read-base.ts';
 import { readRequestBody } from './read-request-body.ts';
 
 export interface OwnEndpointCall {
@@ -17,7 +17,6 @@ export interface OwnEndpointCall {
   readonly resource: ProtectedResource;
   readonly form: EndpointForm;
   readonly isRootForm: boolean;
-  readonly trustedProxies?: TrustedProxies;
   readonly now?: () => number;
 }
 
@@ -42,7 +41,7 @@ export async function serveOwnEndpoint(call: OwnEndpointCall): Promise<void> {
   const request: OAuthRequest = {
     context,
     resource,
-    base: readBase(exchange, resource, call.trustedProxies),
+    base: readBase(context, resource),
     isRootForm: call.isRootForm,
     query: new URLSearchParams(context.query),
     body: body.text,

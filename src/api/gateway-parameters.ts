@@ -1,0 +1,131 @@
+// GatewayParameters (gateway.proxy): what the controller deploys for a Gateway, and how.
+// No field has a default: parameters of the class and of the Gateway are merged first, and what nobody has said is decided then.
+import { z } from 'zod';
+import { parseIpNetwork } from '../base/ip-network.ts';
+import { withRules } from './cel-rules.ts';
+import { containerEnvironmentSchema } from './container-environment.ts';
+import { containerImageSchema } from './container-image.ts';
+import { containerResourcesSchema } from './container-resources.ts';
+import { deployOverlaysSchema } from './deploy-overlays.ts';
+import { boundedDurationSchema } from './duration.ts';
+import { subdomainNameSchema } from './kubernetes-names.ts';
+import { uniqueItems } from './list-rules.ts';
+import { notSupportedYet } from './not-supported-yet.ts';
+import { namespacedMetadataSchema, statusSchema } from './object-metadata.ts';
+import { annotationsSchema, podTemplateSchema } from './pod-template.ts';
+import { proxyApiVersion } from './proxy-backend.ts';
+
+const loggingSchema = z.object({
+  level: z
+    .enum(['trace', 'debug', 'info', 'warn', 'error'])
+    .optional()
+    .describe('How much is logged; info when absent.'),
+  format: z.enum(['json', 'text']).optional().describe('How lines look; json when absent.'),
+});
+
+const serviceSchema = withRules(
+  z.object({
+    type: z
+      .enum(['LoadBalancer', 'NodePort', 'ClusterIP'])
+      .optional()
+      .describe('How clients reach the pods; LoadBalancer when absent.'),
+    annotations: annotationsSchema.optional().describe('Annotations of the Service, such as those of load balancers.'),
+    externalTrafficPolicy: z
+      .enum(['Cluster', 'Local'])
+      .optional()
+      .describe('Local keeps the address of the client, and reaches only pods on the node that was asked.'),
+    loadBalancerClass: z
+      .string()
+      .min(1)
+      .max(316)
+      .regex(
+        /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\/([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9]$/,
+        'must be a domain, "/" and a name, such as example.com/internal',
+      )
+      .optional()
+      .describe('Which implementation of load balancers. Kubernetes does not let it change later.'),
+  }),
+  [
+    {
+      cel: "!(has(self.type) && self.type == 'ClusterIP' && has(self.externalTrafficPolicy))",
+      message: 'has no meaning with the type ClusterIP',
+      path: ['externalTrafficPolicy'],
+      holds: ({ type, externalTrafficPolicy }) => type !== 'ClusterIP' || externalTrafficPolicy === undefined,
+    },
+    {
+      cel: "!(has(self.type) && self.type != 'LoadBalancer' && has(self.loadBalancerClass))",
+      message: 'has a meaning only with the type LoadBalancer',
+      path: ['loadBalancerClass'],
+      holds: ({ type = 'LoadBalancer', loadBalancerClass }) =>
+        type === 'LoadBalancer' || loadBalancerClass === undefined,
+    },
+  ],
+);
+
+const networkRule = 'must be a network such as 10.0.0.0/8 or 2001:db8::/32, with no bits behind the prefix';
+
+const networkSchema = withRules(z.string().min(1).max(43), [
+  {
+    cel: 'isCIDR(self) && cidr(self) == cidr(self).masked()',
+    message: networkRule,
+    holds: (network) => network.includes('/') && parseIpNetwork(network) !== undefined,
+  },
+]);
+
+const specSchema = z.object({
+  image: containerImageSchema.optional().describe('The image of the gateway.'),
+  replicas: z
+    .int()
+    .min(0)
+    .max(1000)
+    .meta({ format: 'int32' })
+    .optional()
+    .describe('How many pods. When absent nobody but Kubernetes decides: one, until `kubectl scale` says otherwise.'),
+  resources: containerResourcesSchema.optional().describe('What the container needs, and may use at most.'),
+  env: containerEnvironmentSchema
+    .optional()
+    .describe('Environment variables of the gateway, for its other settings. The list takes the place of one before.'),
+  logging: loggingSchema.optional().describe('What the gateway logs.'),
+  service: serviceSchema.optional().describe('The Service in front of the pods.'),
+  podTemplate: podTemplateSchema.optional().describe('The pods.'),
+  workers: notSupportedYet(z.int().min(1).max(64).meta({ format: 'int32' }).optional(), {
+    above: 1,
+    instead: 'a gateway is one process; use replicas',
+  }).describe('Processes in a pod that share its ports; 1 when absent.'),
+  trustedProxies: z
+    .array(networkSchema)
+    .max(64)
+    .superRefine(uniqueItems)
+    .meta({ 'x-kubernetes-list-type': 'set' })
+    .optional()
+    .describe(
+      'Networks of load balancers and proxies in front, whose X-Forwarded-* headers are believed; none when absent.',
+    ),
+  shutdown: z
+    .object({
+      drain: boundedDurationSchema({ min: '0s', max: '1h' })
+        .optional()
+        .describe('How long open streams may go on when a pod is to end; 30s when absent.'),
+    })
+    .optional()
+    .describe('How pods end.'),
+  overlays: deployOverlaysSchema
+    .optional()
+    .describe(
+      'Strategic merge patches over what is deployed, for what has no field of its own. They are applied last, in the order of the parameters. They cannot change the kind, the name, the namespace, the owner and the selector of an object.',
+    ),
+});
+
+/** A GatewayParameters. */
+export const gatewayParametersSchema = z.object({
+  apiVersion: z.literal(proxyApiVersion),
+  kind: z.literal('GatewayParameters'),
+  metadata: namespacedMetadataSchema(subdomainNameSchema),
+  spec: specSchema.describe('What is deployed.'),
+  status: statusSchema,
+});
+
+/** Parsed GatewayParameters. */
+export type GatewayParameters = z.output<typeof gatewayParametersSchema>;
+/** What they say. */
+export type GatewayParametersSpec = z.output<typeof specSchema>;

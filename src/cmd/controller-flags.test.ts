@@ -1,0 +1,121 @@
+// The flags of the controller: what is taken, and the one line about what is not.
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { controllerCommandFlags, type ControllerSettings, readControllerFlags } from './controller-flags.ts';
+import { formatFlagName } from './flags.ts';
+
+function read(args: readonly string[], env: Readonly<Record<string, string>> = {}): ControllerSettings {
+  const result = readControllerFlags(args, env);
+  assert.equal(result.kind, 'settings', JSON.stringify(result));
+  return (result as { settings: ControllerSettings }).settings;
+}
+
+function refuse(args: readonly string[], env: Readonly<Record<string, string>> = {}): readonly string[] {
+  const result = readControllerFlags(args, env);
+  assert.equal(result.kind, 'problems', JSON.stringify(result));
+  return (result as { problems: readonly string[] }).problems;
+}
+
+describe('controller flags', () => {
+  test('the defaults', () => {
+    const settings = read([]);
+    assert.deepEqual(
+      [settings.namespace, settings.serviceName, settings.xdsPort, settings.healthPort, settings.metricsPort],
+      ['proxy-system', 'proxy', 9978, 9093, 9092],
+    );
+    assert.deepEqual([settings.namespaceSelectors, settings.classParameters], [[], undefined]);
+    assert.deepEqual(
+      [settings.xdsTls, settings.xdsVerifyPodAddress, settings.imagePullPolicy],
+      [false, true, 'IfNotPresent'],
+    );
+    assert.notEqual(settings.podName, '');
+  });
+
+  test('every flag has the variable of its name', () => {
+    for (const [key, flag] of Object.entries(controllerCommandFlags.flags)) {
+      const name = formatFlagName(key).slice(2).replaceAll('-', '_').toUpperCase();
+      assert.equal(flag.env, `MCP_GATEWAY_${name}`);
+    }
+  });
+
+  test('help lists flags and variables', () => {
+    const result = readControllerFlags(['--help'], {});
+    assert.equal(result.kind, 'help');
+    const { text } = result as { text: string };
+    for (const { env } of Object.values(controllerCommandFlags.flags)) assert.ok(text.includes(env), env);
+    assert.ok(text.includes('--no-xds-verify-pod-address'));
+  });
+
+  test('selectors and parameters of the class', () => {
+    const settings = read([
+      '--discovery-namespace-selectors',
+      '[{"matchLabels":{"a":"b"}},{"matchExpressions":[{"key":"x","operator":"In","values":["1","2"]}]}]',
+      '--gateway-class-parameters-refs',
+      '{"proxy":{"name":"defaults","namespace":"infra"}}',
+    ]);
+    assert.equal(settings.namespaceSelectors.length, 2);
+    assert.deepEqual(settings.classParameters, {
+      group: 'gateway.proxy',
+      kind: 'GatewayParameters',
+      name: 'defaults',
+      namespace: 'infra',
+    });
+    const env = { MCP_GATEWAY_DISCOVERY_NAMESPACE_SELECTORS: '[]', MCP_GATEWAY_GATEWAY_CLASS_PARAMETERS_REFS: '{}' };
+    assert.deepEqual([read([], env).namespaceSelectors, read([], env).classParameters], [[], undefined]);
+  });
+
+  const selectors = '--discovery-namespace-selectors';
+  const parameters = '--gateway-class-parameters-refs';
+  for (const [args, line] of [
+    [[selectors, '{'], /^--discovery-namespace-selectors must be JSON: /],
+    [[selectors, '{}'], /^--discovery-namespace-selectors must be a list, not a mapping$/],
+    [
+      [selectors, '[{},{"matchExpressions":[{"key":"x","operator":"Is"}]}]'],
+      /^--discovery-namespace-selectors\[1\]\.matchExpressions\[0\]\.operator must be one of In, NotIn, Exists/,
+    ],
+    [
+      [selectors, '[{"matchExpressions":[{"key":"x","operator":"In"}]}]'],
+      /^--discovery-namespace-selectors\[0\]\.matchExpressions\[0\]\.values must list at least one value/,
+    ],
+    [
+      [selectors, '[{"matchLabel":{}}]'],
+      /^--discovery-namespace-selectors\[0\]\.matchLabel unknown field; did you mean `matchLabels`/,
+    ],
+    [[selectors, '[{"matchLabels":{"a b":"c"}}]'], /^--discovery-namespace-selectors\[0\]\.matchLabels\["a b"\] /],
+    [
+      [parameters, '{"other":{"name":"a","namespace":"b"}}'],
+      /^--gateway-class-parameters-refs\.other is not a class of this controller: its only class is proxy$/,
+    ],
+    [[parameters, '{"proxy":{"name":"a"}}'], /^--gateway-class-parameters-refs\.proxy\.namespace required: a string$/],
+    [[parameters, '{"proxy":{"name":"a","namespace":"B"}}'], /^--gateway-class-parameters-refs\.proxy\.namespace /],
+    [
+      [parameters, '{"proxy":{"name":"a","namespace":"b","kind":"ConfigMap"}}'],
+      /^--gateway-class-parameters-refs\.proxy\.kind must be GatewayParameters$/,
+    ],
+    [['--xds-port', '9093'], /^--xds-port and --health-port are both 9093: each needs a port of its own$/],
+    [['--metrics-port', '70000'], /^--metrics-port must be a port number/],
+    [['--inference-extension'], /^--inference-extension is not supported yet/],
+    [['--namespace', 'Proxy_System'], /^--namespace must be a name such as proxy-system, not "Proxy_System"$/],
+    [['--pod-address', 'here'], /^--pod-address must be an IP address, not "here"$/],
+    [['--log-level', 'loud'], /^--log-level must be one of trace, debug/],
+    [['--image-pull-policy', 'Sometimes'], /^--image-pull-policy must be one of IfNotPresent/],
+    [['--xds-tls-folder', '/x'], /^--xds-tls-folder goes with --xds-tls$/],
+  ] as const)
+    test(`${args.join(' ')} is refused in one line`, () => {
+      const problems = refuse(args);
+      assert.equal(problems.length, 1, problems.join('\n'));
+      assert.match(problems[0]!, line);
+    });
+
+  test('a value from a variable is named by it', () => {
+    assert.match(
+      refuse([], { MCP_GATEWAY_DISCOVERY_NAMESPACE_SELECTORS: '[{"matchLabels":[]}]' })[0]!,
+      /^MCP_GATEWAY_DISCOVERY_NAMESPACE_SELECTORS\[0\]\.matchLabels must be a mapping/,
+    );
+    assert.match(
+      refuse([], { MCP_GATEWAY_INFERENCE_EXTENSION: 'true' })[0]!,
+      /^MCP_GATEWAY_INFERENCE_EXTENSION is not supported/,
+    );
+    assert.equal(read([], { MCP_GATEWAY_INFERENCE_EXTENSION: 'false' }).namespace, 'proxy-system');
+  });
+});

@@ -1,0 +1,270 @@
+// The flags of `controller`, and what they come to: values that do not go together stop the start.
+import { isIP } from 'node:net';
+import { hostname } from 'node:os';
+import { z } from 'zod';
+import { namespaceNameSchema, objectNameSchema, serviceNameSchema } from '../api/kubernetes-names.ts';
+import { type LabelSelector, labelSelectorSchema } from '../api/label-selector.ts';
+import { logLevels } from '../base/log.ts';
+import {
+  type CommandFlags,
+  defineFlags,
+  type FlagOrigin,
+  type FlagValues,
+  formatFlagName,
+  readFlags,
+} from './flags.ts';
+import { readJsonFlag } from './json-flag.ts';
+import { version } from './version.ts';
+
+const controllerFlagTable = defineFlags({
+  namespace: {
+    type: 'string',
+    default: 'proxy-system',
+    env: 'MCP_GATEWAY_NAMESPACE',
+    placeholder: 'NAMESPACE',
+    help: 'Where the controller is installed: its Lease and the seal keys are there',
+  },
+  serviceName: {
+    type: 'string',
+    default: 'proxy',
+    env: 'MCP_GATEWAY_SERVICE_NAME',
+    placeholder: 'NAME',
+    help: "The controller's Service, by which gateways find it",
+  },
+  discoveryNamespaceSelectors: {
+    type: 'string',
+    env: 'MCP_GATEWAY_DISCOVERY_NAMESPACE_SELECTORS',
+    placeholder: 'JSON',
+    help: 'Look after namespaces that one of these label selectors selects, such as [{"matchLabels":{"gateways":"yes"}}]; all namespaces when absent or []',
+  },
+  gatewayClassParametersRefs: {
+    type: 'string',
+    env: 'MCP_GATEWAY_GATEWAY_CLASS_PARAMETERS_REFS',
+    placeholder: 'JSON',
+    help: 'The GatewayParameters of the class, such as {"proxy":{"name":"defaults","namespace":"proxy-system"}}',
+  },
+  imageRegistry: {
+    type: 'string',
+    default: '',
+    env: 'MCP_GATEWAY_IMAGE_REGISTRY',
+    placeholder: 'HOST',
+    help: 'Where the image of gateways comes from; GatewayParameters may say otherwise',
+  },
+  imageRepository: {
+    type: 'string',
+    default: 'gateway',
+    env: 'MCP_GATEWAY_IMAGE_REPOSITORY',
+    help: 'The name of the image of gateways',
+  },
+  imageTag: {
+    type: 'string',
+    default: version,
+    env: 'MCP_GATEWAY_IMAGE_TAG',
+    help: 'The tag of the image of gateways',
+  },
+  imagePullPolicy: {
+    type: 'enum',
+    values: ['IfNotPresent', 'Always', 'Never'],
+    default: 'IfNotPresent',
+    env: 'MCP_GATEWAY_IMAGE_PULL_POLICY',
+    help: 'When the image of gateways is pulled',
+  },
+  imagePullSecrets: {
+    type: 'strings',
+    env: 'MCP_GATEWAY_IMAGE_PULL_SECRETS',
+    placeholder: 'NAME',
+    help: 'Secrets with which the image of gateways is pulled, in the namespaces of the Gateways',
+  },
+  xdsPort: {
+    type: 'port',
+    default: 9978,
+    env: 'MCP_GATEWAY_XDS_PORT',
+    help: 'Port for gateways: xDS over gRPC',
+  },
+  healthPort: { type: 'port', default: 9093, env: 'MCP_GATEWAY_HEALTH_PORT', help: 'Port of /healthz and /readyz' },
+  metricsPort: { type: 'port', default: 9092, env: 'MCP_GATEWAY_METRICS_PORT', help: 'Port of /metrics' },
+  xdsTls: { type: 'boolean', env: 'MCP_GATEWAY_XDS_TLS', help: 'Serve xDS over TLS' },
+  xdsTlsFolder: {
+    type: 'string',
+    default: '/etc/mcp-gateway/xds-tls',
+    env: 'MCP_GATEWAY_XDS_TLS_FOLDER',
+    placeholder: 'FOLDER',
+    help: 'With --xds-tls: the folder with tls.crt, tls.key and ca.crt; replaced files take effect by themselves',
+  },
+  xdsTokenFile: {
+    type: 'string',
+    default: '/var/run/secrets/mcp-gateway/token',
+    env: 'MCP_GATEWAY_XDS_TOKEN_FILE',
+    placeholder: 'FILE',
+    help: "The controller's own token for the audience proxy-xds, with which it talks to the replica that leads",
+  },
+  xdsVerifyPodAddress: {
+    type: 'boolean',
+    default: true,
+    env: 'MCP_GATEWAY_XDS_VERIFY_POD_ADDRESS',
+    help: 'Let gateways in whose connection does not come from an address of their pod, as with address translation in between',
+  },
+  podName: {
+    type: 'string',
+    env: 'MCP_GATEWAY_POD_NAME',
+    placeholder: 'NAME',
+    help: 'The name of this replica in the Lease; the host name when absent',
+  },
+  podAddress: {
+    type: 'string',
+    env: 'MCP_GATEWAY_POD_ADDRESS',
+    placeholder: 'IP',
+    help: 'Where the other replicas reach this one; without it they cannot tell it about the gateways that are connected to them',
+  },
+  kubeconfig: {
+    type: 'string',
+    env: 'MCP_GATEWAY_KUBECONFIG',
+    placeholder: 'FILE',
+    help: "A kubeconfig; otherwise KUBECONFIG, then the pod's ServiceAccount, then ~/.kube/config",
+  },
+  context: {
+    type: 'string',
+    env: 'MCP_GATEWAY_CONTEXT',
+    placeholder: 'NAME',
+    help: 'The context of the kubeconfig; its current one when absent',
+  },
+  inferenceExtension: {
+    type: 'boolean',
+    env: 'MCP_GATEWAY_INFERENCE_EXTENSION',
+    help: 'Not supported yet: InferencePools as backends',
+  },
+  logLevel: { type: 'enum', values: logLevels, default: 'info', env: 'MCP_GATEWAY_LOG_LEVEL', help: 'How much to log' },
+  logFormat: {
+    type: 'enum',
+    values: ['auto', 'json', 'text'],
+    default: 'auto',
+    env: 'MCP_GATEWAY_LOG_FORMAT',
+    help: 'auto is text on a terminal and JSON elsewhere',
+  },
+});
+
+export const controllerCommandFlags: CommandFlags<typeof controllerFlagTable> = {
+  command: 'mcp-gateway controller',
+  usage: '[flags]',
+  summary: `Configures gateways on Kubernetes: watches Gateway API resources, ProxyPolicies and ProxyBackends, deploys a gateway for each Gateway of class
+proxy, sends it its configuration over xDS, and writes what became of it into the status of the resources.`,
+  flags: controllerFlagTable,
+  examples: ['mcp-gateway controller --kubeconfig ~/.kube/config --log-format text'],
+};
+
+type FlagTexts = FlagValues<typeof controllerFlagTable>;
+
+/** The GatewayParameters of the class. */
+export interface ClassParameters {
+  readonly group: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly namespace: string;
+}
+
+/** What the controller is told, checked. */
+export interface ControllerSettings extends Omit<
+  FlagTexts,
+  'discoveryNamespaceSelectors' | 'gatewayClassParametersRefs' | 'inferenceExtension' | 'podName'
+> {
+  readonly namespaceSelectors: readonly LabelSelector[];
+  readonly classParameters: ClassParameters | undefined;
+  readonly podName: string;
+}
+
+/** Outcome of reading the command line. */
+export type ControllerFlagResult =
+  | { readonly kind: 'settings'; readonly settings: ControllerSettings }
+  | { readonly kind: 'help'; readonly text: string }
+  | { readonly kind: 'problems'; readonly problems: readonly string[] };
+
+const selectorsSchema = z.array(labelSelectorSchema).max(64);
+
+const parametersReferenceSchema = z.object({
+  group: z.enum(['gateway.proxy']).default('gateway.proxy'),
+  kind: z.enum(['GatewayParameters']).default('GatewayParameters'),
+  name: objectNameSchema,
+  namespace: namespaceNameSchema,
+});
+const parametersReferencesSchema = z.object({ proxy: parametersReferenceSchema.optional() });
+
+/** Reads flags and environment. Pure: it neither prints nor exits. */
+export function readControllerFlags(
+  args: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+): ControllerFlagResult {
+  const read = readFlags(controllerCommandFlags, args, env);
+  if (read.kind !== 'values') return read;
+  const { discoveryNamespaceSelectors, gatewayClassParametersRefs, inferenceExtension, ...values } = read.values;
+  const nameOf = (key: keyof typeof controllerFlagTable): string => nameFlag(key, read.origins[key]);
+  const problems = [...findPortProblems(values, nameOf), ...findNameProblems(values, nameOf)];
+  if (values.podAddress !== undefined && isIP(values.podAddress) === 0)
+    problems.push(`${nameOf('podAddress')} must be an IP address, not ${JSON.stringify(values.podAddress)}`);
+  if (!values.xdsTls && read.origins.xdsTlsFolder === 'flag') problems.push('--xds-tls-folder goes with --xds-tls');
+  if (inferenceExtension)
+    problems.push(`${nameOf('inferenceExtension')} is not supported yet: leave it out, or set it to false`);
+  const selectors = readJsonFlag(
+    selectorsSchema,
+    discoveryNamespaceSelectors ?? '[]',
+    nameOf('discoveryNamespaceSelectors'),
+  );
+  if (!selectors.ok) problems.push(...selectors.problems);
+  const references = readClassParameters(gatewayClassParametersRefs ?? '{}', nameOf('gatewayClassParametersRefs'));
+  if (!references.ok) problems.push(...references.problems);
+  if (problems.length > 0 || !selectors.ok || !references.ok) return { kind: 'problems', problems };
+  return {
+    kind: 'settings',
+    settings: {
+      ...values,
+      podName: values.podName ?? hostname(),
+      namespaceSelectors: selectors.value,
+      classParameters: references.value,
+    },
+  };
+}
+
+function nameFlag(key: keyof typeof controllerFlagTable, origin: FlagOrigin): string {
+  return origin === 'env' ? controllerFlagTable[key].env : formatFlagName(key);
+}
+
+function findPortProblems(
+  values: Pick<FlagTexts, 'xdsPort' | 'healthPort' | 'metricsPort'>,
+  nameOf: (key: keyof typeof controllerFlagTable) => string,
+): string[] {
+  const keys = ['xdsPort', 'healthPort', 'metricsPort'] as const;
+  return keys.flatMap((left, index) =>
+    keys
+      .slice(index + 1)
+      // 0 is any port that is free.
+      .filter((right) => values[left] !== 0 && values[left] === values[right])
+      .map((right) => `${nameOf(left)} and ${nameOf(right)} are both ${values[left]}: each needs a port of its own`),
+  );
+}
+
+function findNameProblems(
+  values: Pick<FlagTexts, 'namespace' | 'serviceName'>,
+  nameOf: (key: keyof typeof controllerFlagTable) => string,
+): string[] {
+  const names = [
+    ['namespace', namespaceNameSchema],
+    ['serviceName', serviceNameSchema],
+  ] as const;
+  return names.flatMap(([key, schema]) =>
+    schema.safeParse(values[key]).success
+      ? []
+      : [`${nameOf(key)} must be a name such as proxy-system, not ${JSON.stringify(values[key])}`],
+  );
+}
+
+type ClassParametersResult =
+  | { readonly ok: true; readonly value: ClassParameters | undefined }
+  | { readonly ok: false; readonly problems: readonly string[] };
+
+function readClassParameters(text: string, name: string): ClassParametersResult {
+  const read = readJsonFlag(parametersReferencesSchema, text, name);
+  if (read.ok) return { ok: true, value: read.value.proxy };
+  const problems = read.problems.map((problem) => problem.replace(/ unknown field; valid here: proxy$/, otherClass));
+  return { ok: false, problems };
+}
+
+const otherClass = ' is not a class of this controller: its only class is proxy';

@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { readFlags } from './flags.ts';
+import { checkGatewayCommandFlags, gatewayCommandFlags } from './gateway-command-flags.ts';
+
+function check(flags: readonly string[], env: Record<string, string> = {}, hostname = 'host-1') {
+  const read = readFlags(gatewayCommandFlags, flags, env);
+  assert.ok(read.kind === 'values', JSON.stringify(read));
+  return checkGatewayCommandFlags(read.values, hostname);
+}
+
+const good = ['--controller', 'https://proxy.proxy-system:9978', '--gateway', 'default/public'];
+
+describe('the flags of gateway', () => {
+  test('are read, from variables as well', () => {
+    const fromFlags = check(good);
+    assert.ok(fromFlags.ok);
+    assert.equal(fromFlags.settings.controller, 'https://proxy.proxy-system:9978');
+    assert.equal(fromFlags.settings.nodeId, 'host-1', 'the name of the host');
+    const fromEnv = check([], {
+      MCP_GATEWAY_CONTROLLER: 'http://[::1]:9978/',
+      MCP_GATEWAY_GATEWAY: 'a/b',
+      MCP_GATEWAY_NODE_ID: 'pod-1',
+      MCP_GATEWAY_CONTROLLER_TOKEN: '/var/run/token',
+      MCP_GATEWAY_SNAPSHOT_FILE: '/snapshot',
+      MCP_GATEWAY_TRUSTED_PROXIES: '10.0.0.0/8, fd00::/8',
+    });
+    assert.ok(fromEnv.ok);
+    const { controller, gateway, nodeId, controllerToken, snapshotFile } = fromEnv.settings;
+    assert.deepEqual(
+      [controller, gateway, nodeId, controllerToken, snapshotFile],
+      ['http://[::1]:9978', 'a/b', 'pod-1', '/var/run/token', '/snapshot'],
+    );
+  });
+
+  test('that are missing or wrong are said one by one', () => {
+    const cases: readonly (readonly [readonly string[], readonly RegExp[]])[] = [
+      [[], [/^Say where the controller is/, /^Say which Gateway to serve/]],
+      [['--controller', 'proxy:9978', '--gateway', 'a/b'], [/^--controller must be .* not "proxy:9978"\.$/]],
+      [['--controller', 'http://proxy/path', '--gateway', 'a/b'], [/^--controller must be/]],
+      [['--controller', 'http://user:secret@proxy', '--gateway', 'a/b'], [/^--controller must be/]],
+      [['--controller', 'http://proxy?x', '--gateway', 'a/b'], [/^--controller must be/]],
+      ...['b', 'a/b/c', '/b', 'a/', 'a/b c'].map(
+        (name) =>
+          [['--controller', 'http://proxy', '--gateway', name], [/^--gateway must be NAMESPACE\/NAME, not/]] as const,
+      ),
+      [[...good, '--node-id', 'a/b'], [/^--node-id must be/]],
+      [
+        ['--controller', 'http://proxy', '--gateway', 'a/b', '--controller-ca', 'ca.crt'],
+        [/^--controller-ca goes with a --controller that begins with https\.$/],
+      ],
+      [[...good, '--trusted-proxies', '10.0.0.1/8'], [/^--trusted-proxies must be .* not "10\.0\.0\.1\/8"\.$/]],
+      [[...good, '--trusted-proxies', '10.0.0.0/8,nonsense'], [/^--trusted-proxies must be .* not "nonsense"\.$/]],
+    ];
+    for (const [flags, expected] of cases) {
+      const checked = check(flags);
+      assert.ok(!checked.ok, flags.join(' '));
+      assert.equal(checked.problems.length, expected.length, checked.problems.join('\n'));
+      expected.forEach((pattern, index) => assert.match(checked.problems[index]!, pattern));
+    }
+    const host = check(good, {}, 'not/a/name');
+    assert.ok(!host.ok);
+  });
+
+  test('are all in --help with their variables', () => {
+    const help = readFlags(gatewayCommandFlags, ['--help'], {});
+    assert.ok(help.kind === 'help');
+    for (const name of [
+      'CONTROLLER',
+      'GATEWAY',
+      'NODE_ID',
+      'CONTROLLER_CA',
+      'CONTROLLER_TOKEN',
+      'SNAPSHOT_FILE',
+      'TRUSTED_PROXIES',
+    ])
+      assert.match(help.text, new RegExp(`MCP_GATEWAY_${name}\\b`));
+  });
+});

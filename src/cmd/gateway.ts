@@ -1,0 +1,167 @@
+// `mcp-gateway gateway`: snapshot file and controller (xDS) -> the gateway, again on every change. Its resources, its translation and its seal keys are
+// the controller's business; nothing of that is loaded here.
+import { readFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { create } from '@bufbuild/protobuf';
+import type { Configuration } from '../ir/configuration.ts';
+import { BindProblemSchema, KeyProblemSchema } from '../ir/gen/report_pb.ts';
+import { type ApplyOutcome, type GatewayHealthReport, startXdsClient, type XdsClient } from '../xds/client.ts';
+import type { HeldResources } from '../xds/client-resources.ts';
+import { readSnapshotFile, SnapshotWriter } from '../xds/snapshot-file.ts';
+import { createControllerLinkMetrics } from './controller-link-metrics.ts';
+import { readFlags } from './flags.ts';
+import { checkGatewayCommandFlags, gatewayCommandFlags, type GatewayCommandSettings } from './gateway-command-flags.ts';
+import { type GatewayProcess, StartError, startGatewayProcess } from './start-gateway.ts';
+import { version } from './version.ts';
+
+/** How often keys are looked at, and ports that could not be opened are tried again. */
+const watchMs = 1_000;
+
+/** Serves until a signal ends the process. Returns an exit code when it could not start, or was not meant to. */
+export async function runGatewayCommand(args: readonly string[]): Promise<number> {
+  const read = readFlags(gatewayCommandFlags, args, process.env);
+  if (read.kind === 'help') {
+    process.stdout.write(read.text);
+    return 0;
+  }
+  const checked = read.kind === 'problems' ? read : checkGatewayCommandFlags(read.values, hostname());
+  if ('problems' in checked) return refuse([...checked.problems, 'See mcp-gateway gateway --help.'], 2);
+  try {
+    await serve(await startGatewayProcess(checked.settings), checked.settings);
+    return 0;
+  } catch (error) {
+    if (error instanceof StartError) return refuse(error.message.split('\n'), 1);
+    throw error;
+  }
+}
+
+async function serve(gateway: GatewayProcess, settings: GatewayCommandSettings): Promise<void> {
+  const { log, shutdown, pages } = gateway;
+  const { controller, snapshotFile } = settings;
+  const initial = snapshotFile === undefined ? undefined : await readInitial(snapshotFile, gateway, settings);
+  log.info({ version, controller, gateway: settings.gateway, pages }, 'started; the controller says what to serve');
+
+  const writer =
+    snapshotFile === undefined ? undefined : new SnapshotWriter({ path: snapshotFile, gateway: settings.gateway, log });
+  const health = new HealthWatch(gateway);
+  const client = startXdsClient({
+    log,
+    server: controller,
+    ...(settings.controllerCa === undefined ? {} : { readCa: createReader(settings.controllerCa, 'CA') }),
+    ...(settings.controllerToken === undefined ? {} : { readToken: createReader(settings.controllerToken, 'token') }),
+    nodeId: settings.nodeId,
+    gateway: settings.gateway,
+    version,
+    initial,
+    apply: (configuration) => health.apply(configuration),
+    ...(writer === undefined ? {} : { save: (resources: HeldResources) => writer.save(resources) }),
+    observer: createControllerLinkMetrics(gateway.registry),
+  });
+  health.start(client);
+
+  // Until the last request has ended, changes are still taken: a policy may be one of them.
+  shutdown.addStep({
+    name: 'leave the controller',
+    timeoutMs: 2_000,
+    run() {
+      health.stop();
+      return client.close();
+    },
+  });
+  shutdown.addStep({ name: 'write the snapshot file', timeoutMs: 5_000, run: () => writer?.close() });
+}
+
+/** What was served before; undefined: the controller has to say. */
+async function readInitial(
+  path: string,
+  { log }: GatewayProcess,
+  { gateway }: GatewayCommandSettings,
+): Promise<HeldResources | undefined> {
+  const read = await readSnapshotFile(path, gateway);
+  if (read.kind === 'read') {
+    log.info({ file: path }, 'serving what the snapshot file has, until the controller says otherwise');
+    return read.resources;
+  }
+  if (read.kind === 'refused')
+    log.error({ file: path }, `the snapshot file ${read.problem}; nothing is served before the controller is there`);
+  return undefined;
+}
+
+/** What a connection to the controller needs cannot be read. It is tried again with the next one. */
+class ControllerFileError extends Error {
+  readonly code = 'controller_file';
+}
+
+/** Reads a file anew each time: tokens and authorities rotate. */
+function createReader(path: string, what: string): () => Promise<string> {
+  return async () => {
+    let text: string;
+    try {
+      text = (await readFile(path, 'utf8')).trim();
+    } catch (error) {
+      throw new ControllerFileError(`the file with the ${what} cannot be read: ${String(error)}`, { cause: error });
+    }
+    if (text === '') throw new ControllerFileError(`the file with the ${what}, ${path}, is empty`);
+    return text;
+  };
+}
+
+/** Applies configurations, and tells the controller how the gateway is doing: keys that are missing, ports that are taken. */
+class HealthWatch {
+  readonly #gateway: GatewayProcess;
+  #client: XdsClient | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #hasConfiguration = false;
+  #bindProblems: GatewayHealthReport['bindProblems'] = [];
+  #reported = '';
+
+  constructor(gateway: GatewayProcess) {
+    this.#gateway = gateway;
+  }
+
+  start(client: XdsClient): void {
+    this.#client = client;
+    this.#timer = setInterval(() => void this.#look(), watchMs).unref();
+    if (this.#hasConfiguration) this.#report();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  async apply(configuration: Configuration): Promise<ApplyOutcome> {
+    const { problems, bindProblems } = await this.#gateway.applyAny(configuration);
+    this.#bindProblems = bindProblems.map(({ bindKey, message }) =>
+      create(BindProblemSchema, { port: Number(bindKey.slice(bindKey.lastIndexOf('|') + 1)), reason: message }),
+    );
+    this.#hasConfiguration = true;
+    // Before the configuration is acknowledged: nobody is to believe that all is well while keys are still on their way.
+    this.#report();
+    return { problems };
+  }
+
+  async #look(): Promise<void> {
+    if (!this.#hasConfiguration) return;
+    // A port that was taken may be free now.
+    if (this.#bindProblems.length > 0) await this.apply(this.#gateway.gateway.configuration);
+    else this.#report();
+  }
+
+  #report(): void {
+    const keyProblems = this.#gateway.gateway
+      .listKeyProblems()
+      .map(({ policy, issuer, reason, hasNone }) =>
+        create(KeyProblemSchema, { policy, issuer, reason, neverLoaded: hasNone }),
+      );
+    const report = { keyProblems, bindProblems: this.#bindProblems };
+    const text = JSON.stringify(report);
+    if (text === this.#reported || this.#client === undefined) return;
+    this.#reported = text;
+    this.#client.report(report);
+  }
+}
+
+function refuse(lines: readonly string[], code: number): number {
+  for (const line of lines) process.stderr.write(`${line}\n`);
+  return code;
+}

@@ -1,0 +1,157 @@
+// `mcp-gateway status`: how the Gateways, routes and policies of a cluster are, by what their controller wrote; of each that is not well why, and what to do.
+import { namespaceNameSchema } from '../api/kubernetes-names.ts';
+import { silentLog } from '../base/log.ts';
+import { ApiError, type KubernetesClient } from '../kubernetes/client.ts';
+import { connectKubernetes } from '../kubernetes/connect.ts';
+import type { CommandIo } from './command-io.ts';
+import { readFlags } from './flags.ts';
+import { buildStatusReport } from './status/build-status-report.ts';
+import { type ClusterView, listObjects, statusKinds } from './status/cluster-view.ts';
+import { collectCluster } from './status/collect-cluster.ts';
+import { readContextNamespace } from './status/context-namespace.ts';
+import { formatStatus } from './status/format-status.ts';
+import { createNameFilter, type NameFilter } from './status/name-filter.ts';
+import { statusCommandFlags, type StatusValues } from './status/status-flags.ts';
+import { type StatusTerminal, watchStatus } from './status/watch-status.ts';
+
+/** What the command needs beyond standard output. */
+export interface StatusIo extends CommandIo {
+  /** Null: standard output is no terminal. That of the process when absent. */
+  readonly terminal?: StatusTerminal | null;
+  /** Ends --watch; Ctrl-C when absent. */
+  readonly signal?: AbortSignal;
+  readonly now?: () => number;
+}
+
+/** Runs the command and returns its exit code. */
+export async function runStatusCommand(args: readonly string[], io: StatusIo): Promise<number> {
+  const read = readFlags(statusCommandFlags, args, io.env);
+  if (read.kind === 'help') {
+    io.stdout(read.text);
+    return 0;
+  }
+  if (read.kind === 'problems') return refuse(io, read.problems, true);
+  const { values } = read;
+  if (values.allNamespaces && values.namespace !== undefined)
+    return refuse(io, ['give -n or -A, not both: one namespace, or all of them'], true);
+  for (const [flag, name] of [
+    ['-n', values.namespace],
+    ['--controller-namespace', values.controllerNamespace],
+  ] as const)
+    if (name !== undefined && !namespaceNameSchema.safeParse(name).success)
+      return refuse(io, [`${flag} must be the name of a namespace, not ${JSON.stringify(name)}`], true);
+  let client: KubernetesClient;
+  try {
+    client = await connectKubernetes({
+      log: silentLog,
+      env: io.env,
+      kubeconfig: values.kubeconfig,
+      context: values.context,
+      name: 'mcp-gateway-status',
+    });
+  } catch (error) {
+    return refuse(io, [describeError(error)], false);
+  }
+  try {
+    return await showStatus(client, values, io);
+  } catch (error) {
+    return refuse(io, [describeError(error)], false);
+  } finally {
+    await client.close();
+  }
+}
+
+async function showStatus(client: KubernetesClient, values: StatusValues, io: StatusIo): Promise<number> {
+  const { now = Date.now } = io;
+  const terminal = io.terminal === undefined ? findTerminal() : io.terminal;
+  const view = await collectCluster({
+    client,
+    namespace: await chooseNamespace(values, io),
+    controllerNamespace: values.controllerNamespace,
+  });
+  const filter = createNameFilter(values.name);
+  const buildReport = (each: ClusterView) => buildStatusReport(each, filter, now());
+  if (values.watch) {
+    const interrupt = io.signal === undefined ? listenForInterrupt() : undefined;
+    try {
+      const last = await watchStatus({
+        client,
+        first: view,
+        buildReport,
+        stdout: io.stdout,
+        terminal: terminal ?? undefined,
+        color: io.color,
+        format: values.output,
+        now,
+        signal: interrupt?.signal ?? io.signal!,
+      });
+      return last.well ? 0 : 1;
+    } finally {
+      interrupt?.forget();
+    }
+  }
+  const report = buildReport(view);
+  io.stdout(
+    values.output === 'json'
+      ? `${JSON.stringify(report, null, 2)}\n`
+      : formatStatus(report, { color: io.color, width: terminal?.getSize().columns }),
+  );
+  const unknown = listUnknownNames(view, filter);
+  for (const line of unknown) io.stderr(`mcp-gateway status: ${line}\n`);
+  return report.well && unknown.length === 0 ? 0 : 1;
+}
+
+/** Undefined: all of them. */
+async function chooseNamespace(values: StatusValues, { env }: StatusIo): Promise<string | undefined> {
+  if (values.allNamespaces) return undefined;
+  const { namespace, kubeconfig, context } = values;
+  return namespace ?? readContextNamespace({ env, kubeconfig, context });
+}
+
+/** Names on the command line that nothing has. */
+function listUnknownNames(view: ClusterView, filter: NameFilter): string[] {
+  const names = statusKinds.flatMap((kind) =>
+    listObjects(view, kind).map(({ metadata }) => ({ namespace: metadata.namespace ?? '', name: metadata.name })),
+  );
+  const where = view.namespace === undefined ? '' : ` in namespace ${view.namespace}`;
+  return filter
+    .listUnmatched(names)
+    .map(
+      ({ pattern, nearest }) =>
+        `nothing is named ${JSON.stringify(pattern)}${where}${nearest === undefined ? '' : `; did you mean ${nearest}?`}`,
+    );
+}
+
+function describeError(error: unknown): string {
+  if (error instanceof ApiError && error.status.code === 401)
+    return `the API server does not accept the credentials of the kubeconfig: ${error.message}`;
+  return error instanceof Error ? error.message : String(error);
+}
+
+function findTerminal(): StatusTerminal | null {
+  const { stdout } = process;
+  if (!stdout.isTTY) return null;
+  return {
+    getSize: () => ({ columns: stdout.columns, rows: stdout.rows }),
+    onResize(listener) {
+      stdout.on('resize', listener);
+      return () => void stdout.off('resize', listener);
+    },
+  };
+}
+
+function listenForInterrupt(): { readonly signal: AbortSignal; readonly forget: () => void } {
+  const controller = new AbortController();
+  const end = (): void => controller.abort();
+  process.once('SIGINT', end).once('SIGTERM', end);
+  return {
+    signal: controller.signal,
+    forget: () => void process.off('SIGINT', end).off('SIGTERM', end),
+  };
+}
+
+function refuse(io: StatusIo, lines: readonly string[], pointToHelp: boolean): number {
+  for (const line of lines) io.stderr(`mcp-gateway status: ${line}\n`);
+  if (pointToHelp) io.stderr('See mcp-gateway status --help.\n');
+  return 2;
+}

@@ -1,0 +1,145 @@
+// What to do about each reason that a condition can have. The reasons are those of src/translate/conditions.ts; a test holds the two together.
+import type { ConditionSubject } from '../../translate/conditions.ts';
+
+const mendResource =
+  'Correct the fields that the message names; kubectl explain and docs/reference have every field with what it may hold.';
+const grantReference =
+  'Create a ReferenceGrant in the namespace that is referred to, with the kind and namespace of this resource under `from`; or refer to something in its own namespace.';
+const mendCertificateAuthority =
+  'Put PEM certificates into the entry ca.crt of the ConfigMap or Secret that caCertificateRef names, in the namespace of this resource.';
+const findGateway =
+  'Look at the Gateway, which says itself why it is not served; mcp-gateway status -A shows those of all namespaces.';
+const separateListeners = 'Give one of the listeners another port or another hostname, or remove one of them.';
+const separateProtocols = 'HTTP and HTTPS cannot share a port: give one of the listeners another port.';
+const freePort = 'Choose another port for the listener, or free this one.';
+const podsOfGateways = 'kubectl get pods -A -l gateway.networking.k8s.io/gateway-name';
+const waitForGateway = `Wait a few seconds. If it stays so, see whether the pods of the Gateway run and are Ready: ${podsOfGateways}`;
+const chooseOneOwner =
+  'Two policies set the same field of the same target, and the older one has it. Move what you need into that one, or remove the field from one of the two.';
+
+/** By what carries the condition, then by reason. `Type/Reason` is for a reason that means something else in that condition. */
+export const adviceByReason: Readonly<Record<ConditionSubject, Readonly<Record<string, string>>>> = {
+  gatewayClass: {
+    InvalidParameters:
+      'Correct spec.parametersRef of the class: it must name a GatewayParameters that exists and is valid. The chart sets it from gatewayClassParametersRefs.',
+    Invalid: mendResource,
+    UnsupportedVersion:
+      'Most things work with other versions of the Gateway API, and what they do not have is missing. Install the CRDs of v1.6: kubectl apply --server-side -f https://github.com/kubernetes-sigs/gateway-api/releases/download/v1.6.1/standard-install.yaml',
+    Pending: 'Wait a few seconds; if it stays so, the controller is not running.',
+  },
+  gateway: {
+    ListenersNotValid: 'None of its listeners can be served; each says below what is wrong with it.',
+    ListenersNotResolved: 'Its listeners say below what is missing: most often the Secret of a certificate.',
+    Invalid: mendResource,
+    'Programmed/Invalid':
+      'Nothing is served until one of its listeners is valid. What is wrong with them is said below, or in Accepted.',
+    InvalidParameters:
+      'Correct infrastructure.parametersRef: it must name a GatewayParameters in the namespace of the Gateway that exists and is valid.',
+    UnsupportedAddress: 'Use addresses of the type IPAddress, or leave spec.addresses out.',
+    AddressNotAssigned:
+      'The Service of the Gateway has no address yet. A Service of type LoadBalancer needs something in the cluster that gives addresses; GatewayParameters can choose ClusterIP or NodePort.',
+    AddressNotUsable: 'Choose an address that the cluster can give to the Service, or leave spec.addresses out.',
+    Pending: 'Wait a few seconds. If it stays so, look at its GatewayClass, and whether the controller runs.',
+    'Programmed/Pending': `Correct what the message names. If it only waits, see whether the pods of the Gateway run and are Ready: ${podsOfGateways}`,
+    ConfigurationChanged:
+      'Set mode to AllowValidOnly as soon as all clients have a certificate: in this mode the certificates protect nothing.',
+    NoResources: 'See the events of its Deployment and pods: kubectl describe gateway, kubectl get events',
+  },
+  listener: {
+    UnsupportedProtocol: 'Set protocol to HTTP or HTTPS.',
+    PortUnavailable: freePort,
+    HostnameConflict: separateListeners,
+    ProtocolConflict: separateProtocols,
+    InvalidCertificateRef:
+      'Create the Secret that tls.certificateRefs names, of type kubernetes.io/tls, with tls.crt and tls.key that belong together.',
+    NoValidCACertificate:
+      'Mend the authorities that spec.tls.frontend of the Gateway names; until one of them can be used, nobody is let in.',
+    InvalidCACertificateRef:
+      'Put PEM certificates into the entry ca.crt of the ConfigMap or Secret that caCertificateRefs names.',
+    InvalidCACertificateKind: 'Name a ConfigMap or a Secret in caCertificateRefs, with an empty group.',
+    InvalidRouteKinds: 'Remove the other kinds from allowedRoutes.kinds: HTTPRoute is what this gateway serves.',
+    RefNotPermitted: grantReference,
+    Invalid: 'Its other conditions say what is wrong; the listener is served as soon as they are mended.',
+    Pending: waitForGateway,
+    OverlappingHostnames:
+      'Nothing needs to be done: clients that reuse a connection are told to open another one (421). Separate ports avoid that.',
+  },
+  routeParent: {
+    NotAllowedByListeners:
+      'Let the listener take it: allowedRoutes.namespaces of the Gateway (from: All, or a Selector that selects this namespace), or put the route where the listener allows it.',
+    NoMatchingListenerHostname:
+      "None of the route's hostnames is one that the listener serves: correct spec.hostnames, or the hostname of the listener.",
+    NoMatchingParent:
+      'Correct sectionName or port of the parentRef, which fit no listener of the Gateway, or leave them out to attach to all of them.',
+    UnsupportedValue: mendResource,
+    IncompatibleFilters: 'Remove one of the filters that the message names: they cannot be used in one rule.',
+    Pending: findGateway,
+    RefNotPermitted: grantReference,
+    InvalidKind: 'Name a Service in backendRefs, or a ProxyBackend (group gateway.proxy).',
+    BackendNotFound:
+      'Create what backendRefs names, or correct its name, namespace and port. If it is a ProxyBackend that is listed here too, begin there.',
+    UnsupportedProtocol: 'Remove appProtocol from the port of the Service, or set one that this gateway speaks.',
+    InvalidCACertificateRef: mendCertificateAuthority,
+  },
+  proxyBackend: {
+    Invalid: mendResource,
+    RefNotPermitted: grantReference,
+    BackendNotFound: 'Create the Service that the target names, or correct its name, namespace and port.',
+    UnsupportedProtocol: 'Correct appProtocol of the port of the Service, or remove tls from the target.',
+    InvalidCACertificateRef: mendCertificateAuthority,
+  },
+  policyAncestor: {
+    Invalid: `${mendResource} Until then what it targets is answered with 500.`,
+    Conflicted: chooseOneOwner,
+    TargetNotFound:
+      'Create what targetRefs names, in the namespace of the policy, or correct kind, name and sectionName.',
+    Pending: 'It protects nothing yet: attach what it targets to a Gateway of this controller, or correct targetRefs.',
+    WaitingForGateway: waitForGateway,
+    KeysUnavailable:
+      'The gateways cannot fetch the keys of the identity provider, and answer 503 until they can: see that its URL is right and reachable from their pods. mcp-gateway check --online asks it from here.',
+    Rejected:
+      'A gateway cannot use the policy and keeps its targets closed; the message has its words. Correct the policy; if it looks right, gateway and controller may be of different versions.',
+  },
+};
+
+/** Reasons of conditions that are as they should be: nothing to advise. */
+export const goodReasons: ReadonlySet<string> = new Set([
+  'Accepted',
+  'Programmed',
+  'ResolvedRefs',
+  'Attached',
+  'NoConflicts',
+  'SupportedVersion',
+]);
+
+/** What to do about a condition; empty when the reason is not known here. `gateway` is the one that it is about, namespace/name. */
+export function findAdvice(subject: ConditionSubject, type: string, reason: string, gateway?: string): string {
+  const table = adviceByReason[subject];
+  const key = Object.hasOwn(table, `${type}/${reason}`) ? `${type}/${reason}` : reason;
+  const advice = Object.hasOwn(table, key) ? table[key]! : '';
+  if (gateway === undefined) return advice;
+  const [namespace, name] = gateway.split('/');
+  return advice.replace(
+    podsOfGateways,
+    `kubectl get pods -n ${namespace} -l gateway.networking.k8s.io/gateway-name=${name}`,
+  );
+}
+
+/** Where to look when the controller is silent. */
+export function adviseController(namespace: string): string {
+  return `Is the controller running? kubectl get pods -n ${namespace} shows it.`;
+}
+
+/** The same for a resource that it may leave out on purpose. */
+export function adviseUntouched(namespace: string): string {
+  return `${adviseController(namespace)} It leaves out namespaces that its discoveryNamespaceSelectors do not select.`;
+}
+
+/** What to install when a kind is not there. */
+export const installAdvice = {
+  gatewayApi:
+    'Install the CRDs of the Gateway API: kubectl apply --server-side -f https://github.com/kubernetes-sigs/gateway-api/releases/download/v1.6.1/standard-install.yaml',
+  own: 'Install the CRDs of this gateway: helm install proxy-crds charts/proxy-crds',
+  controller:
+    'Install the controller, which makes the class: helm install proxy charts/proxy --namespace proxy-system --create-namespace',
+} as const;

@@ -1,0 +1,167 @@
+// One round from resources to what gateways are to have: translate, slice by Gateway, add seal keys, make a snapshot of each, and hand those that changed
+// to the xDS server. Pure but for the hand-over: the same resources give the same snapshots on every replica.
+import type { Resources } from '../api/resources.ts';
+import type { Log } from '../base/log.ts';
+import { nameDeployed } from '../deploy/deployed-names.ts';
+import type { SealKeyOwner } from '../deploy/seal-key-secret.ts';
+import { type Configuration, emptyConfiguration } from '../ir/configuration.ts';
+import { needsSealKeys } from '../ir/seal-keys.ts';
+import { sliceConfiguration, type Slices } from '../translate/slice-configuration.ts';
+import type { Translation } from '../translate/translate.ts';
+import { buildSnapshot, type Snapshot, type TypeResources } from '../xds/snapshot.ts';
+import type { XdsServer } from '../xds/server.ts';
+import type { ServiceAccountLookup } from './authorize-peer.ts';
+import type { SealKeyMessages } from './seal-key-messages.ts';
+import type { SnapshotHistory } from './snapshot-history.ts';
+
+export interface GatewayConfiguratorOptions {
+  readonly log: Log;
+  readonly server: Pick<XdsServer, 'setSnapshot'>;
+  readonly history: SnapshotHistory;
+  readonly sealKeys: SealKeyMessages;
+  readonly translate: (resources: Resources) => Translation;
+  readonly onTranslated: (durationMs: number) => void;
+}
+
+/** What a round came to. */
+export interface ConfiguredGateways {
+  readonly translation: Translation;
+  /** Gateways that need seal keys, whether they have them or not. */
+  readonly sealKeyOwners: readonly SealKeyOwner[];
+  /** Gateways whose snapshot could not be made; what they had stays. */
+  readonly failures: number;
+}
+
+/** Makes the configuration of every Gateway. */
+export class GatewayConfigurator {
+  readonly #options: GatewayConfiguratorOptions;
+  readonly #complaints = new Map<string, string>();
+  /** Lists that did not change are the same objects. */
+  readonly #sizes = new WeakMap<TypeResources, Size>();
+  #slices: Slices = new Map();
+  #served: ReadonlySet<string> = new Set();
+  #identities: ReadonlyMap<string, GatewayIdentity> | undefined;
+
+  constructor(options: GatewayConfiguratorOptions) {
+    this.#options = options;
+  }
+
+  configure(resources: Resources): ConfiguredGateways {
+    const { server, history, sealKeys, translate, onTranslated } = this.#options;
+    const startedAt = performance.now();
+    const translation = translate(resources);
+    this.#slices = sliceConfiguration(translation.configuration, this.#slices);
+    onTranslated(performance.now() - startedAt);
+
+    const identities = identifyGateways(resources);
+    const addSealKeys = sealKeys.createAdder(resources);
+    const sealKeyOwners: SealKeyOwner[] = [];
+    const served = new Set<string>();
+    let failures = 0;
+    // What cannot be deployed as it asks is served by what was deployed before.
+    for (const { name } of [...translation.plans, ...translation.held]) {
+      served.add(name);
+      let configuration = this.#slices.get(name) ?? emptyConfiguration;
+      const owner = identities.get(name)?.owner;
+      if (owner !== undefined && needsSealKeys(configuration)) {
+        sealKeyOwners.push(owner);
+        configuration = addSealKeys(configuration, owner);
+      }
+      if (!this.#putSnapshot(name, configuration)) failures += 1;
+    }
+    for (const name of this.#served) {
+      if (served.has(name)) continue;
+      // Gone, or not ours to look after any more. Whoever still runs for it keeps what it has.
+      server.setSnapshot(name, undefined);
+      history.forget(name);
+      this.#complaints.delete(name);
+    }
+    this.#served = served;
+    this.#identities = identities;
+    return { translation, sealKeyOwners, failures };
+  }
+
+  /** The ServiceAccount that a Gateway's pods have. */
+  findServiceAccount(gateway: string): ServiceAccountLookup {
+    if (this.#identities === undefined) return { state: 'not-synced' };
+    const name = this.#served.has(gateway) ? this.#identities.get(gateway)?.serviceAccount : undefined;
+    return name === undefined ? { state: 'unknown' } : { state: 'known', name };
+  }
+
+  /** How much gateways are to have, in all. */
+  measure(): Size {
+    let [messages, bytes] = [0, 0];
+    for (const name of this.#served) {
+      for (const resources of this.#options.history.findSnapshot(name)?.resources.values() ?? []) {
+        const size = this.#sizes.get(resources) ?? measureResources(resources);
+        this.#sizes.set(resources, size);
+        messages += size.messages;
+        bytes += size.bytes;
+      }
+    }
+    return { messages, bytes };
+  }
+
+  /** A Gateway whose snapshot cannot be made keeps the one it has, and none of the others waits for it. */
+  #putSnapshot(name: string, configuration: Configuration): boolean {
+    const { server, history, log } = this.#options;
+    const before = history.findSnapshot(name);
+    let snapshot: Snapshot;
+    try {
+      snapshot = buildSnapshot(configuration, before);
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      if (this.#complaints.get(name) !== message)
+        log.error(
+          { err: error, gateway: name },
+          'the configuration of a Gateway cannot be sent; it keeps the one before',
+        );
+      this.#complaints.set(name, message);
+      return false;
+    }
+    this.#complaints.delete(name);
+    if (snapshot === before) return true;
+    history.note(name, snapshot);
+    server.setSnapshot(name, snapshot);
+    return true;
+  }
+}
+
+interface Size {
+  readonly messages: number;
+  readonly bytes: number;
+}
+
+function measureResources(resources: TypeResources): Size {
+  let bytes = 0;
+  for (const resource of resources.values()) bytes += resource.bytes.length;
+  return { messages: resources.size, bytes };
+}
+
+/** What tells a Gateway and its pods from others. */
+interface GatewayIdentity {
+  readonly owner: SealKeyOwner | undefined;
+  readonly serviceAccount: string;
+}
+
+/** By namespace/name. Those that are not valid have pods, too. */
+function identifyGateways({ gateways, invalid }: Resources): ReadonlyMap<string, GatewayIdentity> {
+  const identities = new Map<string, GatewayIdentity>();
+  const add = (namespace: string, name: string, uid: unknown, className: unknown): void => {
+    if (typeof className !== 'string') return;
+    const owner = typeof uid === 'string' ? { namespace, name, uid } : undefined;
+    identities.set(`${namespace}/${name}`, { owner, serviceAccount: nameDeployed(name, className) });
+  };
+  for (const { metadata, spec } of gateways)
+    add(metadata.namespace, metadata.name, metadata.uid, spec.gatewayClassName);
+  for (const { kind, namespace, name, raw } of invalid) {
+    if (kind !== 'Gateway') continue;
+    const { metadata, spec } = (raw ?? {}) as { readonly metadata?: { uid?: unknown }; readonly spec?: RawGatewaySpec };
+    add(namespace, name, metadata?.uid, spec?.gatewayClassName);
+  }
+  return identities;
+}
+
+interface RawGatewaySpec {
+  readonly gatewayClassName?: unknown;
+}

@@ -1,0 +1,207 @@
+// The control loop, as a table of contents. Resources -> translation -> what each Gateway's processes are to have -> xDS, on every replica; and on the
+// leader: what is to be deployed, and with what came back from gateways and from deploying, the statuses and Events.
+import type { Resources } from '../api/resources.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Log } from '../base/log.ts';
+import type { ReadonlyWatchable } from '../base/watchable.ts';
+import type { DeploySettings } from '../deploy/deploy-settings.ts';
+import type { Leadership } from '../kubernetes/leader-election.ts';
+import type { KubernetesSource } from '../sources/kubernetes/kubernetes-source.ts';
+import { describeProgrammed } from '../translate/programmed-status.ts';
+import type { Translation } from '../translate/translate.ts';
+import type { XdsServer } from '../xds/server.ts';
+import type { GatewayConfigurator } from './configure-gateways.ts';
+import type { LoopObserver } from './controller-metrics.ts';
+import { explainRelease } from './explain-release.ts';
+import type { GatewayApiVersions } from './gateway-api-versions.ts';
+import { FactCollector } from './gateway-facts.ts';
+import type { LeaderDuties } from './leader-duties.ts';
+import type { EventReporter } from './report-events.ts';
+import { Rounds } from './rounds.ts';
+import type { SnapshotHistory } from './snapshot-history.ts';
+import type { StatusWriter } from './write-statuses.ts';
+
+export interface ControlLoopOptions {
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly source: Pick<KubernetesSource, 'resources' | 'sync' | 'namespaces' | 'findStatus' | 'onStatusChange'>;
+  readonly server: Pick<XdsServer, 'connected' | 'relayed'>;
+  readonly configurator: GatewayConfigurator;
+  readonly history: SnapshotHistory;
+  readonly duties: LeaderDuties;
+  readonly writer: Pick<StatusWriter, 'setStatuses' | 'recheck'>;
+  readonly events: EventReporter;
+  readonly leadership: ReadonlyWatchable<Leadership>;
+  /** Undefined: not known yet, and nothing is deployed. */
+  readonly deploySettings: ReadonlyWatchable<DeploySettings | undefined>;
+  readonly gatewayApiVersions: ReadonlyWatchable<GatewayApiVersions>;
+  readonly observer: LoopObserver;
+}
+
+const quietMs = 10;
+const mostMs = 1_000;
+/** How long a new leader waits for gateways that the one before knew of, before it says that they are not there. */
+const takeOverMs = 10_000;
+
+/** Goes round from its start on. */
+export class ControlLoop {
+  readonly #options: ControlLoopOptions;
+  readonly #configuring: Rounds;
+  readonly #telling: Rounds;
+  readonly #facts: FactCollector;
+  readonly #subscriptions: (() => void)[] = [];
+  #translation: Translation | undefined;
+  #leadingSince: number | undefined;
+
+  constructor(options: ControlLoopOptions) {
+    this.#options = options;
+    const { clock, log, observer, history } = options;
+    this.#facts = new FactCollector(history, clock);
+    this.#configuring = new Rounds({
+      clock,
+      quietMs,
+      mostMs,
+      run: () => this.#configure(),
+      onError(error, retryAfterMs) {
+        observer.reconciled('error', 0);
+        log.error({ err: error, retry_after_ms: retryAfterMs }, 'a round failed; everything stays as it is');
+      },
+    });
+    this.#telling = new Rounds({
+      clock,
+      quietMs,
+      mostMs,
+      run: () => this.#tell(),
+      onError: (error, retryAfterMs) =>
+        log.error({ err: error, retry_after_ms: retryAfterMs }, 'statuses could not be worked out'),
+    });
+  }
+
+  /** Gateways that are to be deployed. */
+  get gateways(): number {
+    return this.#translation?.plans.length ?? 0;
+  }
+
+  start(): void {
+    const { source, server, writer, leadership, deploySettings, gatewayApiVersions } = this.#options;
+    const configure = (): void => this.#configuring.request();
+    const tell = (): void => this.#telling.request();
+    this.#subscriptions.push(
+      source.resources.subscribe(configure),
+      source.sync.subscribe((sync, before) => {
+        if (sync.synced !== before.synced) configure();
+      }),
+      source.namespaces.subscribe(tell),
+      deploySettings.subscribe(configure),
+      gatewayApiVersions.subscribe(tell),
+      server.connected.subscribe(tell),
+      server.relayed.subscribe(tell),
+      source.onStatusChange((kind, namespace, name) => writer.recheck(kind, namespace, name)),
+      leadership.subscribe(() => this.#followLeadership()),
+    );
+    this.#followLeadership();
+    configure();
+  }
+
+  /** Something was deployed, or could not be. */
+  noteDeployed(): void {
+    this.#telling.request();
+  }
+
+  async stop(): Promise<void> {
+    for (const unsubscribe of this.#subscriptions) unsubscribe();
+    await Promise.all([this.#configuring.stop(), this.#telling.stop()]);
+    await this.#options.duties.stop();
+  }
+
+  /** Resources to gateways, and to what is to be deployed for them. */
+  #configure(): void {
+    const { source, configurator, duties, deploySettings, observer } = this.#options;
+    // Half of the policies would be no protection: nothing happens before everything was read.
+    if (!source.sync.get().synced) return;
+    const startedAt = performance.now();
+    const resources = source.resources.get();
+    const { translation, sealKeyOwners, failures } = configurator.configure(resources);
+    this.#translation = translation;
+    const settings = deploySettings.get();
+    const { plans, held } = translation;
+    duties.setWork({
+      resources,
+      sealKeyOwners,
+      deploy: settings === undefined ? undefined : { plans, held, settings },
+    });
+    observer.reconciled(failures === 0 ? 'ok' : 'error', performance.now() - startedAt);
+    this.#telling.request();
+  }
+
+  /** What became of it, to the owners of the resources. */
+  #tell(): void {
+    const { source, server, duties, writer, events, history } = this.#options;
+    const translation = this.#translation;
+    const versions = this.#options.gatewayApiVersions.get();
+    if (translation === undefined || !duties.isStarted || versions.state === 'not-asked') return;
+    const { facts, settled, recheckAfterMs } = this.#facts.collect({
+      gateways: [...translation.plans, ...translation.held].map(({ name }) => name),
+      connected: server.connected.get(),
+      relayed: server.relayed.get(),
+      deployed: duties.deployed,
+    });
+    if (this.#isTooEarly(translation, settled)) {
+      this.#telling.requestIn(takeOverMs / 10);
+      return;
+    }
+    const resources = source.resources.get();
+    const known = versions.state === 'known' ? versions.versions : undefined;
+    writer.setStatuses(describeProgrammed(translation, facts, known), {
+      listNames: (kind) => listNames(resources, kind),
+      isSelected: (namespace) => source.namespaces.get()?.has(namespace) ?? true,
+      explainRelease: (gateway) => explainRelease(gateway, resources, source.namespaces.get()),
+    });
+    events.report({
+      facts,
+      conflicts: translation.conflicts,
+      findSnapshot: (gateway) => history.findSnapshot(gateway),
+      findUid: (kind, namespace, name) => source.findStatus(kind, namespace, name)?.uid,
+    });
+    if (recheckAfterMs !== undefined) this.#telling.requestIn(recheckAfterMs);
+  }
+
+  #followLeadership(): void {
+    const { leadership, duties, events, log, clock } = this.#options;
+    if (leadership.get().role === 'leader') {
+      this.#leadingSince = clock.now();
+      duties.start();
+      this.#telling.request();
+    } else if (this.#leadingSince !== undefined) {
+      this.#leadingSince = undefined;
+      events.forget();
+      duties.stop().catch((error: unknown) => log.error({ err: error }, 'the duties of the leader did not end well'));
+    }
+  }
+
+  /** A leader that has just started has not heard of all gateways yet. What the one before said stays until it has, or for a while. */
+  #isTooEarly({ plans }: Translation, settled: ReadonlySet<string>): boolean {
+    const { source, duties, clock } = this.#options;
+    if (clock.now() - (this.#leadingSince ?? 0) >= takeOverMs) return false;
+    return plans.some(({ name, gateway }) => {
+      if (duties.deployed.has(name) && settled.has(name)) return false;
+      const { metadata } = gateway;
+      return isProgrammed(source.findStatus('Gateway', metadata.namespace, metadata.name)?.status);
+    });
+  }
+}
+
+function isProgrammed(status: unknown): boolean {
+  const { conditions = [] } = (status ?? {}) as {
+    readonly conditions?: readonly { readonly type?: unknown; readonly status?: unknown }[];
+  };
+  return conditions.some((condition) => condition.type === 'Programmed' && condition.status === 'True');
+}
+
+function listNames(resources: Resources, kind: 'HTTPRoute' | 'ProxyPolicy'): readonly string[] {
+  const valid = kind === 'HTTPRoute' ? resources.httpRoutes : resources.proxyPolicies;
+  return [
+    ...valid.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`),
+    ...resources.invalid.filter((each) => each.kind === kind).map(({ namespace, name }) => `${namespace}/${name}`),
+  ];
+}

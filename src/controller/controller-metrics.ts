@@ -1,0 +1,159 @@
+// What the controller counts for /metrics.
+import type { Metrics } from '../base/metrics.ts';
+import { resourceTypes } from '../xds/resource-types.ts';
+import type { XdsObserver } from '../xds/server.ts';
+import type { StatusKind } from './merge-status.ts';
+import type { StatusObserver } from './write-statuses.ts';
+
+/** Numbers that are read when somebody scrapes. */
+export interface ControllerGauges {
+  readonly isSynced: () => boolean;
+  readonly isHeld: () => boolean;
+  readonly isLeading: () => boolean;
+  /** Objects held, by kind. */
+  readonly watchedObjects: () => Readonly<Record<string, number>>;
+  /** Gateways that are to be deployed. */
+  readonly gateways: () => number;
+  readonly connectedProcesses: () => number;
+  readonly relayedProcesses: () => number;
+  /** Messages of all Gateways, and their bytes. */
+  readonly configurationSize: () => { readonly messages: number; readonly bytes: number };
+  readonly pendingStatuses: () => number;
+  readonly deployProblems: () => number;
+  /** Milliseconds since 1970; undefined: there is no certificate. */
+  readonly certificateExpiry: () => number | undefined;
+}
+
+/** Told about each round. Durations in milliseconds. */
+export interface LoopObserver {
+  reconciled(result: 'ok' | 'error', durationMs: number): void;
+  translated(durationMs: number): void;
+  deployFailed(): void;
+}
+
+export interface ControllerMetrics {
+  readonly xds: XdsObserver;
+  readonly statuses: StatusObserver;
+  readonly loop: LoopObserver;
+  /** Once everything that is read exists. */
+  readonly readFrom: (gauges: ControllerGauges) => void;
+}
+
+const statusKinds: readonly StatusKind[] = ['GatewayClass', 'Gateway', 'HTTPRoute', 'ProxyBackend', 'ProxyPolicy'];
+const durations = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+const prefix = 'mcp_gateway_controller';
+const types = new Map(resourceTypes.map(({ typeUrl, list }) => [typeUrl, list]));
+
+/** Registers every metric. */
+export function createControllerMetrics(metrics: Metrics, version: string): ControllerMetrics {
+  metrics
+    .gauge(`${prefix}_build_info`, 'Always 1; the label says what is running.', { version: { max: 1 } })
+    .set({ version }, 1);
+  return {
+    xds: countXds(metrics),
+    statuses: countStatuses(metrics),
+    loop: countRounds(metrics),
+    readFrom: (gauges) => addGauges(metrics, gauges),
+  };
+}
+
+function countXds(metrics: Metrics): XdsObserver {
+  const type = { values: resourceTypes.map(({ list }) => list) };
+  const reason = { values: ['unauthenticated', 'permission_denied', 'unavailable'] };
+  let streams = 0;
+  metrics.gaugeOf(`${prefix}_xds_streams`, 'Open discovery streams.', () => streams);
+  const opened = metrics.counter(`${prefix}_xds_streams_total`, 'Discovery streams that were opened.', {});
+  const refused = metrics.counter(`${prefix}_xds_refused_total`, 'Peers that were not let in, by reason.', { reason });
+  const pushes = metrics.counter(`${prefix}_xds_pushes_total`, 'Responses sent to gateways.', { type });
+  const sent = metrics.counter(`${prefix}_xds_pushed_messages_total`, 'Messages sent to gateways.', { type });
+  const removed = metrics.counter(`${prefix}_xds_removed_messages_total`, 'Messages taken from gateways.', { type });
+  const bytes = metrics.counter(`${prefix}_xds_pushed_bytes_total`, 'Bytes of the responses sent to gateways.', {
+    type,
+  });
+  const acks = metrics.counter(`${prefix}_xds_acks_total`, 'Responses that gateways took.', { type });
+  const nacks = metrics.counter(`${prefix}_xds_nacks_total`, 'Responses of which gateways refused something.', {
+    type,
+  });
+  const label = (typeUrl: string) => ({ type: types.get(typeUrl) ?? 'other' });
+  return {
+    streamOpened() {
+      streams += 1;
+      opened.add({});
+    },
+    streamClosed: () => void (streams -= 1),
+    refused: (why) => refused.add({ reason: why }),
+    pushed(typeUrl, resources, gone, size) {
+      const labels = label(typeUrl);
+      pushes.add(labels);
+      sent.add(labels, resources);
+      removed.add(labels, gone);
+      bytes.add(labels, size);
+    },
+    acknowledged: (typeUrl) => acks.add(label(typeUrl)),
+    rejected: (typeUrl) => nacks.add(label(typeUrl)),
+  };
+}
+
+function countStatuses(metrics: Metrics): StatusObserver {
+  const kind = { values: statusKinds };
+  const written = metrics.counter(`${prefix}_status_writes_total`, 'Statuses written.', { kind });
+  const conflicts = metrics.counter(
+    `${prefix}_status_conflicts_total`,
+    'Statuses that somebody else wrote in the same moment; they are read and written again.',
+    { kind },
+  );
+  const failures = metrics.counter(`${prefix}_status_failures_total`, 'Statuses that could not be written.', { kind });
+  return {
+    statusWritten: (of) => written.add({ kind: of }),
+    statusConflicted: (of) => conflicts.add({ kind: of }),
+    statusFailed: (of) => failures.add({ kind: of }),
+  };
+}
+
+function countRounds(metrics: Metrics): LoopObserver {
+  const rounds = metrics.counter(`${prefix}_reconciles_total`, 'Rounds from resources to gateways, by result.', {
+    result: { values: ['ok', 'error'] },
+  });
+  const round = metrics.histogram(
+    `${prefix}_reconcile_duration_seconds`,
+    'How long a round took, from resources to what gateways are to have.',
+    {},
+    durations,
+  );
+  const translation = metrics.histogram(
+    `${prefix}_translation_duration_seconds`,
+    'How long the translation in a round took.',
+    {},
+    durations,
+  );
+  const deploys = metrics.counter(`${prefix}_deploy_errors_total`, 'Times that a Gateway could not be deployed.', {});
+  return {
+    reconciled(result, durationMs) {
+      rounds.add({ result });
+      round.observe({}, durationMs / 1_000);
+    },
+    translated: (durationMs) => translation.observe({}, durationMs / 1_000),
+    deployFailed: () => deploys.add({}),
+  };
+}
+
+function addGauges(metrics: Metrics, gauges: ControllerGauges): void {
+  const add = (name: string, help: string, read: () => number): void =>
+    metrics.gaugeOf(`${prefix}_${name}`, help, read);
+  add('synced', '1 when the caches have been filled.', () => Number(gauges.isSynced()));
+  add('changes_held', '1 while no change is taken in, because some of the cluster cannot be followed.', () =>
+    Number(gauges.isHeld()),
+  );
+  add('leader', '1 when this replica leads: it deploys, and writes statuses.', () => Number(gauges.isLeading()));
+  add('gateways', 'Gateways that this controller deploys.', gauges.gateways);
+  add('connected_gateways', 'Gateway processes that are connected to this replica.', gauges.connectedProcesses);
+  add('relayed_gateways', 'Gateway processes that other replicas tell of.', gauges.relayedProcesses);
+  add('config_messages', 'Messages that gateways are to have.', () => gauges.configurationSize().messages);
+  add('config_bytes', 'Bytes of these messages.', () => gauges.configurationSize().bytes);
+  add('status_pending', 'Statuses that are waiting to be written.', gauges.pendingStatuses);
+  add('deploy_problems', 'Gateways that are not deployed as they are to be.', gauges.deployProblems);
+  add('certificate_expiry_timestamp_seconds', 'When the xDS certificate expires; 0 without one.', () =>
+    Math.floor((gauges.certificateExpiry() ?? 0) / 1_000),
+  );
+  metrics.gaugesOf(`${prefix}_watched_objects`, 'Objects held, by kind.', 'kind', gauges.watchedObjects);
+}

@@ -1,0 +1,241 @@
+// What is told about a Gateway from its processes.
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { create } from '@bufbuild/protobuf';
+import * as fc from 'fast-check';
+import { createManualClock } from '../base/testing/manual-clock.ts';
+import { emptyConfiguration } from '../ir/configuration.ts';
+import { PolicySchema } from '../ir/gen/config_pb.ts';
+import { BindProblemSchema, KeyProblemSchema } from '../ir/gen/report_pb.ts';
+import type { ConnectedGateway } from '../xds/connected-gateway.ts';
+import { resourceTypes } from '../xds/resource-types.ts';
+import { buildSnapshot, type Snapshot } from '../xds/snapshot.ts';
+import { FactCollector, type FactSources } from './gateway-facts.ts';
+import { SnapshotHistory } from './snapshot-history.ts';
+
+const policyType = resourceTypes.find(({ list }) => list === 'policies')!.typeUrl;
+
+/** Policies by key; the text makes the version. */
+function snapshotOf(policies: Readonly<Record<string, string>>, previous?: Snapshot): Snapshot {
+  const messages = Object.entries(policies).map(([key, text]) => create(PolicySchema, { key, source: text }));
+  return buildSnapshot({ ...emptyConfiguration, policies: messages }, previous);
+}
+
+function createProcess(overrides: Partial<ConnectedGateway> = {}): ConnectedGateway {
+  return {
+    nodeId: 'pod-a',
+    gateway: 'team/edge',
+    settled: undefined,
+    rejections: [],
+    keyProblems: [],
+    bindProblems: [],
+    version: '1',
+    ...overrides,
+  };
+}
+
+function createFixture() {
+  const history = new SnapshotHistory();
+  const clock = createManualClock();
+  const collector = new FactCollector(history, clock);
+  const collect = (sources: Partial<FactSources>) =>
+    collector.collect({ gateways: ['team/edge'], connected: [], relayed: [], deployed: new Map(), ...sources });
+  const read = (sources: Partial<FactSources>) => collect(sources).facts.get('team/edge');
+  return { history, clock, collect, read };
+}
+
+describe('settled', () => {
+  test('a process is settled on what it answered for, and not on what changed since', () => {
+    const { history, read } = createFixture();
+    const first = snapshotOf({ a: '1', b: '1' });
+    history.note('team/edge', first);
+    const connected = [createProcess({ settled: first.digest })];
+    assert.equal(read({ connected })!.isSettled('policies', 'a'), true);
+    const second = snapshotOf({ a: '1', b: '2', c: '1' }, first);
+    history.note('team/edge', second);
+    const facts = read({ connected })!;
+    assert.deepEqual(
+      ['a', 'b', 'c', 'no such'].map((key) => facts.isSettled('policies', key)),
+      [true, false, false, false],
+    );
+    assert.equal(read({ connected: [createProcess({ settled: second.digest })] })!.isSettled('policies', 'c'), true);
+  });
+
+  test('all processes count, whichever replica they are connected to', () => {
+    const { history, read } = createFixture();
+    const first = snapshotOf({ a: '1' });
+    const second = snapshotOf({ a: '2' });
+    history.note('team/edge', first);
+    history.note('team/edge', second);
+    const connected = [createProcess({ settled: second.digest })];
+    const behind = [createProcess({ nodeId: 'pod-b', settled: first.digest })];
+    assert.equal(read({ connected })!.isSettled('policies', 'a'), true);
+    const facts = read({ connected, relayed: behind })!;
+    assert.deepEqual([facts.processes, facts.isSettled('policies', 'a')], [2, false]);
+  });
+
+  test('a process that both replicas tell of counts once, as we see it ourselves', () => {
+    const { history, read } = createFixture();
+    const first = snapshotOf({ a: '1' });
+    history.note('team/edge', first);
+    const facts = read({ connected: [createProcess({ settled: first.digest })], relayed: [createProcess()] })!;
+    assert.deepEqual([facts.processes, facts.isSettled('policies', 'a')], [1, true]);
+  });
+
+  test('a digest that nobody knows is not settled', () => {
+    const { history, read } = createFixture();
+    history.note('team/edge', snapshotOf({ a: '1' }));
+    assert.equal(read({ connected: [createProcess({ settled: 'unknown' })] })!.isSettled('policies', 'a'), false);
+    assert.equal(read({ connected: [createProcess()] })!.isSettled('policies', 'a'), false);
+  });
+
+  test('a process that was settled, and is on an unknown digest for a moment, keeps what it had; not for long', async () => {
+    const { history, clock, collect } = createFixture();
+    const first = snapshotOf({ a: '1', b: '1' });
+    history.note('team/edge', first);
+    collect({ connected: [createProcess({ settled: first.digest })] });
+    await clock.advance(3_600_000);
+    history.note('team/edge', snapshotOf({ a: '1', b: '2' }, first));
+    const relayed = [createProcess({ settled: 'of another replica' })];
+    const { facts, recheckAfterMs } = collect({ relayed });
+    assert.equal(facts.get('team/edge')!.isSettled('policies', 'a'), true);
+    assert.equal(facts.get('team/edge')!.isSettled('policies', 'b'), false);
+    assert.equal(recheckAfterMs, 10_000);
+    await clock.advance(10_000);
+    const later = collect({ relayed });
+    assert.equal(later.facts.get('team/edge')!.isSettled('policies', 'a'), false);
+    assert.deepEqual([later.recheckAfterMs, later.settled.size], [undefined, 0]);
+  });
+
+  test('a process that has just connected does not count before it has answered; for a while', async () => {
+    const { history, clock, read } = createFixture();
+    const first = snapshotOf({ a: '1' });
+    history.note('team/edge', first);
+    const connected = [createProcess({ settled: first.digest }), createProcess({ nodeId: 'pod-b' })];
+    const facts = read({ connected })!;
+    assert.deepEqual([facts.processes, facts.isSettled('policies', 'a')], [2, true]);
+    await clock.advance(10_000);
+    assert.equal(read({ connected })!.isSettled('policies', 'a'), false, 'one that does not answer is no part of it');
+  });
+
+  test('a process that reconnects keeps what it had until it has answered', () => {
+    const { history, collect, read } = createFixture();
+    const first = snapshotOf({ a: '1' });
+    history.note('team/edge', first);
+    collect({ connected: [createProcess({ settled: first.digest })] });
+    collect({});
+    assert.equal(read({ relayed: [createProcess()] })!.isSettled('policies', 'a'), true);
+  });
+
+  test('whatever changes, settled means: the version of the digest that was answered for is the present one', () => {
+    const policies = fc.dictionary(fc.constantFrom('a', 'b', 'c', 'd'), fc.constantFrom('1', '2', '3'), {
+      noNullPrototype: true,
+    });
+    fc.assert(
+      fc.property(fc.array(policies, { minLength: 1, maxLength: 12 }), fc.nat(), (versions, choice) => {
+        const { history, read } = createFixture();
+        let previous: Snapshot | undefined;
+        const snapshots = versions.map((each) => {
+          previous = snapshotOf(each, previous);
+          history.note('team/edge', previous);
+          return previous;
+        });
+        const settled = snapshots[choice % snapshots.length]!;
+        const present = snapshots.at(-1)!;
+        const facts = read({ connected: [createProcess({ settled: settled.digest })] })!;
+        for (const key of ['a', 'b', 'c', 'd']) {
+          const version = present.resources.get(policyType)!.get(key)?.version;
+          const answered = settled.resources.get(policyType)!.get(key)?.version;
+          // A version that went away and came back is not recognised until the process answers again: that is not wrong, only late.
+          if (facts.isSettled('policies', key)) assert.ok(version !== undefined && version === answered);
+          if (settled === present) assert.equal(facts.isSettled('policies', key), version !== undefined);
+        }
+      }),
+    );
+  });
+});
+
+describe('processes', () => {
+  test('a Gateway that was neither deployed nor is connected has no facts', () => {
+    const { read } = createFixture();
+    assert.equal(read({}), undefined);
+    const deployed = new Map([['team/edge', { addresses: [], problem: 'no', addressProblem: undefined }]]);
+    assert.deepEqual([read({ deployed })!.processes, read({ deployed })!.deployProblem], [0, 'no']);
+  });
+
+  test('the last process of a Gateway counts for a moment after it went', async () => {
+    const { history, clock, collect, read } = createFixture();
+    const first = snapshotOf({ a: '1' });
+    history.note('team/edge', first);
+    collect({ connected: [createProcess({ settled: first.digest })] });
+    await clock.advance(3_600_000);
+    const { facts, recheckAfterMs } = collect({});
+    assert.deepEqual([facts.get('team/edge')!.processes, recheckAfterMs], [1, 10_000]);
+    assert.equal(facts.get('team/edge')!.isSettled('policies', 'a'), true);
+    await clock.advance(9_999);
+    assert.equal(read({})!.processes, 1);
+    await clock.advance(1);
+    assert.equal(read({}), undefined);
+  });
+
+  test('one that went does not count where others are', () => {
+    const { history, collect, read } = createFixture();
+    const first = snapshotOf({ a: '1' });
+    history.note('team/edge', first);
+    const old = createProcess({ settled: undefined });
+    const young = createProcess({ nodeId: 'pod-b', settled: first.digest });
+    collect({ connected: [old, young] });
+    const facts = read({ connected: [young] })!;
+    assert.deepEqual([facts.processes, facts.isSettled('policies', 'a')], [1, true]);
+  });
+
+  test('facts that did not change are the same object', () => {
+    const { history, read } = createFixture();
+    history.note('team/edge', snapshotOf({ a: '1' }));
+    const connected = [createProcess()];
+    assert.equal(read({ connected }), read({ connected: [...connected] }));
+    assert.notEqual(read({ connected }), read({ connected: [createProcess({ rejections: [] })] }));
+  });
+});
+
+describe('problems', () => {
+  test('rejections of the present version, with how many say so', () => {
+    const { history, read } = createFixture();
+    const snapshot = snapshotOf({ a: '1', b: '1' });
+    history.note('team/edge', snapshot);
+    const version = snapshot.resources.get(policyType)!.get('a')!.version;
+    const rejections = [
+      { typeUrl: policyType, name: 'a', version, reason: 'no such claim' },
+      { typeUrl: policyType, name: 'b', version: 'an older one', reason: 'over' },
+      { typeUrl: policyType, name: 'gone', version: 'x', reason: 'over' },
+    ];
+    assert.deepEqual(read({ connected: [createProcess({ rejections })] })!.rejections, [
+      { list: 'policies', key: 'a', reason: 'no such claim' },
+    ]);
+    const two = [createProcess({ rejections }), createProcess({ nodeId: 'pod-b' })];
+    assert.deepEqual(read({ connected: two })!.rejections, [
+      { list: 'policies', key: 'a', reason: 'no such claim (1 of 2 gateway processes)' },
+    ]);
+  });
+
+  test('keys that were never loaded count before those that only cannot be refreshed', () => {
+    const { read } = createFixture();
+    const problem = (reason: string, neverLoaded: boolean) =>
+      create(KeyProblemSchema, { policy: 'p', issuer: 'https://idp', reason, neverLoaded });
+    const connected = [
+      createProcess({ keyProblems: [problem('slow', false)] }),
+      createProcess({ nodeId: 'pod-b', keyProblems: [problem('away', true)] }),
+    ];
+    assert.deepEqual(read({ connected })!.keyProblems.get('p'), {
+      issuer: 'https://idp',
+      reason: 'away',
+      neverLoaded: true,
+    });
+  });
+
+  test('ports that could not be opened', () => {
+    const { read } = createFixture();
+    const connected = [createProcess({ bindProblems: [create(BindProblemSchema, { port: 80, reason: 'in use' })] })];
+    assert.deepEqual([...read({ connected })!.bindProblems], [[80, 'in use']]);
+  });
+});

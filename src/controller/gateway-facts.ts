@@ -1,0 +1,234 @@
+// What the running system says about each Gateway: its connected processes, here and at the other replicas, and what was deployed.
+import type { Clock } from '../base/clock.ts';
+import type { GatewayFacts, KeysProblem, MessageRejection } from '../translate/gateway-facts.ts';
+import type { ConnectedGateway } from '../xds/connected-gateway.ts';
+import { resourceTypes } from '../xds/resource-types.ts';
+import type { SnapshotHistory } from './snapshot-history.ts';
+
+/** What became of deploying a Gateway. */
+export interface DeployedGateway {
+  readonly addresses: GatewayFacts['addresses'];
+  /** Set: it could not be deployed. */
+  readonly problem: string | undefined;
+  /** Set: an address that it asks for cannot be had. */
+  readonly addressProblem: string | undefined;
+}
+
+/** Everything that facts are made of. */
+export interface FactSources {
+  /** namespace/name of every Gateway to tell about. */
+  readonly gateways: Iterable<string>;
+  readonly connected: readonly ConnectedGateway[];
+  readonly relayed: readonly ConnectedGateway[];
+  /** What has been deployed; a Gateway that is not in it has not been looked at yet. */
+  readonly deployed: ReadonlyMap<string, DeployedGateway>;
+}
+
+export interface CollectedFacts {
+  readonly facts: ReadonlyMap<string, GatewayFacts>;
+  /** Gateways with a process that has taken in what it was sent. */
+  readonly settled: ReadonlySet<string>;
+  /** When the facts may be others although nothing happens; undefined: never. */
+  readonly recheckAfterMs: number | undefined;
+}
+
+/**
+ * How long a process counts with what was last known of it, or not at all when nothing was. Otherwise every status would flicker: a process whose
+ * replica goes away is back at another one after a moment, and has not answered there yet; one that was just started gets no traffic before it has
+ * its configuration; and another replica may have put changes together in another way, so that its gateways are for a moment on digests that this one
+ * never had.
+ */
+const graceMs = 10_000;
+
+const lists = new Map(resourceTypes.map(({ list, typeUrl }) => [typeUrl, list]));
+const typeUrls = new Map(resourceTypes.map(({ list, typeUrl }) => [list, typeUrl]));
+
+interface KnownProcess {
+  readonly process: ConnectedGateway;
+  /** The last round that it was known to be settled on; 0: none, or too long ago. */
+  readonly round: number;
+  /** Since when it has not been connected, or not settled on a digest that is known. */
+  readonly lapsedAt: number | undefined;
+}
+
+interface KnownFacts {
+  readonly inputs: readonly unknown[];
+  readonly facts: GatewayFacts;
+}
+
+/** Puts facts together. Facts that did not change are the same objects as before. */
+export class FactCollector {
+  readonly #history: SnapshotHistory;
+  readonly #clock: Clock;
+  readonly #known = new Map<string, KnownProcess>();
+  readonly #facts = new Map<string, KnownFacts>();
+  #recheckAt: number | undefined;
+
+  constructor(history: SnapshotHistory, clock: Clock) {
+    this.#history = history;
+    this.#clock = clock;
+  }
+
+  collect({ gateways, connected, relayed, deployed }: FactSources): CollectedFacts {
+    this.#recheckAt = undefined;
+    const processes = this.#groupProcesses(connected, relayed);
+    const names = new Set(gateways);
+    for (const name of this.#facts.keys()) if (!names.has(name)) this.#facts.delete(name);
+    const facts = new Map<string, GatewayFacts>();
+    const settled = new Set<string>();
+    for (const name of names) {
+      const own = processes.get(name) ?? [];
+      const round = this.#findSettledRound(own);
+      if (round > 0) settled.add(name);
+      const described = this.#describe(name, own, round, deployed.get(name));
+      if (described !== undefined) facts.set(name, described);
+    }
+    const recheckAt: number | undefined = this.#recheckAt;
+    return {
+      facts,
+      settled,
+      recheckAfterMs: recheckAt === undefined ? undefined : Math.max(recheckAt - this.#clock.now(), 0),
+    };
+  }
+
+  #describe(
+    gateway: string,
+    processes: readonly ConnectedGateway[],
+    settledRound: number,
+    deployed: DeployedGateway | undefined,
+  ): GatewayFacts | undefined {
+    if (deployed === undefined && processes.length === 0) return undefined;
+    const inputs = [this.#history.findSnapshot(gateway), settledRound, deployed, ...processes.flatMap(listInputs)];
+    const known = this.#facts.get(gateway);
+    if (known !== undefined && isSame(known.inputs, inputs)) return known.facts;
+    const facts: GatewayFacts = {
+      addresses: deployed?.addresses ?? [],
+      deployProblem: deployed?.problem,
+      addressProblem: deployed?.addressProblem,
+      processes: processes.length,
+      isSettled: (list, key) => {
+        const since = this.#history.findSince(gateway, typeUrls.get(list)!, key);
+        return since !== undefined && since <= settledRound;
+      },
+      rejections: this.#collectRejections(gateway, processes),
+      keyProblems: collectKeyProblems(processes),
+      bindProblems: collectBindProblems(processes),
+    };
+    this.#facts.set(gateway, { inputs, facts });
+    return facts;
+  }
+
+  /** The processes by Gateway, each once. One that changes its replica is told of by both for a moment; what we see ourselves counts. */
+  #groupProcesses(
+    connected: readonly ConnectedGateway[],
+    relayed: readonly ConnectedGateway[],
+  ): ReadonlyMap<string, readonly ConnectedGateway[]> {
+    const now = this.#clock.now();
+    const live = new Map<string, ConnectedGateway>();
+    for (const process of [...relayed, ...connected]) live.set(formatKey(process), process);
+    const occupied = new Set(Array.from(live.values(), ({ gateway }) => gateway));
+    const counted = new Map(live);
+    for (const [key, known] of this.#known) {
+      if (live.has(key)) continue;
+      const { gateway } = known.process;
+      const lapsedAt = known.lapsedAt ?? now;
+      // Where others are connected, one that is gone is gone: a rollout must not wait for what it replaced.
+      if (occupied.has(gateway) || now - lapsedAt >= graceMs) this.#known.delete(key);
+      else {
+        this.#known.set(key, { ...known, lapsedAt });
+        counted.set(key, known.process);
+        this.#recheckBy(lapsedAt + graceMs);
+      }
+    }
+    for (const [key, process] of live) this.#noteProcess(key, process, now);
+    const sorted = [...counted].toSorted(([left], [right]) => (left < right ? -1 : 1)).map(([, process]) => process);
+    return Map.groupBy(sorted, ({ gateway }) => gateway);
+  }
+
+  #noteProcess(key: string, process: ConnectedGateway, now: number): void {
+    const { gateway, settled } = process;
+    const round = settled === undefined ? undefined : this.#history.findRound(gateway, settled);
+    if (round !== undefined) {
+      this.#known.set(key, { process, round, lapsedAt: undefined });
+      return;
+    }
+    const known = this.#known.get(key);
+    const lapsedAt = known?.lapsedAt ?? now;
+    const isOver = now - lapsedAt >= graceMs;
+    this.#known.set(key, { process, round: isOver ? 0 : (known?.round ?? 0), lapsedAt });
+    if (!isOver) this.#recheckBy(lapsedAt + graceMs);
+  }
+
+  /** The round that all processes of a Gateway are settled on that count; 0: none is known. */
+  #findSettledRound(processes: readonly ConnectedGateway[]): number {
+    const now = this.#clock.now();
+    const rounds = processes.flatMap((process) => {
+      const { round = 0, lapsedAt = now } = this.#known.get(formatKey(process)) ?? {};
+      return round > 0 || now - lapsedAt >= graceMs ? [round] : [];
+    });
+    return rounds.length === 0 ? 0 : Math.min(...rounds);
+  }
+
+  #recheckBy(at: number): void {
+    this.#recheckAt = Math.min(this.#recheckAt ?? at, at);
+  }
+
+  // What was said about another version than the present one is over.
+  #collectRejections(gateway: string, processes: readonly ConnectedGateway[]): readonly MessageRejection[] {
+    const resources = this.#history.findSnapshot(gateway)?.resources;
+    const said = new Map<string, { readonly rejection: MessageRejection; count: number }>();
+    for (const { typeUrl, name, version, reason } of processes.flatMap(({ rejections }) => rejections)) {
+      const list = lists.get(typeUrl);
+      const present = resources?.get(typeUrl)?.get(name);
+      if (list === undefined || present === undefined || (version !== '' && version !== present.version)) continue;
+      count(said, `${typeUrl}\n${name}`, () => ({ rejection: { list, key: name, reason }, count: 1 }));
+    }
+    return Array.from(said.values(), ({ rejection, count: times }) => ({
+      ...rejection,
+      reason: addCount(rejection.reason, times, processes.length),
+    }));
+  }
+}
+
+function formatKey({ gateway, nodeId }: ConnectedGateway): string {
+  return `${gateway}/${nodeId}`;
+}
+
+function listInputs({ nodeId, rejections, keyProblems, bindProblems }: ConnectedGateway): readonly unknown[] {
+  return [nodeId, rejections, keyProblems, bindProblems];
+}
+
+/** Of several processes, one without any keys counts before one that still has those of before. */
+function collectKeyProblems(processes: readonly ConnectedGateway[]): ReadonlyMap<string, KeysProblem> {
+  const problems = new Map<string, KeysProblem>();
+  for (const { policy, issuer, reason, neverLoaded } of processes.flatMap(({ keyProblems }) => keyProblems)) {
+    const known = problems.get(policy);
+    if (known === undefined || (neverLoaded && !known.neverLoaded))
+      problems.set(policy, { issuer, reason, neverLoaded });
+  }
+  return problems;
+}
+
+function collectBindProblems(processes: readonly ConnectedGateway[]): ReadonlyMap<number, string> {
+  const said = new Map<number, { readonly reason: string; count: number }>();
+  for (const { port, reason } of processes.flatMap(({ bindProblems }) => bindProblems))
+    count(said, port, () => ({ reason, count: 1 }));
+  return new Map(
+    Array.from(said, ([port, { reason, count: times }]) => [port, addCount(reason, times, processes.length)]),
+  );
+}
+
+function count<K, V extends { count: number }>(said: Map<K, V>, key: K, create: () => V): void {
+  const known = said.get(key);
+  if (known === undefined) said.set(key, create());
+  else known.count += 1;
+}
+
+/** How many say it, unless all do. */
+function addCount(words: string, times: number, all: number): string {
+  return times >= all ? words : `${words} (${times} of ${all} gateway processes)`;
+}
+
+function isSame(left: readonly unknown[], right: readonly unknown[]): boolean {
+  return left.length === right.length && left.every((value, index) => Object.is(value, right[index]));
+}

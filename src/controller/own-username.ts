@@ -1,0 +1,28 @@
+// Who this controller is to the API server (SelfSubjectReview). Other replicas are the same.
+import type { KubernetesClient, KubernetesObject } from '../kubernetes/client.ts';
+
+/** Asks once; a failure is not remembered. */
+export function createOwnUsername(client: Pick<KubernetesClient, 'post'>): () => Promise<string> {
+  let own: string | undefined;
+  return async () => {
+    own ??= readUsername(
+      await client.post('/apis/authentication.k8s.io/v1/selfsubjectreviews', {
+        apiVersion: 'authentication.k8s.io/v1',
+        kind: 'SelfSubjectReview',
+      }),
+    );
+    if (own === undefined) throw new Error('the API server does not say who this controller is');
+    return own;
+  };
+}
+
+/** The username of a ServiceAccount. */
+export function formatUsername(namespace: string, serviceAccount: string): string {
+  return `system:serviceaccount:${namespace}:${serviceAccount}`;
+}
+
+function readUsername(review: KubernetesObject): string | undefined {
+  const status = review['status'] as { readonly userInfo?: { readonly username?: unknown } } | undefined;
+  const username = status?.userInfo?.username;
+  return typeof username === 'string' && username !== '' ? username : undefined;
+}

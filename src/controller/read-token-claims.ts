@@ -1,0 +1,28 @@
+// What a token says about itself (RFC 7519), before anybody has checked its signature: enough to turn away what cannot be good, and never enough to let anything in.
+
+export interface TokenClaims {
+  readonly subject: string | undefined;
+  readonly audiences: readonly string[];
+  /** Milliseconds since 1970; undefined: it does not say. */
+  readonly expiresAt: number | undefined;
+}
+
+/** Undefined: it is no JWT. */
+export function readTokenClaims(token: string): TokenClaims | undefined {
+  const [, payload] = /^[\w-]+\.([\w-]+)\.[\w-]+$/.exec(token) ?? [];
+  if (payload === undefined) return undefined;
+  let claims: unknown;
+  try {
+    claims = JSON.parse(Buffer.from(payload, 'base64url').toString('utf8'));
+  } catch {
+    return undefined;
+  }
+  if (typeof claims !== 'object' || claims === null) return undefined;
+  const { sub, aud, exp } = claims as { readonly sub?: unknown; readonly aud?: unknown; readonly exp?: unknown };
+  const audiences: readonly unknown[] = Array.isArray(aud) ? aud : [aud];
+  return {
+    subject: typeof sub === 'string' ? sub : undefined,
+    audiences: audiences.filter((audience) => typeof audience === 'string'),
+    expiresAt: typeof exp === 'number' && Number.isFinite(exp) ? exp * 1_000 : undefined,
+  };
+}

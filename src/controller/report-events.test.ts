@@ -1,0 +1,139 @@
+// Which Events there are, and beside what.
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { create } from '@bufbuild/protobuf';
+import { emptyConfiguration } from '../ir/configuration.ts';
+import { ListenerSchema, PolicySchema, RouteSchema } from '../ir/gen/config_pb.ts';
+import type { EventRecord } from '../kubernetes/events.ts';
+import type { GatewayFacts, MessageRejection } from '../translate/gateway-facts.ts';
+import { buildSnapshot } from '../xds/snapshot.ts';
+import { EventReporter, type EventSources } from './report-events.ts';
+
+const snapshot = buildSnapshot({
+  ...emptyConfiguration,
+  policies: [create(PolicySchema, { key: 'team/login/x/y', source: 'team/login' })],
+  routes: [create(RouteSchema, { key: 'team/tickets/0', httpRoute: 'team/tickets' })],
+  listeners: [create(ListenerSchema, { key: 'team/edge/http', gateway: 'team/edge' })],
+});
+
+function facts(overrides: Partial<GatewayFacts>): ReadonlyMap<string, GatewayFacts> {
+  return new Map([
+    [
+      'team/edge',
+      {
+        addresses: [],
+        deployProblem: undefined,
+        addressProblem: undefined,
+        processes: 1,
+        isSettled: () => true,
+        rejections: [],
+        keyProblems: new Map(),
+        bindProblems: new Map(),
+        ...overrides,
+      },
+    ],
+  ]);
+}
+
+function createFixture() {
+  const events: EventRecord[] = [];
+  const reporter = new EventReporter({ record: (event) => void events.push(event) });
+  const report = (sources: Partial<EventSources>): void =>
+    reporter.report({
+      facts: new Map(),
+      conflicts: [],
+      findSnapshot: () => snapshot,
+      findUid: (kind, namespace, name) => (name === 'gone' ? undefined : `${kind}/${namespace}/${name}`),
+      ...sources,
+    });
+  return { events, reporter, report };
+}
+
+function reject(list: MessageRejection['list'], key: string): ReadonlyMap<string, GatewayFacts> {
+  return facts({ rejections: [{ list, key, reason: 'it is odd' }] });
+}
+
+describe('events', () => {
+  test('what a gateway refuses is told beside the resource that it was made of', () => {
+    const { events, report } = createFixture();
+    for (const [list, key] of [
+      ['policies', 'team/login/x/y'],
+      ['routes', 'team/tickets/0'],
+      ['listeners', 'team/edge/http'],
+      ['backends', 'ProxyBackend/team/tickets'],
+      ['backends', 'Service/team/tickets/80'],
+      ['secrets', 'Secret/team/cert'],
+    ] as const)
+      report({ facts: reject(list, key) });
+    assert.deepEqual(
+      events.map(({ subject, reason }) => [subject.kind, subject.namespace, subject.name, subject.uid, reason]),
+      [
+        ['ProxyPolicy', 'team', 'login', 'ProxyPolicy/team/login', 'Rejected'],
+        ['HTTPRoute', 'team', 'tickets', 'HTTPRoute/team/tickets', 'Rejected'],
+        ['Gateway', 'team', 'edge', 'Gateway/team/edge', 'Rejected'],
+        ['ProxyBackend', 'team', 'tickets', 'ProxyBackend/team/tickets', 'Rejected'],
+        ['Gateway', 'team', 'edge', 'Gateway/team/edge', 'Rejected'],
+        ['Gateway', 'team', 'edge', 'Gateway/team/edge', 'Rejected'],
+      ],
+    );
+    assert.deepEqual(
+      [events[0]!.note, events[4]!.note],
+      ['Gateway team/edge cannot use it: it is odd', 'Its gateways cannot use Service/team/tickets/80: it is odd'],
+    );
+  });
+
+  test('each is told when it comes up, and again when it comes back', () => {
+    const { events, reporter, report } = createFixture();
+    const rejected = reject('policies', 'team/login/x/y');
+    report({ facts: rejected });
+    report({ facts: rejected });
+    assert.equal(events.length, 1);
+    report({});
+    report({ facts: rejected });
+    assert.equal(events.length, 2);
+    reporter.forget();
+    report({ facts: rejected });
+    assert.equal(events.length, 3);
+  });
+
+  test('keys, ports and conflicts', () => {
+    const { events, report } = createFixture();
+    const problem = { issuer: 'https://idp', reason: 'refused', neverLoaded: true };
+    report({
+      facts: facts({ keyProblems: new Map([['team/login/x/y', problem]]), bindProblems: new Map([[80, 'in use']]) }),
+      conflicts: [
+        {
+          policy: 'team/second',
+          field: 'traffic.cors',
+          target: { kind: 'Gateway', namespace: 'team', name: 'edge', sectionName: '' },
+          owner: 'team/first',
+          because: 'is older',
+        },
+      ],
+    });
+    assert.deepEqual(
+      events.map(({ subject, type, reason, note }) => [subject.name, type, reason, note]),
+      [
+        [
+          'login',
+          'Warning',
+          'KeysUnavailable',
+          'Gateway team/edge cannot have the keys of https://idp: refused; requests are answered with 503.',
+        ],
+        ['edge', 'Warning', 'PortUnavailable', 'Port 80 cannot be opened: in use'],
+        [
+          'second',
+          'Warning',
+          'Conflicted',
+          'traffic.cors of Gateway/edge is set by ProxyPolicy team/first, which is older.',
+        ],
+      ],
+    );
+  });
+
+  test('nothing is told of what is not there any more', () => {
+    const { events, report } = createFixture();
+    report({ facts: reject('backends', 'ProxyBackend/team/gone') });
+    assert.deepEqual(events, []);
+  });
+});

@@ -1,0 +1,102 @@
+// Events for what the owners of resources should hear of beside their status: a gateway that refuses something, keys that cannot be had, a port that
+// cannot be opened, policies that want the same. Each is told when it comes up; the recorder counts what comes again.
+import type { EventRecord, EventRecorder, EventSubject } from '../kubernetes/events.ts';
+import { formatApiVersion, resourceTypes } from '../kubernetes/resource-type.ts';
+import type { GatewayFacts, MessageRejection } from '../translate/gateway-facts.ts';
+import { formatConflict, type PolicyConflict } from '../translate/policy-conflicts.ts';
+import { resourceTypes as messageTypes } from '../xds/resource-types.ts';
+import type { Snapshot } from '../xds/snapshot.ts';
+import type { StatusKind } from './merge-status.ts';
+
+/** What Events are made of. */
+export interface EventSources {
+  readonly facts: ReadonlyMap<string, GatewayFacts>;
+  readonly conflicts: readonly PolicyConflict[];
+  readonly findSnapshot: (gateway: string) => Snapshot | undefined;
+  /** Undefined: there is no such object. */
+  readonly findUid: (kind: StatusKind, namespace: string, name: string) => string | undefined;
+}
+
+type Told = Omit<EventRecord, 'type'>;
+
+/** Remembers what was told. */
+export class EventReporter {
+  readonly #recorder: Pick<EventRecorder, 'record'>;
+  #told: ReadonlySet<string> = new Set();
+
+  constructor(recorder: Pick<EventRecorder, 'record'>) {
+    this.#recorder = recorder;
+  }
+
+  /** Tells what is new since the last time. */
+  report(sources: EventSources): void {
+    const present = new Map(listEvents(sources).map((event) => [JSON.stringify(event), event]));
+    for (const [key, event] of present) if (!this.#told.has(key)) this.#recorder.record({ ...event, type: 'Warning' });
+    this.#told = new Set(present.keys());
+  }
+
+  /** Another replica tells from now on. */
+  forget(): void {
+    this.#told = new Set();
+  }
+}
+
+function listEvents(sources: EventSources): readonly Told[] {
+  const events: Told[] = [];
+  const tell = (subject: EventSubject | undefined, event: Omit<Told, 'subject'>): void => {
+    if (subject !== undefined) events.push({ subject, ...event });
+  };
+  for (const [gateway, { rejections, keyProblems, bindProblems }] of sources.facts) {
+    for (const rejection of rejections) {
+      const subject = findRejected(sources, gateway, rejection);
+      const what =
+        subject?.kind === 'Gateway' ? `Its gateways cannot use ${rejection.key}` : `Gateway ${gateway} cannot use it`;
+      tell(subject, { reason: 'Rejected', action: 'Program', note: `${what}: ${rejection.reason}` });
+    }
+    for (const [key, { issuer, reason, neverLoaded }] of keyProblems) {
+      const effect = neverLoaded ? 'requests are answered with 503' : 'the keys from before stay in use';
+      const note = `Gateway ${gateway} cannot have the keys of ${issuer}: ${reason}; ${effect}.`;
+      const subject = findRejected(sources, gateway, { list: 'policies', key });
+      tell(subject, { reason: 'KeysUnavailable', action: 'LoadKeys', note });
+    }
+    for (const [port, reason] of bindProblems) {
+      const note = `Port ${port} cannot be opened: ${reason}`;
+      tell(findObject(sources, 'Gateway', gateway), { reason: 'PortUnavailable', action: 'Listen', note });
+    }
+  }
+  for (const conflict of sources.conflicts)
+    tell(findObject(sources, 'ProxyPolicy', conflict.policy), {
+      reason: 'Conflicted',
+      action: 'Attach',
+      note: `${formatConflict(conflict)}.`,
+    });
+  return events;
+}
+
+/** The resource that a message was made of; for what belongs to several, the Gateway. */
+function findRejected(
+  sources: EventSources,
+  gateway: string,
+  { list, key }: Pick<MessageRejection, 'list' | 'key'>,
+): EventSubject | undefined {
+  const typeUrl = messageTypes.find((type) => type.list === list)!.typeUrl;
+  const message = sources.findSnapshot(gateway)?.resources.get(typeUrl)?.get(key)?.message;
+  if (message?.$typeName.endsWith('.Policy') === true && 'source' in message)
+    return findObject(sources, 'ProxyPolicy', message.source);
+  if (message !== undefined && 'httpRoute' in message) return findObject(sources, 'HTTPRoute', message.httpRoute);
+  if (list === 'backends' && key.startsWith('ProxyBackend/'))
+    return findObject(sources, 'ProxyBackend', key.slice('ProxyBackend/'.length));
+  return findObject(sources, 'Gateway', gateway);
+}
+
+function findObject(
+  { findUid }: EventSources,
+  kind: 'Gateway' | 'HTTPRoute' | 'ProxyBackend' | 'ProxyPolicy',
+  fullName: string,
+): EventSubject | undefined {
+  const slash = fullName.indexOf('/');
+  const [namespace, name] = [fullName.slice(0, slash), fullName.slice(slash + 1)];
+  const uid = findUid(kind, namespace, name);
+  if (uid === undefined) return undefined;
+  return { apiVersion: formatApiVersion(resourceTypes[kind]), kind, namespace, name, uid };
+}

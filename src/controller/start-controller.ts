@@ -1,0 +1,278 @@
+// What one replica of the controller consists of, and in which order it starts and ends. The command around it has the flags, ports and signals.
+import { controllerName } from '../api/gateway-class.ts';
+import type { Resources } from '../api/resources.ts';
+import { systemClock } from '../base/clock.ts';
+import type { Health } from '../base/health.ts';
+import type { Log } from '../base/log.ts';
+import type { Metrics } from '../base/metrics.ts';
+import { Watchable } from '../base/watchable.ts';
+import type { DeploySettings } from '../deploy/deploy-settings.ts';
+import { startDeployer } from '../deploy/deployer.ts';
+import { startSealKeyKeeper } from '../deploy/seal-key-keeper.ts';
+import type { KubernetesClient } from '../kubernetes/client.ts';
+import { createEventRecorder } from '../kubernetes/events.ts';
+import { createElapsedTime } from '../kubernetes/elapsed-time.ts';
+import { LeaderElection, type LeaseTimes } from '../kubernetes/leader-election.ts';
+import { type NamespaceSelector, startKubernetesSource } from '../sources/kubernetes/kubernetes-source.ts';
+import { createTranslator, type Translation } from '../translate/translate.ts';
+import { startXdsServer, type XdsServerOptions } from '../xds/server.ts';
+import { createPeerAuthorizer } from './authorize-peer.ts';
+import { checkLeader } from './check-leader.ts';
+import { GatewayConfigurator } from './configure-gateways.ts';
+import { ControlLoop } from './control-loop.ts';
+import { createControllerMetrics } from './controller-metrics.ts';
+import { LeaderFollower } from './follow-leader.ts';
+import { GatewayApiVersionsWatch } from './gateway-api-versions.ts';
+import { guardWrites } from './guard-writes.ts';
+import { LeaderDuties } from './leader-duties.ts';
+import { type ClassParametersReference, GatewayClassKeeper } from './own-gateway-class.ts';
+import { createOwnUsername } from './own-username.ts';
+import { EventReporter } from './report-events.ts';
+import { SealKeyMessages } from './seal-key-messages.ts';
+import { SnapshotHistory } from './snapshot-history.ts';
+import { StatusWriter } from './write-statuses.ts';
+import { watchCertificateHealth } from './certificate-health.ts';
+import { XdsCertificateWatch } from './xds-certificate.ts';
+
+/** What a controller is told. */
+export interface ControllerOptions {
+  readonly client: KubernetesClient;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly health: Health;
+  readonly version: string;
+  readonly installationNamespace: string;
+  /** Of the controller: gateways find it by this. */
+  readonly serviceName: string;
+  readonly podName: string;
+  readonly podAddress: string | undefined;
+  readonly namespaceSelectors: readonly NamespaceSelector[];
+  readonly classParameters: ClassParametersReference | undefined;
+  readonly image: DeploySettings['image'];
+  readonly imagePullSecrets: readonly string[];
+  readonly xds: {
+    readonly address: string;
+    readonly port: number;
+    /** Set: over TLS, with the files of this folder. */
+    readonly tlsFolder: string | undefined;
+    readonly tokenFile: string;
+    readonly verifyPodAddress: boolean;
+    readonly recheckIntervalMs?: XdsServerOptions['recheckIntervalMs'];
+  };
+  /** For tests. */
+  readonly leaseTimes?: LeaseTimes;
+  readonly translate?: (resources: Resources) => Translation;
+}
+
+/** A replica that runs. */
+export interface RunningController {
+  readonly xdsPort: number;
+  readonly isLeading: () => boolean;
+  /** In this order: no more writing, the Lease is given back, gateways are sent elsewhere, and nothing is watched any more. */
+  readonly steps: readonly ControllerStep[];
+  /** All steps. */
+  stop(): Promise<void>;
+}
+
+/** A part of stopping. */
+export interface ControllerStep {
+  readonly name: string;
+  readonly timeoutMs: number;
+  readonly run: () => Promise<void>;
+}
+
+/** The name of the Lease. */
+export const leaseName = 'proxy-controller';
+
+/** Starts a replica. Rejects with an XdsListenError when the port cannot be opened; then nothing is left running. */
+export async function startController(options: ControllerOptions): Promise<RunningController> {
+  const { client, log, health, installationNamespace, podName, xds } = options;
+  const clock = systemClock;
+  const random = Math.random;
+  const metrics = createControllerMetrics(options.metrics, options.version);
+  const serverName = `${options.serviceName}.${installationNamespace}.svc`;
+  const events = createEventRecorder({ client, log, clock, controller: controllerName, instance: podName });
+
+  const certificate =
+    xds.tlsFolder === undefined
+      ? undefined
+      : new XdsCertificateWatch({ folder: xds.tlsFolder, serverName, log, clock });
+  await certificate?.start();
+  if (certificate !== undefined)
+    watchCertificateHealth({ certificate, health, events, installationNamespace, podName });
+
+  const translator = createTranslator({ placement: 'pods' });
+  const history = new SnapshotHistory();
+  let server: Awaited<ReturnType<typeof startXdsServer>>;
+  const configurator = new GatewayConfigurator({
+    log,
+    server: { setSnapshot: (gateway, snapshot) => server.setSnapshot(gateway, snapshot) },
+    history,
+    sealKeys: new SealKeyMessages(installationNamespace, log),
+    translate: options.translate ?? ((resources) => translator.translate(resources)),
+    onTranslated: (durationMs) => metrics.loop.translated(durationMs),
+  });
+  const findOwnUsername = createOwnUsername(client);
+  const authorizer = createPeerAuthorizer({
+    client,
+    clock,
+    installationNamespace,
+    verifyPodAddress: xds.verifyPodAddress,
+    findOwnUsername,
+    findServiceAccount: (gateway) => configurator.findServiceAccount(gateway),
+  });
+
+  const listening = health.addCheck('xds', 'the xDS port is not open yet');
+  try {
+    server = await startXdsServer({
+      log,
+      address: xds.address,
+      port: xds.port,
+      ...(certificate === undefined ? {} : { certificate: certificate.certificate }),
+      ...(xds.recheckIntervalMs === undefined ? {} : { recheckIntervalMs: xds.recheckIntervalMs }),
+      authorizeGateway: (peer) => authorizer.authorizeGateway(peer),
+      authorizeReplica: (peer) => authorizer.authorizeReplica(peer),
+      observer: metrics.xds,
+    });
+  } catch (error) {
+    await certificate?.stop();
+    throw error;
+  }
+  listening.pass();
+
+  const source = startKubernetesSource({
+    client,
+    log,
+    namespaceSelectors: options.namespaceSelectors,
+    installationNamespace,
+  });
+  const caches = health.addCheck('caches', 'the resources of the cluster have not been read yet');
+  const noteSync = (): void => {
+    const { synced, reasons } = source.sync.get();
+    if (synced) caches.pass();
+    else if (reasons.length > 0) caches.fail(reasons.join('; '));
+  };
+  source.sync.subscribe(noteSync);
+
+  const address = options.podAddress === undefined ? undefined : formatAddress(options.podAddress, server.port);
+  const election = new LeaderElection({
+    client,
+    log,
+    namespace: installationNamespace,
+    name: leaseName,
+    identity: podName,
+    address,
+    clock,
+    monotonic: () => performance.now(),
+    elapsed: createElapsedTime(
+      () => clock.now(),
+      () => performance.now(),
+    ),
+    random,
+    ...(options.leaseTimes === undefined ? {} : { times: options.leaseTimes }),
+  });
+  const writer = new StatusWriter({
+    client,
+    log,
+    clock,
+    random,
+    observer: metrics.statuses,
+    findStatus: (kind, namespace, name) => source.findStatus(kind, namespace, name),
+    isLeading: () => election.isLeading(),
+  });
+  const leaderClient = guardWrites(client, () => election.isLeading());
+  const parameters = options.classParameters;
+  const duties = new LeaderDuties({
+    writer,
+    classKeeper: new GatewayClassKeeper({ client: leaderClient, log, events, clock, random, parameters }),
+    startDeployer: () => startDeployer({ client: leaderClient, log, events }),
+    startSealKeyKeeper: () => startSealKeyKeeper({ client: leaderClient, log, installationNamespace }),
+    onDeployed: () => loop.noteDeployed(),
+    onDeployProblem: () => metrics.loop.deployFailed(),
+  });
+  const deploySettings = new Watchable<DeploySettings | undefined>(undefined);
+  const settleDeploySettings = (): void => {
+    const xdsCa = certificate?.ca.get();
+    if (certificate !== undefined && xdsCa === undefined) return;
+    deploySettings.set({
+      installationNamespace,
+      xdsAddress: `${serverName}:${server.port}`,
+      xdsCa,
+      image: options.image,
+      imagePullSecrets: options.imagePullSecrets,
+    });
+  };
+  settleDeploySettings();
+  certificate?.ca.subscribe(settleDeploySettings);
+
+  const gatewayApi = new GatewayApiVersionsWatch({ client, log, clock });
+  const loop = new ControlLoop({
+    log,
+    clock,
+    source,
+    server,
+    configurator,
+    history,
+    duties,
+    writer,
+    events: new EventReporter(events),
+    leadership: election.leadership,
+    deploySettings,
+    gatewayApiVersions: gatewayApi.versions,
+    observer: metrics.loop,
+  });
+  const follower = new LeaderFollower({
+    log,
+    leadership: election.leadership,
+    connected: server.connected,
+    replica: podName,
+    tokenFile: xds.tokenFile,
+    checkLeader: (leader) => checkLeader(leader, { client, installationNamespace, findOwnUsername }),
+    tls: certificate === undefined ? undefined : { serverName, ca: certificate.ca },
+  });
+  metrics.readFrom({
+    isSynced: () => source.sync.get().synced,
+    isHeld: () => source.sync.get().isHeld,
+    isLeading: () => election.isLeading(),
+    watchedObjects: () => source.sync.get().counts,
+    gateways: () => loop.gateways,
+    connectedProcesses: () => server.connected.get().length,
+    relayedProcesses: () => server.relayed.get().length,
+    configurationSize: () => configurator.measure(),
+    pendingStatuses: () => writer.pending,
+    deployProblems: () => [...duties.deployed.values()].filter(({ problem }) => problem !== undefined).length,
+    certificateExpiry: () => certificate?.expiresAt,
+  });
+  noteSync();
+  loop.start();
+
+  const steps: readonly ControllerStep[] = [
+    { name: 'stop writing', timeoutMs: 2_000, run: () => loop.stop() },
+    { name: 'give the lease back', timeoutMs: 3_000, run: () => election.stop() },
+    {
+      name: 'send gateways elsewhere',
+      timeoutMs: 5_000,
+      run: async () => void (await Promise.all([server.close(), follower.stop()])),
+    },
+    {
+      name: 'stop watching',
+      timeoutMs: 5_000,
+      async run() {
+        gatewayApi.stop();
+        await Promise.all([source.stop(), certificate?.stop(), events.stop()]);
+      },
+    },
+  ];
+  return {
+    xdsPort: server.port,
+    isLeading: () => election.isLeading(),
+    steps,
+    async stop() {
+      for (const step of steps) await step.run();
+    },
+  };
+}
+
+function formatAddress(address: string, port: number): string {
+  return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
+}

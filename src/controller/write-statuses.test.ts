@@ -1,0 +1,449 @@
+// Statuses on their way to an API server that others write to as well.
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { controllerName } from '../api/gateway-class.ts';
+import { systemClock } from '../base/clock.ts';
+import { silentLog } from '../base/log.ts';
+import { createManualClock } from '../base/testing/manual-clock.ts';
+import { ApiError, ApiUnreachableError, type KubernetesObject } from '../kubernetes/client.ts';
+import type { SeenStatus } from '../sources/kubernetes/kubernetes-source.ts';
+import { createCondition, type HttpRouteStatus, type Statuses } from '../translate/conditions.ts';
+import { type StatusSurroundings, StatusWriter } from './write-statuses.ts';
+
+const nothing: Statuses = { gatewayClasses: {}, gateways: {}, httpRoutes: {}, proxyBackends: {}, proxyPolicies: {} };
+
+/** Objects by kind/namespace/name; the cache follows only when it is told to. */
+function createApi() {
+  const objects = new Map<string, KubernetesObject>();
+  const cache = new Map<string, KubernetesObject>();
+  const calls: string[] = [];
+  let version = 0;
+  let interfere: ((key: string) => void) | undefined;
+  let failure: Error | undefined;
+  const put = (key: string, status: unknown, generation = 1): void => {
+    version += 1;
+    const [, namespace, name] = key.split('/') as [string, string, string];
+    objects.set(key, {
+      metadata: { name, namespace, uid: `uid-${key}`, resourceVersion: String(version), generation },
+      status,
+    });
+  };
+  const follow = (): void => {
+    cache.clear();
+    for (const [key, object] of objects) cache.set(key, object);
+  };
+  const refuse = (reason: string): ApiError =>
+    new ApiError(reason, {
+      code: reason === 'NotFound' ? 404 : 409,
+      reason,
+      message: reason,
+      retryAfterSeconds: undefined,
+    });
+  return {
+    objects,
+    calls,
+    put,
+    follow,
+    /** Done by somebody else right before each write. */
+    setInterference: (run: typeof interfere) => (interfere = run),
+    setFailure: (error: Error | undefined) => (failure = error),
+    forget: (key: string) => cache.delete(key),
+    findStatus(kind: string, namespace: string, name: string): SeenStatus | undefined {
+      const object = cache.get(`${kind}/${namespace}/${name}`);
+      if (object === undefined) return undefined;
+      const { uid, resourceVersion, generation } = object.metadata;
+      return { uid: uid!, resourceVersion: resourceVersion!, generation: generation!, status: object['status'] };
+    },
+    client: {
+      async get(
+        type: { readonly kind: string },
+        { namespace, name }: { namespace?: string | undefined; name: string },
+      ) {
+        const key = `${type.kind}/${namespace}/${name}`;
+        calls.push(`get ${key}`);
+        const object = objects.get(key);
+        if (object === undefined) throw refuse('NotFound');
+        return object;
+      },
+      async replaceStatus(type: { readonly kind: string }, { metadata, status }: KubernetesObject) {
+        const key = `${type.kind}/${metadata.namespace}/${metadata.name}`;
+        calls.push(`put ${key}`);
+        await Promise.resolve();
+        if (failure !== undefined) throw failure;
+        interfere?.(key);
+        const object = objects.get(key);
+        if (object === undefined) throw refuse('NotFound');
+        if (object.metadata.resourceVersion !== metadata.resourceVersion) throw refuse('Conflict');
+        put(key, status, object.metadata.generation);
+        return objects.get(key)!;
+      },
+    },
+  };
+}
+
+function createWriter(
+  api: ReturnType<typeof createApi>,
+  options: { isLeading?: () => boolean; clock?: typeof systemClock } = {},
+) {
+  const counts = { written: 0, conflicted: 0, failed: 0 };
+  const clock = options.clock ?? createManualClock();
+  const writer = new StatusWriter({
+    client: api.client,
+    log: silentLog,
+    clock,
+    random: () => 0,
+    observer: {
+      statusWritten: () => (counts.written += 1),
+      statusConflicted: () => (counts.conflicted += 1),
+      statusFailed: () => (counts.failed += 1),
+    },
+    findStatus: (kind, namespace, name) => api.findStatus(kind, namespace, name),
+    isLeading: options.isLeading ?? (() => true),
+  });
+  return { writer, counts, clock: clock as ReturnType<typeof createManualClock> };
+}
+
+function around(overrides: Partial<StatusSurroundings> = {}): StatusSurroundings {
+  return {
+    listNames: () => [],
+    explainRelease: () => undefined,
+    isSelected: () => true,
+    ...overrides,
+  };
+}
+
+function route(message: string, generation = 1): HttpRouteStatus {
+  return {
+    parents: [
+      {
+        parentRef: { group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'edge' },
+        controllerName,
+        conditions: [createCondition('routeParent', 'Accepted', 'True', 'Accepted', message, generation)],
+      },
+    ],
+  };
+}
+
+function routes(...names: readonly string[]): Statuses {
+  return { ...nothing, httpRoutes: Object.fromEntries(names.map((name) => [name, route('words')])) };
+}
+
+function readMessage(api: ReturnType<typeof createApi>, key: string): string | undefined {
+  const status = api.objects.get(key)?.['status'] as HttpRouteStatus | undefined;
+  return status?.parents.find((parent) => parent.controllerName === controllerName)?.conditions[0]?.message;
+}
+
+const key = 'HTTPRoute/team/a';
+
+describe('writing', () => {
+  test('a status is written once, and not again when nothing changed', async () => {
+    const api = createApi();
+    api.put(key, undefined);
+    api.follow();
+    const { writer, counts, clock } = createWriter(api);
+    writer.start();
+    writer.setStatuses(routes('team/a'), around());
+    await clock.advance(0);
+    assert.equal(readMessage(api, key), 'words');
+    writer.setStatuses(routes('team/a'), around());
+    // The watch brings our own write back.
+    api.follow();
+    writer.recheck('HTTPRoute', 'team', 'a');
+    await clock.advance(0);
+    assert.deepEqual([counts.written, api.calls], [1, [`put ${key}`]]);
+    assert.equal(writer.pending, 0);
+  });
+
+  test('nothing is written by a follower, everything when it becomes the leader, nothing after it lost', async () => {
+    const api = createApi();
+    api.put(key, undefined);
+    api.put('HTTPRoute/team/b', undefined);
+    api.follow();
+    const { writer, clock } = createWriter(api);
+    writer.setStatuses(routes('team/a', 'team/b'), around());
+    await clock.advance(0);
+    assert.deepEqual(api.calls, []);
+    writer.start();
+    await clock.advance(0);
+    assert.deepEqual(api.calls, [`put ${key}`, 'put HTTPRoute/team/b']);
+    await writer.stop();
+    writer.setStatuses({ ...nothing, httpRoutes: { 'team/a': route('other words') } }, around());
+    await clock.advance(60_000);
+    assert.equal(api.calls.length, 2);
+  });
+
+  test('a process that does not know yet that it lost the lease writes nothing', async () => {
+    const api = createApi();
+    api.put(key, undefined);
+    api.follow();
+    const { writer, clock } = createWriter(api, { isLeading: () => false });
+    writer.start();
+    writer.setStatuses(routes('team/a'), around());
+    await clock.advance(0);
+    assert.deepEqual(api.calls, []);
+  });
+
+  test('a second change before the caches know of the first is based on the first', async () => {
+    const api = createApi();
+    api.put(key, undefined);
+    api.follow();
+    const { writer, counts, clock } = createWriter(api);
+    writer.start();
+    for (const message of ['one', 'two', 'three']) {
+      writer.setStatuses({ ...nothing, httpRoutes: { 'team/a': route(message) } }, around());
+      await clock.advance(0);
+      assert.equal(readMessage(api, key), message);
+    }
+    assert.deepEqual([counts.written, counts.conflicted], [3, 0]);
+  });
+
+  test('a conflict is read and merged again', async () => {
+    const api = createApi();
+    const other = { parentRef: { name: 'x' }, controllerName: 'x/y', conditions: [] };
+    api.put(key, undefined);
+    api.follow();
+    api.put(key, { parents: [other] });
+    const { writer, counts, clock } = createWriter(api);
+    writer.start();
+    writer.setStatuses(routes('team/a'), around());
+    await clock.advance(0);
+    await clock.advance(0);
+    assert.equal(counts.conflicted, 1);
+    assert.deepEqual((api.objects.get(key)!['status'] as HttpRouteStatus).parents[0], other);
+    assert.equal(readMessage(api, key), 'words');
+  });
+
+  test('a thousand conflicts in a row are survived, and nothing of the others is lost', async () => {
+    const api = createApi();
+    api.put(key, undefined);
+    api.follow();
+    let rivals = 0;
+    api.setInterference(() => {
+      if (rivals === 1_000) return;
+      rivals += 1;
+      api.put(key, { parents: [{ parentRef: { name: 'x' }, controllerName: 'x/y', conditions: [], rivals }] });
+    });
+    const { writer, counts, clock } = createWriter(api);
+    writer.start();
+    writer.setStatuses(routes('team/a'), around());
+    while (writer.pending > 0) await clock.advance(250);
+    assert.deepEqual([counts.conflicted, counts.written], [1_000, 1]);
+    const { parents } = api.objects.get(key)!['status'] as { parents: { rivals?: number }[] };
+    assert.equal(parents[0]?.rivals, 1_000);
+    assert.equal(readMessage(api, key), 'words');
+  });
+
+  test('what somebody changed back is repaired', async () => {
+    const api = createApi();
+    api.put(key, undefined);
+    api.follow();
+    const { writer, clock } = createWriter(api);
+    writer.start();
+    writer.setStatuses(routes('team/a'), around());
+    await clock.advance(0);
+    api.put(key, { parents: [] });
+    api.follow();
+    writer.recheck('HTTPRoute', 'team', 'a');
+    await clock.advance(0);
+    assert.equal(readMessage(api, key), 'words');
+  });
+
+  test('somebody who changes it back again and again is answered less and less often', async () => {
+    const api = createApi();
+    api.put(key, undefined);
+    api.follow();
+    const { writer, counts, clock } = createWriter(api);
+    writer.start();
+    writer.setStatuses(routes('team/a'), around());
+    await clock.advance(0);
+    for (let second = 0; second < 60; second += 1) {
+      for (let times = 0; times < 10; times += 1) {
+        api.put(key, { parents: [] });
+        api.follow();
+        writer.recheck('HTTPRoute', 'team', 'a');
+        await clock.advance(100);
+      }
+    }
+    assert.ok(counts.written > 10 && counts.written < 30, `${counts.written} writes in a minute`);
+    await clock.advance(10_000);
+    assert.equal(readMessage(api, key), 'words', 'and in the end it is right');
+  });
+
+  test('an object that is gone is let go', async () => {
+    const api = createApi();
+    api.put(key, undefined);
+    api.follow();
+    api.objects.delete(key);
+    const { writer, counts, clock } = createWriter(api);
+    writer.start();
+    writer.setStatuses(routes('team/a'), around());
+    await clock.advance(60_000);
+    assert.deepEqual([api.calls, counts.failed, writer.pending], [[`put ${key}`], 0, 0]);
+  });
+
+  test('one that was made anew under its name waits for its own translation', async () => {
+    const api = createApi();
+    api.put(key, undefined, 1);
+    api.follow();
+    const { writer, clock } = createWriter(api);
+    writer.start();
+    writer.setStatuses({ ...nothing, httpRoutes: { 'team/a': route('of the one before', 5) } }, around());
+    await clock.advance(0);
+    assert.deepEqual(api.calls, []);
+    writer.setStatuses({ ...nothing, httpRoutes: { 'team/a': route('of this one', 1) } }, around());
+    await clock.advance(0);
+    assert.equal(readMessage(api, key), 'of this one');
+  });
+
+  test('an API server that is away is asked less and less often, and the newest status is written in the end', async () => {
+    const api = createApi();
+    api.put(key, undefined);
+    api.follow();
+    api.setFailure(new ApiUnreachableError('connection refused'));
+    const { writer, counts, clock } = createWriter(api);
+    writer.start();
+    writer.setStatuses(routes('team/a'), around());
+    await clock.advance(0);
+    await clock.advance(600_000);
+    assert.ok(counts.failed > 10 && counts.failed < 40, `${counts.failed} tries in ten minutes`);
+    writer.setStatuses({ ...nothing, httpRoutes: { 'team/a': route('newest') } }, around());
+    api.setFailure(undefined);
+    await clock.advance(45_000);
+    assert.equal(readMessage(api, key), 'newest');
+  });
+});
+
+describe('taking back', () => {
+  const own = { parents: route('old').parents };
+  const other = { parentRef: { name: 'x' }, controllerName: 'x/y', conditions: [] };
+
+  test('a route without parents of ours loses our entries, not those of others', async () => {
+    const api = createApi();
+    api.put(key, { parents: [other] });
+    api.follow();
+    const { writer, clock } = createWriter(api);
+    writer.start();
+    writer.setStatuses(routes('team/a'), around());
+    await clock.advance(0);
+    api.follow();
+    writer.setStatuses(nothing, around());
+    await clock.advance(0);
+    assert.deepEqual(api.objects.get(key)!['status'], { parents: [other] });
+  });
+
+  test('what an earlier leader left in routes is removed by the next', async () => {
+    const api = createApi();
+    api.put(key, own);
+    api.put('HTTPRoute/team/other', { parents: [other] });
+    api.follow();
+    const { writer, counts, clock } = createWriter(api);
+    const surroundings = around({ listNames: (kind) => (kind === 'HTTPRoute' ? ['team/a', 'team/other'] : []) });
+    writer.setStatuses(nothing, surroundings);
+    writer.start();
+    await clock.advance(0);
+    assert.deepEqual(api.objects.get(key)!['status'], { parents: [] });
+    assert.equal(counts.written, 1);
+  });
+
+  test('in a namespace that is not looked after any more it is read first', async () => {
+    const api = createApi();
+    api.put(key, undefined);
+    api.follow();
+    const { writer, clock } = createWriter(api);
+    writer.start();
+    writer.setStatuses(routes('team/a'), around());
+    await clock.advance(0);
+    api.forget(key);
+    writer.setStatuses(nothing, around({ isSelected: () => false }));
+    await clock.advance(0);
+    assert.deepEqual(api.objects.get(key)!['status'], { parents: [] });
+    assert.deepEqual(api.calls, [`put ${key}`, `get ${key}`, `put ${key}`]);
+  });
+
+  const gatewayKey = 'Gateway/team/edge';
+  const gateways: Statuses = {
+    ...nothing,
+    gateways: {
+      'team/edge': {
+        conditions: [createCondition('gateway', 'Accepted', 'True', 'Accepted', 'words', 1)],
+        listeners: [],
+      },
+    },
+  };
+  const release = { message: 'not looked after', isOfAnother: true };
+  const readConditions = (api: ReturnType<typeof createApi>): unknown =>
+    (
+      api.objects.get(gatewayKey)!['status'] as { conditions: { type: string; status: string; message: string }[] }
+    ).conditions.map(({ type, status, message }) => [type, status, message]);
+
+  test('a Gateway that changed its class says that it waits, as long as nobody else wrote it', async () => {
+    const api = createApi();
+    api.put(gatewayKey, undefined);
+    api.follow();
+    const { writer, clock } = createWriter(api);
+    writer.start();
+    writer.setStatuses(gateways, around());
+    await clock.advance(0);
+    api.follow();
+    writer.setStatuses(nothing, around({ explainRelease: () => release }));
+    await clock.advance(0);
+    assert.deepEqual(readConditions(api), [
+      ['Accepted', 'Unknown', 'not looked after'],
+      ['Programmed', 'Unknown', 'not looked after'],
+    ]);
+  });
+
+  test('a Gateway that another controller has taken is left alone, also when it did so a moment ago', async () => {
+    const api = createApi();
+    api.put(gatewayKey, undefined);
+    api.follow();
+    const { writer, clock } = createWriter(api);
+    writer.start();
+    writer.setStatuses(gateways, around());
+    await clock.advance(0);
+    api.follow();
+    const theirs = { conditions: [{ type: 'Accepted', status: 'True', message: 'theirs' }] };
+    api.setInterference(() => api.put(gatewayKey, theirs));
+    writer.setStatuses(nothing, around({ explainRelease: () => release }));
+    await clock.advance(60_000);
+    assert.deepEqual(api.objects.get(gatewayKey)!['status'], theirs);
+  });
+
+  test('a Gateway that is gone costs nothing', async () => {
+    const api = createApi();
+    api.put(gatewayKey, undefined);
+    api.follow();
+    const { writer, clock } = createWriter(api);
+    writer.start();
+    writer.setStatuses(gateways, around());
+    await clock.advance(0);
+    api.objects.delete(gatewayKey);
+    api.follow();
+    writer.setStatuses(nothing, around());
+    await clock.advance(0);
+    assert.deepEqual(api.calls, [`put ${gatewayKey}`]);
+  });
+});
+
+test('five thousand statuses are written, sixteen at a time', async () => {
+  const api = createApi();
+  const names = Array.from({ length: 5_000 }, (_, index) => `team/r${index}`);
+  for (const name of names) api.put(`HTTPRoute/${name}`, undefined);
+  api.follow();
+  let open = 0;
+  let most = 0;
+  const { client } = api;
+  const replaceStatus = client.replaceStatus.bind(client);
+  client.replaceStatus = async (...args) => {
+    open += 1;
+    most = Math.max(most, open);
+    await new Promise((resolve) => setImmediate(resolve));
+    open -= 1;
+    return replaceStatus(...args);
+  };
+  const { writer, counts } = createWriter(api, { clock: systemClock });
+  writer.start();
+  writer.setStatuses(routes(...names), around());
+  while (writer.pending > 0) await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual([counts.written, most], [5_000, 16]);
+});

@@ -1,0 +1,124 @@
+// The container of a gateway's pod: how the program is started, probed, confined and ended. No shell is needed anywhere: it drains by itself on SIGTERM.
+import { parseDuration } from '../api/duration.ts';
+import type { GatewayPlan } from '../translate/gateway-plan.ts';
+import { chooseOwnPorts } from './container-ports.ts';
+import type { DeploySettings } from './deploy-settings.ts';
+import type { MergedParameters } from './merge-parameters.ts';
+import { type Json, mergeValues } from './merge-values.ts';
+
+/** The audience of the token with which gateways identify themselves. */
+export const tokenAudience = 'proxy-xds';
+
+const tokenFolder = '/var/run/secrets/mcp-gateway';
+const caFolder = '/etc/mcp-gateway/controller-ca';
+const snapshotFolder = '/var/lib/mcp-gateway';
+
+const defaultDrain = '30s';
+/**
+ * How long a pod that is to end goes on as before. Load balancers and nodes hear of it one after the other, and send it new connections meanwhile;
+ * on SIGTERM it would refuse them.
+ */
+const farewellSeconds = 5;
+/** What the program may need beside draining: noticing the signal, closing sockets, writing the last lines. */
+const shutdownMarginSeconds = 10;
+
+/** How long Kubernetes waits for a pod before it kills it. */
+export function chooseGracePeriod({ shutdown }: MergedParameters): number {
+  const drainSeconds = Math.ceil(parseDuration(shutdown?.drain ?? defaultDrain) / 1000);
+  return farewellSeconds + drainSeconds + shutdownMarginSeconds;
+}
+
+/** registry/repository:tag, or with the digest that somebody has pinned. */
+export function formatImage(image: MergedParameters['image'], { image: usual }: DeploySettings): string {
+  const registry = image?.registry ?? usual.registry;
+  const repository = image?.repository ?? usual.repository;
+  const name = registry === '' ? repository : `${registry}/${repository}`;
+  if (image?.digest !== undefined) return `${name}${image.tag === undefined ? '' : `:${image.tag}`}@${image.digest}`;
+  return `${name}:${image?.tag ?? usual.tag}`;
+}
+
+/** The container. */
+export function renderContainer(plan: GatewayPlan, parameters: MergedParameters, settings: DeploySettings): Json {
+  const ports = chooseOwnPorts(plan.ports);
+  return {
+    name: 'gateway',
+    image: formatImage(parameters.image, settings),
+    imagePullPolicy: parameters.image?.pullPolicy ?? settings.image.pullPolicy,
+    args: ['gateway'],
+    env: renderEnvironment(plan, parameters, settings),
+    // The ports of listeners are not here: a listener more must not restart the pods.
+    ports: [
+      { name: 'metrics', containerPort: ports.metrics, protocol: 'TCP' },
+      { name: 'readiness', containerPort: ports.readiness, protocol: 'TCP' },
+    ],
+    startupProbe: { ...probe('/live'), periodSeconds: 1, failureThreshold: 60 },
+    livenessProbe: { ...probe('/live'), periodSeconds: 10, failureThreshold: 6 },
+    readinessProbe: { ...probe('/ready'), periodSeconds: 2, failureThreshold: 2 },
+    lifecycle: { preStop: { sleep: { seconds: farewellSeconds } } },
+    resources: mergeValues<Json>({ requests: { cpu: '100m', memory: '128Mi' } }, parameters.resources ?? {}),
+    securityContext: {
+      allowPrivilegeEscalation: false,
+      capabilities: { drop: ['ALL'] },
+      privileged: false,
+      readOnlyRootFilesystem: true,
+    },
+    volumeMounts: [
+      { name: 'token', mountPath: tokenFolder, readOnly: true },
+      { name: 'snapshot', mountPath: snapshotFolder },
+      ...(settings.xdsCa === undefined ? [] : [{ name: 'controller-ca', mountPath: caFolder, readOnly: true }]),
+    ],
+  };
+}
+
+function probe(path: string): Json {
+  return { httpGet: { path, port: 'readiness', scheme: 'HTTP' }, timeoutSeconds: 5 };
+}
+
+function renderEnvironment(
+  plan: GatewayPlan,
+  { env = [], logging, shutdown, trustedProxies = [] }: MergedParameters,
+  settings: DeploySettings,
+): readonly Json[] {
+  const ports = chooseOwnPorts(plan.ports);
+  const scheme = settings.xdsCa === undefined ? 'http' : 'https';
+  const own: Record<string, string | undefined> = {
+    MCP_GATEWAY_CONTROLLER: `${scheme}://${settings.xdsAddress}`,
+    MCP_GATEWAY_CONTROLLER_CA: settings.xdsCa === undefined ? undefined : `${caFolder}/${caEntry}`,
+    MCP_GATEWAY_CONTROLLER_TOKEN: `${tokenFolder}/token`,
+    MCP_GATEWAY_GATEWAY: plan.name,
+    MCP_GATEWAY_SNAPSHOT_FILE: `${snapshotFolder}/snapshot`,
+    MCP_GATEWAY_OBSERVABILITY_ADDRESS: '0.0.0.0',
+    MCP_GATEWAY_ADMIN_PORT: env.some(({ name }) => name === 'MCP_GATEWAY_ADMIN_PORT') ? undefined : `${ports.admin}`,
+    MCP_GATEWAY_METRICS_PORT: `${ports.metrics}`,
+    MCP_GATEWAY_READINESS_PORT: `${ports.readiness}`,
+    MCP_GATEWAY_LOG_LEVEL: logging?.level ?? 'info',
+    MCP_GATEWAY_LOG_FORMAT: logging?.format ?? 'json',
+    MCP_GATEWAY_DRAIN_TIMEOUT: shutdown?.drain ?? defaultDrain,
+    MCP_GATEWAY_TRUSTED_PROXIES: trustedProxies.length === 0 ? undefined : trustedProxies.join(','),
+  };
+  return [
+    { name: 'MCP_GATEWAY_NODE_ID', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } },
+    ...Object.entries(own).flatMap(([name, value]) => (value === undefined ? [] : [{ name, value }])),
+    ...env,
+  ];
+}
+
+/** The entry of the ConfigMap with the authority that signed the controller's certificate. */
+export const caEntry = 'ca.crt';
+
+/** The volumes that the container mounts. */
+export function renderVolumes(configMapName: string, settings: DeploySettings): readonly Json[] {
+  return [
+    {
+      name: 'token',
+      projected: {
+        sources: [{ serviceAccountToken: { audience: tokenAudience, expirationSeconds: 3600, path: 'token' } }],
+      },
+    },
+    // The snapshot holds private keys: it lives in memory, never on the disk of a node, and ends with the pod.
+    { name: 'snapshot', emptyDir: { medium: 'Memory', sizeLimit: '256Mi' } },
+    ...(settings.xdsCa === undefined
+      ? []
+      : [{ name: 'controller-ca', configMap: { name: configMapName, items: [{ key: caEntry, path: caEntry }] } }]),
+  ];
+}

@@ -1,0 +1,102 @@
+// Tasks by key: each key once at a time, several keys at once, each after its own wait. A key that fails holds up nobody else.
+import type { Clock } from '../base/clock.ts';
+
+export interface KeyedTasksOptions {
+  readonly concurrency: number;
+  readonly clock: Clock;
+  /** Resolves to how long to wait before the key's next turn; undefined: it is done. Never rejects. */
+  readonly run: (key: string, signal: AbortSignal) => Promise<number | undefined>;
+}
+
+interface Task {
+  running: boolean;
+  /** When it is to run (again); undefined: not by itself. */
+  dueAt: number | undefined;
+  stopTimer: (() => void) | undefined;
+}
+
+/** Runs tasks. */
+export class KeyedTasks {
+  readonly #options: KeyedTasksOptions;
+  readonly #tasks = new Map<string, Task>();
+  readonly #ready = new Set<string>();
+  readonly #running = new Set<Promise<void>>();
+  readonly #abort = new AbortController();
+
+  constructor(options: KeyedTasksOptions) {
+    this.#options = options;
+  }
+
+  /** Has the key run after a wait, or earlier if that was asked for before. While it runs: once more afterwards. */
+  schedule(key: string, delayMs = 0): void {
+    if (this.#abort.signal.aborted) return;
+    const task = this.#tasks.get(key) ?? { running: false, dueAt: undefined, stopTimer: undefined };
+    this.#tasks.set(key, task);
+    const dueAt = this.#options.clock.now() + delayMs;
+    if (task.dueAt !== undefined && task.dueAt <= dueAt) return;
+    task.dueAt = dueAt;
+    if (!task.running) this.#await(key, task);
+  }
+
+  /** Forgets a key; what is running of it ends by itself. */
+  forget(key: string): void {
+    const task = this.#tasks.get(key);
+    task?.stopTimer?.();
+    this.#ready.delete(key);
+    this.#tasks.delete(key);
+  }
+
+  /** Aborts everything, and resolves when nothing runs any more. */
+  async stop(): Promise<void> {
+    this.#abort.abort();
+    for (const task of this.#tasks.values()) task.stopTimer?.();
+    this.#tasks.clear();
+    this.#ready.clear();
+    await Promise.all(this.#running);
+  }
+
+  #await(key: string, task: Task): void {
+    const { clock } = this.#options;
+    task.stopTimer?.();
+    const delay = (task.dueAt ?? 0) - clock.now();
+    if (delay > 0) {
+      task.stopTimer = clock.setTimer(() => this.#makeReady(key, task), delay);
+      return;
+    }
+    this.#makeReady(key, task);
+  }
+
+  #makeReady(key: string, task: Task): void {
+    task.stopTimer = undefined;
+    if (this.#tasks.get(key) !== task) return;
+    this.#ready.add(key);
+    this.#start();
+  }
+
+  #start(): void {
+    for (const key of this.#ready) {
+      if (this.#running.size >= this.#options.concurrency) return;
+      this.#ready.delete(key);
+      const task = this.#tasks.get(key);
+      if (task === undefined || task.running) continue;
+      const work = this.#run(key, task).finally(() => {
+        this.#running.delete(work);
+        this.#start();
+      });
+      this.#running.add(work);
+    }
+  }
+
+  async #run(key: string, task: Task): Promise<void> {
+    task.running = true;
+    task.dueAt = undefined;
+    const waitMs = await this.#options.run(key, this.#abort.signal);
+    task.running = false;
+    // Forgotten meanwhile, or stopped.
+    if (this.#tasks.get(key) !== task || this.#abort.signal.aborted) return;
+    if (waitMs !== undefined)
+      task.dueAt = Math.min(task.dueAt ?? Number.POSITIVE_INFINITY, this.#options.clock.now() + waitMs);
+    if (task.dueAt === undefined) this.#tasks.delete(key);
+    else this.#await(key, task);
+  }
+}

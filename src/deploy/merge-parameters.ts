@@ -1,0 +1,57 @@
+// GatewayParameters of the class and of the Gateway as one: later ones win field by field, maps merge by key, lists are replaced.
+import type { GatewayParameters, GatewayParametersSpec } from '../api/gateway-parameters.ts';
+import type { DeployOverlays } from '../api/deploy-overlays.ts';
+import { mergeValues } from './merge-values.ts';
+
+/** What several parameters say together. Overlays are not merged: they are applied one after the other. */
+export interface MergedParameters extends Omit<GatewayParametersSpec, 'overlays'> {
+  readonly overlays: readonly DeployOverlays[];
+}
+
+/** Merges parameters, the most general first. */
+export function mergeParameters(parameters: readonly GatewayParameters[]): MergedParameters {
+  let merged: Omit<GatewayParametersSpec, 'overlays'> = {};
+  const overlays: DeployOverlays[] = [];
+  for (const { spec } of parameters) {
+    const { overlays: own, ...later } = spec;
+    merged = mergeValues(forgetReplaced(merged, later), later);
+    if (own !== undefined) overlays.push(own);
+  }
+  return { ...merged, overlays };
+}
+
+/** Drops what does not go together with what is said later. */
+function forgetReplaced(
+  { image, service, ...rest }: Omit<GatewayParametersSpec, 'overlays'>,
+  later: GatewayParametersSpec,
+): Omit<GatewayParametersSpec, 'overlays'> {
+  return {
+    ...rest,
+    ...(image !== undefined && { image: forgetVersion(image, later.image) }),
+    ...(service !== undefined && { service: forgetExposure(service, later.service?.type) }),
+  };
+}
+
+/** A tag and a digest name one version together: who gives one of them means another version than the earlier two. */
+function forgetVersion(
+  image: NonNullable<GatewayParametersSpec['image']>,
+  later: GatewayParametersSpec['image'],
+): NonNullable<GatewayParametersSpec['image']> {
+  if (later?.tag === undefined && later?.digest === undefined) return image;
+  const { tag: _tag, digest: _digest, ...rest } = image;
+  return rest;
+}
+
+/** What the API server would refuse for the type that is asked for now. */
+function forgetExposure(
+  service: NonNullable<GatewayParametersSpec['service']>,
+  type: NonNullable<GatewayParametersSpec['service']>['type'],
+): NonNullable<GatewayParametersSpec['service']> {
+  const { externalTrafficPolicy, loadBalancerClass, ...rest } = service;
+  if (type === undefined) return service;
+  return {
+    ...rest,
+    ...(externalTrafficPolicy !== undefined && type !== 'ClusterIP' && { externalTrafficPolicy }),
+    ...(loadBalancerClass !== undefined && type === 'LoadBalancer' && { loadBalancerClass }),
+  };
+}

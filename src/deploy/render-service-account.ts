@@ -1,0 +1,13 @@
+// The ServiceAccount of a Gateway's pods: who they are to the controller. It has no rights, and its token is mounted only where it is asked for.
+import { resourceTypes } from '../kubernetes/resource-type.ts';
+import type { GatewayPlan } from '../translate/gateway-plan.ts';
+import type { MergedParameters } from './merge-parameters.ts';
+import { listOverlays, type RenderedObject, renderObject } from './rendered-object.ts';
+
+/** Renders the ServiceAccount. */
+export function renderServiceAccount(plan: GatewayPlan, { overlays }: MergedParameters): RenderedObject {
+  return renderObject(resourceTypes.ServiceAccount, plan, {
+    body: { automountServiceAccountToken: false },
+    overlays: listOverlays(overlays, 'serviceAccount'),
+  });
+}

@@ -1,0 +1,73 @@
+// What every rendered object has in common: kind, name, labels, annotations, owner; and how overlays change it.
+import type { DeployOverlays } from '../api/deploy-overlays.ts';
+import type { KubernetesObject, OwnerReference } from '../kubernetes/client.ts';
+import { formatApiVersion, type ResourceType } from '../kubernetes/resource-type.ts';
+import type { GatewayPlan } from '../translate/gateway-plan.ts';
+import { labelDeployed, nameDeployed } from './deployed-names.ts';
+import { isJson, type Json } from './merge-values.ts';
+import { mergeStrategically } from './strategic-merge.ts';
+
+/** An object as it is to be, with the type that says where it lives. */
+export interface RenderedObject {
+  readonly type: ResourceType;
+  readonly object: KubernetesObject;
+}
+
+/** The name that everything deployed for a Gateway has. */
+export function nameObjects({ gateway }: GatewayPlan): string {
+  return nameDeployed(gateway.metadata.name, gateway.spec.gatewayClassName);
+}
+
+/** What an object consists of beside its identity. */
+export interface ObjectContent {
+  readonly annotations?: Readonly<Record<string, string>> | undefined;
+  readonly body: Json;
+  readonly overlays: readonly (Json | undefined)[];
+}
+
+/** Puts an object together: the content, then overlays in order, and what makes it this Gateway's once more. */
+export function renderObject(type: ResourceType, plan: GatewayPlan, content: ObjectContent): RenderedObject {
+  const { infrastructure } = plan.gateway.spec;
+  const identity = { apiVersion: formatApiVersion(type), kind: type.kind };
+  const annotations = { ...infrastructure?.annotations, ...content.annotations };
+  let object: Json = {
+    ...identity,
+    metadata: {
+      ...(infrastructure?.labels !== undefined && { labels: infrastructure.labels }),
+      ...(Object.keys(annotations).length > 0 && { annotations }),
+    },
+    ...content.body,
+  };
+  for (const overlay of content.overlays)
+    if (overlay !== undefined) object = mergeStrategically(type.kind, object, overlay);
+  const merged = isJson(object['metadata']) ? object['metadata'] : {};
+  const labels = isJson(merged['labels']) ? (merged['labels'] as Readonly<Record<string, string>>) : {};
+  const metadata = {
+    ...merged,
+    name: nameObjects(plan),
+    namespace: plan.gateway.metadata.namespace,
+    labels: { ...labels, ...labelDeployed(plan.gateway) },
+    ownerReferences: [describeOwner(plan)],
+  };
+  return { type, object: { ...object, ...identity, metadata } };
+}
+
+function describeOwner({ gateway }: GatewayPlan): OwnerReference {
+  const { name, uid = '' } = gateway.metadata;
+  return {
+    apiVersion: 'gateway.networking.k8s.io/v1',
+    kind: 'Gateway',
+    name,
+    uid,
+    controller: true,
+    blockOwnerDeletion: true,
+  };
+}
+
+/** The overlays of one kind, in order. */
+export function listOverlays(
+  overlays: readonly DeployOverlays[],
+  name: keyof DeployOverlays,
+): readonly (Json | undefined)[] {
+  return overlays.map((overlay) => overlay[name]);
+}

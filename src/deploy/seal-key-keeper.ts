@@ -1,0 +1,158 @@
+// Makes the seal keys of Gateways once, keeps them while the Gateway exists, and deletes them when it is gone for sure. Run by the leader.
+import { type Clock, systemClock } from '../base/clock.ts';
+import type { Log } from '../base/log.ts';
+import { type Backoff, createBackoff } from '../kubernetes/backoff.ts';
+import { ApiError, ApiUnreachableError, type KubernetesClient, type KubernetesObject } from '../kubernetes/client.ts';
+import { type ListWatchOptions, startListWatch } from '../kubernetes/list-watch.ts';
+import { resourceTypes } from '../kubernetes/resource-type.ts';
+import { nameSealKeySecret } from './deployed-names.ts';
+import { KeyedTasks } from './keyed-tasks.ts';
+import { readSealKeyOwner, renderSealKeySecret, type SealKeyOwner, sealKeysLabel } from './seal-key-secret.ts';
+
+export interface SealKeyKeeperOptions {
+  readonly client: KubernetesClient;
+  readonly log: Log;
+  readonly installationNamespace: string;
+  readonly clock?: Clock;
+  readonly random?: () => number;
+  readonly watchTiming?: ListWatchOptions['timing'];
+}
+
+export interface SealKeyKeeper {
+  /** Says which Gateways are to have keys. To be called only when the Gateways are known: one that is missing here is looked for, and may lose its keys. */
+  reconcile(gateways: readonly SealKeyOwner[]): void;
+  stop(): Promise<void>;
+}
+
+/** Keys of a Gateway that is still there, but not among ours (its namespace is not discovered any more), are looked at again after this. */
+const lookAgainMs = 10 * 60_000;
+
+/** A Secret as last seen: metadata only, keys are not read here. */
+interface SeenSecret {
+  readonly uid: string;
+  readonly owner: SealKeyOwner;
+}
+
+/** Starts to keep keys. */
+export function startSealKeyKeeper(options: SealKeyKeeperOptions): SealKeyKeeper {
+  const { client, log, installationNamespace } = options;
+  const random = options.random ?? Math.random;
+  const { Secret, Gateway } = resourceTypes;
+  /** By the name of the Secret. */
+  const seen = new Map<string, SeenSecret>();
+  let wanted: ReadonlyMap<string, SealKeyOwner> | undefined;
+  let isSynced = false;
+  const failures = new Map<string, Backoff>();
+
+  async function keep(name: string, signal: AbortSignal): Promise<number | undefined> {
+    if (wanted === undefined) return undefined;
+    const owner = wanted.get(name);
+    if (owner !== undefined) return ensure(name, owner, signal);
+    const secret = seen.get(name);
+    return secret === undefined ? undefined : removeIfGone(name, secret, signal);
+  }
+
+  async function ensure(name: string, owner: SealKeyOwner, signal: AbortSignal): Promise<undefined> {
+    const secret = seen.get(name);
+    if (secret?.owner.uid === owner.uid) return;
+    if (secret !== undefined) {
+      // A Gateway of the same name that was made anew may be somebody else's: the keys of the earlier one are not for it.
+      await client.delete(Secret, { namespace: installationNamespace, name }, { uid: secret.uid }, signal);
+      seen.delete(name);
+    }
+    const created = await client.create(Secret, renderSealKeySecret(owner, installationNamespace), signal);
+    note(created);
+    log.info({ gateway: `${owner.namespace}/${owner.name}`, object: name }, 'made new seal keys');
+  }
+
+  async function removeIfGone(name: string, secret: SeenSecret, signal: AbortSignal): Promise<number | undefined> {
+    if (await exists(secret.owner, signal)) return lookAgainMs;
+    await client.delete(Secret, { namespace: installationNamespace, name }, { uid: secret.uid }, signal);
+    const { namespace, name: gateway } = secret.owner;
+    log.info({ gateway: `${namespace}/${gateway}`, object: name }, 'removed the seal keys of a gateway that is gone');
+    return undefined;
+  }
+
+  /** The API server is asked: that we do not see a Gateway does not mean that it is gone. */
+  async function exists({ namespace, name, uid }: SealKeyOwner, signal: AbortSignal): Promise<boolean> {
+    try {
+      const gateway = await client.get(Gateway, { namespace, name }, signal);
+      return gateway.metadata.uid === uid;
+    } catch (error) {
+      if (error instanceof ApiError && error.status.reason === 'NotFound') return false;
+      throw error;
+    }
+  }
+
+  function note(live: KubernetesObject): void {
+    const owner = readSealKeyOwner(live);
+    if (owner === undefined || live.metadata.uid === undefined) seen.delete(live.metadata.name);
+    else seen.set(live.metadata.name, { uid: live.metadata.uid, owner });
+  }
+
+  const tasks = new KeyedTasks({
+    concurrency: 4,
+    clock: options.clock ?? systemClock,
+    async run(name, signal) {
+      try {
+        const waitMs = await keep(name, signal);
+        failures.delete(name);
+        return waitMs;
+      } catch (error) {
+        if (signal.aborted) return undefined;
+        const backoff = failures.get(name) ?? createBackoff({ firstMs: 1_000, maxMs: 30_000, random });
+        failures.set(name, backoff);
+        // Somebody was faster: what they made is seen in a moment, unless it is something else under our name.
+        const isRace = error instanceof ApiError && ['AlreadyExists', 'Conflict'].includes(error.status.reason);
+        const isExpected = isRace && backoff.tries < 3;
+        if (!isExpected && (error instanceof ApiError || error instanceof ApiUnreachableError))
+          log.warn({ object: name, reason: error.message }, 'seal keys could not be kept yet');
+        else if (!isExpected) log.error({ object: name, err: error }, 'keeping seal keys failed');
+        return backoff.next();
+      }
+    },
+  });
+
+  /** Nothing is made or removed before it is known what there is, and what is wanted. */
+  function lookAtAll(): void {
+    if (!isSynced || wanted === undefined) return;
+    for (const [name, owner] of wanted) if (seen.get(name)?.owner.uid !== owner.uid) tasks.schedule(name);
+    for (const name of seen.keys()) if (!wanted.has(name)) tasks.schedule(name);
+  }
+
+  const watch = startListWatch({
+    client,
+    type: Secret,
+    log,
+    scope: { namespace: installationNamespace, labelSelector: `${sealKeysLabel}=true`, metadataOnly: true },
+    ...(options.watchTiming !== undefined && { timing: options.watchTiming }),
+    onChange(live) {
+      note(live);
+      if (isSynced) tasks.schedule(live.metadata.name);
+    },
+    onGone(live) {
+      seen.delete(live.metadata.name);
+      if (isSynced && wanted?.has(live.metadata.name) === true) tasks.schedule(live.metadata.name);
+    },
+    onState({ state }) {
+      if (state !== 'synced' || isSynced) return;
+      isSynced = true;
+      lookAtAll();
+    },
+  });
+
+  return {
+    reconcile(gateways) {
+      const before = wanted;
+      wanted = new Map(gateways.map((owner) => [nameSealKeySecret(owner.namespace, owner.name), owner]));
+      // Only what changed is looked at again: others may be waiting for their next turn.
+      if (before === undefined) return lookAtAll();
+      if (!isSynced) return;
+      for (const [name, owner] of wanted) if (before.get(name)?.uid !== owner.uid) tasks.schedule(name);
+      for (const name of before.keys()) if (!wanted.has(name)) tasks.schedule(name);
+    },
+    async stop() {
+      await Promise.all([tasks.stop(), watch.stop()]);
+    },
+  };
+}

@@ -1,0 +1,70 @@
+// The Secret with the seal keys of one Gateway (src/base/sealed.ts), in the installation namespace: no gateway and no team can read it there, and the
+// controller needs no right to write Secrets anywhere else. Gateways get the keys over xDS.
+import { type Secret, readSecretEntry } from '../api/secret.ts';
+import { createSealKey } from '../base/sealed.ts';
+import type { KubernetesObject } from '../kubernetes/client.ts';
+import { managedBy, managedByLabel, nameSealKeySecret } from './deployed-names.ts';
+
+/** The label of Secrets with seal keys. */
+export const sealKeysLabel = 'gateway.proxy/seal-keys';
+const gatewayAnnotation = 'gateway.proxy/gateway';
+const gatewayUidAnnotation = 'gateway.proxy/gateway-uid';
+
+/** Entries of the Secret: the first one that is there seals, all of them open. Who rotates moves `current` to `previous`. */
+const entries = ['current', 'previous'] as const;
+const keyBytes = 32;
+
+/** The Gateway whose keys they are. */
+export interface SealKeyOwner {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+}
+
+/** A Secret with a new key. */
+export function renderSealKeySecret(owner: SealKeyOwner, installationNamespace: string): KubernetesObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: {
+      name: nameSealKeySecret(owner.namespace, owner.name),
+      namespace: installationNamespace,
+      labels: { [sealKeysLabel]: 'true', [managedByLabel]: managedBy },
+      annotations: {
+        [gatewayAnnotation]: `${owner.namespace}/${owner.name}`,
+        [gatewayUidAnnotation]: owner.uid,
+      },
+    },
+    type: 'Opaque',
+    data: { current: Buffer.from(createSealKey()).toString('base64') },
+  };
+}
+
+/** Whose keys a Secret holds, by its annotations; undefined: it is none of ours. */
+export function readSealKeyOwner({ metadata }: KubernetesObject): SealKeyOwner | undefined {
+  const [namespace, name, ...rest] = metadata.annotations?.[gatewayAnnotation]?.split('/') ?? [];
+  const uid = metadata.annotations?.[gatewayUidAnnotation];
+  if (namespace === undefined || name === undefined || rest.length > 0 || uid === undefined) return undefined;
+  return metadata.name === nameSealKeySecret(namespace, name) ? { namespace, name, uid } : undefined;
+}
+
+/** The keys in a Secret. */
+export type SealKeysOfSecret =
+  | { readonly ok: true; readonly keys: readonly Uint8Array[] }
+  /** For the operator; never with anything of the keys in it. */
+  | { readonly ok: false; readonly problem: string };
+
+/** Reads the keys. A Secret that was edited badly is told, and nothing of it is used. */
+export function readSealKeys(secret: Secret): SealKeysOfSecret {
+  const { namespace, name } = secret.metadata;
+  const refuse = (what: string): SealKeysOfSecret => ({ ok: false, problem: `Secret ${namespace}/${name} ${what}` });
+  const keys: Uint8Array[] = [];
+  for (const entry of entries) {
+    const key = readSecretEntry(secret, entry);
+    if (key === undefined) continue;
+    if (key.length !== keyBytes) return refuse(`has ${key.length} bytes under ${entry}; a seal key has ${keyBytes}`);
+    keys.push(key);
+  }
+  if (keys.length === 0) return refuse(`has no key under ${entries[0]}`);
+  return { ok: true, keys };
+}

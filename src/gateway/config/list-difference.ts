@@ -1,0 +1,17 @@
+// Where two lists differ. A change is mostly one element among thousands, and what is the same at both ends need not be looked at.
+
+/** How many elements are the same objects at the start and at the end. The two never overlap. */
+export interface SameEnds {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Compares by identity. */
+export function findSameEnds(left: readonly unknown[], right: readonly unknown[]): SameEnds {
+  const length = Math.min(left.length, right.length);
+  let start = 0;
+  while (start < length && left[start] === right[start]) start += 1;
+  let end = 0;
+  while (end < length - start && left[left.length - 1 - end] === right[right.length - 1 - end]) end += 1;
+  return { start, end };
+}

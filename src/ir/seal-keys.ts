@@ -1,0 +1,16 @@
+// The keys that values are sealed with, as a message. They belong to a gateway, not to the resources: translation knows nothing of them, and whoever
+// has them adds them to the configuration.
+import { create } from '@bufbuild/protobuf';
+import type { Configuration } from './configuration.ts';
+import { type Secret, SecretSchema } from './gen/config_pb.ts';
+import { sealKeysKey } from './resource-keys.ts';
+
+/** Whether anything in the configuration seals values. Keys are made only then. */
+export function needsSealKeys({ policies }: Configuration): boolean {
+  return policies.some(({ spec }) => spec.case === 'mcpAuthentication');
+}
+
+/** The message with the keys: the first one seals, all of them open. */
+export function createSealKeysMessage(keys: readonly Uint8Array[]): Secret {
+  return create(SecretSchema, { key: sealKeysKey, value: { case: 'sealKeys', value: { keys: [...keys] } } });
+}

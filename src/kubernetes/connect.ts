@@ -1,0 +1,61 @@
+// Finds the API server and the credentials for it: inside a pod from its ServiceAccount, elsewhere from the kubeconfig.
+import { delimiter, join } from 'node:path';
+import type { Log } from '../base/log.ts';
+import type { ApiEndpoint, EndpointResult } from './api-endpoint.ts';
+import type { KubernetesClient } from './client.ts';
+import { findInCluster, serviceAccountFolder } from './in-cluster.ts';
+import { loadKubeconfig } from './kubeconfig.ts';
+import { createRestClient } from './rest-client.ts';
+
+export interface ConnectOptions {
+  readonly log: Log;
+  /** Environment variables: KUBERNETES_SERVICE_HOST, KUBECONFIG, HOME. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** A kubeconfig file; otherwise KUBECONFIG, then the pod's ServiceAccount, then ~/.kube/config. */
+  readonly kubeconfig?: string | undefined;
+  /** A context of the kubeconfig; a pod's ServiceAccount has none, so it is not considered then. */
+  readonly context?: string | undefined;
+  /** Sent as User-Agent and used as field manager: `mcp-gateway-controller`. */
+  readonly name: string;
+  /** For tests: where the ServiceAccount's files are. */
+  readonly serviceAccountFolder?: string | undefined;
+}
+
+/** There is no cluster to talk to, or its configuration cannot be used; the message says what was looked for. */
+export class ConnectError extends Error {
+  readonly code = 'kubernetes_connect';
+}
+
+/** Makes a client. Sends nothing yet. The library for kubeconfig files is loaded only when there is one to read. */
+export async function connectKubernetes(options: ConnectOptions): Promise<KubernetesClient> {
+  const { server, proxy, readAccess } = await findEndpoint(options);
+  return createRestClient({ server, proxy, readAccess, name: options.name });
+}
+
+async function findEndpoint(options: ConnectOptions): Promise<ApiEndpoint> {
+  const { env, context, log } = options;
+  if (options.kubeconfig !== undefined) return take(await loadKubeconfig([options.kubeconfig], context, log));
+  const named = (env['KUBECONFIG'] ?? '').split(delimiter).filter((file) => file !== '');
+  if (named.length > 0) return take(await loadKubeconfig(named, context, log));
+
+  const problems: string[] = [];
+  if (context === undefined) {
+    const inCluster = await findInCluster(env, options.serviceAccountFolder ?? serviceAccountFolder);
+    if (inCluster.ok) return inCluster.endpoint;
+    problems.push(inCluster.problem);
+  }
+  const home = env['HOME'] ?? env['USERPROFILE'] ?? '';
+  if (home === '') {
+    problems.push('HOME is not set, so there is no ~/.kube/config');
+  } else {
+    const atHome = await loadKubeconfig([join(home, '.kube', 'config')], context, log);
+    if (atHome.ok) return atHome.endpoint;
+    problems.push(atHome.problem);
+  }
+  throw new ConnectError(`no Kubernetes cluster to talk to: ${problems.join('; ')}`);
+}
+
+function take(result: EndpointResult): ApiEndpoint {
+  if (!result.ok) throw new ConnectError(result.problem);
+  return result.endpoint;
+}

@@ -1,0 +1,364 @@
+// Which replica leads: the one that holds a Lease (coordination.k8s.io), by the rules of client-go, so that the tools for such Leases work. Clocks of
+// machines are never compared: a Lease has run out when it has not changed for its duration as this process saw it.
+import type { Clock } from '../base/clock.ts';
+import type { Log } from '../base/log.ts';
+import { type ReadonlyWatchable, Watchable } from '../base/watchable.ts';
+import { ApiError, type KubernetesClient, type KubernetesObject } from './client.ts';
+import { formatMicroTime } from './micro-time.ts';
+import { formatApiVersion, resourceTypes } from './resource-type.ts';
+
+/** The annotation of the Lease that says where the leader can be reached by the others: address:port. */
+export const leaderAddressAnnotation = 'gateway.proxy/xds-address';
+
+/** Milliseconds. */
+export interface LeaseTimes {
+  /** How long others wait for a sign of life before they take over. */
+  readonly leaseDuration: number;
+  /** How long the leader goes on without having been able to give one. Shorter, so that there are never two. */
+  readonly renewDeadline: number;
+  readonly retryPeriod: number;
+}
+
+export const defaultLeaseTimes: LeaseTimes = { leaseDuration: 15_000, renewDeadline: 10_000, retryPeriod: 2_000 };
+
+export interface LeaderElectionOptions {
+  readonly client: Pick<KubernetesClient, 'get' | 'create' | 'replace' | 'watch'>;
+  readonly log: Log;
+  readonly namespace: string;
+  /** Of the Lease. */
+  readonly name: string;
+  /** The pod's name: a container that was restarted in its pod is the same replica. */
+  readonly identity: string;
+  /** Told to the other replicas; undefined: there is none that they could reach. */
+  readonly address: string | undefined;
+  readonly clock: Clock;
+  /** Milliseconds of a clock that nobody sets: for how long others are waited for. It may stand still while the machine is suspended. */
+  readonly monotonic: () => number;
+  /** Milliseconds that have really passed: for how long we may believe that we lead. See elapsed-time.ts. */
+  readonly elapsed: () => number;
+  /** In [0, 1). */
+  readonly random: () => number;
+  readonly times?: LeaseTimes;
+}
+
+/** Who leads, as far as this replica knows. */
+export type Leadership =
+  | { readonly role: 'leader' }
+  | { readonly role: 'follower'; readonly leader: Leader | undefined };
+
+/** Another replica. */
+export interface Leader {
+  readonly identity: string;
+  readonly address: string | undefined;
+}
+
+interface LeaseSpec {
+  readonly holderIdentity?: string;
+  readonly leaseDurationSeconds?: number;
+  readonly acquireTime?: string;
+  readonly renewTime?: string;
+  readonly leaseTransitions?: number;
+}
+
+const releaseTimeoutMs = 2_000;
+
+/** Takes part in the election until it is stopped. */
+export class LeaderElection {
+  readonly #options: LeaderElectionOptions;
+  readonly #times: LeaseTimes;
+  readonly #leadership = new Watchable<Leadership>({ role: 'follower', leader: undefined }, equalLeadership);
+  readonly #abort = new AbortController();
+  readonly #running: Promise<void>;
+  /** The Lease as last seen, and when that form of it was first seen. */
+  #lease: { readonly object: KubernetesObject; readonly since: number } | undefined;
+  /** When the last renewal that succeeded was sent, by the time that has really passed. */
+  #renewedAt = 0;
+  #stopDeadline: (() => void) | undefined;
+  #wake: (() => void) | undefined;
+  #isWatching = false;
+  #complaint: string | undefined;
+
+  constructor(options: LeaderElectionOptions) {
+    this.#options = options;
+    this.#times = options.times ?? defaultLeaseTimes;
+    this.#running = this.#run();
+  }
+
+  get leadership(): ReadonlyWatchable<Leadership> {
+    return this.#leadership;
+  }
+
+  /** Whether this replica may act as the leader at this moment; also right when the process was stopped, or the machine suspended, for a while. */
+  isLeading(): boolean {
+    return (
+      this.#leadership.get().role === 'leader' && this.#options.elapsed() - this.#renewedAt < this.#times.renewDeadline
+    );
+  }
+
+  /** Leads no more, and gives the Lease back, so that another one can take it at once. */
+  async stop(): Promise<void> {
+    if (this.#abort.signal.aborted) return;
+    const wasLeading = this.isLeading();
+    this.#abort.abort();
+    this.#wake?.();
+    await this.#running;
+    this.#stepDown();
+    if (wasLeading) await this.#release();
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#abort.signal.aborted) {
+      try {
+        await this.#acquireOrRenew();
+        this.#complaint = undefined;
+      } catch (error) {
+        this.#complain(error);
+      }
+      if (!this.#abort.signal.aborted) await this.#sleep(this.#chooseDelay());
+    }
+  }
+
+  #complain(error: unknown): void {
+    if (this.#abort.signal.aborted) return;
+    const message = error instanceof Error ? error.message : String(error);
+    // Two replicas that try at the same time: one of them conflicts, which is how it should be.
+    const isRace = error instanceof ApiError && ['Conflict', 'AlreadyExists'].includes(error.status.reason);
+    if (isRace || message === this.#complaint) return;
+    this.#complaint = message;
+    this.#options.log.warn(
+      { lease: this.#options.name, reason: message },
+      'the lease of the leader cannot be read or written',
+    );
+  }
+
+  #chooseDelay(): number {
+    const { retryPeriod } = this.#times;
+    if (this.#leadership.get().role === 'leader') return retryPeriod;
+    const delay = retryPeriod * (1 + this.#options.random() * 1.2);
+    const remaining = this.#lease === undefined ? delay : this.#remainingMs(this.#lease);
+    // Right after it runs out, and not all replicas at the same moment.
+    return remaining > 0 ? Math.min(delay, remaining + this.#options.random() * 200) : delay;
+  }
+
+  #remainingMs({ object, since }: { readonly object: KubernetesObject; readonly since: number }): number {
+    const { leaseDurationSeconds = 0 } = readSpec(object);
+    return since + leaseDurationSeconds * 1_000 - this.#options.monotonic();
+  }
+
+  async #acquireOrRenew(): Promise<void> {
+    const { client, namespace, name, identity } = this.#options;
+    const startedAt = this.#options.elapsed();
+    const wasLeading = this.#leadership.get().role === 'leader';
+    if (wasLeading && this.#lease !== undefined) {
+      try {
+        await this.#put(this.#lease.object, startedAt);
+        return;
+      } catch (error) {
+        // Somebody touched the Lease. That is no loss yet: what it says now decides.
+        if (!(error instanceof ApiError) || !['Conflict', 'NotFound'].includes(error.status.reason)) throw error;
+      }
+    }
+    let current: KubernetesObject;
+    try {
+      current = await this.#call((signal) => client.get(resourceTypes.Lease, { namespace, name }, signal));
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status.reason !== 'NotFound') throw error;
+      await this.#create(startedAt);
+      return;
+    }
+    this.#observe(current);
+    const { holderIdentity = '' } = readSpec(current);
+    const isHeld = holderIdentity !== '' && holderIdentity !== identity && this.#remainingMs(this.#lease!) > 0;
+    if (isHeld) {
+      this.#stepDown();
+      this.#follow();
+    } else {
+      await this.#put(current, startedAt);
+    }
+  }
+
+  async #create(startedAt: number): Promise<void> {
+    const { client, namespace, name } = this.#options;
+    const object: KubernetesObject = {
+      apiVersion: formatApiVersion(resourceTypes.Lease),
+      kind: 'Lease',
+      metadata: { name, namespace, annotations: this.#annotate({}) },
+      spec: this.#describeHolding(undefined),
+    };
+    const created = await this.#call((signal) => client.create(resourceTypes.Lease, object, signal));
+    this.#lead(created, startedAt);
+  }
+
+  /** Writes ourselves into the Lease, on condition that it is still the one that was seen. */
+  async #put(seen: KubernetesObject, startedAt: number): Promise<void> {
+    const { client } = this.#options;
+    const object: KubernetesObject = {
+      ...seen,
+      metadata: { ...seen.metadata, annotations: this.#annotate(seen.metadata.annotations ?? {}) },
+      spec: this.#describeHolding(seen),
+    };
+    this.#lead(await this.#call((signal) => client.replace(resourceTypes.Lease, object, signal)), startedAt);
+  }
+
+  /** The annotations with our address in them, or none if we have none. */
+  #annotate(annotations: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+    const { [leaderAddressAnnotation]: _other, ...rest } = annotations;
+    const { address } = this.#options;
+    return address === undefined ? rest : { ...rest, [leaderAddressAnnotation]: address };
+  }
+
+  #describeHolding(seen: KubernetesObject | undefined): LeaseSpec {
+    const { identity, clock } = this.#options;
+    const previous = seen === undefined ? undefined : readSpec(seen);
+    const now = formatMicroTime(clock.now());
+    const isOurs = previous?.holderIdentity === identity;
+    const transitions = previous?.leaseTransitions ?? 0;
+    return {
+      holderIdentity: identity,
+      leaseDurationSeconds: Math.ceil(this.#times.leaseDuration / 1_000),
+      acquireTime: isOurs ? (previous.acquireTime ?? now) : now,
+      renewTime: now,
+      leaseTransitions: seen === undefined || isOurs ? transitions : transitions + 1,
+    };
+  }
+
+  #lead(lease: KubernetesObject, startedAt: number): void {
+    this.#lease = { object: lease, since: this.#options.monotonic() };
+    if (this.#abort.signal.aborted) return;
+    this.#renewedAt = startedAt;
+    this.#stopDeadline?.();
+    const left = startedAt + this.#times.renewDeadline - this.#options.elapsed();
+    this.#stopDeadline = this.#options.clock.setTimer(() => this.#giveUp(), left);
+    if (this.#leadership.set({ role: 'leader' }))
+      this.#options.log.info({ lease: this.#options.name, identity: this.#options.identity }, 'this replica leads');
+  }
+
+  #giveUp(): void {
+    this.#options.log.warn(
+      { lease: this.#options.name, seconds: this.#times.renewDeadline / 1_000 },
+      'the lease could not be renewed in time; this replica does not lead any more',
+    );
+    this.#stepDown();
+  }
+
+  #stepDown(): void {
+    this.#stopDeadline?.();
+    this.#stopDeadline = undefined;
+    const holder = this.#lease === undefined ? undefined : describeLeader(this.#lease.object);
+    const leader = holder?.identity === this.#options.identity ? undefined : holder;
+    const wasLeading = this.#leadership.get().role === 'leader';
+    if (!this.#leadership.set({ role: 'follower', leader })) return;
+    if (leader !== undefined) this.#options.log.info({ leader: leader.identity }, 'another replica leads');
+    else if (wasLeading) this.#options.log.info({}, 'this replica does not lead any more');
+  }
+
+  /** A form that is new starts to run out now. */
+  #observe(object: KubernetesObject): void {
+    const isSame = this.#lease !== undefined && formatSpec(this.#lease.object) === formatSpec(object);
+    this.#lease = { object, since: isSame ? this.#lease!.since : this.#options.monotonic() };
+  }
+
+  /** Watches the Lease while another one holds it: a Lease that is given back is taken at once, not with the next look at it. */
+  #follow(): void {
+    if (this.#isWatching || this.#lease === undefined) return;
+    this.#isWatching = true;
+    void this.#watch(this.#lease.object.metadata.resourceVersion ?? '').finally(() => (this.#isWatching = false));
+  }
+
+  async #watch(resourceVersion: string): Promise<void> {
+    const { client, namespace, name, identity, log } = this.#options;
+    const stop = new AbortController();
+    const signal = AbortSignal.any([stop.signal, this.#abort.signal]);
+    const scope = { namespace, fieldSelector: `metadata.name=${name}` };
+    try {
+      for await (const event of client.watch(resourceTypes.Lease, scope, resourceVersion, signal)) {
+        if (this.#leadership.get().role === 'leader' || event.type === 'ERROR') return;
+        if (event.type === 'BOOKMARK') continue;
+        this.#observe(event.object);
+        const holder = event.type === 'DELETED' ? '' : (readSpec(event.object).holderIdentity ?? '');
+        if (holder === '' || holder === identity) {
+          this.#wake?.();
+          return;
+        }
+        this.#stepDown();
+      }
+    } catch (error) {
+      // Looking from time to time goes on; it starts the watch again.
+      if (!signal.aborted) log.debug({ err: error }, 'the watch of the lease ended');
+    } finally {
+      stop.abort();
+    }
+  }
+
+  async #release(): Promise<void> {
+    const { client, log, namespace, name, identity } = this.#options;
+    const signal = AbortSignal.timeout(releaseTimeoutMs);
+    try {
+      // Read anew: a renewal that was under way may have been written.
+      const seen = await client.get(resourceTypes.Lease, { namespace, name }, signal);
+      if (readSpec(seen).holderIdentity !== identity) return;
+      await client.replace(resourceTypes.Lease, this.#describeRelease(seen), signal);
+      log.info({ lease: name }, 'gave the lease back');
+    } catch (error) {
+      log.warn({ err: error, lease: name }, 'the lease could not be given back; it runs out by itself');
+    }
+  }
+
+  #describeRelease(seen: KubernetesObject): KubernetesObject {
+    const { [leaderAddressAnnotation]: _address, ...annotations } = seen.metadata.annotations ?? {};
+    const now = formatMicroTime(this.#options.clock.now());
+    const spec: LeaseSpec = {
+      holderIdentity: '',
+      leaseDurationSeconds: 1,
+      acquireTime: now,
+      renewTime: now,
+      leaseTransitions: readSpec(seen).leaseTransitions ?? 0,
+    };
+    return { ...seen, metadata: { ...seen.metadata, annotations }, spec };
+  }
+
+  /** A call that takes longer than half of the deadline has failed. */
+  async #call<T>(call: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const late = new AbortController();
+    const timeoutMs = this.#times.renewDeadline / 2;
+    const reason = new Error(`no answer from the API server within ${timeoutMs / 1_000} s`);
+    const stopTimer = this.#options.clock.setTimer(() => late.abort(reason), timeoutMs);
+    try {
+      return await call(AbortSignal.any([late.signal, this.#abort.signal]));
+    } finally {
+      stopTimer();
+    }
+  }
+
+  #sleep(delayMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const end = (): void => {
+        stopTimer();
+        this.#wake = undefined;
+        resolve();
+      };
+      const stopTimer = this.#options.clock.setTimer(end, delayMs);
+      this.#wake = end;
+    });
+  }
+}
+
+function readSpec({ spec }: KubernetesObject): LeaseSpec {
+  return spec ?? {};
+}
+
+function formatSpec(object: KubernetesObject): string {
+  const { holderIdentity, leaseDurationSeconds, acquireTime, renewTime, leaseTransitions } = readSpec(object);
+  return JSON.stringify([holderIdentity, leaseDurationSeconds, acquireTime, renewTime, leaseTransitions]);
+}
+
+function describeLeader(object: KubernetesObject): Leader | undefined {
+  const { holderIdentity = '' } = readSpec(object);
+  if (holderIdentity === '') return undefined;
+  return { identity: holderIdentity, address: object.metadata.annotations?.[leaderAddressAnnotation] };
+}
+
+function equalLeadership(left: Leadership, right: Leadership): boolean {
+  if (left.role === 'leader' || right.role === 'leader') return left.role === right.role;
+  return left.leader?.identity === right.leader?.identity && left.leader?.address === right.leader?.address;
+}

@@ -1,0 +1,369 @@
+// Keeps the objects of one kind and scope up to date: list, then watch from there, with bookmarks; resumes by resourceVersion, lists again after 410 Gone,
+// waits with jitter between failures, and says when it is synced.
+// https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes
+import { type Clock, systemClock } from '../base/clock.ts';
+import type { Log } from '../base/log.ts';
+import { type Backoff, createBackoff } from './backoff.ts';
+import { ApiError, type KubernetesClient, type KubernetesObject, type Scope, type WatchEvent } from './client.ts';
+import { createKnownObjects, type KnownObjects, type Relist } from './known-objects.ts';
+import { listAllPages } from './list-pages.ts';
+import { describeCollection } from './request-path.ts';
+import type { ResourceType } from './resource-type.ts';
+
+/** How a list-watch is doing. */
+export type SyncState =
+  | { readonly state: 'syncing' }
+  | { readonly state: 'synced' }
+  /** The kind is not installed: there are no objects of it. It is looked for again and again. */
+  | { readonly state: 'not-installed' }
+  /** Was synced or is still syncing, and the last try failed; objects stay as last seen. */
+  | { readonly state: 'failing'; readonly wasSynced: boolean; readonly reason: string };
+
+export interface ListWatchOptions {
+  readonly client: KubernetesClient;
+  readonly type: ResourceType;
+  /** Versions to fall back to where the type's own is not served, best first. */
+  readonly otherVersions?: readonly string[];
+  readonly scope: Scope;
+  readonly log: Log;
+  /**
+   * Told about every object that is new or changed; never with managedFields. Synchronous. An object that was made anew under its name is
+   * gone before it is there.
+   */
+  readonly onChange: (object: KubernetesObject) => void;
+  /**
+   * Told about every object that is gone, also after a relist: its apiVersion, kind, and of its metadata what identifies it. The resourceVersion is
+   * that of the deletion, or where it was not seen the last one of the object.
+   */
+  readonly onGone: (object: KubernetesObject) => void;
+  /** Told after the objects that go with the state, and only when it is another one. */
+  readonly onState: (state: SyncState) => void;
+  /** Told each time that a watch is open: what happened while there was none is about to come. */
+  readonly onFollowing?: () => void;
+  readonly timing?: Partial<ListWatchTiming>;
+  readonly random?: () => number;
+  readonly clock?: Clock;
+}
+
+/** All in milliseconds. */
+export interface ListWatchTiming {
+  /** Between failures: up to this after the first, twice as much after the next... */
+  readonly firstRetryMs: number;
+  /** ...up to this. */
+  readonly maxRetryMs: number;
+  /** How often a kind that is not installed is looked for: once to twice this. */
+  readonly lookAgainMs: number;
+  /** A kind counts as not installed when it is still missing after this: a server that is just starting can be mistaken. */
+  readonly confirmMs: number;
+  /** A watch over which nothing comes for so long is replaced. Bookmarks come about once a minute. */
+  readonly silenceMs: number;
+}
+
+export interface ListWatch {
+  readonly state: SyncState;
+  /** Changes are on their way as they happen: a watch is open, or the kind is not installed. Between two watches it is false, for a moment or for long. */
+  readonly isFollowing: boolean;
+  /** How many objects there are. */
+  readonly size: number;
+  /** The version that is read. */
+  readonly version: string;
+  /** Looks now for a kind that is not served; if it had no objects, the state is syncing until the answer is there. */
+  lookAgain(): void;
+  /** The server answers others again: a long wait after a failure is cut short, unless the server asked for it. */
+  hurry(): void;
+  /** Nothing is told any more, and when it resolves nothing is open. */
+  stop(): Promise<void>;
+}
+
+const defaultTiming: ListWatchTiming = {
+  firstRetryMs: 500,
+  maxRetryMs: 10_000,
+  lookAgainMs: 5_000,
+  confirmMs: 1_000,
+  silenceMs: 150_000,
+};
+
+/** A watch that ends sooner than this and told nothing counts as a failure. */
+const shortWatchMs = 1_000;
+
+/** After so many refused watches in a row a list starts over: the server may have been restored from a backup and know no such version. */
+const watchTriesBeforeRelist = 4;
+
+/** Starts at once. */
+export function startListWatch(options: ListWatchOptions): ListWatch {
+  const watch = new RunningListWatch(options);
+  watch.start();
+  return watch;
+}
+
+class RunningListWatch implements ListWatch {
+  readonly #options: ListWatchOptions;
+  readonly #timing: ListWatchTiming;
+  readonly #clock: Clock;
+  readonly #random: () => number;
+  readonly #backoff: Backoff;
+  readonly #known: KnownObjects;
+  readonly #types: readonly ResourceType[];
+  readonly #stop = new AbortController();
+  #type: ResourceType;
+  #state: SyncState = { state: 'syncing' };
+  /** Whether it has ever been known what there is: objects, or that the kind is not installed. */
+  #wasSynced = false;
+  /** Where to go on watching; undefined: list first. */
+  #resourceVersion: string | undefined;
+  #isOpen = false;
+  /** How often in a row the kind was missing. */
+  #missing = 0;
+  #wake: (() => void) | undefined;
+  #hurry: (() => void) | undefined;
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(options: ListWatchOptions) {
+    this.#options = options;
+    this.#timing = { ...defaultTiming, ...options.timing };
+    this.#clock = options.clock ?? systemClock;
+    this.#random = options.random ?? Math.random;
+    this.#backoff = createBackoff({
+      firstMs: this.#timing.firstRetryMs,
+      maxMs: this.#timing.maxRetryMs,
+      random: this.#random,
+    });
+    const { type, otherVersions = [] } = options;
+    this.#type = type;
+    this.#types = [type, ...otherVersions.map((version) => ({ ...type, version }))];
+    this.#known = createKnownObjects(options.onChange, options.onGone);
+  }
+
+  get state(): SyncState {
+    return this.#state;
+  }
+
+  get isFollowing(): boolean {
+    return this.#isOpen || this.#state.state === 'not-installed';
+  }
+
+  get size(): number {
+    return this.#known.size;
+  }
+
+  get version(): string {
+    return this.#type.version;
+  }
+
+  start(): void {
+    this.#running = this.#run();
+  }
+
+  lookAgain(): void {
+    if (this.#state.state === 'not-installed') this.#setState({ state: 'syncing' });
+    else if (this.#missing === 0) return;
+    this.#wake?.();
+  }
+
+  hurry(): void {
+    this.#hurry?.();
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    this.#wake?.();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#isStopped()) {
+      try {
+        if (this.#resourceVersion === undefined) await this.#list();
+        else await this.#watch(this.#resourceVersion);
+      } catch (error) {
+        if (!this.#isStopped()) await this.#recover(error);
+      }
+    }
+  }
+
+  #isStopped(): boolean {
+    return this.#stop.signal.aborted;
+  }
+
+  /** Lists the kind at the first version that is served. */
+  async #list(): Promise<void> {
+    const { client, scope } = this.#options;
+    for (const type of this.#types) {
+      try {
+        const resourceVersion = await listAllPages(client, type, scope, this.#stop.signal, () => this.#beginRelist());
+        this.#type = type;
+        this.#resourceVersion = resourceVersion;
+        this.#missing = 0;
+        this.#noteSynced();
+        return;
+      } catch (error) {
+        if (!(error instanceof ApiError) || error.status.code !== 404) throw error;
+      }
+    }
+    await this.#handleMissing();
+  }
+
+  #beginRelist(): Relist {
+    const relist = this.#known.beginRelist();
+    return {
+      see: (object) => {
+        // Found: what there is of it is not known before the list has ended.
+        if (this.#state.state === 'not-installed') {
+          this.#wasSynced = false;
+          this.#setState({ state: 'syncing' });
+        }
+        relist.see(object);
+      },
+      end: () => relist.end(),
+    };
+  }
+
+  /**
+   * The kind is not served. When its CRD is deleted, the server deletes every object and tells so on the watch before it forgets the kind. Objects that
+   * are still known then were not deleted, as far as anybody can tell: our version may have been switched off, or a server be mistaken. They stay.
+   */
+  async #handleMissing(): Promise<void> {
+    const { log, scope } = this.#options;
+    this.#missing += 1;
+    const isConfirmed = this.#missing > 1;
+    const waitMs = isConfirmed ? this.#timing.lookAgainMs * (1 + this.#random()) : this.#timing.confirmMs;
+    if (this.#known.size > 0) {
+      this.#fail(
+        `the API server does not serve ${describeCollection(this.#type, scope)} any more; those last seen stay`,
+      );
+    } else if (isConfirmed) {
+      this.#wasSynced = true;
+      this.#backoff.reset();
+      if (this.#missing === 2)
+        log.debug({ kind: this.#type.kind, group: this.#type.group }, 'the kind is not installed');
+      this.#setState({ state: 'not-installed' });
+    }
+    await this.#pause(waitMs, this.#known.size > 0);
+  }
+
+  /** One watch, until the server ends it. */
+  async #watch(resourceVersion: string): Promise<void> {
+    const { client, scope } = this.#options;
+    const startedMs = this.#clock.now();
+    const own = new AbortController();
+    const follow = (): void => own.abort(this.#stop.signal.reason);
+    this.#stop.signal.addEventListener('abort', follow, { once: true });
+    let cancelTimer = (): void => {};
+    const expectLife = (): void => {
+      cancelTimer();
+      const { silenceMs } = this.#timing;
+      cancelTimer = this.#clock.setTimer(() => own.abort(new Error('nothing came for too long')), silenceMs);
+    };
+    let count = 0;
+    let isOpen = false;
+    try {
+      const events = client.watch(this.#type, scope, resourceVersion, own.signal, () => {
+        isOpen = true;
+        this.#isOpen = true;
+        expectLife();
+        this.#noteSynced();
+        if (!this.#isStopped()) this.#options.onFollowing?.();
+      });
+      for await (const event of events) {
+        if (this.#isStopped()) return;
+        expectLife();
+        this.#take(event);
+        this.#backoff.reset();
+        count += 1;
+      }
+    } finally {
+      this.#isOpen = false;
+      cancelTimer();
+      this.#stop.signal.removeEventListener('abort', follow);
+      if (isOpen && this.#clock.now() - startedMs >= shortWatchMs) this.#backoff.reset();
+    }
+    // A better version may be served by now.
+    if (this.#type !== this.#types[0]) this.#resourceVersion = undefined;
+    if (count === 0 && this.#clock.now() - startedMs < shortWatchMs) await this.#pause(this.#backoff.next());
+  }
+
+  #take(event: WatchEvent): void {
+    switch (event.type) {
+      case 'ERROR':
+        throw new ApiError(
+          `cannot watch ${describeCollection(this.#type, this.#options.scope)}: ${event.status.message}`,
+          event.status,
+        );
+      case 'ADDED':
+      case 'MODIFIED':
+        this.#known.change(event.object);
+        break;
+      case 'DELETED':
+        this.#known.remove(event.object);
+        break;
+      case 'BOOKMARK':
+        break;
+    }
+    // After the callbacks: if one of them throws, the event comes again.
+    this.#resourceVersion = event.object.metadata.resourceVersion ?? this.#resourceVersion;
+  }
+
+  /** What a failure means for what is tried next, and when. */
+  async #recover(error: unknown): Promise<void> {
+    const status = error instanceof ApiError ? error.status : undefined;
+    const wasWatching = this.#resourceVersion !== undefined;
+    const isFirst = this.#backoff.tries === 0;
+    if (wasWatching && (status?.code === 410 || status?.code === 404)) {
+      this.#resourceVersion = undefined;
+      const waitMs = this.#backoff.next();
+      // Once at once; a server that does it again and again is given time.
+      if (!isFirst) await this.#pause(waitMs);
+      return;
+    }
+    const message = error instanceof Error ? error.message : String(error);
+    const waitMs = this.#backoff.next(status?.retryAfterSeconds);
+    if (wasWatching && status !== undefined && this.#backoff.tries >= watchTriesBeforeRelist)
+      this.#resourceVersion = undefined;
+    this.#options.log.debug({ reason: message, waitMs: Math.round(waitMs) }, 'following the API server failed');
+    // That a connection breaks is part of life; that it cannot be made again is not.
+    if (!wasWatching || !isFirst || status !== undefined) this.#fail(message);
+    await this.#pause(waitMs, status?.retryAfterSeconds === undefined);
+  }
+
+  #fail(reason: string): void {
+    this.#setState({ state: 'failing', wasSynced: this.#wasSynced, reason });
+  }
+
+  #noteSynced(): void {
+    if (this.#isStopped()) return;
+    this.#wasSynced = true;
+    this.#setState({ state: 'synced' });
+  }
+
+  #setState(state: SyncState): void {
+    const before = this.#state;
+    const isSame =
+      before.state === state.state &&
+      (before.state !== 'failing' ||
+        (state.state === 'failing' && before.reason === state.reason && before.wasSynced === state.wasSynced));
+    if (isSame || this.#isStopped()) return;
+    this.#state = state;
+    this.#options.onState(state);
+  }
+
+  /** Ends early when there is something to do. */
+  async #pause(ms: number, canHurry = false): Promise<void> {
+    if (this.#isStopped()) return;
+    const { firstRetryMs } = this.#timing;
+    await new Promise<void>((resolve) => {
+      let cancel = this.#clock.setTimer(resolve, ms);
+      this.#wake = () => {
+        cancel();
+        resolve();
+      };
+      if (!canHurry || ms <= firstRetryMs) return;
+      this.#hurry = () => {
+        this.#hurry = undefined;
+        cancel();
+        cancel = this.#clock.setTimer(resolve, this.#random() * firstRetryMs);
+      };
+    });
+    this.#wake = undefined;
+    this.#hurry = undefined;
+  }
+}

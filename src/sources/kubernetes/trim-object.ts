@@ -1,0 +1,70 @@
+// What is kept of an object of the cluster: what validation and translation read. The rest would only cost memory, and make objects look changed that are not.
+import { caCertificateEntry } from '../../api/certificate-reference.ts';
+import type { Kind } from '../../api/kinds.ts';
+import { isJsonObject, type JsonObject } from '../../base/json-object.ts';
+import type { KubernetesObject } from '../../kubernetes/client.ts';
+
+/** kubectl's copy of the whole object. */
+const lastAppliedAnnotation = 'kubectl.kubernetes.io/last-applied-configuration';
+
+/** Kinds whose annotations and owners nobody reads. Others write them again and again, such as the time of the last change of an EndpointSlice. */
+const lean: ReadonlySet<Kind> = new Set(['EndpointSlice', 'ConfigMap', 'Namespace']);
+
+/** The object without what changes by itself (resourceVersion, status, finalizers...) and without what no reference can mean. */
+export function trimObject(kind: Kind, object: KubernetesObject): JsonObject {
+  const { status: _status, apiVersion, kind: ownKind, metadata, ...rest } = object;
+  // In this order: lists and watches spell the same object in different ones.
+  const content = { apiVersion, kind: ownKind, metadata: trimMetadata(kind, metadata), ...rest };
+  switch (kind) {
+    case 'ConfigMap':
+      return trimConfigMap(content);
+    case 'EndpointSlice':
+      return trimEndpointSlice(content);
+    default:
+      return content;
+  }
+}
+
+function trimMetadata(kind: Kind, metadata: KubernetesObject['metadata']): JsonObject {
+  const { name, namespace, uid, generation, creationTimestamp, deletionTimestamp, labels } = metadata;
+  const kept: Record<string, unknown> = { name };
+  if (namespace !== undefined) kept['namespace'] = namespace;
+  if (uid !== undefined) kept['uid'] = uid;
+  if (generation !== undefined) kept['generation'] = generation;
+  if (typeof creationTimestamp === 'string') kept['creationTimestamp'] = creationTimestamp;
+  if (deletionTimestamp !== undefined) kept['deletionTimestamp'] = deletionTimestamp;
+  if (labels !== undefined) kept['labels'] = labels;
+  if (lean.has(kind)) return kept;
+  const { annotations, ownerReferences } = metadata;
+  if (isJsonObject(annotations)) {
+    const { [lastAppliedAnnotation]: _copy, ...others } = annotations;
+    if (Object.keys(others).length > 0) kept['annotations'] = others;
+  }
+  if (ownerReferences !== undefined) kept['ownerReferences'] = ownerReferences;
+  return kept;
+}
+
+/** Only certificate authorities are read from ConfigMaps. */
+function trimConfigMap({ data, binaryData, ...rest }: JsonObject): JsonObject {
+  return { ...rest, ...pickAuthority('data', data), ...pickAuthority('binaryData', binaryData) };
+}
+
+function pickAuthority(field: string, entries: unknown): JsonObject {
+  if (!isJsonObject(entries) || !Object.hasOwn(entries, caCertificateEntry)) return {};
+  return { [field]: { [caCertificateEntry]: entries[caCertificateEntry] } };
+}
+
+/** Go writes an empty list as null. Which pod and node an endpoint is on does not matter. */
+function trimEndpointSlice({ endpoints, ports, ...rest }: JsonObject): JsonObject {
+  return {
+    ...rest,
+    ...(Array.isArray(endpoints) && { endpoints: endpoints.map((endpoint: unknown) => trimEndpoint(endpoint)) }),
+    ...(Array.isArray(ports) && { ports }),
+  };
+}
+
+function trimEndpoint(endpoint: unknown): unknown {
+  if (!isJsonObject(endpoint)) return endpoint;
+  const { addresses, conditions } = endpoint;
+  return { addresses, ...(conditions !== undefined && { conditions }) };
+}

@@ -1,0 +1,37 @@
+// What only a running system knows of a Gateway: the controller learns it from its Service and from the gateways that are connected.
+import type { Configuration } from '../ir/configuration.ts';
+
+/** The facts about one Gateway. A Gateway without facts has not been deployed yet. */
+export interface GatewayFacts {
+  /** Where clients reach it. */
+  readonly addresses: readonly { readonly type: 'IPAddress' | 'Hostname'; readonly value: string }[];
+  /** Set: it could not be deployed, in words for its owner. */
+  readonly deployProblem: string | undefined;
+  /** Set: an address that it asks for cannot be had, in words for its owner. */
+  readonly addressProblem: string | undefined;
+  /** Gateway processes that are connected. */
+  readonly processes: number;
+  /** Whether every connected process has answered for the present version of the message, with ACK or NACK. */
+  readonly isSettled: (list: keyof Configuration, key: string) => boolean;
+  /** Messages whose present version a process cannot use, in its words. */
+  readonly rejections: readonly MessageRejection[];
+  /** Policies whose keys a process cannot have, by key of the Policy message. */
+  readonly keyProblems: ReadonlyMap<string, KeysProblem>;
+  /** Ports that a process could not open, and why. */
+  readonly bindProblems: ReadonlyMap<number, string>;
+}
+
+/** A message that a process refused. */
+export interface MessageRejection {
+  readonly list: keyof Configuration;
+  readonly key: string;
+  readonly reason: string;
+}
+
+/** Keys of an issuer that cannot be had. */
+export interface KeysProblem {
+  readonly issuer: string;
+  readonly reason: string;
+  /** Requests are answered with 503; otherwise the keys of before are in use. */
+  readonly neverLoaded: boolean;
+}

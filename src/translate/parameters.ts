@@ -1,0 +1,65 @@
+// parametersRef of a GatewayClass and of a Gateway: which GatewayParameters are meant, or why they cannot be used.
+import type { GatewayClass } from '../api/gateway-class.ts';
+import type { Gateway } from '../api/gateway.ts';
+import type { GatewayParameters } from '../api/gateway-parameters.ts';
+import type { Placement } from './placement.ts';
+import { proxyGroup } from './references.ts';
+import type { ResourceIndex } from './resource-index.ts';
+import { describeAbsence } from './resource-index.ts';
+
+/** The parameters (undefined: none are asked for), or what is wrong with the reference. */
+export type ParametersResolution =
+  | { readonly usable: true; readonly parameters: GatewayParameters | undefined }
+  | { readonly usable: false; readonly message: string };
+
+interface ParametersReference {
+  readonly group: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly namespace: string | undefined;
+}
+
+/** What to tell whoever writes parameters where nothing is deployed. */
+export const nothingIsDeployed = 'a controller deploys; `run` does not';
+
+/** The parameters of a class. GatewayParameters live in a namespace, so that a class has to say which. */
+export function resolveClassParameters(
+  index: ResourceIndex,
+  { spec }: GatewayClass,
+  placement: Placement,
+): ParametersResolution {
+  const { parametersRef } = spec;
+  if (parametersRef === undefined) return { usable: true, parameters: undefined };
+  const { namespace } = parametersRef;
+  return resolveParameters(index, 'spec.parametersRef', { ...parametersRef, namespace }, placement);
+}
+
+/** The parameters of a Gateway, which lie in its own namespace. */
+export function resolveGatewayParameters(
+  index: ResourceIndex,
+  { metadata, spec }: Gateway,
+  placement: Placement,
+): ParametersResolution {
+  const parametersRef = spec.infrastructure?.parametersRef;
+  if (parametersRef === undefined) return { usable: true, parameters: undefined };
+  const { namespace } = metadata;
+  return resolveParameters(index, 'spec.infrastructure.parametersRef', { ...parametersRef, namespace }, placement);
+}
+
+function resolveParameters(
+  index: ResourceIndex,
+  field: string,
+  { group, kind, namespace, name }: ParametersReference,
+  placement: Placement,
+): ParametersResolution {
+  const refuse = (message: string): ParametersResolution => ({ usable: false, message: `${field}: ${message}` });
+  if (placement === 'host') return refuse(nothingIsDeployed);
+  if (group !== proxyGroup || kind !== 'GatewayParameters')
+    return refuse(`${group}/${kind} cannot be used as parameters; use ${proxyGroup}/GatewayParameters`);
+  if (namespace === undefined) return refuse(`namespace is required: GatewayParameters ${name} lies in one`);
+  const parameters = index.gatewayParameters.get(`${namespace}/${name}`);
+  if (parameters !== undefined) return { usable: true, parameters };
+  return refuse(
+    `GatewayParameters ${namespace}/${name} ${describeAbsence(index, 'GatewayParameters', namespace, name)}`,
+  );
+}

@@ -1,0 +1,46 @@
+// What is to be deployed for our Gateways, and which of them are left as they are.
+import type { GatewayStatus } from './conditions.ts';
+import type { GatewayPlan, HeldGateway } from './gateway-plan.ts';
+import type { ResolvedGateway } from './gateways.ts';
+import { findDeployProblem } from './gateways.ts';
+import type { Described } from './list-statuses.ts';
+import type { ResolvedListener } from './listeners.ts';
+import { compareText } from './order.ts';
+
+/** Every Gateway of ours is in one of the two lists, by name. */
+export interface Deployment {
+  readonly plans: readonly GatewayPlan[];
+  readonly held: readonly HeldGateway[];
+}
+
+/** Plans Gateways. `invalid` are the statuses of those that did not validate. */
+export function planGateways(
+  gateways: readonly ResolvedGateway[],
+  listeners: readonly ResolvedListener[],
+  invalid: readonly Described<GatewayStatus>[],
+): Deployment {
+  const listenersByGateway = Map.groupBy(listeners, ({ gateway }) => gateway.name);
+  const plans: GatewayPlan[] = [];
+  const held: HeldGateway[] = invalid.flatMap(({ name, status }) =>
+    status === undefined ? [] : [{ name, reason: status.conditions[0]?.message ?? 'it is invalid' }],
+  );
+  for (const resolved of gateways) {
+    const { name, gateway, binding, parameters } = resolved;
+    const ports = listPorts(listenersByGateway.get(name) ?? []);
+    const reason = findDeployProblem(resolved) ?? (ports.length === 0 ? 'no listener can be served' : undefined);
+    if (reason !== undefined) held.push({ name, reason });
+    else plans.push({ name, gateway, parameters, addresses: binding.usable ? binding.addresses : [], ports });
+  }
+  return { plans: plans.toSorted(compareByName), held: held.toSorted(compareByName) };
+}
+
+// A Service needs a port; a Gateway that has none to serve is deployed when it has.
+function listPorts(listeners: readonly ResolvedListener[]): GatewayPlan['ports'] {
+  const names = new Map<number, string>();
+  for (const { isServed, spec } of listeners) if (isServed && !names.has(spec.port)) names.set(spec.port, spec.name);
+  return [...names].map(([port, name]) => ({ name, port })).toSorted((left, right) => left.port - right.port);
+}
+
+function compareByName(left: { readonly name: string }, right: { readonly name: string }): number {
+  return compareText(left.name, right.name);
+}

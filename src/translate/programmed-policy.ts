@@ -1,0 +1,80 @@
+// Whether the gateways follow a ProxyPolicy, ancestor by ancestor: they answered for its messages, took them, and have the keys that it needs.
+import { createCondition } from './conditions.ts';
+import type { Condition, ProxyPolicyStatus } from './conditions.ts';
+import type { FactsView } from './facts-view.ts';
+import { createStatusMaker, findCondition, replaceCondition } from './replace-condition.ts';
+
+/** What `Programmed` is to say of an ancestor. */
+interface Verdict {
+  readonly status: 'True' | 'False';
+  readonly reason: 'Programmed' | 'WaitingForGateway' | 'Rejected' | 'KeysUnavailable';
+  readonly message: string;
+}
+
+/** The status of a policy; the one of translation where nothing speaks against it. `keysByGateway` are the keys of its messages. */
+export function describeProgrammedPolicy(
+  status: ProxyPolicyStatus,
+  keysByGateway: ReadonlyMap<string, readonly string[]>,
+  views: ReadonlyMap<string, FactsView>,
+): ProxyPolicyStatus {
+  const verdicts: Record<string, Verdict> = {};
+  let isDifferent = false;
+  for (const [gateway, keys] of keysByGateway) {
+    const view = views.get(gateway);
+    const verdict = view && judge(view, keys);
+    if (verdict === undefined) continue;
+    verdicts[gateway] = verdict;
+    isDifferent = true;
+  }
+  return isDifferent ? makeStatus(status, verdicts) : status;
+}
+
+type Verdicts = Readonly<Record<string, Verdict>>;
+
+const makeStatus = createStatusMaker((original: ProxyPolicyStatus, verdicts: Verdicts): ProxyPolicyStatus => ({
+  ancestors: original.ancestors.map((ancestor) => {
+    const { kind, namespace = '', name } = ancestor.ancestorRef;
+    const verdict = kind === 'Gateway' ? verdicts[`${namespace}/${name}`] : undefined;
+    const programmed = findCondition(ancestor.conditions, 'Programmed');
+    // Where the policy is not to be in force there is nothing to wait for.
+    if (verdict === undefined || programmed?.status !== 'True') return ancestor;
+    return { ...ancestor, conditions: replaceCondition(ancestor.conditions, createProgrammed(verdict, programmed)) };
+  }),
+}));
+
+function createProgrammed({ status, reason, message }: Verdict, original: Condition): Condition {
+  const text = status === 'True' ? `${original.message} ${message}` : message;
+  return createCondition('policyAncestor', 'Programmed', status, reason, text, original.observedGeneration);
+}
+
+function judge(view: FactsView, keys: readonly string[]): Verdict | undefined {
+  const { gateway, facts, waiting } = view;
+  if (facts === undefined || waiting !== undefined) {
+    const message = `Gateway ${gateway} is not there yet. ${waiting ?? ''}`.trimEnd();
+    return { status: 'False', reason: 'WaitingForGateway', message };
+  }
+  const rejections = new Set(keys.flatMap((key) => view.findRejection('policies', key) ?? []));
+  if (rejections.size > 0) {
+    const message = `The gateway rejects it: ${[...rejections].join('; ')}. What it targets is answered with 500.`;
+    return { status: 'False', reason: 'Rejected', message };
+  }
+  if (!keys.every((key) => facts.isSettled('policies', key))) {
+    const message = `Gateway ${gateway} has not taken it in yet.`;
+    return { status: 'False', reason: 'WaitingForGateway', message };
+  }
+  return facts.keyProblems.size === 0 ? undefined : judgeKeys(view, keys);
+}
+
+function judgeKeys({ facts }: FactsView, keys: readonly string[]): Verdict | undefined {
+  const problems = keys.flatMap((key) => facts?.keyProblems.get(key) ?? []);
+  if (problems.length === 0) return undefined;
+  const missing = problems.filter(({ neverLoaded }) => neverLoaded);
+  const describe = (some: typeof problems): string =>
+    [...new Set(some.map(({ issuer, reason }) => `issuer ${issuer}: ${reason}`))].join('; ');
+  if (missing.length > 0) {
+    const message = `Keys cannot be loaded, so requests are answered with 503; ${describe(missing)}`;
+    return { status: 'False', reason: 'KeysUnavailable', message };
+  }
+  const message = `Keys cannot be refreshed, and those of before are in use; ${describe(problems)}`;
+  return { status: 'True', reason: 'Programmed', message };
+}

@@ -1,0 +1,63 @@
+// Statuses with what only running gateways know: whether they are deployed, have an address, took the configuration in, and have the keys of their
+// policies. Translation says what should be; here `Programmed` becomes true when it is.
+import type { ProxyPolicyStatus, Statuses } from './conditions.ts';
+import type { GatewayFacts } from './gateway-facts.ts';
+import type { FactsView } from './facts-view.ts';
+import { viewFacts } from './facts-view.ts';
+import { describeProgrammedGateway } from './programmed-gateway.ts';
+import { describeProgrammedPolicy } from './programmed-policy.ts';
+import { describeRejectedRoutes } from './programmed-routes.ts';
+import { describeClassVersion } from './supported-version.ts';
+import type { Translation } from './translate.ts';
+
+/**
+ * Describes what is programmed. `facts` are by namespace/name of the Gateway. `gatewayApiVersions` are the bundle versions of the Gateway API CRDs in
+ * the cluster (an empty text for one without), undefined when they are not known.
+ * A status that is as translation made it, or as it was described before, is the same object.
+ */
+export function describeProgrammed(
+  translation: Translation,
+  facts: ReadonlyMap<string, GatewayFacts>,
+  gatewayApiVersions?: readonly string[],
+): Statuses {
+  const { statuses } = translation;
+  const views = viewFacts(translation, facts);
+  return {
+    gatewayClasses:
+      gatewayApiVersions === undefined
+        ? statuses.gatewayClasses
+        : mapStatuses(statuses.gatewayClasses, (_, status) => describeClassVersion(status, gatewayApiVersions)),
+    gateways: mapStatuses(statuses.gateways, (name, status) => {
+      const view = views.get(name);
+      return view === undefined ? status : describeProgrammedGateway(status, view);
+    }),
+    httpRoutes: describeRejectedRoutes(translation, views),
+    proxyBackends: statuses.proxyBackends,
+    proxyPolicies: describePolicies(translation, views),
+  };
+}
+
+// Most policies are as translation says; only the others are written down.
+function describePolicies(
+  { statuses, policyKeys }: Translation,
+  views: ReadonlyMap<string, FactsView>,
+): Statuses['proxyPolicies'] {
+  const changed: Record<string, ProxyPolicyStatus> = {};
+  let isChanged = false;
+  for (const [name, keysByGateway] of policyKeys) {
+    const status = statuses.proxyPolicies[name];
+    if (status === undefined || keysByGateway.size === 0) continue;
+    const described = describeProgrammedPolicy(status, keysByGateway, views);
+    if (described === status) continue;
+    changed[name] = described;
+    isChanged = true;
+  }
+  return isChanged ? { ...statuses.proxyPolicies, ...changed } : statuses.proxyPolicies;
+}
+
+function mapStatuses<T>(
+  statuses: Readonly<Record<string, T>>,
+  describe: (name: string, status: T) => T,
+): Readonly<Record<string, T>> {
+  return Object.fromEntries(Object.entries(statuses).map(([name, status]) => [name, describe(name, status)]));
+}

@@ -1,0 +1,39 @@
+// Notices that nothing comes any more in the middle of an update. A large response on a slow link comes in pieces, and every piece counts.
+import type { Clock } from '../base/clock.ts';
+
+export interface QuietWatchOptions {
+  readonly clock: Clock;
+  readonly quietMs: number;
+  /** For how long nothing has come. */
+  readonly readSilentMs: () => number;
+  readonly onQuiet: () => void;
+}
+
+/** Watches from `start` to `stop`. */
+export class QuietWatch {
+  readonly #options: QuietWatchOptions;
+  #cancel: (() => void) | undefined;
+
+  constructor(options: QuietWatchOptions) {
+    this.#options = options;
+  }
+
+  /** From now on. */
+  start(): void {
+    this.#wait(this.#options.quietMs);
+  }
+
+  stop(): void {
+    this.#cancel?.();
+  }
+
+  #wait(delayMs: number): void {
+    const { clock, quietMs, readSilentMs, onQuiet } = this.#options;
+    this.#cancel?.();
+    this.#cancel = clock.setTimer(() => {
+      const silentMs = readSilentMs();
+      if (silentMs < quietMs) this.#wait(quietMs - silentMs);
+      else onQuiet();
+    }, delayMs);
+  }
+}

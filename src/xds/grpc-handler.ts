@@ -1,0 +1,90 @@
+// From HTTP/2 requests to calls of our services (gRPC over HTTP/2), by way of connect. Only gRPC is spoken, and nothing that a peer sends can
+// do more than end its own call.
+import { constants, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
+import { Code, ConnectError, type ConnectRouter, createConnectRouter, createContextValues } from '@connectrpc/connect';
+import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from '@connectrpc/connect-node';
+import type { Log } from '../base/log.ts';
+import { gatherMessages } from './gather-messages.ts';
+import { type CallOrigin, callOrigin } from './peer.ts';
+
+/** For `initial_resource_versions` of tens of thousands of resources, and for the reports of a large cluster. */
+export const maxMessageBytes = 64 * 1024 * 1024;
+/** What all strangers together may have us hold, before it is known who they are. */
+const maxStrangersBytes = 64 * 1024 * 1024;
+
+/** Makes the handler of the port. */
+export function createGrpcHandler(
+  routes: (router: ConnectRouter) => void,
+  log: Log,
+): (request: Http2ServerRequest, response: Http2ServerResponse, origin: CallOrigin) => void {
+  const router = createConnectRouter({
+    grpcWeb: false,
+    connect: false,
+    acceptCompression: [],
+    readMaxBytes: maxMessageBytes,
+    writeMaxBytes: maxMessageBytes,
+  });
+  routes(router);
+  const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
+  const budget = new StrangersBudget(maxStrangersBytes);
+
+  return (request, response, origin) => {
+    const { peerAddress } = origin;
+    const handler = handlers.get(request.url);
+    if (handler === undefined) {
+      response.writeHead(404).end();
+      return;
+    }
+    const account = budget.open();
+    response.once('close', () => account.close());
+    // A call is over when its status has been sent, even if the peer still has something to say (RFC 9113, 8.1).
+    response.stream.once('wantTrailers', () => setImmediate(() => request.stream.close()));
+    const values = createContextValues().set(callOrigin, {
+      peerAddress,
+      trust() {
+        account.close();
+        origin.trust();
+      },
+    });
+    const serve = async (): Promise<void> => {
+      // It may throw: an :authority can be anything.
+      const call = universalRequestFromNodeRequest(request, response, undefined, values);
+      const body = gatherMessages(call.body as AsyncIterable<Uint8Array>, maxMessageBytes, account.spend);
+      const answer = await handler({ ...call, body });
+      await universalResponseToNodeResponse(answer, response);
+    };
+    serve().catch((error: unknown) => {
+      log.debug({ err: error, peerAddress, path: request.url }, 'an xDS call failed');
+      if (!response.stream.destroyed) response.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+    });
+  };
+}
+
+/** Counts what strangers announce. When it is too much, the one who announced last is refused. */
+class StrangersBudget {
+  readonly #maxBytes: number;
+  #bytes = 0;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  open(): { readonly spend: (bytes: number) => void; readonly close: () => void } {
+    let own = 0;
+    let isOpen = true;
+    const close = (): void => {
+      if (isOpen) this.#bytes -= own;
+      isOpen = false;
+    };
+    const spend = (bytes: number): void => {
+      if (!isOpen) return;
+      own += bytes;
+      this.#bytes += bytes;
+      if (this.#bytes <= this.#maxBytes) return;
+      // It goes, and leaves room for the others.
+      close();
+      throw new ConnectError('too much has been sent by peers that are not known yet', Code.ResourceExhausted);
+    };
+    return { spend, close };
+  }
+}

@@ -1,0 +1,45 @@
+// What a replica tells its leader about the gateways that are connected to it, to and from messages.
+import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import { type RelayedGateway, RelayedGatewaysSchema } from '../ir/gen/report_pb.ts';
+import type { ConnectedGateway } from './connected-gateway.ts';
+
+/** The whole state: it replaces what was told before. */
+export function createRelayMessage(
+  replica: string,
+  gateways: readonly ConnectedGateway[],
+): ReturnType<typeof create<typeof RelayedGatewaysSchema>> {
+  return create(RelayedGatewaysSchema, { replica, gateways: gateways.map((gateway) => toMessage(gateway)) });
+}
+
+type RelayedGatewayInit = NonNullable<MessageInitShape<typeof RelayedGatewaysSchema>['gateways']>[number];
+
+function toMessage(connected: ConnectedGateway): RelayedGatewayInit {
+  const { nodeId, gateway, settled, version, rejections, keyProblems, bindProblems } = connected;
+  return {
+    nodeId,
+    gateway,
+    version,
+    settled: settled ?? '',
+    rejections: [...rejections],
+    report: { nodeId, gateway, keyProblems: [...keyProblems], bindProblems: [...bindProblems] },
+  };
+}
+
+/** Reads one gateway of the message. */
+export function readRelayedGateway(message: RelayedGateway): ConnectedGateway {
+  const { nodeId, gateway, settled, version, rejections, report } = message;
+  return {
+    nodeId,
+    gateway,
+    version,
+    settled: settled === '' ? undefined : settled,
+    rejections: rejections.map(({ typeUrl, name, version: rejected, reason }) => ({
+      typeUrl,
+      name,
+      version: rejected,
+      reason,
+    })),
+    keyProblems: report?.keyProblems ?? [],
+    bindProblems: report?.bindProblems ?? [],
+  };
+}

@@ -1,0 +1,45 @@
+// What the fake API server says no with: metav1.Status, in the words of the real one.
+
+/** An answer other than the one that was asked for. */
+export class StatusError extends Error {
+  readonly statusCode: number;
+  readonly reason: string;
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(statusCode: number, reason: string, message: string, retryAfterSeconds?: number) {
+    super(message);
+    this.statusCode = statusCode;
+    this.reason = reason;
+    this.retryAfterSeconds = retryAfterSeconds;
+  }
+}
+
+/** metav1.Status of an error. */
+export function writeStatus(error: StatusError): object {
+  const { statusCode, reason, message, retryAfterSeconds } = error;
+  return {
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Failure',
+    message,
+    reason,
+    ...(retryAfterSeconds !== undefined && { details: { retryAfterSeconds } }),
+    code: statusCode,
+  };
+}
+
+/** 404 */
+export function notFound(resource: string, name: string): StatusError {
+  return new StatusError(404, 'NotFound', `${resource} "${name}" not found`);
+}
+
+/** 409: somebody else wrote in between, or a precondition does not hold. */
+export function conflict(resource: string, name: string, why: string): StatusError {
+  return new StatusError(409, 'Conflict', `Operation cannot be fulfilled on ${resource} "${name}": ${why}`);
+}
+
+/** 410: the resourceVersion or continue token is from before what the server remembers. */
+export function expired(message = 'too old resource version'): StatusError {
+  return new StatusError(410, 'Expired', message);
+}

@@ -1,0 +1,184 @@
+// A Kubernetes source on the fake API server, objects to put there, and what the source should show of them.
+import assert from 'node:assert/strict';
+import { isDeepStrictEqual } from 'node:util';
+import { type Kind, kindNames } from '../../src/api/kinds.ts';
+import { type LabelSelector, matchesLabels } from '../../src/api/label-selector.ts';
+import type { Resources } from '../../src/api/resources.ts';
+import { silentLog } from '../../src/base/log.ts';
+import type { ManualClock } from '../../src/base/testing/manual-clock.ts';
+import type { KubernetesObject } from '../../src/kubernetes/client.ts';
+import { cacheObject } from '../../src/sources/kubernetes/cached-object.ts';
+import {
+  type KubernetesSource,
+  type KubernetesSourceOptions,
+  type NamespaceSelector,
+  startKubernetesSource,
+} from '../../src/sources/kubernetes/kubernetes-source.ts';
+import { watchedKindsByName } from '../../src/sources/kubernetes/watched-kinds.ts';
+import { collectResources, type SnapshotEntry } from '../../src/sources/resource-snapshot.ts';
+import type { Cleanup, FakeApiServer } from './fake-api-server/fake-api-server.ts';
+
+/** No waiting: retries at once, and changes are told as soon as the event loop turns. */
+export const quickTiming = { firstRetryMs: 1, maxRetryMs: 4, lookAgainMs: 2, confirmMs: 1, settleMs: 0 };
+
+export const installationNamespace = 'proxy-system';
+
+/** Starts a source that stops with the test. */
+export function startSource(
+  context: Cleanup,
+  cluster: FakeApiServer,
+  options: Partial<KubernetesSourceOptions> = {},
+): KubernetesSource {
+  const source = startKubernetesSource({
+    client: cluster.connect(),
+    log: silentLog,
+    namespaceSelectors: [],
+    installationNamespace,
+    timing: quickTiming,
+    ...options,
+  });
+  context.after(() => source.stop());
+  return source;
+}
+
+/** Objects of every kind that matters, small and valid. */
+export const make = {
+  namespace: (name: string, labels: Record<string, string> = {}) => ({
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name, labels: { 'kubernetes.io/metadata.name': name, ...labels } },
+    spec: { finalizers: ['kubernetes'] },
+    status: { phase: 'Active' },
+  }),
+  gatewayClass: (name: string) => ({
+    kind: 'GatewayClass',
+    metadata: { name },
+    spec: { controllerName: 'gateway.proxy/controller' },
+  }),
+  gateway: (name: string, namespace = 'default') => ({
+    kind: 'Gateway',
+    metadata: { name, namespace },
+    spec: { gatewayClassName: 'proxy', listeners: [{ name: 'http', port: 80, protocol: 'HTTP' }] },
+  }),
+  route: (name: string, namespace = 'default', hostname = 'a.example.com') => ({
+    kind: 'HTTPRoute',
+    metadata: { name, namespace },
+    spec: { parentRefs: [{ name: 'web' }], hostnames: [hostname] },
+  }),
+  policy: (name: string, namespace = 'default', route = name) => ({
+    kind: 'ProxyPolicy',
+    metadata: { name, namespace },
+    spec: {
+      targetRefs: [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', name: route }],
+      traffic: { authorization: { policy: { matchExpressions: ['request.method == "GET"'] } } },
+    },
+  }),
+  parameters: (name: string, namespace = 'default') => ({
+    kind: 'GatewayParameters',
+    metadata: { name, namespace },
+    spec: {},
+  }),
+  service: (name: string, namespace = 'default') => ({
+    kind: 'Service',
+    metadata: { name, namespace },
+    spec: { clusterIP: '10.96.0.1', ports: [{ port: 80, protocol: 'TCP', targetPort: 80 }] },
+  }),
+  secret: (name: string, namespace = 'default', type = 'Opaque') => ({
+    kind: 'Secret',
+    type,
+    metadata: { name, namespace },
+    data: { key: 'dmFsdWU=' },
+  }),
+  configMap: (name: string, namespace = 'default') => ({
+    kind: 'ConfigMap',
+    metadata: { name, namespace },
+    data: { 'ca.crt': name, other: 'x' },
+  }),
+  grant: (name: string, namespace = 'default') => ({
+    kind: 'ReferenceGrant',
+    metadata: { name, namespace },
+    spec: {
+      from: [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', namespace: 'x' }],
+      to: [{ group: '', kind: 'Service' }],
+    },
+  }),
+};
+
+const installationKinds = new Set(['Secret', 'ConfigMap', 'GatewayParameters']);
+const ignoredSecrets = /^(helm\.sh\/release\.v1|kubernetes\.io\/(service-account-token|dockercfg|dockerconfigjson))$/;
+
+/** What a source should show of a cluster: worked out from scratch. */
+export function expectResources(cluster: FakeApiServer, selectors: readonly NamespaceSelector[] = []): Resources {
+  const selected = new Set(
+    cluster
+      .list('Namespace')
+      .filter(({ metadata }) =>
+        selectors.some((selector) => matchesLabels(selector as LabelSelector, metadata.labels ?? {})),
+      )
+      .map(({ metadata }) => metadata.name),
+  );
+  const isShown = (kind: Kind, { metadata, ...rest }: KubernetesObject): boolean => {
+    if (kind === 'Secret' && ignoredSecrets.test(String(rest['type']))) return false;
+    if (selectors.length === 0 || kind === 'GatewayClass') return true;
+    if (kind === 'Namespace') return selected.has(metadata.name);
+    if (selected.has(metadata.namespace!)) return true;
+    return metadata.namespace === installationNamespace && installationKinds.has(kind);
+  };
+  const entries = kindNames.flatMap((kind) =>
+    listOrNone(cluster, kind)
+      .filter((object) => isShown(kind, object))
+      .map((object): SnapshotEntry<undefined> => {
+        const { outcome } = cacheObject(watchedKindsByName.get(kind)!, metadataOnlyIf(kind, object), undefined);
+        const identity = { kind, namespace: object.metadata.namespace ?? '', name: object.metadata.name };
+        if (outcome.state === 'invalid')
+          return { state: 'invalid', identity, invalid: outcome.invalid, place: undefined };
+        const resource = { ok: true, kind, resource: outcome.resource } as never;
+        return { state: 'valid', identity, resource, place: undefined };
+      }),
+  );
+  return collectResources(entries).resources;
+}
+
+function metadataOnlyIf(kind: Kind, object: KubernetesObject): KubernetesObject {
+  if (kind !== 'Namespace') return object;
+  const { apiVersion = '', metadata } = object;
+  return { apiVersion, kind, metadata };
+}
+
+/** A kind that is not installed has no objects. */
+function listOrNone(cluster: FakeApiServer, kind: string): readonly KubernetesObject[] {
+  return cluster.isInstalled(kind) ? cluster.list(kind) : [];
+}
+
+/** Waits until the source is synced and shows what it should. */
+export async function untilEqual(
+  source: KubernetesSource,
+  cluster: FakeApiServer,
+  selectors: readonly NamespaceSelector[] = [],
+): Promise<void> {
+  await until(
+    () => source.sync.get().synced && isDeepStrictEqual(source.resources.get(), expectResources(cluster, selectors)),
+    () => assert.deepEqual(source.resources.get(), expectResources(cluster, selectors)),
+  );
+}
+
+/** Moves time on until a source that goes by the clock is synced and has nothing more to tell. */
+export async function untilSynced(source: KubernetesSource, clock: ManualClock): Promise<void> {
+  while (!source.sync.get().synced) {
+    await new Promise((resolve) => setTimeout(resolve, 2));
+    await clock.advance(20);
+  }
+  await clock.advance(40);
+}
+
+/** Waits for a condition; fails with `explain` only when nothing has happened for very long. */
+export async function until(condition: () => boolean, explain: () => void = () => {}): Promise<void> {
+  const give = Date.now() + 30_000;
+  while (!condition()) {
+    if (Date.now() > give) {
+      explain();
+      assert.fail('the condition did not come true');
+    }
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+}
