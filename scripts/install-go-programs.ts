@@ -1,0 +1,206 @@
+// Builds Go programs from the module registry into the user's cache folder, once per version and recipe. A recipe is a folder
+// under scripts/go with the go.mod and go.sum that pin every module by its hash. The installers beside this file use it.
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { access, cp, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import type { Readable, Writable } from 'node:stream';
+
+/** What to build from one go.mod. */
+export interface GoRecipe {
+  /** The folder under scripts/go, and the first part of the folder's name in the cache. */
+  readonly name: string;
+  readonly version: string;
+  /** What the user is told about how long it takes. */
+  readonly duration: string;
+  readonly programs: readonly GoProgram[];
+  /** Folders of modules to copy beside the programs. */
+  readonly copies?: readonly ModuleCopy[];
+}
+
+/** One program. */
+export interface GoProgram {
+  readonly output: string;
+  readonly package: string;
+  /** A test binary (`go test -c`) and not a command. */
+  readonly isTest?: boolean;
+  readonly linkerFlags?: string;
+}
+
+/** A folder inside a module. */
+export interface ModuleCopy {
+  readonly module: string;
+  readonly folder: string;
+  readonly output: string;
+}
+
+/** Thrown when programs cannot be built. The message is one line that says what to do. */
+export class GoProgramUnavailableError extends Error {
+  readonly code = 'GO_PROGRAM_UNAVAILABLE';
+}
+
+const oldestGo = [1, 26] as const;
+const progressInterval = 15_000;
+
+/** Makes sure that the programs of a recipe are built, and returns the folder that holds them. */
+export async function installGoPrograms(recipe: GoRecipe, report: (line: string) => void): Promise<string> {
+  const source = join(import.meta.dirname, 'go', recipe.name);
+  const parent = join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'mcp-gateway');
+  const folder = join(parent, `${recipe.name}-${recipe.version}-${await hashRecipe(source, recipe)}`);
+  if (await isInstalled(folder, recipe)) return folder;
+
+  await requireGo(recipe);
+  await mkdir(parent, { recursive: true });
+  const unlock = await lock(`${folder}.lock`, () =>
+    report(`Waiting for another process that installs ${recipe.name} ${recipe.version}`),
+  );
+  try {
+    if (await isInstalled(folder, recipe)) return folder;
+    report(`Building ${recipe.name} ${recipe.version} with Go. This happens once and takes ${recipe.duration}.`);
+    // Built beside its place and moved there whole, so that a broken-off build is never taken for a good one.
+    const building = `${folder}.building`;
+    await rm(building, { recursive: true, force: true });
+    try {
+      const module = join(building, 'module');
+      await cp(source, module, { recursive: true });
+      for (const program of recipe.programs) await build(program, module, building, report);
+      for (const copy of recipe.copies ?? []) await copyModuleFolder(copy, module, building);
+      await rm(module, { recursive: true, force: true });
+      await rm(folder, { recursive: true, force: true });
+      await rename(building, folder);
+    } finally {
+      await rm(building, { recursive: true, force: true });
+    }
+    return folder;
+  } finally {
+    unlock();
+  }
+}
+
+/** Runs an installer as a command: prints where the programs are, or one line that says why not. */
+export async function runInstaller(title: string, install: (report: (line: string) => void) => Promise<string>) {
+  try {
+    console.log(`${title}: ${await install(console.log)}`);
+  } catch (error) {
+    if (!(error instanceof GoProgramUnavailableError)) throw error;
+    console.error(error.message);
+    process.exitCode = 1;
+  }
+}
+
+/** A changed recipe is another folder: nobody runs what an older checkout built. */
+async function hashRecipe(source: string, recipe: GoRecipe): Promise<string> {
+  const hash = createHash('sha256').update(JSON.stringify([recipe.programs, recipe.copies ?? []]));
+  for (const file of (await readdir(source)).toSorted()) hash.update(file).update(await readFile(join(source, file)));
+  return hash.digest('hex').slice(0, 10);
+}
+
+async function isInstalled(folder: string, recipe: GoRecipe): Promise<boolean> {
+  const outputs = [...recipe.programs, ...(recipe.copies ?? [])].map((part) => join(folder, part.output));
+  const found = await Promise.allSettled(outputs.map((file) => access(file)));
+  return found.every((result) => result.status === 'fulfilled');
+}
+
+async function requireGo(recipe: GoRecipe): Promise<void> {
+  const { code, output } = await capture('go', ['env', 'GOVERSION']);
+  const [major = 0, minor = 0] = (/go(\d+)\.(\d+)/.exec(output)?.slice(1) ?? []).map(Number);
+  if (code === 0 && (major > oldestGo[0] || (major === oldestGo[0] && minor >= oldestGo[1]))) return;
+  const found = code === 0 ? `found ${output.trim()}` : 'found none';
+  throw new GoProgramUnavailableError(
+    `Building ${recipe.name} ${recipe.version} needs Go ${oldestGo.join('.')} or newer on the PATH (${found}).`,
+  );
+}
+
+/** The kernel lets go of the lock when the process that holds it ends, however it ends. */
+async function lock(file: string, onWait: () => void): Promise<() => void> {
+  const holder = spawn('flock', [file, 'sh', '-c', 'echo locked; exec cat'], { stdio: ['pipe', 'pipe', 'ignore'] });
+  const waiting = setTimeout(onWait, 1000);
+  try {
+    await Promise.race([
+      once(holder.stdout, 'data'),
+      once(holder, 'close').then(() => {
+        throw new GoProgramUnavailableError(`${file} cannot be locked.`);
+      }),
+    ]);
+  } catch (error) {
+    if (error instanceof GoProgramUnavailableError) throw error;
+    throw new GoProgramUnavailableError('Installing needs flock (Debian: apt-get install util-linux).', {
+      cause: error,
+    });
+  } finally {
+    clearTimeout(waiting);
+  }
+  return () => void holder.stdin.end();
+}
+
+async function build(program: GoProgram, module: string, folder: string, report: (line: string) => void) {
+  const started = Date.now();
+  const seen = { compiled: 0, downloaded: 0, last: '' };
+  const progress = setInterval(() => {
+    const seconds = Math.round((Date.now() - started) / 1000);
+    report(
+      `  ${program.output}: ${seen.downloaded} modules downloaded, ${seen.compiled} packages compiled, ${seconds} s`,
+    );
+  }, progressInterval);
+  const verb = program.isTest === true ? ['test', '-c'] : ['build'];
+  const flags = ['-v', '-mod=readonly', '-buildvcs=false', '-p', '2'];
+  const linker = ['-ldflags', ['-s -w', program.linkerFlags ?? ''].join(' ').trim()];
+  try {
+    const child = startGo([...verb, ...flags, ...linker, '-o', join(folder, program.output), program.package], module);
+    let output = '';
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      output = (output + text).slice(-20_000);
+      seen.downloaded += text.match(/^go: downloading /gm)?.length ?? 0;
+      seen.compiled += text.match(/^[\w.-]+(\/[\w.-]+)*$/gm)?.length ?? 0;
+    });
+    const [code] = (await once(child, 'close')) as [number | null];
+    if (code === 0) return report(`  ${program.output}: done after ${Math.round((Date.now() - started) / 1000)} s`);
+    const lines = output.trim().split('\n');
+    const reason = lines.find((line) => /error|cannot|missing|mismatch|refused|timeout/i.test(line)) ?? lines.at(-1);
+    throw new GoProgramUnavailableError(`${program.output} could not be built (go ${verb.join(' ')}): ${reason}`);
+  } finally {
+    clearInterval(progress);
+  }
+}
+
+async function copyModuleFolder(copy: ModuleCopy, module: string, folder: string): Promise<void> {
+  const { code, output } = await capture(
+    'go',
+    ['list', '-mod=readonly', '-m', '-f', '{{.Dir}}', copy.module],
+    module,
+    goEnvironment(),
+  );
+  if (code !== 0) throw new GoProgramUnavailableError(`The module ${copy.module} is not there: ${output.trim()}`);
+  // Files of the module cache are read-only; the copy of a folder must stay removable.
+  await cp(join(output.trim(), copy.folder), join(folder, copy.output), { recursive: true });
+  const { code: changed } = await capture('chmod', ['-R', 'u+w', join(folder, copy.output)]);
+  if (changed !== 0) throw new GoProgramUnavailableError(`The permissions of ${copy.output} cannot be changed.`);
+}
+
+function goEnvironment(): NodeJS.ProcessEnv {
+  return { ...process.env, GOTOOLCHAIN: 'local', CGO_ENABLED: '0', GOFLAGS: '', GOWORK: 'off' };
+}
+
+function startGo(args: readonly string[], cwd: string): ChildProcessByStdio<null, null, Readable> {
+  return spawn('go', args, { cwd, env: goEnvironment(), stdio: ['ignore', 'ignore', 'pipe'] });
+}
+
+async function capture(command: string, args: readonly string[], cwd?: string, env?: NodeJS.ProcessEnv) {
+  const child: ChildProcessByStdio<Writable | null, Readable, Readable> = spawn(command, args, {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    ...(cwd === undefined ? {} : { cwd }),
+    ...(env === undefined ? {} : { env }),
+  });
+  let output = '';
+  const hear = (text: string): void => void (output += text);
+  child.stdout.setEncoding('utf8').on('data', hear);
+  child.stderr.setEncoding('utf8').on('data', hear);
+  try {
+    const [code] = (await once(child, 'close')) as [number | null];
+    return { code, output };
+  } catch {
+    return { code: null, output };
+  }
+}

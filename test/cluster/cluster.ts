@@ -1,0 +1,217 @@
+// A running test cluster, as a test sees it.
+import { readFile, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { ApiClient, ApiObject } from './api-client.ts';
+import type { ClusterAddresses } from './cluster-addresses.ts';
+import { formatManifests, type Kubectl } from './kubectl.ts';
+import type { ImageTable } from './image-table.ts';
+import type { BlackHole, ContainerName, ExecOptions, ExecResult, ProcessUsage } from './supervisor-commands.ts';
+import type { SupervisorProcess } from './supervisor-process.ts';
+import type { Component } from './supervisor/control-plane.ts';
+import { waitFor, type WaitOptions } from './wait-for.ts';
+
+/** How to reach the API server as cluster-admin. */
+export interface ClusterAccess {
+  readonly server: string;
+  readonly ca: string;
+  readonly token: string;
+  readonly kubeconfigFile: string;
+  readonly kubectlProgram: string;
+}
+
+/** What a cluster is made of. */
+export interface ClusterParts {
+  readonly folder: string;
+  readonly addresses: ClusterAddresses;
+  readonly supervisor: SupervisorProcess;
+  readonly api: ApiClient;
+  readonly access: ClusterAccess;
+  readonly kubectl: Kubectl;
+  readonly gatewayApiFolder: string;
+  readonly stop: () => Promise<void>;
+}
+
+/** A cluster. All methods throw with what the API server, kubectl or the supervisor said. */
+export class Cluster {
+  readonly #parts: ClusterParts;
+
+  constructor(parts: ClusterParts) {
+    this.#parts = parts;
+  }
+
+  /** The API as cluster-admin: paths as in the API reference, `/api/v1/namespaces/default/pods`. */
+  get api(): ApiClient {
+    return this.#parts.api;
+  }
+
+  get access(): ClusterAccess {
+    return this.#parts.access;
+  }
+
+  /** Credentials and logs of this run. */
+  get folder(): string {
+    return this.#parts.folder;
+  }
+
+  /** Ranges and addresses; `host` is where pods reach a server of the test process. */
+  get addresses(): ClusterAddresses {
+    return this.#parts.addresses;
+  }
+
+  /** Holds `conformance.test`, `echo-basic` and `crds/`. */
+  get gatewayApiFolder(): string {
+    return this.#parts.gatewayApiFolder;
+  }
+
+  /** Runs kubectl as cluster-admin. */
+  get kubectl(): Kubectl {
+    return this.#parts.kubectl;
+  }
+
+  /** `kubectl apply --server-side` of YAML or of objects. */
+  async apply(manifests: string | object | readonly object[]): Promise<void> {
+    await this.kubectl(
+      ['apply', '--server-side', '--force-conflicts', '--field-manager=test', '-f', '-'],
+      formatManifests(manifests),
+    );
+  }
+
+  /** Applies every YAML file of a folder. */
+  async applyFolder(folder: string): Promise<void> {
+    const files = (await readdir(folder)).filter((file) => /\.ya?ml$/.test(file)).toSorted();
+    const texts = await Promise.all(files.map((file) => readFile(join(folder, file), 'utf8')));
+    await this.apply(texts.join('\n---\n'));
+  }
+
+  /** Deletes what YAML or objects name, and waits until it is gone. What does not exist is gone. */
+  async delete(manifests: string | object | readonly object[]): Promise<void> {
+    await this.kubectl(['delete', '--ignore-not-found', '--wait', '-f', '-'], formatManifests(manifests));
+  }
+
+  /** Waits until a probe says anything but undefined and false; what the pods say is part of the message when it does not. */
+  waitFor<T>(probe: () => Promise<T | undefined | false> | T | undefined | false, options: WaitOptions): Promise<T> {
+    return waitFor(probe, { describe: () => this.describe(), ...options });
+  }
+
+  /** Waits until an object is as wanted, and returns it. `path` as in the API reference. */
+  waitForObject<T extends ApiObject = ApiObject>(
+    path: string,
+    isAsWanted: (object: T) => boolean,
+    options: Partial<WaitOptions> = {},
+  ): Promise<T> {
+    let seen: T | undefined;
+    return this.waitFor(
+      async () => {
+        seen = await this.api.get<T>(path);
+        return isAsWanted(seen) ? seen : undefined;
+      },
+      {
+        what: `${path} is as wanted`,
+        ...options,
+        describe: async () => `Last seen: ${JSON.stringify(seen, undefined, 1)}\n${await this.describe()}`,
+      },
+    );
+  }
+
+  /** Adds images or replaces them, for containers that start from now on. */
+  addImages(images: ImageTable): Promise<void> {
+    return this.#parts.supervisor.call('addImages', images);
+  }
+
+  /** Lets a name resolve to an address in all pods, `idp.example.com` for example; without an address it goes away. */
+  setName(name: string, address?: string): Promise<void> {
+    return this.#parts.supervisor.call('setName', { name, ...(address === undefined ? {} : { address }) });
+  }
+
+  /** Renews the ServiceAccount tokens of all pods now, and not when they are old. */
+  renewTokens(): Promise<void> {
+    return this.#parts.supervisor.call('renewTokens');
+  }
+
+  /** Starts a part of the control plane that was stopped, and waits until it is ready. */
+  startComponent(component: Component): Promise<void> {
+    return this.#parts.supervisor.call('startComponent', component);
+  }
+
+  /** Ends a part of the control plane. It stays away until `startComponent`. */
+  stopComponent(component: Component, signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<void> {
+    return this.#parts.supervisor.call('stopComponent', { component, signal });
+  }
+
+  /** Ends a part of the control plane and starts it again. */
+  async restartComponent(component: Component, signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<void> {
+    await this.stopComponent(component, signal);
+    await this.startComponent(component);
+  }
+
+  /** Stops a part of the control plane without closing its connections (SIGSTOP). */
+  pauseComponent(component: Component): Promise<void> {
+    return this.#parts.supervisor.call('pauseComponent', component);
+  }
+
+  resumeComponent(component: Component): Promise<void> {
+    return this.#parts.supervisor.call('resumeComponent', component);
+  }
+
+  /** Makes etcd forget the past: a watch resumed from before is answered with 410. */
+  compactHistory(): Promise<void> {
+    return this.#parts.supervisor.call('compactHistory');
+  }
+
+  /** Loses traffic between two addresses without a word, established connections too. Returns what ends it. */
+  async blackHole(hole: BlackHole): Promise<() => Promise<void>> {
+    const id = await this.#parts.supervisor.call('addBlackHole', hole);
+    return () => this.#parts.supervisor.call('removeBlackHole', id);
+  }
+
+  /** Runs a command inside a container. */
+  exec(options: ExecOptions): Promise<ExecResult> {
+    return this.#parts.supervisor.call('exec', options);
+  }
+
+  /** Sends a signal to the first process of a container: SIGKILL is a crash. */
+  signalContainer(name: ContainerName, signal: NodeJS.Signals): Promise<void> {
+    return this.#parts.supervisor.call('signalContainer', { ...name, signal });
+  }
+
+  /** Memory and processor time of a container's first process. */
+  readUsage(name: ContainerName): Promise<ProcessUsage> {
+    return this.#parts.supervisor.call('readUsage', name);
+  }
+
+  /** What all containers of a pod have written, through all restarts; also after the pod is gone. */
+  async logs(namespace: string, pod: string): Promise<string> {
+    const folder = join(this.#parts.folder, 'logs', 'pods', namespace);
+    const files = (await readdir(folder).catch(() => [])).filter((file) => file.startsWith(`${pod}.`)).toSorted();
+    return (await Promise.all(files.map((file) => readFile(join(folder, file), 'utf8')))).join('');
+  }
+
+  /** The log of a part of the control plane. */
+  componentLog(component: Component): Promise<string> {
+    return readFile(join(this.#parts.folder, 'logs', `${component}.log`), 'utf8');
+  }
+
+  /** What runs and what it said last, for the message of a test that fails. */
+  async describe(): Promise<string> {
+    try {
+      const { stdout } = await this.kubectl(['get', 'pods', '--all-namespaces', '-o', 'wide', '--request-timeout=5s']);
+      const pods = await this.api.list('/api/v1/pods');
+      const tails = await Promise.all(
+        pods.map(async ({ metadata: { namespace = '', name } }) => {
+          const lines = (await this.logs(namespace, name)).trimEnd().split('\n');
+          return `-- ${namespace}/${name}\n${lines.slice(-15).join('\n')}`;
+        }),
+      );
+      const notes = (await readFile(join(this.#parts.folder, 'supervisor.log'), 'utf8')).trimEnd().split('\n');
+      return `${stdout}\n${tails.join('\n')}\n-- the node\n${notes.slice(-20).join('\n')}`;
+    } catch (error) {
+      return `The cluster cannot be described: ${String(error)}`;
+    }
+  }
+
+  /** Ends everything and waits until nothing is left. */
+  async stop(): Promise<void> {
+    await this.api.close();
+    await this.#parts.stop();
+  }
+}

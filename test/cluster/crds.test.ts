@@ -1,0 +1,175 @@
+// Our CRDs in a real API server: it takes them, explains them, and judges resources as src/api does, so that what is wrong is refused
+// when it is written and not found out later.
+import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { parse } from 'yaml';
+import { parseResource } from '../../src/api/parse-resource.ts';
+import { formatFieldPath } from '../../src/api/problem.ts';
+import { loadGoodResources, type RawResource } from '../../src/api/testing/load-testdata.ts';
+import { type ApiCase, collectApiCases } from './api-cases.ts';
+import { ApiError } from './api-client.ts';
+import type { Cluster } from './cluster.ts';
+import { startCluster } from './start-cluster.ts';
+
+const apiVersion = 'gateway.proxy/v1alpha1';
+const plurals: Readonly<Record<string, string>> = {
+  ProxyPolicy: 'proxypolicies',
+  ProxyBackend: 'proxybackends',
+  GatewayParameters: 'gatewayparameters',
+};
+
+/** What the API server cannot judge, by the path of the problem. The controller says it in the status, and closes what it protects. */
+const beyondTheSchema: readonly { readonly path: RegExp; readonly why: string }[] = [
+  { path: /\.matchExpressions\[\d+\]$/, why: 'an expression is text to a schema' },
+  { path: /^spec\.overlays\./, why: 'an overlay is a free form of any depth' },
+  { path: /\.requiredClaims\./, why: 'the value of a claim has no one type' },
+  { path: /\.static\.host$/, why: 'an address is a host name to a pattern' },
+];
+
+const gateway = { group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'g' };
+const backend = { group: 'gateway.proxy', kind: 'ProxyBackend', name: 'b', sectionName: 'a' };
+
+/** For rules that no unit test breaks. */
+const furtherCases: readonly ApiCase[] = [
+  ...['MCP_GATEWAY_LOG_FORMAT', 'MCP_GATEWAY_DRAIN_TIMEOUT', 'MCP_GATEWAY_TRUSTED_PROXIES'].map((name) =>
+    createCase('GatewayParameters', { env: [{ name, value: 'a' }] }),
+  ),
+  createCase('ProxyPolicy', {
+    targetRefs: [backend],
+    backend: { mcp: { authentication: { issuer: 'https://a.example' } } },
+  }),
+  createCase('ProxyPolicy', { targetRefs: [gateway], traffic: { cors: { allowOrigins: ['*', 'https://a.example'] } } }),
+];
+
+let cluster: Cluster;
+let cases: readonly ApiCase[];
+
+before(async () => {
+  cluster = await startCluster({ hasNode: false });
+  cases = [...(await collectApiCases(apiVersion, Object.keys(plurals))), ...furtherCases];
+});
+after(() => cluster?.stop());
+
+function createCase(kind: string, spec: object): ApiCase {
+  return { apiVersion, kind, metadata: { name: 'a' }, spec };
+}
+
+/** What the API server says against creating a resource; undefined when nothing. Nothing is created. */
+async function judge(resource: ApiCase, validation: 'Strict' | 'Ignore'): Promise<string | undefined> {
+  const path = `/apis/${apiVersion}/namespaces/default/${plurals[resource.kind]}`;
+  try {
+    await cluster.api.create(`${path}?dryRun=All&fieldValidation=${validation}`, resource);
+    return undefined;
+  } catch (error) {
+    if (error instanceof ApiError && error.status >= 400 && error.status < 500) return error.message;
+    throw error;
+  }
+}
+
+async function judgeAll(validation: 'Strict' | 'Ignore'): Promise<readonly (readonly [ApiCase, string | undefined])[]> {
+  const results: [ApiCase, string | undefined][] = [];
+  const waiting = [...cases];
+  const work = async (): Promise<void> => {
+    for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+      results.push([next, await judge(next, validation)]);
+    }
+  };
+  await Promise.all(Array.from({ length: 8 }, work));
+  return results;
+}
+
+describe('the API server', () => {
+  test('has our kinds, with short names and columns', async () => {
+    const { stdout } = await cluster.kubectl([
+      'api-resources',
+      '--api-group=gateway.proxy',
+      '-o',
+      'wide',
+      '--no-headers',
+    ]);
+    for (const [kind, plural] of Object.entries(plurals)) {
+      assert.match(stdout, new RegExp(`^${plural}\\s+\\S+\\s+gateway\\.proxy/v1alpha1\\s+true\\s+${kind}\\s`, 'm'));
+    }
+  });
+
+  test('explains every field', async () => {
+    for (const plural of Object.values(plurals)) {
+      const { stdout } = await cluster.kubectl(['explain', `${plural}.spec`, '--recursive']);
+      assert.match(stdout, /FIELDS:/);
+    }
+    const { stdout } = await cluster.kubectl(['explain', 'proxypolicy.spec.backend.mcp.authentication.issuer']);
+    assert.match(stdout, /DESCRIPTION:\n\s+\S/);
+  });
+
+  test('takes the good resources of src/api/testdata, ours and those of the Gateway API', async () => {
+    const refusals: string[] = [];
+    const custom = loadGoodResources().filter((resource) => resource.apiVersion.startsWith('gateway.'));
+    assert.ok(custom.length > 10);
+    for (const { metadata, ...resource } of custom) {
+      // Their metadata shows that we read all of it; an API server wants it to mean something.
+      const text = JSON.stringify({ ...resource, metadata: { name: metadata.name } });
+      await cluster
+        .kubectl(['create', '--dry-run=server', '--validate=strict', '-f', '-'], text)
+        .catch((error: Error) => refusals.push(`${resource.kind} ${metadata.name}: ${error.message}`));
+    }
+    assert.deepEqual(refusals, []);
+  });
+});
+
+describe('every case of the unit tests of src/api', () => {
+  test('is judged the same by the API server and by src/api', async () => {
+    assert.ok(cases.length > 800, `only ${cases.length} cases were found`);
+    const differences: string[] = [];
+    let refused = 0;
+    for (const [resource, refusal] of await judgeAll('Ignore')) {
+      const result = parseResource(resource, { origin: 'kubernetes' });
+      const problems = result.ok ? [] : result.problems;
+      const decidable = problems.filter(
+        ({ code, path }) =>
+          code !== 'not_supported_yet' && !beyondTheSchema.some((rule) => rule.path.test(formatFieldPath(path))),
+      );
+      if (refusal !== undefined) refused += 1;
+      const text = JSON.stringify(resource['spec']);
+      if (refusal !== undefined && result.ok) differences.push(`only the API server refuses ${text}: ${refusal}`);
+      if (refusal === undefined && decidable.length > 0) {
+        const why = decidable.map(({ path, message }) => `${formatFieldPath(path)}: ${message}`).join('; ');
+        differences.push(`only src/api refuses ${text}: ${why}`);
+      }
+    }
+    assert.deepEqual(differences, []);
+    assert.ok(refused > 500, `only ${refused} cases were refused`);
+  });
+
+  test('breaks every rule of the CRDs at least once, and the API server says its message', async () => {
+    const said = (await judgeAll('Ignore'))
+      .flatMap(([, refusal]) => (refusal === undefined ? [] : [refusal]))
+      .join('\n');
+    const silent = listRuleMessages().filter((message) => !said.includes(message));
+    assert.deepEqual(silent, []);
+  });
+
+  test('with a misspelled field is refused to those who ask for it, as kubectl does', async () => {
+    const [good] = loadGoodResources().filter(({ kind }) => kind === 'ProxyBackend') as readonly (RawResource &
+      ApiCase)[];
+    assert.ok(good !== undefined);
+    const misspelled = { ...good, spec: { ...(good['spec'] as object), mpc: {} } };
+    assert.match((await judge(misspelled, 'Strict')) ?? '', /unknown field "spec\.mpc"/);
+    assert.equal(await judge(misspelled, 'Ignore'), undefined);
+  });
+});
+
+function listRuleMessages(): readonly string[] {
+  const folder = join(import.meta.dirname, '..', '..', 'charts', 'proxy-crds', 'templates');
+  const messages = new Set<string>();
+  const collect = (value: unknown): void => {
+    if (typeof value !== 'object' || value === null) return;
+    for (const [key, field] of Object.entries(value)) {
+      if (key !== 'x-kubernetes-validations') collect(field);
+      else for (const { message } of field as readonly { readonly message: string }[]) messages.add(message);
+    }
+  };
+  for (const file of globSync('*.yaml', { cwd: folder })) collect(parse(readFileSync(join(folder, file), 'utf8')));
+  return [...messages];
+}

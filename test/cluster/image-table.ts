@@ -1,0 +1,55 @@
+// Images and what they stand for. There are no containers here: the last part of an image's repository names an entry, and the
+// entry says which program of this machine runs, and which of its files it sees.
+import { join } from 'node:path';
+
+/** What an image stands for. */
+export interface Image {
+  /** The image's entry point; a container's `command` takes its place, `args` follow it. */
+  readonly entrypoint: readonly string[];
+  /** The image's default arguments; a container's `args` or `command` replace them. */
+  readonly args?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  readonly workingDir?: string;
+  /** The image's user and group. Root without one. */
+  readonly user?: number;
+  /** Files and folders of the machine, by the path at which the container sees them, read-only. */
+  readonly files?: Readonly<Record<string, string>>;
+}
+
+/** Images by the last part of their repository: `example.com/team/controller:1.0` is `controller`. */
+export type ImageTable = Readonly<Record<string, Image>>;
+
+const checkout = join(import.meta.dirname, '..', '..');
+const nonRoot = 65_532;
+
+/** An image that runs a TypeScript file of this checkout; `file` is relative to the checkout. */
+export function createNodeImage(file: string, args: readonly string[] = []): Image {
+  return {
+    entrypoint: ['/usr/local/bin/node', `/app/${file}`, ...args],
+    workingDir: '/app',
+    user: nonRoot,
+    files: { '/app': checkout, '/usr/local/bin/node': process.execPath },
+  };
+}
+
+/** An image that runs one binary. */
+export function createBinaryImage(binary: string, args: readonly string[] = []): Image {
+  return { entrypoint: ['/program', ...args], user: nonRoot, files: { '/program': binary } };
+}
+
+/** What every cluster has. */
+export function createDefaultImages(programs: { readonly echoBasic: string }): ImageTable {
+  return {
+    controller: createNodeImage('src/cmd/main.ts'),
+    gateway: createNodeImage('src/cmd/main.ts'),
+    'echo-basic': createBinaryImage(programs.echoBasic),
+    // A shell and the machine's tools, for probes of the harness itself.
+    shell: { entrypoint: ['/bin/sh'], env: { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' } },
+  };
+}
+
+/** The entry of an image reference. */
+export function findImage(table: ImageTable, reference: string): Image | undefined {
+  const repository = reference.replace(/@.*$/, '').replace(/:[^/:]*$/, '');
+  return table[repository.slice(repository.lastIndexOf('/') + 1)];
+}

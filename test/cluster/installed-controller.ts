@@ -1,0 +1,129 @@
+// Installs the controller into a test cluster as the chart does: manifests/, with its own ServiceAccount and rights, and nobody else's.
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseAllDocuments } from 'yaml';
+import type { ApiObject } from './api-client.ts';
+import type { Cluster } from './cluster.ts';
+import type { PodObject } from './observed-pod.ts';
+
+/** What differs from the chart's defaults. */
+export interface ControllerInstallation {
+  readonly replicas?: number;
+  /** Variables of the controller by name, in place of those that the manifest has. */
+  readonly environment?: Readonly<Record<string, string>>;
+  /** False: it cannot be ready yet. */
+  readonly waitsUntilReady?: boolean;
+}
+
+/** The namespace that everything is in. */
+export const installationNamespace = 'proxy-system';
+
+const folder = join(import.meta.dirname, 'manifests');
+const deploymentPath = `/apis/apps/v1/namespaces/${installationNamespace}/deployments/proxy`;
+
+interface Deployment extends ApiObject {
+  spec: {
+    replicas: number;
+    readonly template: {
+      readonly spec: { readonly containers: [{ env: { name: string; value?: string; valueFrom?: object }[] }] };
+    };
+  };
+  readonly status: {
+    readonly observedGeneration?: number;
+    readonly replicas?: number;
+    readonly updatedReplicas?: number;
+    readonly availableReplicas?: number;
+  };
+}
+
+/** Installs the controller, or changes it to what is asked for now. */
+export async function installController(
+  cluster: Cluster,
+  { replicas = 1, environment = {}, waitsUntilReady = true }: ControllerInstallation = {},
+): Promise<InstalledController> {
+  await cluster.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: installationNamespace } });
+  await cluster.apply(await readFile(join(folder, 'controller-rbac.yaml'), 'utf8'));
+  const objects = parseAllDocuments(await readFile(join(folder, 'controller.yaml'), 'utf8')).map(
+    (document) => document.toJS() as ApiObject,
+  );
+  const deployment = objects.find(({ kind }) => kind === 'Deployment') as Deployment;
+  deployment.spec.replicas = replicas;
+  const [container] = deployment.spec.template.spec.containers;
+  const others = container.env.filter(({ name }) => environment[name] === undefined);
+  container.env = [...others, ...Object.entries(environment).map(([name, value]) => ({ name, value }))];
+  await cluster.apply(objects);
+  const controller = new InstalledController(cluster);
+  if (waitsUntilReady) await controller.waitUntilReady();
+  return controller;
+}
+
+/** What `/readyz` says. */
+export interface Readiness {
+  readonly ready: boolean;
+  readonly [check: string]: unknown;
+}
+
+/** The controller in a cluster. */
+export class InstalledController {
+  readonly #cluster: Cluster;
+
+  constructor(cluster: Cluster) {
+    this.#cluster = cluster;
+  }
+
+  /** Waits until as many pods as asked for are there, all as they are to be, and no others. */
+  async waitUntilReady(): Promise<void> {
+    await this.#cluster.waitForObject<Deployment>(
+      deploymentPath,
+      ({ metadata, spec, status }) =>
+        status.observedGeneration === metadata.generation &&
+        [status.replicas, status.updatedReplicas, status.availableReplicas].every((count) => count === spec.replicas),
+      { what: 'all replicas of the controller are ready', timeoutMs: 120_000 },
+    );
+  }
+
+  /** The pods that are not on their way out. */
+  async listPods(): Promise<readonly PodObject[]> {
+    const pods = await this.#cluster.api.list<PodObject>(`/api/v1/namespaces/${installationNamespace}/pods`);
+    return pods.filter(
+      ({ metadata }) =>
+        metadata.labels?.['app.kubernetes.io/name'] === 'proxy' && metadata.deletionTimestamp === undefined,
+    );
+  }
+
+  /** The address of the first pod that has one. */
+  async findAddress(): Promise<string> {
+    return this.#cluster.waitFor(
+      async () => (await this.listPods()).map(({ status }) => status.podIP).find((ip) => ip !== undefined),
+      { what: 'a pod of the controller has an address' },
+    );
+  }
+
+  /** What the first pod says about itself. */
+  async readReadiness(): Promise<Readiness> {
+    const answer = await fetch(`http://${await this.findAddress()}:9093/readyz`);
+    return (await answer.json()) as Readiness;
+  }
+
+  /** The sum of a metric over all pods; `labels` as they are written: `reason="unauthenticated"`. */
+  async readMetric(name: string, labels = ''): Promise<number> {
+    let sum = 0;
+    for (const { status } of await this.listPods()) {
+      const text = await (await fetch(`http://${status.podIP ?? ''}:9092/metrics`)).text();
+      for (const line of text.split('\n')) {
+        const [, found, inside = '', value] = /^(\w+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? [];
+        if (found === name && inside.includes(labels)) sum += Number(value);
+      }
+    }
+    return sum;
+  }
+
+  /** What all pods have logged. */
+  async readLogs(): Promise<string> {
+    const pods = await this.listPods();
+    const logs = await Promise.all(
+      pods.map(({ metadata }) => this.#cluster.logs(installationNamespace, metadata.name)),
+    );
+    return logs.join('');
+  }
+}

@@ -1,0 +1,143 @@
+// A test cluster leaves nothing behind: no process, link, route, mount or folder, not even when the test process is killed.
+import assert from 'node:assert/strict';
+import { access, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { startChild } from '../mcp/child-process.ts';
+import { nameHostLink } from './host-link.ts';
+import { listDescendants, listSurvivors, type ProcessEntry } from './process-tree.ts';
+import { runCommand } from './run-command.ts';
+import { startCluster } from './start-cluster.ts';
+import { waitFor } from './wait-for.ts';
+
+interface Run {
+  readonly slot: number;
+  readonly folder: string;
+  readonly address: string;
+}
+
+const supervisorCommand = /^\S*node \S*supervisor\/main\.ts/;
+
+const exists = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  );
+
+/** What is left of a run, in words. */
+async function findLeftovers({ slot, folder }: Run, processes: readonly ProcessEntry[]): Promise<readonly string[]> {
+  const link = nameHostLink(slot);
+  const { stdout: routes } = await runCommand('ip', ['-4', 'route', 'show']);
+  const mounts = await readFile('/proc/self/mountinfo', 'utf8');
+  return [
+    ...listSurvivors(processes).map(({ pid, command }) => `process ${pid} ${command}`),
+    ...((await exists(`/sys/class/net/${link}`)) ? [`link ${link}`] : []),
+    ...routes.split('\n').filter((route) => route.includes(` ${link} `)),
+    ...mounts.split('\n').filter((mount) => mount.includes(folder)),
+    ...((await exists(folder)) ? [`folder ${folder}`] : []),
+  ];
+}
+
+async function startRun(): Promise<{ run: Run; pid: number; processes: readonly ProcessEntry[] }> {
+  const child = startChild({
+    command: process.execPath,
+    args: [join(import.meta.dirname, 'leftover-child.ts')],
+    env: process.env,
+  });
+  after(() => child.stop());
+  const run = await child.waitForMessage((message) => message as Run);
+  const processes = listDescendants(child.pid);
+  const commands = processes.map(({ command }) => command);
+  for (const expected of [/^unshare /, /\/etcd /, /\/kube-apiserver /, supervisorCommand, /observed-server\.ts/]) {
+    const isThere = commands.some((command) => expected.test(command));
+    assert.ok(isThere, String(expected));
+  }
+  assert.ok((await findLeftovers(run, processes)).length > 5, 'a cluster that runs can be seen');
+  return { run, pid: child.pid, processes };
+}
+
+const waitUntilClean = async (run: Run, processes: readonly ProcessEntry[]): Promise<void> => {
+  let left: readonly string[] = [];
+  await waitFor(async () => (left = await findLeftovers(run, processes)).length === 0, {
+    what: 'nothing is left',
+    describe: () => left.join('\n'),
+  });
+};
+
+describe('nothing is left', () => {
+  test('after SIGKILL of the test process', async () => {
+    const { run, pid, processes } = await startRun();
+    process.kill(pid, 'SIGKILL');
+    await waitUntilClean(run, processes);
+  });
+
+  test('after SIGKILL of the test process while the supervisor hangs', async () => {
+    const { run, pid, processes } = await startRun();
+    const supervisor = processes.find(({ command }) => supervisorCommand.test(command));
+    assert.ok(supervisor !== undefined);
+    process.kill(supervisor.pid, 'SIGSTOP');
+    process.kill(pid, 'SIGKILL');
+    await waitUntilClean(run, processes);
+  });
+
+  test('after SIGKILL of the keeper, but for a folder that the next cluster removes', async () => {
+    const { run, pid, processes } = await startRun();
+    const keeper = processes.find(({ parent }) => parent === pid);
+    assert.ok(keeper !== undefined);
+    assert.match(keeper.command, /^sh -c/);
+    process.kill(keeper.pid, 'SIGKILL');
+    await waitFor(async () => (await findLeftovers(run, processes)).every((what) => what === `folder ${run.folder}`), {
+      what: 'only the folder is left',
+    });
+    // Its test process has nothing to wait for any more.
+    await waitFor(() => listDescendants(process.pid).every((entry) => entry.pid !== pid), {
+      what: 'the process is gone',
+    });
+    const next = await startCluster({ hasNode: false, hasCrds: false });
+    after(() => next.stop());
+    assert.equal(await exists(run.folder), false);
+  });
+
+  test('after the supervisor is killed; the test process is told', async () => {
+    const cluster = await startCluster({ hasCrds: false });
+    after(() => cluster.stop());
+    const processes = listDescendants(process.pid);
+    const run = { slot: cluster.addresses.slot, folder: cluster.folder, address: '' };
+    const unshare = processes.find(({ command }) => command.startsWith('unshare '));
+    assert.ok(unshare !== undefined);
+    const asked = cluster.exec({ namespace: 'default', pod: 'nobody', command: [] });
+    process.kill(unshare.pid, 'SIGKILL');
+    await assert.rejects(asked);
+    await assert.rejects(cluster.renewTokens(), /ended|stopped/);
+    await cluster.stop();
+    await waitUntilClean(run, processes);
+  });
+
+  test('after stop(), with two clusters at once that do not see each other', async () => {
+    const clusters = await Promise.all([startCluster({ hasCrds: false }), startCluster({ hasCrds: false })]);
+    for (const cluster of clusters) after(() => cluster.stop());
+    const processes = listDescendants(process.pid);
+    const [first, second] = clusters;
+    assert.notEqual(first.addresses.slot, second.addresses.slot);
+    await first.api.create('/api/v1/namespaces', { metadata: { name: 'only-here' } });
+    const names = (await second.api.list('/api/v1/namespaces')).map(({ metadata }) => metadata.name);
+    assert.ok(!names.includes('only-here'));
+    for (const cluster of clusters) {
+      await cluster.stop();
+      const run = { slot: cluster.addresses.slot, folder: cluster.folder, address: '' };
+      assert.deepEqual(await findLeftovers(run, []), []);
+    }
+    await waitFor(() => listSurvivors(processes).length === 0, { what: 'no process is left' });
+  });
+});
+
+test('folders of others are not touched', async () => {
+  const mine = join(tmpdir(), `mcp-gateway-cluster-${process.ppid}-not-mine`);
+  await mkdir(mine, { recursive: true });
+  await writeFile(join(mine, 'file'), '');
+  const cluster = await startCluster({ hasNode: false, hasCrds: false });
+  after(() => cluster.stop());
+  assert.ok(await exists(join(mine, 'file')));
+  await runCommand('rm', ['-r', mine]);
+});

@@ -1,0 +1,112 @@
+// Starts a Kubernetes cluster for a test: a real etcd, API server and controller manager, and one node whose pods are processes
+// in namespaces. README.md beside this file says how to use it. Everything ends with the test process, however that ends.
+import { access, readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { installEtcd } from '../../scripts/install-etcd.ts';
+import { installGatewayApi } from '../../scripts/install-gateway-api.ts';
+import { installKubernetes } from '../../scripts/install-kubernetes.ts';
+import { ApiClient } from './api-client.ts';
+import { Cluster } from './cluster.ts';
+import { connectHost, createHostLink, nameHostLink } from './host-link.ts';
+import { createDefaultImages, type ImageTable } from './image-table.ts';
+import { createKubectl } from './kubectl.ts';
+import { requireMachine } from './machine.ts';
+import { createRunFolder } from './run-folder.ts';
+import { runCommand } from './run-command.ts';
+import { SupervisorProcess } from './supervisor-process.ts';
+import { waitFor } from './wait-for.ts';
+
+/** What the cluster should have. */
+export interface ClusterOptions {
+  /** Added to controller, gateway, echo-basic and shell. */
+  readonly images?: ImageTable;
+  /** False: no node, pods stay Pending; for tests that need the API alone. */
+  readonly hasNode?: boolean;
+  /** False: neither the Gateway API's CRDs nor ours. */
+  readonly hasCrds?: boolean;
+  /** Where lines of progress go. */
+  readonly report?: (line: string) => void;
+}
+
+const ownCrds = join(import.meta.dirname, '..', '..', 'charts', 'proxy-crds', 'templates');
+
+/** Starts a cluster. The first call on a machine builds the programs, which takes minutes. Call `stop()` in the end. */
+export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
+  const report = options.report ?? ((line: string) => console.log(line));
+  requireMachine();
+  const kubernetes = await installKubernetes(report);
+  const etcd = await installEtcd(report);
+  const gatewayApi = await installGatewayApi(report);
+
+  const folder = await createRunFolder();
+  const supervisor = new SupervisorProcess(folder);
+  try {
+    await supervisor.waitStarted();
+    const addresses = await createHostLink(supervisor.pid ?? 0);
+    const booting = supervisor.call('boot', {
+      addresses,
+      folder,
+      etcd: join(etcd, 'etcd'),
+      apiServer: join(kubernetes, 'kube-apiserver'),
+      controllerManager: join(kubernetes, 'kube-controller-manager'),
+      images: { ...createDefaultImages({ echoBasic: join(gatewayApi, 'echo-basic') }), ...options.images },
+      hasNode: options.hasNode ?? true,
+    });
+    await Promise.all([connectHost(addresses), booting]);
+    const { server, ca, token, kubeconfigFile } = await booting;
+    const kubectlProgram = join(kubernetes, 'kubectl');
+    const cluster = new Cluster({
+      folder,
+      addresses,
+      supervisor,
+      api: new ApiClient({ server, ca, token }),
+      access: { server, ca, token, kubeconfigFile, kubectlProgram },
+      kubectl: createKubectl(kubectlProgram, kubeconfigFile, join(folder, 'kubectl')),
+      gatewayApiFolder: gatewayApi,
+      stop: () => stop(supervisor, folder, nameHostLink(addresses.slot)),
+    });
+    if (options.hasCrds ?? true) await installCrds(cluster, join(gatewayApi, 'crds'));
+    return cluster;
+  } catch (error) {
+    await supervisor.stop();
+    throw error;
+  }
+}
+
+/** Resolves when nothing is left: the kernel takes a moment to end namespaces and the links in them. */
+async function stop(supervisor: SupervisorProcess, folder: string, link: string): Promise<void> {
+  await supervisor.stop();
+  // It would go with its namespace; that may wait for sockets.
+  await runCommand('ip', ['link', 'delete', link]).catch(() => undefined);
+  await waitFor(
+    () =>
+      access(`/sys/class/net/${link}`).then(
+        () => false,
+        () => true,
+      ),
+    {
+      what: `the link ${link} is gone`,
+      intervalMs: 20,
+    },
+  );
+  if (process.env['KEEP_CLUSTER_LOGS'] === undefined) await rm(folder, { recursive: true, force: true });
+  else console.log(`The logs of the cluster: ${folder}`);
+}
+
+async function installCrds(cluster: Cluster, gatewayApiCrds: string): Promise<void> {
+  for (const folder of [gatewayApiCrds, ownCrds]) await cluster.applyFolder(folder);
+  const files = [...(await readdir(gatewayApiCrds)), ...(await readdir(ownCrds))];
+  const crds = files.filter((file) => !file.includes('vap')).length;
+  await cluster.waitFor(
+    async () => {
+      const { stdout } = await cluster.kubectl(['get', 'crds', '-o', 'json']);
+      const items = (
+        JSON.parse(stdout) as { items: { status?: { conditions?: { type: string; status: string }[] } }[] }
+      ).items;
+      const isEstablished = (crd: (typeof items)[number]): boolean =>
+        crd.status?.conditions?.some(({ type, status }) => type === 'Established' && status === 'True') ?? false;
+      return items.length >= crds && items.every(isEstablished);
+    },
+    { what: 'all CRDs are established' },
+  );
+}
