@@ -378,20 +378,20 @@ describe('taking back', () => {
 
   test('a ProxyBackend there loses our conditions, and keeps those of others', async () => {
     const api = createApi();
-    const key = 'ProxyBackend/team/tickets';
+    const backendKey = 'ProxyBackend/team/tickets';
     const foreign = { type: 'example.com/Seen', status: 'True', reason: 'Seen', message: '' };
-    api.put(key, { conditions: [foreign] });
+    api.put(backendKey, { conditions: [foreign] });
     api.follow();
     const { writer, clock } = createWriter(api);
     writer.start();
     const conditions = [createCondition('proxyBackend', 'Accepted', 'True', 'Accepted', '', 1)];
     writer.setStatuses({ ...nothing, proxyBackends: { 'team/tickets': { conditions } } }, around());
     await clock.advance(0);
-    assert.equal((api.objects.get(key)!['status'] as { conditions: unknown[] }).conditions.length, 2);
-    api.forget(key);
+    assert.equal((api.objects.get(backendKey)!['status'] as { conditions: unknown[] }).conditions.length, 2);
+    api.forget(backendKey);
     writer.setStatuses(nothing, around({ isSelected: () => false }));
     await clock.advance(0);
-    assert.deepEqual(api.objects.get(key)!['status'], { conditions: [foreign] });
+    assert.deepEqual(api.objects.get(backendKey)!['status'], { conditions: [foreign] });
   });
 
   test('a Gateway that changed its class says that it waits, as long as nobody else wrote it', async () => {

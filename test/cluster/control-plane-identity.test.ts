@@ -290,7 +290,7 @@ test('refused with Unauthenticated: a token of a pod that was deleted', async ()
   assert.deepEqual(known.resources, []);
 });
 
-test('refused with PermissionDenied: a good token, when its Gateway is gone', async () => {
+test('refused with PermissionDenied: a good token, when its Gateway is of another controller', async () => {
   const pod = await waitForGatewayPod(cluster, 'team', 'team');
   const token = await readToken('team', pod.metadata.name);
   const claim = { token, nodeId: pod.metadata.name, gateway: 'team/team' };
@@ -301,6 +301,8 @@ test('refused with PermissionDenied: a good token, when its Gateway is gone', as
     { kind: 'Gateway', name: 'team', namespace: 'team' },
     { type: 'Accepted', status: 'Unknown' },
   );
-  const { code, resources } = await askFrom('team', pod.metadata.name, claim);
+  // Its pod goes away with it, so the question comes from here; what is said first is that there is nothing to ask for.
+  const { code, message, resources } = await askFromHost(claim);
   assert.deepEqual([code, resources], ['PermissionDenied', []]);
+  assert.match(message, /Gateway team\/team is not served by this controller/);
 });
