@@ -56,6 +56,12 @@ export function viewClient(exchange: ViewedExchange, isTrusted: TrustedProxies |
   };
 }
 
+/** The port that the client knows: that of the listener, or, behind a proxy, what the proxy says or its scheme means. */
+export function findClientPort({ isBehindProxy, scheme, port }: ClientView, listenerPort: number): number {
+  if (!isBehindProxy) return listenerPort;
+  return port ?? (scheme === 'https' ? 443 : 80);
+}
+
 /** Of several proxies the one nearest to the client wrote the first value. */
 function readFirst(headers: RawHeaders, name: string): string | undefined {
   return findHeader(headers, name)?.split(',', 1)[0]!.trim();

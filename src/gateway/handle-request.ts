@@ -1,7 +1,7 @@
 // The request path, step by step. Each step is a file of its own; this one only says the order.
 import type { Log } from '../base/log.ts';
 import { answerRequest, denyRequest } from './answer.ts';
-import type { TrustedProxies } from './client-view.ts';
+import { findClientPort, type TrustedProxies } from './client-view.ts';
 import type { MatchedRoute, PortConfig, RuntimeConfig } from './config/runtime-config.ts';
 import { buildRedirect } from './filters/redirect.ts';
 import { chooseBackend } from './filters/weighted-choice.ts';
@@ -152,7 +152,8 @@ function actOnVerdict(
       ...context,
       ...matched,
       query: readForwardedQuery(context),
-      ...describeRedirected(context, port),
+      scheme: context.client.scheme,
+      listenerPort: findClientPort(context.client, port.port),
     });
     return answerRequest(context, status, [...verdict.responseHeaders, 'location', location], '');
   }
@@ -187,15 +188,6 @@ function actOnVerdict(
   identity
     .then((late) => actOnIdentity(routed, resource, late))
     .catch((error: unknown) => failRequest(parts, context, error));
-}
-
-/** A client of a proxy that terminates TLS knows nothing of the port behind it. */
-function describeRedirected(
-  { client }: RequestContext,
-  port: PortConfig,
-): { readonly scheme: 'http' | 'https'; readonly listenerPort: number } {
-  if (!client.isBehindProxy) return { scheme: client.scheme, listenerPort: port.port };
-  return { scheme: client.scheme, listenerPort: client.port ?? (client.scheme === 'https' ? 443 : 80) };
 }
 
 type RoutedRequest = Omit<
