@@ -1,6 +1,7 @@
 // Work by key: each key once at a time, several keys at once, and again after a wait when it failed. What is added while it is being done is done once
 // more afterwards, so the newest always wins.
 import type { Clock } from '../base/clock.ts';
+import { KeyedTasks } from '../kubernetes/keyed-tasks.ts';
 
 /** How one try ended. */
 export type WorkOutcome =
@@ -18,104 +19,49 @@ export interface WorkQueueOptions {
   readonly onMistake: (key: string, error: unknown) => void;
 }
 
-interface Item {
-  state: 'queued' | 'running' | 'waiting';
-  isDirty: boolean;
-  failures: number;
-  stopWaiting: (() => void) | undefined;
-}
-
 /** Keys to be worked on, in the order in which they were added. */
 export class WorkQueue {
   readonly #options: WorkQueueOptions;
-  readonly #items = new Map<string, Item>();
-  #ready: string[] = [];
-  #next = 0;
-  readonly #running = new Set<Promise<void>>();
-  #abort = new AbortController();
+  readonly #tasks: KeyedTasks;
+  /** Of the keys whose last try was not done. */
+  readonly #failures = new Map<string, number>();
 
   constructor(options: WorkQueueOptions) {
     this.#options = options;
+    const { concurrency, clock } = options;
+    this.#tasks = new KeyedTasks({ concurrency, clock, run: (key, signal) => this.#work(key, signal) });
   }
 
   /** Keys that are not done. */
   get size(): number {
-    return this.#items.size;
+    return this.#tasks.size;
   }
 
   /** Has the key worked on. One that waits after a failure goes on waiting. */
   add(key: string): void {
-    const item = this.#items.get(key);
-    if (item !== undefined) {
-      item.isDirty ||= item.state === 'running';
-      return;
-    }
-    this.#items.set(key, { state: 'queued', isDirty: false, failures: 0, stopWaiting: undefined });
-    this.#ready.push(key);
-    this.#start();
+    this.#tasks.add(key);
   }
 
   /** Forgets everything, and aborts what is being done. Resolves when nothing of it goes on. */
   async clear(): Promise<void> {
-    for (const item of this.#items.values()) item.stopWaiting?.();
-    this.#items.clear();
-    this.#ready = [];
-    this.#next = 0;
-    this.#abort.abort();
-    this.#abort = new AbortController();
-    await Promise.all(this.#running);
+    this.#failures.clear();
+    await this.#tasks.clear();
   }
 
-  #start(): void {
-    while (this.#running.size < this.#options.concurrency && this.#next < this.#ready.length) {
-      const key = this.#ready[this.#next]!;
-      this.#next += 1;
-      const item = this.#items.get(key);
-      if (item?.state !== 'queued') continue;
-      const work = this.#work(key, item).finally(() => {
-        this.#running.delete(work);
-        this.#start();
-      });
-      this.#running.add(work);
-    }
-    // Taken from the front without moving the rest each time.
-    if (this.#next === this.#ready.length || this.#next > 1_024) {
-      this.#ready = this.#ready.slice(this.#next);
-      this.#next = 0;
-    }
-  }
-
-  async #work(key: string, item: Item): Promise<void> {
-    item.state = 'running';
-    item.isDirty = false;
+  async #work(key: string, signal: AbortSignal): Promise<number | undefined> {
+    const failures = this.#failures.get(key) ?? 0;
     let outcome: WorkOutcome = { done: true };
     try {
-      outcome = await this.#options.run(key, item.failures, this.#abort.signal);
+      outcome = await this.#options.run(key, failures, signal);
     } catch (error) {
       this.#options.onMistake(key, error);
     }
-    if (this.#items.get(key) === item) this.#settle(key, item, outcome);
-  }
-
-  #settle(key: string, item: Item, outcome: WorkOutcome): void {
-    if (!outcome.done) {
-      item.failures += 1;
-      item.state = 'waiting';
-      const delay = outcome.afterMs * (1 + this.#options.random() / 2);
-      item.stopWaiting = this.#options.clock.setTimer(() => this.#requeue(key, item), delay);
-    } else if (item.isDirty) {
-      item.failures = 0;
-      this.#requeue(key, item);
-    } else {
-      this.#items.delete(key);
+    // Of what was cleared meanwhile nothing is remembered.
+    if (outcome.done || signal.aborted) {
+      this.#failures.delete(key);
+      return undefined;
     }
-  }
-
-  #requeue(key: string, item: Item): void {
-    if (this.#items.get(key) !== item) return;
-    item.state = 'queued';
-    item.stopWaiting = undefined;
-    this.#ready.push(key);
-    this.#start();
+    this.#failures.set(key, failures + 1);
+    return outcome.afterMs * (1 + this.#options.random() / 2);
   }
 }

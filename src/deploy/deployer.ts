@@ -12,7 +12,7 @@ import { removeAbandoned } from './abandoned-objects.ts';
 import { type DeployProblem, GatewayDeployment } from './deploy-gateway.ts';
 import type { DeploySettings } from './deploy-settings.ts';
 import type { GatewayAddresses } from './gateway-addresses.ts';
-import { KeyedTasks } from './keyed-tasks.ts';
+import { KeyedTasks } from '../kubernetes/keyed-tasks.ts';
 import { type ManagedObjects, type SeenReplicas, watchManagedObjects } from './managed-objects.ts';
 import { renderGateway } from './render-gateway.ts';
 

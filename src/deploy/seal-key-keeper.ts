@@ -6,7 +6,7 @@ import { ApiError, ApiUnreachableError, type KubernetesClient, type KubernetesOb
 import { type ListWatchOptions, startListWatch } from '../kubernetes/list-watch.ts';
 import { resourceTypes } from '../kubernetes/resource-type.ts';
 import { nameSealKeySecret } from './deployed-names.ts';
-import { KeyedTasks } from './keyed-tasks.ts';
+import { KeyedTasks } from '../kubernetes/keyed-tasks.ts';
 import { readSealKeyOwner, renderSealKeySecret, type SealKeyOwner, sealKeysLabel } from './seal-key-secret.ts';
 
 export interface SealKeyKeeperOptions {

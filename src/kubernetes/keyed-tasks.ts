@@ -10,6 +10,8 @@ export interface KeyedTasksOptions {
 
 interface Task {
   running: boolean;
+  /** Added while it ran. */
+  isAddedAgain: boolean;
   /** When it is to run (again); undefined: not by itself. */
   dueAt: number | undefined;
   stopTimer: (() => void) | undefined;
@@ -21,7 +23,7 @@ export class KeyedTasks {
   readonly #tasks = new Map<string, Task>();
   readonly #ready = new Set<string>();
   readonly #running = new Set<Promise<void>>();
-  readonly #abort = new AbortController();
+  #abort = new AbortController();
 
   constructor(options: KeyedTasksOptions) {
     this.#options = options;
@@ -30,12 +32,31 @@ export class KeyedTasks {
   /** Has the key run after a wait, or earlier if that was asked for before. While it runs: once more afterwards. */
   schedule(key: string, delayMs = 0): void {
     if (this.#abort.signal.aborted) return;
-    const task = this.#tasks.get(key) ?? { running: false, dueAt: undefined, stopTimer: undefined };
+    const task = this.#tasks.get(key) ?? createTask();
     this.#tasks.set(key, task);
     const dueAt = this.#options.clock.now() + delayMs;
     if (task.dueAt !== undefined && task.dueAt <= dueAt) return;
     task.dueAt = dueAt;
     if (!task.running) this.#await(key, task);
+  }
+
+  /** Keys that are not done. */
+  get size(): number {
+    return this.#tasks.size;
+  }
+
+  /** Has the key run. One that waits after its last turn goes on waiting; one that runs does so once more afterwards, or after its wait. */
+  add(key: string): void {
+    const task = this.#tasks.get(key);
+    if (task === undefined) this.schedule(key);
+    else task.isAddedAgain ||= task.running;
+  }
+
+  /** Forgets everything, and aborts what is running. Resolves when nothing of it goes on; what is added meanwhile is new. */
+  async clear(): Promise<void> {
+    this.#forgetAll();
+    this.#abort = new AbortController();
+    await Promise.all(this.#running);
   }
 
   /** Forgets a key; what is running of it ends by itself. */
@@ -48,11 +69,15 @@ export class KeyedTasks {
 
   /** Aborts everything, and resolves when nothing runs any more. */
   async stop(): Promise<void> {
+    this.#forgetAll();
+    await Promise.all(this.#running);
+  }
+
+  #forgetAll(): void {
     this.#abort.abort();
     for (const task of this.#tasks.values()) task.stopTimer?.();
     this.#tasks.clear();
     this.#ready.clear();
-    await Promise.all(this.#running);
   }
 
   #await(key: string, task: Task): void {
@@ -90,13 +115,19 @@ export class KeyedTasks {
   async #run(key: string, task: Task): Promise<void> {
     task.running = true;
     task.dueAt = undefined;
+    task.isAddedAgain = false;
     const waitMs = await this.#options.run(key, this.#abort.signal);
     task.running = false;
     // Forgotten meanwhile, or stopped.
     if (this.#tasks.get(key) !== task || this.#abort.signal.aborted) return;
+    if (waitMs === undefined && task.isAddedAgain) task.dueAt ??= this.#options.clock.now();
     if (waitMs !== undefined)
       task.dueAt = Math.min(task.dueAt ?? Number.POSITIVE_INFINITY, this.#options.clock.now() + waitMs);
     if (task.dueAt === undefined) this.#tasks.delete(key);
     else this.#await(key, task);
   }
+}
+
+function createTask(): Task {
+  return { running: false, isAddedAgain: false, dueAt: undefined, stopTimer: undefined };
 }
