@@ -106,10 +106,7 @@ export class FactCollector {
       deployProblem: deployed?.problem,
       addressProblem: deployed?.addressProblem,
       processes: processes.length,
-      isSettled: (list, key) => {
-        const since = this.#history.findSince(gateway, typeUrls.get(list)!, key);
-        return since !== undefined && since <= settledRound;
-      },
+      isSettled: (list, key) => this.#history.wasThere(gateway, typeUrls.get(list)!, key, settledRound),
       rejections: this.#collectRejections(gateway, processes),
       keyProblems: collectKeyProblems(processes),
       bindProblems: collectBindProblems(processes),

@@ -48,11 +48,13 @@ export class SnapshotHistory {
     return this.#gateways.get(gateway)?.rounds.get(digest);
   }
 
-  /** The round since which the present version of a message has been there; undefined: there is no such message. */
-  findSince(gateway: string, typeUrl: string, name: string): number | undefined {
+  /** Whether the present version of a message was there in a round; not if there is no such message. */
+  wasThere(gateway: string, typeUrl: string, name: string, round: number): boolean {
     const known = this.#gateways.get(gateway);
-    if (known?.snapshot.resources.get(typeUrl)?.has(name) !== true) return undefined;
-    return known.since.get(typeUrl)?.get(name) ?? 1;
+    if (known?.snapshot.resources.get(typeUrl)?.has(name) !== true) return false;
+    // Everything has been there for as long as this round.
+    if (round >= known.round) return true;
+    return (known.since.get(typeUrl)?.get(name) ?? 1) <= round;
   }
 }
 

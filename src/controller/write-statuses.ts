@@ -81,6 +81,8 @@ export class StatusWriter {
   readonly #options: StatusWriterOptions;
   readonly #queue: WorkQueue;
   readonly #wishes = new Map<string, Wish>();
+  /** What was set last: for each of them there is a wish that says it. */
+  readonly #said: Partial<Record<StatusKind, Readonly<Record<string, OwnStatuses[StatusKind]>>>> = {};
   /** What we wrote, until the caches have moved on from `basis`. */
   readonly #written = new Map<string, { readonly basis: string | undefined; readonly seen: SeenStatus }>();
   /** Keys whose cached form is known to be old. */
@@ -111,18 +113,15 @@ export class StatusWriter {
   setStatuses(statuses: Statuses, surroundings: StatusSurroundings): void {
     const isFirst = this.#surroundings === undefined;
     this.#surroundings = surroundings;
-    const gone = new Set(this.#wishes.keys());
     for (const kind of kinds) {
-      for (const [name, status] of Object.entries<OwnStatuses[StatusKind]>(statuses[lists[kind]])) {
-        const key = `${kind}/${name}`;
-        gone.delete(key);
-        const previous = this.#wishes.get(key);
-        if (previous !== undefined && 'say' in previous && isSame(previous.say, status)) continue;
-        this.#wishes.set(key, { ...readKey(key), say: status });
-        this.#enqueue(key);
-      }
+      const said = this.#said[kind] ?? {};
+      const wanted: Readonly<Record<string, OwnStatuses[StatusKind]>> = statuses[lists[kind]];
+      // One change is one among thousands: what is the same object is passed over.
+      if (wanted === said) continue;
+      this.#said[kind] = wanted;
+      for (const name in wanted) if (wanted[name] !== said[name]) this.#wish(`${kind}/${name}`, wanted[name]!);
+      for (const name in said) if (!Object.hasOwn(wanted, name)) this.#release(`${kind}/${name}`, surroundings);
     }
-    for (const key of gone) this.#release(key, surroundings);
     if (isFirst && this.#isStarted) this.#removeLeftovers(surroundings);
   }
 
@@ -145,6 +144,13 @@ export class StatusWriter {
     this.#written.clear();
     this.#stale.clear();
     await this.#queue.clear();
+  }
+
+  #wish(key: string, status: OwnStatuses[StatusKind]): void {
+    const previous = this.#wishes.get(key);
+    if (previous !== undefined && 'say' in previous && isDeepStrictEqual(previous.say, status)) return;
+    this.#wishes.set(key, { ...readKey(key), say: status });
+    this.#enqueue(key);
   }
 
   #enqueue(key: string): void {
@@ -333,10 +339,6 @@ function readSeen({ metadata, status }: KubernetesObject): SeenStatus {
     generation: metadata.generation ?? 0,
     status,
   };
-}
-
-function isSame(left: object, right: object): boolean {
-  return left === right || isDeepStrictEqual(left, right);
 }
 
 function readGeneration(own: OwnStatuses[StatusKind]): number {

@@ -17,16 +17,13 @@ export function describeProgrammedPolicy(
   keysByGateway: ReadonlyMap<string, readonly string[]>,
   views: ReadonlyMap<string, FactsView>,
 ): ProxyPolicyStatus {
-  const verdicts: Record<string, Verdict> = {};
-  let isDifferent = false;
+  let verdicts: Record<string, Verdict> | undefined;
   for (const [gateway, keys] of keysByGateway) {
     const view = views.get(gateway);
     const verdict = view && judge(view, keys);
-    if (verdict === undefined) continue;
-    verdicts[gateway] = verdict;
-    isDifferent = true;
+    if (verdict !== undefined) (verdicts ??= {})[gateway] = verdict;
   }
-  return isDifferent ? makeStatus(status, verdicts) : status;
+  return verdicts === undefined ? status : makeStatus(status, verdicts);
 }
 
 type Verdicts = Readonly<Record<string, Verdict>>;
@@ -53,16 +50,20 @@ function judge(view: FactsView, keys: readonly string[]): Verdict | undefined {
     const message = `Gateway ${gateway} is not there yet. ${waiting ?? ''}`.trimEnd();
     return { status: 'False', reason: 'WaitingForGateway', message };
   }
-  const rejections = new Set(keys.flatMap((key) => view.findRejection('policies', key) ?? []));
-  if (rejections.size > 0) {
-    const message = `The gateway rejects it: ${[...rejections].join('; ')}. What it targets is answered with 500.`;
-    return { status: 'False', reason: 'Rejected', message };
-  }
+  const rejected = facts.rejections.length === 0 ? undefined : judgeRejections(view, keys);
+  if (rejected !== undefined) return rejected;
   if (!keys.every((key) => facts.isSettled('policies', key))) {
     const message = `Gateway ${gateway} has not taken it in yet.`;
     return { status: 'False', reason: 'WaitingForGateway', message };
   }
   return facts.keyProblems.size === 0 ? undefined : judgeKeys(view, keys);
+}
+
+function judgeRejections(view: FactsView, keys: readonly string[]): Verdict | undefined {
+  const rejections = new Set(keys.flatMap((key) => view.findRejection('policies', key) ?? []));
+  if (rejections.size === 0) return undefined;
+  const message = `The gateway rejects it: ${[...rejections].join('; ')}. What it targets is answered with 500.`;
+  return { status: 'False', reason: 'Rejected', message };
 }
 
 function judgeKeys({ facts }: FactsView, keys: readonly string[]): Verdict | undefined {

@@ -1,7 +1,7 @@
 // One configuration for all Gateways -> one for each: its own listeners, what is attached to them, and what that needs. Nothing else goes to a
 // gateway: neither the routes nor the secrets of another one. It serves exactly what the whole configuration says about its listeners.
 import type { Configuration } from '../ir/configuration.ts';
-import type { Policy, Route } from '../ir/gen/config_pb.ts';
+import type { Listener, Policy, PolicyTarget, Route } from '../ir/gen/config_pb.ts';
 import { PolicyTargetKind } from '../ir/gen/config_pb.ts';
 import { formatProxyBackendKey } from '../ir/resource-keys.ts';
 import { keepList, keepMessages, keepShallow } from './memory.ts';
@@ -17,32 +17,15 @@ export type Slices = ReadonlyMap<string, Configuration>;
 export function sliceConfiguration(configuration: Configuration, previous?: Slices): Slices {
   if (previous !== undefined && origins.get(previous) === configuration) return previous;
   const { listeners, routes, backends, policies, secrets } = configuration;
+  const reach = findReach(listeners, routes);
   const slices = new Map<string, Mutable>();
-  const gatewayOf = new Map<string, string>();
-  const neededBackends = new Needs();
-  const neededSecrets = new Needs();
-  for (const listener of listeners) {
-    const { key, gateway, certificates, clientValidation } = listener;
-    gatewayOf.set(key, gateway);
-    let slice = slices.get(gateway);
-    if (slice === undefined) slices.set(gateway, (slice = createEmpty()));
-    slice.listeners.push(listener);
-    for (const secret of [...certificates, ...(clientValidation?.ca ?? [])]) neededSecrets.add(secret, gateway);
-  }
+  for (const [gateway, { listeners: own, routes: used }] of reach.gateways)
+    slices.set(gateway, { listeners: own, routes: used, backends: [], policies: [], secrets: [] });
 
-  const gatewaysOfRoute = new Map<string, readonly string[]>();
-  for (const route of routes) {
-    const gateways = listGateways(route, gatewayOf);
-    gatewaysOfRoute.set(route.httpRoute, gateways);
-    const used = listBackends(route);
-    for (const gateway of gateways) {
-      slices.get(gateway)?.routes.push(gateways.length === 1 ? route : trimRoute(route, gateway, gatewayOf));
-      for (const backend of used) neededBackends.add(backend, gateway);
-    }
-  }
-
-  // Keys are fetched from Services, which are no targets: that they are added here changes nothing for the policies after.
-  const findGateways = createTargetFinder({ slices, gatewaysOfRoute, gatewaysOfBackend: neededBackends.gateways });
+  // Keys are fetched from Services, which are no targets: that they are needed here changes nothing for the policies after.
+  const findGateways = createTargetFinder(reach);
+  const neededBackends = new Needs(reach.backends);
+  const neededSecrets = new Needs(reach.secrets);
   for (const policy of policies) {
     const references = listPolicyReferences(policy);
     for (const gateway of findGateways(policy)) {
@@ -68,25 +51,88 @@ export function sliceConfiguration(configuration: Configuration, previous?: Slic
 /** What slices were made of. */
 const origins = new WeakMap<Slices, Configuration>();
 
-type Mutable = { -readonly [L in keyof Configuration]: Configuration[L][number][] };
-
-function createEmpty(): Mutable {
-  return { listeners: [], routes: [], backends: [], policies: [], secrets: [] };
+interface Mutable extends Pick<Configuration, 'listeners' | 'routes'> {
+  readonly backends: Configuration['backends'][number][];
+  readonly policies: Policy[];
+  readonly secrets: Configuration['secrets'][number][];
 }
 
 /** Which Gateways need a message, by its key. */
 class Needs {
-  readonly gateways = new Map<string, string[]>();
+  readonly #before: Needs | undefined;
+  readonly #gateways = new Map<string, string[]>();
+
+  /** With those of `before`, which stays as it is. */
+  constructor(before?: Needs) {
+    this.#before = before;
+  }
 
   add(key: string, gateway: string): void {
-    const gateways = this.gateways.get(key);
-    if (gateways === undefined) this.gateways.set(key, [gateway]);
+    if (this.#before?.list(key).includes(gateway)) return;
+    const gateways = this.#gateways.get(key);
+    if (gateways === undefined) this.#gateways.set(key, [gateway]);
     else if (!gateways.includes(gateway)) gateways.push(gateway);
   }
 
   list(key: string): readonly string[] {
-    return this.gateways.get(key) ?? [];
+    const before = this.#before?.list(key) ?? nobody;
+    const own = this.#gateways.get(key) ?? nobody;
+    if (own.length === 0) return before;
+    return before.length === 0 ? own : [...before, ...own];
   }
+
+  /** Keys and Gateways, without those of before. */
+  get own(): ReadonlyMap<string, readonly string[]> {
+    return this.#gateways;
+  }
+}
+
+const nobody: readonly string[] = [];
+
+/** How far each Gateway reaches by its listeners and routes. */
+interface Reach {
+  readonly gateways: ReadonlyMap<string, { readonly listeners: Listener[]; readonly routes: Route[] }>;
+  /** Gateways by namespace/name of the HTTPRoute. */
+  readonly gatewaysOfRoute: ReadonlyMap<string, readonly string[]>;
+  readonly backends: Needs;
+  readonly secrets: Needs;
+}
+
+const reaches = new WeakMap<readonly Route[], { readonly listeners: readonly Listener[]; readonly reach: Reach }>();
+
+/** Most changes are of something else than routes and listeners: these lists are the same objects then, and so is what is known of them. */
+function findReach(listeners: readonly Listener[], routes: readonly Route[]): Reach {
+  const known = reaches.get(routes);
+  if (known?.listeners === listeners) return known.reach;
+  const reach = computeReach(listeners, routes);
+  reaches.set(routes, { listeners, reach });
+  return reach;
+}
+
+function computeReach(listeners: readonly Listener[], routes: readonly Route[]): Reach {
+  const gateways = new Map<string, { readonly listeners: Listener[]; readonly routes: Route[] }>();
+  const gatewayOf = new Map<string, string>();
+  const backends = new Needs();
+  const secrets = new Needs();
+  for (const listener of listeners) {
+    const { key, gateway, certificates, clientValidation } = listener;
+    gatewayOf.set(key, gateway);
+    let own = gateways.get(gateway);
+    if (own === undefined) gateways.set(gateway, (own = { listeners: [], routes: [] }));
+    own.listeners.push(listener);
+    for (const secret of [...certificates, ...(clientValidation?.ca ?? [])]) secrets.add(secret, gateway);
+  }
+  const gatewaysOfRoute = new Map<string, readonly string[]>();
+  for (const route of routes) {
+    const attached = listGateways(route, gatewayOf);
+    gatewaysOfRoute.set(route.httpRoute, attached);
+    const used = listBackends(route);
+    for (const gateway of attached) {
+      gateways.get(gateway)?.routes.push(attached.length === 1 ? route : trimRoute(route, gateway, gatewayOf));
+      for (const backend of used) backends.add(backend, gateway);
+    }
+  }
+  return { gateways, gatewaysOfRoute, backends, secrets };
 }
 
 function listGateways({ parents }: Route, gatewayOf: ReadonlyMap<string, string>): readonly string[] {
@@ -112,44 +158,45 @@ function trimRoute(route: Route, gateway: string, gatewayOf: ReadonlyMap<string,
   return own;
 }
 
-interface Reach {
-  readonly slices: ReadonlyMap<string, Mutable>;
-  readonly gatewaysOfRoute: ReadonlyMap<string, readonly string[]>;
-  readonly gatewaysOfBackend: ReadonlyMap<string, readonly string[]>;
+const targetNames = new WeakMap<PolicyTarget, string>();
+
+/** The name of a target, put together once: of thousands of policies few are new. */
+function nameTarget(target: PolicyTarget): string {
+  let name = targetNames.get(target);
+  if (name === undefined) {
+    const isBackend = target.kind === PolicyTargetKind.PROXY_BACKEND;
+    name = isBackend ? formatProxyBackendKey(target.namespace, target.name) : `${target.namespace}/${target.name}`;
+    targetNames.set(target, name);
+  }
+  return name;
 }
 
 function createTargetFinder(reach: Reach): (policy: Policy) => Iterable<string> {
   let byNamespace: ReadonlyMap<string, ReadonlySet<string>> | undefined;
   return ({ target }) => {
-    if (target === undefined) return reach.slices.keys();
-    const { kind, namespace, name } = target;
-    const full = `${namespace}/${name}`;
-    if (kind === PolicyTargetKind.GATEWAY) return reach.slices.has(full) ? [full] : [];
-    if (kind === PolicyTargetKind.HTTP_ROUTE) return reach.gatewaysOfRoute.get(full) ?? [];
-    if (kind === PolicyTargetKind.PROXY_BACKEND)
-      return reach.gatewaysOfBackend.get(formatProxyBackendKey(namespace, name)) ?? [];
+    if (target === undefined) return reach.gateways.keys();
+    const name = nameTarget(target);
+    if (target.kind === PolicyTargetKind.GATEWAY) return reach.gateways.has(name) ? [name] : nobody;
+    if (target.kind === PolicyTargetKind.HTTP_ROUTE) return reach.gatewaysOfRoute.get(name) ?? nobody;
+    if (target.kind === PolicyTargetKind.PROXY_BACKEND) return reach.backends.list(name);
     byNamespace ??= indexNamespaces(reach);
-    return byNamespace.get(namespace) ?? [];
+    return byNamespace.get(target.namespace) ?? nobody;
   };
 }
 
 // A policy on a namespace closes what lies there: Gateways, routes and ProxyBackends.
-function indexNamespaces({
-  slices,
-  gatewaysOfRoute,
-  gatewaysOfBackend,
-}: Reach): ReadonlyMap<string, ReadonlySet<string>> {
+function indexNamespaces({ gateways, gatewaysOfRoute, backends }: Reach): ReadonlyMap<string, ReadonlySet<string>> {
   const index = new Map<string, Set<string>>();
-  const add = (namespace: string, gateways: Iterable<string>): void => {
+  const add = (namespace: string, reached: Iterable<string>): void => {
     const known = index.get(namespace) ?? new Set();
     index.set(namespace, known);
-    for (const gateway of gateways) known.add(gateway);
+    for (const gateway of reached) known.add(gateway);
   };
-  for (const gateway of slices.keys()) add(readNamespace(gateway), [gateway]);
-  for (const [route, gateways] of gatewaysOfRoute) add(readNamespace(route), gateways);
-  for (const [backend, gateways] of gatewaysOfBackend) {
+  for (const gateway of gateways.keys()) add(readNamespace(gateway), [gateway]);
+  for (const [route, reached] of gatewaysOfRoute) add(readNamespace(route), reached);
+  for (const [backend, reached] of backends.own) {
     const [kind, namespace = ''] = backend.split('/');
-    if (kind === 'ProxyBackend') add(namespace, gateways);
+    if (kind === 'ProxyBackend') add(namespace, reached);
   }
   return index;
 }

@@ -43,6 +43,11 @@ export class Digest {
     for (let lane = 0; lane < lanes; lane += 1) this.#sum[lane] = this.#sum[lane]! + summands[lane]!;
   }
 
+  /** Adds a set that has nothing in common with this one. */
+  addAll(other: Digest): void {
+    for (let lane = 0; lane < lanes; lane += 1) this.#sum[lane] = this.#sum[lane]! + other.#sum[lane]!;
+  }
+
   removeHash(summands: ResourceHash): void {
     for (let lane = 0; lane < lanes; lane += 1) this.#sum[lane] = this.#sum[lane]! - summands[lane]!;
   }

@@ -8,7 +8,7 @@
 import { createHash, type Hash, randomUUID } from 'node:crypto';
 import * as nodeFiles from 'node:fs/promises';
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
-import { sizeDelimitedEncode, sizeDelimitedPeek } from '@bufbuild/protobuf/wire';
+import { BinaryWriter, sizeDelimitedPeek } from '@bufbuild/protobuf/wire';
 import { AnySchema } from '@bufbuild/protobuf/wkt';
 import type { Log } from '../base/log.ts';
 import { DeltaDiscoveryResponseSchema, type Resource, ResourceSchema } from '../ir/gen/discovery_pb.ts';
@@ -196,22 +196,38 @@ export class SnapshotWriter {
 
 async function encodeBody(resources: HeldResources): Promise<Uint8Array[]> {
   const parts: Uint8Array[] = [];
-  for (const { typeUrl, schema } of resourceTypes) {
-    const held = (resources.get(typeUrl) ?? []).filter(({ message }) => message !== undefined);
+  for (const type of resourceTypes) {
+    const held = (resources.get(type.typeUrl) ?? []).filter(({ message }) => message !== undefined);
     for (let at = 0; at < held.length; at += resourcesPerMessage) {
-      const response = create(DeltaDiscoveryResponseSchema, { typeUrl });
-      for (const [index, { name, version, message, problem }] of held.slice(at, at + resourcesPerMessage).entries()) {
+      // Fields of a message that stand one after the other are the message that has them all.
+      const fields: Uint8Array[] = [
+        toBinary(DeltaDiscoveryResponseSchema, create(DeltaDiscoveryResponseSchema, { typeUrl: type.typeUrl })),
+      ];
+      for (const [index, resource] of held.slice(at, at + resourcesPerMessage).entries()) {
         if (index % resourcesPerTurn === 0) await giveWay();
-        const any = create(AnySchema, { typeUrl, value: toBinary(schema, message!) });
-        // What stands in for a version that cannot be read has none of its own: the server is to send that again.
-        response.resources.push(
-          create(ResourceSchema, { name, version: problem === undefined ? version : '', resource: any }),
-        );
+        fields.push(encodeOnce(type, resource));
       }
-      parts.push(sizeDelimitedEncode(DeltaDiscoveryResponseSchema, response));
+      const length = fields.reduce((sum, field) => sum + field.length, 0);
+      parts.push(Buffer.concat([new BinaryWriter().uint32(length).finish(), ...fields]));
     }
   }
   return parts;
+}
+
+const encoded = new WeakMap<HeldResource, Uint8Array>();
+
+/** A resource as a field of a DeltaDiscoveryResponse. Of thousands, one may have changed since the last time. */
+function encodeOnce({ typeUrl, schema }: ResourceType, resource: HeldResource): Uint8Array {
+  let bytes = encoded.get(resource);
+  if (bytes === undefined) {
+    const { name, version, message, problem } = resource;
+    const any = create(AnySchema, { typeUrl, value: toBinary(schema, message!) });
+    // What stands in for a version that cannot be read has none of its own: the server is to send that again.
+    const own = create(ResourceSchema, { name, version: problem === undefined ? version : '', resource: any });
+    bytes = toBinary(DeltaDiscoveryResponseSchema, create(DeltaDiscoveryResponseSchema, { resources: [own] }));
+    encoded.set(resource, bytes);
+  }
+  return bytes;
 }
 
 async function digestParts(hash: Hash, parts: readonly Uint8Array[]): Promise<string> {

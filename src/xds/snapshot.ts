@@ -46,7 +46,8 @@ export function buildSnapshot(configuration: Configuration, previous?: Snapshot)
   const digest = new Digest();
   const resources = new Map<string, TypeResources>();
   for (const type of resourceTypes) {
-    const ofType = collectResources(type, configuration[type.list], digest);
+    const { resources: ofType, digest: own } = collectOnce(type, configuration[type.list]);
+    digest.addAll(own);
     const before = previous?.resources.get(type.typeUrl);
     resources.set(type.typeUrl, before !== undefined && isSame(before, ofType) ? before : ofType);
   }
@@ -55,15 +56,30 @@ export function buildSnapshot(configuration: Configuration, previous?: Snapshot)
   return isUnchanged ? previous : { digest: digest.toString(), resources };
 }
 
-function collectResources(type: ResourceType, messages: readonly ResourceMessage[], digest: Digest): TypeResources {
+interface CollectedType {
+  readonly resources: TypeResources;
+  readonly digest: Digest;
+}
+
+const collected = new WeakMap<readonly ResourceMessage[], CollectedType>();
+
+/** Lists are never changed after they were made, and most are the same ones as in the round before. */
+function collectOnce(type: ResourceType, messages: readonly ResourceMessage[]): CollectedType {
+  let ofType = collected.get(messages);
+  if (ofType === undefined) collected.set(messages, (ofType = collectResources(type, messages)));
+  return ofType;
+}
+
+function collectResources(type: ResourceType, messages: readonly ResourceMessage[]): CollectedType {
   const resources = new Map<string, SnapshotResource>();
+  const digest = new Digest();
   for (const message of messages) {
     const { resource, summands } = encodeOnce(type, message);
     resources.set(resource.name, resource);
     digest.addHash(summands);
   }
   if (resources.size < messages.length) throw new DuplicateResourceError(type.typeUrl, findRepeated(messages));
-  return resources;
+  return { resources, digest };
 }
 
 function findRepeated(messages: readonly ResourceMessage[]): string {
