@@ -4,7 +4,6 @@ import { hostname } from 'node:os';
 import { z } from 'zod';
 import { namespaceNameSchema, objectNameSchema, serviceNameSchema } from '../api/kubernetes-names.ts';
 import { type LabelSelector, labelSelectorSchema } from '../api/label-selector.ts';
-import { logLevels } from '../base/log.ts';
 import {
   type CommandFlags,
   defineFlags,
@@ -14,6 +13,7 @@ import {
   readFlags,
 } from './flags.ts';
 import { readJsonFlag } from './json-flag.ts';
+import { logFlags } from './log-flags.ts';
 import { version } from './version.ts';
 
 const controllerFlagTable = defineFlags({
@@ -133,14 +133,7 @@ const controllerFlagTable = defineFlags({
     env: 'MCP_GATEWAY_INFERENCE_EXTENSION',
     help: 'Not supported yet: InferencePools as backends',
   },
-  logLevel: { type: 'enum', values: logLevels, default: 'info', env: 'MCP_GATEWAY_LOG_LEVEL', help: 'How much to log' },
-  logFormat: {
-    type: 'enum',
-    values: ['auto', 'json', 'text'],
-    default: 'auto',
-    env: 'MCP_GATEWAY_LOG_FORMAT',
-    help: 'auto is text on a terminal and JSON elsewhere',
-  },
+  ...logFlags,
 });
 
 export const controllerCommandFlags: CommandFlags<typeof controllerFlagTable> = {

@@ -1,10 +1,10 @@
 // Flags that every command with a gateway inside has: ports of its own, log, limits, drain.
 import { parseIpNetwork } from '../base/ip-network.ts';
-import { logLevels } from '../base/log.ts';
 import { createTrustedProxies, type TrustedProxies } from '../gateway/client-view.ts';
 import { defaultUpstreamLimits, type UpstreamLimits } from '../gateway/forward/upstream-limits.ts';
 import { defaultListenLimits, type ListenLimits } from '../gateway/listen/limits.ts';
 import { defineFlags, type FlagValues } from './flags.ts';
+import { logFlags } from './log-flags.ts';
 
 export const gatewayFlags = defineFlags({
   adminPort: {
@@ -22,15 +22,15 @@ export const gatewayFlags = defineFlags({
     placeholder: 'IP',
     help: 'Address of the metrics and readiness ports',
   },
-  logLevel: { type: 'enum', values: logLevels, default: 'info', env: 'MCP_GATEWAY_LOG_LEVEL', help: 'How much to log' },
-  logFormat: {
-    type: 'enum',
-    values: ['auto', 'json', 'text'],
-    default: 'auto',
-    env: 'MCP_GATEWAY_LOG_FORMAT',
-    help: 'auto is text on a terminal and JSON elsewhere',
-  },
+  ...logFlags,
   accessLog: { type: 'boolean', default: true, env: 'MCP_GATEWAY_ACCESS_LOG', help: 'Do not log a line per request' },
+  shutdownDelay: {
+    type: 'duration',
+    default: 0,
+    max: 3_600_000,
+    env: 'MCP_GATEWAY_SHUTDOWN_DELAY',
+    help: 'How long to serve on after SIGTERM, not ready, until load balancers have noticed',
+  },
   drainTimeout: {
     type: 'duration',
     default: 30_000,

@@ -101,6 +101,12 @@ export async function startGatewayProcess(values: FlagValues<typeof gatewayFlags
   const pages = { admin: adminServer.url, metrics: metricsServer.url, readiness: readinessServer.url };
 
   shutdown.addStep({ name: 'report not ready', timeoutMs: 1_000, run: () => readiness.fail('shutting down') });
+  // Whoever spreads clients over several gateways asks from time to time whether this one is ready, and sends it new connections until then.
+  shutdown.addStep({
+    name: 'wait until load balancers have noticed',
+    timeoutMs: values.shutdownDelay + 1_000,
+    run: () => new Promise((resolve) => void setTimeout(resolve, values.shutdownDelay)),
+  });
   shutdown.addStep({
     name: 'drain connections',
     timeoutMs: values.drainTimeout + 5_000,

@@ -1,14 +1,13 @@
 // `mcp-gateway status`: how the Gateways, routes and policies of a cluster are, by what their controller wrote; of each that is not well why, and what to do.
 import { namespaceNameSchema } from '../api/kubernetes-names.ts';
 import { silentLog } from '../base/log.ts';
-import { ApiError, type KubernetesClient } from '../kubernetes/client.ts';
-import { connectKubernetes } from '../kubernetes/connect.ts';
+import { ApiError } from '../kubernetes/client.ts';
+import { type ConnectedClient, connectKubernetes } from '../kubernetes/connect.ts';
 import type { CommandIo } from './command-io.ts';
 import { readFlags } from './flags.ts';
 import { buildStatusReport } from './status/build-status-report.ts';
 import { type ClusterView, listObjects, statusKinds } from './status/cluster-view.ts';
 import { collectCluster } from './status/collect-cluster.ts';
-import { readContextNamespace } from './status/context-namespace.ts';
 import { formatStatus } from './status/format-status.ts';
 import { createNameFilter, type NameFilter } from './status/name-filter.ts';
 import { statusCommandFlags, type StatusValues } from './status/status-flags.ts';
@@ -40,7 +39,7 @@ export async function runStatusCommand(args: readonly string[], io: StatusIo): P
   ] as const)
     if (name !== undefined && !namespaceNameSchema.safeParse(name).success)
       return refuse(io, [`${flag} must be the name of a namespace, not ${JSON.stringify(name)}`], true);
-  let client: KubernetesClient;
+  let client: ConnectedClient;
   try {
     client = await connectKubernetes({
       log: silentLog,
@@ -61,12 +60,13 @@ export async function runStatusCommand(args: readonly string[], io: StatusIo): P
   }
 }
 
-async function showStatus(client: KubernetesClient, values: StatusValues, io: StatusIo): Promise<number> {
+async function showStatus(client: ConnectedClient, values: StatusValues, io: StatusIo): Promise<number> {
   const { now = Date.now } = io;
   const terminal = io.terminal === undefined ? findTerminal() : io.terminal;
   const view = await collectCluster({
     client,
-    namespace: await chooseNamespace(values, io),
+    // Undefined: all of them.
+    namespace: values.allNamespaces ? undefined : (values.namespace ?? client.namespace),
     controllerNamespace: values.controllerNamespace,
   });
   const filter = createNameFilter(values.name);
@@ -99,13 +99,6 @@ async function showStatus(client: KubernetesClient, values: StatusValues, io: St
   const unknown = listUnknownNames(view, filter);
   for (const line of unknown) io.stderr(`mcp-gateway status: ${line}\n`);
   return report.well && unknown.length === 0 ? 0 : 1;
-}
-
-/** Undefined: all of them. */
-async function chooseNamespace(values: StatusValues, { env }: StatusIo): Promise<string | undefined> {
-  if (values.allNamespaces) return undefined;
-  const { namespace, kubeconfig, context } = values;
-  return namespace ?? readContextNamespace({ env, kubeconfig, context });
 }
 
 /** Names on the command line that nothing has. */

@@ -1,5 +1,8 @@
 // What the controller counts for /metrics.
 import type { Metrics } from '../base/metrics.ts';
+import { managedTypes } from '../deploy/managed-objects.ts';
+import { type RelistReason, relistReasons } from '../kubernetes/list-watch.ts';
+import { watchedKinds } from '../sources/kubernetes/watched-kinds.ts';
 import { resourceTypes } from '../xds/resource-types.ts';
 import type { XdsObserver } from '../xds/server.ts';
 import type { StatusKind } from './merge-status.ts';
@@ -31,7 +34,11 @@ export interface LoopObserver {
   deployFailed(): void;
 }
 
+/** Told each time that the objects of a kind have to be listed again. */
+export type RelistObserver = (kind: string, reason: RelistReason) => void;
+
 export interface ControllerMetrics {
+  readonly relisted: RelistObserver;
   readonly xds: XdsObserver;
   readonly statuses: StatusObserver;
   readonly loop: LoopObserver;
@@ -50,11 +57,22 @@ export function createControllerMetrics(metrics: Metrics, version: string): Cont
     .gauge(`${prefix}_build_info`, 'Always 1; the label says what is running.', { version: { max: 1 } })
     .set({ version }, 1);
   return {
+    relisted: countRelists(metrics),
     xds: countXds(metrics),
     statuses: countStatuses(metrics),
     loop: countRounds(metrics),
     readFrom: (gauges) => addGauges(metrics, gauges),
   };
+}
+
+function countRelists(metrics: Metrics): RelistObserver {
+  const kinds = new Set([...watchedKinds, ...managedTypes].map(({ kind }) => kind));
+  const relists = metrics.counter(
+    `${prefix}_relists_total`,
+    'Times that all objects of a kind had to be listed again, by reason.',
+    { kind: { values: [...kinds] }, reason: { values: relistReasons } },
+  );
+  return (kind, reason) => relists.add({ kind, reason });
 }
 
 function countXds(metrics: Metrics): XdsObserver {
@@ -74,6 +92,8 @@ function countXds(metrics: Metrics): XdsObserver {
   const nacks = metrics.counter(`${prefix}_xds_nacks_total`, 'Responses of which gateways refused something.', {
     type,
   });
+  // From 0 on, so that the rate of the first one is seen.
+  for (const list of types.values()) for (const counter of [acks, nacks]) counter.add({ type: list }, 0);
   const label = (typeUrl: string) => ({ type: types.get(typeUrl) ?? 'other' });
   return {
     streamOpened() {

@@ -145,6 +145,7 @@ export async function startController(options: ControllerOptions): Promise<Runni
     log,
     namespaceSelectors: options.namespaceSelectors,
     installationNamespace,
+    onRelist: metrics.relisted,
   });
   const caches = health.addCheck('caches', 'the resources of the cluster have not been read yet');
   const noteSync = (): void => {
@@ -185,8 +186,10 @@ export async function startController(options: ControllerOptions): Promise<Runni
   const duties = new LeaderDuties({
     writer,
     classKeeper: new GatewayClassKeeper({ client: leaderClient, log, events, clock, random, parameters }),
-    startDeployer: () => startDeployer({ client: leaderClient, log, events }),
-    startSealKeyKeeper: () => startSealKeyKeeper({ client: leaderClient, log, installationNamespace }),
+    startDeployer: () => startDeployer({ client: leaderClient, log, events, onRelist: metrics.relisted }),
+    startSealKeyKeeper: () =>
+      startSealKeyKeeper({ client: leaderClient, log, installationNamespace, onRelist: metrics.relisted }),
+    readTermNumber: () => election.term,
     onDeployed: () => loop.noteDeployed(),
     onDeployProblem: () => metrics.loop.deployFailed(),
   });

@@ -6,7 +6,7 @@ import { type ReadonlyWatchable, Watchable } from '../base/watchable.ts';
 import { type Backoff, createBackoff } from '../kubernetes/backoff.ts';
 import { ApiError, ApiUnreachableError, type KubernetesClient } from '../kubernetes/client.ts';
 import type { EventRecorder } from '../kubernetes/events.ts';
-import type { ListWatchOptions } from '../kubernetes/list-watch.ts';
+import type { ListWatchOptions, RelistReason } from '../kubernetes/list-watch.ts';
 import type { GatewayPlan, HeldGateway } from '../translate/gateway-plan.ts';
 import { removeAbandoned } from './abandoned-objects.ts';
 import { type DeployProblem, GatewayDeployment } from './deploy-gateway.ts';
@@ -40,6 +40,8 @@ export interface DeployerOptions {
   readonly client: KubernetesClient;
   readonly log: Log;
   readonly events: Pick<EventRecorder, 'record'>;
+  /** Told each time that the objects of a kind have to be listed again. */
+  readonly onRelist?: (kind: string, reason: RelistReason) => void;
   readonly clock?: Clock;
   readonly random?: () => number;
   /** Between failures of one Gateway: up to this after the first, and up to the second at most. */
@@ -104,6 +106,7 @@ class RunningDeployer implements Deployer {
       client: options.client,
       log: options.log,
       ...(options.watchTiming !== undefined && { timing: options.watchTiming }),
+      onRelist: options.onRelist,
       onChange: (object, live) => {
         const name = `${object.namespace}/${object.owner.name}`;
         const state = this.#states.get(name);

@@ -15,17 +15,22 @@ const snapshotFolder = '/var/lib/mcp-gateway';
 
 const defaultDrain = '30s';
 /**
- * How long a pod that is to end goes on as before. Load balancers and nodes hear of it one after the other, and send it new connections meanwhile;
- * on SIGTERM it would refuse them.
+ * How long a pod that is to end goes on as before, ready: load balancers and nodes hear of its end one after the other, and where it is the only pod they
+ * use it until there is another.
  */
 const farewellSeconds = 5;
+/**
+ * How long the program serves on after SIGTERM, not ready. A container may also be ended inside a pod that stays: then nobody hears of it but by the
+ * readiness probe, which says so after two to three seconds.
+ */
+const shutdownDelaySeconds = 5;
 /** What the program may need beside draining: noticing the signal, closing sockets, writing the last lines. */
 const shutdownMarginSeconds = 10;
 
 /** How long Kubernetes waits for a pod before it kills it. */
 export function chooseGracePeriod({ shutdown }: MergedParameters): number {
   const drainSeconds = Math.ceil(parseDuration(shutdown?.drain ?? defaultDrain) / 1000);
-  return farewellSeconds + drainSeconds + shutdownMarginSeconds;
+  return farewellSeconds + shutdownDelaySeconds + drainSeconds + shutdownMarginSeconds;
 }
 
 /** registry/repository:tag, or with the digest that somebody has pinned. */
@@ -53,7 +58,7 @@ export function renderContainer(plan: GatewayPlan, parameters: MergedParameters,
     ],
     startupProbe: { ...probe('/live'), periodSeconds: 1, failureThreshold: 60 },
     livenessProbe: { ...probe('/live'), periodSeconds: 10, failureThreshold: 6 },
-    readinessProbe: { ...probe('/ready'), periodSeconds: 2, failureThreshold: 2 },
+    readinessProbe: { ...probe('/ready'), periodSeconds: 1, failureThreshold: 2 },
     lifecycle: { preStop: { sleep: { seconds: farewellSeconds } } },
     resources: mergeValues<Json>({ requests: { cpu: '100m', memory: '128Mi' } }, parameters.resources ?? {}),
     securityContext: {
@@ -93,6 +98,7 @@ function renderEnvironment(
     MCP_GATEWAY_READINESS_PORT: `${ports.readiness}`,
     MCP_GATEWAY_LOG_LEVEL: logging?.level ?? 'info',
     MCP_GATEWAY_LOG_FORMAT: logging?.format ?? 'json',
+    MCP_GATEWAY_SHUTDOWN_DELAY: `${shutdownDelaySeconds}s`,
     MCP_GATEWAY_DRAIN_TIMEOUT: shutdown?.drain ?? defaultDrain,
     MCP_GATEWAY_TRUSTED_PROXIES: trustedProxies.length === 0 ? undefined : trustedProxies.join(','),
   };

@@ -1,7 +1,7 @@
 // Everything that carries our label, in every namespace: what was deployed, seen as it is now. Of each object only what the deployer asks about is kept.
 import type { Log } from '../base/log.ts';
 import type { KubernetesClient, KubernetesObject } from '../kubernetes/client.ts';
-import { type ListWatch, type ListWatchOptions, startListWatch } from '../kubernetes/list-watch.ts';
+import { type ListWatch, type ListWatchOptions, type RelistReason, startListWatch } from '../kubernetes/list-watch.ts';
 import { type ResourceType, resourceTypes } from '../kubernetes/resource-type.ts';
 import { managedBy, managedByLabel } from './deployed-names.ts';
 import { type GatewayAddresses, readAddresses } from './gateway-addresses.ts';
@@ -45,6 +45,7 @@ export interface ManagedObjectsOptions {
   readonly onGone: (object: ManagedObject) => void;
   /** What there is, is known now. */
   readonly onSynced: () => void;
+  readonly onRelist?: ((kind: string, reason: RelistReason) => void) | undefined;
   readonly timing?: ListWatchOptions['timing'];
 }
 
@@ -110,6 +111,7 @@ export function watchManagedObjects(options: ManagedObjectsOptions): ManagedObje
         if ((state === 'synced' || state === 'not-installed') && unsynced.delete(type) && unsynced.size === 0)
           options.onSynced();
       },
+      onRelist: (reason) => options.onRelist?.(type.kind, reason),
     });
   });
 

@@ -3,7 +3,7 @@ import { type Clock, systemClock } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
 import { type Backoff, createBackoff } from '../kubernetes/backoff.ts';
 import { ApiError, ApiUnreachableError, type KubernetesClient, type KubernetesObject } from '../kubernetes/client.ts';
-import { type ListWatchOptions, startListWatch } from '../kubernetes/list-watch.ts';
+import { type ListWatchOptions, type RelistReason, startListWatch } from '../kubernetes/list-watch.ts';
 import { resourceTypes } from '../kubernetes/resource-type.ts';
 import { nameSealKeySecret } from './deployed-names.ts';
 import { KeyedTasks } from '../kubernetes/keyed-tasks.ts';
@@ -13,6 +13,8 @@ export interface SealKeyKeeperOptions {
   readonly client: KubernetesClient;
   readonly log: Log;
   readonly installationNamespace: string;
+  /** Told each time that the Secrets have to be listed again. */
+  readonly onRelist?: (kind: string, reason: RelistReason) => void;
   readonly clock?: Clock;
   readonly random?: () => number;
   readonly watchTiming?: ListWatchOptions['timing'];
@@ -126,6 +128,7 @@ export function startSealKeyKeeper(options: SealKeyKeeperOptions): SealKeyKeeper
     log,
     scope: { namespace: installationNamespace, labelSelector: `${sealKeysLabel}=true`, metadataOnly: true },
     ...(options.watchTiming !== undefined && { timing: options.watchTiming }),
+    onRelist: (reason) => options.onRelist?.(Secret.kind, reason),
     onChange(live) {
       note(live);
       if (isSynced) tasks.schedule(live.metadata.name);

@@ -26,10 +26,15 @@ export class ConnectError extends Error {
   readonly code = 'kubernetes_connect';
 }
 
+/** A client, and the namespace that is meant where nobody names one. */
+export interface ConnectedClient extends KubernetesClient {
+  readonly namespace: string;
+}
+
 /** Makes a client. Sends nothing yet. The library for kubeconfig files is loaded only when there is one to read. */
-export async function connectKubernetes(options: ConnectOptions): Promise<KubernetesClient> {
-  const { server, proxy, readAccess } = await findEndpoint(options);
-  return createRestClient({ server, proxy, readAccess, name: options.name });
+export async function connectKubernetes(options: ConnectOptions): Promise<ConnectedClient> {
+  const { server, proxy, namespace, readAccess } = await findEndpoint(options);
+  return { ...createRestClient({ server, proxy, readAccess, name: options.name }), namespace };
 }
 
 async function findEndpoint(options: ConnectOptions): Promise<ApiEndpoint> {

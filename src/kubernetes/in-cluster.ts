@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { isIPv6 } from 'node:net';
 import { join } from 'node:path';
 import { CredentialsError, type ReadAccess, rememberAccess } from './access.ts';
-import type { ApiEndpoint, EndpointResult } from './api-endpoint.ts';
+import { type ApiEndpoint, defaultNamespace, type EndpointResult } from './api-endpoint.ts';
 
 /** Where Kubernetes mounts it. */
 export const serviceAccountFolder = '/var/run/secrets/kubernetes.io/serviceaccount';
@@ -26,7 +26,9 @@ export async function findInCluster(
   } catch (error) {
     return { ok: false, problem: error instanceof Error ? error.message : String(error) };
   }
-  const endpoint: ApiEndpoint = { server, proxy: undefined, readAccess: rememberAccess(read) };
+  // Kubernetes always mounts it; who makes the files by hand may have left it out.
+  const namespace = await readText(join(folder, 'namespace')).catch(() => defaultNamespace);
+  const endpoint: ApiEndpoint = { server, proxy: undefined, namespace, readAccess: rememberAccess(read) };
   return { ok: true, endpoint };
 }
 

@@ -9,7 +9,7 @@ import { parse } from 'yaml';
 import { isJsonObject, type JsonObject } from '../base/json-object.ts';
 import type { Log } from '../base/log.ts';
 import { type Access, CredentialsError, rememberAccess } from './access.ts';
-import type { EndpointResult } from './api-endpoint.ts';
+import { defaultNamespace, type EndpointResult } from './api-endpoint.ts';
 import { describeFailure } from './describe-failure.ts';
 
 /** What stands in the way of using a kubeconfig, for a person. */
@@ -22,6 +22,7 @@ interface Selection {
   readonly config: KubeConfig;
   readonly cluster: Cluster;
   readonly user: User | undefined;
+  readonly namespace: string;
   readonly tokenFile: string | undefined;
 }
 
@@ -33,7 +34,7 @@ export async function loadKubeconfig(
 ): Promise<EndpointResult> {
   try {
     let selection = await select(files, context);
-    const { cluster, user } = selection;
+    const { cluster, user, namespace } = selection;
     const server = checkServer(cluster);
     const isPlain = server.startsWith('http:');
     if (isPlain && user !== undefined)
@@ -44,7 +45,7 @@ export async function loadKubeconfig(
       if (fresh) selection = await select(files, context);
       return await readSelection(selection);
     });
-    return { ok: true, endpoint: { server, proxy: checkProxy(cluster), readAccess } };
+    return { ok: true, endpoint: { server, proxy: checkProxy(cluster), namespace, readAccess } };
   } catch (error) {
     if (error instanceof KubeconfigProblem) return { ok: false, problem: error.message };
     throw error;
@@ -100,7 +101,10 @@ async function select(files: readonly string[], wanted: string | undefined): Pro
     contexts: [{ ...context, user: usedUser.name }],
     currentContext: contextName,
   });
-  return { config, cluster, user, tokenFile: user === undefined ? undefined : readTokenFile(where, user, rawUsers) };
+  const namespace =
+    typeof context.namespace === 'string' && context.namespace !== '' ? context.namespace : defaultNamespace;
+  const tokenFile = user === undefined ? undefined : readTokenFile(where, user, rawUsers);
+  return { config, cluster, user, namespace, tokenFile };
 }
 
 /** Also checks for what the library would leave out without a word. */

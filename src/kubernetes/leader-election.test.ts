@@ -31,6 +31,7 @@ function createLeaseApi() {
   /** Replicas that are cut off. */
   const cutOff = new Set<string>();
   const calls: string[] = [];
+  const beforeReplace: (() => void)[] = [];
   const connect = (
     identity: string,
     options: { watch: boolean },
@@ -52,6 +53,7 @@ function createLeaseApi() {
       },
       async replace(_type, object) {
         check('replace');
+        beforeReplace.shift()?.();
         if (lease === undefined) throw refuse(404, 'NotFound');
         if (object.metadata.resourceVersion !== lease.metadata.resourceVersion) throw refuse(409, 'Conflict');
         return store(object);
@@ -82,6 +84,8 @@ function createLeaseApi() {
     connect,
     cutOff,
     calls,
+    /** Each runs once, when the next replacement has arrived and is not written yet. */
+    beforeReplace,
     watchers,
     get lease() {
       return lease;
@@ -148,6 +152,16 @@ describe('leader election', () => {
     await b.stop();
     assert.equal((api.lease!['spec'] as { holderIdentity: string }).holderIdentity, '');
     assert.equal(api.watchers.size, 0);
+  });
+
+  test('a renewal that is written while the lease is given back does not keep it', async () => {
+    const api = createLeaseApi();
+    const clock = createManualClock();
+    const a = join(api, clock, 'a');
+    await clock.advance(3_000);
+    api.beforeReplace.push(() => void api.touch((lease) => lease));
+    await a.stop();
+    assert.equal((api.lease!['spec'] as { holderIdentity: string }).holderIdentity, '');
   });
 
   test('without a watch the hand-over takes until the next look', async () => {
@@ -242,6 +256,34 @@ describe('leader election', () => {
     await clock.advance(4_000);
     assert.equal(a.isLeading(), true);
     assert.notEqual(api.lease, undefined);
+    await a.stop();
+  });
+
+  test('a leader that was cut off can tell whether another one has led meanwhile', async () => {
+    const api = createLeaseApi();
+    const clock = createManualClock();
+    const a = join(api, clock, 'a');
+    assert.equal(a.term, undefined);
+    await clock.advance(0);
+    const first = a.term;
+    assert.notEqual(first, undefined);
+    api.cutOff.add('a');
+    await clock.advance(30_000);
+    assert.equal(a.isLeading(), false);
+    api.cutOff.delete('a');
+    await clock.advance(10_000);
+    assert.equal(a.isLeading(), true);
+    assert.equal(a.term, first, 'nobody has');
+
+    api.cutOff.add('a');
+    const b = join(api, clock, 'b');
+    await clock.advance(30_000);
+    assert.equal(b.isLeading(), true);
+    await b.stop();
+    api.cutOff.delete('a');
+    await clock.advance(10_000);
+    assert.equal(a.isLeading(), true);
+    assert.notEqual(a.term, first);
     await a.stop();
   });
 

@@ -73,6 +73,7 @@ export class LeaderElection {
   #lease: { readonly object: KubernetesObject; readonly since: number } | undefined;
   /** When the last renewal that succeeded was sent, by the time that has really passed. */
   #renewedAt = 0;
+  #term: number | undefined;
   #stopDeadline: (() => void) | undefined;
   #wake: (() => void) | undefined;
   #isWatching = false;
@@ -93,6 +94,14 @@ export class LeaderElection {
     return (
       this.#leadership.get().role === 'leader' && this.#options.elapsed() - this.#renewedAt < this.#times.renewDeadline
     );
+  }
+
+  /**
+   * How often the Lease had changed hands when this replica last got it; undefined: it never did. The same as before after a time without a leader: then no
+   * other replica has led meanwhile.
+   */
+  get term(): number | undefined {
+    return this.#term;
   }
 
   /** Leads no more, and gives the Lease back, so that another one can take it at once. */
@@ -224,6 +233,7 @@ export class LeaderElection {
 
   #lead(lease: KubernetesObject, startedAt: number): void {
     this.#lease = { object: lease, since: this.#options.monotonic() };
+    this.#term = readSpec(lease).leaseTransitions ?? 0;
     if (this.#abort.signal.aborted) return;
     this.#renewedAt = startedAt;
     this.#stopDeadline?.();
@@ -294,10 +304,20 @@ export class LeaderElection {
     const { client, log, namespace, name, identity } = this.#options;
     const signal = AbortSignal.timeout(releaseTimeoutMs);
     try {
-      // Read anew: a renewal that was under way may have been written.
-      const seen = await client.get(resourceTypes.Lease, { namespace, name }, signal);
-      if (readSpec(seen).holderIdentity !== identity) return;
-      await client.replace(resourceTypes.Lease, this.#describeRelease(seen), signal);
+      for (;;) {
+        signal.throwIfAborted();
+        // Read anew: a renewal that was under way may have been written, or be written only now.
+        const seen = await client.get(resourceTypes.Lease, { namespace, name }, signal);
+        if (readSpec(seen).holderIdentity !== identity) return;
+        const isReleased = await client.replace(resourceTypes.Lease, this.#describeRelease(seen), signal).then(
+          () => true,
+          (error: unknown) => {
+            if (error instanceof ApiError && error.status.reason === 'Conflict') return false;
+            throw error;
+          },
+        );
+        if (isReleased) break;
+      }
       log.info({ lease: name }, 'gave the lease back');
     } catch (error) {
       log.warn({ err: error, lease: name }, 'the lease could not be given back; it runs out by itself');

@@ -10,6 +10,13 @@ import { listAllPages } from './list-pages.ts';
 import { describeCollection } from './request-path.ts';
 import type { ResourceType } from './resource-type.ts';
 
+/**
+ * Why everything is listed again. `expired`: the server has forgotten what happened since the version that was seen last (410). `not_served`: it does not
+ * know the kind at the moment. `refused`: it refused the watch several times in a row. `better_version`: the kind may be served at a better version.
+ */
+export type RelistReason = (typeof relistReasons)[number];
+export const relistReasons = ['expired', 'not_served', 'refused', 'better_version'] as const;
+
 /** How a list-watch is doing. */
 export type SyncState =
   | { readonly state: 'syncing' }
@@ -40,6 +47,8 @@ export interface ListWatchOptions {
   readonly onState: (state: SyncState) => void;
   /** Told each time that a watch is open: what happened while there was none is about to come. */
   readonly onFollowing?: () => void;
+  /** Told each time that what was listed before has to be listed again. */
+  readonly onRelist?: (reason: RelistReason) => void;
   readonly timing?: Partial<ListWatchTiming>;
   readonly random?: () => number;
   readonly clock?: Clock;
@@ -278,7 +287,7 @@ class RunningListWatch implements ListWatch {
       if (isOpen && this.#clock.now() - startedMs >= shortWatchMs) this.#backoff.reset();
     }
     // A better version may be served by now.
-    if (this.#type !== this.#types[0]) this.#resourceVersion = undefined;
+    if (this.#type !== this.#types[0]) this.#listAgain('better_version');
     if (count === 0 && this.#clock.now() - startedMs < shortWatchMs) await this.#pause(this.#backoff.next());
   }
 
@@ -309,7 +318,7 @@ class RunningListWatch implements ListWatch {
     const wasWatching = this.#resourceVersion !== undefined;
     const isFirst = this.#backoff.tries === 0;
     if (wasWatching && (status?.code === 410 || status?.code === 404)) {
-      this.#resourceVersion = undefined;
+      this.#listAgain(status.code === 410 ? 'expired' : 'not_served');
       const waitMs = this.#backoff.next();
       // Once at once; a server that does it again and again is given time.
       if (!isFirst) await this.#pause(waitMs);
@@ -318,11 +327,16 @@ class RunningListWatch implements ListWatch {
     const message = error instanceof Error ? error.message : String(error);
     const waitMs = this.#backoff.next(status?.retryAfterSeconds);
     if (wasWatching && status !== undefined && this.#backoff.tries >= watchTriesBeforeRelist)
-      this.#resourceVersion = undefined;
+      this.#listAgain('refused');
     this.#options.log.debug({ reason: message, waitMs: Math.round(waitMs) }, 'following the API server failed');
     // That a connection breaks is part of life; that it cannot be made again is not.
     if (!wasWatching || !isFirst || status !== undefined) this.#fail(message);
     await this.#pause(waitMs, status?.retryAfterSeconds === undefined);
+  }
+
+  #listAgain(reason: RelistReason): void {
+    this.#resourceVersion = undefined;
+    if (!this.#isStopped()) this.#options.onRelist?.(reason);
   }
 
   #fail(reason: string): void {

@@ -1,5 +1,6 @@
-// The statuses of one kind by name, in sorted order.
-import { keepEqual } from './memory.ts';
+// Statuses by kind and name, in sorted order.
+import type { Statuses } from './conditions.ts';
+import { keepEqual, keepShallow } from './memory.ts';
 import { compareText } from './order.ts';
 
 /** Something that has a status, or none. */
@@ -9,13 +10,33 @@ export interface Described<T> {
   readonly status: T | undefined;
 }
 
-/** Lists statuses. One that did not change is the one that was there, and so is the record. Of two with one name the later counts. */
-export function prepareStatusList<T>(): (
-  ...lists: readonly (readonly Described<T>[])[]
-) => Readonly<Record<string, T>> {
+/** What has a status, of every kind in one list or more. Of two with one name the later counts. */
+export type DescribedKinds = {
+  readonly [K in keyof Statuses]: readonly (readonly Described<Statuses[K][string]>[])[];
+};
+
+/** Lists statuses. One that did not change is the one that was there, and so are the record of its kind and the whole. */
+export function prepareStatuses(): (kinds: DescribedKinds) => Statuses {
+  const listGatewayClasses = prepareStatusList<Statuses['gatewayClasses'][string]>();
+  const listGateways = prepareStatusList<Statuses['gateways'][string]>();
+  const listHttpRoutes = prepareStatusList<Statuses['httpRoutes'][string]>();
+  const listProxyBackends = prepareStatusList<Statuses['proxyBackends'][string]>();
+  const listProxyPolicies = prepareStatusList<Statuses['proxyPolicies'][string]>();
+  let last: Statuses | undefined;
+  return ({ gatewayClasses, gateways, httpRoutes, proxyBackends, proxyPolicies }) =>
+    (last = keepShallow(last, {
+      gatewayClasses: listGatewayClasses(gatewayClasses),
+      gateways: listGateways(gateways),
+      httpRoutes: listHttpRoutes(httpRoutes),
+      proxyBackends: listProxyBackends(proxyBackends),
+      proxyPolicies: listProxyPolicies(proxyPolicies),
+    }));
+}
+
+function prepareStatusList<T>(): (lists: readonly (readonly Described<T>[])[]) => Readonly<Record<string, T>> {
   let last: readonly Described<T>[] = [];
   let record: Readonly<Record<string, T>> = {};
-  return (...lists) => {
+  return (lists) => {
     const described = lists.flat().filter(({ status }) => status !== undefined);
     const sorted = isSorted(described)
       ? described

@@ -3,43 +3,29 @@
 import { controllerName as defaultControllerName } from '../api/gateway-class.ts';
 import type { Resources } from '../api/resources.ts';
 import type { Configuration } from '../ir/configuration.ts';
-import { listBackendKeys, prepareAssembly } from './assemble.ts';
 import { prepareAttachPoints } from './attach-points.ts';
-import type { TranslatedBackend } from './backends.ts';
-import { listMissingEndpoints, prepareBackends } from './backends.ts';
-import type {
-  GatewayClassStatus,
-  GatewayStatus,
-  HttpRouteStatus,
-  ProxyBackendStatus,
-  ProxyPolicyStatus,
-  Statuses,
-} from './conditions.ts';
+import { prepareBackends } from './backends.ts';
+import type { Statuses } from './conditions.ts';
 import { prepareGatewayClasses } from './gateway-classes.ts';
 import type { GatewayPlan, HeldGateway } from './gateway-plan.ts';
 import { prepareGatewayStatuses } from './gateway-status.ts';
 import { prepareGateways } from './gateways.ts';
 import { prepareInvalidStatuses } from './invalid-resources.ts';
-import { prepareStatusList } from './list-statuses.ts';
-import type { ResolvedListener } from './listeners.ts';
+import { prepareStatuses } from './list-statuses.ts';
 import { prepareListeners } from './listeners.ts';
-import { keepEqual, keepList, keepShallow, Memory, replaceLists } from './memory.ts';
-import { listMixedProtection } from './mixed-protection.ts';
+import { keepEqual, keepList, keepShallow, Memory } from './memory.ts';
 import type { Notice, Notices } from './notices.ts';
 import { collectNotices } from './notices.ts';
+import { prepareOverallSteps } from './overall-steps.ts';
 import { nothingIsDeployed } from './parameters.ts';
 import type { Placement } from './placement.ts';
 import { planGateways } from './plan-gateways.ts';
-import type { PolicyKeys, TranslatedPolicy } from './policies.ts';
 import { preparePolicies } from './policies.ts';
 import type { PolicyConflict } from './policy-conflicts.ts';
 import { prepareReach } from './policy-reach.ts';
 import { ResourceIndex } from './resource-index.ts';
-import { countAttachedRoutes, groupByBackend } from './route-census.ts';
-import type { BackendUsage, TranslatedRoute } from './routes.ts';
 import { prepareRoutes } from './routes.ts';
 import { prepareSecrets } from './secrets.ts';
-import { createListKeeper, createStep } from './step.ts';
 
 /** What translation makes of a set of resources. */
 export interface Translation {
@@ -102,65 +88,36 @@ export function createTranslator(options: TranslateOptions = {}): Translator {
   const policies = preparePolicies({ memory, index, secrets, backends, reach, controllerName });
   const invalidStatuses = prepareInvalidStatuses(memory, index, classes, gateways, controllerName);
 
-  // What looks at everything, and runs again when there is something new.
-  const keepListeners = createListKeeper<ResolvedListener>();
-  const keepRoutes = createListKeeper<TranslatedRoute>();
-  const keepPolicies = createListKeeper<TranslatedPolicy>();
-  const keepInvalidPolicies = createListKeeper<TranslatedPolicy>();
-  const keepBackends = createListKeeper<TranslatedBackend>();
-  const keepAttachments = createListKeeper<TranslatedRoute['attachedListeners']>();
-  const keepUsages = createListKeeper<BackendUsage>();
-  const keepPolicyBackends = createListKeeper<TranslatedPolicy['backends']>();
-  const keepPolicyKeys = createListKeeper<PolicyKeys>();
-  const countRoutes = createStep((attachments: readonly TranslatedRoute['attachedListeners'][]) =>
-    attachedRoutes.replace(countAttachedRoutes(attachments)),
-  );
-  const groupRoutes = createStep((usages: readonly BackendUsage[]) =>
-    replaceLists(backendUsers, groupByBackend(usages)),
-  );
-  const findBackends = createStep(listBackendKeys);
-  const assemble = prepareAssembly();
-  const mapPolicyKeys = createStep(indexPolicyKeys);
-  const findMissingEndpoints = createStep(listMissingEndpoints);
-  const findMixedProtection = createStep(listMixedProtection);
-  const listClassStatuses = prepareStatusList<GatewayClassStatus>();
-  const listGatewayStatuses = prepareStatusList<GatewayStatus>();
-  const listRouteStatuses = prepareStatusList<HttpRouteStatus>();
-  const listBackendStatuses = prepareStatusList<ProxyBackendStatus>();
-  const listPolicyStatuses = prepareStatusList<ProxyPolicyStatus>();
+  const overall = prepareOverallSteps({ attachedRoutes, backendUsers });
+  const listStatuses = prepareStatuses();
 
   const run = (resources: Resources, previous: Translation | undefined): Translation => {
     index.load(resources);
     const ownGateways = gateways.list();
-    const ownListeners = keepListeners(ownGateways.flatMap(({ name }) => listeners.get(name)));
-    const ownRoutes = keepRoutes([...index.httpRoutes.entries().keys()].flatMap((name) => routes.get(name) ?? []));
-    const usages = keepUsages(ownRoutes.map(({ usage }) => usage));
-    countRoutes(keepAttachments(ownRoutes.map(({ attachedListeners }) => attachedListeners)));
-    groupRoutes(usages);
+    const ownListeners = overall.keepListeners(ownGateways.flatMap(({ name }) => listeners.get(name)));
+    const routeNames = [...index.httpRoutes.entries().keys()];
+    const ownRoutes = overall.keepRoutes(routeNames.flatMap((name) => routes.get(name) ?? []));
+    overall.countRoutes(ownRoutes);
 
     policies.collectClaims();
-    const ownPolicies = keepPolicies(policies.list());
-    const invalidPolicies = keepInvalidPolicies(policies.listInvalid());
-    const backendKeys = findBackends(usages, keepPolicyBackends(ownPolicies.map((policy) => policy.backends)));
-    const used = keepBackends(backendKeys.flatMap((key) => backends.build(key) ?? []));
-    const configuration = assemble({
+    const ownPolicies = overall.keepPolicies(policies.list());
+    const invalidPolicies = overall.keepInvalidPolicies(policies.listInvalid());
+    const backendKeys = overall.findBackends(ownRoutes, ownPolicies);
+    const configuration = overall.assemble({
       listeners: ownListeners,
       routes: ownRoutes,
       policies: ownPolicies,
       invalidPolicies,
-      backends: used,
+      backends: overall.keepBackends(backendKeys.flatMap((key) => backends.build(key) ?? [])),
     });
 
     const invalid = invalidStatuses();
-    const statuses = keepShallow(previous?.statuses, {
-      gatewayClasses: listClassStatuses(classes.listStatuses()),
-      gateways: listGatewayStatuses(
-        invalid.gateways,
-        ownGateways.map(({ name }) => ({ name, status: gatewayStatuses.get(name) })),
-      ),
-      httpRoutes: listRouteStatuses(invalid.httpRoutes, ownRoutes),
-      proxyBackends: listBackendStatuses(invalid.proxyBackends, backends.listStatuses()),
-      proxyPolicies: listPolicyStatuses(ownPolicies, invalidPolicies),
+    const statuses = listStatuses({
+      gatewayClasses: [classes.listStatuses()],
+      gateways: [invalid.gateways, ownGateways.map(({ name }) => ({ name, status: gatewayStatuses.get(name) }))],
+      httpRoutes: [invalid.httpRoutes, ownRoutes],
+      proxyBackends: [invalid.proxyBackends, backends.listStatuses()],
+      proxyPolicies: [ownPolicies, invalidPolicies],
     });
 
     const notices = collectNotices();
@@ -168,8 +125,7 @@ export function createTranslator(options: TranslateOptions = {}): Translator {
     if (placement === 'host') noteParameters(index, notices);
     for (const list of [ownRoutes, ownPolicies, invalidPolicies])
       for (const outcome of list) notices.addAll(outcome.notices);
-    notices.addAll(findMissingEndpoints(configuration.backends));
-    notices.addAll(findMixedProtection(ownRoutes, configuration.policies));
+    notices.addAll(overall.findNotices(ownRoutes, configuration));
 
     const deployment = placement === 'host' ? undefined : planGateways(ownGateways, ownListeners, invalid.gateways);
     return keepShallow(previous, {
@@ -179,7 +135,7 @@ export function createTranslator(options: TranslateOptions = {}): Translator {
       conflicts: keepList(previous?.conflicts, policies.listConflicts()),
       plans: keepEqual(previous?.plans, deployment?.plans ?? []),
       held: keepEqual(previous?.held, deployment?.held ?? []),
-      policyKeys: mapPolicyKeys(keepPolicyKeys(ownPolicies.map(({ keys }) => keys))),
+      policyKeys: overall.mapPolicyKeys(ownPolicies),
     });
   };
 
@@ -197,8 +153,4 @@ export function createTranslator(options: TranslateOptions = {}): Translator {
 function noteParameters(index: ResourceIndex, notices: Notices): void {
   for (const parameters of index.gatewayParameters.values())
     notices.add('GatewayParameters', parameters, `has no effect here: ${nothingIsDeployed}`);
-}
-
-function indexPolicyKeys(keys: readonly PolicyKeys[]): Translation['policyKeys'] {
-  return new Map(keys.map(({ policy, byGateway }) => [policy, byGateway]));
 }

@@ -24,7 +24,7 @@ export interface BackoffTimes {
 
 export const defaultBackoffTimes: BackoffTimes = {
   firstMs: 250,
-  maxMs: 15_000,
+  maxMs: 5_000,
   refusedFirstMs: 1_000,
   refusedMaxMs: 30_000,
   stableMs: 5_000,

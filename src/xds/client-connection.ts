@@ -130,9 +130,14 @@ export class ControllerConnection {
   }
 }
 
+/** What becomes of a stream whose connection ends without a word. */
+const brokenOff = /^http\/2 stream closed with error code CANCEL\b/;
+
 /** In words, with the reason behind the reason. */
 export function describeConnectionError(error: unknown): string {
   const { rawMessage, cause } = ConnectError.from(error);
+  if (brokenOff.test(rawMessage))
+    return 'the connection broke off without a good-bye: the process at the other end was killed, or something in between dropped it';
   const detail = cause instanceof Error && !rawMessage.includes(cause.message) ? cause.message : '';
   if (rawMessage === '') return detail === '' ? 'the connection was lost' : detail;
   return detail === '' ? rawMessage : `${rawMessage}: ${detail}`;

@@ -2,7 +2,7 @@
 // a pod in which no process is up, no stranger is let through, and afterwards a change is enforced and told.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { ApiObject } from './api-client.ts';
+import { ApiError, type ApiObject } from './api-client.ts';
 import type { Cluster } from './cluster.ts';
 import { installationNamespace, installController, type InstalledController } from './installed-controller.ts';
 import type { PodObject } from './observed-pod.ts';
@@ -105,6 +105,83 @@ async function sendControllerAway(): Promise<void> {
     { what: 'no controller is left' },
   );
 }
+
+interface Deployment extends ApiObject {
+  readonly spec: { readonly replicas: number };
+  readonly status: { readonly updatedReplicas?: number; readonly replicas?: number; readonly readyReplicas?: number };
+}
+
+const isReady = ({ status }: PodObject): boolean => status.containerStatuses?.[0]?.ready === true;
+
+/** Waits until there is a pod that is none of these. Without a controller it has nothing to serve, and must not get traffic. */
+async function waitForUnreadyPod(known: readonly PodObject[]): Promise<void> {
+  const names = new Set(known.map(({ metadata }) => metadata.name));
+  await cluster.waitFor(
+    async () => {
+      const next = (await gateway.listPods()).find(({ metadata }) => !names.has(metadata.name));
+      return next?.status.containerStatuses?.[0]?.state['running'] !== undefined && !isReady(next);
+    },
+    { what: 'the next pod waits for the controller' },
+  );
+}
+
+/** Ways to restart a gateway in order, each until it has happened as far as it can without a controller. */
+const orderlyRestarts: Readonly<Record<string, (pods: readonly PodObject[]) => Promise<void>>> = {
+  async 'the container of one of two gateways is restarted in order'([pod]) {
+    const { name } = pod!.metadata;
+    await cluster.signalContainer({ namespace: 'default', pod: name }, 'SIGTERM');
+    await waitForRestart(pod!);
+    assert.match(
+      await cluster.logs('default', name),
+      /"shutting down".*"stopped".*serving what the snapshot file has/s,
+    );
+  },
+  async 'the pod of one of two gateways is deleted'(pods) {
+    const path = locateResource({ kind: 'Pod', name: pods[0]!.metadata.name });
+    await cluster.api.delete(path);
+    await cluster.waitFor(
+      async () => (await gateway.listPods()).every(({ metadata }) => metadata.uid !== pods[0]!.metadata.uid),
+      { what: 'the pod is on its way out' },
+    );
+    await waitForUnreadyPod(pods);
+    await cluster.waitFor(async () => (await findPod(path)) === undefined, { what: 'the pod is gone' });
+  },
+  async 'the Deployment of two gateways is restarted'(pods) {
+    await cluster.kubectl(['rollout', 'restart', 'deployment/web-proxy']);
+    await waitForUnreadyPod(pods);
+    const names = (await gateway.listPods()).filter(isReady).map(({ metadata }) => metadata.name);
+    assert.deepEqual(names.toSorted(), pods.map(({ metadata }) => metadata.name).toSorted(), 'both go on');
+  },
+};
+
+async function findPod(path: string): Promise<PodObject | undefined> {
+  try {
+    return await cluster.api.get<PodObject>(path);
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return undefined;
+    throw error;
+  }
+}
+
+for (const [what, restart] of Object.entries(orderlyRestarts))
+  test(`${what} while the controller is away: nobody notices`, async (t) => {
+    await installController(cluster);
+    await gateway.proveChange(t);
+    const load = await gateway.startLoad(t);
+    await sendControllerAway();
+    await restart(await gateway.listPods());
+    await load.waitForMore(100);
+    assert.deepEqual(load.failures, []);
+    await installController(cluster);
+    await cluster.waitForObject<Deployment>(
+      '/apis/apps/v1/namespaces/default/deployments/web-proxy',
+      ({ spec, status }) =>
+        [status.replicas, status.updatedReplicas, status.readyReplicas].every((count) => count === spec.replicas),
+      { what: 'all gateways are ready' },
+    );
+    await gateway.proveChange(t);
+    await gateway.expectUnharmed(t, load);
+  });
 
 const failsToReach = (failure: string): boolean => /^\S+ (ECONNREFUSED|ECONNRESET|EPIPE) /.test(failure);
 

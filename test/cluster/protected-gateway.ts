@@ -76,29 +76,32 @@ export class ProtectedGateway {
     return { audience, madeAt: performance.now() };
   }
 
-  /** Waits until all processes enforce a change, and the status says so. */
-  async expectChange(t: TestContext, { audience, madeAt }: PolicyChange): Promise<void> {
+  /**
+   * Waits until all processes enforce a change, and the status says so. `pods`: those that there are, where the API server may take its time to say; none:
+   * it is asked.
+   */
+  async expectChange(t: TestContext, { audience, madeAt }: PolicyChange, pods?: readonly PodObject[]): Promise<void> {
     const since = (): number => Math.round(performance.now() - madeAt);
-    const enforced = await this.#cluster.waitFor(async () => (await this.isEnforced(audience)) && since(), {
+    const enforced = await this.#cluster.waitFor(async () => (await this.isEnforced(audience, pods)) && since(), {
       what: `every pod enforces ${audience}`,
       intervalMs: 20,
     });
     await waitForCondition(this.#cluster, protectingPolicy, { type: 'Programmed', status: 'True' });
     t.diagnostic(`the change was enforced after ${enforced} ms, and told after ${since()} ms`);
     const last = await this.#createToken(`change-${this.#changes - 1}`);
-    for (const address of await this.#listAddresses())
-      assert.equal(await this.ask(address, last), 401, 'what was let in before the change is not any more');
+    for (const { status } of pods ?? (await this.listPods()))
+      assert.equal(await this.ask(status.podIP ?? '', last), 401, 'what was let in before the change is not any more');
   }
 
   /** Changes something, and waits until it is in force and told. */
-  async proveChange(t: TestContext): Promise<void> {
-    await this.expectChange(t, await this.change());
+  async proveChange(t: TestContext, pods?: readonly PodObject[]): Promise<void> {
+    await this.expectChange(t, await this.change(), pods);
   }
 
   /** Whether all processes let an audience in. */
-  async isEnforced(audience: string): Promise<boolean> {
+  async isEnforced(audience: string, pods?: readonly PodObject[]): Promise<boolean> {
     const token = await this.#createToken(audience);
-    const addresses = await this.#listAddresses();
+    const addresses = (pods ?? (await this.listPods())).map(({ status }) => status.podIP ?? '');
     const answers = await Promise.all(addresses.map((address) => this.ask(address, token)));
     return answers.length > 0 && answers.every((status) => status === 200);
   }
@@ -120,10 +123,6 @@ export class ProtectedGateway {
     const port = 15020;
     const text = await (await fetch(`http://${pod.status.podIP ?? ''}:${port}/metrics`)).text();
     return Number(new RegExp(`^${name}(?:\\{.*\\})? (\\S+)$`, 'm').exec(text)?.[1]);
-  }
-
-  async #listAddresses(): Promise<readonly string[]> {
-    return (await this.listPods()).map(({ status }) => status.podIP ?? '');
   }
 
   #protect(audiences: readonly string[]): object {

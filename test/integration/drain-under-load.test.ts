@@ -3,7 +3,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startCountingUpstream } from './counting-upstream.ts';
 import { openEventStream, startRequestLoad } from './load-clients.ts';
-import { backendResource, gatewayResource, routeResource, ruleTo, runGateway, waitFor } from './run-gateway.ts';
+import {
+  backendResource,
+  gatewayResource,
+  type GatewayRun,
+  routeResource,
+  ruleTo,
+  runGateway,
+  waitFor,
+} from './run-gateway.ts';
 
 async function startUnderLoad(t: { after(fn: () => unknown): void }, flags: readonly string[]) {
   const upstream = await startCountingUpstream({ delayMs: 20 });
@@ -20,6 +28,16 @@ async function startUnderLoad(t: { after(fn: () => unknown): void }, flags: read
   return { upstream, gateway, url: `http://127.0.0.1:${gateway.port}/mcp` };
 }
 
+/** Signals until the process ends. A terminal and npm may both pass on one Ctrl-C: signals that come together count as one. */
+async function endAtOnce({ child }: GatewayRun): Promise<void> {
+  assert.equal(child.exitCode(), undefined);
+  await waitFor(() => {
+    if (child.exitCode() === undefined) process.kill(child.pid, 'SIGTERM');
+    return child.exitCode() !== undefined;
+  });
+  assert.equal(await child.waitForExit(), 143);
+}
+
 test('SIGTERM under load loses no accepted request', async (t) => {
   const { gateway, url } = await startUnderLoad(t, ['--drain-timeout', '20s']);
   const load = startRequestLoad(url, 16);
@@ -31,6 +49,25 @@ test('SIGTERM under load loses no accepted request', async (t) => {
   const lost = load.failures.filter((failure) => !failure.startsWith('ECONNREFUSED'));
   assert.deepEqual(lost, []);
   assert.equal(code, 0, gateway.child.readOutput());
+});
+
+test('SIGTERM with a delay: not ready at once, and new connections are served until the delay is over', async (t) => {
+  const { gateway, url } = await startUnderLoad(t, ['--shutdown-delay', '1h', '--drain-timeout', '20s']);
+  process.kill(gateway.child.pid, 'SIGTERM');
+  await waitFor(
+    async () => (await fetch(`http://127.0.0.1:${gateway.readinessPort}/ready`).catch(() => undefined))?.status === 503,
+  );
+  const load = startRequestLoad(url, 16);
+  await waitFor(() => load.completed > 200);
+  await load.stop();
+  assert.deepEqual(load.failures, []);
+  await endAtOnce(gateway);
+});
+
+test('when the delay is over it drains, and ends with 0', async (t) => {
+  const { gateway } = await startUnderLoad(t, ['--shutdown-delay', '50ms', '--drain-timeout', '20s']);
+  process.kill(gateway.child.pid, 'SIGTERM');
+  assert.equal(await gateway.child.waitForExit(), 0, gateway.child.readOutput());
 });
 
 test('an open stream goes on until the drain time-out, then the process ends with 0', async (t) => {
@@ -58,11 +95,6 @@ test('a second signal ends the process at once', async (t) => {
   await waitFor(
     async () => (await fetch(`http://127.0.0.1:${gateway.readinessPort}/ready`).catch(() => undefined))?.status === 503,
   );
-  // A terminal and npm may both pass on one Ctrl-C: signals that come together count as one.
-  await waitFor(() => {
-    if (gateway.child.exitCode() === undefined) process.kill(gateway.child.pid, 'SIGTERM');
-    return gateway.child.exitCode() !== undefined;
-  });
-  assert.equal(await gateway.child.waitForExit(), 143);
+  await endAtOnce(gateway);
   stream.close();
 });

@@ -11,8 +11,13 @@ import { promisify } from 'node:util';
 import { silentLog } from '../../src/base/log.ts';
 import { createManualClock } from '../../src/base/testing/manual-clock.ts';
 import { rememberAccess } from '../../src/kubernetes/access.ts';
-import { ApiError, ApiUnreachableError, type KubernetesClient } from '../../src/kubernetes/client.ts';
-import { ConnectError, type ConnectOptions, connectKubernetes } from '../../src/kubernetes/connect.ts';
+import { ApiError, ApiUnreachableError } from '../../src/kubernetes/client.ts';
+import {
+  type ConnectedClient,
+  ConnectError,
+  type ConnectOptions,
+  connectKubernetes,
+} from '../../src/kubernetes/connect.ts';
 import { resourceTypes } from '../../src/kubernetes/resource-type.ts';
 import { createAuthority, createCertificate } from '../self-signed-certificate.ts';
 import { type FakeApiServer, startFakeApiServer } from './fake-api-server/fake-api-server.ts';
@@ -25,7 +30,7 @@ function makeFolder(context: TestContext): string {
   return folder;
 }
 
-async function connect(context: TestContext, options: Partial<ConnectOptions>): Promise<KubernetesClient> {
+async function connect(context: TestContext, options: Partial<ConnectOptions>): Promise<ConnectedClient> {
   const client = await connectKubernetes({ log: silentLog, env: {}, name: 'test', ...options });
   context.after(() => client.close());
   return client;
@@ -276,6 +281,37 @@ test('several files: the first that says something counts', async (context) => {
     await refusing({ env: { KUBECONFIG: join(folder, 'missing') } }),
     `there is no kubeconfig ${folder}/missing`,
   );
+});
+
+test('the namespace that is meant where nobody names one: of the context or of the pod, or default', async (context) => {
+  const { folder, cluster, env: podEnv } = await startPod(context);
+  const here = makeKubeconfig(cluster);
+  const addContext = (current: string, contexts: readonly object[]): object => ({
+    ...here,
+    'current-context': current,
+    contexts,
+  });
+  const one = write(folder, 'one', addContext('a', [{ name: 'a', context: { cluster: 'c', namespace: 'team' } }]));
+  const two = write(
+    folder,
+    'two',
+    addContext('b', [
+      { name: 'b', context: { cluster: 'c' } },
+      { name: 'a', context: { cluster: 'c', namespace: 'x' } },
+    ]),
+  );
+  const read = async (options: Partial<ConnectOptions>): Promise<string> =>
+    (await connect(context, { serviceAccountFolder: folder, ...options })).namespace;
+  assert.equal(await read({ kubeconfig: one }), 'team');
+  assert.equal(await read({ kubeconfig: two }), 'default');
+  assert.equal(await read({ kubeconfig: two, context: 'a' }), 'x');
+  assert.equal(await read({ env: { KUBECONFIG: one } }), 'team');
+  assert.equal(await read({ env: { KUBECONFIG: [one, two].join(':') } }), 'team');
+  assert.equal(await read({ env: { KUBECONFIG: one }, kubeconfig: two }), 'default');
+  assert.equal(await read({ env: podEnv }), 'default', 'a pod whose files do not say');
+  write(folder, 'namespace', 'of-the-pod\n');
+  assert.equal(await read({ env: podEnv }), 'of-the-pod');
+  assert.equal(await read({ env: { ...podEnv, KUBECONFIG: one } }), 'team');
 });
 
 test('kubeconfigs that cannot be used: one clear line', async (context) => {

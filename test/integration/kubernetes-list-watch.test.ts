@@ -7,6 +7,7 @@ import type { KubernetesObject } from '../../src/kubernetes/client.ts';
 import {
   type ListWatch,
   type ListWatchOptions,
+  type RelistReason,
   startListWatch,
   type SyncState,
 } from '../../src/kubernetes/list-watch.ts';
@@ -23,6 +24,7 @@ interface Followed {
   /** `+ default/a`, `- default/a`, in the order in which they were told. */
   readonly told: string[];
   readonly states: SyncState[];
+  readonly relists: RelistReason[];
 }
 
 interface FollowOptions extends Partial<ListWatchOptions> {
@@ -34,6 +36,7 @@ async function follow(context: TestContext, options: FollowOptions = {}): Promis
   const objects = new Map<string, KubernetesObject>();
   const told: string[] = [];
   const states: SyncState[] = [];
+  const relists: RelistReason[] = [];
   const watch = startListWatch({
     client: cluster.connect(),
     type: resourceTypes.ConfigMap,
@@ -51,10 +54,11 @@ async function follow(context: TestContext, options: FollowOptions = {}): Promis
       told.push(`- ${formatName(object)}`);
     },
     onState: (state) => states.push(state),
+    onRelist: (reason) => relists.push(reason),
     ...options,
   });
   context.after(() => watch.stop());
-  return { cluster, watch, objects, told, states };
+  return { cluster, watch, objects, told, states, relists };
 }
 
 function formatName({ metadata }: KubernetesObject): string {
@@ -202,6 +206,7 @@ for (const form of ['status', 'event'] as const)
     ]);
     assert.ok(followed.told.indexOf('- default/anew') < followed.told.indexOf('+ default/anew'));
     await untilWatching(followed);
+    assert.deepEqual(followed.relists, ['expired']);
   });
 
 test('a server that says Gone again and again is not asked without pause', async (context) => {
@@ -370,6 +375,7 @@ test('a version that the server does not know is given up after a few tries', as
   await listed;
   stop();
   await untilWatching(followed);
+  assert.equal(followed.relists[0], 'refused');
 });
 
 test('a kind that is not installed has no objects, is looked for, and is followed when it appears', async (context) => {
@@ -383,6 +389,7 @@ test('a kind that is not installed has no objects, is looked for, and is followe
   cluster.put({ kind: 'HTTPRoute', metadata: { name: 'r' }, spec: {} });
   await untilWatching(followed);
   assert.deepEqual(followed.told, ['+ default/r']);
+  assert.deepEqual(followed.relists, [], 'it had never been listed');
 });
 
 test('one 404 is not believed', async (context) => {
@@ -399,6 +406,7 @@ test('one 404 is not believed', async (context) => {
     ['synced', 'failing', 'synced'],
   );
   assert.deepEqual(followed.told, ['+ default/a']);
+  assert.deepEqual(followed.relists, ['not_served']);
 });
 
 test('when a CRD is deleted its objects go one by one, and when it comes back they come back', async (context) => {
@@ -499,6 +507,7 @@ test('an older version is read where the newer is not served', async (context) =
   cluster.install(HTTPRoute, ['v1', 'v1beta1']);
   cluster.watches.end();
   await until(() => followed.watch.version === 'v1');
+  assert.deepEqual(followed.relists, ['better_version']);
   cluster.install(HTTPRoute, ['v1alpha2']);
   cluster.watches.drop();
   await until(() => followed.watch.version === 'v1alpha2');

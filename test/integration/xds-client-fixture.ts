@@ -1,7 +1,7 @@
 // A controller that does what a test says: it keeps the requests of every stream, and sends what it is told to.
 import assert from 'node:assert/strict';
 import { createServer, type Http2Server, type ServerHttp2Session } from 'node:http2';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { AnySchema, anyUnpack } from '@bufbuild/protobuf/wkt';
 import { Code, ConnectError } from '@connectrpc/connect';
@@ -107,6 +107,8 @@ export interface FakeController {
   sayGoodBye(): void;
   /** Breaks every connection. */
   breakConnections(): void;
+  /** The same without a word, as the kernel does it for a process that is killed. */
+  dropConnections(): void;
   close(): Promise<void>;
 }
 
@@ -115,6 +117,7 @@ export async function startFakeController(port = 0): Promise<FakeController> {
   const streams: FakeStream[] = [];
   const reports: GatewayReport[] = [];
   const sessions = new Set<ServerHttp2Session>();
+  const sockets = new Set<Socket>();
   const handler = connectNodeAdapter({
     routes(router) {
       router.service(AggregatedDiscoveryService, {
@@ -149,6 +152,10 @@ export async function startFakeController(port = 0): Promise<FakeController> {
     },
   });
   const server: Http2Server = createServer(handler);
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+  });
   server.on('session', (session) => {
     sessions.add(session);
     session.on('error', () => {});
@@ -170,6 +177,9 @@ export async function startFakeController(port = 0): Promise<FakeController> {
       for (const session of sessions) session.goaway();
     },
     breakConnections,
+    dropConnections: () => {
+      for (const socket of sockets) socket.destroy();
+    },
     async close() {
       breakConnections();
       await new Promise((resolve) => server.close(resolve));

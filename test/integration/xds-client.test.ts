@@ -485,6 +485,17 @@ describe('a connection that is lost', () => {
     assert.ok(lines.some((line) => line.includes('the configuration in force stays in force')));
   });
 
+  test('says in words that it broke off when the controller is killed', async (t) => {
+    const { controller, stream, applied, lines } = await start(t);
+    stream.send('backends', digestOf(), []);
+    await until('it is in force', () => applied.length === 1);
+    controller.dropConnections();
+    await nextStream(controller, 1);
+    const said = lines.find((line) => line.startsWith('warn')) ?? '';
+    assert.match(said, /no connection to the controller; the configuration in force stays in force/);
+    assert.match(said, /"the connection broke off without a good-bye: the process at the other end was killed, or /);
+  });
+
   /** Pings are quick here, and a slow machine may lose a connection to them at any time: the controller answers every stream. */
   async function startBehindHole(t: TestContext, isOpen: boolean, pings = { pingIntervalMs: 50, pingTimeoutMs: 100 }) {
     const controller = await startFakeController();

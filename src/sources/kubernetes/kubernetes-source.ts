@@ -7,7 +7,7 @@ import { type Clock, systemClock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import { type ReadonlyWatchable, Watchable } from '../../base/watchable.ts';
 import type { KubernetesClient } from '../../kubernetes/client.ts';
-import type { ListWatchTiming } from '../../kubernetes/list-watch.ts';
+import type { ListWatchTiming, RelistReason } from '../../kubernetes/list-watch.ts';
 import type { CachedObject } from './cached-object.ts';
 import { ChangeOrder } from './change-order.ts';
 import { describeSync } from './describe-sync.ts';
@@ -34,6 +34,8 @@ export interface KubernetesSourceOptions {
   readonly namespaceSelectors: readonly NamespaceSelector[];
   /** Always read, whatever the selectors say: where the class parameters and our own Secrets live. */
   readonly installationNamespace: string;
+  /** Told each time that the objects of a kind have to be listed again. */
+  readonly onRelist?: (kind: Kind, reason: RelistReason) => void;
   /** For tests. */
   readonly timing?: Partial<ListWatchTiming & SourceTiming>;
   readonly clock?: Clock;
@@ -195,6 +197,7 @@ class RunningSource implements KubernetesSource {
         this.#followingSince = this.#order.pass();
         this.#schedule();
       },
+      onRelist: (kind, reason) => this.#options.onRelist?.(kind, reason),
     });
     return group;
   }

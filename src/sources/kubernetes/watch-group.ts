@@ -4,7 +4,13 @@ import type { Kind } from '../../api/kinds.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { KubernetesClient, KubernetesObject } from '../../kubernetes/client.ts';
-import { type ListWatch, type ListWatchTiming, startListWatch, type SyncState } from '../../kubernetes/list-watch.ts';
+import {
+  type ListWatch,
+  type ListWatchTiming,
+  type RelistReason,
+  startListWatch,
+  type SyncState,
+} from '../../kubernetes/list-watch.ts';
 import { type CachedObject, cacheObject } from './cached-object.ts';
 import { formatObjectKey, splitObjectKey } from './object-key.ts';
 import type { WatchedKind } from './watched-kinds.ts';
@@ -30,6 +36,7 @@ export interface WatchGroupOptions {
   readonly onState: (change: 'found' | 'recovered' | 'other') => void;
   /** After a watch was opened. */
   readonly onFollowing: () => void;
+  readonly onRelist: (kind: Kind, reason: RelistReason) => void;
   readonly timing: Partial<ListWatchTiming>;
   readonly clock: Clock;
   readonly random: () => number;
@@ -143,6 +150,7 @@ export class WatchGroup {
         options.onState(change);
       },
       onFollowing: options.onFollowing,
+      onRelist: (reason) => options.onRelist(kind, reason),
     });
   }
 }

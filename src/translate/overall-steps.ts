@@ -1,0 +1,91 @@
+// The steps that look at everything at once. They run again when a list that they read has other members than last time, so lists are kept first: one
+// with the same members is the same object. What takes one field of every route or policy does not run for changes of the others.
+import type { Configuration } from '../ir/configuration.ts';
+import { listBackendKeys, prepareAssembly, type Parts } from './assemble.ts';
+import { listMissingEndpoints, type TranslatedBackend } from './backends.ts';
+import type { ResolvedListener } from './listeners.ts';
+import { replaceLists, type Table } from './memory.ts';
+import { listMixedProtection } from './mixed-protection.ts';
+import type { Notice } from './notices.ts';
+import type { PolicyKeys, TranslatedPolicy } from './policies.ts';
+import { countAttachedRoutes, groupByBackend } from './route-census.ts';
+import type { BackendUsage, TranslatedRoute } from './routes.ts';
+import { createListKeeper, createStep } from './step.ts';
+
+type Keeper<V> = (next: readonly V[]) => readonly V[];
+
+/** Tables that are filled from all routes. */
+export interface RouteTables {
+  /** How many routes count for a listener, by its key. */
+  readonly attachedRoutes: Table<number>;
+  /** The names of the routes that lead to a backend, by its key. */
+  readonly backendUsers: Table<readonly string[]>;
+}
+
+/** The keepers of lists, and the steps over kept lists. */
+export interface OverallSteps {
+  readonly keepListeners: Keeper<ResolvedListener>;
+  readonly keepRoutes: Keeper<TranslatedRoute>;
+  readonly keepPolicies: Keeper<TranslatedPolicy>;
+  readonly keepInvalidPolicies: Keeper<TranslatedPolicy>;
+  readonly keepBackends: Keeper<TranslatedBackend>;
+  /** Fills the tables. */
+  readonly countRoutes: (routes: readonly TranslatedRoute[]) => void;
+  /** The keys of the backends that routes and policies lead to. */
+  readonly findBackends: (
+    routes: readonly TranslatedRoute[],
+    policies: readonly TranslatedPolicy[],
+  ) => readonly string[];
+  readonly assemble: (parts: Parts) => Configuration;
+  readonly findNotices: (routes: readonly TranslatedRoute[], configuration: Configuration) => readonly Notice[];
+  /** By namespace/name of a policy: the keys of its messages, by Gateway. */
+  readonly mapPolicyKeys: (
+    policies: readonly TranslatedPolicy[],
+  ) => ReadonlyMap<string, ReadonlyMap<string, readonly string[]>>;
+}
+
+/** Prepares them for one translator. */
+export function prepareOverallSteps({ attachedRoutes, backendUsers }: RouteTables): OverallSteps {
+  const listAttachments = createFieldList((route: TranslatedRoute) => route.attachedListeners);
+  const listUsages = createFieldList((route: TranslatedRoute) => route.usage);
+  const listPolicyBackends = createFieldList((policy: TranslatedPolicy) => policy.backends);
+  const listPolicyKeys = createFieldList((policy: TranslatedPolicy) => policy.keys);
+
+  const countByListener = createStep((attachments: readonly TranslatedRoute['attachedListeners'][]) =>
+    attachedRoutes.replace(countAttachedRoutes(attachments)),
+  );
+  const groupRoutes = createStep((usages: readonly BackendUsage[]) =>
+    replaceLists(backendUsers, groupByBackend(usages)),
+  );
+  const findBackends = createStep(listBackendKeys);
+  const findMissingEndpoints = createStep(listMissingEndpoints);
+  const findMixedProtection = createStep(listMixedProtection);
+  const mapPolicyKeys = createStep(
+    (keys: readonly PolicyKeys[]) => new Map(keys.map(({ policy, byGateway }) => [policy, byGateway])),
+  );
+
+  return {
+    keepListeners: createListKeeper(),
+    keepRoutes: createListKeeper(),
+    keepPolicies: createListKeeper(),
+    keepInvalidPolicies: createListKeeper(),
+    keepBackends: createListKeeper(),
+    countRoutes(routes) {
+      countByListener(listAttachments(routes));
+      groupRoutes(listUsages(routes));
+    },
+    findBackends: (routes, policies) => findBackends(listUsages(routes), listPolicyBackends(policies)),
+    assemble: prepareAssembly(),
+    findNotices: (routes, { backends, policies }) => [
+      ...findMissingEndpoints(backends),
+      ...findMixedProtection(routes, policies),
+    ],
+    mapPolicyKeys: (policies) => mapPolicyKeys(listPolicyKeys(policies)),
+  };
+}
+
+/** One field of every member of a kept list, as a kept list. */
+function createFieldList<M, V>(read: (member: M) => V): (members: readonly M[]) => readonly V[] {
+  const keep = createListKeeper<V>();
+  return createStep((members: readonly M[]) => keep(members.map(read)));
+}
