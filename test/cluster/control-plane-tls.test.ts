@@ -68,8 +68,8 @@ before(async () => {
 after(() => cluster?.stop());
 
 test('without its Secret the controller starts, and says what is missing', async () => {
-  const environment = { MCP_GATEWAY_XDS_TLS: 'true' };
-  controller = await installController(cluster, { replicas: 2, environment, waitsUntilReady: false });
+  const values = { controller: { xds: { tls: { enabled: true } } } };
+  controller = await installController(cluster, { replicas: 2, values, waitsUntilReady: false });
   await cluster.waitFor(async () => JSON.stringify(await controller.readReadiness()).includes('tls.crt and tls.key'), {
     what: 'the readiness names what is missing',
   });

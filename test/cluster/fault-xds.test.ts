@@ -23,7 +23,7 @@ before(async () => {
   cluster = await startCluster();
   await cluster.apply(createNamespace(installationNamespace));
   await putCertificate(first, [first]);
-  controller = await installController(cluster, { environment: { MCP_GATEWAY_XDS_TLS: 'true' } });
+  controller = await installController(cluster, { values: { controller: { xds: { tls: { enabled: true } } } } });
   gateway = await deployProtectedGateway(cluster);
 });
 after(() => cluster?.stop());

@@ -1,6 +1,8 @@
 // Images and what they stand for. There are no containers here: the last part of an image's repository names an entry, and the
 // entry says which program of this machine runs, and which of its files it sees.
 import { join } from 'node:path';
+import { type BuiltImage, buildImages, imageFolder } from '../../scripts/build-image.ts';
+import { imageEnvironment, imageProgram, imageUser } from '../../scripts/image/components.ts';
 
 /** What an image stands for. */
 export interface Image {
@@ -12,6 +14,8 @@ export interface Image {
   readonly workingDir?: string;
   /** The image's user and group. Root without one. */
   readonly user?: number;
+  /** The folder that is the container's root. Without one, containers see the machine's own files. */
+  readonly root?: string;
   /** Files and folders of the machine, by the path at which the container sees them, read-only. */
   readonly files?: Readonly<Record<string, string>>;
 }
@@ -35,6 +39,23 @@ export function createNodeImage(file: string, args: readonly string[] = []): Ima
 /** An image that runs one binary. */
 export function createBinaryImage(binary: string, args: readonly string[] = []): Image {
   return { entrypoint: ['/program', ...args], user: nonRoot, files: { '/program': binary } };
+}
+
+/** An image as users get it: its root and nothing else, started as its Dockerfile says. */
+export function createRootImage({ root, component }: Pick<BuiltImage, 'root' | 'component'>): Image {
+  return {
+    root,
+    entrypoint: [imageProgram],
+    args: component.defaultArgs,
+    env: imageEnvironment,
+    user: imageUser,
+  };
+}
+
+/** `controller` and `gateway` as users get them, made anew of this checkout: `startCluster({ images: await buildProductImages() })`. */
+export async function buildProductImages(): Promise<ImageTable> {
+  const built = await buildImages(imageFolder);
+  return Object.fromEntries(built.map((image) => [image.component.name, createRootImage(image)]));
 }
 
 /** What every cluster has. */

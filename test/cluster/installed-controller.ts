@@ -1,7 +1,5 @@
-// Installs the controller into a test cluster as the chart does: manifests/, with its own ServiceAccount and rights, and nobody else's.
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { parseAllDocuments } from 'yaml';
+// Installs the controller into a test cluster from the chart, with its own ServiceAccount and rights, and nobody else's.
+import { renderChart, type Values } from '../chart/helm.ts';
 import type { ApiObject } from './api-client.ts';
 import type { Cluster } from './cluster.ts';
 import type { PodObject } from './observed-pod.ts';
@@ -9,7 +7,8 @@ import type { PodObject } from './observed-pod.ts';
 /** What differs from the chart's defaults. */
 export interface ControllerInstallation {
   readonly replicas?: number;
-  /** Variables of the controller by name, in place of those that the manifest has. */
+  readonly values?: Values;
+  /** Variables of the controller by name, in place of those that the chart sets. */
   readonly environment?: Readonly<Record<string, string>>;
   /** False: it cannot be ready yet. */
   readonly waitsUntilReady?: boolean;
@@ -18,16 +17,10 @@ export interface ControllerInstallation {
 /** The namespace that everything is in. */
 export const installationNamespace = 'proxy-system';
 
-const folder = join(import.meta.dirname, 'manifests');
 const deploymentPath = `/apis/apps/v1/namespaces/${installationNamespace}/deployments/proxy`;
 
 interface Deployment extends ApiObject {
-  spec: {
-    replicas: number;
-    readonly template: {
-      readonly spec: { readonly containers: [{ env: { name: string; value?: string; valueFrom?: object }[] }] };
-    };
-  };
+  readonly spec: { readonly replicas: number };
   readonly status: {
     readonly observedGeneration?: number;
     readonly replicas?: number;
@@ -39,19 +32,16 @@ interface Deployment extends ApiObject {
 /** Installs the controller, or changes it to what is asked for now. */
 export async function installController(
   cluster: Cluster,
-  { replicas = 1, environment = {}, waitsUntilReady = true }: ControllerInstallation = {},
+  { replicas = 1, values = {}, environment = {}, waitsUntilReady = true }: ControllerInstallation = {},
 ): Promise<InstalledController> {
   await cluster.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: installationNamespace } });
-  await cluster.apply(await readFile(join(folder, 'controller-rbac.yaml'), 'utf8'));
-  const objects = parseAllDocuments(await readFile(join(folder, 'controller.yaml'), 'utf8')).map(
-    (document) => document.toJS() as ApiObject,
-  );
-  const deployment = objects.find(({ kind }) => kind === 'Deployment') as Deployment;
-  deployment.spec.replicas = replicas;
-  const [container] = deployment.spec.template.spec.containers;
-  const others = container.env.filter(({ name }) => environment[name] === undefined);
-  container.env = [...others, ...Object.entries(environment).map(([name, value]) => ({ name, value }))];
-  await cluster.apply(objects);
+  const own = [
+    ['--set', `controller.replicaCount=${replicas},image.registry=,image.tag=test`],
+    ['--set-json', `controller.extraEnv=${JSON.stringify(environment)}`],
+  ];
+  const args = ['--skip-tests', ...own.flat()];
+  const { text } = await renderChart(values, { namespace: installationNamespace, args });
+  await cluster.apply(text);
   const controller = new InstalledController(cluster);
   if (waitsUntilReady) await controller.waitUntilReady();
   return controller;
@@ -87,7 +77,7 @@ export class InstalledController {
     const pods = await this.#cluster.api.list<PodObject>(`/api/v1/namespaces/${installationNamespace}/pods`);
     return pods.filter(
       ({ metadata }) =>
-        metadata.labels?.['app.kubernetes.io/name'] === 'proxy' && metadata.deletionTimestamp === undefined,
+        metadata.labels?.['app.kubernetes.io/component'] === 'controller' && metadata.deletionTimestamp === undefined,
     );
   }
 

@@ -25,7 +25,7 @@ export function requireMachine(): void {
   if (process.getuid?.() !== 0) {
     throw new MachineNotSuitableError('The test cluster needs root, for the network and mount namespaces of its pods.');
   }
-  const missing = Object.keys(packages).filter((tool) => !isOnPath(tool));
+  const missing = Object.keys(packages).filter((tool) => findTool(tool) === undefined);
   if (missing.length === 0) return;
   const install = [...new Set(missing.map((tool) => packages[tool]))].join(' ');
   throw new MachineNotSuitableError(
@@ -36,13 +36,17 @@ export function requireMachine(): void {
 /** The PATH of the machine's own tools: a user's PATH may lack the folders of the administrator. */
 export const machinePath = `${process.env['PATH'] ?? ''}${delimiter}/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin`;
 
-function isOnPath(tool: string): boolean {
-  return machinePath.split(delimiter).some((folder) => {
-    try {
-      accessSync(join(folder, tool), constants.X_OK);
-      return true;
-    } catch {
-      return false;
-    }
-  });
+/** Where a tool of the machine is; undefined when there is none. */
+export function findTool(tool: string): string | undefined {
+  return machinePath
+    .split(delimiter)
+    .map((folder) => join(folder, tool))
+    .find((path) => {
+      try {
+        accessSync(path, constants.X_OK);
+        return true;
+      } catch {
+        return false;
+      }
+    });
 }

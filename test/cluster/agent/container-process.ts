@@ -7,6 +7,7 @@ import { constants } from 'node:os';
 import { dirname } from 'node:path';
 import type { Readable } from 'node:stream';
 import type { ExecResult, ProcessUsage } from '../supervisor-commands.ts';
+import { findTool } from '../machine.ts';
 import { CommandFailedError, runCommand } from '../run-command.ts';
 import { type ContainerPlan, formatContainerScript, launchDescriptor } from './container-script.ts';
 
@@ -81,8 +82,10 @@ export class ContainerProcess {
     const enter = [`--target=${pid}`, '--mount', '--uts', '--ipc', '--net', '--pid', `--wd=/proc/${pid}/cwd`];
     const user = [`--setuid=${this.#plan.user}`, `--setgid=${this.#plan.group}`];
     const env = { ...this.#plan.environment };
+    // The PATH is that of the container, and says nothing about where the machine has its tools.
+    const nsenter = findTool('nsenter') ?? 'nsenter';
     try {
-      const output = await runCommand('nsenter', [...enter, ...user, '--', ...command], { env, timeoutMs });
+      const output = await runCommand(nsenter, [...enter, ...user, '--', ...command], { env, timeoutMs });
       return { exitCode: 0, ...output };
     } catch (error) {
       if (!(error instanceof CommandFailedError)) throw error;

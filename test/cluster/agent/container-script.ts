@@ -14,6 +14,8 @@ export interface Bind {
 export interface ContainerPlan {
   /** An empty folder for the container's own layer. */
   readonly scratch: string;
+  /** The folder that becomes the container's root; `/` for the machine's own files. */
+  readonly root: string;
   readonly hostname: string;
   readonly binds: readonly Bind[];
   /** Holds `hosts` and `resolv.conf`; files in it are replaced while the container runs. */
@@ -40,22 +42,30 @@ export const defaultCapabilities =
 export const launchDescriptor = 4;
 
 const networkMount = '/.network';
+const toolsMount = '/.tools';
+
+/** What the script runs after the container's root is in place. */
+const tools = ['mount', 'umount', 'mkdir', 'rmdir', 'ln', 'env', 'setpriv'];
 
 /** The script. */
 export function formatContainerScript(plan: ContainerPlan): string {
   const root = `${plan.scratch}/root`;
+  // A root of its own may have no tools, no libraries for them, and no folders to mount on.
+  const hasTools = plan.root === '/';
   return [
     'set -e',
     `cd ${quote(plan.scratch)}`,
-    // The container's own layer over the machine's files: it may write anywhere and changes nothing.
+    // The container's own layer over the files below: it may write anywhere and changes nothing.
     'mount -t tmpfs -o mode=0755 tmpfs .',
     `cd ${quote(plan.scratch)}`,
     'mkdir upper work root',
-    `mount -t overlay -o lowerdir=/,upperdir=${plan.scratch}/upper,workdir=${plan.scratch}/work overlay root`,
+    `mount -t overlay -o lowerdir=${plan.root},upperdir=${plan.scratch}/upper,workdir=${plan.scratch}/work overlay root`,
     'mkdir root/.machine',
+    ...(hasTools ? [] : bringTools),
     `cd ${quote(root)}`,
     'pivot_root . .machine',
     'cd /',
+    ...(hasTools ? [] : tools.map((tool) => `${tool}() { ${nameTool(tool).join(' ')} "$@"; }`)),
     // From here on paths are the container's, links too. The machine is in /.machine.
     'mount -t proc proc /proc',
     'mount --rbind /.machine/dev /dev',
@@ -77,9 +87,23 @@ export function formatContainerScript(plan: ContainerPlan): string {
     // From here on it is the container, and nothing of the machine can be reached through it.
     `echo launched >&${launchDescriptor}`,
     `exec ${launchDescriptor}>&-`,
-    `exec ${formatProgram(plan)}`,
+    `exec ${formatProgram(plan, hasTools ? (tool) => [tool] : nameTool)}`,
     '',
   ].join('\n');
+}
+
+/** Copies the tools, the libraries that they need, and the loader of both. They stay in the container, beside what an image has. */
+const bringTools: readonly string[] = [
+  'mkdir -p root/proc root/dev root/sys root/tmp root/run root/etc',
+  `mkdir root${toolsMount}`,
+  `for tool in ${tools.join(' ')}; do cp -L "$(command -v "$tool")" root${toolsMount}/; done`,
+  `ldd root${toolsMount}/* | sed -n 's|^.* => \\(/[^ ]*\\) .*|\\1|p' | sort -u | xargs -I FILE cp -L FILE root${toolsMount}/`,
+  `cp -L "$(ldd root${toolsMount}/mount | sed -n 's|^[[:space:]]*\\(/[^ ]*\\) (.*|\\1|p')" root${toolsMount}/loader`,
+];
+
+/** The words that run one of the tools that were brought along. */
+function nameTool(tool: string): readonly string[] {
+  return [`${toolsMount}/loader`, '--library-path', toolsMount, `${toolsMount}/${tool}`];
 }
 
 /** One word for the shell. */
@@ -97,7 +121,7 @@ function formatBind({ source, target, isReadOnly, isFolder }: Bind): readonly st
   ];
 }
 
-function formatProgram(plan: ContainerPlan): string {
+function formatProgram(plan: ContainerPlan, findTool: (tool: string) => readonly string[]): string {
   const groups =
     plan.supplementalGroups.length === 0 ? ['--clear-groups'] : [`--groups=${plan.supplementalGroups.join(',')}`];
   const bounding = ['-all', ...plan.capabilities.map((capability) => `+${capability}`)].join(',');
@@ -110,6 +134,6 @@ function formatProgram(plan: ContainerPlan): string {
     ...(plan.noNewPrivileges ? ['--no-new-privs'] : []),
   ];
   const variables = Object.entries(plan.environment).map(([name, value]) => `${name}=${value}`);
-  const words = ['setpriv', ...privileges, '--', 'env', '-i', ...variables, ...plan.command];
+  const words = [...findTool('setpriv'), ...privileges, '--', ...findTool('env'), '-i', ...variables, ...plan.command];
   return words.map((word) => quote(word)).join(' ');
 }

@@ -47,6 +47,7 @@ export async function planContainer(input: PlanInput): Promise<ContainerPlan> {
   const { fsGroup, supplementalGroups = [] } = pod.spec.securityContext ?? {};
   return {
     scratch: input.scratch,
+    root: image.root ?? '/',
     networkFolder: input.networkFolder,
     hostname,
     environment,

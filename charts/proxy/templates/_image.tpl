@@ -1,0 +1,16 @@
+{{/* The image of the controller: its own settings, then those of all components, then the appVersion. */}}
+{{- define "proxy.controllerImage" -}}
+{{- $own := .Values.controller.image -}}
+{{- $registry := default .Values.image.registry $own.registry -}}
+{{- $tag := default (include "proxy.imageTag" .) $own.tag -}}
+{{- printf "%s%s:%s" (ternary "" (printf "%s/" $registry) (empty $registry)) $own.repository $tag -}}
+{{- end -}}
+
+{{- define "proxy.controllerPullPolicy" -}}
+{{- default .Values.image.pullPolicy .Values.controller.image.pullPolicy -}}
+{{- end -}}
+
+{{/* The tag of all components. */}}
+{{- define "proxy.imageTag" -}}
+{{- default .Chart.AppVersion .Values.image.tag -}}
+{{- end -}}

@@ -1,0 +1,56 @@
+{{/* What things are called. */}}
+
+{{/* The name by which labels tell the chart: nameOverride, or that of the chart. */}}
+{{- define "proxy.name" -}}
+{{- default .Chart.Name .Values.nameOverride -}}
+{{- end -}}
+
+{{/*
+The name of Deployment, Service and ServiceAccount. Release `proxy`: `proxy`, or `proxy-foo` with nameOverride foo; release R: `R-proxy`, `R-foo`.
+Nothing is cut off: two long names would become the same. A name that a Service cannot have is refused in _validation.tpl.
+*/}}
+{{- define "proxy.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride -}}
+{{- else if and (not .Values.nameOverride) (eq .Release.Name .Chart.Name) -}}
+{{- .Release.Name -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name (include "proxy.name" .) -}}
+{{- end -}}
+{{- end -}}
+
+{{/*
+The name of a cluster-wide role, from (list $ "reader"): `proxy-reader`, and outside of the namespace proxy-system `proxy-reader.NAMESPACE`. Two installations
+in two namespaces have two roles: no other name has a dot in it.
+*/}}
+{{- define "proxy.clusterRoleName" -}}
+{{- $root := index . 0 -}}
+{{- $name := printf "%s-%s" (include "proxy.fullname" $root) (index . 1) -}}
+{{- if eq $root.Release.Namespace "proxy-system" -}}{{ $name }}{{- else -}}{{ printf "%s.%s" $name $root.Release.Namespace }}{{- end -}}
+{{- end -}}
+
+{{- define "proxy.serviceAccountName" -}}
+{{- if .Values.serviceAccount.name -}}
+{{- .Values.serviceAccount.name -}}
+{{- else -}}
+{{- ternary (include "proxy.fullname" .) "default" .Values.serviceAccount.create -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The labels by which pods of the controller are selected, and nobody else's: gateways have the labels of the Gateway API. */}}
+{{- define "proxy.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "proxy.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: controller
+{{- end -}}
+
+{{/* The labels of every object, from (list $ "controller"). */}}
+{{- define "proxy.labels" -}}
+{{- $root := index . 0 -}}
+helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+app.kubernetes.io/name: {{ include "proxy.name" $root }}
+app.kubernetes.io/instance: {{ $root.Release.Name }}
+app.kubernetes.io/component: {{ index . 1 }}
+app.kubernetes.io/version: {{ $root.Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ $root.Release.Service }}
+{{- end -}}

@@ -1,0 +1,103 @@
+{{/*
+What the schema cannot say, and what matters most of what it does say, for those who skip it (--skip-schema-validation). Fails with everything that is wrong.
+*/}}
+{{- define "proxy.validate" -}}
+{{- $problems := list -}}
+{{- $fullname := include "proxy.fullname" . -}}
+{{- if not (regexMatch "^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$" $fullname) -}}
+{{- $problems = append $problems (printf "the name %q cannot be that of a Service: up to 63 small letters, digits and dashes, a letter first; set fullnameOverride" $fullname) -}}
+{{- end -}}
+
+{{- $controller := .Values.controller -}}
+{{- $levels := list "trace" "debug" "info" "warn" "error" -}}
+{{- if not (has $controller.logLevel $levels) -}}
+{{- $problems = append $problems (printf "controller.logLevel must be one of %s, not %q" (join ", " $levels) (toString $controller.logLevel)) -}}
+{{- end -}}
+
+{{- $ports := $controller.service.ports -}}
+{{- $keys := list "proxyGrpc" "health" "metrics" -}}
+{{- range $key := $keys -}}
+{{- $port := index $ports $key -}}
+{{- if or (not (regexMatch "^[0-9]{1,5}$" (include "proxy.text" $port))) (lt (int $port) 1) (gt (int $port) 65535) -}}
+{{- $problems = append $problems (printf "controller.service.ports.%s must be a port number between 1 and 65535, not %s" $key (toJson $port)) -}}
+{{- end -}}
+{{- end -}}
+{{- range $i, $left := $keys -}}
+{{- range $j, $right := $keys -}}
+{{- if and (lt $i $j) (eq (int (index $ports $left)) (int (index $ports $right))) -}}
+{{- $problems = append $problems (printf "controller.service.ports.%s and controller.service.ports.%s are both %d: each needs a port of its own" $left $right (int (index $ports $left))) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- $types := list "ClusterIP" "NodePort" "LoadBalancer" -}}
+{{- if not (has $controller.service.type $types) -}}
+{{- $problems = append $problems (printf "controller.service.type must be one of %s, not %q" (join ", " $types) (toString $controller.service.type)) -}}
+{{- end -}}
+
+{{- $policies := list "Always" "IfNotPresent" "Never" -}}
+{{- if not (has .Values.image.pullPolicy $policies) -}}
+{{- $problems = append $problems (printf "image.pullPolicy must be one of %s, not %q" (join ", " $policies) (toString .Values.image.pullPolicy)) -}}
+{{- end -}}
+{{- if not (has (default "Always" $controller.image.pullPolicy) $policies) -}}
+{{- $problems = append $problems (printf "controller.image.pullPolicy must be empty or one of %s, not %q" (join ", " $policies) (toString $controller.image.pullPolicy)) -}}
+{{- end -}}
+
+{{- if not (regexMatch "^[0-9]+$" (include "proxy.text" $controller.replicaCount)) -}}
+{{- $problems = append $problems (printf "controller.replicaCount must be a whole number of at least 0, not %s" (toJson $controller.replicaCount)) -}}
+{{- end -}}
+
+{{- range $name, $value := $controller.extraEnv -}}
+{{- if or (kindIs "slice" $value) (and (kindIs "map" $value) (not (hasKey (default dict $value) "valueFrom"))) -}}
+{{- $problems = append $problems (printf "controller.extraEnv.%s must be text, a number, true, false, or {valueFrom: ...}" $name) -}}
+{{- end -}}
+{{- end -}}
+
+{{- with $controller.podDisruptionBudget -}}
+{{- $hasMin := not (kindIs "invalid" .minAvailable) -}}
+{{- $hasMax := not (kindIs "invalid" .maxUnavailable) -}}
+{{- if eq $hasMin $hasMax -}}
+{{- $problems = append $problems (printf "controller.podDisruptionBudget takes minAvailable or maxUnavailable, and has %s" (ternary "both" "none of them" $hasMin)) -}}
+{{- end -}}
+{{- end -}}
+
+{{- $strategy := default dict $controller.strategy -}}
+{{- if and (eq (toString $strategy.type) "Recreate") $strategy.rollingUpdate -}}
+{{- $problems = append $problems "controller.strategy.rollingUpdate goes with type RollingUpdate, not with Recreate" -}}
+{{- end -}}
+
+{{- range $class, $reference := .Values.gatewayClassParametersRefs -}}
+{{- if ne $class "proxy" -}}
+{{- $problems = append $problems (printf "gatewayClassParametersRefs.%s: the only class of this controller is proxy" $class) -}}
+{{- else -}}
+{{- range list "name" "namespace" -}}
+{{- if not (get (default dict $reference) .) -}}
+{{- $problems = append $problems (printf "gatewayClassParametersRefs.proxy.%s is required: both name and namespace of the GatewayParameters" .) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- range $index, $selector := .Values.discoveryNamespaceSelectors -}}
+{{- range $at, $expression := (default dict $selector).matchExpressions -}}
+{{- $place := printf "discoveryNamespaceSelectors[%d].matchExpressions[%d]" $index $at -}}
+{{- if has $expression.operator (list "In" "NotIn") -}}
+{{- if not $expression.values -}}
+{{- $problems = append $problems (printf "%s: %s needs values" $place $expression.operator) -}}
+{{- end -}}
+{{- else if $expression.values -}}
+{{- $problems = append $problems (printf "%s: %s takes no values" $place (toString $expression.operator)) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- range $index, $secret := .Values.imagePullSecrets -}}
+{{- if or (not (kindIs "map" $secret)) (not (get (default dict $secret) "name")) -}}
+{{- $problems = append $problems (printf "imagePullSecrets[%d] must be {name: ...}" $index) -}}
+{{- end -}}
+{{- end -}}
+
+{{- if $problems -}}
+{{- fail (printf "\n\nThe chart cannot be installed with these values:\n- %s\n" (join "\n- " $problems)) -}}
+{{- end -}}
+{{- end -}}

@@ -1,0 +1,78 @@
+// Bundles an entry point of src/cmd with everything that it imports. Commands, and what they load on demand, stay files of their own that are read
+// when they are needed.
+import { build } from 'esbuild';
+import { isBuiltin } from 'node:module';
+import { join } from 'node:path';
+
+/** A bundle in memory. */
+export interface Bundle {
+  /** Files by their names; `mcp-gateway.js` is the one to start. */
+  readonly files: Readonly<Record<string, string>>;
+  /** The sources that some of it is from, relative to the checkout. */
+  readonly inputs: readonly string[];
+}
+
+/** The file to start. */
+export const bundleEntry = 'mcp-gateway.js';
+
+const checkout = join(import.meta.dirname, '..', '..');
+
+/** CommonJS packages ask for Node's own modules with `require`, which an ES module does not have. */
+const requireForBundle = [
+  "import { createRequire as createRequireForBundle } from 'node:module';",
+  'const require = createRequireForBundle(import.meta.url);',
+].join('\n');
+
+/** Packages that others try to load and do without. They are in no image. */
+const optionalPackages = ['bufferutil', 'supports-color', 'utf-8-validate'];
+
+/** Its ES module hides what it requires from the bundler; its CommonJS form is the same code and does not. */
+const forms = {
+  '@opentelemetry/otlp-grpc-exporter-base': './node_modules/@opentelemetry/otlp-grpc-exporter-base/dist/index.cjs',
+};
+
+/** Makes the bundle; `entry` is relative to the checkout. */
+export async function bundleEntryPoint(entry: string): Promise<Bundle> {
+  const { outputFiles, metafile, warnings } = await build({
+    absWorkingDir: checkout,
+    entryPoints: { [bundleEntry.replace(/\.js$/, '')]: entry },
+    outdir: 'bundle',
+    write: false,
+    metafile: true,
+    bundle: true,
+    splitting: true,
+    platform: 'node',
+    target: `node${process.versions.node}`,
+    format: 'esm',
+    banner: { js: requireForBundle },
+    // Not the names: a stack trace of a container is to name our functions.
+    minifyWhitespace: true,
+    minifySyntax: true,
+    // The texts of all licences are a file of the image.
+    legalComments: 'none',
+    external: optionalPackages,
+    alias: forms,
+    logLevel: 'silent',
+  });
+  if (warnings.length > 0) {
+    throw new Error(`${entry} cannot be bundled as it is: ${warnings.map(({ text }) => text).join('; ')}`);
+  }
+  const missing = outputFiles.flatMap(({ text }) => findMissing(text));
+  if (missing.length > 0) {
+    throw new Error(`${entry} would look for what is not in its bundle: ${[...new Set(missing)].join(', ')}`);
+  }
+  const inputs = Object.values(metafile.outputs).flatMap((output) =>
+    Object.entries(output.inputs).flatMap(([file, { bytesInOutput }]) => (bytesInOutput > 0 ? [file] : [])),
+  );
+  return {
+    files: Object.fromEntries(outputFiles.map(({ path, text }) => [path.slice(path.lastIndexOf('/') + 1), text])),
+    inputs: [...new Set(inputs)].toSorted(),
+  };
+}
+
+/** Packages that a file of the bundle would look for when it runs. Bundlers, ours and those of packages, call the function by that name. */
+function findMissing(text: string): readonly string[] {
+  return [...text.matchAll(/\b__require\d*\(["'`]([^"'`]+)["'`]\)/g)]
+    .map(([, name]) => name!)
+    .filter((name) => !isBuiltin(name) && !optionalPackages.includes(name));
+}

@@ -1,0 +1,5 @@
+// What `mcp-gateway` starts in the image of gateways.
+import { runCommandLine } from './command-line.ts';
+import { gatewayCommands } from './gateway-commands.ts';
+
+process.exitCode = await runCommandLine(gatewayCommands, process.argv.slice(2));

@@ -1,0 +1,96 @@
+// Both charts as helm sees them: linted, of this version, with notes that lead on; and CRDs that survive an uninstall.
+import assert from 'node:assert/strict';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { parse } from 'yaml';
+import { ownKinds } from '../../src/api/structural-schema.ts';
+import { version } from '../../src/cmd/version.ts';
+import { combinations } from './combinations.ts';
+import { crdChart, kubeVersion, proxyChart, renderChart, runHelm, type Values } from './helm.ts';
+
+describe('helm lint --strict', () => {
+  for (const chart of [proxyChart, crdChart]) {
+    test(chart.split('/').at(-1), async () => {
+      const { stdout } = await runHelm(['lint', chart, '--strict', '--kube-version', kubeVersion]);
+      assert.match(stdout, /1 chart\(s\) linted, 0 chart\(s\) failed/);
+      assert.doesNotMatch(stdout, /WARNING|ERROR/);
+    });
+  }
+
+  for (const { name, values } of combinations) {
+    test(`proxy, ${name}`, async () => {
+      const args = ['lint', proxyChart, '--strict', '--kube-version', kubeVersion, '--values', '-'];
+      const { stdout } = await runHelm(args, { input: JSON.stringify(values) });
+      assert.doesNotMatch(stdout, /WARNING|ERROR/);
+    });
+  }
+});
+
+describe('NOTES.txt', () => {
+  // `helm template` does not print the notes, and `helm install` needs a cluster: here they are the content of an object.
+  const copy = mkdtempSync(join(tmpdir(), 'mcp-gateway-chart-'));
+  cpSync(proxyChart, copy, { recursive: true });
+  const text = readFileSync(join(copy, 'templates', 'NOTES.txt'), 'utf8');
+  writeFileSync(
+    join(copy, 'templates', 'notes.yaml'),
+    `{{- define "notes" -}}${text}{{- end -}}\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: notes}\ndata: {notes: {{ include "notes" . | toJson }}}\n`,
+  );
+  after(() => rmSync(copy, { recursive: true, force: true }));
+
+  async function readNotes(values: Values): Promise<string> {
+    const rendering = await renderChart(values, { chart: copy, release: 'edge', namespace: 'edge-system' });
+    return (rendering.get('ConfigMap')['data'] as { readonly notes: string }).notes;
+  }
+
+  test('have the next three commands', async () => {
+    const notes = await readNotes({});
+    assert.deepEqual(notes.match(/^(kubectl|helm) .*$/gm), [
+      'kubectl --namespace edge-system rollout status deployment/edge-proxy',
+      'helm test edge --namespace edge-system --logs',
+      "kubectl apply -f - <<'END'",
+    ]);
+    assert.match(notes, /^Gateways are served without TLS/m);
+    assert.equal(parse(/<<'END'\n(.*)^END$/ms.exec(notes)![1]!).kind, 'Gateway');
+    assert.doesNotMatch(notes, /proxy-xds-cert|WARNING/);
+  });
+
+  test('say which Secret TLS needs, and what is not supported yet', async () => {
+    const notes = await readNotes({
+      controller: { xds: { tls: { enabled: true } } },
+      inferenceExtension: { enabled: true },
+    });
+    assert.match(notes, /proxy-xds-cert/);
+    assert.match(notes, /edge-proxy\.edge-system\.svc/);
+    assert.match(notes, /WARNING: inferenceExtension\.enabled is not supported yet/);
+    assert.doesNotMatch(notes, /without TLS/);
+  });
+});
+
+describe('proxy-crds', () => {
+  test('has the CRDs of our kinds, which helm leaves when it uninstalls', async () => {
+    const { objects } = await renderChart({}, { chart: crdChart, release: 'proxy-crds' });
+    assert.equal(objects.length, ownKinds.length);
+    for (const { kind, metadata } of objects) {
+      assert.equal(kind, 'CustomResourceDefinition');
+      assert.equal(metadata.annotations?.['helm.sh/resource-policy'], 'keep');
+    }
+  });
+
+  test('has no values', async () => {
+    await assert.rejects(renderChart({ keep: false }, { chart: crdChart }), /additional properties 'keep' not allowed/);
+  });
+});
+
+test('packages have the version of this program', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'mcp-gateway-chart-'));
+  try {
+    for (const chart of [proxyChart, crdChart]) {
+      const { stdout } = await runHelm(['package', chart, '--destination', folder]);
+      assert.ok(stdout.trim().endsWith(`-${version}.tgz`), stdout);
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});

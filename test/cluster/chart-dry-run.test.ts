@@ -1,0 +1,92 @@
+// A real API server takes every rendering of the charts, with no field that it does not know, and `helm install` on it says what comes next.
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { combinations } from '../chart/combinations.ts';
+import { crdChart, proxyChart, renderChart, type RenderOptions, runHelm, type Values } from '../chart/helm.ts';
+import type { RenderedObject } from '../chart/rendering.ts';
+import { nameCase, toValues, valueCases } from '../chart/value-cases.ts';
+import type { Cluster } from './cluster.ts';
+import { createNamespace } from './cluster-resources.ts';
+import { startCluster } from './start-cluster.ts';
+
+let cluster: Cluster;
+
+before(async () => {
+  cluster = await startCluster({ hasNode: false });
+  const namespaces = new Set(['proxy-system', ...combinations.flatMap(({ namespace }) => namespace ?? [])]);
+  await cluster.apply([...namespaces].map((name) => createNamespace(name)));
+});
+after(() => cluster?.stop());
+
+const plurals: Readonly<Record<string, string>> = {
+  ClusterRole: 'clusterroles',
+  ClusterRoleBinding: 'clusterrolebindings',
+  CustomResourceDefinition: 'customresourcedefinitions',
+  Deployment: 'deployments',
+  Pod: 'pods',
+  PodDisruptionBudget: 'poddisruptionbudgets',
+  Role: 'roles',
+  RoleBinding: 'rolebindings',
+  Service: 'services',
+  ServiceAccount: 'serviceaccounts',
+};
+
+/** Creates it, but for the writing. Fields that the API server does not know are refused. */
+async function dryRun({ apiVersion, kind, metadata, ...rest }: RenderedObject): Promise<void> {
+  const group = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
+  const place = metadata.namespace === undefined ? group : `${group}/namespaces/${metadata.namespace}`;
+  const path = `${place}/${plurals[kind]}?dryRun=All&fieldValidation=Strict`;
+  await cluster.api.create(path, { apiVersion, kind, metadata, ...rest });
+}
+
+async function dryRunAll(values: Values, options: RenderOptions): Promise<void> {
+  const { objects } = await renderChart(values, options);
+  assert.ok(objects.length >= 9);
+  for (const object of objects) await dryRun(object);
+}
+
+describe('proxy', () => {
+  test('defaults', () => dryRunAll({}, {}));
+  for (const valueCase of valueCases) test(nameCase(valueCase), () => dryRunAll(toValues(valueCase), {}));
+  for (const { name, values, ...options } of combinations) test(name, () => dryRunAll(values, options));
+
+  test('a field that there is not is refused', async () => {
+    const { objects } = await renderChart();
+    const deployment = objects.find(({ kind }) => kind === 'Deployment')!;
+    await assert.rejects(
+      dryRun({ ...deployment, spec: { ...(deployment['spec'] as object), replica: 1 } }),
+      /unknown field "spec\.replica"/,
+    );
+  });
+});
+
+describe('helm itself', () => {
+  const install = (args: readonly string[]): ReturnType<typeof runHelm> =>
+    runHelm(['install', ...args, '--namespace', 'proxy-system', '--kubeconfig', cluster.access.kubeconfigFile]);
+
+  test('installs proxy, but for the writing, and prints the next three commands', async () => {
+    const { stdout } = await install(['proxy', proxyChart, '--dry-run=server']);
+    const notes = stdout.slice(stdout.indexOf('\nNOTES:\n'));
+    assert.deepEqual(notes.match(/^(kubectl|helm) .*$/gm), [
+      'kubectl --namespace proxy-system rollout status deployment/proxy',
+      'helm test proxy --namespace proxy-system --logs',
+      "kubectl apply -f - <<'END'",
+    ]);
+  });
+
+  test('takes over the CRDs that are there already, and leaves them', async () => {
+    const list = async (): Promise<readonly string[]> => {
+      const { stdout } = await cluster.kubectl(['get', 'crd', '-o', 'name']);
+      return stdout.split('\n').filter((name) => name.endsWith('.gateway.proxy'));
+    };
+    const there = await list();
+    assert.equal(there.length, 3);
+    await install(['proxy-crds', crdChart, '--take-ownership', '--wait']);
+    const kubeconfig = ['--namespace', 'proxy-system', '--kubeconfig', cluster.access.kubeconfigFile];
+    const { stdout } = await runHelm(['uninstall', 'proxy-crds', '--wait', ...kubeconfig]);
+    assert.match(stdout, /kept due to the resource policy/);
+    assert.deepEqual(await list(), there);
+    // And again, as the README says, without a word about ownership.
+    await install(['proxy-crds', crdChart, '--wait']);
+  });
+});

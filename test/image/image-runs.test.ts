@@ -1,0 +1,278 @@
+// The programs of the images, run as containers run them: from their own root, read-only, as their user.
+import assert from 'node:assert/strict';
+import { generateKeyPairSync } from 'node:crypto';
+import { once } from 'node:events';
+import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer as createPlainServer } from 'node:http';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { buildImages } from '../../scripts/build-image.ts';
+import { authoritiesFile } from '../../scripts/image/components.ts';
+import { controllerCommands } from '../../src/cmd/controller-commands.ts';
+import { gatewayCommands } from '../../src/cmd/gateway-commands.ts';
+import { version } from '../../src/cmd/version.ts';
+import { startCollector } from '../integration/admin-otlp-collector.ts';
+import { waitFor } from '../integration/run-gateway.ts';
+import type { Child } from '../mcp/child-process.ts';
+import { findFreePorts } from '../mcp/gateway-under-test.ts';
+import { createAuthority, createCertificate } from '../self-signed-certificate.ts';
+import { startGrpcCollector } from './grpc-collector.ts';
+import { requireImageMachine } from './image-machine.ts';
+import { runInRoot, startInRoot } from './run-in-root.ts';
+
+const exampleFolder = join(import.meta.dirname, '..', '..', 'examples');
+
+let folder: string;
+const roots = { controller: '', gateway: '' };
+
+before(async () => {
+  requireImageMachine();
+  folder = mkdtempSync(join(tmpdir(), 'mcp-gateway-image-'));
+  for (const { component, root } of await buildImages(folder)) roots[component.name] = root;
+});
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+describe('both', () => {
+  for (const name of ['controller', 'gateway'] as const) {
+    test(`${name}: the version is that of the package`, async () => {
+      assert.deepEqual(await runInRoot({ root: roots[name], args: ['--version'] }), {
+        exitCode: 0,
+        output: `${version}\n`,
+      });
+    });
+
+    test(`${name}: every command can be loaded, and no other is offered`, async () => {
+      const commands = Object.keys(name === 'controller' ? controllerCommands : gatewayCommands);
+      assert.ok(commands.includes(name));
+      for (const command of commands) {
+        const { exitCode, output } = await runInRoot({ root: roots[name], args: [command, '--help'] });
+        assert.equal(exitCode, 0, output);
+        assert.match(output, new RegExp(`^Usage: mcp-gateway ${command}\\b`));
+      }
+      const unknown = await runInRoot({ root: roots[name], args: ['demo'] });
+      assert.equal(unknown.exitCode, 2);
+      assert.ok(unknown.output.includes(`Commands: ${commands.join(', ')}. `), unknown.output);
+    });
+
+    test(`${name}: it runs as nobody in particular, and can write to /tmp only`, async () => {
+      const script = `
+        const write = (path) => { try { fs.writeFileSync(path, ''); return 'written'; } catch (error) { return error.code; } };
+        console.log(JSON.stringify({
+          ids: [process.getuid(), process.getgid(), ...process.getgroups()],
+          files: ['/x', '/app/x', '/etc/x', '/tmp/x'].map(write),
+        }));`;
+      const { output } = await runInRoot({ root: roots[name], program: '/usr/local/bin/node', args: ['-e', script] });
+      assert.deepEqual(JSON.parse(output), {
+        ids: [65_532, 65_532, 65_532],
+        files: ['EROFS', 'EROFS', 'EROFS', 'written'],
+      });
+    });
+  }
+});
+
+describe('the controller', () => {
+  test('says that it has no cluster', async () => {
+    const { exitCode, output } = await runInRoot({ root: roots.controller, args: ['controller'] });
+    assert.equal(exitCode, 1);
+    assert.match(
+      output,
+      /^no Kubernetes cluster to talk to: KUBERNETES_SERVICE_HOST is not set, so this is no pod; .*\n$/,
+    );
+  });
+
+  test('reads a kubeconfig, for which it loads what it otherwise does not', async () => {
+    const kubeconfig = {
+      apiVersion: 'v1',
+      kind: 'Config',
+      clusters: [{ name: 'away', cluster: { server: 'http://127.0.0.1:1' } }],
+      users: [{ name: 'away', user: { token: 'none' } }],
+      contexts: [{ name: 'away', context: { cluster: 'away', user: 'away' } }],
+      'current-context': 'away',
+    };
+    const { exitCode, output } = await runInRoot({
+      root: roots.controller,
+      args: ['status', '--kubeconfig', '/etc/kubeconfig'],
+      files: { '/etc/kubeconfig': JSON.stringify(kubeconfig) },
+    });
+    assert.equal(exitCode, 2, output);
+    assert.match(output, /no answer from http:\/\/127\.0\.0\.1:1: connect ECONNREFUSED/);
+  });
+});
+
+describe('the gateway', () => {
+  test('serves from files, asks for a login, traces, and ends when told to', async () => {
+    const [collector, idp] = [await startCollector(), await startIdp()];
+    const [port, adminPort, metricsPort, readinessPort] = (await findFreePorts(4)).map(String);
+    const target = ['--target', 'http://127.0.0.1:1/mcp', '--port', port!, '--issuer', idp.issuer];
+    const { output: resources } = await runInRoot({ root: roots.gateway, args: ['run', ...target, '--print'] });
+    const gateway = startInRoot({
+      root: roots.gateway,
+      args: ['run', '-f', '/etc/mcp-gateway/gateway.yaml', '--seal-key-file', '/tmp/seal-keys'],
+      files: { '/etc/mcp-gateway/gateway.yaml': resources },
+      env: {
+        MCP_GATEWAY_ADMIN_PORT: adminPort!,
+        MCP_GATEWAY_METRICS_PORT: metricsPort!,
+        MCP_GATEWAY_READINESS_PORT: readinessPort!,
+        MCP_GATEWAY_LOG_FORMAT: 'json',
+        OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+        OTEL_BSP_SCHEDULE_DELAY: '10',
+      },
+    });
+    try {
+      await waitUntilReady(gateway, readinessPort!);
+      console.log(`gateway: ${readResidentMegabytes(gateway.pid)} MB resident when ready`);
+      const ask = (): Promise<Response> =>
+        fetch(`http://127.0.0.1:${port}/mcp`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+          body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' }),
+        });
+      // 503 until it has the keys.
+      await waitFor(async () => (await ask()).status !== 503);
+      const answer = await ask();
+      assert.equal(answer.status, 401, await answer.text());
+      const metadataUrl = `http://127.0.0.1:${port}/.well-known/oauth-protected-resource/mcp`;
+      assert.ok(answer.headers.get('www-authenticate')?.includes(`resource_metadata="${metadataUrl}"`));
+      const metadata = (await (await fetch(metadataUrl)).json()) as { readonly resource: string };
+      assert.equal(metadata.resource, `http://127.0.0.1:${port}/mcp`);
+      await collector.waitForSpans(1);
+      const metrics = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
+      assert.match(metrics, new RegExp(`build_info\\{version="${version}"`));
+      assert.equal(await gateway.stop(), 0, gateway.readOutput());
+    } finally {
+      await gateway.stop();
+      await collector.close();
+      idp.close();
+    }
+  });
+
+  test('takes every example: expressions, patterns and certificates work as in a checkout', async () => {
+    const certificate = createCertificate({ names: ['mcp.example.com', '*.example.com'] });
+    const examples = globSync('*.yaml', { cwd: exampleFolder });
+    assert.ok(examples.length >= 5, `${examples.length} examples`);
+    for (const example of examples) {
+      const { exitCode, output } = await runInRoot({
+        root: roots.gateway,
+        args: ['check', '-f', '/etc/example.yaml'],
+        files: { '/etc/example.yaml': readFileSync(join(exampleFolder, example), 'utf8') },
+        env: { TLS_CRT: certificate.cert, TLS_KEY: certificate.key },
+      });
+      assert.equal(exitCode, 0, `${example}: ${output}`);
+    }
+  });
+
+  test('traces over gRPC, for which it loads what it otherwise does not', async () => {
+    const collector = await startGrpcCollector();
+    const [port, adminPort, metricsPort, readinessPort] = (await findFreePorts(4)).map(String);
+    const ports = ['--admin-port', adminPort!, '--metrics-port', metricsPort!, '--readiness-port', readinessPort!];
+    const gateway = startInRoot({
+      root: roots.gateway,
+      args: ['run', '--target', 'http://127.0.0.1:1/mcp', '--port', port!, ...ports],
+      env: {
+        OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+        OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc',
+        OTEL_BSP_SCHEDULE_DELAY: '10',
+      },
+    });
+    try {
+      await waitUntilReady(gateway, readinessPort!);
+      assert.equal((await fetch(`http://127.0.0.1:${port}/mcp`, { method: 'POST' })).status, 502);
+      const late = AbortSignal.timeout(30_000);
+      const path = await Promise.race([collector.called, once(late, 'abort').then(() => gateway.readOutput())]);
+      assert.equal(path, '/opentelemetry.proto.collector.trace.v1.TraceService/Export');
+    } finally {
+      await gateway.stop();
+      collector.close();
+    }
+  });
+
+  test('finds names in /etc/hosts, and trusts the authorities of the file that is mounted', async () => {
+    const authority = createAuthority();
+    const certificate = createCertificate({ names: ['idp.test'], issuer: authority });
+    const server = createServer(certificate, (_, response) => void response.writeHead(404).end());
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    try {
+      const issuer = `https://idp.test:${(server.address() as AddressInfo).port}`;
+      const target = ['--target', 'http://127.0.0.1:1/mcp', '--issuer', issuer];
+      const { output: resources } = await runInRoot({ root: roots.gateway, args: ['run', ...target, '--print'] });
+      const files = { '/etc/hosts': '127.0.0.1 idp.test\n', '/etc/gateway.yaml': resources };
+      const run = { root: roots.gateway, args: ['check', '--online', '-f', '/etc/gateway.yaml'] };
+      const stranger = await runInRoot({ ...run, files });
+      assert.match(stranger.output, /certificate/i);
+      assert.doesNotMatch(stranger.output, /404/);
+      const trusted = await runInRoot({ ...run, files: { ...files, [authoritiesFile]: authority.cert } });
+      assert.match(trusted.output, /404/);
+    } finally {
+      server.close();
+    }
+  });
+
+  test('as a pod without a controller it waits, alive and not ready, and ends when told to', async () => {
+    const [metricsPort, readinessPort, adminPort] = (await findFreePorts(3)).map(String);
+    const gateway = startInRoot({
+      root: roots.gateway,
+      args: ['gateway'],
+      env: {
+        MCP_GATEWAY_CONTROLLER: 'http://127.0.0.1:1',
+        MCP_GATEWAY_CONTROLLER_TOKEN: '/etc/token',
+        MCP_GATEWAY_GATEWAY: 'default/test',
+        MCP_GATEWAY_NODE_ID: 'test',
+        MCP_GATEWAY_ADMIN_PORT: adminPort!,
+        MCP_GATEWAY_METRICS_PORT: metricsPort!,
+        MCP_GATEWAY_READINESS_PORT: readinessPort!,
+      },
+      files: { '/etc/token': 'none' },
+    });
+    try {
+      await waitUntilReady(gateway, readinessPort!, '/live');
+      assert.equal((await fetch(`http://127.0.0.1:${readinessPort}/ready`)).status, 503);
+      assert.equal(await gateway.stop(), 0, gateway.readOutput());
+    } finally {
+      await gateway.stop();
+    }
+  });
+});
+
+/** What a gateway asks of an identity provider before it asks others for tokens: metadata and a key. */
+async function startIdp(): Promise<{ readonly issuer: string; close(): void }> {
+  const key = {
+    ...generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' }),
+    kid: 'test',
+    alg: 'EdDSA',
+    use: 'sig',
+  };
+  let issuer = '';
+  const server = createPlainServer((request, response) => {
+    const metadata = {
+      issuer,
+      authorization_endpoint: `${issuer}/authorize`,
+      token_endpoint: `${issuer}/token`,
+      registration_endpoint: `${issuer}/register`,
+      jwks_uri: `${issuer}/keys`,
+      response_types_supported: ['code'],
+      code_challenge_methods_supported: ['S256'],
+    };
+    const body = request.url === '/keys' ? { keys: [key] } : metadata;
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return { issuer, close: () => server.close().closeAllConnections() };
+}
+
+async function waitUntilReady(child: Child, port: string, path = '/ready'): Promise<void> {
+  await waitFor(async () => {
+    if (child.exitCode() !== undefined) throw new Error(`it ended:\n${child.readOutput()}`);
+    return (await fetch(`http://127.0.0.1:${port}${path}`).catch(() => undefined))?.ok === true;
+  });
+}
+
+function readResidentMegabytes(pid: number): number {
+  const [, kilobytes] = /^RssAnon:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+  return Math.round(Number(kilobytes) / 1000);
+}
