@@ -107,7 +107,11 @@ export function watchManagedObjects(options: ManagedObjectsOptions): ManagedObje
         const before = drop(live);
         if (before !== undefined) options.onGone(before);
       },
-      onState({ state }) {
+      onState(sync) {
+        const { state } = sync;
+        // Told once for each reason. Nothing fails by it at once: what a Gateway does not need any more stays.
+        if (sync.state === 'failing')
+          log.warn({ kind: type.kind, reason: sync.reason }, 'what was deployed cannot be followed; it is tried again');
         if ((state === 'synced' || state === 'not-installed') && unsynced.delete(type) && unsynced.size === 0)
           options.onSynced();
       },

@@ -7,6 +7,7 @@ import { formatManifests, type Kubectl } from './kubectl.ts';
 import type { ImageTable } from './image-table.ts';
 import type { BlackHole, ContainerName, ExecOptions, ExecResult, ProcessUsage } from './supervisor-commands.ts';
 import type { SupervisorProcess } from './supervisor-process.ts';
+import { authorizationRecordFile } from './supervisor/authorization-record.ts';
 import type { Component } from './supervisor/control-plane.ts';
 import { waitFor, type WaitOptions } from './wait-for.ts';
 
@@ -17,6 +18,18 @@ export interface ClusterAccess {
   readonly token: string;
   readonly kubeconfigFile: string;
   readonly kubectlProgram: string;
+}
+
+/** What the API server asked its authorizers: whether the recorded user may do something to a resource. */
+export interface AskedAuthorization {
+  readonly verb: string;
+  readonly group: string;
+  readonly resource: string;
+  readonly subresource: string;
+  /** Empty: of the whole cluster, or in all namespaces. */
+  readonly namespace: string;
+  /** Empty: no single object. */
+  readonly name: string;
 }
 
 /** What a cluster is made of. */
@@ -189,6 +202,18 @@ export class Cluster {
   /** The log of a part of the control plane. */
   componentLog(component: Component): Promise<string> {
     return readFile(join(this.#parts.folder, 'logs', `${component}.log`), 'utf8');
+  }
+
+  /** What was asked about the recorded user so far, in order; only for clusters that were started with one. */
+  async readAuthorizations(): Promise<readonly AskedAuthorization[]> {
+    const text = await readFile(join(this.#parts.folder, 'logs', authorizationRecordFile), 'utf8');
+    const specs = text.split('\n').slice(0, -1);
+    return specs.flatMap((line) => {
+      const { resourceAttributes } = JSON.parse(line) as { resourceAttributes?: Partial<AskedAuthorization> };
+      if (resourceAttributes === undefined) return [];
+      const nothing = { verb: '', group: '', resource: '', subresource: '', namespace: '', name: '' };
+      return [{ ...nothing, ...resourceAttributes }];
+    });
   }
 
   /** What runs and what it said last, for the message of a test that fails. */

@@ -24,6 +24,10 @@ export interface ClusterOptions {
   readonly hasNode?: boolean;
   /** False: neither the Gateway API's CRDs nor ours. */
   readonly hasCrds?: boolean;
+  /** What the API server is asked about this user is written down: see `Cluster.readAuthorizations`. */
+  readonly recordedUser?: string;
+  /** Admission plugins of the API server that are off by default. */
+  readonly admissionPlugins?: readonly string[];
   /** Where lines of progress go. */
   readonly report?: (line: string) => void;
 }
@@ -51,6 +55,8 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
       controllerManager: join(kubernetes, 'kube-controller-manager'),
       images: { ...createDefaultImages({ echoBasic: join(gatewayApi, 'echo-basic') }), ...options.images },
       hasNode: options.hasNode ?? true,
+      admissionPlugins: options.admissionPlugins ?? [],
+      ...(options.recordedUser === undefined ? {} : { recordedUser: options.recordedUser }),
     });
     await Promise.all([connectHost(addresses), booting]);
     const { server, ca, token, kubeconfigFile } = await booting;

@@ -15,6 +15,10 @@ export interface BootOptions {
   readonly images: ImageTable;
   /** False: pods stay Pending, for tests that need the API alone. */
   readonly hasNode: boolean;
+  /** Set: what this user asks for is written down. */
+  readonly recordedUser?: string;
+  /** Switched on beside the API server's defaults. */
+  readonly admissionPlugins: readonly string[];
 }
 
 /** What clients need. */

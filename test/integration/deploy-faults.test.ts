@@ -1,7 +1,9 @@
 // An API server that refuses, stumbles or goes away: one Gateway's trouble is its own, and all of it heals by itself.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { type Log, silentLog } from '../../src/base/log.ts';
 import { startDeployFixture, until } from './deploy-fixture.ts';
+import { startFakeApiServer } from './fake-api-server/fake-api-server.ts';
 
 test('what the API server refuses is told on that Gateway, and holds up nobody else', async (context) => {
   const { cluster, makeGateway, plan, reconcile, result, events } = await startDeployFixture(context);
@@ -61,6 +63,24 @@ test('a moment of trouble is no news, and a long one is', async (context) => {
   await until('it is told', () => result('default/web')?.problem?.includes('failed calling webhook') === true);
   heal();
   await until('it heals', () => result('default/web')?.problem === undefined);
+});
+
+test('a kind that may not be listed is named in the log', async (context) => {
+  const cluster = await startFakeApiServer(context);
+  const warnings: object[] = [];
+  const log: Log = { ...silentLog, warn: (fields: object) => void warnings.push(fields) };
+  const heal = cluster.inject({
+    kind: 'HorizontalPodAutoscaler',
+    verb: 'list',
+    times: Number.POSITIVE_INFINITY,
+    fault: { type: 'status', code: 403, reason: 'Forbidden', message: 'may not list horizontalpodautoscalers' },
+  });
+  const { makeGateway, plan, reconcile } = await startDeployFixture(context, cluster, log);
+  reconcile([plan(makeGateway('web'))]);
+  await until('it is told', () => warnings.length > 0);
+  assert.match(JSON.stringify(warnings), /HorizontalPodAutoscaler.*may not list horizontalpodautoscalers/);
+  heal();
+  await until('all is deployed', () => cluster.find('Deployment', 'default/web-proxy') !== undefined);
 });
 
 test('an API server that goes away and comes back', async (context) => {

@@ -4,7 +4,7 @@ import type { TestContext } from 'node:test';
 import type { GatewayParameters } from '../../src/api/gateway-parameters.ts';
 import type { Gateway } from '../../src/api/gateway.ts';
 import { parseResource } from '../../src/api/parse-resource.ts';
-import { silentLog } from '../../src/base/log.ts';
+import { type Log, silentLog } from '../../src/base/log.ts';
 import { type DeployInput, type Deployer, type DeployResult, startDeployer } from '../../src/deploy/deployer.ts';
 import { makePlan, usualSettings } from '../../src/deploy/testdata/read-plan.ts';
 import type { EventRecord } from '../../src/kubernetes/events.ts';
@@ -40,12 +40,16 @@ export async function until(what: string, check: () => boolean): Promise<void> {
 }
 
 /** Starts an API server, unless there is one, and a deployer. */
-export async function startDeployFixture(context: TestContext, given?: FakeApiServer): Promise<DeployFixture> {
+export async function startDeployFixture(
+  context: TestContext,
+  given?: FakeApiServer,
+  log: Log = silentLog,
+): Promise<DeployFixture> {
   const cluster = given ?? (await startFakeApiServer(context));
   const events: EventRecord[] = [];
   const deployer = startDeployer({
     client: cluster.connect(),
-    log: silentLog,
+    log,
     events: { record: (record) => void events.push(record) },
     retryMs: [1, 4],
     watchTiming: quick,

@@ -5,6 +5,7 @@ import { request } from 'undici';
 import { ApiClient } from '../api-client.ts';
 import type { ClusterAddresses } from '../cluster-addresses.ts';
 import { waitFor } from '../wait-for.ts';
+import { startAuthorizationRecord } from './authorization-record.ts';
 import { createCredentials, type Credentials } from './credentials.ts';
 import { ManagedProcess } from './managed-process.ts';
 
@@ -18,6 +19,9 @@ export interface ControlPlaneOptions {
   readonly folder: string;
   /** etcd's data. */
   readonly stateFolder: string;
+  /** Set: what the API server is asked about this user is written down. */
+  readonly recordedUser?: string;
+  readonly admissionPlugins: readonly string[];
 }
 
 /** The programs that tests can stop, pause and start. */
@@ -48,6 +52,12 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   const credentials = await createCredentials(join(folder, 'credentials'), server, addresses);
   const logs = join(folder, 'logs');
   await mkdir(logs, { recursive: true });
+  const authorizationFlag =
+    options.recordedUser === undefined
+      ? '--authorization-mode=RBAC'
+      : `--authorization-config=${await startAuthorizationRecord({ user: options.recordedUser, configFolder: join(folder, 'credentials'), logFolder: logs })}`;
+  const plugins = options.admissionPlugins.map((plugin) => `--enable-admission-plugins=${plugin}`);
+  const optionalFlags = [authorizationFlag, ...plugins];
 
   const start = (name: Component, command: string, args: readonly string[]): ManagedProcess => {
     const managed = new ManagedProcess({ name, command, args, logFile: join(logs, `${name}.log`) });
@@ -56,7 +66,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   };
   const processes = {
     etcd: start('etcd', options.etcd, etcdFlags(join(stateFolder, 'etcd'))),
-    apiserver: start('apiserver', options.apiServer, apiServerFlags(addresses, credentials)),
+    apiserver: start('apiserver', options.apiServer, [...apiServerFlags(addresses, credentials), ...optionalFlags]),
     'controller-manager': start(
       'controller-manager',
       options.controllerManager,
@@ -145,7 +155,6 @@ function apiServerFlags(addresses: ClusterAddresses, credentials: Credentials): 
     `--service-account-key-file=${credentials.serviceAccountPublicKeyFile}`,
     `--service-account-signing-key-file=${credentials.serviceAccountKeyFile}`,
     `--token-auth-file=${credentials.tokenFile}`,
-    '--authorization-mode=RBAC',
     `--service-cluster-ip-range=${addresses.serviceRange}`,
     '--allow-privileged=true',
     // For logs; the name of the node means nothing here.

@@ -1,0 +1,120 @@
+// The rights of the controller are the least that it needs: everything that the chart's roles grant is used, nothing else is asked for, and each right that is
+// taken away is missed: what it is for does not happen, and somebody is told.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { renderChart } from '../chart/helm.ts';
+import type { Rendering } from '../chart/rendering.ts';
+import { nameCase, toValues, valueCases } from '../chart/value-cases.ts';
+import type { Cluster } from './cluster.ts';
+import { type Act, createActs } from './controller-acts.ts';
+import { buildStage, type ControllerStage } from './controller-stage.ts';
+import { formatRight, isCovered, listRights, LiveRights, type Right } from './granted-rights.ts';
+import { installationNamespace } from './installed-controller.ts';
+import { startCluster } from './start-cluster.ts';
+
+const user = `system:serviceaccount:${installationNamespace}:proxy`;
+const listGranted = (rendering: Rendering): readonly Right[] =>
+  listRights([...rendering.list('ClusterRole'), ...rendering.list('Role')]);
+const granted = listGranted(await renderChart());
+let cluster: Cluster;
+let stage: ControllerStage;
+let rights: LiveRights;
+let acts: readonly Act[];
+
+before(async () => {
+  // With the plugin that asks who sets `blockOwnerDeletion`: some distributions have it.
+  cluster = await startCluster({ recordedUser: user, admissionPlugins: ['OwnerReferencesPermissionEnforcement'] });
+  rights = new LiveRights(cluster, user, granted);
+  stage = await buildStage(cluster);
+  acts = createActs(stage);
+});
+after(() => cluster?.stop());
+
+test('every right is granted once, and by name, not by asterisk', () => {
+  const names = granted.map(formatRight);
+  assert.deepEqual(names, [...new Set(names)]);
+  assert.doesNotMatch(names.join('\n'), /\*/);
+});
+
+test('no value changes the rights', async () => {
+  for (const valueCase of valueCases) {
+    const rendering = await renderChart(toValues(valueCase));
+    assert.deepEqual(listGranted(rendering).map(formatRight), granted.map(formatRight), nameCase(valueCase));
+  }
+});
+
+test('the table of acts has every right once, and no other', () => {
+  const needed = acts.flatMap(({ needs }) => needs);
+  assert.deepEqual(needed.toSorted(), granted.map(formatRight).toSorted());
+});
+
+test('with all rights everything happens', async (t) => {
+  const played = new Set<string>();
+  for (const act of acts) {
+    if (played.has(act.what)) continue;
+    played.add(act.what);
+    await t.test(act.what, async () => {
+      await act.prepare?.();
+      await act.begin();
+      await waitUntilDone(act);
+      await act.end?.();
+    });
+  }
+});
+
+test('nothing is refused, and nothing is granted that is not used', async () => {
+  const asked = await cluster.readAuthorizations();
+  const others = asked.filter((each) => !granted.some((right) => isCovered(each, right)));
+  const names = others.map(({ subresource, resource, ...rest }) =>
+    formatRight({
+      ...rest,
+      resource: [resource, subresource].filter(Boolean).join('/'),
+      name: undefined,
+      namespace: undefined,
+    }),
+  );
+  assert.deepEqual([...new Set(names)].toSorted(), [
+    // The admission plugin asks for everything first, and then for what it is about.
+    '*/*/finalizers update',
+    // Everybody may.
+    'authentication.k8s.io/selfsubjectreviews create',
+  ]);
+  // What is granted everywhere is used elsewhere than at home: otherwise a right at home would do.
+  const isUsed = (right: Right): boolean =>
+    asked.some(
+      (each) => isCovered(each, right) && (right.namespace !== undefined || each.namespace !== installationNamespace),
+    );
+  assert.deepEqual(granted.filter((right) => !isUsed(right)).map(formatRight), []);
+  assert.equal(await stage.countLines('forbidden'), 0);
+});
+
+test('each right that is taken away is missed', async (t) => {
+  for (const act of acts.filter(({ needs }) => needs.length > 0))
+    await t.test(`${act.what}: ${act.needs.join(', ')}`, () => miss(act));
+});
+
+/** Takes the rights of an act away, sees that each is missed, gives them back, and sees that the act is done. */
+async function miss(act: Act): Promise<void> {
+  await act.prepare?.();
+  const needed = act.needs.map((name) => rights.get(name));
+  const told = await Promise.all(needed.map((right) => act.listen(right)));
+  try {
+    await rights.take(needed);
+    await act.begin();
+    for (const [index, right] of needed.entries()) {
+      await cluster.waitFor(told[index]!, { what: `somebody is told that the right ${formatRight(right)} is missing` });
+      if (act.isDoneAnyway !== true)
+        await cluster.waitFor(async () => !(await act.isDone(right)), { what: `${act.what}, in vain` });
+      if (act.isChain === true) await rights.give([right]);
+    }
+  } finally {
+    await rights.give(needed);
+  }
+  if (act.isOnce === true) await act.begin();
+  await waitUntilDone(act);
+  await act.end?.();
+}
+
+function waitUntilDone(act: Act): Promise<boolean> {
+  return cluster.waitFor(() => act.isDone(), { what: act.what });
+}
