@@ -234,16 +234,24 @@ type DiagnosticLog = Record<'error' | 'warn' | 'info' | 'debug' | 'verbose', (me
 
 function ignore(): void {}
 
-/** The SDK's own troubles, mostly a collector that is away: one line a minute is enough. */
+/**
+ * The SDK's own troubles. Errors are mostly a collector that is away, and warnings what it could not find out about the machine: one line of each a minute
+ * is enough.
+ */
 function createDiagnosticLog(log: Log): DiagnosticLog {
+  const error = createReporter(log, 'traces are not being exported');
+  const warn = createReporter(log, 'a warning of the tracing SDK');
+  return { error, warn, info: ignore, debug: ignore, verbose: ignore };
+}
+
+function createReporter(log: Log, text: string): (message: string) => void {
   let reportedAt = Number.NEGATIVE_INFINITY;
-  function report(message: string): void {
+  return (message) => {
     const now = performance.now();
     if (now - reportedAt < reportEveryMs) return;
     reportedAt = now;
-    log.warn({ detail: readDiagnostic(message) }, 'traces are not being exported');
-  }
-  return { error: report, warn: report, info: ignore, debug: ignore, verbose: ignore };
+    log.warn({ detail: readDiagnostic(message) }, text);
+  };
 }
 
 /** The SDK reports errors as JSON with a stack; the message is what helps. */
