@@ -130,8 +130,8 @@ export class ControllerConnection {
   }
 }
 
-/** What becomes of a stream whose connection ends without a word. */
-const brokenOff = /^http\/2 stream closed with error code CANCEL\b/;
+/** What becomes of a stream whose connection ends without a word, with a reset or without one. */
+const brokenOff = /^http\/2 stream closed with error code CANCEL\b|^(?:read|write) (?:ECONNRESET|EPIPE)$/;
 
 /** In words, with the reason behind the reason. */
 export function describeConnectionError(error: unknown): string {
