@@ -172,8 +172,10 @@ function addGauges(metrics: Metrics, gauges: ControllerGauges): void {
   add('config_bytes', 'Bytes of these messages.', () => gauges.configurationSize().bytes);
   add('status_pending', 'Statuses that are waiting to be written.', gauges.pendingStatuses);
   add('deploy_problems', 'Gateways that are not deployed as they are to be.', gauges.deployProblems);
-  add('certificate_expiry_timestamp_seconds', 'When the xDS certificate expires; 0 without one.', () =>
-    Math.floor((gauges.certificateExpiry() ?? 0) / 1_000),
+  add(
+    'certificate_expiry_timestamp_seconds',
+    'When the last xDS certificate that could be used expires, or did; 0 without one.',
+    () => Math.floor((gauges.certificateExpiry() ?? 0) / 1_000),
   );
   metrics.gaugesOf(`${prefix}_watched_objects`, 'Objects held, by kind.', 'kind', gauges.watchedObjects);
 }

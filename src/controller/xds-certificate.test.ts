@@ -140,6 +140,7 @@ describe('following', () => {
     await watch.look();
     assert.match(watch.problem.get()!, /has expired/);
     assert.equal(watch.certificate.get(), undefined);
+    assert.ok(watch.expiresAt! <= now + 60_000, 'when it expired is still told');
     assert.equal(watch.ca.get(), authority.cert, 'gateways go on trusting it');
     await watch.stop();
   });

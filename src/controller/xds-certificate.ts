@@ -30,6 +30,7 @@ export class XdsCertificateWatch {
   #stopTimer: (() => void) | undefined;
   #looking: Promise<void> | undefined;
   #isDoubtful = false;
+  #expiresAt: number | undefined;
   #isStopped = false;
 
   constructor(options: XdsCertificateOptions) {
@@ -56,9 +57,9 @@ export class XdsCertificateWatch {
     return this.#problem;
   }
 
-  /** Milliseconds since 1970; undefined: there is no certificate. */
+  /** Of the last certificate that could be used, also when it has expired since; milliseconds since 1970. Undefined: there was none. */
   get expiresAt(): number | undefined {
-    return this.#inForce.get()?.expiresAt;
+    return this.#expiresAt;
   }
 
   /** Reads the files once, and follows them from then on. */
@@ -110,6 +111,7 @@ export class XdsCertificateWatch {
       'problem' in files ? { ok: false as const, ...files } : checkCertificate(files, serverName, clock.now());
     if (check.ok) {
       this.#isDoubtful = false;
+      this.#expiresAt = check.certificate.expiresAt;
       const hadProblem = this.#problem.set(undefined);
       const expires = new Date(check.certificate.expiresAt).toISOString();
       if (this.#inForce.set(check.certificate))
