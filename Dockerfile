@@ -2,42 +2,32 @@
 # builder can do it, as any user. COMPONENT is controller or gateway.
 ARG COMPONENT=gateway
 
-FROM scratch AS controller
+FROM scratch AS common
 ARG VERSION=
 ARG REVISION=
 ARG SOURCE=
-LABEL org.opencontainers.image.title="mcp-gateway controller" \
-      org.opencontainers.image.description="Configures MCP gateways on Kubernetes" \
-      org.opencontainers.image.version="${VERSION}" \
+LABEL org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}" \
       org.opencontainers.image.source="${SOURCE}" \
       org.opencontainers.image.licenses="Apache-2.0"
-COPY build/image/controller/root/ /
 ENV PATH=/usr/local/bin \
     SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt \
     NODE_USE_SYSTEM_CA=1
 USER 65532:65532
-EXPOSE 9978 9093 9092
 ENTRYPOINT ["/usr/local/bin/mcp-gateway"]
+
+FROM common AS controller
+LABEL org.opencontainers.image.title="mcp-gateway controller" \
+      org.opencontainers.image.description="Configures MCP gateways on Kubernetes"
+COPY build/image/controller/root/ /
+EXPOSE 9978 9093 9092
 CMD ["controller"]
 
-FROM scratch AS gateway
-ARG VERSION=
-ARG REVISION=
-ARG SOURCE=
+FROM common AS gateway
 LABEL org.opencontainers.image.title="mcp-gateway gateway" \
-      org.opencontainers.image.description="Puts OAuth 2.0 in front of MCP servers" \
-      org.opencontainers.image.version="${VERSION}" \
-      org.opencontainers.image.revision="${REVISION}" \
-      org.opencontainers.image.source="${SOURCE}" \
-      org.opencontainers.image.licenses="Apache-2.0"
+      org.opencontainers.image.description="Puts OAuth 2.0 in front of MCP servers"
 COPY build/image/gateway/root/ /
-ENV PATH=/usr/local/bin \
-    SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt \
-    NODE_USE_SYSTEM_CA=1
-USER 65532:65532
 EXPOSE 15020 15021
-ENTRYPOINT ["/usr/local/bin/mcp-gateway"]
 CMD ["gateway"]
 
 FROM ${COMPONENT}
