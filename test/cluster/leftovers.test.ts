@@ -105,11 +105,14 @@ describe('nothing is left', () => {
     const processes = listDescendants(process.pid);
     const run = { slot: cluster.addresses.slot, folder: cluster.folder, address: '' };
     const unshare = processes.find(({ command }) => command.startsWith('unshare '));
-    assert.ok(unshare !== undefined);
+    const supervisor = processes.find(({ command }) => supervisorCommand.test(command));
+    assert.ok(unshare !== undefined && supervisor !== undefined);
+    // What is asked now is not answered before the end.
+    process.kill(supervisor.pid, 'SIGSTOP');
     const asked = cluster.exec({ namespace: 'default', pod: 'nobody', command: [] });
     process.kill(unshare.pid, 'SIGKILL');
-    await assert.rejects(asked);
-    await assert.rejects(cluster.renewTokens(), /ended|stopped/);
+    await assert.rejects(asked, /The supervisor of the cluster ended/);
+    await assert.rejects(cluster.renewTokens(), /The cluster has been stopped/);
     await cluster.stop();
     await waitUntilClean(run, processes);
   });

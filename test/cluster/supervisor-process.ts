@@ -82,7 +82,8 @@ export class SupervisorProcess {
     const id = this.#lastId;
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     this.#waiters.set(id, { resolve, reject });
-    this.#child.send({ id, command, params: params[0] });
+    // A supervisor that does not take it any more is about to end, and whoever asked is told then.
+    this.#child.send({ id, command, params: params[0] }, () => undefined);
     return (await promise) as Awaited<ReturnType<SupervisorCommands[Name]>>;
   }
 
