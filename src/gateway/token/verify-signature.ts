@@ -13,6 +13,12 @@ export function verifySignature(
   if (!served.has(algorithm)) return false;
   const definition = algorithms[algorithm];
   if ('signatureLength' in definition && signature.length !== definition.signatureLength) return false;
+  // RFC 8017 8.1.2 and 8.2.2: as long as the modulus. A number with leading zeros is the same number without them, and passes OpenSSL.
+  if (
+    definition.keyType === 'rsa' &&
+    signature.length !== Math.ceil((key.asymmetricKeyDetails?.modulusLength ?? 0) / 8)
+  )
+    return false;
   const options = {
     key,
     // JWS has the two numbers side by side, not in DER (RFC 7518 3.4).
