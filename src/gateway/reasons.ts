@@ -44,6 +44,14 @@ export const reasons = {
     status: 503,
     description: 'Too many requests are waiting for the upstream server. Try again shortly.',
   },
+  picker_unavailable: {
+    status: 503,
+    description: 'The endpoint picker of this inference pool cannot be asked. Try again shortly.',
+  },
+  picker_endpoint_refused: {
+    status: 503,
+    description: 'The endpoint picker chose no endpoint of this inference pool. Try again shortly.',
+  },
   draining: { status: 503, description: 'The gateway is shutting down. Try again.' },
   upstream_connect_timeout: { status: 504, description: 'The upstream server did not accept a connection in time.' },
   upstream_timeout: { status: 504, description: 'The upstream server did not answer in time.' },

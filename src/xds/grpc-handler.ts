@@ -55,7 +55,13 @@ export function createGrpcHandler(
     };
     serve().catch((error: unknown) => {
       log.debug({ err: error, peerAddress, path: request.url }, 'an xDS call failed');
-      if (!response.stream.destroyed) response.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+      // When nothing is read, and at once: node 26 aborts the process when it asks a stream for trailers that was destroyed while it read (see node-http2-exchange.ts).
+      const { stream } = response;
+      setImmediate(() => {
+        if (stream.destroyed) return;
+        stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+        stream.destroy();
+      });
     });
   };
 }

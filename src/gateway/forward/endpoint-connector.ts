@@ -10,6 +10,8 @@ export interface ConnectorOptions {
   readonly tls: BackendTls | undefined;
   /** For DNS, TCP and the TLS handshake together. 0: only what the operating system does. */
   readonly connectTimeoutMs: number;
+  /** What is spoken inside of TLS. */
+  readonly protocol: 'http/1.1' | 'h2';
   /** The other side may end its direction first: HTTP/1 connections that become a tunnel. */
   readonly allowHalfOpen: boolean;
 }
@@ -22,7 +24,7 @@ export type Connector = (
 /** Makes the connector of one endpoint. The newest TLS session is kept for the next handshake. */
 export function createConnector(options: ConnectorOptions): Connector {
   const { host, port, tls, connectTimeoutMs, allowHalfOpen } = options;
-  const tlsOptions = tls === undefined ? undefined : buildTlsOptions(host, tls);
+  const tlsOptions = tls === undefined ? undefined : buildTlsOptions(host, tls, options.protocol);
   // Buffered bytes are bounded by the high-water mark, which the types do not know.
   const tcpOptions = { host, port, allowHalfOpen, highWaterMark: 65_536 };
   let session: Buffer | undefined;
@@ -58,14 +60,14 @@ export function createConnector(options: ConnectorOptions): Connector {
   };
 }
 
-function buildTlsOptions(host: string, tls: BackendTls): ConnectionOptions {
+function buildTlsOptions(host: string, tls: BackendTls, protocol: ConnectorOptions['protocol']): ConnectionOptions {
   const serverName = tls.serverName === '' ? host : tls.serverName;
   return {
     // RFC 6066 allows no IP addresses here; without a name the certificate is checked against `host`, IP addresses included.
     ...(isIP(serverName) === 0 ? { servername: serverName } : {}),
     ...(tls.ca === undefined ? {} : { ca: tls.ca }),
     rejectUnauthorized: !tls.insecureSkipVerify,
-    ALPNProtocols: ['http/1.1'],
+    ALPNProtocols: [protocol],
     minVersion: 'TLSv1.2',
   };
 }

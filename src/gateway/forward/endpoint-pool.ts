@@ -63,9 +63,11 @@ export class EndpointPool {
       port,
       tls: settings.tls,
       connectTimeoutMs: settings.connectTimeoutMs,
+      protocol: isHttp2 ? 'h2' : 'http/1.1',
       allowHalfOpen: !isHttp2,
     });
-    if (isHttp2) this.#sessions = new Http2Sessions(this.#connect, limits.maxStreamsPerConnection);
+    if (isHttp2)
+      this.#sessions = new Http2Sessions(this.#connect, limits.maxStreamsPerConnection, settings.connectTimeoutMs);
   }
 
   /** Requests in flight and in line: what the load balancer compares. */

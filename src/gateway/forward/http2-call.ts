@@ -10,7 +10,7 @@ import {
 import type { RawHeaders } from '../listen/exchange.ts';
 import type { Connector } from './endpoint-connector.ts';
 import type { UpstreamCall, UpstreamEvents, UpstreamRequest } from './upstream-call.ts';
-import { UpstreamUpgradeError } from './upstream-error.ts';
+import { UpstreamSettingsTimeoutError, UpstreamUpgradeError } from './upstream-error.ts';
 
 interface OpenSession {
   readonly session: ClientHttp2Session;
@@ -28,13 +28,16 @@ type SessionCallback = (error: Error | null, open: OpenSession | null) => void;
 export class Http2Sessions {
   readonly #connect: Connector;
   readonly #maxStreams: number;
+  readonly #settingsTimeoutMs: number;
   readonly #open = new Set<OpenSession>();
   #connecting: { waiting: SessionCallback[] } | undefined;
   #closing = false;
 
-  constructor(connectSocket: Connector, maxStreams: number) {
+  /** Settings of the upstream that do not come in the time are the end of a connection; 0: they are waited for. */
+  constructor(connectSocket: Connector, maxStreams: number, settingsTimeoutMs: number) {
     this.#connect = connectSocket;
     this.#maxStreams = maxStreams;
+    this.#settingsTimeoutMs = settingsTimeoutMs;
   }
 
   createCall(request: UpstreamRequest, events: UpstreamEvents, onDone: () => void): UpstreamCall {
@@ -99,9 +102,17 @@ export class Http2Sessions {
       session.unref();
       // Before the upstream's settings nothing is known about how many streams it takes.
       let told = false;
+      const timer =
+        this.#settingsTimeoutMs > 0
+          ? setTimeout(
+              () => session.destroy(new UpstreamSettingsTimeoutError(this.#settingsTimeoutMs)),
+              this.#settingsTimeoutMs,
+            )
+          : undefined;
       const tell = (failure: Error | null): void => {
         if (told) return;
         told = true;
+        clearTimeout(timer);
         callback(failure);
       };
       session.once('remoteSettings', () => tell(null));
@@ -120,6 +131,8 @@ class Http2Call implements UpstreamCall {
   #stream: ClientHttp2Stream | undefined;
   #trailers: RawHeaders = [];
   #sentTrailers: RawHeaders = [];
+  /** Node has not asked for the trailers of the request yet, and will. */
+  #trailersDue = false;
   #done = false;
 
   constructor(sessions: Http2Sessions, request: UpstreamRequest, events: UpstreamEvents, onDone: () => void) {
@@ -133,7 +146,6 @@ class Http2Call implements UpstreamCall {
     this.#sessions.take((error, open) => {
       if (this.#done) {
         if (open !== null) this.#sessions.give(open);
-        this.#onDone();
         return;
       }
       this.#open = open ?? undefined;
@@ -145,15 +157,17 @@ class Http2Call implements UpstreamCall {
   }
 
   #send(session: ClientHttp2Session): void {
-    const { hasBody } = this.#request;
+    const { hasBody, wantsTrailers } = this.#request;
+    const waitForTrailers = hasBody && wantsTrailers;
     let stream: ClientHttp2Stream;
     try {
-      stream = session.request(buildHeaders(this.#request), { endStream: !hasBody, waitForTrailers: hasBody });
+      stream = session.request(buildHeaders(this.#request), { endStream: !hasBody, waitForTrailers });
     } catch (error) {
       this.#fail(error as Error);
       return;
     }
     this.#stream = stream;
+    this.#trailersDue = waitForTrailers;
     const isComplete = watchEndOfStream(stream);
     session.ref();
     stream.on('headers', (headers, _flags, raw: string[]) =>
@@ -167,13 +181,17 @@ class Http2Call implements UpstreamCall {
       if (!this.#done && !this.#events.onData(chunk)) stream.pause();
     });
     stream.on('drain', () => this.#events.onBodyDrain());
-    stream.on('wantTrailers', () => stream.sendTrailers(toHeaderObject(this.#sentTrailers)));
+    stream.on('wantTrailers', () => {
+      this.#trailersDue = false;
+      stream.sendTrailers(toHeaderObject(this.#sentTrailers));
+    });
     stream.on('end', () => {
       if (this.#done || !isComplete()) return;
       this.#done = true;
       this.#events.onEnd(this.#trailers);
       // The answer is complete: what is left of the request is of no use to anybody.
-      if (!stream.writableFinished) stream.close(constants.NGHTTP2_NO_ERROR);
+      if (this.#trailersDue) this.#cancel(stream);
+      else if (!stream.writableFinished) stream.close(constants.NGHTTP2_NO_ERROR);
       this.#finish();
     });
     stream.on('error', (error) => this.#fail(error));
@@ -200,18 +218,32 @@ class Http2Call implements UpstreamCall {
   abort(): void {
     if (this.#done) return;
     this.#done = true;
-    // Still waiting for a connection: the callback in `start` lets go of the place.
-    if (this.#stream === undefined) return;
-    this.#stream.close(constants.NGHTTP2_CANCEL);
+    // Still waiting for a connection: when there is one, the callback in `start` gives it back.
+    if (this.#stream !== undefined) this.#cancel(this.#stream);
     this.#finish();
   }
 
   #fail(error: Error): void {
     if (this.#done) return;
     this.#done = true;
-    this.#stream?.close(constants.NGHTTP2_CANCEL);
+    if (this.#stream !== undefined) this.#cancel(this.#stream);
     this.#finish();
     this.#events.onError(error);
+  }
+
+  // Node 26 keeps a stream that is destroyed while bytes of its connection are read, and aborts the process when it asks that stream for
+  // trailers. Node destroys by itself what was closed and then read to its end. So a stream with trailers due is closed when nothing is read,
+  // and not left to node after that: destroy sends the reset, however busy the socket is.
+  #cancel(stream: ClientHttp2Stream): void {
+    if (!this.#trailersDue) {
+      stream.close(constants.NGHTTP2_CANCEL);
+      return;
+    }
+    setImmediate(() => {
+      if (stream.destroyed) return;
+      stream.close(constants.NGHTTP2_CANCEL);
+      stream.destroy();
+    });
   }
 
   #finish(): void {

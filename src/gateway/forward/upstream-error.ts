@@ -12,6 +12,14 @@ export class UpstreamConnectTimeoutError extends Error {
   }
 }
 
+/** The endpoint took a connection and did not say its HTTP/2 settings in the configured time. */
+export class UpstreamSettingsTimeoutError extends Error {
+  readonly code = 'UPSTREAM_CONNECT_TIMEOUT';
+  constructor(milliseconds: number) {
+    super(`no HTTP/2 settings within ${milliseconds} ms`);
+  }
+}
+
 /** The endpoint has its full number of requests in flight and of requests waiting. */
 export class UpstreamOverloadedError extends Error {
   readonly code = 'UPSTREAM_OVERLOADED';
@@ -28,6 +36,21 @@ export class UpstreamProtocolError extends Error {
 /** The upstream cannot switch protocols as the client asked. */
 export class UpstreamUpgradeError extends Error {
   readonly code = 'UPSTREAM_UPGRADE';
+}
+
+const pickerReasons = {
+  PICKER_UNAVAILABLE: 'picker_unavailable',
+  PICKER_ENDPOINT_REFUSED: 'picker_endpoint_refused',
+  PICKED_ENDPOINT_UNREACHABLE: 'upstream_unreachable',
+} as const;
+
+/** The endpoint picker of an InferencePool did not lead to an answer. */
+export class PickerError extends Error {
+  readonly code: keyof typeof pickerReasons;
+  constructor(code: keyof typeof pickerReasons, message: string, cause?: Error) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.code = code;
+  }
 }
 
 // Reported before anything is sent when the request itself cannot be written down: never the upstream's fault.
@@ -65,6 +88,7 @@ function isProtocolError(error: Error, code: string): boolean {
 /** The reason that the client and the log get for an upstream failure. */
 export function classifyUpstreamError(error: Error, phase: UpstreamPhase): Reason {
   const code = readCode(error);
+  if (error instanceof PickerError) return pickerReasons[error.code];
   if (ownMistakes.has(code)) return 'internal_error';
   if (phase === 'answering') return 'upstream_aborted';
   if (code === 'UPSTREAM_OVERLOADED') return 'upstream_overloaded';

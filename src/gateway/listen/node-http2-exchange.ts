@@ -47,6 +47,8 @@ export class NodeHttp2Exchange implements Exchange {
   #bodyStarted = false;
   #requestTrailers: RawHeaders = [];
   #responseTrailers: RawHeaders = [];
+  /** Node has not asked for the trailers of the answer yet, and will. */
+  #trailersDue = false;
   #sent100 = false;
   #tunnel: Http2Tunnel | undefined;
   #drainCallback: (() => void) | undefined;
@@ -170,7 +172,20 @@ export class NodeHttp2Exchange implements Exchange {
   abort(): void {
     if (this.#phase === 'closed') return;
     this.#phase = 'aborted';
-    if (!this.#stream.destroyed) this.#stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+    const stream = this.#stream;
+    if (stream.destroyed) return;
+    if (!this.#trailersDue) {
+      stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+      return;
+    }
+    // Node 26 keeps a stream that is destroyed while bytes of its connection are read, and aborts the process when it asks that stream for
+    // trailers. Node destroys by itself what was closed and then read to its end. So a stream with trailers due is closed when nothing is
+    // read, and not left to node after that: destroy sends the reset, however busy the socket is.
+    setImmediate(() => {
+      if (stream.destroyed) return;
+      stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+      stream.destroy();
+    });
   }
 
   acceptUpgrade(_status: number, headers: RawHeaders): UpgradedSocket {
@@ -197,7 +212,8 @@ export class NodeHttp2Exchange implements Exchange {
   }
 
   get #usable(): boolean {
-    return this.#phase !== 'closed' && !this.#stream.destroyed && !this.#stream.closed;
+    const isOver = this.#phase === 'closed' || this.#phase === 'aborted';
+    return !isOver && !this.#stream.destroyed && !this.#stream.closed;
   }
 
   get #received(): number {
@@ -228,6 +244,7 @@ export class NodeHttp2Exchange implements Exchange {
       // Trailers are possible in every streamed answer, and node must know before the first byte.
       const waitForTrailers = !endStream && wholeBodyLength < 0;
       stream.respond([':status', String(status), ...fields], { endStream, waitForTrailers });
+      this.#trailersDue = waitForTrailers;
       return true;
     } catch (error) {
       const answer = this.#parts.onInvalidHead(error);
@@ -242,6 +259,7 @@ export class NodeHttp2Exchange implements Exchange {
 
   #sendTrailers(): void {
     const stream = this.#stream;
+    this.#trailersDue = false;
     if (stream.destroyed || stream.closed) return;
     let trailers: OutgoingHttpHeaders = {};
     try {
@@ -250,6 +268,7 @@ export class NodeHttp2Exchange implements Exchange {
       // The answer is complete without them.
     }
     stream.sendTrailers(trailers);
+    if (this.#phase === 'closed') this.#dropRequest();
   }
 
   /** An answer without a body was complete with its head, which left the writable side of the stream finished long ago. */
@@ -280,8 +299,9 @@ export class NodeHttp2Exchange implements Exchange {
   #dropRequest(): void {
     const stream = this.#stream;
     this.#body?.discard();
-    if (!this.hasBody || stream.readableEnded || this.#tunnel !== undefined) return;
-    // Trailers of the answer are sent in the turn after 'finish'.
+    // As long as the client's window is closed the end of the answer is not out: a reset would take its place.
+    if (!this.hasBody || stream.readableEnded || this.#tunnel !== undefined || this.#trailersDue) return;
+    // Node sends the trailers in the turn after it has asked for them.
     setImmediate(() =>
       setImmediate(() => {
         if (!stream.destroyed && !stream.closed) stream.close(constants.NGHTTP2_NO_ERROR);
