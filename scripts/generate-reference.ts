@@ -1,5 +1,12 @@
 // Generates docs/reference from the schemas in src/api. With --check, fails when a page is out of date.
-import { kindNames, kinds, kindsNotSupportedYet, listApiVersions } from '../src/api/kinds.ts';
+import {
+  extensions,
+  findExtension,
+  kindNames,
+  kinds,
+  kindsNotSupportedYet,
+  listApiVersions,
+} from '../src/api/kinds.ts';
 import type { Kind } from '../src/api/kinds.ts';
 import { refusalKey } from '../src/api/not-supported-yet.ts';
 import { describeSchema } from '../src/api/schema-description.ts';
@@ -46,7 +53,9 @@ function renderOwnKind(kind: (typeof ownKinds)[number]): string {
 function renderOtherKinds(): string {
   const sections = otherKinds.map((kind) => {
     const node = describeSchema(kinds[kind].schema);
-    const { apiVersion: _, kind: __, metadata: ___, status: ____, ...properties } = node.properties ?? {};
+    const { apiVersion: _, kind: __, metadata: ___, status, ...rest } = node.properties ?? {};
+    // The status of a Pod is read; others are not.
+    const properties = status === undefined || status[refusalKey] !== undefined ? rest : { ...rest, status };
     const required = node.required?.filter((name) => Object.hasOwn(properties, name)) ?? [];
     const refused = listRefused({ properties }, '').map(([path, field]) => `- \`${path}\`: ${describeRefusal(field)}`);
     const body =
@@ -58,7 +67,7 @@ function renderOtherKinds(): string {
       '',
       `${kinds[kind].description} Read as ${listApiVersions(kind)
         .map((version) => `\`${version}\``)
-        .join(' or ')}.`,
+        .join(' or ')}.${describeExtension(kind)}`,
       '',
       ...(refused.length === 0 ? ['Every field below is supported.'] : ['Known and refused:', '', ...refused]),
       '',
@@ -73,7 +82,7 @@ function renderOtherKinds(): string {
     'What is read of each kind, what is supported, and what is not supported yet. The Gateway API is version 1.6, standard channel;',
     'its own documentation says what the fields mean, and this page says what the gateway does with them.',
     '',
-    'In files, an unknown field is an error, and so is a field with nothing behind it. `status` is refused: the gateway writes it.',
+    'In files, an unknown field is an error, and so is a field with nothing behind it. `status` is refused: the gateway writes it. Of a Pod both are left to Kubernetes.',
     '',
     '| kind | apiVersion | |',
     '|---|---|---|',
@@ -93,6 +102,12 @@ function renderOtherKinds(): string {
     'GatewayClass and Namespace belong to no namespace.',
     '',
   ].join('\n');
+}
+
+function describeExtension(kind: Kind): string {
+  const extension = findExtension(kind);
+  if (extension === undefined) return '';
+  return ` Only with the [${extensions[extension].name}](../inference.md): \`${extensions[extension].flag}\`.`;
 }
 
 /** Every refused field from a node down, with its path. */

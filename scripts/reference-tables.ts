@@ -35,9 +35,13 @@ export function renderFieldTables(node: SchemaNode, path: string, level: number,
 function renderNested(field: SchemaNode, path: string, level: number, refused: string): string {
   const inner = unwrap(field);
   // Of what is passed on as it is, a table would list only what cannot be there.
-  if (inner.properties === undefined || inner[nullRemovesKey] === true) return '';
+  if (inner.properties === undefined || isPassedOn(inner)) return '';
   const suffix = field.type === 'array' ? '[]' : field.properties === undefined ? '.<name>' : '';
   return renderFieldTables(inner, `${path}${suffix}`, level, refused === '' && isRefusedWhole(field) ? path : refused);
+}
+
+function isPassedOn(node: SchemaNode): boolean {
+  return node[nullRemovesKey] === true && node['x-kubernetes-preserve-unknown-fields'] === true;
 }
 
 /** The object inside a list or map. */
@@ -78,7 +82,7 @@ function describeRow(parent: SchemaNode, name: string, field: SchemaNode): Field
 /** "list of strings", "map of string to string", "integer". */
 function nameType(node: SchemaNode): string {
   if (node.type === 'array') return `list of ${node.items === undefined ? 'values' : nameType(node.items)}`;
-  if (node[nullRemovesKey] === true) return 'object of any fields';
+  if (isPassedOn(node)) return 'object of any fields';
   if (node.type === 'object' && node.properties === undefined)
     return `map of ${node.additionalProperties === undefined || node.additionalProperties === false ? 'anything' : nameType(node.additionalProperties)}`;
   if (node.anyOf !== undefined) return node.anyOf.map(nameType).join(' or ');

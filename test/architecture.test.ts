@@ -216,3 +216,36 @@ test('the lock file is complete for every platform and names no registry host', 
   );
   assert.deepEqual(missing, []);
 });
+
+test('what the Inference Extension needs is loaded only by those who load it on purpose', () => {
+  const loaders = new Map([
+    ['gateway/inference/load-picked-call.ts', 'gateway/inference/picked-call.ts'],
+    ['translate/load-inference-translation.ts', 'translate/inference-translation.ts'],
+  ]);
+  const byPath = new Map(production.map((file) => [file.path, file]));
+  const pattern = /(?:^|\n)\s*(?:import|export)\s(?!type\b)(?:[^'"`;]*?\sfrom\s)?\s*['"](\.[^'"]+)['"]/g;
+  const dynamic = /(?<!typeof )\bimport\(\s*['"](\.[^'"]+)['"]\s*\)/g;
+  const list = (file: SourceFile, kind: RegExp): string[] =>
+    [...file.text.matchAll(kind)].map((match) => resolveImport(file.path, match[1]!));
+  const loaded = new Set<string>();
+  const visit = (path: string): void => {
+    const file = byPath.get(path);
+    if (loaded.has(path) || file === undefined) return;
+    loaded.add(path);
+    for (const next of list(file, pattern)) visit(next);
+    // Commands load each other, and a few parts, on demand: all of that counts, but for what the switch guards.
+    for (const next of list(file, dynamic)) if (loaders.get(path) !== next) visit(next);
+  };
+  visit('cmd/main.ts');
+  assert.ok(loaded.has('translate/translate.ts') && loaded.has('gateway/forward/forward-request.ts'));
+  for (const [loader, guarded] of loaders) {
+    assert.ok(loaded.has(loader), loader);
+    assert.deepEqual(list(byPath.get(loader)!, dynamic), [guarded]);
+  }
+  const isGuarded = (path: string): boolean =>
+    path.startsWith('ir/gen/envoy/') ||
+    /^translate\/(inference-|endpoint-picker)/.test(path) ||
+    /^gateway\/inference\/(?!load-|pick-)/.test(path);
+  assert.deepEqual([...loaded].filter(isGuarded).toSorted(), []);
+  assert.ok([...byPath.keys()].filter(isGuarded).length > 10);
+});

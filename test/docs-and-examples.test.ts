@@ -31,7 +31,9 @@ async function check(path: string): Promise<CheckResult> {
     color: false,
     env: { TLS_CRT: certificate.cert, TLS_KEY: certificate.key },
   };
-  const code = await runCheckCommand(['-f', path, '--json'], io);
+  // Pages with InferencePools say that they need the switch.
+  const flags = /^kind: InferencePool$/m.test(readFileSync(path, 'utf8')) ? ['--inference-extension'] : [];
+  const code = await runCheckCommand(['-f', path, '--json', ...flags], io);
   return { code, problems: (JSON.parse(output) as CheckResult).problems };
 }
 

@@ -6,7 +6,9 @@ import { gatewayClassSchema } from './gateway-class.ts';
 import { gatewayParametersSchema } from './gateway-parameters.ts';
 import { gatewaySchema } from './gateway.ts';
 import { httpRouteSchema } from './http-route.ts';
+import { inferenceGroup, inferencePoolSchema } from './inference-pool.ts';
 import { namespaceSchema } from './namespace.ts';
+import { podSchema } from './pod.ts';
 import { proxyBackendSchema } from './proxy-backend.ts';
 import { proxyPolicySchema } from './proxy-policy.ts';
 import { proxyBackendStatusSchema, proxyPolicyStatusSchema } from './proxy-status.ts';
@@ -24,6 +26,14 @@ export interface PrinterColumn {
   readonly priority?: number;
 }
 
+/** A part of the gateway that is off unless it is asked for, and kinds that are only read with it. */
+export type Extension = 'inference';
+
+/** What people call an extension, and the flag that switches it on for commands that read files. */
+export const extensions: Readonly<Record<Extension, { readonly name: string; readonly flag: string }>> = {
+  inference: { name: 'Inference Extension', flag: '--inference-extension' },
+};
+
 /** What Kubernetes and the parser need to know of a kind. */
 export interface KindDefinition {
   /** Empty for the core group. */
@@ -40,6 +50,8 @@ export interface KindDefinition {
   readonly printerColumns: readonly PrinterColumn[];
   /** What the controller writes back; only for the kinds that this gateway defines. */
   readonly statusSchema?: z.ZodType;
+  /** Only read with this extension; always when absent. */
+  readonly extension?: Extension;
 }
 
 const gatewayApi = {
@@ -196,6 +208,26 @@ export const kinds = {
       age,
     ],
   },
+  InferencePool: {
+    group: inferenceGroup,
+    versions: ['v1'],
+    plural: 'inferencepools',
+    shortNames: ['infpool'],
+    categories: [],
+    printerColumns: [],
+    namespaced: true,
+    schema: inferencePoolSchema,
+    description: 'Pods that serve a model, and the endpoint picker that chooses among them.',
+    extension: 'inference',
+  },
+  Pod: {
+    ...core,
+    plural: 'pods',
+    namespaced: true,
+    schema: podSchema,
+    description: 'The endpoints of InferencePools.',
+    extension: 'inference',
+  },
 } as const satisfies Readonly<Record<string, KindDefinition>>;
 
 /** The name of a kind that the gateway reads. */
@@ -206,6 +238,20 @@ export type ResourceOf<K extends Kind> = z.output<(typeof kinds)[K]['schema']>;
 
 /** The names of all kinds. */
 export const kindNames = Object.keys(kinds) as readonly Kind[];
+
+/** The names of the kinds that are read with these extensions, in the same order. */
+export function listKinds(wanted: readonly Extension[]): readonly Kind[] {
+  return kindNames.filter((kind) => {
+    const extension = findExtension(kind);
+    return extension === undefined || wanted.includes(extension);
+  });
+}
+
+/** The extension that a kind is read with; undefined: it is always read. */
+export function findExtension(kind: Kind): Extension | undefined {
+  const { extension }: KindDefinition = kinds[kind];
+  return extension;
+}
 
 /** Whether a name is that of a kind that the gateway reads. */
 export function isKind(name: string): name is Kind {
@@ -220,7 +266,6 @@ export function listApiVersions(kind: Kind): readonly string[] {
 
 /** Kinds of the same world that are known, and not supported yet. */
 export const kindsNotSupportedYet: Readonly<Record<string, string>> = {
-  InferencePool: 'use a Service or a ProxyBackend',
   GRPCRoute: 'use an HTTPRoute',
   TLSRoute: 'use an HTTPRoute on an HTTPS listener',
   TCPRoute: 'use an HTTPRoute',

@@ -37,13 +37,19 @@ export const objectReferenceSchema = z.object({
 export const backendObjectReferenceFields = {
   group: groupSchema
     .default('')
-    .describe("The backend's API group; empty is the core group, gateway.proxy for a ProxyBackend."),
-  kind: kindSchema.default('Service').describe("The backend's kind: Service or ProxyBackend."),
+    .describe(
+      "The backend's API group; empty is the core group, gateway.proxy for a ProxyBackend, inference.networking.k8s.io for an InferencePool.",
+    ),
+  kind: kindSchema
+    .default('Service')
+    .describe("The backend's kind: Service or ProxyBackend; with the Inference Extension also InferencePool."),
   name: objectNameSchema.describe("The backend's name."),
   namespace: namespaceNameSchema
     .optional()
     .describe("The backend's namespace; another one than the route's needs a ReferenceGrant there."),
-  port: portNumberSchema.optional().describe("The Service's port. Required for a Service."),
+  port: portNumberSchema
+    .optional()
+    .describe("The Service's port. Required for a Service, and of no effect for other kinds."),
 };
 
 interface PortedReference {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { parse } from 'yaml';
-import { kindNames, kinds, listApiVersions } from './kinds.ts';
+import { kindNames, kinds, listApiVersions, listKinds } from './kinds.ts';
 import { parseResource } from './parse-resource.ts';
 import { describeSchema } from './schema-description.ts';
 import type { SchemaNode } from './schema-description.ts';
@@ -49,7 +49,7 @@ describe('kinds and versions', () => {
     [
       'constructor',
       'v1',
-      `kind: no kind that the gateway reads; known are ${kindNames.slice(0, -1).join(', ')} or ProxyPolicy`,
+      `kind: no kind that the gateway reads; known are ${listKinds([]).slice(0, -1).join(', ')} or ProxyPolicy`,
     ],
   ];
   for (const [kind, apiVersion, ...expected] of cases) {

@@ -1,8 +1,17 @@
 // Parses one resource: every problem at once, in words for the person who wrote it. Never throws, whatever it is given.
 import { checkFields } from './check-fields.ts';
 import { describeIssue, isShapeIssue } from './describe-issue.ts';
-import { isKind, kindNames, kinds, kindsNotSupportedYet, listApiVersions } from './kinds.ts';
-import type { Kind, KindDefinition, ResourceOf } from './kinds.ts';
+import {
+  extensions as knownExtensions,
+  findExtension,
+  isKind,
+  kindNames,
+  kinds,
+  kindsNotSupportedYet,
+  listApiVersions,
+  listKinds,
+} from './kinds.ts';
+import type { Extension, Kind, KindDefinition, ResourceOf } from './kinds.ts';
 import { isMapping } from './mapping.ts';
 import { findNearestName, listAlternatives } from '../base/nearest-name.ts';
 import type { Origin } from './origin.ts';
@@ -26,6 +35,8 @@ export interface RejectedResource {
 /** Where the resource was read from. */
 export interface ParseOptions {
   readonly origin: Origin;
+  /** Kinds of other extensions are refused; all extensions when absent. */
+  readonly extensions?: readonly Extension[] | undefined;
 }
 
 /** Parses a resource of any kind. */
@@ -34,7 +45,7 @@ export function parseResource(raw: unknown, options: ParseOptions): ParsedResour
     return reject(raw, [
       { path: [], code: 'invalid', message: 'must be a resource: a mapping with apiVersion, kind and metadata' },
     ]);
-  const found = findKind(raw);
+  const found = findKind(raw, options.extensions);
   if (!found.ok) return reject(raw, found.problems);
   const { kind } = found;
   const definition: KindDefinition = kinds[kind];
@@ -64,7 +75,7 @@ type FoundKind =
   | { readonly ok: true; readonly kind: Kind }
   | { readonly ok: false; readonly problems: readonly Problem[] };
 
-function findKind(raw: Readonly<Record<string, unknown>>): FoundKind {
+function findKind(raw: Readonly<Record<string, unknown>>, extensions: readonly Extension[] | undefined): FoundKind {
   const [kind, apiVersion] = [readOwn(raw, 'kind'), readOwn(raw, 'apiVersion')];
   const problems: Problem[] = [];
   if (typeof apiVersion !== 'string')
@@ -72,6 +83,9 @@ function findKind(raw: Readonly<Record<string, unknown>>): FoundKind {
   if (typeof kind !== 'string') problems.push(describeMissing('kind', kind, 'HTTPRoute'));
   if (typeof kind !== 'string' || typeof apiVersion !== 'string') return { ok: false, problems };
   if (!isKind(kind)) return { ok: false, problems: [describeUnknownKind(kind)] };
+  const extension = findExtension(kind);
+  if (extension !== undefined && extensions?.includes(extension) === false)
+    return { ok: false, problems: [describeExtension(kind, extension)] };
   const valid = listApiVersions(kind);
   if (valid.includes(apiVersion)) return { ok: true, kind };
   return {
@@ -99,8 +113,13 @@ function describeUnknownKind(kind: string): Problem {
       message: 'a list cannot be read: write its items as documents of their own, separated by ---',
     };
   const nearest = findNearestName(kind, kindNames);
-  const advice = nearest === undefined ? `known are ${listAlternatives(kindNames)}` : `did you mean ${nearest}?`;
+  const advice = nearest === undefined ? `known are ${listAlternatives(listKinds([]))}` : `did you mean ${nearest}?`;
   return { path, code: 'invalid', message: `no kind that the gateway reads; ${advice}` };
+}
+
+function describeExtension(kind: Kind, extension: Extension): Problem {
+  const { name, flag } = knownExtensions[extension];
+  return { path: ['kind'], code: 'invalid', message: `${kind}s are only read with the ${name}: start with ${flag}` };
 }
 
 function reject(raw: unknown, problems: readonly Problem[]): RejectedResource {

@@ -5,7 +5,9 @@ import type { Gateway } from './gateway.ts';
 import type { GatewayClass } from './gateway-class.ts';
 import type { GatewayParameters } from './gateway-parameters.ts';
 import type { HttpRoute } from './http-route.ts';
+import type { InferencePool } from './inference-pool.ts';
 import type { Namespace } from './namespace.ts';
+import type { Pod } from './pod.ts';
 import type { Problem } from './problem.ts';
 import type { ProxyBackend } from './proxy-backend.ts';
 import type { ProxyPolicy } from './proxy-policy.ts';
@@ -26,6 +28,9 @@ export interface Resources {
   readonly gatewayParameters: readonly GatewayParameters[];
   readonly proxyBackends: readonly ProxyBackend[];
   readonly proxyPolicies: readonly ProxyPolicy[];
+  /** Empty without the Inference Extension, like `pods`. */
+  readonly inferencePools: readonly InferencePool[];
+  readonly pods: readonly Pod[];
   /** Resources that did not validate and have no earlier good form: translate fails closed what they would have protected. */
   readonly invalid: readonly InvalidResource[];
 }
@@ -52,5 +57,7 @@ export const emptyResources: Resources = {
   gatewayParameters: [],
   proxyBackends: [],
   proxyPolicies: [],
+  inferencePools: [],
+  pods: [],
   invalid: [],
 };

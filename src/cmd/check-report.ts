@@ -11,6 +11,7 @@ import {
 } from '../gateway/admin/describe-jwt-authentications.ts';
 import type { DescribedProtection } from '../gateway/admin/describe-protection.ts';
 import type { Compilation } from '../gateway/config/compile.ts';
+import type { PickerConfig } from '../gateway/config/runtime-config.ts';
 import type { Configuration } from '../ir/configuration.ts';
 import { McpTransport } from '../ir/gen/config_pb.ts';
 import type { Backend, Upstream } from '../ir/gen/config_pb.ts';
@@ -18,6 +19,8 @@ import { formatListenerKey } from '../ir/resource-keys.ts';
 import type { ResourceIdentity, SourcePosition, SourceProblem } from '../sources/resource-source.ts';
 import type { Translation } from '../translate/translate.ts';
 import { type CheckedPolicy, describePolicies } from './check-policies.ts';
+import { describePicker } from './describe-picker.ts';
+import type { ExplainedPicker } from './explain/explain-report.ts';
 import type { OnlineReport } from './online/online-report.ts';
 import { listStatusFindings } from './status-findings.ts';
 import type { StatusFinding } from './status-findings.ts';
@@ -110,6 +113,8 @@ export interface CheckedBackend {
   readonly backend: string;
   readonly transport: 'HTTP' | 'StreamableHTTP' | 'SSE';
   readonly endpoints: readonly string[];
+  /** Who chooses among the endpoints of an InferencePool; null for other backends. */
+  readonly picker: ExplainedPicker | null;
 }
 
 /** A condition that is not as it should be. */
@@ -156,7 +161,9 @@ export function buildCheckReport(input: CheckInput): CheckReport {
       ...(input.online ?? []).flatMap((report) => describeCrosses(report, locate)),
     ],
     gateways: describeGateways(resources, configuration, describeRoutes(runtime)),
-    backends: configuration.backends.map(describeBackend),
+    backends: configuration.backends.map((backend) =>
+      describeBackend(backend, runtime.backends.get(backend.key)?.picker),
+    ),
     policies: describePolicies(resources, translation),
     authentications: describeAuthentications(runtime).map(describeAuthentication),
     jwtAuthentications: describeJwtAuthentications(runtime).map(describeJwtAuthentication),
@@ -320,11 +327,22 @@ function describeMatch(match: ServedMatch): CheckedRoute {
   };
 }
 
-function describeBackend({ key, kind }: Backend): CheckedBackend {
-  if (kind.case !== 'mcp') return { backend: key, transport: 'HTTP', endpoints: listEndpoints(kind.value, '') };
-  const { targets } = kind.value;
-  const transport = targets.some((target) => target.transport === McpTransport.SSE) ? 'SSE' : 'StreamableHTTP';
-  return { backend: key, transport, endpoints: targets.flatMap(({ upstream, path }) => listEndpoints(upstream, path)) };
+function describeBackend({ key, kind }: Backend, picker: PickerConfig | undefined): CheckedBackend {
+  switch (kind.case) {
+    case 'mcp': {
+      const { targets } = kind.value;
+      const transport = targets.some((target) => target.transport === McpTransport.SSE) ? 'SSE' : 'StreamableHTTP';
+      const endpoints = targets.flatMap(({ upstream, path }) => listEndpoints(upstream, path));
+      return { backend: key, transport, endpoints, picker: null };
+    }
+    case 'inference': {
+      const described = picker === undefined ? null : describePicker(picker);
+      return { backend: key, transport: 'HTTP', endpoints: listEndpoints(kind.value.upstream, ''), picker: described };
+    }
+    case 'http':
+    case undefined:
+      return { backend: key, transport: 'HTTP', endpoints: listEndpoints(kind.value, ''), picker: null };
+  }
 }
 
 function listEndpoints(upstream: Upstream | undefined, path: string): string[] {

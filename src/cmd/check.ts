@@ -1,6 +1,7 @@
 // `mcp-gateway check`: validates files and prints what would be served. Opens no port and changes nothing; asks nobody but with --online.
 import { FilesSource } from '../sources/files/files-source.ts';
 import { shortenPath } from '../sources/files/problem-line.ts';
+import { loadInferenceTranslation } from '../translate/load-inference-translation.ts';
 import { translate, type Translation } from '../translate/translate.ts';
 import type { RuntimeConfig } from '../gateway/config/runtime-config.ts';
 import { buildCheckReport, buildFailedReport } from './check-report.ts';
@@ -8,6 +9,7 @@ import type { CheckReport } from './check-report.ts';
 import type { CommandIo } from './command-io.ts';
 import { defineFlags, readFlags } from './flags.ts';
 import type { CommandFlags } from './flags.ts';
+import { inferenceExtensionFlag, listExtensions } from './inference-extension-flag.ts';
 import { checkIdp, type CheckIdpOptions } from './online/check-idp.ts';
 import { checkJwtProviders } from './online/check-jwt-provider.ts';
 import type { OnlineReport } from './online/online-report.ts';
@@ -23,6 +25,7 @@ const checkFlagTable = defineFlags({
     placeholder: 'PATH',
     help: 'A file or folder with resources',
   },
+  inferenceExtension: inferenceExtensionFlag,
   online: {
     type: 'boolean',
     help: 'Ask the identity providers: is all there that the policies need, and what will MCP clients do?',
@@ -36,7 +39,7 @@ const checkFlagTable = defineFlags({
 
 const checkCommandFlags: CommandFlags<typeof checkFlagTable> = {
   command: 'mcp-gateway check',
-  usage: '-f PATH... [--online [--try-registration]] [--json]',
+  usage: '-f PATH... [--inference-extension] [--online [--try-registration]] [--json]',
   summary: `Validates files and prints what would be served: listeners, hosts and paths in the order in which they are tried, what protects
 each of them, what that overrides and why, backends, policies with where they are in force, protected MCP servers with their metadata URLs,
 issuers of tokens with where their keys come from, and conditions that are not as they should be. Problems go to standard error. With --online the identity providers are asked as a gateway would ask them.
@@ -57,7 +60,8 @@ With --json, every member is always there; what does not apply is null or empty:
                    {policy, level, target, field, inForce, mode, issuers, action, expressions, scopes,
                     overriddenBy: {policy, level, target}, because, remark}]}}]}]}]
               protection: every policy on the way to a rule, the most specific first, and why one has no say
-  backends    [{backend, transport, endpoints}]
+  backends    [{backend, transport, endpoints, picker: {endpoints, tls: none | unverified | verified, failureMode, timeoutMs}}]
+              picker: who chooses among the endpoints of an InferencePool; null for other backends
   policies    [{namespace, name, attachments: [{field, target, closed}], conflicts: [{field, target, owner, because}]}]
   authentications  [{policy, mode, issuer, flow: {flow, reason}, resources: [{url, listener, backend, metadataUrls}]}]
               flow is null when it depends on what the identity provider answers
@@ -88,12 +92,12 @@ export async function runCheckCommand(args: readonly string[], io: CommandIo): P
     io.stderr('See mcp-gateway check --help.\n');
     return 2;
   }
-  const { file, json, online, tryRegistration } = read.values;
+  const { file, json, online, tryRegistration, inferenceExtension } = read.values;
   if (tryRegistration && !online) {
     io.stderr('mcp-gateway check: --try-registration goes with --online\n');
     return 2;
   }
-  const report = await checkFiles(file, io.env, online ? { tryRegistration } : undefined);
+  const report = await checkFiles(file, io.env, inferenceExtension, online ? { tryRegistration } : undefined);
   printReport(report, json, io);
   return report.problems.length > 0 ? 1 : 0;
 }
@@ -102,13 +106,19 @@ export async function runCheckCommand(args: readonly string[], io: CommandIo): P
 async function checkFiles(
   paths: readonly string[],
   environment: NodeJS.ProcessEnv,
+  inferenceExtension: boolean,
   online: { readonly tryRegistration: boolean } | undefined,
 ): Promise<CheckReport> {
-  const source = new FilesSource({ paths, environment, watch: false });
+  const source = new FilesSource({
+    paths,
+    environment,
+    watch: false,
+    extensions: listExtensions({ inferenceExtension }),
+  });
   const started = await source.start();
   if (!started.ok) return buildFailedReport(started.problems);
   const resources = source.resources.get();
-  const translation = translate(resources);
+  const translation = translate(resources, { inference: await loadInferenceTranslation(inferenceExtension) });
   const { fetcher, ...compilation } = compileUnconnected(translation.configuration);
   try {
     return buildCheckReport({

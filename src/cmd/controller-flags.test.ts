@@ -94,7 +94,7 @@ describe('controller flags', () => {
     ],
     [['--xds-port', '9093'], /^--xds-port and --health-port are both 9093: each needs a port of its own$/],
     [['--metrics-port', '70000'], /^--metrics-port must be a port number/],
-    [['--inference-extension'], /^--inference-extension is not supported yet/],
+    [['--inference-extension=maybe'], /^--inference-extension must be true or false/],
     [['--namespace', 'Proxy_System'], /^--namespace must be a name such as proxy-system, not "Proxy_System"$/],
     [['--pod-address', 'here'], /^--pod-address must be an IP address, not "here"$/],
     [['--log-level', 'loud'], /^--log-level must be one of trace, debug/],
@@ -113,9 +113,17 @@ describe('controller flags', () => {
       /^MCP_GATEWAY_DISCOVERY_NAMESPACE_SELECTORS\[0\]\.matchLabels must be a mapping/,
     );
     assert.match(
-      refuse([], { MCP_GATEWAY_INFERENCE_EXTENSION: 'true' })[0]!,
-      /^MCP_GATEWAY_INFERENCE_EXTENSION is not supported/,
+      refuse([], { MCP_GATEWAY_INFERENCE_EXTENSION: 'maybe' })[0]!,
+      /MCP_GATEWAY_INFERENCE_EXTENSION must be true or false, not "maybe"$/,
     );
-    assert.equal(read([], { MCP_GATEWAY_INFERENCE_EXTENSION: 'false' }).namespace, 'proxy-system');
+  });
+
+  test('InferencePools are a backend only where somebody says so', () => {
+    const name = 'MCP_GATEWAY_INFERENCE_EXTENSION';
+    assert.equal(read([]).inferenceExtension, false);
+    assert.equal(read(['--inference-extension']).inferenceExtension, true);
+    assert.equal(read([], { [name]: 'true' }).inferenceExtension, true);
+    assert.equal(read([], { [name]: 'false' }).inferenceExtension, false);
+    assert.equal(read(['--no-inference-extension'], { [name]: 'true' }).inferenceExtension, false);
   });
 });

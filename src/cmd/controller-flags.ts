@@ -131,7 +131,7 @@ const controllerFlagTable = defineFlags({
   inferenceExtension: {
     type: 'boolean',
     env: 'MCP_GATEWAY_INFERENCE_EXTENSION',
-    help: 'Not supported yet: InferencePools as backends',
+    help: 'Let HTTPRoutes name InferencePools as backends; InferencePools and Pods are read for it',
   },
   ...logFlags,
 });
@@ -158,7 +158,7 @@ export interface ClassParameters {
 /** What the controller is told, checked. */
 export interface ControllerSettings extends Omit<
   FlagTexts,
-  'discoveryNamespaceSelectors' | 'gatewayClassParametersRefs' | 'inferenceExtension' | 'podName'
+  'discoveryNamespaceSelectors' | 'gatewayClassParametersRefs' | 'podName'
 > {
   readonly namespaceSelectors: readonly LabelSelector[];
   readonly classParameters: ClassParameters | undefined;
@@ -188,14 +188,12 @@ export function readControllerFlags(
 ): ControllerFlagResult {
   const read = readFlags(controllerCommandFlags, args, env);
   if (read.kind !== 'values') return read;
-  const { discoveryNamespaceSelectors, gatewayClassParametersRefs, inferenceExtension, ...values } = read.values;
+  const { discoveryNamespaceSelectors, gatewayClassParametersRefs, ...values } = read.values;
   const nameOf = (key: keyof typeof controllerFlagTable): string => nameFlag(key, read.origins[key]);
   const problems = [...findPortProblems(values, nameOf), ...findNameProblems(values, nameOf)];
   if (values.podAddress !== undefined && isIP(values.podAddress) === 0)
     problems.push(`${nameOf('podAddress')} must be an IP address, not ${JSON.stringify(values.podAddress)}`);
   if (!values.xdsTls && read.origins.xdsTlsFolder === 'flag') problems.push('--xds-tls-folder goes with --xds-tls');
-  if (inferenceExtension)
-    problems.push(`${nameOf('inferenceExtension')} is not supported yet: leave it out, or set it to false`);
   const selectors = readJsonFlag(
     selectorsSchema,
     discoveryNamespaceSelectors ?? '[]',

@@ -135,6 +135,7 @@ function describeController(
         : { matchExpressions: matchExpressions.map(({ values = [], ...rest }) => ({ ...rest, values })) }),
     })),
     classParameters: settings.classParameters,
+    inferenceExtension: settings.inferenceExtension,
     image: {
       registry: settings.imageRegistry,
       repository: settings.imageRepository,

@@ -15,6 +15,7 @@ import type {
 } from './check-report.ts';
 import { formatSubject } from './check-report.ts';
 import type { CheckedPolicy } from './check-policies.ts';
+import { formatPicker } from './describe-picker.ts';
 import { formatBackendName } from '../gateway/admin/backend-name.ts';
 import { ProtectionBlocks } from '../gateway/admin/format-protection.ts';
 
@@ -38,7 +39,7 @@ export function formatServed(report: CheckReport, color: boolean): string {
     ...formatProtections(blocks, palette),
     ...formatSection(
       'Backends',
-      backends.map((backend) => formatBackend(backend)),
+      backends.flatMap((backend) => formatBackend(backend)),
       palette,
     ),
     ...formatSection(
@@ -142,13 +143,24 @@ function formatDestination({ answers, backends, filters }: CheckedRoute): string
   return [...destinations, ...filters].join(', ') || 'answers 500: no backend';
 }
 
-function formatBackend({ backend, transport, endpoints }: CheckedBackend): Cell[] {
-  return [
+function formatBackend({ backend, transport, endpoints, picker }: CheckedBackend): Cell[][] {
+  const row: Cell[] = [
     { text: formatBackendName(backend) },
     { text: { HTTP: 'HTTP', StreamableHTTP: 'MCP, Streamable HTTP', SSE: 'MCP, SSE' }[transport], color: 'dim' },
     endpoints.length === 0
       ? { text: 'no endpoints: answers 503', color: 'red' }
       : { text: endpoints.join(', '), color: 'cyan' },
+  ];
+  if (picker === null) return [row];
+  const isReachable = picker.endpoints.length > 0;
+  const missing = picker.failureMode === 'FailOpen' ? 'yellow' : 'red';
+  return [
+    row,
+    [
+      { text: '' },
+      { text: 'endpoint picker', color: 'dim' },
+      { text: formatPicker(picker), color: isReachable ? 'cyan' : missing },
+    ],
   ];
 }
 

@@ -9,9 +9,11 @@ import { readText } from '../sources/files/read-text.ts';
 import { substituteEnvironment } from '../sources/files/substitute-environment.ts';
 import { createFixedSource } from '../sources/fixed-source.ts';
 import type { ResourceSource, SourceProblem } from '../sources/resource-source.ts';
+import { loadInferenceTranslation } from '../translate/load-inference-translation.ts';
 import { translate } from '../translate/translate.ts';
 import { type FlagValues, readFlags } from './flags.ts';
 import { readTrustedProxies } from './gateway-flags.ts';
+import { listExtensions } from './inference-extension-flag.ts';
 import { overrideAddress } from './override-address.ts';
 import { runCommandFlags } from './run-flags.ts';
 import { findDefaultKeyFile } from './seal-key-file.ts';
@@ -37,6 +39,7 @@ export async function runRunCommand(args: readonly string[]): Promise<number> {
     source = new FilesSource({
       paths: values.file,
       environment: process.env,
+      extensions: listExtensions(values),
       watchTimes: { settle: values.reloadSettle },
     });
   } else {
@@ -73,11 +76,13 @@ async function serve(gateway: GatewayProcess, source: ResourceSource, values: Ru
     for (const problem of problems) log.error({}, formatProblem(problem));
     metrics.config.setProblems(problems.length);
   };
+  const inference = await loadInferenceTranslation(values.inferenceExtension);
   // What was said once is not said again with every change.
   let known: ReadonlySet<string> = new Set();
   const translateResources = (resources: Resources): Configuration => {
     const translation = translate(
       values.address === undefined ? resources : overrideAddress(resources, values.address),
+      { inference },
     );
     const lines = formatStatusProblems(translation, resources.invalid);
     for (const line of lines) if (!known.has(line)) log.warn({}, line);

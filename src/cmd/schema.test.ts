@@ -33,7 +33,7 @@ test('suggests a kind', () => {
   });
   assert.match(
     run('Deployment').stderr,
-    /^mcp-gateway schema: no kind Deployment; known are GatewayClass, .* or ProxyPolicy\n$/,
+    /^mcp-gateway schema: no kind Deployment; known are GatewayClass, .*, ProxyPolicy, InferencePool or Pod\n$/,
   );
 });
 

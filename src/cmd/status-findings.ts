@@ -51,6 +51,10 @@ export function listStatusFindings({ statuses, notices }: Translation): StatusFi
     for (const { ancestorRef, conditions } of ancestors)
       add('ProxyPolicy', name, describeReference(ancestorRef), conditions, ancestorRef);
   }
+  for (const [name, { parents }] of Object.entries(statuses.inferencePools)) {
+    for (const { parentRef, conditions } of parents)
+      add('InferencePool', name, describeReference(parentRef), conditions, parentRef);
+  }
   for (const notice of notices) findings.push({ ...notice, part: '', reference: undefined, condition: undefined });
   return findings;
 }

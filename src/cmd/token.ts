@@ -4,6 +4,7 @@ import type { CommandIo } from './command-io.ts';
 import { AssumedKeys } from './explain/assumed-keys.ts';
 import { compileExplained, readConfiguration } from './explain/compile-files.ts';
 import { type CommandFlags, defineFlags, type FlagValues, readFlags } from './flags.ts';
+import { inferenceExtensionFlag } from './inference-extension-flag.ts';
 import { describeToken } from './token/describe-token.ts';
 import { formatTokenReport } from './token/format-token-report.ts';
 import { judgeToken } from './token/judge-token.ts';
@@ -19,6 +20,7 @@ const inspectFlagTable = defineFlags({
     placeholder: 'PATH',
     help: 'A file or folder with resources: which of their policies would take the token?',
   },
+  inferenceExtension: inferenceExtensionFlag,
   online: { type: 'boolean', help: 'Fetch the keys of identity providers, to check the signature' },
   resource: {
     type: 'string',
@@ -102,11 +104,11 @@ type Judged =
 
 async function judge(
   token: string,
-  { file, resource, online }: FlagValues<typeof inspectFlagTable>,
+  { file, resource, online, inferenceExtension }: FlagValues<typeof inspectFlagTable>,
   environment: NodeJS.ProcessEnv,
   nowMs: number,
 ): Promise<Judged> {
-  const read = await readConfiguration(file, environment);
+  const read = await readConfiguration(file, environment, inferenceExtension);
   if (!read.ok) return read;
   const compiled = compileExplained(read.configuration, new AssumedKeys({ kind: 'none' }));
   const fetcher = createFetcher();

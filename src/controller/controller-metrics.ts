@@ -2,7 +2,7 @@
 import type { Metrics } from '../base/metrics.ts';
 import { managedTypes } from '../deploy/managed-objects.ts';
 import { type RelistReason, relistReasons } from '../kubernetes/list-watch.ts';
-import { watchedKinds } from '../sources/kubernetes/watched-kinds.ts';
+import { watchedKindsByName } from '../sources/kubernetes/watched-kinds.ts';
 import { resourceTypes } from '../xds/resource-types.ts';
 import type { XdsObserver } from '../xds/server.ts';
 import type { StatusKind } from './merge-status.ts';
@@ -46,7 +46,14 @@ export interface ControllerMetrics {
   readonly readFrom: (gauges: ControllerGauges) => void;
 }
 
-const statusKinds: readonly StatusKind[] = ['GatewayClass', 'Gateway', 'HTTPRoute', 'ProxyBackend', 'ProxyPolicy'];
+const statusKinds: readonly StatusKind[] = [
+  'GatewayClass',
+  'Gateway',
+  'HTTPRoute',
+  'ProxyBackend',
+  'ProxyPolicy',
+  'InferencePool',
+];
 const durations = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 const prefix = 'mcp_gateway_controller';
 const types = new Map(resourceTypes.map(({ typeUrl, list }) => [typeUrl, list]));
@@ -66,7 +73,7 @@ export function createControllerMetrics(metrics: Metrics, version: string): Cont
 }
 
 function countRelists(metrics: Metrics): RelistObserver {
-  const kinds = new Set([...watchedKinds, ...managedTypes].map(({ kind }) => kind));
+  const kinds = new Set([...watchedKindsByName.keys(), ...managedTypes.map(({ kind }) => kind)]);
   const relists = metrics.counter(
     `${prefix}_relists_total`,
     'Times that all objects of a kind had to be listed again, by reason.',

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { controllerName } from '../api/gateway-class.ts';
 import { createCondition } from '../translate/conditions.ts';
-import type { Condition, HttpRouteStatus, ProxyPolicyStatus } from '../translate/conditions.ts';
+import type { Condition, HttpRouteStatus, InferencePoolStatus, ProxyPolicyStatus } from '../translate/conditions.ts';
 import { hasConditions, hasOwnEntries, mergeStatus, suspendGateway } from './merge-status.ts';
 
 const context = { controllerName, namespace: 'team', now: '2026-02-02T00:00:00Z' };
@@ -189,6 +189,34 @@ describe('parents and ancestors', () => {
       merged.map(({ ancestorRef }) => ancestorRef.name),
       [...others.map(({ ancestorRef }) => ancestorRef.name), 'g11', 'g0', 'g1', 'g2', 'g3', 'g4'],
     );
+  });
+
+  test('entries of a pool that name no controller are not ours, also for the same Gateway; there are at most 32', () => {
+    const parentRef = { group: 'gateway.networking.k8s.io', kind: 'Gateway', namespace: 'team', name: 'web' };
+    const unsigned = { parentRef, conditions: [{ type: 'Accepted', status: 'False' }] };
+    const own: InferencePoolStatus = {
+      parents: [
+        {
+          parentRef,
+          controllerName,
+          conditions: [createCondition('inferencePoolParent', 'Accepted', 'True', 'Accepted', '', 1)],
+        },
+      ],
+    };
+    const merged = mergeStatus('InferencePool', { parents: [unsigned, foreign] }, own, context);
+    const written = {
+      ...own.parents[0],
+      conditions: [{ ...own.parents[0]!.conditions[0], lastTransitionTime: context.now }],
+    };
+    assert.deepEqual(merged['parents'], [unsigned, foreign, written]);
+    assert.equal(hasOwnEntries('InferencePool', { parents: [unsigned, foreign] }, controllerName), false);
+    assert.deepEqual(mergeStatus('InferencePool', merged, { parents: [] }, context), { parents: [unsigned, foreign] });
+    assert.deepEqual(mergeStatus('InferencePool', { parents: [written] }, undefined, context), { parents: [] });
+
+    const others = (count: number): object[] => Array.from({ length: count }, () => foreign);
+    const full = mergeStatus('InferencePool', { parents: others(31) }, own, context)['parents'] as object[];
+    assert.deepEqual([full.length, full.at(-1)], [32, written]);
+    assert.deepEqual(mergeStatus('InferencePool', { parents: others(32) }, own, context)['parents'], others(32));
   });
 
   test('whatever is there: others are kept in order, ours are there once, and a second merge changes nothing', () => {

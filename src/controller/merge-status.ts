@@ -8,6 +8,7 @@ import type {
   GatewayClassStatus,
   GatewayStatus,
   HttpRouteStatus,
+  InferencePoolStatus,
   ParentReference,
   ProxyBackendStatus,
   ProxyPolicyStatus,
@@ -20,10 +21,20 @@ export interface OwnStatuses {
   readonly HTTPRoute: HttpRouteStatus;
   readonly ProxyBackend: ProxyBackendStatus;
   readonly ProxyPolicy: ProxyPolicyStatus;
+  readonly InferencePool: InferencePoolStatus;
 }
 
 /** The kinds whose status we write. */
 export type StatusKind = keyof OwnStatuses;
+
+/** Those whose status names its writers, entry by entry: where the entries are. */
+const entryLists = { HTTPRoute: 'parents', ProxyPolicy: 'ancestors', InferencePool: 'parents' } as const;
+export type EntryKind = keyof typeof entryLists;
+
+/** Whether the status of a kind names its writers. */
+export function hasEntries(kind: StatusKind): kind is EntryKind {
+  return Object.hasOwn(entryLists, kind);
+}
 
 /** What merging needs beside the two statuses. */
 export interface MergeContext {
@@ -61,6 +72,10 @@ const mergers: { readonly [K in StatusKind]: Merge<OwnStatuses[K]> } = {
       context,
     ),
   }),
+  InferencePool: (seen, own, context) => ({
+    ...seen,
+    parents: mergeEntries('inferencePoolParent', 'parentRef', maxParents, seen['parents'], own?.parents ?? [], context),
+  }),
 };
 
 /** The status with what we have to say in it; `own` undefined: with nothing of ours in it any more. */
@@ -83,10 +98,9 @@ export function suspendGateway(seen: unknown, message: string, generation: numbe
   return { ...status, conditions: mergeConditions('gateway', status['conditions'], own, now) };
 }
 
-/** Whether there is anything of ours in a status that names its writers: routes and policies. */
-export function hasOwnEntries(kind: 'HTTPRoute' | 'ProxyPolicy', seen: unknown, controllerName: string): boolean {
-  const list = readObject(seen)[kind === 'HTTPRoute' ? 'parents' : 'ancestors'];
-  return readList(list).some((entry) => entry['controllerName'] === controllerName);
+/** Whether there is anything of ours in a status that names its writers. An entry that names nobody is not ours. */
+export function hasOwnEntries(kind: EntryKind, seen: unknown, controllerName: string): boolean {
+  return readList(readObject(seen)[entryLists[kind]]).some((entry) => entry['controllerName'] === controllerName);
 }
 
 /** The same conditions, whatever the time at which they were reached: has nobody written them since? */

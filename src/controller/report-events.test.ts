@@ -62,6 +62,7 @@ describe('events', () => {
       ['listeners', 'team/edge/http'],
       ['backends', 'ProxyBackend/team/tickets'],
       ['backends', 'Service/team/tickets/80'],
+      ['backends', 'InferencePool/team/model'],
       ['secrets', 'Secret/team/cert'],
     ] as const)
       report({ facts: reject(list, key) });
@@ -73,6 +74,7 @@ describe('events', () => {
         ['Gateway', 'team', 'edge', 'Gateway/team/edge', 'Rejected'],
         ['ProxyBackend', 'team', 'tickets', 'ProxyBackend/team/tickets', 'Rejected'],
         ['Gateway', 'team', 'edge', 'Gateway/team/edge', 'Rejected'],
+        ['InferencePool', 'team', 'model', 'InferencePool/team/model', 'Rejected'],
         ['Gateway', 'team', 'edge', 'Gateway/team/edge', 'Rejected'],
       ],
     );

@@ -86,12 +86,14 @@ function findRejected(
   if (message !== undefined && 'httpRoute' in message) return findObject(sources, 'HTTPRoute', message.httpRoute);
   if (list === 'backends' && key.startsWith('ProxyBackend/'))
     return findObject(sources, 'ProxyBackend', key.slice('ProxyBackend/'.length));
+  if (list === 'backends' && key.startsWith('InferencePool/'))
+    return findObject(sources, 'InferencePool', key.slice('InferencePool/'.length));
   return findObject(sources, 'Gateway', gateway);
 }
 
 function findObject(
   { findUid }: EventSources,
-  kind: 'Gateway' | 'HTTPRoute' | 'ProxyBackend' | 'ProxyPolicy',
+  kind: Exclude<StatusKind, 'GatewayClass'>,
   fullName: string,
 ): EventSubject | undefined {
   const slash = fullName.indexOf('/');

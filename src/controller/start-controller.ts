@@ -14,6 +14,7 @@ import { createEventRecorder } from '../kubernetes/events.ts';
 import { createElapsedTime } from '../kubernetes/elapsed-time.ts';
 import { LeaderElection, type LeaseTimes } from '../kubernetes/leader-election.ts';
 import { type NamespaceSelector, startKubernetesSource } from '../sources/kubernetes/kubernetes-source.ts';
+import { loadInferenceTranslation } from '../translate/load-inference-translation.ts';
 import { createTranslator, type Translation } from '../translate/translate.ts';
 import { startXdsServer, type XdsServerOptions } from '../xds/server.ts';
 import { createPeerAuthorizer } from './authorize-peer.ts';
@@ -48,6 +49,8 @@ export interface ControllerOptions {
   readonly podAddress: string | undefined;
   readonly namespaceSelectors: readonly NamespaceSelector[];
   readonly classParameters: ClassParametersReference | undefined;
+  /** InferencePools may be backends; off when absent. */
+  readonly inferenceExtension?: boolean;
   readonly image: DeploySettings['image'];
   readonly imagePullSecrets: readonly string[];
   readonly xds: {
@@ -86,7 +89,7 @@ export const leaseName = 'proxy-controller';
 
 /** Starts a replica. Rejects with an XdsListenError when the port cannot be opened; then nothing is left running. */
 export async function startController(options: ControllerOptions): Promise<RunningController> {
-  const { client, log, health, installationNamespace, podName, xds } = options;
+  const { client, log, health, installationNamespace, podName, xds, inferenceExtension = false } = options;
   const clock = systemClock;
   const random = Math.random;
   const metrics = createControllerMetrics(options.metrics, options.version);
@@ -101,7 +104,8 @@ export async function startController(options: ControllerOptions): Promise<Runni
   if (certificate !== undefined)
     watchCertificateHealth({ certificate, health, events, installationNamespace, podName });
 
-  const translator = createTranslator({ placement: 'pods' });
+  const inference = await loadInferenceTranslation(inferenceExtension);
+  const translator = createTranslator({ placement: 'pods', inference });
   const history = new SnapshotHistory();
   let server: Awaited<ReturnType<typeof startXdsServer>>;
   const configurator = new GatewayConfigurator({
@@ -145,6 +149,7 @@ export async function startController(options: ControllerOptions): Promise<Runni
     log,
     namespaceSelectors: options.namespaceSelectors,
     installationNamespace,
+    extensions: inferenceExtension ? ['inference'] : [],
     onRelist: metrics.relisted,
   });
   const caches = health.addCheck('caches', 'the resources of the cluster have not been read yet');

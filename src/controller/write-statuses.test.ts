@@ -7,10 +7,22 @@ import { silentLog } from '../base/log.ts';
 import { createManualClock } from '../base/testing/manual-clock.ts';
 import { ApiError, ApiUnreachableError, type KubernetesObject } from '../kubernetes/client.ts';
 import type { SeenStatus } from '../sources/kubernetes/kubernetes-source.ts';
-import { createCondition, type HttpRouteStatus, type Statuses } from '../translate/conditions.ts';
+import {
+  createCondition,
+  type HttpRouteStatus,
+  type InferencePoolStatus,
+  type Statuses,
+} from '../translate/conditions.ts';
 import { type StatusSurroundings, StatusWriter } from './write-statuses.ts';
 
-const nothing: Statuses = { gatewayClasses: {}, gateways: {}, httpRoutes: {}, proxyBackends: {}, proxyPolicies: {} };
+const nothing: Statuses = {
+  gatewayClasses: {},
+  gateways: {},
+  httpRoutes: {},
+  proxyBackends: {},
+  proxyPolicies: {},
+  inferencePools: {},
+};
 
 /** Objects by kind/namespace/name; the cache follows only when it is told to. */
 function createApi() {
@@ -464,4 +476,79 @@ test('five thousand statuses are written, sixteen at a time', async () => {
   writer.setStatuses(routes(...names), around());
   while (writer.pending > 0) await new Promise((resolve) => setImmediate(resolve));
   assert.deepEqual([counts.written, most], [5_000, 16]);
+});
+
+describe('pools', () => {
+  const poolKey = 'InferencePool/team/model';
+  const theirs = { parentRef: { name: 'elsewhere' }, conditions: [] };
+  const accepted: InferencePoolStatus = {
+    parents: [
+      {
+        parentRef: { group: 'gateway.networking.k8s.io', kind: 'Gateway', namespace: 'team', name: 'edge' },
+        controllerName,
+        conditions: [createCondition('inferencePoolParent', 'Accepted', 'True', 'Accepted', 'words', 1)],
+      },
+    ],
+  };
+  const pools = (status: InferencePoolStatus): Statuses => ({ ...nothing, inferencePools: { 'team/model': status } });
+  const readParents = (api: ReturnType<typeof createApi>): readonly (string | undefined)[] =>
+    (api.objects.get(poolKey)!['status'] as InferencePoolStatus).parents.map((parent) => parent.controllerName);
+
+  test('our entry comes beside those of others, and goes when no Gateway of ours leads to the pool', async () => {
+    const api = createApi();
+    api.put(poolKey, { parents: [theirs] });
+    api.follow();
+    const { writer, clock } = createWriter(api);
+    writer.start();
+    writer.setStatuses(pools(accepted), around());
+    await clock.advance(0);
+    assert.deepEqual(readParents(api), [undefined, controllerName]);
+    api.follow();
+    writer.setStatuses(pools({ parents: [] }), around());
+    await clock.advance(0);
+    assert.deepEqual(readParents(api), [undefined]);
+    assert.equal(writer.pending, 0);
+  });
+
+  test('a pool that we have nothing to do with is not written at all', async () => {
+    const api = createApi();
+    for (const status of [undefined, { parents: [theirs] }, { parents: [theirs], more: 1 }]) {
+      api.put(poolKey, status);
+      api.follow();
+      const { writer, clock } = createWriter(api);
+      writer.start();
+      writer.setStatuses(pools({ parents: [] }), around());
+      await clock.advance(0);
+      writer.recheck('InferencePool', 'team', 'model');
+      await clock.advance(0);
+      assert.equal(writer.pending, 0);
+    }
+    assert.deepEqual(api.calls, []);
+  });
+
+  test('what an earlier leader wrote is taken back', async () => {
+    const api = createApi();
+    api.put(poolKey, { parents: [...accepted.parents, theirs] });
+    api.follow();
+    const { writer, clock } = createWriter(api);
+    writer.setStatuses(pools({ parents: [] }), around());
+    writer.start();
+    await clock.advance(0);
+    assert.deepEqual(readParents(api), [undefined]);
+  });
+
+  test('a pool of a namespace that is not looked after any more is read, and ours is taken out of it', async () => {
+    const api = createApi();
+    api.put(poolKey, undefined);
+    api.follow();
+    const { writer, clock } = createWriter(api);
+    writer.start();
+    writer.setStatuses(pools(accepted), around());
+    await clock.advance(0);
+    api.forget(poolKey);
+    writer.setStatuses(nothing, around({ isSelected: () => false }));
+    await clock.advance(0);
+    assert.deepEqual(readParents(api), []);
+    assert.deepEqual(api.calls, [`put ${poolKey}`, `get ${poolKey}`, `put ${poolKey}`]);
+  });
 });

@@ -10,6 +10,7 @@ import type { SeenStatus } from '../sources/kubernetes/kubernetes-source.ts';
 import type { Condition, Statuses } from '../translate/conditions.ts';
 import {
   hasConditions,
+  hasEntries,
   hasOwnEntries,
   mergeStatus,
   type OwnStatuses,
@@ -67,6 +68,7 @@ const lists = {
   HTTPRoute: 'httpRoutes',
   ProxyBackend: 'proxyBackends',
   ProxyPolicy: 'proxyPolicies',
+  InferencePool: 'inferencePools',
 } as const satisfies Record<StatusKind, keyof Statuses>;
 
 const firstRepairWaitMs = 20;
@@ -184,7 +186,7 @@ export class StatusWriter {
       const { conditions } = wish.say as OwnStatuses['Gateway'];
       this.#wishes.set(key, { kind, namespace, name, suspend: release, conditions, mustRead });
       this.#enqueue(key);
-    } else if (kind === 'HTTPRoute' || kind === 'ProxyPolicy' || kind === 'ProxyBackend') {
+    } else if (hasEntries(kind) || kind === 'ProxyBackend') {
       this.#wishes.set(key, { kind, namespace, name, remove: true, mustRead });
       this.#enqueue(key);
     } else {
@@ -268,9 +270,13 @@ export class StatusWriter {
     }
     if ('remove' in wish) {
       const { kind } = wish;
-      if ((kind === 'HTTPRoute' || kind === 'ProxyPolicy') && !hasOwnEntries(kind, seen.status, controllerName))
-        return undefined;
+      if (hasEntries(kind) && !hasOwnEntries(kind, seen.status, controllerName)) return undefined;
       return mergeStatus(kind, seen.status, undefined, context);
+    }
+    // A pool that none of our Gateways leads to: there is nothing to say, and maybe something to take back.
+    if (wish.kind === 'InferencePool') {
+      const { parents } = wish.say as OwnStatuses['InferencePool'];
+      if (parents.length === 0 && !hasOwnEntries(wish.kind, seen.status, controllerName)) return undefined;
     }
     // Made anew under the same name since it was translated: the next round knows it.
     if (readGeneration(wish.say) > seen.generation) return undefined;

@@ -88,6 +88,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       log,
       streams,
       onStream: (context) => options.metrics.openStream(context),
+      picks: options.upstreamMetrics.picks,
     }),
     observers: createObservers(options),
     log,

@@ -3,6 +3,8 @@
 import type { Metrics } from '../base/metrics.ts';
 import { decisionModes, decisionOutcomes, decisionSteps } from './decision.ts';
 import { type Reason, reasons } from './reasons.ts';
+import { createPickMetrics } from './inference/pick-metrics.ts';
+import type { PickObserver } from './inference/pick-observer.ts';
 import type { RequestContext } from './request-context.ts';
 
 /** Hooks for the request path; every one is cheap and none throws. */
@@ -29,6 +31,7 @@ export interface UpstreamMetrics {
   endpointEjected(backend: string): void;
   endpointReturned(backend: string): void;
   requestRetried(backend: string): void;
+  readonly picks: PickObserver;
 }
 
 /** Hooks for configuration. */
@@ -200,6 +203,7 @@ export function createUpstreamMetrics(metrics: Metrics): UpstreamMetrics {
     },
     endpointReturned: (key) => ejected.add({ backend: key }, -1),
     requestRetried: (key) => retries.add({ backend: key }),
+    picks: createPickMetrics(metrics),
   };
 }
 

@@ -16,6 +16,17 @@ export function formatProxyBackendKey(namespace: string, name: string): string {
   return `ProxyBackend/${namespace}/${name}`;
 }
 
+const inferencePoolPrefix = 'InferencePool/';
+
+export function formatInferencePoolKey(namespace: string, name: string): string {
+  return `${inferencePoolPrefix}${namespace}/${name}`;
+}
+
+/** Whether a key is that of an InferencePool. */
+export function isInferencePoolKey(key: string): boolean {
+  return key.startsWith(inferencePoolPrefix);
+}
+
 export function formatSecretKey(kind: 'Secret' | 'ConfigMap', namespace: string, name: string): string {
   return `${kind}/${namespace}/${name}`;
 }

@@ -68,6 +68,13 @@ export const resourceTypes = {
     plural: 'proxypolicies',
     namespaced: true,
   },
+  InferencePool: {
+    group: 'inference.networking.k8s.io',
+    version: 'v1',
+    kind: 'InferencePool',
+    plural: 'inferencepools',
+    namespaced: true,
+  },
 } as const satisfies Readonly<Record<string, ResourceType>>;
 
 /** `v1`, `apps/v1`. */

@@ -47,6 +47,8 @@ export const listsByKind = {
   GatewayParameters: 'gatewayParameters',
   ProxyBackend: 'proxyBackends',
   ProxyPolicy: 'proxyPolicies',
+  InferencePool: 'inferencePools',
+  Pod: 'pods',
 } as const satisfies Record<string, Exclude<keyof Resources, 'invalid'>>;
 
 /** Takes entries in the order in which they were read; of two for the same resource the earlier counts. */
@@ -77,6 +79,8 @@ export function collectResources<P>(entries: readonly SnapshotEntry<P>[]): Snaps
     gatewayParameters: [],
     proxyBackends: [],
     proxyPolicies: [],
+    inferencePools: [],
+    pods: [],
     invalid: [],
   };
   for (const entry of inForce.toSorted((left, right) => compareIdentities(left.identity, right.identity))) {

@@ -49,6 +49,29 @@ describe('validateResource', () => {
     });
   }
 
+  test('a kind of an extension that is off: one problem that names the switch, whatever the rest says', () => {
+    for (const [kind, apiVersion] of [
+      ['InferencePool', 'inference.networking.k8s.io/v1'],
+      ['InferencePool', 'inference.networking.k8s.io/v9'],
+      ['Pod', 'v1'],
+    ]) {
+      const result = validateResource({ apiVersion, kind, metadata, spec: 7 }, 'file', []);
+      assert.ok(!result.ok);
+      assert.equal(formatIdentity(result.identity), `${kind}/n/p`);
+      assert.deepEqual(result.problems, [
+        {
+          path: ['kind'],
+          code: 'invalid',
+          message: `${kind}s are only read with the Inference Extension: start with --inference-extension`,
+        },
+      ]);
+    }
+    const pod = { apiVersion: 'v1', kind: 'Pod', metadata, spec: 7 };
+    assert.ok(validateResource(pod, 'file', ['inference']).ok);
+    assert.ok(validateResource(pod, 'kubernetes').ok);
+    assert.ok(validateResource({ apiVersion: 'v1', kind: 'ConfigMap', metadata }, 'file', []).ok);
+  });
+
   test('hands on the targets of a bad policy, and nothing of what may be a Secret', () => {
     const policy = validateResource({ kind: 'ProxyPolicy', metadata, spec: { targetRefs: [{ name: 'x' }] } }, 'file');
     assert.deepEqual(policy.ok ? undefined : policy.raw, {

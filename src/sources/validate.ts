@@ -1,7 +1,7 @@
 // Raw object -> parsed resource, or what is wrong with it and the best guess at which resource it was meant to be.
 // The guess matters: a policy with a typo in its kind must not look as if the policy had been deleted.
 import { isKind, kindNames, kinds, kindsNotSupportedYet } from '../api/kinds.ts';
-import type { KindDefinition } from '../api/kinds.ts';
+import type { Extension, KindDefinition } from '../api/kinds.ts';
 import { findNearestName } from '../base/nearest-name.ts';
 import type { Origin } from '../api/origin.ts';
 import { parseResource } from '../api/parse-resource.ts';
@@ -23,9 +23,9 @@ export type ValidationResult =
       readonly raw: unknown;
     };
 
-/** Validates one resource. Never throws, whatever it is given. */
-export function validateResource(raw: unknown, origin: Origin): ValidationResult {
-  const parsed = parseResource(raw, { origin });
+/** Validates one resource. Never throws, whatever it is given. Kinds of other extensions are refused; of none when `extensions` is absent. */
+export function validateResource(raw: unknown, origin: Origin, extensions?: readonly Extension[]): ValidationResult {
+  const parsed = parseResource(raw, { origin, extensions });
   if (parsed.ok) {
     const { name, namespace } = parsed.resource.metadata;
     const identity = { kind: parsed.kind, namespace: kinds[parsed.kind].namespaced ? (namespace ?? '') : '', name };

@@ -1,4 +1,4 @@
-// Backends: Service ports and ProxyBackends as messages, and what is wrong with references to them.
+// Backends: Service ports, ProxyBackends and InferencePools as messages, and what is wrong with references to them.
 import { isIPv6 } from 'node:net';
 import { create } from '@bufbuild/protobuf';
 import type { BackendObjectReference } from '../api/object-reference.ts';
@@ -8,25 +8,27 @@ import {
   BackendSchema,
   McpTargetSchema,
   McpTransport,
+  PickerFailureMode,
   SessionRouting,
   UpstreamProtocol,
   UpstreamSchema,
   UpstreamTlsSchema,
 } from '../ir/gen/config_pb.ts';
-import { formatProxyBackendKey, formatServiceKey } from '../ir/resource-keys.ts';
+import { formatProxyBackendKey, formatServiceKey, isInferencePoolKey } from '../ir/resource-keys.ts';
 import { createCondition } from './conditions.ts';
 import type { ProxyBackendStatus } from './conditions.ts';
 import { convertToMilliseconds } from './milliseconds.ts';
+import type { InferencePools } from './inference-pools.ts';
 import type { Described } from './list-statuses.ts';
 import type { Memory } from './memory.ts';
 import type { Notice } from './notices.ts';
-import { describeMissingGrant, isReferencePermitted, proxyGroup } from './references.ts';
+import { describeMissingGrant, isInferencePool, isReferencePermitted, proxyGroup } from './references.ts';
 import type { Referrer } from './references.ts';
 import type { ResourceIndex } from './resource-index.ts';
 import { describeAbsence } from './resource-index.ts';
 import type { Secrets } from './secrets.ts';
 import type { FoundServicePort, ServiceProblem, ServiceUpstream } from './service-upstream.ts';
-import { findServicePort, listServiceEndpoints, resolveServicePort } from './service-upstream.ts';
+import { findServicePort, listServiceEndpoints, resolveServicePort, serviceTimeouts } from './service-upstream.ts';
 
 /** What a ProxyBackend can suffer from. */
 interface ProxyBackendProblem {
@@ -58,17 +60,24 @@ type ProxyBackendResolution =
 /** Follows references to backends; each backend is translated once. */
 export interface Backends {
   readonly resolve: (from: Referrer, reference: BackendObjectReference) => BackendResolution;
+  /** namespace/name of the InferencePool that is referred to, there or not; undefined for other kinds, and for a pool that may not be referred to. */
+  readonly findPool: (from: Referrer, reference: BackendObjectReference) => string | undefined;
   /** A backend that a reference led to, by key. */
   readonly build: (key: string) => TranslatedBackend | undefined;
   /** The statuses of the ProxyBackends. */
   readonly listStatuses: () => readonly Described<ProxyBackendStatus>[];
 }
 
-// What a ProxyBackend has by default; a Service has no place to say otherwise.
-const serviceTimeouts = { connectTimeoutMs: 10_000, requestTimeoutMs: 0, idleTimeoutMs: 300_000 };
+const inferenceIsOff =
+  'the Inference Extension is off; `--inference-extension`, or `inferenceExtension.enabled` of the Helm chart, switches it on';
 
-/** Stands ready to follow references. */
-export function prepareBackends(memory: Memory, index: ResourceIndex, secrets: Secrets): Backends {
+/** Stands ready to follow references. `pools` is undefined when InferencePools are not served. */
+export function prepareBackends(
+  memory: Memory,
+  index: ResourceIndex,
+  secrets: Secrets,
+  pools: InferencePools | undefined,
+): Backends {
   const servicePorts = memory.derive((key) => findServicePort(index, ...parseServicePort(key)));
   const services = memory.derive<TranslatedBackend | undefined>((key) => {
     const resolution = servicePorts.get(key);
@@ -93,7 +102,10 @@ export function prepareBackends(memory: Memory, index: ResourceIndex, secrets: S
       const { group, kind, name } = reference;
       const namespace = reference.namespace ?? from.namespace;
       const isProxyBackend = group === proxyGroup && kind === 'ProxyBackend';
-      if (!isProxyBackend && (group !== '' || kind !== 'Service'))
+      const isPool = isInferencePool(reference);
+      if (isPool && pools === undefined)
+        return refuse('InvalidKind', `InferencePool ${name} cannot be used: ${inferenceIsOff}`);
+      if (!isProxyBackend && !isPool && (group !== '' || kind !== 'Service'))
         return refuse(
           'InvalidKind',
           `${group === '' ? '' : `${group}/`}${kind} ${name} is no backend; use a Service or a gateway.proxy/ProxyBackend`,
@@ -108,12 +120,22 @@ export function prepareBackends(memory: Memory, index: ResourceIndex, secrets: S
           return refuse('BackendNotFound', `${what} ${describeAbsence(index, 'ProxyBackend', namespace, name)}`);
         return refuse(problem.reason, `${what}: ${problem.message}`);
       }
+      if (isPool && pools !== undefined) {
+        const pool = pools.resolve(namespace, name);
+        return pool.found ? { found: true, key: pool.key, isH2c: false } : refuse(pool.reason, pool.message);
+      }
       const key = formatServiceKey(namespace, name, reference.port ?? 0);
       const port = servicePorts.get(key);
       return port.found ? { found: true, key, isH2c: port.protocol === UpstreamProtocol.H2C } : port;
     },
+    findPool(from, reference) {
+      if (pools === undefined || !isInferencePool(reference)) return undefined;
+      const to = { ...reference, namespace: reference.namespace ?? from.namespace };
+      return isReferencePermitted(index, from, to) ? `${to.namespace}/${to.name}` : undefined;
+    },
     build(key) {
       if (key.startsWith(servicePrefix)) return services.get(key);
+      if (isInferencePoolKey(key)) return pools?.build(key);
       const resolution = proxyBackends.get(key.slice(proxyBackendPrefix.length));
       return resolution?.found === true ? resolution : undefined;
     },
@@ -124,13 +146,35 @@ export function prepareBackends(memory: Memory, index: ResourceIndex, secrets: S
 /** What no condition says: backends in use that have no endpoint that is ready. */
 export function listMissingEndpoints(backends: readonly Backend[]): readonly Notice[] {
   return backends.flatMap(({ key, kind }) => {
-    const upstreams = kind.case === 'mcp' ? kind.value.targets.map(({ upstream }) => upstream) : [kind.value];
-    if (upstreams.every((upstream) => (upstream?.endpoints.length ?? 0) > 0)) return [];
     const [kindName = '', namespace = '', name = '', port] = key.split('/');
     const place = port === undefined ? '' : `port ${port} `;
-    const message = `${place}has no ready endpoints: its requests are answered with 503`;
-    return [{ kind: kindName, namespace, name, message }];
+    const notices: Notice[] = [];
+    const note = (message: string): void => void notices.push({ kind: kindName, namespace, name, message });
+    if (listUpstreams(kind).some(hasNoEndpoints))
+      note(`${place}has no ready endpoints: its requests are answered with 503`);
+    if (kind.case === 'inference' && hasNoEndpoints(kind.value.picker?.upstream)) {
+      const isOpen = kind.value.picker?.failureMode === PickerFailureMode.FAIL_OPEN;
+      const effect = isOpen ? 'go to any endpoint of the pool (FailOpen)' : 'are answered with 503 (FailClose)';
+      note(`its endpoint picker has no ready endpoints: its requests ${effect}`);
+    }
+    return notices;
   });
+}
+
+function listUpstreams(kind: Backend['kind']): readonly (Upstream | undefined)[] {
+  switch (kind.case) {
+    case 'mcp':
+      return kind.value.targets.map(({ upstream }) => upstream);
+    case 'inference':
+      return [kind.value.upstream];
+    case 'http':
+    case undefined:
+      return [kind.value];
+  }
+}
+
+function hasNoEndpoints(upstream: Upstream | undefined): boolean {
+  return (upstream?.endpoints.length ?? 0) === 0;
 }
 
 const servicePrefix = 'Service/';

@@ -77,6 +77,11 @@ export const conditionReasons = {
       'KeysUnavailable',
     ],
   },
+  /** The vocabulary is that of the Inference Extension 1.6 (api/v1). */
+  inferencePoolParent: {
+    Accepted: ['Accepted', 'HTTPRouteNotAccepted', 'NotSupportedByParent', 'EndpointPickerRefMissing'],
+    ResolvedRefs: ['ResolvedRefs', 'InvalidExtensionRef'],
+  },
 } as const;
 
 type ConditionReasons = typeof conditionReasons;
@@ -154,6 +159,15 @@ export interface ProxyPolicyStatus {
   }[];
 }
 
+/** The status of an InferencePool: one entry for each Gateway of ours with an HTTPRoute that names the pool, at most 32; none when there is none. */
+export interface InferencePoolStatus {
+  readonly parents: readonly {
+    readonly parentRef: ParentReference;
+    readonly controllerName: string;
+    readonly conditions: readonly Condition[];
+  }[];
+}
+
 /** Every status that we have an opinion on, by namespace/name (GatewayClass: by name), in sorted order. */
 export interface Statuses {
   readonly gatewayClasses: Readonly<Record<string, GatewayClassStatus>>;
@@ -161,6 +175,8 @@ export interface Statuses {
   readonly httpRoutes: Readonly<Record<string, HttpRouteStatus>>;
   readonly proxyBackends: Readonly<Record<string, ProxyBackendStatus>>;
   readonly proxyPolicies: Readonly<Record<string, ProxyPolicyStatus>>;
+  /** Every InferencePool, also one that no Gateway leads to any more; none without the Inference Extension. */
+  readonly inferencePools: Readonly<Record<string, InferencePoolStatus>>;
 }
 
 const longestMessage = 32_768; // what Kubernetes takes

@@ -4,10 +4,11 @@ import { create } from '@bufbuild/protobuf';
 import type { HeaderModifier, HttpRouteFilter, PathModifier, RequestMirror } from '../api/http-route-filter.ts';
 import type { Filter, PathModifierSchema } from '../ir/gen/config_pb.ts';
 import { FilterSchema } from '../ir/gen/config_pb.ts';
-import type { BackendProblem, Backends } from './backends.ts';
+import type { BackendProblem, BackendResolution, Backends } from './backends.ts';
 import type { FilterPlace } from './filter-problems.ts';
 import { findFilterProblems } from './filter-problems.ts';
 import { createCors } from './policies/cors.ts';
+import { isInferencePool } from './references.ts';
 import type { Referrer } from './references.ts';
 
 /** The messages of a list of filters. */
@@ -38,7 +39,8 @@ export function translateFilters(
     const message = translateSimpleFilter(filter);
     if (message !== undefined) messages.push(message);
     if (filter.requestMirror !== undefined) {
-      const resolution = backends.resolve(from, filter.requestMirror.backendRef);
+      const { backendRef } = filter.requestMirror;
+      const resolution = isInferencePool(backendRef) ? refuseMirror(backendRef) : backends.resolve(from, backendRef);
       if (resolution.found) messages.push(createMirror(filter.requestMirror, resolution.key));
       else
         references.push({
@@ -91,6 +93,12 @@ function translateSimpleFilter(filter: HttpRouteFilter): Filter | undefined {
   }
   if (cors !== undefined) return create(FilterSchema, { filter: { case: 'cors', value: createCors(cors) } });
   return undefined;
+}
+
+// Mirrors do not ask an endpoint picker, and a pool is not to be used without asking it.
+function refuseMirror({ name }: RequestMirror['backendRef']): Extract<BackendResolution, { readonly found: false }> {
+  const message = `requests cannot be mirrored to an InferencePool, such as ${name}; use a Service`;
+  return { found: false, problem: { reason: 'InvalidKind', message } };
 }
 
 function createMirror({ percent, fraction }: RequestMirror, backend: string): Filter {

@@ -22,14 +22,16 @@ export function prepareStatuses(): (kinds: DescribedKinds) => Statuses {
   const listHttpRoutes = prepareStatusList<Statuses['httpRoutes'][string]>();
   const listProxyBackends = prepareStatusList<Statuses['proxyBackends'][string]>();
   const listProxyPolicies = prepareStatusList<Statuses['proxyPolicies'][string]>();
+  const listInferencePools = prepareStatusList<Statuses['inferencePools'][string]>();
   let last: Statuses | undefined;
-  return ({ gatewayClasses, gateways, httpRoutes, proxyBackends, proxyPolicies }) =>
+  return ({ gatewayClasses, gateways, httpRoutes, proxyBackends, proxyPolicies, inferencePools }) =>
     (last = keepShallow(last, {
       gatewayClasses: listGatewayClasses(gatewayClasses),
       gateways: listGateways(gateways),
       httpRoutes: listHttpRoutes(httpRoutes),
       proxyBackends: listProxyBackends(proxyBackends),
       proxyPolicies: listProxyPolicies(proxyPolicies),
+      inferencePools: listInferencePools(inferencePools),
     }));
 }
 

@@ -18,8 +18,16 @@ function addMirrors(keys: string[], filters: readonly Filter[]): void {
 
 /** The keys of the secrets that a backend needs: trust anchors. */
 export function listBackendSecrets({ kind }: Backend): readonly string[] {
-  if (kind.case === 'http') return listTrustAnchors(kind.value);
-  return kind.case === 'mcp' ? kind.value.targets.flatMap(({ upstream }) => listTrustAnchors(upstream)) : [];
+  switch (kind.case) {
+    case 'http':
+      return listTrustAnchors(kind.value);
+    case 'mcp':
+      return kind.value.targets.flatMap(({ upstream }) => listTrustAnchors(upstream));
+    case 'inference':
+      return [...listTrustAnchors(kind.value.upstream), ...listTrustAnchors(kind.value.picker?.upstream)];
+    case undefined:
+      return [];
+  }
 }
 
 function listTrustAnchors(upstream: Upstream | undefined): readonly string[] {

@@ -3,13 +3,14 @@
 import type { Configuration } from '../ir/configuration.ts';
 import { listBackendKeys, prepareAssembly, type Parts } from './assemble.ts';
 import { listMissingEndpoints, type TranslatedBackend } from './backends.ts';
+import type { PoolParent } from './inference-pool-status.ts';
 import type { ResolvedListener } from './listeners.ts';
-import { replaceLists, type Table } from './memory.ts';
+import { keepEqual, replaceLists, type Table } from './memory.ts';
 import { listMixedProtection } from './mixed-protection.ts';
 import type { Notice } from './notices.ts';
 import type { PolicyKeys, TranslatedPolicy } from './policies.ts';
-import { countAttachedRoutes, groupByBackend } from './route-census.ts';
-import type { BackendUsage, TranslatedRoute } from './routes.ts';
+import { countAttachedRoutes, groupByBackend, groupByPool } from './route-census.ts';
+import type { BackendUsage, PoolUsage, TranslatedRoute } from './routes.ts';
 import { createListKeeper, createStep } from './step.ts';
 
 type Keeper<V> = (next: readonly V[]) => readonly V[];
@@ -20,6 +21,8 @@ export interface RouteTables {
   readonly attachedRoutes: Table<number>;
   /** The names of the routes that lead to a backend, by its key. */
   readonly backendUsers: Table<readonly string[]>;
+  /** The Gateways with routes that name an InferencePool, by namespace/name of the pool. */
+  readonly poolParents: Table<readonly PoolParent[]>;
 }
 
 /** The keepers of lists, and the steps over kept lists. */
@@ -45,9 +48,10 @@ export interface OverallSteps {
 }
 
 /** Prepares them for one translator. */
-export function prepareOverallSteps({ attachedRoutes, backendUsers }: RouteTables): OverallSteps {
+export function prepareOverallSteps({ attachedRoutes, backendUsers, poolParents }: RouteTables): OverallSteps {
   const listAttachments = createFieldList((route: TranslatedRoute) => route.attachedListeners);
   const listUsages = createFieldList((route: TranslatedRoute) => route.usage);
+  const listPoolUsages = createFieldList((route: TranslatedRoute) => route.poolUsage);
   const listPolicyBackends = createFieldList((policy: TranslatedPolicy) => policy.backends);
   const listPolicyKeys = createFieldList((policy: TranslatedPolicy) => policy.keys);
 
@@ -57,6 +61,11 @@ export function prepareOverallSteps({ attachedRoutes, backendUsers }: RouteTable
   const groupRoutes = createStep((usages: readonly BackendUsage[]) =>
     replaceLists(backendUsers, groupByBackend(usages)),
   );
+  const groupPools = createStep((usages: readonly PoolUsage[]) => {
+    const known = poolParents.entries();
+    const parents = [...groupByPool(usages)];
+    poolParents.replace(new Map(parents.map(([pool, list]) => [pool, keepEqual(known.get(pool), list)])));
+  });
   const findBackends = createStep(listBackendKeys);
   const findMissingEndpoints = createStep(listMissingEndpoints);
   const findMixedProtection = createStep(listMixedProtection);
@@ -73,6 +82,7 @@ export function prepareOverallSteps({ attachedRoutes, backendUsers }: RouteTable
     countRoutes(routes) {
       countByListener(listAttachments(routes));
       groupRoutes(listUsages(routes));
+      groupPools(listPoolUsages(routes));
     },
     findBackends: (routes, policies) => findBackends(listUsages(routes), listPolicyBackends(policies)),
     assemble: prepareAssembly(),

@@ -10,6 +10,7 @@ import { describeProgrammed } from './programmed-status.ts';
 import { arbitraryResources } from './testdata/arbitrary-resources.ts';
 import type { Translation } from './translate.ts';
 import { translate } from './translate.ts';
+import { inferenceTranslation } from './inference-translation.ts';
 
 const lists: readonly (keyof Configuration)[] = ['listeners', 'routes', 'policies', 'backends', 'secrets'];
 
@@ -65,7 +66,7 @@ function checkConditions(subject: keyof typeof conditionReasons, conditions: rea
 }
 
 function describeArbitrarily(resources: Parameters<typeof translate>[0], chosen: Readonly<Record<string, Choice>>) {
-  const translation = translate(resources, { placement: 'pods' });
+  const translation = translate(resources, { placement: 'pods', inference: inferenceTranslation });
   const facts = new Map(Object.entries(chosen).map((entry) => [entry[0], createFacts(translation, entry)]));
   return { translation, facts, statuses: describeProgrammed(translation, facts, ['v1.6.1']) };
 }

@@ -34,6 +34,7 @@ export function describeProgrammed(
     httpRoutes: describeRejectedRoutes(translation, views),
     proxyBackends: statuses.proxyBackends,
     proxyPolicies: describePolicies(translation, views),
+    inferencePools: statuses.inferencePools,
   };
 }
 

@@ -1,10 +1,22 @@
 // References across namespaces: allowed only by a ReferenceGrant in the namespace that is referred to.
+import { inferenceGroup } from '../api/inference-pool.ts';
 import type { ResourceIndex } from './resource-index.ts';
 
 /** The API group of Gateway and HTTPRoute. */
 export const gatewayGroup = 'gateway.networking.k8s.io';
 /** The API group of ProxyBackend and ProxyPolicy. */
 export const proxyGroup = 'gateway.proxy';
+
+/** A reference to an object of any kind. */
+interface KindReference {
+  readonly group: string;
+  readonly kind: string;
+}
+
+/** Whether a reference is to an InferencePool, be there such a thing or not. */
+export function isInferencePool({ group, kind }: KindReference): boolean {
+  return group === inferenceGroup && kind === 'InferencePool';
+}
 
 /** Who refers. */
 export interface Referrer {

@@ -6,7 +6,9 @@ import type { Gateway } from '../api/gateway.ts';
 import type { GatewayClass } from '../api/gateway-class.ts';
 import type { GatewayParameters } from '../api/gateway-parameters.ts';
 import type { HttpRoute } from '../api/http-route.ts';
+import type { InferencePool } from '../api/inference-pool.ts';
 import type { Namespace } from '../api/namespace.ts';
+import type { Pod } from '../api/pod.ts';
 import { formatFieldPath } from '../api/problem.ts';
 import type { ProxyBackend } from '../api/proxy-backend.ts';
 import type { ProxyPolicy } from '../api/proxy-policy.ts';
@@ -31,10 +33,13 @@ export class ResourceIndex {
   readonly gatewayParameters: Table<GatewayParameters>;
   readonly proxyBackends: Table<ProxyBackend>;
   readonly proxyPolicies: Table<ProxyPolicy>;
+  readonly inferencePools: Table<InferencePool>;
   /** By the namespace that they open. */
   readonly referenceGrants: Table<readonly ReferenceGrant[]>;
   /** By namespace/name of the Service. */
   readonly endpointSlices: Table<readonly EndpointSlice[]>;
+  /** By namespace. */
+  readonly pods: Table<readonly Pod[]>;
   /** By kind/namespace/name: what did not validate. Names are not unique among them. */
   readonly invalid: Table<readonly InvalidResource[]>;
   #loaded: Resources | undefined;
@@ -50,8 +55,10 @@ export class ResourceIndex {
     this.gatewayParameters = memory.createTable();
     this.proxyBackends = memory.createTable();
     this.proxyPolicies = memory.createTable();
+    this.inferencePools = memory.createTable();
     this.referenceGrants = memory.createTable();
     this.endpointSlices = memory.createTable();
+    this.pods = memory.createTable();
     this.invalid = memory.createTable();
   }
 
@@ -78,6 +85,11 @@ export class ResourceIndex {
           (slice) => `${slice.metadata.namespace}/${slice.metadata.labels[serviceNameLabel] ?? ''}`,
         ),
       );
+    if (isNew('pods'))
+      replaceLists(
+        this.pods,
+        Map.groupBy(indexByName(resources.pods).values(), (pod) => pod.metadata.namespace),
+      );
     if (isNew('invalid'))
       replaceLists(this.invalid, Map.groupBy(resources.invalid.toSorted(compareInvalid), formatInvalid));
     this.#loaded = resources;
@@ -95,6 +107,7 @@ const namedLists = [
   'gatewayParameters',
   'proxyBackends',
   'proxyPolicies',
+  'inferencePools',
 ] as const;
 
 /** Everything that did not validate, sorted. */

@@ -1,5 +1,7 @@
 // What is counted over all routes. Each function takes one field of every route, which is kept while it does not change: most changes of routes
 // change none of these.
+import type { PoolParent } from './inference-pool-status.ts';
+import { compareText } from './order.ts';
 import type { TranslatedRoute } from './routes.ts';
 
 /** How many routes count for a listener, by its key. A route counts once, however many of its parentRefs lead there. */
@@ -22,4 +24,31 @@ export function groupByBackend(usages: readonly TranslatedRoute['usage'][]): Rea
     }
   }
   return users;
+}
+
+/** The Gateways with routes that name an InferencePool, in order, by namespace/name of the pool. */
+export function groupByPool(
+  usages: readonly TranslatedRoute['poolUsage'][],
+): ReadonlyMap<string, readonly PoolParent[]> {
+  const pools = new Map<string, Map<string, { readonly refused: string[]; isAccepted: boolean }>>();
+  for (const { route, pools: named, gateways } of usages) {
+    for (const pool of named) {
+      const parents = pools.get(pool) ?? new Map<string, { readonly refused: string[]; isAccepted: boolean }>();
+      pools.set(pool, parents);
+      for (const { gateway, isAccepted } of gateways) {
+        const parent = parents.get(gateway) ?? { refused: [], isAccepted: false };
+        parents.set(gateway, parent);
+        if (isAccepted) parent.isAccepted = true;
+        else parent.refused.push(route);
+      }
+    }
+  }
+  return new Map(
+    [...pools].map(([pool, parents]) => [
+      pool,
+      [...parents]
+        .map(([gateway, { refused, isAccepted }]) => ({ gateway, refused: isAccepted ? [] : refused }))
+        .toSorted((left, right) => compareText(left.gateway, right.gateway)),
+    ]),
+  );
 }

@@ -31,6 +31,16 @@ export interface BackendUsage {
   readonly backends: readonly string[];
 }
 
+/** The InferencePools that a route names, and from where. */
+export interface PoolUsage {
+  /** namespace/name */
+  readonly route: string;
+  /** namespace/name of those that it may refer to, there or not, each once. */
+  readonly pools: readonly string[];
+  /** Our Gateways that it names, each once; none when it names no pool. */
+  readonly gateways: readonly { readonly gateway: string; readonly isAccepted: boolean }[];
+}
+
 /** What became of a route. */
 export interface TranslatedRoute {
   /** namespace/name. */
@@ -47,6 +57,7 @@ export interface TranslatedRoute {
   readonly servingGateways: readonly string[];
   /** What its messages lead to. */
   readonly usage: BackendUsage;
+  readonly poolUsage: PoolUsage;
   readonly notices: readonly Notice[];
 }
 
@@ -110,11 +121,37 @@ function translateRoute(
       route: formatName(route),
       backends: listUnique(messages.flatMap(listBackends)),
     }),
+    poolUsage: keepEqual(
+      previous?.poolUsage,
+      describePoolUsage(route, from, backends, results, (parent) => isAccepted(findings, parent)),
+    ),
     notices: [
       ...remarks,
       // What no condition says: rules that have nowhere to send requests.
       ...(messages.length === 0 ? [] : rules.flatMap(({ remark }) => remark ?? [])),
     ].map((message) => ({ kind: 'HTTPRoute', namespace, name, message })),
+  };
+}
+
+function describePoolUsage(
+  route: HttpRoute,
+  from: Referrer,
+  backends: Backends,
+  parents: readonly RouteParentResult[],
+  isTaken: (parent: RouteParentResult) => boolean,
+): PoolUsage {
+  const name = formatName(route);
+  const pools = listUnique(
+    route.spec.rules.flatMap(({ backendRefs = [] }) =>
+      backendRefs.flatMap((reference) => backends.findPool(from, reference) ?? []),
+    ),
+  );
+  if (pools.length === 0) return { route: name, pools, gateways: [] };
+  const gateways = Map.groupBy(parents, ({ gateway }) => gateway);
+  return {
+    route: name,
+    pools,
+    gateways: [...gateways].map(([gateway, own]) => ({ gateway, isAccepted: own.some(isTaken) })),
   };
 }
 

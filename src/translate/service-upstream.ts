@@ -37,21 +37,28 @@ export interface ServiceReference {
   readonly port?: BackendObjectReference['port'];
 }
 
-/** A port of a Service, without its endpoints: those change more often. */
-export interface FoundServicePort {
+/** A TCP port of a Service, whatever is spoken there. */
+export interface FoundTcpPort {
   readonly found: true;
   /** namespace/name of the Service. */
   readonly service: string;
   readonly port: UsedPort;
-  readonly protocol: UpstreamProtocol;
   /** Set: the Service stands for this DNS name. */
   readonly externalName: string | undefined;
+}
+
+/** A port of a Service, without its endpoints: those change more often. */
+export interface FoundServicePort extends FoundTcpPort {
+  readonly protocol: UpstreamProtocol;
 }
 
 interface Refusal {
   readonly found: false;
   readonly problem: ServiceProblem;
 }
+
+/** What a ProxyBackend has by default; a Service has no place to say otherwise. */
+export const serviceTimeouts = { connectTimeoutMs: 10_000, requestTimeoutMs: 0, idleTimeoutMs: 300_000 };
 
 // KEP-3726. A WebSocket begins as an HTTP/1.1 request; wss and https would need TLS that nothing describes here.
 const appProtocols = new Map([
@@ -79,13 +86,32 @@ export function resolveServicePort(
   };
 }
 
-/** Finds a port of a Service; 0 stands for a reference without one. */
+/** Finds a port of a Service that speaks HTTP; 0 stands for a reference without one. */
 export function findServicePort(
   index: ResourceIndex,
   namespace: string,
   ownName: string,
   number: number,
 ): FoundServicePort | Refusal {
+  const found = findTcpPort(index, namespace, ownName, number);
+  if (!found.found) return found;
+  const { service, port } = found;
+  const protocol = appProtocols.get(port.appProtocol ?? '');
+  if (protocol === undefined)
+    return refuse(
+      'UnsupportedProtocol',
+      `port ${port.port} of Service ${service} has appProtocol ${port.appProtocol}; supported are http, kubernetes.io/h2c and kubernetes.io/ws`,
+    );
+  return { ...found, protocol };
+}
+
+/** Finds a port of a Service; 0 stands for a reference without one. */
+export function findTcpPort(
+  index: ResourceIndex,
+  namespace: string,
+  ownName: string,
+  number: number,
+): FoundTcpPort | Refusal {
   const name = `${namespace}/${ownName}`;
   const service = index.services.get(name);
   if (service === undefined)
@@ -98,20 +124,14 @@ export function findServicePort(
       'UnsupportedProtocol',
       `port ${port.port} of Service ${name} is a ${port.protocol} port; HTTP needs TCP`,
     );
-  const protocol = appProtocols.get(port.appProtocol ?? '');
-  if (protocol === undefined)
-    return refuse(
-      'UnsupportedProtocol',
-      `port ${port.port} of Service ${name} has appProtocol ${port.appProtocol}; supported are http, kubernetes.io/h2c and kubernetes.io/ws`,
-    );
   const externalName = service.spec.type === 'ExternalName' ? service.spec.externalName : undefined;
-  return { found: true, service: name, port, protocol, externalName };
+  return { found: true, service: name, port, externalName };
 }
 
 /** The endpoints of a Service port that are ready. */
 export function listServiceEndpoints(
   index: ResourceIndex,
-  { service, port, externalName }: FoundServicePort,
+  { service, port, externalName }: Pick<FoundTcpPort, 'service' | 'port' | 'externalName'>,
 ): ServiceUpstream['endpoints'] {
   if (externalName !== undefined) return [{ host: externalName, port: port.port }];
   return listEndpoints(index.endpointSlices.get(service) ?? [], port);

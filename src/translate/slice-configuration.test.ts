@@ -16,6 +16,7 @@ import { arbitraryResources } from './testdata/arbitrary-resources.ts';
 import { collectResources } from './testdata/collect-resources.ts';
 import type { Translation } from './translate.ts';
 import { createTranslator, translate } from './translate.ts';
+import { inferenceTranslation } from './inference-translation.ts';
 
 const hosts = ['a.example.com', 'x.example.com', 'x.a.example.com', 'example.com', 'x.com', 'b.example.org', 'other'];
 const paths = ['/', '/a', '/a/b', '/mcp', '/mcp/x', '/v1', '/x'];
@@ -117,7 +118,7 @@ describe('slices', () => {
   test('have what is their own, and together they have everything', () => {
     fc.assert(
       fc.property(arbitraryResources, fc.constantFrom('host' as const, 'pods' as const), (resources, placement) => {
-        const translation = translate(resources, { placement });
+        const translation = translate(resources, { placement, inference: inferenceTranslation });
         for (const [gateway, slice] of sliceConfiguration(translation.configuration))
           checkOwn(gateway, slice, translation.configuration);
         assert.deepEqual(findLost(translation), []);
@@ -139,7 +140,7 @@ describe('slices', () => {
     let compared = 0;
     fc.assert(
       fc.property(arbitraryResources, (resources) => {
-        const { configuration } = translate(resources);
+        const { configuration } = translate(resources, { inference: inferenceTranslation });
         const compilation = compile(configuration, undefined, connections);
         const whole = serve(compilation.runtime);
         const known = new Set(compilation.problems.map((problem) => JSON.stringify(problem)));

@@ -4,6 +4,7 @@ import { describe, test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
 import * as fc from 'fast-check';
 import type { HttpRoute } from '../api/http-route.ts';
+import type { Pod } from '../api/pod.ts';
 import type { Resources } from '../api/resources.ts';
 import type { Configuration } from '../ir/configuration.ts';
 import { arbitraryResources } from './testdata/arbitrary-resources.ts';
@@ -12,6 +13,7 @@ import type { Placement } from './placement.ts';
 import { sliceConfiguration } from './slice-configuration.ts';
 import type { Translation } from './translate.ts';
 import { createTranslator, translate } from './translate.ts';
+import { inferenceTranslation } from './inference-translation.ts';
 
 type Lists = { [L in keyof Resources]: readonly unknown[] };
 
@@ -35,6 +37,8 @@ const listNames: readonly (keyof Resources)[] = [
   'gatewayParameters',
   'proxyBackends',
   'proxyPolicies',
+  'inferencePools',
+  'pods',
   'invalid',
 ];
 
@@ -105,7 +109,8 @@ describe('translating again', () => {
           arbitraryResources,
           fc.array(fc.array(edit, { minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 8 }),
           (first, others, rounds) => {
-            const translator = createTranslator({ placement });
+            const options = { placement, inference: inferenceTranslation };
+            const translator = createTranslator(options);
             let resources: Lists = first;
             let previous = translator.translate(first);
             let slices = sliceConfiguration(previous.configuration);
@@ -113,7 +118,7 @@ describe('translating again', () => {
               for (const each of edits) resources = applyEdit(resources, others, each);
               const input = resources as unknown as Resources;
               const next = translator.translate(input);
-              assert.deepEqual(next, translate(input, { placement }));
+              assert.deepEqual(next, translate(input, options));
               assert.deepEqual(findChangedTwins(previous, next), []);
               const nextSlices = sliceConfiguration(next.configuration, slices);
               assert.deepEqual(nextSlices, sliceConfiguration(next.configuration));
@@ -134,6 +139,35 @@ describe('translating again', () => {
     const first = translator.translate(input!);
     assert.equal(translator.translate({ ...input! }), first);
     assert.equal(sliceConfiguration(first.configuration).size > 0, true);
+  });
+
+  test('a Pod that changes in what does not matter changes nothing; one that comes or goes, its pool only', () => {
+    const translator = createTranslator({ inference: inferenceTranslation });
+    const [input] = fc.sample(arbitraryResources, { numRuns: 1, seed: 3 });
+    const models = input!.pods.find(({ metadata }) => metadata.name === 'models')!;
+    const state = { phase: 'Running', podIP: '10.0.0.9', conditions: [{ type: 'Ready', status: 'True' }] };
+    const withPod = (pod: Pod): Resources => ({
+      ...input!,
+      pods: [...input!.pods.filter((each) => each !== models), { ...pod, status: { ...state, ...pod.status } }],
+    });
+    const first = translator.translate(withPod({ ...models, status: state }));
+    const labels = { ...models.metadata.labels, other: 'label' };
+    assert.equal(
+      translator.translate(withPod({ ...models, metadata: { ...models.metadata, labels }, status: state })),
+      first,
+    );
+    const stranger = { ...models, metadata: { ...models.metadata, name: 'stranger', labels: { app: 'none' } } };
+    const added = { ...withPod({ ...models, status: state }) };
+    assert.equal(translator.translate({ ...added, pods: [...added.pods, stranger] }), first);
+
+    const gone = translator.translate(withPod({ ...models, status: { ...state, conditions: [] } }));
+    assert.equal(gone.statuses, first.statuses);
+    assert.equal(gone.configuration.routes, first.configuration.routes);
+    const changed = gone.configuration.backends.filter((each) => !first.configuration.backends.includes(each));
+    assert.deepEqual(
+      changed.map(({ key }) => key),
+      ['InferencePool/default/models'],
+    );
   });
 
   test('forgets what is gone, and finds it again', () => {

@@ -8,7 +8,7 @@ import * as fc from 'fast-check';
 import type { ProxyPolicy } from '../api/proxy-policy.ts';
 import type { Resources } from '../api/resources.ts';
 import type { Configuration } from '../ir/configuration.ts';
-import type { Filter, Policy } from '../ir/gen/config_pb.ts';
+import type { Backend, Filter, Policy, Upstream } from '../ir/gen/config_pb.ts';
 import {
   BackendSchema,
   ListenerSchema,
@@ -20,7 +20,13 @@ import {
 import { conditionReasons } from './conditions.ts';
 import type { Condition } from './conditions.ts';
 import { arbitraryResources as resources } from './testdata/arbitrary-resources.ts';
-import { translate } from './translate.ts';
+import { translate as translateWith, type Translation } from './translate.ts';
+import { inferenceTranslation } from './inference-translation.ts';
+
+/** With everything that there is. */
+function translate(input: Resources): Translation {
+  return translateWith(input, { inference: inferenceTranslation });
+}
 
 function print<D extends DescMessage>(schema: D, messages: readonly MessageShape<D>[]): readonly string[] {
   return messages.map((message) => toJsonString(schema, message));
@@ -48,6 +54,12 @@ function listKeys({ listeners, backends, policies, secrets, routes }: Configurat
 
 function listMirrors(filterMessages: readonly Filter[]): readonly string[] {
   return filterMessages.flatMap(({ filter: each }) => (each.case === 'requestMirror' ? [each.value.backend] : []));
+}
+
+function listUpstreams(kind: Backend['kind']): readonly (Upstream | undefined)[] {
+  if (kind.case === 'mcp') return kind.value.targets.map(({ upstream }) => upstream);
+  if (kind.case === 'inference') return [kind.value.upstream, kind.value.picker?.upstream];
+  return [kind.value];
 }
 
 const targetKinds = {
@@ -162,8 +174,8 @@ describe('translate', () => {
           assert.ok(route.failure !== undefined || redirects || weight > 0, `${route.key} has nowhere to go`);
         }
         for (const { kind } of backends) {
-          const upstreams = kind.case === 'mcp' ? kind.value.targets.map(({ upstream }) => upstream) : [kind.value];
-          for (const upstream of upstreams) if (upstream?.tls?.ca) assert.ok(secretKeys.has(upstream.tls.ca));
+          for (const upstream of listUpstreams(kind))
+            if (upstream?.tls?.ca) assert.ok(secretKeys.has(upstream.tls.ca), upstream.tls.ca);
         }
         for (const { key, target, spec } of policies) {
           assert.ok(target !== undefined && spec.case !== undefined, key);
@@ -216,6 +228,10 @@ describe('translate', () => {
         for (const { ancestors } of Object.values(statuses.proxyPolicies)) {
           assert.ok(ancestors.length <= 16);
           for (const { conditions } of ancestors) checkConditions('policyAncestor', conditions);
+        }
+        for (const { parents } of Object.values(statuses.inferencePools)) {
+          assert.ok(parents.length <= 32);
+          for (const { conditions } of parents) checkConditions('inferencePoolParent', conditions);
         }
       }),
       { numRuns: 300 },
@@ -324,6 +340,51 @@ describe('translate', () => {
     );
   });
 
+  test('a pool in use is one that its status accepts for the Gateway, and its endpoints are those of ready Pods', () => {
+    fc.assert(
+      fc.property(resources, (input) => {
+        const { configuration, statuses } = translate(input);
+        const gatewayOf = new Map(configuration.listeners.map(({ key, gateway }) => [key, gateway]));
+        const addresses = new Set(input.pods.map(({ metadata, status }) => `${metadata.namespace} ${status.podIP}`));
+        for (const { backends, parents } of configuration.routes) {
+          for (const { backend } of backends) {
+            if (!backend.startsWith('InferencePool/')) continue;
+            const status = statuses.inferencePools[backend.slice('InferencePool/'.length)];
+            for (const { listener } of parents) {
+              const own = status?.parents.find(
+                ({ parentRef }) => `${parentRef.namespace}/${parentRef.name}` === gatewayOf.get(listener),
+              );
+              const resolved = own?.conditions.find(({ type }) => type === 'ResolvedRefs');
+              assert.equal(resolved?.status, 'True', `${backend} ${listener}`);
+            }
+          }
+        }
+        for (const { key, kind } of configuration.backends) {
+          if (kind.case !== 'inference') continue;
+          assert.ok(kind.value.picker?.upstream !== undefined, key);
+          for (const { host } of kind.value.upstream?.endpoints ?? [])
+            assert.ok(addresses.has(`${key.split('/')[1]} ${host}`), `${key} ${host}`);
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('without the Inference Extension there are no pools', () => {
+    fc.assert(
+      fc.property(resources, (input) => {
+        const { configuration, statuses } = translateWith(input);
+        assert.deepEqual(statuses.inferencePools, {});
+        assert.ok(configuration.backends.every(({ kind }) => kind.case !== 'inference'));
+        // What is there or not of them changes nothing.
+        const rest = input.invalid.filter(({ kind }) => kind !== 'InferencePool');
+        const without = translateWith({ ...input, inferencePools: [], pods: [], invalid: rest });
+        assert.deepEqual(without, translateWith({ ...input, invalid: rest }));
+      }),
+      { numRuns: 100 },
+    );
+  });
+
   test('the generator reaches what it is for', () => {
     const seen = {
       listeners: 0,
@@ -343,6 +404,11 @@ describe('translate', () => {
       withoutJwtReferent: 0,
       withSecrets: 0,
       withoutReferent: 0,
+      pools: 0,
+      poolEndpoints: 0,
+      poolsRefused: 0,
+      poolsNotAccepted: 0,
+      poolAuthorities: 0,
     };
     for (const input of fc.sample(resources, { numRuns: 400, seed: 7 })) {
       const { configuration, statuses, conflicts } = translate(input);
@@ -369,6 +435,17 @@ describe('translate', () => {
       ).length;
       seen.failures += configuration.policies.filter(({ spec }) => spec.case === 'failure').length;
       seen.ruleFailures += configuration.routes.filter(({ failure }) => failure !== undefined).length;
+      for (const { kind } of configuration.backends) {
+        if (kind.case !== 'inference') continue;
+        seen.pools += 1;
+        seen.poolEndpoints += kind.value.upstream?.endpoints.length ?? 0;
+        if ((kind.value.picker?.upstream?.tls?.ca ?? '') !== '') seen.poolAuthorities += 1;
+      }
+      for (const { conditions } of Object.values(statuses.inferencePools).flatMap(({ parents }) => parents)) {
+        const reasons = new Set(conditions.map(({ reason }) => reason));
+        if (reasons.has('InvalidExtensionRef')) seen.poolsRefused += 1;
+        if (reasons.has('HTTPRouteNotAccepted')) seen.poolsNotAccepted += 1;
+      }
       seen.accepted += Object.values(statuses.httpRoutes).length;
     }
     for (const [what, count] of Object.entries(seen)) assert.ok(count > 20, `${what}: ${count}`);

@@ -14,6 +14,7 @@ import { supportedFeatures } from './supported-features.ts';
 import { collectResources } from './testdata/collect-resources.ts';
 import type { Translation } from './translate.ts';
 import { translate } from './translate.ts';
+import { inferenceTranslation } from './inference-translation.ts';
 
 const folder = new URL('testdata/', import.meta.url);
 const separator = '\n---\n# ---- expected ----\n';
@@ -35,7 +36,7 @@ function readGolden(file: string): Golden {
   return { file, input: input.trimEnd(), expected: (parse(expected) as { expected?: unknown } | null)?.expected };
 }
 
-/** What a golden says about itself in comments at its top: `# origin: kubernetes`, `# placement: pods`. */
+/** What a golden says about itself in comments at its top: `# origin: kubernetes`, `# placement: pods`, `# inference: on`. */
 function readDirective(input: string, name: string): string | undefined {
   const [head = ''] = input.split(/^[^#]/m);
   return new RegExp(`^# ${name}: (\\w+)$`, 'm').exec(head)?.[1];
@@ -83,7 +84,11 @@ function translateGolden(input: string): Translation {
     documents.filter((document) => !isFacts(document)),
     origin,
   );
-  const translation = translate(resources, { placement });
+  const inferenceExtension = readDirective(input, 'inference') === 'on';
+  const translation = translate(resources, {
+    placement,
+    inference: inferenceExtension ? inferenceTranslation : undefined,
+  });
   const known = documents.find(isFacts);
   if (known === undefined) return translation;
   const facts = new Map(Object.entries(known.facts).map(([name, written]) => [name, readFacts(written)]));
@@ -177,6 +182,8 @@ test('every condition, status and reason of conditions.ts stands in a golden', (
     for (const { conditions } of Object.values(statuses.proxyBackends ?? {})) note('proxyBackend', conditions);
     for (const { ancestors } of Object.values(statuses.proxyPolicies ?? {}))
       for (const { conditions } of ancestors) note('policyAncestor', conditions);
+    for (const { parents } of Object.values(statuses.inferencePools ?? {}))
+      for (const { conditions } of parents) note('inferencePoolParent', conditions);
   }
   const wanted = Object.entries(conditionReasons).flatMap(([subject, types]) =>
     Object.entries(types).flatMap(([type, reasons]) => reasons.map((reason: string) => `${subject} ${type} ${reason}`)),
@@ -215,6 +222,46 @@ test('a status lists 16 ancestors, and the policy is in force for all', () => {
   assert.equal(configuration.policies.length, 1);
   assert.equal(statuses.proxyPolicies['default/browser']?.ancestors.length, 16);
   assert.match(notices.find(({ kind }) => kind === 'ProxyPolicy')?.message ?? '', /17 ancestors/);
+});
+
+test('a pool lists 32 parents, and is served at all Gateways', () => {
+  const names = Array.from({ length: 33 }, (_, index) => `gateway-${index + 10}`);
+  const gateways = names.map((name, index) => ({
+    apiVersion: 'gateway.networking.k8s.io/v1',
+    kind: 'Gateway',
+    metadata: { name },
+    spec: { gatewayClassName: 'proxy', listeners: [{ name: 'http', port: 9000 + index, protocol: 'HTTP' }] },
+  }));
+  // A route has 32 parents at most.
+  const routes = [names.slice(0, 20), names.slice(20)].map((parents, index) => ({
+    apiVersion: 'gateway.networking.k8s.io/v1',
+    kind: 'HTTPRoute',
+    metadata: { name: `models-${index}` },
+    spec: {
+      parentRefs: parents.map((name) => ({ name })),
+      rules: [{ backendRefs: [{ group: 'inference.networking.k8s.io', kind: 'InferencePool', name: 'models' }] }],
+    },
+  }));
+  const pool = {
+    apiVersion: 'inference.networking.k8s.io/v1',
+    kind: 'InferencePool',
+    metadata: { name: 'models' },
+    spec: {
+      selector: { matchLabels: { app: 'models' } },
+      targetPorts: [{ number: 8000 }],
+      endpointPickerRef: { name: 'picker', port: { number: 9002 } },
+    },
+  };
+  const picker = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'picker' }, spec: { ports: [{ port: 9002 }] } };
+  const resources = collectResources([...gateways, ...routes, pool, picker], 'file');
+  const { configuration, statuses, notices } = translate(resources, { inference: inferenceTranslation });
+  assert.equal(configuration.routes.flatMap(({ parents }) => parents).length, 33);
+  const parents = statuses.inferencePools['default/models']?.parents ?? [];
+  assert.deepEqual(
+    parents.map(({ parentRef }) => parentRef.name),
+    names.slice(0, 32),
+  );
+  assert.ok(notices.some(({ kind, message }) => kind === 'InferencePool' && message.includes('33 parents')));
 });
 
 test('Kubernetes takes every message', () => {

@@ -10,9 +10,11 @@ import { prepareGatewayClasses } from './gateway-classes.ts';
 import type { GatewayPlan, HeldGateway } from './gateway-plan.ts';
 import { prepareGatewayStatuses } from './gateway-status.ts';
 import { prepareGateways } from './gateways.ts';
+import type { PoolParent } from './inference-pool-status.ts';
 import { prepareInvalidStatuses } from './invalid-resources.ts';
 import { prepareStatuses } from './list-statuses.ts';
 import { prepareListeners } from './listeners.ts';
+import type { InferenceTranslation } from './load-inference-translation.ts';
 import { keepEqual, keepList, keepShallow, Memory } from './memory.ts';
 import type { Notice, Notices } from './notices.ts';
 import { collectNotices } from './notices.ts';
@@ -50,6 +52,8 @@ export interface TranslateOptions {
   readonly controllerName?: string;
   /** `host` when absent. */
   readonly placement?: Placement;
+  /** What translates InferencePools (the Inference Extension); they are not served when absent. */
+  readonly inference?: InferenceTranslation | undefined;
 }
 
 /** Translates one set of resources after the other. */
@@ -68,7 +72,7 @@ export function translate(resources: Resources, options: TranslateOptions = {}):
 
 /** A translator that remembers, for whoever translates again and again. */
 export function createTranslator(options: TranslateOptions = {}): Translator {
-  const { controllerName = defaultControllerName, placement = 'host' } = options;
+  const { controllerName = defaultControllerName, placement = 'host', inference } = options;
   const memory = new Memory();
   const index = new ResourceIndex(memory);
 
@@ -76,19 +80,23 @@ export function createTranslator(options: TranslateOptions = {}): Translator {
   const gateways = prepareGateways(memory, index, classes, placement);
   const secrets = prepareSecrets(memory, index);
   const listeners = prepareListeners(memory, gateways, secrets, placement);
-  const backends = prepareBackends(memory, index, secrets);
+  const pools = inference?.prepareInferencePools(memory, index, secrets);
+  const backends = prepareBackends(memory, index, secrets, pools);
   const attachPoints = prepareAttachPoints(memory, gateways, listeners);
   const routes = prepareRoutes(memory, index, attachPoints, backends, controllerName);
 
   // Filled once the routes are known; nothing that reads them is asked before.
   const backendUsers = memory.createTable<readonly string[]>();
   const attachedRoutes = memory.createTable<number>();
+  const poolParents = memory.createTable<readonly PoolParent[]>();
+  const poolStatuses =
+    pools && inference?.prepareInferencePoolStatuses(memory, index, pools, poolParents, controllerName);
   const gatewayStatuses = prepareGatewayStatuses(memory, gateways, listeners, attachedRoutes);
   const reach = prepareReach({ memory, index, gateways, listeners, routes, backendUsers });
   const policies = preparePolicies({ memory, index, secrets, backends, reach, controllerName });
   const invalidStatuses = prepareInvalidStatuses(memory, index, classes, gateways, controllerName);
 
-  const overall = prepareOverallSteps({ attachedRoutes, backendUsers });
+  const overall = prepareOverallSteps({ attachedRoutes, backendUsers, poolParents });
   const listStatuses = prepareStatuses();
 
   const run = (resources: Resources, previous: Translation | undefined): Translation => {
@@ -118,6 +126,7 @@ export function createTranslator(options: TranslateOptions = {}): Translator {
       httpRoutes: [invalid.httpRoutes, ownRoutes],
       proxyBackends: [invalid.proxyBackends, backends.listStatuses()],
       proxyPolicies: [ownPolicies, invalidPolicies],
+      inferencePools: [poolStatuses?.listStatuses() ?? []],
     });
 
     const notices = collectNotices();
@@ -125,6 +134,7 @@ export function createTranslator(options: TranslateOptions = {}): Translator {
     if (placement === 'host') noteParameters(index, notices);
     for (const list of [ownRoutes, ownPolicies, invalidPolicies])
       for (const outcome of list) notices.addAll(outcome.notices);
+    notices.addAll(poolStatuses?.listNotices() ?? []);
     notices.addAll(overall.findNotices(ownRoutes, configuration));
 
     const deployment = placement === 'host' ? undefined : planGateways(ownGateways, ownListeners, invalid.gateways);

@@ -53,17 +53,13 @@ describe('NOTES.txt', () => {
     ]);
     assert.match(notes, /^Gateways are served without TLS/m);
     assert.equal(parse(/<<'END'\n(.*)^END$/ms.exec(notes)![1]!).kind, 'Gateway');
-    assert.doesNotMatch(notes, /proxy-xds-cert|WARNING/);
+    assert.doesNotMatch(notes, /proxy-xds-cert/);
   });
 
-  test('say which Secret TLS needs, and what is not supported yet', async () => {
-    const notes = await readNotes({
-      controller: { xds: { tls: { enabled: true } } },
-      inferenceExtension: { enabled: true },
-    });
+  test('say which Secret TLS needs', async () => {
+    const notes = await readNotes({ controller: { xds: { tls: { enabled: true } } } });
     assert.match(notes, /proxy-xds-cert/);
     assert.match(notes, /edge-proxy\.edge-system\.svc/);
-    assert.match(notes, /WARNING: inferenceExtension\.enabled is not supported yet/);
     assert.doesNotMatch(notes, /without TLS/);
   });
 });

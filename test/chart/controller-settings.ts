@@ -19,7 +19,7 @@ interface FieldReference {
 }
 
 /** Reads the arguments and the environment as the program does. */
-export function startFlags({ container }: Rendering): ControllerFlagResult {
+function startFlags({ container }: Rendering): ControllerFlagResult {
   const [command, ...args] = container.args;
   assert.equal(command, 'controller');
   const environment = container.env.map(({ name, value, valueFrom }) => {

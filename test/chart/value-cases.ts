@@ -1,7 +1,7 @@
 // Every key of values.yaml away from its default, and what comes of it in the objects and in what the controller makes of them. values.test.ts runs the checks,
 // goldens.test.ts keeps the renderings, and the API server of a test cluster takes each of them.
 import assert from 'node:assert/strict';
-import { readSettings, startFlags } from './controller-settings.ts';
+import { readSettings } from './controller-settings.ts';
 import type { Values } from './helm.ts';
 import type { RenderedObject, Rendering } from './rendering.ts';
 
@@ -84,7 +84,8 @@ function checkName(rendering: Rendering, name: string): void {
   assert.ok(rendering.testPod.containers[0].args.includes(`${name}.proxy-system.svc:9978`));
 }
 
-function listRules(rendering: Rendering): readonly string[] {
+/** `apps/deployments create`, of the roles of the whole cluster. */
+export function listRules(rendering: Rendering): readonly string[] {
   const roles = rendering.list('ClusterRole') as readonly (RenderedObject & {
     readonly rules: readonly {
       readonly apiGroups: readonly string[];
@@ -387,10 +388,17 @@ export const valueCases: readonly ValueCase[] = [
     key: 'inferenceExtension.enabled',
     value: true,
     check: (rendering) => {
-      const flags = startFlags(rendering);
-      assert.ok(flags.kind === 'problems');
-      assert.match(flags.problems.join('\n'), /^MCP_GATEWAY_INFERENCE_EXTENSION is not supported yet/);
-      assert.doesNotMatch(listRules(rendering).join('\n'), /inference/, 'no rights for what is not done');
+      assert.equal(readSettings(rendering).inferenceExtension, true);
+      const pools = 'inference.networking.k8s.io/inferencepools';
+      const rules = listRules(rendering);
+      assert.deepEqual(
+        rules.filter((rule) => rule.startsWith(pools)),
+        [`${pools} get`, `${pools} list`, `${pools} watch`, `${pools}/status update`],
+      );
+      assert.deepEqual(
+        rules.filter((rule) => rule.startsWith('/pods')),
+        ['/pods get', '/pods list', '/pods watch'],
+      );
     },
   },
   {

@@ -9,7 +9,7 @@ import { version } from '../../src/cmd/version.ts';
 import { readSettings } from './controller-settings.ts';
 import { proxyChart, renderChart } from './helm.ts';
 import type { Rendering } from './rendering.ts';
-import { nameCase, toValues, valueCases } from './value-cases.ts';
+import { listRules, nameCase, toValues, valueCases } from './value-cases.ts';
 
 const values = readChartValues(readFileSync(join(proxyChart, 'values.yaml'), 'utf8'));
 let defaults: Rendering;
@@ -52,6 +52,13 @@ describe('the defaults', () => {
         'Service proxy-system/proxy',
         'ServiceAccount proxy-system/proxy',
       ],
+    );
+  });
+
+  test('give no right to InferencePools, and to Pods only the one to read them by name', () => {
+    assert.deepEqual(
+      listRules(defaults).filter((rule) => /inference|pods/.test(rule)),
+      ['/pods get'],
     );
   });
 

@@ -7,7 +7,7 @@ import type { Rendering } from '../chart/rendering.ts';
 import { nameCase, toValues, valueCases } from '../chart/value-cases.ts';
 import type { Cluster } from './cluster.ts';
 import { type Act, createActs } from './controller-acts.ts';
-import { buildStage, type ControllerStage } from './controller-stage.ts';
+import { buildStage, type ControllerStage, stageValues } from './controller-stage.ts';
 import { formatRight, isCovered, listRights, LiveRights, type Right } from './granted-rights.ts';
 import { installationNamespace } from './installed-controller.ts';
 import { startCluster } from './start-cluster.ts';
@@ -15,7 +15,7 @@ import { startCluster } from './start-cluster.ts';
 const user = `system:serviceaccount:${installationNamespace}:proxy`;
 const listGranted = (rendering: Rendering): readonly Right[] =>
   listRights([...rendering.list('ClusterRole'), ...rendering.list('Role')]);
-const granted = listGranted(await renderChart());
+const granted = listGranted(await renderChart(stageValues));
 let cluster: Cluster;
 let stage: ControllerStage;
 let rights: LiveRights;
@@ -23,7 +23,11 @@ let acts: readonly Act[];
 
 before(async () => {
   // With the plugin that asks who sets `blockOwnerDeletion`: some distributions have it.
-  cluster = await startCluster({ recordedUser: user, admissionPlugins: ['OwnerReferencesPermissionEnforcement'] });
+  cluster = await startCluster({
+    recordedUser: user,
+    admissionPlugins: ['OwnerReferencesPermissionEnforcement'],
+    hasInferenceExtension: true,
+  });
   rights = new LiveRights(cluster, user, granted);
   stage = await buildStage(cluster);
   acts = createActs(stage);
@@ -36,10 +40,23 @@ test('every right is granted once, and by name, not by asterisk', () => {
   assert.doesNotMatch(names.join('\n'), /\*/);
 });
 
-test('no value changes the rights', async () => {
+test('no value changes the rights but the one for InferencePools, which adds these', async () => {
+  const pools = 'inference.networking.k8s.io/inferencepools';
+  const added = [
+    `${pools} get`,
+    `${pools} list`,
+    `${pools} watch`,
+    `${pools}/status update`,
+    'core/pods list',
+    'core/pods watch',
+  ];
+  const all = granted.map(formatRight);
+  const usual = all.filter((right) => !added.includes(right));
+  assert.equal(usual.length, all.length - added.length);
   for (const valueCase of valueCases) {
-    const rendering = await renderChart(toValues(valueCase));
-    assert.deepEqual(listGranted(rendering).map(formatRight), granted.map(formatRight), nameCase(valueCase));
+    const given = listGranted(await renderChart(toValues(valueCase))).map(formatRight);
+    const expected = valueCase.key === 'inferenceExtension.enabled' ? all : usual;
+    assert.deepEqual(given, expected, nameCase(valueCase));
   }
 });
 

@@ -10,14 +10,22 @@ import { proxyChart } from '../chart/helm.ts';
 import { createAuthority, createCertificate } from '../self-signed-certificate.ts';
 import type { ApiObject } from './api-client.ts';
 import type { Cluster } from './cluster.ts';
-import { createGateway, createNamespace, createTlsSecret, plainListener } from './cluster-resources.ts';
+import {
+  createGateway,
+  createInferencePool,
+  createNamespace,
+  createRoute,
+  createTlsSecret,
+  plainListener,
+  toInferencePool,
+} from './cluster-resources.ts';
 import { identifyContainer } from './container-identity.ts';
 import { listGatewayPods } from './deployed-gateway.ts';
 import { findControllerUrl, type PodSpec, readPodSpec, waitUntilFollowed } from './gateway-rollout.ts';
 import { HelmInstallation } from './helm-installation.ts';
 import { installationNamespace, InstalledController } from './installed-controller.ts';
 import type { PodObject } from './observed-pod.ts';
-import { listConditions, waitUntilWell } from './resource-conditions.ts';
+import { listConditions, waitForCondition, waitUntilWell } from './resource-conditions.ts';
 import { locateResource } from './resource-paths.ts';
 import { startCluster } from './start-cluster.ts';
 
@@ -45,7 +53,7 @@ let helm: HelmInstallation;
 let controller: InstalledController;
 
 before(async () => {
-  cluster = await startCluster({ hasCrds: false });
+  cluster = await startCluster({ hasCrds: false, hasInferenceExtension: true });
   await cluster.applyFolder(join(cluster.gatewayApiFolder, 'crds'));
   helm = new HelmInstallation(cluster);
   controller = new InstalledController(cluster);
@@ -388,32 +396,38 @@ describe('an account that is there already, another name, and a low port', () =>
   });
 });
 
-describe('what is not supported yet', () => {
-  shows(
-    ['inferenceExtension.enabled'],
-    'the next controller says so and is not ready; the one before goes on',
-    async () => {
-      const [known] = await controller.listPods();
-      await helm.upgrade({ nameOverride: 'edge', inferenceExtension: { enabled: true } }, { waits: false });
-      const next = await cluster.waitFor(
-        async () =>
-          (await controller.listPods()).find(
-            ({ metadata, status }) =>
-              metadata.name !== known!.metadata.name && (status.containerStatuses?.[0]?.restartCount ?? 0) > 0,
-          ),
-        { what: 'the next pod has tried' },
-      );
-      assert.equal(next.status.containerStatuses?.[0]?.ready, false);
-      assert.equal(next.status.containerStatuses?.[0]?.lastState['terminated']?.exitCode, 2);
-      const log = await cluster.logs(installationNamespace, next.metadata.name);
-      assert.match(log, /^MCP_GATEWAY_INFERENCE_EXTENSION is not supported yet: leave it out, or set it to false$/m);
-      const first = await cluster.api.get<PodObject>(
-        locateResource({ kind: 'Pod', name: known!.metadata.name, namespace: installationNamespace }),
-      );
-      assert.equal(first.status.containerStatuses?.[0]?.ready, true);
-      assert.equal(first.metadata.deletionTimestamp, undefined);
-    },
-  );
+describe('InferencePools', () => {
+  const countPools = (): Promise<number> =>
+    controller.readMetric('mcp_gateway_controller_watched_objects', 'kind="InferencePool"');
+
+  before(async () => {
+    await cluster.apply([
+      createInferencePool('models', {
+        namespace: 'selected',
+        app: 'model',
+        port: 8000,
+        picker: { name: 'nobody', port: 9002 },
+      }),
+      createRoute('models', { namespace: 'selected', to: toInferencePool('models') }),
+    ]);
+  });
+
+  shows(['inferenceExtension.enabled'], 'routes may name them only with it', async () => {
+    const route = { kind: 'HTTPRoute', name: 'models', namespace: 'selected' };
+    const pool = { kind: 'InferencePool', name: 'models', namespace: 'selected' };
+    await waitForCondition(cluster, route, {
+      type: 'ResolvedRefs',
+      status: 'False',
+      reason: 'InvalidKind',
+      message: /inferenceExtension\.enabled/,
+    });
+    assert.equal(await countPools(), 0);
+    await helm.upgrade({ nameOverride: 'edge', inferenceExtension: { enabled: true } });
+    // There is no Service of that name.
+    await waitForCondition(cluster, pool, { type: 'ResolvedRefs', status: 'False', reason: 'InvalidExtensionRef' });
+    await waitForCondition(cluster, route, { type: 'ResolvedRefs', status: 'False', reason: 'BackendNotFound' });
+    assert.equal(await countPools(), 1);
+  });
 });
 
 test('every value of values.yaml is shown in the controller that runs, or is none of its business', () => {

@@ -31,6 +31,42 @@ export const toService = (name: string, port = 80, rest: object = {}): object =>
 /** A reference to a ProxyBackend. */
 export const toProxyBackend = (name: string): object => ({ group: 'gateway.proxy', kind: 'ProxyBackend', name });
 
+/** A reference to an InferencePool. */
+export const toInferencePool = (name: string, rest: object = {}): object => ({
+  group: 'inference.networking.k8s.io',
+  kind: 'InferencePool',
+  name,
+  ...rest,
+});
+
+/** A pool of the pods of a workload, whose endpoint picker is a Service. */
+export function createInferencePool(
+  name: string,
+  {
+    namespace = 'default',
+    app,
+    port,
+    picker,
+  }: { namespace?: string; app: string; port: number; picker: PickerService },
+): object {
+  return {
+    apiVersion: 'inference.networking.k8s.io/v1',
+    kind: 'InferencePool',
+    metadata: { name, namespace },
+    spec: {
+      selector: { matchLabels: { app } },
+      targetPorts: [{ number: port }],
+      endpointPickerRef: { name: picker.name, port: { number: picker.port } },
+    },
+  };
+}
+
+/** Where an endpoint picker is. */
+export interface PickerService {
+  readonly name: string;
+  readonly port: number;
+}
+
 /** An HTTPRoute with one rule. */
 export function createRoute(
   name: string,

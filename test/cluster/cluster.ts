@@ -41,6 +41,7 @@ export interface ClusterParts {
   readonly access: ClusterAccess;
   readonly kubectl: Kubectl;
   readonly gatewayApiFolder: string;
+  readonly inferenceExtensionFolder: string | undefined;
   readonly stop: () => Promise<void>;
 }
 
@@ -74,6 +75,13 @@ export class Cluster {
   /** Holds `conformance.test`, `echo-basic` and `crds/`. */
   get gatewayApiFolder(): string {
     return this.#parts.gatewayApiFolder;
+  }
+
+  /** Holds `conformance.test`, `lwepp` and `crds/`; only of a cluster that was started with `hasInferenceExtension`. */
+  get inferenceExtensionFolder(): string {
+    const { inferenceExtensionFolder } = this.#parts;
+    if (inferenceExtensionFolder === undefined) throw new Error('The cluster has no Inference Extension.');
+    return inferenceExtensionFolder;
   }
 
   /** Runs kubectl as cluster-admin. */

@@ -52,6 +52,8 @@ const readKinds = [
   'core/secrets',
   'core/configmaps',
   'discovery.k8s.io/endpointslices',
+  'inference.networking.k8s.io/inferencepools',
+  'core/pods',
 ];
 /** What is read of the controller's own as well has its lists and watches above. */
 const deployedKinds = [
@@ -68,6 +70,7 @@ const toldKinds = [
   `${gatewayApi}/httproutes`,
   'gateway.proxy/proxybackends',
   'gateway.proxy/proxypolicies',
+  'inference.networking.k8s.io/inferencepools',
 ];
 const crds = ['gatewayclasses', 'gateways', 'httproutes', 'referencegrants'].map((plural) => `${plural}.${gatewayApi}`);
 /** As many failures as the readiness names. */

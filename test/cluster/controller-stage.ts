@@ -5,10 +5,12 @@ import type { Cluster } from './cluster.ts';
 import {
   createEcho,
   createGateway,
+  createInferencePool,
   createPolicy,
   createProxyBackend,
   createRoute,
   createTlsSecret,
+  toInferencePool,
   toProxyBackend,
   toService,
 } from './cluster-resources.ts';
@@ -17,8 +19,11 @@ import { listShortcomings, waitForEvent } from './resource-conditions.ts';
 import { locateResource, type ResourceName } from './resource-paths.ts';
 import { ApiError, type ApiObject } from './api-client.ts';
 
-/** Debug: what is tried again and again is said only there. TLS: without it no ConfigMap is deployed. */
-const values = { controller: { logLevel: 'debug', xds: { tls: { enabled: true } } } };
+/** Debug: what is tried again and again is said only there. TLS: without it no ConfigMap is deployed. The extension: the only value with more rights. */
+export const stageValues = {
+  controller: { logLevel: 'debug', xds: { tls: { enabled: true } } },
+  inferenceExtension: { enabled: true },
+};
 
 /** One resource of each kind that has a status. */
 export const toldResources: readonly ResourceName[] = [
@@ -27,6 +32,7 @@ export const toldResources: readonly ResourceName[] = [
   { kind: 'HTTPRoute', name: 'guarded' },
   { kind: 'ProxyBackend', name: 'tools' },
   { kind: 'ProxyPolicy', name: 'guard' },
+  { kind: 'InferencePool', name: 'models' },
 ];
 
 /** The other class of our controller. */
@@ -48,7 +54,7 @@ export class ControllerStage {
   /** Changes the installation. */
   async install(more: Readonly<Record<string, unknown>> = {}): Promise<void> {
     await this.#notePods();
-    await installController(this.cluster, { values: { ...values, ...more } });
+    await installController(this.cluster, { values: { ...stageValues, ...more } });
   }
 
   /** New processes in place of those that run. Resolves when they answer, whether they are ready or not. */
@@ -130,7 +136,7 @@ export class ControllerStage {
 export async function buildStage(cluster: Cluster): Promise<ControllerStage> {
   const issuer = createAuthority();
   const certificate = createCertificate({ names: [`proxy.${installationNamespace}.svc`], issuer });
-  const controller = await installController(cluster, { values, waitsUntilReady: false });
+  const controller = await installController(cluster, { values: stageValues, waitsUntilReady: false });
   const pod = await cluster.waitFor(async () => (await controller.listPods())[0], {
     what: 'there is a pod of the controller',
   });
@@ -154,6 +160,8 @@ export async function buildStage(cluster: Cluster): Promise<ControllerStage> {
     createRoute('tools', { path: '/tools', to: toProxyBackend('tools') }),
     createPolicy('guard', { kind: 'HTTPRoute', name: 'guarded' }, { traffic: stage.protection }),
     createRoute('guarded', { path: '/guarded', to: toService('echo') }),
+    createInferencePool('models', { app: 'echo', port: 3000, picker: { name: 'echo', port: 80 } }),
+    createRoute('models', { path: '/models', to: toInferencePool('models') }),
     createRoute('open', { path: '/open', to: toService('echo') }),
   ]);
   return stage;

@@ -69,6 +69,11 @@ export function createDefaultImages(programs: { readonly echoBasic: string }): I
   };
 }
 
+/** What a cluster with the Inference Extension has beside them: the picker that its conformance suite deploys. */
+export function createInferenceImages(programs: { readonly endpointPicker: string }): ImageTable {
+  return { lwepp: createBinaryImage(programs.endpointPicker) };
+}
+
 /** The entry of an image reference. */
 export function findImage(table: ImageTable, reference: string): Image | undefined {
   const repository = reference.replace(/@.*$/, '').replace(/:[^/:]*$/, '');

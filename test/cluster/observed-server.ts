@@ -2,10 +2,15 @@
 import { lookup, Resolver } from 'node:dns/promises';
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
+import { createServer as createHttp2Server } from 'node:http2';
 import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Code, ConnectError } from '@connectrpc/connect';
+import { connectNodeAdapter } from '@connectrpc/connect-node';
+import { healthService, numberServingStatus } from './grpc-health-service.ts';
 
 const port = Number(process.env['PORT'] ?? '8080');
+const healthPort = process.env['HEALTH_PORT'];
 let [isReady, isAlive] = [process.env['READY'] !== 'false', true];
 
 const held: ((value: unknown) => void)[] = [];
@@ -75,6 +80,24 @@ const server = createServer((request, response) => {
   })();
 });
 server.listen(port, () => console.log(`listening on ${port}`));
+
+// The gRPC services `ready` and `alive`; of others nothing is known.
+const healthServer = createHttp2Server(
+  connectNodeAdapter({
+    routes: (router) =>
+      router.service(healthService, {
+        check: ({ service }) => {
+          const isWell = { ready: isReady, alive: isAlive }[service];
+          if (isWell === undefined) {
+            console.log(`asked about ${service}`);
+            throw new ConnectError(`unknown service ${service}`, Code.NotFound);
+          }
+          return { status: numberServingStatus(isWell ? 'SERVING' : 'NOT_SERVING') };
+        },
+      }),
+  }),
+);
+if (healthPort !== undefined) healthServer.listen(Number(healthPort));
 
 process.on('SIGTERM', () => {
   console.log('SIGTERM');

@@ -92,6 +92,48 @@ test('a failed liveness probe restarts the container, gracefully', async () => {
   assert.match(stdout, /Liveness probe failed: HTTP probe failed with statuscode: 500/);
 });
 
+test('gRPC probes ask for the health of a service', async () => {
+  const probe = (service: string): object => ({
+    grpc: { port: 9003, service },
+    periodSeconds: 1,
+    failureThreshold: 1,
+    timeoutSeconds: 10,
+  });
+  const createPod = (name: string, readyService: string): object =>
+    createObservedPod(name, {
+      container: {
+        env: [{ name: 'HEALTH_PORT', value: '9003' }],
+        readinessProbe: probe(readyService),
+        livenessProbe: { ...probe('alive'), initialDelaySeconds: 2 },
+      },
+    });
+  await cluster.apply([createPod('healthy', 'ready'), createPod('unknown-service', 'other')]);
+  const { status } = await waitUntilReady(cluster, 'healthy');
+  const address = status.podIP ?? '';
+  await observe(address, '/set?ready=false');
+  await cluster.waitForObject<PodObject>(
+    locatePod('healthy'),
+    (pod) => pod.status.containerStatuses?.[0]?.ready === false,
+  );
+  await observe(address, '/set?ready=true');
+  await waitUntilReady(cluster, 'healthy');
+  await observe(address, '/set?alive=false');
+  await waitForRestart('healthy', 1);
+  assert.match(await cluster.logs('default', 'healthy'), /SIGTERM\ndrained\n/);
+  const readEvents = async (): Promise<string> =>
+    (await cluster.kubectl(['get', 'events', '-o', 'jsonpath={range .items[*]}{.message}{"\\n"}{end}'])).stdout;
+  assert.match(await readEvents(), /Readiness probe failed: the server said NOT_SERVING\n/);
+  assert.match(await readEvents(), /Liveness probe failed: the server said NOT_SERVING\n/);
+
+  // Its server lives and answers, but knows no such service.
+  await cluster.waitFor(
+    async () => ((await cluster.logs('default', 'unknown-service')).match(/asked about other/g)?.length ?? 0) > 2,
+    { what: 'it was asked three times' },
+  );
+  const [other] = (await cluster.api.get<PodObject>(locatePod('unknown-service'))).status.containerStatuses ?? [];
+  assert.deepEqual([other?.ready, other?.restartCount], [false, 0]);
+});
+
 test('a startup probe holds the others back until it succeeds', async () => {
   const probe = (path: string): object => ({ httpGet: { path, port: 8080 }, periodSeconds: 1, failureThreshold: 2 });
   await cluster.apply(

@@ -3,7 +3,14 @@ import assert from 'node:assert/strict';
 import { access } from 'node:fs/promises';
 import { after, before, test } from 'node:test';
 import type { Cluster } from './cluster.ts';
-import { locatePod, observe, observedImages, type PodObject, startObservedPod } from './observed-pod.ts';
+import {
+  locatePod,
+  observe,
+  observedImages,
+  type PodObject,
+  startObservedPod,
+  waitUntilReady,
+} from './observed-pod.ts';
 import { startCluster } from './start-cluster.ts';
 
 let cluster: Cluster;
@@ -131,6 +138,37 @@ test('a container can write to its root, and changes nothing on the machine', as
   await assert.rejects(observe(address, '/write?path=/app/package.json'), /EROFS/);
 });
 
+test('the containers of a pod share its address; each has its own ports, environment and processes', async () => {
+  const ports = [8080, 8081, 8082];
+  await cluster.apply({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'together' },
+    spec: {
+      containers: ports.map((port) => ({
+        name: `observed-${port}`,
+        image: 'observed',
+        env: [{ name: 'PORT', value: `${port}` }],
+        readinessProbe: { httpGet: { path: '/ready', port }, periodSeconds: 1 },
+      })),
+    },
+  });
+  const { status } = await waitUntilReady(cluster, 'together');
+  assert.deepEqual(
+    status.containerStatuses?.map(({ ready }) => ready),
+    [true, true, true],
+  );
+  for (const port of ports) {
+    const ask = <T>(question: string): Promise<T> => observe<T>(status.podIP ?? '', question, port);
+    assert.equal((await ask<Record<string, string>>('/environment'))['PORT'], `${port}`);
+    assert.equal((await ask<{ readonly pid: number }>('/self')).pid, 1);
+    for (const other of ports) {
+      const answer = await ask<{ readonly status: number }>(`/fetch?url=http://127.0.0.1:${other}/ready`);
+      assert.equal(answer.status, 200);
+    }
+  }
+});
+
 test('runAsNonRoot refuses root, and an unknown image is named', async () => {
   await cluster.apply({
     apiVersion: 'v1',
@@ -162,7 +200,9 @@ test('a pod that asks for what the harness cannot do is refused with the field',
     spec: {
       hostNetwork: true,
       volumes: [{ name: 'machine', hostPath: { path: '/' } }],
-      containers: [{ name: 'a', image: 'shell', livenessProbe: { grpc: { port: 1 } } }],
+      containers: [
+        { name: 'a', image: 'shell', livenessProbe: { exec: { command: ['true'] }, terminationGracePeriodSeconds: 1 } },
+      ],
     },
   });
   const { status } = await cluster.waitForObject<PodObject>(
@@ -170,7 +210,11 @@ test('a pod that asks for what the harness cannot do is refused with the field',
     (pod) => pod.status.containerStatuses?.[0]?.state['waiting']?.message !== undefined,
   );
   const message = status.containerStatuses?.[0]?.state['waiting']?.message ?? '';
-  for (const field of ['spec.hostNetwork', 'volume machine.hostPath', 'container a: livenessProbe.grpc']) {
+  for (const field of [
+    'spec.hostNetwork',
+    'volume machine.hostPath',
+    'container a: livenessProbe.terminationGracePeriodSeconds',
+  ]) {
     assert.ok(message.includes(field), `${field} in: ${message}`);
   }
 });

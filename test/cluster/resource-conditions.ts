@@ -21,6 +21,7 @@ const expectedTypes: Readonly<Record<string, readonly string[]>> = {
   HTTPRoute: ['Accepted', 'ResolvedRefs'],
   ProxyBackend: ['Accepted', 'ResolvedRefs'],
   ProxyPolicy: ['Accepted', 'Attached', 'Programmed'],
+  InferencePool: ['Accepted', 'ResolvedRefs'],
 };
 
 /** Conditions that say that something is wrong. */

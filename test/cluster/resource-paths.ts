@@ -17,6 +17,7 @@ const places: Readonly<Record<string, readonly [api: string, plural: string, isO
   GatewayParameters: ['/apis/gateway.proxy/v1alpha1', 'gatewayparameters'],
   HorizontalPodAutoscaler: ['/apis/autoscaling/v2', 'horizontalpodautoscalers'],
   HTTPRoute: ['/apis/gateway.networking.k8s.io/v1', 'httproutes'],
+  InferencePool: ['/apis/inference.networking.k8s.io/v1', 'inferencepools'],
   Lease: ['/apis/coordination.k8s.io/v1', 'leases'],
   Namespace: ['/api/v1', 'namespaces', true],
   Pod: ['/api/v1', 'pods'],

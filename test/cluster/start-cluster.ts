@@ -4,11 +4,12 @@ import { access, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { installEtcd } from '../../scripts/install-etcd.ts';
 import { installGatewayApi } from '../../scripts/install-gateway-api.ts';
+import { installInferenceExtension } from '../../scripts/install-inference-extension.ts';
 import { installKubernetes } from '../../scripts/install-kubernetes.ts';
 import { ApiClient } from './api-client.ts';
 import { Cluster } from './cluster.ts';
 import { connectHost, createHostLink, nameHostLink } from './host-link.ts';
-import { createDefaultImages, type ImageTable } from './image-table.ts';
+import { createDefaultImages, createInferenceImages, type ImageTable } from './image-table.ts';
 import { createKubectl } from './kubectl.ts';
 import { requireMachine } from './machine.ts';
 import { createRunFolder } from './run-folder.ts';
@@ -24,6 +25,8 @@ export interface ClusterOptions {
   readonly hasNode?: boolean;
   /** False: neither the Gateway API's CRDs nor ours. */
   readonly hasCrds?: boolean;
+  /** True: the CRD of InferencePool, too, and the image `lwepp`, its small endpoint picker. */
+  readonly hasInferenceExtension?: boolean;
   /** What the API server is asked about this user is written down: see `Cluster.readAuthorizations`. */
   readonly recordedUser?: string;
   /** Admission plugins of the API server that are off by default. */
@@ -41,6 +44,8 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   const kubernetes = await installKubernetes(report);
   const etcd = await installEtcd(report);
   const gatewayApi = await installGatewayApi(report);
+  const inferenceExtension =
+    options.hasInferenceExtension === true ? await installInferenceExtension(report) : undefined;
 
   const folder = await createRunFolder();
   const supervisor = new SupervisorProcess(folder);
@@ -53,7 +58,13 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
       etcd: join(etcd, 'etcd'),
       apiServer: join(kubernetes, 'kube-apiserver'),
       controllerManager: join(kubernetes, 'kube-controller-manager'),
-      images: { ...createDefaultImages({ echoBasic: join(gatewayApi, 'echo-basic') }), ...options.images },
+      images: {
+        ...createDefaultImages({ echoBasic: join(gatewayApi, 'echo-basic') }),
+        ...(inferenceExtension === undefined
+          ? {}
+          : createInferenceImages({ endpointPicker: join(inferenceExtension, 'lwepp') })),
+        ...options.images,
+      },
       hasNode: options.hasNode ?? true,
       admissionPlugins: options.admissionPlugins ?? [],
       ...(options.recordedUser === undefined ? {} : { recordedUser: options.recordedUser }),
@@ -69,9 +80,14 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
       access: { server, ca, token, kubeconfigFile, kubectlProgram },
       kubectl: createKubectl(kubectlProgram, kubeconfigFile, join(folder, 'kubectl')),
       gatewayApiFolder: gatewayApi,
+      inferenceExtensionFolder: inferenceExtension,
       stop: () => stop(supervisor, folder, nameHostLink(addresses.slot)),
     });
-    if (options.hasCrds ?? true) await installCrds(cluster, join(gatewayApi, 'crds'));
+    const crds = [
+      ...((options.hasCrds ?? true) ? [join(gatewayApi, 'crds'), ownCrds] : []),
+      ...(inferenceExtension === undefined ? [] : [join(inferenceExtension, 'crds')]),
+    ];
+    if (crds.length > 0) await installCrds(cluster, crds);
     return cluster;
   } catch (error) {
     await supervisor.stop();
@@ -99,9 +115,9 @@ async function stop(supervisor: SupervisorProcess, folder: string, link: string)
   else console.log(`The logs of the cluster: ${folder}`);
 }
 
-async function installCrds(cluster: Cluster, gatewayApiCrds: string): Promise<void> {
-  for (const folder of [gatewayApiCrds, ownCrds]) await cluster.applyFolder(folder);
-  const files = [...(await readdir(gatewayApiCrds)), ...(await readdir(ownCrds))];
+async function installCrds(cluster: Cluster, folders: readonly string[]): Promise<void> {
+  for (const folder of folders) await cluster.applyFolder(folder);
+  const files = (await Promise.all(folders.map((folder) => readdir(folder)))).flat();
   const crds = files.filter((file) => !file.includes('vap')).length;
   await cluster.waitFor(
     async () => {

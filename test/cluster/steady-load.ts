@@ -31,14 +31,18 @@ export interface SteadyLoadOptions {
   /** Between two requests of a client. Default 10. */
   readonly pauseMs?: number;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Sent with POST in place of GET, as JSON. */
+  readonly body?: string;
   /** Clients beside the others that do not send `headers`, each on new connections. Default 0. */
   readonly strangers?: number;
   readonly nameAnswer?: (text: string) => string;
 }
 
-/** Sends GET requests; anything but 200, or 401 for strangers, is a failure. */
+/** Sends requests; anything but 200, or 401 for strangers, is a failure. */
 export function startSteadyLoad(url: string, options: SteadyLoadOptions = {}): SteadyLoad {
-  const { clients = 6, pauseMs = 10, headers = {}, strangers = 0, nameAnswer = () => 'server' } = options;
+  const { clients = 6, pauseMs = 10, body, strangers = 0, nameAnswer = () => 'server' } = options;
+  const headers = { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...options.headers };
+  const method = body === undefined ? 'GET' : 'POST';
   const failures: string[] = [];
   const letThrough: string[] = [];
   const answeredBy = new Map<string, number>();
@@ -55,7 +59,7 @@ export function startSteadyLoad(url: string, options: SteadyLoadOptions = {}): S
         resolve();
       };
       const own = isStranger ? {} : headers;
-      const call = request(url, { agent, headers: own, timeout: 30_000 }, (response) => {
+      const call = request(url, { agent, method, headers: own, timeout: 30_000 }, (response) => {
         let text = '';
         response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
         response.on('error', (error) => finish(`in an answer: ${error.message}`));
@@ -80,7 +84,7 @@ export function startSteadyLoad(url: string, options: SteadyLoadOptions = {}): S
           void send(agent, isStranger).then(resolve);
         } else finish(`${error.code ?? ''} ${error.message}`);
       });
-      call.end();
+      call.end(body);
     });
 
   const loops = Array.from({ length: clients + strangers }, async (_, index) => {

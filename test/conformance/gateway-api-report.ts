@@ -1,66 +1,14 @@
-// The report of the Gateway API conformance suite, and the page about it: docs/conformance/gateway-api.yaml and gateway-api.md.
-import { readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { parse } from 'yaml';
-
-/** The report, as far as we read it. */
-export interface GatewayApiReport {
-  readonly gatewayAPIVersion: string;
-  readonly gatewayAPIChannel: string;
-  readonly profiles: readonly ProfileReport[];
-  readonly succeededProvisionalTests?: readonly string[];
-}
-
-/** What the report says about a profile. */
-export interface ProfileReport {
-  readonly name: string;
-  readonly core: TestCounts;
-  readonly extended: TestCounts & {
-    readonly supportedFeatures: readonly string[];
-    readonly unsupportedFeatures: readonly string[];
-  };
-}
-
-interface TestCounts {
-  readonly result: 'success' | 'partial' | 'failure';
-  readonly statistics: { readonly Passed: number; readonly Failed: number; readonly Skipped: number };
-}
-
-const folder = join(import.meta.dirname, '..', '..', 'docs', 'conformance');
-const reportFile = 'gateway-api.yaml';
-
-/** Reads a report. */
-export function parseReport(text: string): GatewayApiReport {
-  return parse(text) as GatewayApiReport;
-}
-
-/** Writes report and page. A report that says what the one before said, at another time, is left: no run changes a file for nothing. */
-export async function writeReport(text: string, page: string): Promise<void> {
-  const file = join(folder, reportFile);
-  const before = await readFile(file, 'utf8').catch(() => '');
-  if (!saysTheSame(before, text)) await writeFile(file, text);
-  await writeFile(join(folder, 'gateway-api.md'), page);
-}
-
-/** Whether two reports differ in their time at most. */
-export function saysTheSame(left: string, right: string): boolean {
-  const removeDate = (report: string): string => report.replace(/^date: .*$/m, '');
-  return removeDate(left) === removeDate(right);
-}
-
-/** The report that is committed. */
-export async function readCommittedReport(): Promise<string> {
-  return readFile(join(folder, reportFile), 'utf8');
-}
+// The page about the report of the Gateway API conformance suite: docs/conformance/gateway-api.md.
+import { formatCounts, type SuiteReport } from './suite-report.ts';
 
 /** The page. `lacking` has a reason for each feature that is not claimed, `tests` the names of those that ran and passed. */
 export function formatReportPage(
-  report: GatewayApiReport,
+  report: SuiteReport,
   lacking: Readonly<Record<string, string>>,
   tests: readonly string[],
 ): string {
   const [profile] = report.profiles;
-  if (profile === undefined) throw new TypeError('The report has no profile.');
+  if (profile?.extended === undefined) throw new TypeError('The report has no profile with extended features.');
   const { core, extended } = profile;
   const channel = `${report.gatewayAPIVersion}, ${report.gatewayAPIChannel} channel`;
   const provisional = report.succeededProvisionalTests ?? [];
@@ -93,8 +41,4 @@ Their fields are refused, never ignored: the status of the Gateway or HTTPRoute 
 
 ${tests.map((name) => `- ${name}${provisional.includes(name) ? ' (provisional)' : ''}`).join('\n')}
 `;
-}
-
-function formatCounts({ statistics: { Passed, Failed, Skipped } }: TestCounts): string {
-  return [Passed, Failed, Skipped].join(' | ');
 }

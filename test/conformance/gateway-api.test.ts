@@ -1,17 +1,18 @@
 // The Gateway API conformance suite passes on a test cluster, as far as our GatewayClass claims. Writes docs/conformance/gateway-api.yaml and .md.
 import assert from 'node:assert/strict';
-import { after, before, type TestContext, test } from 'node:test';
+import { after, before, test } from 'node:test';
 import { join } from 'node:path';
-import { version } from '../../src/cmd/version.ts';
 import { supportedFeatures } from '../../src/translate/supported-features.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { installController } from '../cluster/installed-controller.ts';
 import { waitUntilWell } from '../cluster/resource-conditions.ts';
 import { startCluster } from '../cluster/start-cluster.ts';
-import { formatReportPage, parseReport, writeReport } from './gateway-api-report.ts';
-import { conformanceProfile, type GatewayApiSuiteEnd, runGatewayApiSuite } from './gateway-api-suite.ts';
-import { type GoTestResult, summarizeLines } from './go-test-output.ts';
+import { formatReportPage } from './gateway-api-report.ts';
+import { type GatewaySuiteEnd, requireReport, runGatewaySuite } from './gateway-suite.ts';
+import { parseReport, writeReport } from './suite-report.ts';
 
+/** What a gateway for HTTP has to do. */
+const profileName = 'GATEWAY-HTTP';
 const gatewayClass = 'proxy';
 /** Of a range for documentation (RFC 5737): no load balancer has it. */
 const unusableAddress = '192.0.2.1';
@@ -34,7 +35,7 @@ const lacking: Readonly<Record<string, string>> = {
 };
 
 let cluster: Cluster;
-let hasFailed = false;
+let hasPassed = false;
 
 before(async () => {
   // The suite has a DNS server for UDPRoutes, which are no part of the profile; it only waits until its pod is ready.
@@ -45,46 +46,29 @@ before(async () => {
 });
 
 after(async () => {
-  if (hasFailed) console.log(await cluster.describe());
+  if (!hasPassed) console.log(await cluster?.describe());
   await cluster?.stop();
 });
 
-test(`profile ${conformanceProfile}`, { timeout: 3_600_000 }, async (t) => {
-  const ran: GoTestResult[] = [];
-  const reported: Promise<void>[] = [];
-  const end = await runGatewayApiSuite({
+test(`profile ${profileName}`, { timeout: 3_600_000 }, async (t) => {
+  const end = await runGatewaySuite(t, {
     program: join(cluster.gatewayApiFolder, 'conformance.test'),
     kubeconfigFile: cluster.access.kubeconfigFile,
     gatewayClass,
+    profile: profileName,
     addresses: { usable: cluster.addresses.lastLoadBalancer, unusable: unusableAddress },
-    version,
-    onResult: (result) => {
-      // Those of features that are not claimed and of other profiles; what is claimed is compared below.
-      if (result.outcome === 'skipped') return;
-      ran.push(result);
-      reported.push(reportResult(t, result));
-    },
   });
-  await Promise.all(reported);
-  await t.test('the report says the same', () => checkReport(end, ran));
+  await t.test('the report says the same', () => checkReport(end));
+  hasPassed = end.exitCode === 0;
 });
 
-async function reportResult(t: TestContext, { name, outcome, failures, lines }: GoTestResult): Promise<void> {
-  if (outcome === 'failed') hasFailed = true;
-  await t.test(name, () => {
-    if (outcome === 'failed') assert.fail([...failures, ...summarizeLines(lines)].join('\n'));
-  });
-}
-
-async function checkReport({ exitCode, report: text, lastLines }: GatewayApiSuiteEnd, ran: readonly GoTestResult[]) {
-  if (exitCode !== 0 || text === undefined) {
-    hasFailed = true;
-    assert.fail(`the suite ended with ${exitCode}:\n${summarizeLines(lastLines).join('\n')}`);
-  }
+async function checkReport(end: GatewaySuiteEnd): Promise<void> {
+  const text = requireReport(end);
   const report = parseReport(text);
   const [profile] = report.profiles;
-  assert.ok(profile !== undefined && report.profiles.length === 1 && profile.name === conformanceProfile);
+  assert.ok(profile !== undefined && report.profiles.length === 1 && profile.name === profileName);
   const { core, extended } = profile;
+  assert.ok(extended !== undefined);
   assert.deepEqual(
     [core, extended].map(({ result, statistics: { Failed, Skipped } }) => [result, Failed, Skipped]),
     [
@@ -92,10 +76,10 @@ async function checkReport({ exitCode, report: text, lastLines }: GatewayApiSuit
       ['success', 0, 0],
     ],
   );
-  assert.equal(core.statistics.Passed + extended.statistics.Passed, ran.length);
+  assert.equal(core.statistics.Passed + extended.statistics.Passed, end.ran.length);
   const claimed = [...coreFeatures, ...extended.supportedFeatures].toSorted();
   assert.deepEqual(claimed, supportedFeatures.map(({ name }) => name).toSorted());
   assert.deepEqual(Object.keys(lacking).toSorted(), extended.unsupportedFeatures.toSorted());
-  const page = formatReportPage(report, lacking, ran.map(({ name }) => name).toSorted());
-  await writeReport(text, page);
+  const page = formatReportPage(report, lacking, end.ran.map(({ name }) => name).toSorted());
+  await writeReport('gateway-api', text, page);
 }

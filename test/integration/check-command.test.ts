@@ -62,12 +62,13 @@ describe('check', () => {
     assert.equal(code, 0);
   });
 
-  for (const [name, what] of [
+  for (const [name, what, ...flags] of [
     ['check', 'everything there is to print'],
     ['check-protection', 'what protects each route, what it overrides, and why'],
+    ['check-inference', 'InferencePools with their endpoints, and who chooses among them', '--inference-extension'],
   ] as const) {
     test(`golden: ${what}`, async () => {
-      const { code, out, err } = await runCheck(['-f', join(testdata, `${name}.yaml`)]);
+      const { code, out, err } = await runCheck(['-f', join(testdata, `${name}.yaml`), ...flags]);
       assert.equal(code, 1);
       // The golden is the same wherever the test is started.
       const text = `${err}\n${out}`.replaceAll(new RegExp(`^\\S*${name}\\.yaml:`, 'gm'), `${name}.yaml:`);
@@ -78,12 +79,51 @@ describe('check', () => {
   }
 
   test('colours change nothing but the colours', async () => {
-    const args = ['-f', join(testdata, 'check.yaml')];
-    const plain = await runCheck(args);
-    const colored = await runCheck(args, {}, true);
-    assert.notEqual(colored.out, plain.out);
-    assert.equal(stripVTControlCharacters(colored.out), plain.out);
-    assert.equal(stripVTControlCharacters(colored.err), plain.err);
+    for (const args of [
+      ['-f', join(testdata, 'check.yaml')],
+      ['-f', join(testdata, 'check-inference.yaml'), '--inference-extension'],
+    ]) {
+      const plain = await runCheck(args);
+      const colored = await runCheck(args, {}, true);
+      assert.notEqual(colored.out, plain.out);
+      assert.equal(stripVTControlCharacters(colored.out), plain.out);
+      assert.equal(stripVTControlCharacters(colored.err), plain.err);
+    }
+  });
+
+  test('without --inference-extension InferencePools and Pods are refused, and so is a route to one', async () => {
+    const file = join(testdata, 'check-inference.yaml');
+    const { code, out, err } = await runCheck(['-f', file]);
+    assert.equal(code, 1);
+    assert.match(
+      err,
+      /check-inference\.yaml:\d+:\d+ kind: InferencePools are only read with the Inference Extension: start with --inference-extension\n/,
+    );
+    assert.match(err, /kind: Pods are only read with the Inference Extension: start with --inference-extension\n/);
+    assert.match(
+      err,
+      /ResolvedRefs is False \(InvalidKind\): .*InferencePool llama cannot be used: .*--inference-extension/,
+    );
+    assert.match(out, /\/llama\/\* +-> answers 500 backend_invalid/);
+    assert.doesNotMatch(out, /endpoint picker/);
+    const fromEnvironment = await runCheck(['-f', file], { MCP_GATEWAY_INFERENCE_EXTENSION: 'true' });
+    assert.match(fromEnvironment.out, /endpoint picker/);
+  });
+
+  test('--json says of every backend whether a picker chooses', async () => {
+    const args = ['--json', '--inference-extension', '-f', join(testdata, 'check-inference.yaml')];
+    const report = JSON.parse((await runCheck(args)).out) as CheckReport;
+    assert.deepEqual(
+      report.backends.find(({ backend }) => backend === 'InferencePool/default/llama'),
+      {
+        backend: 'InferencePool/default/llama',
+        transport: 'HTTP',
+        endpoints: ['http://127.0.0.2:8000', 'http://127.0.0.2:8001'],
+        picker: { endpoints: ['127.0.0.9:9002'], tls: 'unverified', failureMode: 'FailClose', timeoutMs: 10_000 },
+      },
+    );
+    const others = JSON.parse((await runCheck(['--json', '-f', join(testdata, 'check.yaml')])).out) as CheckReport;
+    assert.ok(others.backends.length > 0 && others.backends.every(({ picker }) => picker === null));
   });
 
   test('reports problems on standard error with file, line and column, and exits with 1', async (t) => {
@@ -257,7 +297,10 @@ describe('check', () => {
     assert.match(nothing.err, /say what to check: -f PATH/);
     const help = await runCheck(['--help']);
     assert.deepEqual([help.code, help.err], [0, '']);
-    assert.match(help.out, /^Usage: mcp-gateway check -f PATH\.\.\. \[--online \[--try-registration\]\] \[--json\]\n/);
+    assert.match(
+      help.out,
+      /^Usage: mcp-gateway check -f PATH\.\.\. \[--inference-extension\] \[--online \[--try-registration\]\] \[--json\]\n/,
+    );
     assert.match(help.out, /problems +\[\{file, line, column, kind, namespace, name, path, code, message\}\]/);
   });
 });

@@ -1,7 +1,9 @@
 // `mcp-gateway explain --from-cluster`: the same answers as from files, and a word about everything that could not be known.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { describe, test, type TestContext } from 'node:test';
 import { join } from 'node:path';
+import { parseAllDocuments } from 'yaml';
 import type { ExplainReport } from '../../src/cmd/explain/explain-report.ts';
 import { createCertificate } from '../self-signed-certificate.ts';
 import {
@@ -26,6 +28,7 @@ const gatewayClass = {
   spec: { controllerName: 'gateway.proxy/controller' },
 };
 const url = 'http://mcp.example.com:8080/mcp';
+const inferenceFile = join(import.meta.dirname, '../../src/cmd/testdata/check-inference.yaml');
 
 interface Setup {
   readonly cluster: FakeApiServer;
@@ -211,6 +214,43 @@ describe('explain --from-cluster', () => {
     const report = await read('--request', `POST ${url}`);
     assert.deepEqual([report.verdict.outcome, report.answer?.status], ['denied', 500]);
     assert.match(report.notes.join('\n'), /The resources have \d+ problems?; mcp-gateway status -A lists/);
+  });
+});
+
+describe('explain --from-cluster: InferencePools', () => {
+  const resources = parseAllDocuments(readFileSync(inferenceFile, 'utf8')).map((document) => document.toJS() as object);
+  const request = ['--request', 'POST http://127.0.0.1:8080/llama'];
+
+  test('are read with --inference-extension, with their Pods and what annotations name', async (t) => {
+    const { cluster, read } = await setUp(t, inCluster(resources));
+    const pool = resources.find((each) => (each as { metadata: { name: string } }).metadata.name === 'llama')!;
+    cluster.put(
+      complete({
+        ...pool,
+        metadata: { name: 'llama', annotations: { 'gateway.proxy/endpoint-picker-ca': 'authority' } },
+      }),
+    );
+    cluster.put({
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'authority', namespace: 'default' },
+      data: { 'ca.crt': createCertificate({ names: ['picker.default.svc'] }).cert },
+    });
+    const report = await read(...request, '--inference-extension');
+    assert.equal(report.forward?.backend, 'InferencePool default/llama');
+    assert.deepEqual(report.forward.picker?.endpoints, ['127.0.0.9:9002']);
+    assert.equal(report.forward.picker.tls, 'verified');
+    assert.deepEqual(report.forward.endpoints, ['http://127.0.0.2:8000', 'http://127.0.0.2:8001']);
+  });
+
+  test('are not asked for without it', async (t) => {
+    const { cluster, read } = await setUp(t, inCluster(resources));
+    for (const kind of ['InferencePool', 'Pod'])
+      cluster.inject({ kind, times: Infinity, fault: { type: 'status', code: 403 } });
+    const report = await read(...request);
+    assert.deepEqual([report.verdict.outcome, report.answer?.status], ['denied', 500]);
+    assert.match(report.verdict.detail ?? '', /--inference-extension/);
+    assert.ok(cluster.requests.every(({ kind }) => kind !== 'InferencePool' && kind !== 'Pod'));
   });
 });
 

@@ -70,6 +70,45 @@ function plain(text: string): string {
   return text.replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/g, 'REQUEST-ID');
 }
 
+describe('explain: InferencePools', () => {
+  const file = join(import.meta.dirname, '../../src/cmd/testdata/check-inference.yaml');
+  const ask = (path: string, ...args: readonly string[]): Promise<Run> =>
+    runExplain(['-f', file, '--request', `POST http://127.0.0.1:8080${path}`, ...args]);
+
+  test('which pool, who chooses, what without an answer, and among what', async () => {
+    const { code, out, err } = await ask('/llama/v1/completions', '--inference-extension');
+    assert.deepEqual([code, err], [0, '']);
+    assert.match(out, /\nAllowed: forwarded to InferencePool default\/llama\n/);
+    assert.match(
+      out,
+      /\n {2}POST \/llama\/v1\/completions\n {2}endpoint picker 127\.0\.0\.9:9002 \(TLS, not verified\); FailClose: without an answer in 10000 ms, 503\n {2}it is not asked here; it chooses among http:\/\/127\.0\.0\.2:8000, http:\/\/127\.0\.0\.2:8001\n/,
+    );
+    const open = await ask('/mistral/v1/completions', '--inference-extension');
+    assert.match(open.out, /endpoint picker no endpoints; FailOpen: any endpoint\n/);
+  });
+
+  test('--json has the picker, and null where there is none', async (t) => {
+    const pool = JSON.parse((await ask('/llama', '--inference-extension', '--json')).out) as ExplainReport;
+    assert.deepEqual(pool.forward?.picker, {
+      endpoints: ['127.0.0.9:9002'],
+      tls: 'unverified',
+      failureMode: 'FailClose',
+      timeoutMs: 10_000,
+    });
+    const { read } = await setUp(t, []);
+    assert.equal((await read(undefined)).forward?.picker, null);
+  });
+
+  test('a pool that cannot be used, and the extension off: 500, and why', async () => {
+    const lost = await ask('/lost', '--inference-extension');
+    assert.equal(lost.code, 1);
+    assert.match(lost.out, /Denied: backend_invalid; .*Service default\/missing does not exist/);
+    const off = await ask('/llama');
+    assert.equal(off.code, 1);
+    assert.match(off.out, /Denied: backend_invalid; .*--inference-extension/);
+  });
+});
+
 describe('explain: who is let in', () => {
   test('a request that every policy lets pass: each of them, and how it is forwarded', async (t) => {
     const { explain } = await setUp(t, [

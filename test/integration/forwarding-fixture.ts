@@ -39,6 +39,7 @@ export function backendOn(ports: readonly number[], overrides: BackendOverrides 
     idleTimeoutMs: 0,
     hostHeader: '',
     mcp: undefined,
+    picker: undefined,
     ...overrides,
   };
 }

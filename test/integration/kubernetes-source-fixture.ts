@@ -1,7 +1,7 @@
 // A Kubernetes source on the fake API server, objects to put there, and what the source should show of them.
 import assert from 'node:assert/strict';
 import { isDeepStrictEqual } from 'node:util';
-import { type Kind, kindNames } from '../../src/api/kinds.ts';
+import { type Extension, type Kind, listKinds } from '../../src/api/kinds.ts';
 import { type LabelSelector, matchesLabels } from '../../src/api/label-selector.ts';
 import type { Resources } from '../../src/api/resources.ts';
 import { silentLog } from '../../src/base/log.ts';
@@ -104,11 +104,46 @@ export const make = {
   }),
 };
 
+/** A pool of the pods with `app: NAME`, and one of them. */
+export const makeInference = {
+  pool: (name: string, namespace = 'default') => ({
+    apiVersion: 'inference.networking.k8s.io/v1',
+    kind: 'InferencePool',
+    metadata: { name, namespace },
+    spec: {
+      selector: { matchLabels: { app: name } },
+      targetPorts: [{ number: 8000 }],
+      endpointPickerRef: { name: `${name}-picker`, port: { number: 9002 } },
+    },
+  }),
+  pod: (name: string, namespace = 'default', ready: 'True' | 'False' = 'True') => ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace, labels: { app: 'model' } },
+    spec: { nodeName: 'node-1', containers: [{ name: 'model', image: 'model' }] },
+    status: {
+      phase: 'Running',
+      podIP: '10.0.0.7',
+      podIPs: [{ ip: '10.0.0.7' }],
+      startTime: '2026-01-01T00:00:00Z',
+      containerStatuses: [{ name: 'model', ready: ready === 'True', restartCount: 0 }],
+      conditions: [
+        { type: 'PodScheduled', status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z' },
+        { type: 'Ready', status: ready, lastProbeTime: null, lastTransitionTime: '2026-01-01T00:00:01Z' },
+      ],
+    },
+  }),
+};
+
 const installationKinds = new Set(['Secret', 'ConfigMap', 'GatewayParameters']);
 const ignoredSecrets = /^(helm\.sh\/release\.v1|kubernetes\.io\/(service-account-token|dockercfg|dockerconfigjson))$/;
 
 /** What a source should show of a cluster: worked out from scratch. */
-export function expectResources(cluster: FakeApiServer, selectors: readonly NamespaceSelector[] = []): Resources {
+export function expectResources(
+  cluster: FakeApiServer,
+  selectors: readonly NamespaceSelector[] = [],
+  extensions: readonly Extension[] = [],
+): Resources {
   const selected = new Set(
     cluster
       .list('Namespace')
@@ -119,12 +154,13 @@ export function expectResources(cluster: FakeApiServer, selectors: readonly Name
   );
   const isShown = (kind: Kind, { metadata, ...rest }: KubernetesObject): boolean => {
     if (kind === 'Secret' && ignoredSecrets.test(String(rest['type']))) return false;
+    if (kind === 'Pod' && (rest['status'] as { phase?: unknown } | undefined)?.phase !== 'Running') return false;
     if (selectors.length === 0 || kind === 'GatewayClass') return true;
     if (kind === 'Namespace') return selected.has(metadata.name);
     if (selected.has(metadata.namespace!)) return true;
     return metadata.namespace === installationNamespace && installationKinds.has(kind);
   };
-  const entries = kindNames.flatMap((kind) =>
+  const entries = listKinds(extensions).flatMap((kind) =>
     listOrNone(cluster, kind)
       .filter((object) => isShown(kind, object))
       .map((object): SnapshotEntry<undefined> => {
@@ -155,10 +191,12 @@ export async function untilEqual(
   source: KubernetesSource,
   cluster: FakeApiServer,
   selectors: readonly NamespaceSelector[] = [],
+  extensions: readonly Extension[] = [],
 ): Promise<void> {
+  const expect = (): Resources => expectResources(cluster, selectors, extensions);
   await until(
-    () => source.sync.get().synced && isDeepStrictEqual(source.resources.get(), expectResources(cluster, selectors)),
-    () => assert.deepEqual(source.resources.get(), expectResources(cluster, selectors)),
+    () => source.sync.get().synced && isDeepStrictEqual(source.resources.get(), expect()),
+    () => assert.deepEqual(source.resources.get(), expect()),
   );
 }
 

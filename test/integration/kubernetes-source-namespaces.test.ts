@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { KubernetesSource, NamespaceSelector } from '../../src/sources/kubernetes/kubernetes-source.ts';
-import { watchedKinds } from '../../src/sources/kubernetes/watched-kinds.ts';
+import { listWatchedKinds } from '../../src/sources/kubernetes/watched-kinds.ts';
 import { type FakeApiServer, startFakeApiServer } from './fake-api-server/fake-api-server.ts';
 import {
   installationNamespace,
@@ -13,7 +13,7 @@ import {
   untilEqual,
 } from './kubernetes-source-fixture.ts';
 
-const namespacedKinds = watchedKinds.filter(({ type }) => type.namespaced).length;
+const namespacedKinds = listWatchedKinds([]).filter(({ type }) => type.namespaced).length;
 const byTeam: readonly NamespaceSelector[] = [{ matchLabels: { team: 'x' } }];
 
 function label(cluster: FakeApiServer, namespace: string, labels: Record<string, string>): void {

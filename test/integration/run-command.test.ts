@@ -99,6 +99,62 @@ describe('a start that cannot succeed says why in one line, with the right exit 
   }
 });
 
+describe('the Inference Extension', () => {
+  const inference = 'inference.networking.k8s.io';
+  const pool = (name: string, port: number, failureMode: string): object => ({
+    apiVersion: `${inference}/v1`,
+    kind: 'InferencePool',
+    metadata: { name },
+    spec: {
+      selector: { matchLabels: { app: 'model' } },
+      targetPorts: [{ number: port }],
+      endpointPickerRef: { name: 'picker', port: { number: 9002 }, failureMode },
+    },
+  });
+  const listResources = (port: number, modelPort: number): readonly object[] => [
+    gatewayResource(port),
+    routeResource(
+      'models',
+      ['open', 'closed'].map((name) => ({
+        matches: [{ path: { value: `/${name}` } }],
+        backendRefs: [{ group: inference, kind: 'InferencePool', name }],
+      })),
+    ),
+    pool('open', modelPort, 'FailOpen'),
+    pool('closed', modelPort, 'FailClose'),
+    // Nobody picks: what is left is what the failure mode says.
+    { apiVersion: 'v1', kind: 'Service', metadata: { name: 'picker' }, spec: { ports: [{ port: 9002 }] } },
+    {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'model-1', labels: { app: 'model' } },
+      status: { phase: 'Running', podIP: '127.0.0.1', conditions: [{ type: 'Ready', status: 'True' }] },
+    },
+  ];
+
+  test('with the switch pools are served, without it they are refused by name', async (t) => {
+    const model = await startCountingUpstream();
+    t.after(() => model.close());
+    const on = await runGateway({
+      resources: (port) => listResources(port, model.port),
+      flags: ['--inference-extension'],
+    });
+    t.after(() => on.stop());
+    assert.equal((await postTo(on.port, '/open')).status, 200);
+    assert.equal(await readError(await postTo(on.port, '/closed')), '503 picker_unavailable');
+
+    const off = await runGateway({ resources: (port) => listResources(port, model.port) });
+    t.after(() => off.stop());
+    assert.equal(await readError(await postTo(off.port, '/open')), '500 backend_invalid');
+    const output = off.child.readOutput();
+    assert.match(
+      output,
+      /kind: InferencePools are only read with the Inference Extension: start with --inference-extension/,
+    );
+    assert.match(output, /kind: Pods are only read with the Inference Extension/);
+  });
+});
+
 describe('one bad resource does not take down the good ones', () => {
   test('a bad route, a bad backend and a bad policy: each is reported, the rest serves, what was to be protected is closed', async (t) => {
     const upstream = await startCountingUpstream();

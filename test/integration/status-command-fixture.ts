@@ -49,6 +49,8 @@ spec:
   traffic: {cors: {allowOrigins: ["https://app.example.com"]}}
 `;
 
+const kindsWithStatus = ['GatewayClass', 'Gateway', 'HTTPRoute', 'ProxyBackend', 'ProxyPolicy', 'InferencePool'];
+
 /** A cluster with these resources, and with the statuses that a controller gave them. */
 export async function startCluster(
   t: TestContext,
@@ -60,9 +62,9 @@ export async function startCluster(
     const stored = readObjects(yaml).map((object) => cluster.put(object));
     if (stored.length === 0) return;
     // As the controller does: after the fact, and about the generation that it saw.
-    const all = ['GatewayClass', 'Gateway', 'HTTPRoute', 'ProxyBackend', 'ProxyPolicy'].flatMap((kind) =>
-      cluster.list(kind).map(withoutAge),
-    );
+    const all = [...kindsWithStatus, 'Service']
+      .filter((kind) => cluster.isInstalled(kind))
+      .flatMap((kind) => cluster.list(kind).map(withoutAge));
     const names = new Set(stored.map(formatObject));
     for (const object of writeStatuses(all)) if (names.has(formatObject(object))) cluster.put(object);
   };

@@ -44,6 +44,7 @@ All is well.
       'Gateway default',
       'GatewayClass *',
       'HTTPRoute default',
+      'InferencePool default',
       'Lease proxy-system',
       'ProxyBackend default',
       'ProxyPolicy default',
@@ -161,6 +162,58 @@ describe('status: what cannot be read', () => {
     assert.equal(code, 1);
     assert.match(out, / {2}✗ {2}Gateway\n {7}etcd leader changed/);
     assert.match(out, /✓ {2}tickets/);
+  });
+});
+
+describe('status: InferencePools', () => {
+  const pools = `${goodResources}---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: models}
+spec:
+  parentRefs: [{name: public}]
+  rules:
+  - backendRefs: [{group: inference.networking.k8s.io, kind: InferencePool, name: llama}]
+---
+apiVersion: v1
+kind: Service
+metadata: {name: picker}
+spec: {ports: [{port: 9002}]}
+---
+apiVersion: inference.networking.k8s.io/v1
+kind: InferencePool
+metadata: {name: llama}
+spec:
+  selector: {matchLabels: {app: llama}}
+  targetPorts: [{number: 8000}]
+  endpointPickerRef: {name: picker, port: {number: 9002}}
+`;
+
+  test('with the conditions of each Gateway', async (t) => {
+    const { kubeconfig, put } = await startCluster(t, pools);
+    const well = await runStatus(['--kubeconfig', kubeconfig]);
+    assert.match(
+      well.out,
+      /InferencePools\n +NAME +PICKER +PARENT +ACCEPTED +RESOLVEDREFS\n {2}✓ {2}llama {2}Service picker:9002, FailClose {2}public {2}True +True\n/,
+    );
+    assert.equal(well.code, 0);
+    put(pools.slice(pools.lastIndexOf('---') + 3).replace('name: picker', 'name: nobody'));
+    const unwell = await runStatus(['--kubeconfig', kubeconfig, 'llama']);
+    assert.match(
+      unwell.out,
+      /✗ {2}InferencePool default\/llama, at Gateway default\/public\n {7}ResolvedRefs is False, InvalidExtensionRef: .*Service default\/nobody does not exist\n/,
+    );
+    assert.equal(unwell.code, 1);
+  });
+
+  test('who may not read them, or has no such kind, is told nothing about them', async (t) => {
+    const { cluster, kubeconfig } = await startCluster(t);
+    cluster.inject({ kind: 'InferencePool', times: Infinity, fault: { type: 'status', code: 403 } });
+    const without = await startCluster(t, goodResources, { without: ['InferencePool'] });
+    for (const file of [kubeconfig, without.kubeconfig]) {
+      const { code, out } = await runStatus(['--kubeconfig', file]);
+      assert.deepEqual([code, out.includes('InferencePool')], [0, false]);
+    }
   });
 });
 

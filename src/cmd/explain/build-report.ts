@@ -12,6 +12,7 @@ import type { RawHeaders } from '../../gateway/listen/exchange.ts';
 import { readPreflightMethod } from '../../gateway/policies/cors.ts';
 import type { RequestContext } from '../../gateway/request-context.ts';
 import { findOwnEndpoint } from '../../gateway/route/find-protection.ts';
+import { describePicker } from '../describe-picker.ts';
 import type { SignatureNote } from './assumed-keys.ts';
 import type { Credential } from './credential.ts';
 import type {
@@ -155,6 +156,7 @@ function describeForward(
     backend: formatBackendName(backend.key),
     choices: route.backends.entries.map((each) => ({ backend: formatBackendName(each.backend), weight: each.weight })),
     endpoints: (endpoint === undefined ? endpoints : [endpoint]).map((place) => `${scheme}://${place}`),
+    picker: backend.picker === undefined ? null : describePicker(backend.picker),
     method: request.method,
     target: redactText(request.target),
     host: request.host,

@@ -12,7 +12,9 @@ import type { Configuration } from '../../ir/configuration.ts';
 import { needsSealKeys } from '../../ir/seal-keys.ts';
 import { FilesSource } from '../../sources/files/files-source.ts';
 import { formatProblemLine } from '../../sources/files/problem-line.ts';
+import { loadInferenceTranslation } from '../../translate/load-inference-translation.ts';
 import { translate } from '../../translate/translate.ts';
+import { listExtensions } from '../inference-extension-flag.ts';
 import { addSealKeys, makeSealKeys } from '../seal-keys.ts';
 import { formatStatusProblems } from '../status-problems.ts';
 import type { AssumedKeys } from './assumed-keys.ts';
@@ -33,14 +35,20 @@ export type ReadConfiguration =
 export async function readConfiguration(
   paths: readonly string[],
   environment: NodeJS.ProcessEnv,
+  inferenceExtension: boolean,
 ): Promise<ReadConfiguration> {
-  const source = new FilesSource({ paths, environment, watch: false });
+  const source = new FilesSource({
+    paths,
+    environment,
+    watch: false,
+    extensions: listExtensions({ inferenceExtension }),
+  });
   const started = await source.start();
   const workingDirectory = process.cwd();
   if (!started.ok)
     return { ok: false, problems: started.problems.map((problem) => formatProblemLine(problem, workingDirectory)) };
   const resources = source.resources.get();
-  const translation = translate(resources);
+  const translation = translate(resources, { inference: await loadInferenceTranslation(inferenceExtension) });
   return {
     ok: true,
     configuration: translation.configuration,

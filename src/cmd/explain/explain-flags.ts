@@ -1,5 +1,6 @@
 // The flags of `mcp-gateway explain`.
 import { type CommandFlags, defineFlags, type FlagValues } from '../flags.ts';
+import { inferenceExtensionFlag } from '../inference-extension-flag.ts';
 import { latestProtocolVersion } from './mcp-message.ts';
 
 const explainFlagTable = defineFlags({
@@ -10,6 +11,7 @@ const explainFlagTable = defineFlags({
     placeholder: 'PATH',
     help: 'A file or folder with resources',
   },
+  inferenceExtension: inferenceExtensionFlag,
   fromCluster: { type: 'boolean', help: 'In place of files: the resources of a Kubernetes cluster, read once' },
   namespace: {
     type: 'string',

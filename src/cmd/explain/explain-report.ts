@@ -176,8 +176,10 @@ export interface ExplainedForward {
   readonly backend: string;
   /** All backends of the rule; the weights say how requests are split. */
   readonly choices: readonly { readonly backend: string; readonly weight: number }[];
-  /** One of these gets the request. */
+  /** One of these gets the request: which one the picker says, where there is one. */
   readonly endpoints: readonly string[];
+  /** Who chooses among the endpoints of an InferencePool; null for other backends, and when not known. */
+  readonly picker: ExplainedPicker | null;
   readonly method: string;
   /** Path and query. */
   readonly target: string;
@@ -192,6 +194,17 @@ export interface ExplainedForward {
   readonly filtersAnswer: boolean;
   /** Backends that get a copy. */
   readonly mirrors: readonly string[];
+}
+
+/** The endpoint picker of an InferencePool. It is not asked when a request is only explained. */
+export interface ExplainedPicker {
+  /** host:port; one of them is asked. */
+  readonly endpoints: readonly string[];
+  readonly tls: 'none' | 'unverified' | 'verified';
+  /** Without an answer. FailClose: 503. FailOpen: any endpoint of the pool. */
+  readonly failureMode: 'FailClose' | 'FailOpen';
+  /** The longest wait for an answer. */
+  readonly timeoutMs: number;
 }
 
 /** A tool, prompt or resource, and whether this caller may use it. */

@@ -1,6 +1,7 @@
 // A report for a person: who asks for what, the way to the rule, each policy with its expressions, and the end of it. Pure.
 import { STATUS_CODES } from 'node:http';
 import { createPalette, escapeControls, type Palette } from '../../base/terminal.ts';
+import { formatPicker } from '../describe-picker.ts';
 import { type Cell, formatTable } from '../format-check-report.ts';
 import type {
   ExplainedAnswer,
@@ -188,10 +189,14 @@ function formatForward(
   message: ExplainReport['request']['message'],
   palette: Palette,
 ): string[] {
-  const { endpoints, method, target, host, addedHeaders, removedHeaders, ownHeaders, choices, mirrors } = forward;
+  const { endpoints, picker, method, target, host, addedHeaders, removedHeaders, ownHeaders, choices, mirrors } =
+    forward;
   const lines: string[] = [];
   const several = endpoints.length > 1 ? `, or ${endpoints.slice(1).join(', ')}` : '';
-  if (target !== '') lines.push(`${method} ${endpoints[0] ?? ''}${target}${several}`);
+  if (picker !== null) {
+    lines.push(`${method} ${target}`, `endpoint picker ${formatPicker(picker)}`);
+    lines.push(`it is not asked here; it chooses among ${endpoints.join(', ')}`);
+  } else if (target !== '') lines.push(`${method} ${endpoints[0] ?? ''}${target}${several}`);
   else if (endpoints.length > 0) lines.push(`endpoint ${endpoints.join(', ')}`);
   if (host !== '') lines.push(`host: ${host}`);
   const shown = lines.map((line) => escapeControls(line));

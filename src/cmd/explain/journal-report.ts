@@ -57,6 +57,7 @@ export function buildJournalReport(request: JournaledRequest): ExplainReport {
             backend: formatBackendName(request.backend),
             choices: [],
             endpoints: request.endpoint === null ? [] : [request.endpoint],
+            picker: null,
             method: request.method,
             target: '',
             host: '',

@@ -1,6 +1,6 @@
 // The resources of a cluster, read once: what `explain --from-cluster` stands on. What may not be read and decides nothing is stood in for, and told.
 import { controllerName } from '../../api/gateway-class.ts';
-import { type Kind, type KindDefinition, kindNames, kinds } from '../../api/kinds.ts';
+import { type Extension, type Kind, type KindDefinition, kinds, listKinds } from '../../api/kinds.ts';
 import type { Resources } from '../../api/resources.ts';
 import { ApiError, type KubernetesClient, type KubernetesObject } from '../../kubernetes/client.ts';
 import { type ResourceType, resourceTypes } from '../../kubernetes/resource-type.ts';
@@ -25,9 +25,11 @@ export async function readCluster(
   client: KubernetesClient,
   /** Undefined: all of them. */
   namespace: string | undefined,
+  /** Whose kinds are read beside the others. */
+  extensions: readonly Extension[],
 ): Promise<ReadCluster> {
   // Secrets and ConfigMaps one by one, later: most of them are none of our business.
-  const listed = kindNames.filter((kind) => kind !== 'Secret' && kind !== 'ConfigMap');
+  const listed = listKinds(extensions).filter((kind) => kind !== 'Secret' && kind !== 'ConfigMap');
   const views = await Promise.all(
     listed.map(async (kind) => ({
       kind,

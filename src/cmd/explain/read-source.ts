@@ -3,7 +3,9 @@ import { namespaceNameSchema } from '../../api/kubernetes-names.ts';
 import { silentLog } from '../../base/log.ts';
 import { ApiError, type KubernetesClient } from '../../kubernetes/client.ts';
 import { connectKubernetes } from '../../kubernetes/connect.ts';
+import { loadInferenceTranslation } from '../../translate/load-inference-translation.ts';
 import { translate } from '../../translate/translate.ts';
+import { listExtensions } from '../inference-extension-flag.ts';
 import { formatStatusProblems } from '../status-problems.ts';
 import { chooseGateway } from './choose-gateway.ts';
 import { readConfiguration, type ReadConfiguration } from './compile-files.ts';
@@ -14,13 +16,14 @@ import type { RequestLine } from './request-line.ts';
 
 /** Where the configuration comes from. */
 export type ExplainSource =
-  | { readonly kind: 'files'; readonly paths: readonly string[] }
+  | { readonly kind: 'files'; readonly paths: readonly string[]; readonly inferenceExtension: boolean }
   | {
       readonly kind: 'cluster';
       readonly kubeconfig: string | undefined;
       readonly context: string | undefined;
       readonly namespace: string | undefined;
       readonly gateway: string | undefined;
+      readonly inferenceExtension: boolean;
     }
   | { readonly kind: 'gateway'; readonly admin: string };
 
@@ -30,7 +33,7 @@ export function chooseSource(
   adminIsGiven: boolean,
   filesAreGiven: boolean,
 ): { readonly ok: true; readonly source: ExplainSource } | { readonly ok: false; readonly problem: string } {
-  const { file, fromCluster, namespace, context, kubeconfig, gateway, admin, online } = values;
+  const { file, fromCluster, namespace, context, kubeconfig, gateway, admin, online, inferenceExtension } = values;
   // Files from the environment are what is meant when nothing else is said.
   const named = [
     ...(filesAreGiven ? ['-f'] : []),
@@ -43,7 +46,11 @@ export function chooseSource(
   if (!fromCluster && stray !== undefined) return { ok: false, problem: `${stray[0]} goes with --from-cluster` };
   if (namespace !== undefined && !namespaceNameSchema.safeParse(namespace).success)
     return { ok: false, problem: `-n must be the name of a namespace, not ${JSON.stringify(namespace)}` };
-  if (fromCluster) return { ok: true, source: { kind: 'cluster', kubeconfig, context, namespace, gateway } };
+  if (fromCluster)
+    return {
+      ok: true,
+      source: { kind: 'cluster', kubeconfig, context, namespace, gateway, inferenceExtension },
+    };
   if (adminIsGiven) {
     if (online)
       return {
@@ -52,7 +59,7 @@ export function chooseSource(
       };
     return { ok: true, source: { kind: 'gateway', admin } };
   }
-  if (file.length > 0) return { ok: true, source: { kind: 'files', paths: file } };
+  if (file.length > 0) return { ok: true, source: { kind: 'files', paths: file, inferenceExtension } };
   return { ok: false, problem: 'say by which files: -f PATH; or --from-cluster, or --admin URL of a running gateway' };
 }
 
@@ -70,7 +77,7 @@ export async function readSource(
 ): Promise<ReadConfiguration> {
   switch (source.kind) {
     case 'files':
-      return readConfiguration(source.paths, environment);
+      return readConfiguration(source.paths, environment, source.inferenceExtension);
     case 'cluster':
       return readFromCluster(source, question, environment);
     case 'gateway': {
@@ -81,16 +88,17 @@ export async function readSource(
 }
 
 async function readFromCluster(
-  { kubeconfig, context, namespace, gateway }: Extract<ExplainSource, { kind: 'cluster' }>,
+  { kubeconfig, context, namespace, gateway, inferenceExtension }: Extract<ExplainSource, { kind: 'cluster' }>,
   question: SourceQuestion,
   env: NodeJS.ProcessEnv,
 ): Promise<ReadConfiguration> {
   let client: KubernetesClient | undefined;
   try {
     client = await connectKubernetes({ log: silentLog, env, kubeconfig, context, name: 'mcp-gateway-explain' });
-    const read = await readCluster(client, namespace);
+    const read = await readCluster(client, namespace, listExtensions({ inferenceExtension }));
     if (!read.ok) return read;
-    const translation = translate(read.resources, { placement: 'pods' });
+    const inference = await loadInferenceTranslation(inferenceExtension);
+    const translation = translate(read.resources, { placement: 'pods', inference });
     const problems = formatStatusProblems(translation, read.resources.invalid);
     const invalid = read.resources.invalid.map(({ kind, name }) => `${kind} ${name} is invalid`);
     const chosen = chooseGateway(translation.configuration, { ...question, gateway });

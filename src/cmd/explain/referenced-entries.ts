@@ -1,5 +1,6 @@
 // Which Secrets and ConfigMaps the resources refer to: only those are read of a cluster, one by one. Nobody should have to read all Secrets to explain a request.
 import { isJsonObject } from '../../base/json-object.ts';
+import { pickerAnnotations } from '../../api/inference-pool.ts';
 import type { Resources } from '../../api/resources.ts';
 
 /** A Secret or ConfigMap that something refers to. */
@@ -12,7 +13,12 @@ export interface ReferencedObject {
 }
 
 /** Finds them, each once. A reference that turns out to be none only costs a question. */
-export function listReferencedObjects({ gateways, proxyBackends, proxyPolicies }: Resources): ReferencedObject[] {
+export function listReferencedObjects({
+  gateways,
+  proxyBackends,
+  proxyPolicies,
+  inferencePools,
+}: Resources): ReferencedObject[] {
   const found = new Map<
     string,
     { kind: 'Secret' | 'ConfigMap'; namespace: string; name: string; entries: Set<string> }
@@ -27,6 +33,12 @@ export function listReferencedObjects({ gateways, proxyBackends, proxyPolicies }
       if (typeof key === 'string') before.entries.add(key);
       found.set(id, before);
     });
+  for (const { metadata } of inferencePools) {
+    const { namespace, annotations } = metadata;
+    const name = annotations[pickerAnnotations.ca];
+    if (name !== undefined)
+      found.set(`ConfigMap/${namespace}/${name}`, { kind: 'ConfigMap', namespace, name, entries: new Set() });
+  }
   return [...found.values()].map(({ entries, ...object }) => ({ ...object, entries: [...entries] }));
 }
 

@@ -75,10 +75,12 @@ export const adviceByReason: Readonly<Record<ConditionSubject, Readonly<Record<s
     IncompatibleFilters: 'Remove one of the filters that the message names: they cannot be used in one rule.',
     Pending: findGateway,
     RefNotPermitted: grantReference,
-    InvalidKind: 'Name a Service in backendRefs, or a ProxyBackend (group gateway.proxy).',
+    InvalidKind:
+      'Name a Service in backendRefs, or a ProxyBackend (group gateway.proxy). InferencePools can be named where the controller has the Inference Extension on: inferenceExtension.enabled of its chart.',
     BackendNotFound:
-      'Create what backendRefs names, or correct its name, namespace and port. If it is a ProxyBackend that is listed here too, begin there.',
-    UnsupportedProtocol: 'Remove appProtocol from the port of the Service, or set one that this gateway speaks.',
+      'Create what backendRefs names, or correct its name, namespace and port. If it is a ProxyBackend or an InferencePool that is listed here too, begin there.',
+    UnsupportedProtocol:
+      'Remove appProtocol from the port of the Service, or set one that this gateway speaks. If it is an InferencePool that is listed here too, begin there.',
     InvalidCACertificateRef: mendCertificateAuthority,
   },
   proxyBackend: {
@@ -99,6 +101,16 @@ export const adviceByReason: Readonly<Record<ConditionSubject, Readonly<Record<s
       'The gateways cannot fetch the keys of the identity provider, and answer 503 until they can: see that its URL is right and reachable from their pods. mcp-gateway check --online asks it from here.',
     Rejected:
       'A gateway cannot use the policy and keeps its targets closed; the message has its words. Correct the policy; if it looks right, gateway and controller may be of different versions.',
+  },
+  inferencePoolParent: {
+    HTTPRouteNotAccepted:
+      'Begin with the HTTPRoute that the message names: its own status says why the Gateway does not take it.',
+    NotSupportedByParent:
+      'Correct or remove what the message names; docs/inference.md lists the annotations of endpoint pickers. Until then the requests are answered with 500.',
+    EndpointPickerRefMissing:
+      'Name the Service of an endpoint picker and its port in spec.endpointPickerRef: this gateway does not choose endpoints of a pool by itself.',
+    InvalidExtensionRef:
+      'Create what the message names in the namespace of the pool, or correct spec.endpointPickerRef: a Service that is not of type ExternalName, and one of its ports.',
   },
 };
 

@@ -80,19 +80,23 @@ test('nothing in a cluster breaks it, and every object is shown, or counted as s
       const report = buildStatusReport(view, createNameFilter([]), 0);
       const text = formatStatus(report, { color: false, width: 80 });
       assert.ok(text.endsWith('\n'));
-      const { gateways, httpRoutes, proxyPolicies, proxyBackends, ofOthers } = report;
+      const { gateways, httpRoutes, proxyPolicies, proxyBackends, inferencePools, ofOthers } = report;
       assert.equal(
         gateways.length +
           httpRoutes.length +
           proxyPolicies.length +
           proxyBackends.length +
+          inferencePools.length +
+          ofOthers.inferencePools +
           ofOthers.gateways +
           ofOthers.httpRoutes,
         objects.filter(({ kind }) => kind !== 'GatewayClass').length,
       );
       assert.doesNotThrow(() => JSON.stringify(report));
       assert.deepEqual(listChanges(report, report), []);
-      const states = [...gateways, ...httpRoutes, ...proxyPolicies, ...proxyBackends].map(({ state }) => state);
+      const states = [...gateways, ...httpRoutes, ...proxyPolicies, ...proxyBackends, ...inferencePools].map(
+        ({ state }) => state,
+      );
       assert.equal(report.well && states.some((state) => state !== 'well'), false, 'all well, and something is not');
     }),
   );
@@ -107,6 +111,7 @@ test('something that is not well always has a problem that says so', () => {
         ['HTTPRoute', report.httpRoutes],
         ['ProxyPolicy', report.proxyPolicies],
         ['ProxyBackend', report.proxyBackends],
+        ['InferencePool', report.inferencePools],
       ] as const)
         for (const { namespace, name, state } of list)
           assert.equal(

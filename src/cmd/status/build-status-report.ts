@@ -6,6 +6,7 @@ import { type ClusterView, type KindView, type StatusKind, statusKinds } from '.
 import { describeController, leaseName } from './describe-controller.ts';
 import { describeClasses, describeGateways } from './describe-gateways.ts';
 import { describeBackends, describePolicies } from './describe-policies.ts';
+import { describePools } from './describe-pools.ts';
 import { describeRoutes } from './describe-routes.ts';
 import type { NameFilter } from './name-filter.ts';
 import { readOwnership } from './ownership.ts';
@@ -34,6 +35,7 @@ export function buildStatusReport(view: ClusterView, filter: NameFilter, now: nu
   const { routes: httpRoutes, ofOthers: otherRoutes } = describeRoutes(shown, ownership, problems);
   const proxyPolicies = describePolicies(shown, ownership, problems);
   const proxyBackends = describeBackends(shown, problems);
+  const { pools: inferencePools, ofOthers: otherPools } = describePools(shown, problems);
 
   const unread = statusKinds.flatMap((kind) => describeUnread(kind, sorted.kinds[kind], sorted) ?? []);
   return {
@@ -46,7 +48,8 @@ export function buildStatusReport(view: ClusterView, filter: NameFilter, now: nu
     httpRoutes,
     proxyPolicies,
     proxyBackends,
-    ofOthers: { gateways: otherGateways, httpRoutes: otherRoutes },
+    inferencePools,
+    ofOthers: { gateways: otherGateways, httpRoutes: otherRoutes, inferencePools: otherPools },
     unread,
     problems: problems.list(),
   };
@@ -77,6 +80,8 @@ function addControllerProblems({ namespace, deployments, leader }: StatusControl
 }
 
 function describeUnread(kind: StatusKind, read: KindView, { namespace }: ClusterView): UnreadKind | undefined {
+  // Of the Inference Extension, which need not be there: who may not look has nothing to do with it.
+  if (kind === 'InferencePool' && (read.state === 'not-installed' || read.state === 'forbidden')) return undefined;
   switch (read.state) {
     case 'read':
       return read.outdated === undefined

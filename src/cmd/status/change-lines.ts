@@ -15,7 +15,8 @@ export function listChanges(before: StatusReport, after: StatusReport): string[]
 
 /** What each resource says, part by part. */
 function summarizeReport(report: StatusReport): ReadonlyMap<string, string> {
-  const { gatewayClasses, gateways, httpRoutes, proxyPolicies, proxyBackends, unread, controller } = report;
+  const { gatewayClasses, gateways, httpRoutes, proxyPolicies, proxyBackends, inferencePools, unread, controller } =
+    report;
   const summaries = new Map<string, string>();
   const deployments = controller.deployments.map(
     ({ name, replicas, readyReplicas }) => `${name} ${readyReplicas} of ${replicas} ready`,
@@ -50,6 +51,9 @@ function summarizeReport(report: StatusReport): ReadonlyMap<string, string> {
   }
   for (const { namespace, name, ...own } of proxyBackends)
     summaries.set(`ProxyBackend ${namespace}/${name}`, summarize(own));
+  for (const { namespace, name, parents } of inferencePools)
+    for (const { gateway, ...own } of parents)
+      summaries.set(`InferencePool ${namespace}/${name}, at Gateway ${gateway}`, summarize(own));
   return summaries;
 }
 

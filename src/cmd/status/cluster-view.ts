@@ -3,7 +3,14 @@ import type { KubernetesObject } from '../../kubernetes/client.ts';
 import { resourceTypes } from '../../kubernetes/resource-type.ts';
 
 /** The kinds that `status` shows, in the order of its tables. */
-export const statusKinds = ['GatewayClass', 'Gateway', 'HTTPRoute', 'ProxyPolicy', 'ProxyBackend'] as const;
+export const statusKinds = [
+  'GatewayClass',
+  'Gateway',
+  'HTTPRoute',
+  'ProxyPolicy',
+  'ProxyBackend',
+  'InferencePool',
+] as const;
 
 export type StatusKind = (typeof statusKinds)[number];
 

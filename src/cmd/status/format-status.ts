@@ -9,6 +9,7 @@ import type {
   StatusGateway,
   StatusGatewayClass,
   StatusPolicy,
+  StatusPool,
   StatusProblem,
   StatusReport,
   StatusRoute,
@@ -108,6 +109,18 @@ export function listTables(report: StatusReport): readonly StatusTable[] {
       ],
       rows: report.proxyBackends.map((each) => formatBackend(each, namespace)),
     },
+    {
+      title: 'InferencePools',
+      columns: [
+        markColumn,
+        nameColumn,
+        { title: 'PICKER', least: 12, leaves: 2 },
+        { title: 'PARENT', least: 12, leaves: 1 },
+        { title: 'ACCEPTED' },
+        { title: 'RESOLVEDREFS' },
+      ],
+      rows: report.inferencePools.flatMap((each) => formatPool(each, namespace)),
+    },
   ];
 }
 
@@ -203,6 +216,19 @@ function formatBackend(backend: StatusBackend, shown: string | null): TableCell[
     formatCondition(conditions, 'Accepted'),
     formatCondition(conditions, 'ResolvedRefs'),
   ];
+}
+
+function formatPool(pool: StatusPool, shown: string | null): TableCell[][] {
+  const { namespace, picker, parents } = pool;
+  const asked: TableCell = picker === '' ? { text: '-', color: 'dim' } : { text: picker, color: 'cyan' };
+  const head = [formatName(shown, namespace, pool.name), asked];
+  return parents.map(({ gateway, state, conditions }, index) => [
+    marks[state],
+    ...(index === 0 ? head : [{ text: '' }, { text: '' }]),
+    { text: shortenName(shown, gateway) },
+    formatCondition(conditions, 'Accepted'),
+    formatCondition(conditions, 'ResolvedRefs'),
+  ]);
 }
 
 /** One line, and what could not be seen. */
@@ -328,8 +354,8 @@ function formatEnd(report: StatusReport, palette: Palette): string[] {
 }
 
 function listResources(report: StatusReport): readonly { readonly state: StatusState }[] {
-  const { gatewayClasses, gateways, httpRoutes, proxyPolicies, proxyBackends } = report;
-  return [...gatewayClasses, ...gateways, ...httpRoutes, ...proxyPolicies, ...proxyBackends];
+  const { gatewayClasses, gateways, httpRoutes, proxyPolicies, proxyBackends, inferencePools } = report;
+  return [...gatewayClasses, ...gateways, ...httpRoutes, ...proxyPolicies, ...proxyBackends, ...inferencePools];
 }
 
 function countResources(report: StatusReport): number {

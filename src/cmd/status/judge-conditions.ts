@@ -18,6 +18,7 @@ const expectedTypes: Readonly<Record<ConditionSubject, readonly string[]>> = {
   routeParent: ['Accepted', 'ResolvedRefs'],
   proxyBackend: ['Accepted'],
   policyAncestor: ['Accepted', 'Attached', 'Programmed'],
+  inferencePoolParent: ['Accepted', 'ResolvedRefs'],
 };
 
 /** Judges those conditions that this controller writes; `generation` is the one of the resource. */

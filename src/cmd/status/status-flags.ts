@@ -33,7 +33,7 @@ const statusFlagTable = defineFlags({
 export const statusCommandFlags: CommandFlags<typeof statusFlagTable> = {
   command: 'mcp-gateway status',
   usage: '[-n NAMESPACE | -A] [--context NAME] [--watch] [-o table|json] [NAME...]',
-  summary: `Shows the GatewayClasses, Gateways, HTTPRoutes, ProxyPolicies and ProxyBackends of a cluster with the conditions that their controller wrote, and of
+  summary: `Shows the GatewayClasses, Gateways, HTTPRoutes, ProxyPolicies, ProxyBackends and InferencePools of a cluster with the conditions that their controller wrote, and of
 each that is not well why, and what to do. It reads, and writes nothing.
 
 Exit code: 0 all is well, 1 something is not well or could not be read, 2 wrong usage, or no cluster to talk to.

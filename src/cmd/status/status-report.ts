@@ -16,8 +16,10 @@ export interface StatusReport {
   readonly httpRoutes: readonly StatusRoute[];
   readonly proxyPolicies: readonly StatusPolicy[];
   readonly proxyBackends: readonly StatusBackend[];
+  /** Those that a Gateway of this controller leads to; none where the Inference Extension is off, or may not be looked at. */
+  readonly inferencePools: readonly StatusPool[];
   /** Resources that belong to other controllers, and are not shown. */
-  readonly ofOthers: { readonly gateways: number; readonly httpRoutes: number };
+  readonly ofOthers: { readonly gateways: number; readonly httpRoutes: number; readonly inferencePools: number };
   /** Kinds that could not be read. */
   readonly unread: readonly UnreadKind[];
   /** What is not as it should be, why, and what to do. */
@@ -101,6 +103,17 @@ export interface StatusBackend extends StatusResource {
   /** The MCP servers: `tickets 127.0.0.1:3001/mcp`. */
   readonly targets: readonly string[];
   readonly conditions: readonly StatusCondition[];
+}
+
+export interface StatusPool extends StatusResource {
+  /** The endpoint picker: `Service picker:9002, FailClose`; empty: none is named. */
+  readonly picker: string;
+  readonly parents: readonly {
+    /** namespace/name */
+    readonly gateway: string;
+    readonly state: StatusState;
+    readonly conditions: readonly StatusCondition[];
+  }[];
 }
 
 /** The controller, as far as one may look. */

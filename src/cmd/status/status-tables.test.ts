@@ -92,8 +92,13 @@ describe('status: tables', () => {
 });
 
 describe('status: every reason', () => {
+  const apiVersions: Readonly<Record<string, string>> = {
+    ProxyBackend: 'gateway.proxy/v1alpha1',
+    ProxyPolicy: 'gateway.proxy/v1alpha1',
+    InferencePool: 'inference.networking.k8s.io/v1',
+  };
   const make = (kind: string, name: string, generated: object): object => ({
-    apiVersion: kind.startsWith('Proxy') ? 'gateway.proxy/v1alpha1' : 'gateway.networking.k8s.io/v1',
+    apiVersion: apiVersions[kind] ?? 'gateway.networking.k8s.io/v1',
     kind,
     metadata: { name, generation: 2, ...(kind !== 'GatewayClass' && { namespace: 'default' }) },
     ...generated,
@@ -147,6 +152,11 @@ describe('status: every reason', () => {
         return make('ProxyPolicy', name, {
           spec: { targetRefs: [{ kind: 'Gateway', name: 'public' }] },
           status: { ancestors: [{ ancestorRef: { kind: 'Gateway', name: 'public' }, controllerName, conditions }] },
+        });
+      case 'inferencePoolParent':
+        return make('InferencePool', name, {
+          spec: { endpointPickerRef: { name: 'picker', port: { number: 9002 } } },
+          status: { parents: [{ parentRef: { name: 'public' }, controllerName, conditions }] },
         });
     }
   }

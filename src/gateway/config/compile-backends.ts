@@ -4,7 +4,11 @@ import { toBinary } from '@bufbuild/protobuf';
 import {
   type Backend,
   BackendSchema,
+  type EndpointPicker,
+  EndpointPickerSchema,
+  type McpBackend,
   McpTransport,
+  PickerFailureMode,
   type Secret,
   SessionRouting,
   type Upstream,
@@ -15,9 +19,10 @@ import { readTarget } from '../route/request-target.ts';
 import { describeError, type ReportProblem } from './compile-problem.ts';
 import { readCaCertificates } from './read-ca-certificates.ts';
 import { areReadsStillTrue, type Lookup, ReadRecorder, type Reads } from './recorded-reads.ts';
-import type { BackendConfig, BackendTls, McpConfig } from './runtime-config.ts';
+import type { BackendConfig, BackendTls, McpConfig, PickerConfig } from './runtime-config.ts';
 
 const defaultConnectTimeoutMs = 10_000;
+const defaultPickerTimeoutMs = 10_000;
 
 /** The backend cannot be used as it is configured. */
 class BackendError extends Error {
@@ -78,22 +83,17 @@ function tryBackend(backend: Backend, secrets: Lookup<Secret>): BackendConfig | 
 }
 
 function compileBackend(backend: Backend, secrets: Lookup<Secret>): BackendConfig {
-  const { upstream, mcp } = readKind(backend);
-  for (const endpoint of upstream.endpoints) {
-    if (endpoint.host === '' || endpoint.port < 1 || endpoint.port > 65_535) {
-      throw new BackendError(
-        `the endpoint ${JSON.stringify(endpoint.host)} with port ${endpoint.port} is not an address`,
-      );
-    }
-  }
+  const { upstream, mcp, picker } = readKind(backend);
   const tls = upstream.tls === undefined ? undefined : compileTls(upstream.tls, secrets);
+  const compiledPicker = picker === undefined ? undefined : compilePicker(picker, secrets);
   return {
     key: backend.key,
     fingerprint: createHash('sha256')
       .update(toBinary(BackendSchema, backend))
       .update(tls?.ca ?? '')
+      .update(compiledPicker?.tls?.ca ?? '')
       .digest('base64url'),
-    endpoints: upstream.endpoints.map(({ host, port }) => ({ host, port })),
+    endpoints: readEndpoints(upstream),
     tls,
     protocol: readProtocol(upstream.protocol),
     connectTimeoutMs: upstream.connectTimeoutMs === 0 ? defaultConnectTimeoutMs : upstream.connectTimeoutMs,
@@ -101,13 +101,42 @@ function compileBackend(backend: Backend, secrets: Lookup<Secret>): BackendConfi
     idleTimeoutMs: upstream.idleTimeoutMs,
     hostHeader: upstream.hostHeader,
     mcp,
+    picker: compiledPicker,
   };
 }
 
-function readKind(backend: Backend): { upstream: Upstream; mcp: McpConfig | undefined } {
-  if (backend.kind.case === 'http') return { upstream: backend.kind.value, mcp: undefined };
-  if (backend.kind.case !== 'mcp') throw new BackendError('the backend has no kind that this gateway knows');
-  const { targets, sessionRouting } = backend.kind.value;
+function readEndpoints({ endpoints }: Upstream): BackendConfig['endpoints'] {
+  return endpoints.map(({ host, port }) => {
+    if (host === '' || port < 1 || port > 65_535)
+      throw new BackendError(`the endpoint ${JSON.stringify(host)} with port ${port} is not an address`);
+    return { host, port };
+  });
+}
+
+interface BackendParts {
+  readonly upstream: Upstream;
+  readonly mcp: McpConfig | undefined;
+  readonly picker: EndpointPicker | undefined;
+}
+
+function readKind({ kind }: Backend): BackendParts {
+  switch (kind.case) {
+    case 'http':
+      return { upstream: kind.value, mcp: undefined, picker: undefined };
+    case 'mcp':
+      return readMcp(kind.value);
+    case 'inference': {
+      const { upstream, picker } = kind.value;
+      if (upstream === undefined) throw new BackendError('the inference pool has no endpoints');
+      if (picker?.upstream === undefined) throw new BackendError('the inference pool has no endpoint picker');
+      return { upstream, mcp: undefined, picker };
+    }
+    default:
+      throw new BackendError('the backend has no kind that this gateway knows');
+  }
+}
+
+function readMcp({ targets, sessionRouting }: McpBackend): BackendParts {
   const [target] = targets;
   if (target?.upstream === undefined) throw new BackendError('the MCP backend has no target');
   if (targets.length > 1)
@@ -120,7 +149,36 @@ function readKind(backend: Backend): { upstream: Upstream; mcp: McpConfig | unde
       transport: readTransport(target.transport),
       sessionRouting: readSessionRouting(sessionRouting),
     },
+    picker: undefined,
   };
+}
+
+function compilePicker(picker: EndpointPicker, secrets: Lookup<Secret>): PickerConfig {
+  const upstream = picker.upstream!;
+  const tls = upstream.tls === undefined ? undefined : compileTls(upstream.tls, secrets);
+  return {
+    fingerprint: createHash('sha256')
+      .update(toBinary(EndpointPickerSchema, picker))
+      .update(tls?.ca ?? '')
+      .digest('base64url'),
+    endpoints: readEndpoints(upstream),
+    tls,
+    connectTimeoutMs: upstream.connectTimeoutMs === 0 ? defaultConnectTimeoutMs : upstream.connectTimeoutMs,
+    failsOpen: readFailureMode(picker.failureMode),
+    timeoutMs: picker.timeoutMs === 0 ? defaultPickerTimeoutMs : picker.timeoutMs,
+  };
+}
+
+function readFailureMode(mode: PickerFailureMode): boolean {
+  switch (mode) {
+    case PickerFailureMode.UNSPECIFIED:
+    case PickerFailureMode.FAIL_CLOSE:
+      return false;
+    case PickerFailureMode.FAIL_OPEN:
+      return true;
+    default:
+      throw new BackendError(`the failure mode ${String(mode)} of the endpoint picker is not known`);
+  }
 }
 
 function readMcpPath(path: string): string {

@@ -181,6 +181,21 @@ export interface BackendConfig {
   readonly hostHeader: string;
   /** Set for a ProxyBackend. */
   readonly mcp: McpConfig | undefined;
+  /** Set for an InferencePool: who chooses the endpoint of each request. */
+  readonly picker: PickerConfig | undefined;
+}
+
+/** The endpoint picker of an InferencePool. It speaks HTTP/2, with TLS when that is set. */
+export interface PickerConfig {
+  /** Changes when anything below changes. */
+  readonly fingerprint: string;
+  readonly endpoints: BackendConfig['endpoints'];
+  readonly tls: BackendTls | undefined;
+  readonly connectTimeoutMs: number;
+  /** Without a choice of the picker any endpoint will do; false: the request is refused. */
+  readonly failsOpen: boolean;
+  /** The longest wait for an answer of the picker. */
+  readonly timeoutMs: number;
 }
 
 export interface McpConfig {

@@ -3,6 +3,9 @@
 import type { Duplex } from 'node:stream';
 import type { Log } from '../../base/log.ts';
 import { denyRequest } from '../answer.ts';
+import type { PickerConfig } from '../config/runtime-config.ts';
+import { createPickedCall } from '../inference/load-picked-call.ts';
+import { type PickObserver, silentPickObserver } from '../inference/pick-observer.ts';
 import type { BodyFlow, BodySink, Exchange, RawHeaders } from '../listen/exchange.ts';
 import type { NotificationStreams } from '../mcp/messages/list-changed.ts';
 import type { Reason } from '../reasons.ts';
@@ -14,8 +17,8 @@ import { startMirrors, type Mirror } from './mirror-request.ts';
 import { routeUpstreamRequest, type RoutedRequest } from './route-upstream-request.ts';
 import { prepareUpgrade, relayUpgrade, type UpgradeAnswer } from './upgrade-request.ts';
 import type { UpstreamCall, UpstreamEvents, UpstreamRequest } from './upstream-call.ts';
-import { classifyUpstreamError, describeError, type UpstreamPhase } from './upstream-error.ts';
-import type { Endpoint, Upstreams } from './upstreams.ts';
+import { classifyUpstreamError, describeError, PickerError, type UpstreamPhase } from './upstream-error.ts';
+import { type Endpoint, formatPickerKey, type UpstreamBackend, type Upstreams } from './upstreams.ts';
 
 export interface ForwarderOptions {
   readonly upstreams: Upstreams;
@@ -28,6 +31,8 @@ export interface ForwarderOptions {
   readonly onStream?: (context: RequestContext) => () => void;
   /** Gets to know the streams on which MCP servers send notifications. */
   readonly streams?: NotificationStreams;
+  /** Watches endpoint pickers. */
+  readonly picks?: PickObserver;
 }
 
 /** Carries out a plan. Never throws; everything that can go wrong becomes an answer or a broken-off stream, with its reason in the context. */
@@ -42,6 +47,7 @@ export function createForwarder(options: ForwarderOptions): Forward {
     legacySseKey: options.legacySseKey ?? crypto.getRandomValues(new Uint8Array(32)),
     onStream: options.onStream ?? (() => () => {}),
     streams: options.streams,
+    picks: options.picks ?? silentPickObserver,
   };
   return (context, plan) => {
     const forwarding = new Forwarding(settings, context, plan);
@@ -132,21 +138,49 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner {
     }
     if (plan.mirrors.length > 0)
       this.#mirrors = startMirrors(plan.mirrors, this.#request, plan.body, upstreams, this.#settings.log);
-    this.#attempt(routed.endpoint ?? backend.pick(this.#tried));
+    if (plan.backend.picker !== undefined) this.#attemptPicked(backend, plan.backend.picker);
+    else this.#attempt(routed.endpoint ?? backend.pick(this.#tried));
   }
 
   #attempt(endpoint: Endpoint | undefined): void {
     if (endpoint === undefined) return this.#fail('no_endpoints');
-    const { backend, backendRequestTimeoutMs } = this.#plan;
-    this.#endpoint = endpoint;
     this.#tried.push(endpoint);
+    this.#noteEndpoint(endpoint);
+    this.#startCall(endpoint.pool.createCall(this.#request!, this));
+  }
+
+  /** Which endpoint it is, and which comes next when that one cannot be reached, is the picker's choice. */
+  #attemptPicked(pool: UpstreamBackend, config: PickerConfig): void {
+    const { upstreams, clock, picks } = this.#settings;
+    const call = createPickedCall({
+      pool,
+      findPool: () => upstreams.get(pool.config.key),
+      picker: upstreams.get(formatPickerKey(pool.config.key)),
+      config,
+      request: this.#request!,
+      events: this,
+      maxRetries: upstreams.limits.maxRetries,
+      observer: picks,
+      clock,
+      onEndpoint: (endpoint) => this.#noteEndpoint(endpoint),
+      onTrouble: (detail) => (this.#context.detail ??= `the endpoint picker: ${detail}`),
+    });
+    this.#startCall(call);
+  }
+
+  #noteEndpoint(endpoint: Endpoint): void {
+    this.#endpoint = endpoint;
     this.#context.endpoint = endpoint.pool.name;
+  }
+
+  #startCall(call: UpstreamCall): void {
+    const { backend, backendRequestTimeoutMs } = this.#plan;
     this.#attemptStartedAt = this.#settings.clock();
     // Both cover the answer to its end.
     const timeout = backendRequestTimeoutMs > 0 ? backendRequestTimeoutMs : backend.requestTimeoutMs;
     if (timeout > 0) this.#attemptTimer = setTimeout(() => this.#giveUp('upstream_timeout'), timeout);
-    this.#call = endpoint.pool.createCall(this.#request!, this);
-    this.#call.start();
+    this.#call = call;
+    call.start();
   }
 
   // ---- the request on its way
@@ -290,10 +324,11 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner {
   onError(error: Error): void {
     if (this.#done) return;
     clearTimeout(this.#attemptTimer);
-    const detail = `${this.#context.endpoint}: ${describeError(error)}`;
+    const detail = error instanceof PickerError ? error.message : `${this.#context.endpoint}: ${describeError(error)}`;
     const reason = classifyUpstreamError(error, this.#phase);
     // Not one byte was sent and nothing of the body was read. A session lives on one endpoint: another one could only refuse it.
-    if (this.#phase === 'connecting' && reason !== 'internal_error' && this.#routed?.endpoint === undefined) {
+    const mayGoElsewhere = this.#routed?.endpoint === undefined && this.#plan.backend.picker === undefined;
+    if (this.#phase === 'connecting' && reason !== 'internal_error' && mayGoElsewhere) {
       const { upstreams, log } = this.#settings;
       const next =
         this.#tried.length <= upstreams.limits.maxRetries

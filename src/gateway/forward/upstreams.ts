@@ -29,8 +29,19 @@ export class UpstreamBackend {
   readonly config: BackendConfig;
   readonly endpoints: readonly Endpoint[];
   readonly #random: () => number;
+  readonly #former: ReadonlyMap<string, FormerEndpoint>;
+  readonly #now: () => number;
+  #byName: ReadonlyMap<string, Endpoint> | undefined;
 
-  constructor(config: BackendConfig, endpoints: readonly Endpoint[], random: () => number) {
+  constructor(
+    config: BackendConfig,
+    endpoints: readonly Endpoint[],
+    former: ReadonlyMap<string, FormerEndpoint>,
+    random: () => number,
+    now: () => number,
+  ) {
+    this.#former = former;
+    this.#now = now;
     this.config = config;
     this.endpoints = endpoints;
     this.#random = random;
@@ -45,11 +56,39 @@ export class UpstreamBackend {
     return pickLeastOfTwo(healthy.length === 0 ? untried : healthy, this.#random);
   }
 
+  /** The endpoint with this host:port; also one that has just left the configuration, as others may not have heard of that yet. */
+  findByName(name: string): Endpoint | undefined {
+    this.#byName ??= new Map(this.endpoints.map((endpoint) => [endpoint.pool.name, endpoint]));
+    const former = this.#former.get(name);
+    const isRecent = former !== undefined && this.#now() - former.leftAt < formerMs;
+    return this.#byName.get(name) ?? (isRecent ? former.endpoint : undefined);
+  }
+
+  /** The endpoints that are not among those of the next configuration, and have not left long ago. */
+  listFormer(next: ReadonlySet<Endpoint>): ReadonlyMap<string, FormerEndpoint> {
+    const leftAt = this.#now();
+    const left = this.endpoints.map((endpoint) => ({ endpoint, leftAt }));
+    const all = [...this.#former.values(), ...left].filter(
+      (former) => !next.has(former.endpoint) && leftAt - former.leftAt < formerMs,
+    );
+    return new Map(all.map((former) => [former.endpoint.pool.name, former]));
+  }
+
   /** The endpoint that a session id names. */
   findByTag(tag: string): Endpoint | undefined {
     return this.endpoints.find((endpoint) => endpoint.tag === tag);
   }
 }
+
+/** An endpoint that left the configuration. */
+export interface FormerEndpoint {
+  readonly endpoint: Endpoint;
+  readonly leftAt: number;
+}
+
+/** For so long an endpoint picker may still choose it. */
+const formerMs = 3_000;
+const noFormer: ReadonlyMap<string, FormerEndpoint> = new Map();
 
 interface PooledEndpoint extends Endpoint {
   readonly identity: string;
@@ -82,7 +121,7 @@ export class Upstreams {
   reconcile(backends: ReadonlyMap<string, BackendConfig>): void {
     const before = this.#backends;
     const after: typeof before = new Map();
-    for (const [key, config] of backends) {
+    for (const [key, config] of withPickers(backends)) {
       const known = before.get(key);
       if (known !== undefined && known.backend.config.fingerprint === config.fingerprint) {
         after.set(key, known);
@@ -93,7 +132,9 @@ export class Upstreams {
         const identity = identifyEndpoint(config, host, port);
         endpoints.set(identity, known?.endpoints.get(identity) ?? this.#createEndpoint(config, host, port, identity));
       }
-      after.set(key, { backend: new UpstreamBackend(config, [...endpoints.values()], this.#random), endpoints });
+      const list = [...endpoints.values()];
+      const former = config.picker === undefined ? noFormer : (known?.backend.listFormer(new Set(list)) ?? noFormer);
+      after.set(key, { backend: new UpstreamBackend(config, list, former, this.#random, this.#now), endpoints });
     }
     this.#backends = after;
     for (const [key, { endpoints }] of before) {
@@ -143,6 +184,21 @@ export class Upstreams {
 /** The registry of upstream connections of one gateway process. Limits that are not given have the defaults of upstream-limits.ts. */
 export function createUpstreams(options: UpstreamsOptions = {}): Upstreams {
   return new Upstreams(options);
+}
+
+/** The key of the endpoints of a pool's picker: they are connected to like those of any backend. */
+export function formatPickerKey(pool: string): string {
+  return `${pool}/picker`;
+}
+
+function* withPickers(backends: ReadonlyMap<string, BackendConfig>): Iterable<[string, BackendConfig]> {
+  for (const [key, config] of backends) {
+    yield [key, config];
+    if (config.picker === undefined) continue;
+    const { fingerprint, endpoints, tls, connectTimeoutMs } = config.picker;
+    const own = { key: formatPickerKey(key), fingerprint, endpoints, tls, connectTimeoutMs };
+    yield [own.key, { ...config, ...own, protocol: 'h2c', hostHeader: '', mcp: undefined, picker: undefined }];
+  }
 }
 
 // Same identity: the same connections will do. Other settings of a backend (time-outs of requests, MCP) are read with every request.

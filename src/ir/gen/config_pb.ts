@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file config.proto.
  */
 export const file_config: GenFile = /*@__PURE__*/
-  fileDesc("Cgxjb25maWcucHJvdG8SHWdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExIo4CCghMaXN0ZW5lchILCgNrZXkYASABKAkSDwoHZ2F0ZXdheRgCIAEoCRIMCgRuYW1lGAMgASgJEhEKCWFkZHJlc3NlcxgEIAMoCRIMCgRwb3J0GAUgASgNEkEKCHByb3RvY29sGAYgASgOMi8uZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuTGlzdGVuZXJQcm90b2NvbBIQCghob3N0bmFtZRgHIAEoCRIUCgxjZXJ0aWZpY2F0ZXMYCCADKAkSSgoRY2xpZW50X3ZhbGlkYXRpb24YCSABKAsyLy5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5DbGllbnRWYWxpZGF0aW9uIj8KEENsaWVudFZhbGlkYXRpb24SCgoCY2EYASADKAkSHwoXYWxsb3dfaW5zZWN1cmVfZmFsbGJhY2sYAiABKAgizwMKBVJvdXRlEgsKA2tleRgBIAEoCRISCgpodHRwX3JvdXRlGAIgASgJEhEKCXJ1bGVfbmFtZRgDIAEoCRISCgpydWxlX2luZGV4GAQgASgNEhIKCmNyZWF0ZWRfYXQYBSABKA0SOwoHcGFyZW50cxgGIAMoCzIqLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlJvdXRlUGFyZW50EjoKB21hdGNoZXMYByADKAsyKS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5Sb3V0ZU1hdGNoEjYKB2ZpbHRlcnMYCCADKAsyJS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5GaWx0ZXISQAoIYmFja2VuZHMYCSADKAsyLi5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5XZWlnaHRlZEJhY2tlbmQSGgoScmVxdWVzdF90aW1lb3V0X21zGAogASgNEiIKGmJhY2tlbmRfcmVxdWVzdF90aW1lb3V0X21zGAsgASgNEjcKB2ZhaWx1cmUYDCABKAsyJi5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5GYWlsdXJlIjIKC1JvdXRlUGFyZW50EhAKCGxpc3RlbmVyGAEgASgJEhEKCWhvc3RuYW1lcxgCIAMoCSLRAQoKUm91dGVNYXRjaBI2CgRwYXRoGAEgASgLMiguZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUGF0aE1hdGNoEg4KBm1ldGhvZBgCIAEoCRI6CgdoZWFkZXJzGAMgAygLMikuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuVmFsdWVNYXRjaBI/CgxxdWVyeV9wYXJhbXMYBCADKAsyKS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5WYWx1ZU1hdGNoIlYKCVBhdGhNYXRjaBI6CgR0eXBlGAEgASgOMiwuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUGF0aE1hdGNoVHlwZRINCgV2YWx1ZRgCIAEoCSJmCgpWYWx1ZU1hdGNoEgwKBG5hbWUYASABKAkSOwoEdHlwZRgCIAEoDjItLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlZhbHVlTWF0Y2hUeXBlEg0KBXZhbHVlGAMgASgJIsIDCgZGaWx0ZXISUAoXcmVxdWVzdF9oZWFkZXJfbW9kaWZpZXIYASABKAsyLS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5IZWFkZXJNb2RpZmllckgAElEKGHJlc3BvbnNlX2hlYWRlcl9tb2RpZmllchgCIAEoCzItLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLkhlYWRlck1vZGlmaWVySAASSgoQcmVxdWVzdF9yZWRpcmVjdBgDIAEoCzIuLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlJlcXVlc3RSZWRpcmVjdEgAEkAKC3VybF9yZXdyaXRlGAQgASgLMikuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuVXJsUmV3cml0ZUgAEkYKDnJlcXVlc3RfbWlycm9yGAUgASgLMiwuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUmVxdWVzdE1pcnJvckgAEjMKBGNvcnMYBiABKAsyIy5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5Db3JzSABCCAoGZmlsdGVyIogBCg5IZWFkZXJNb2RpZmllchIyCgNzZXQYASADKAsyJS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5IZWFkZXISMgoDYWRkGAIgAygLMiUuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuSGVhZGVyEg4KBnJlbW92ZRgDIAMoCSIlCgZIZWFkZXISDAoEbmFtZRgBIAEoCRINCgV2YWx1ZRgCIAEoCSKRAQoPUmVxdWVzdFJlZGlyZWN0Eg4KBnNjaGVtZRgBIAEoCRIQCghob3N0bmFtZRgCIAEoCRI5CgRwYXRoGAMgASgLMisuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUGF0aE1vZGlmaWVyEgwKBHBvcnQYBCABKA0SEwoLc3RhdHVzX2NvZGUYBSABKA0iWQoKVXJsUmV3cml0ZRIQCghob3N0bmFtZRgBIAEoCRI5CgRwYXRoGAIgASgLMisuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUGF0aE1vZGlmaWVyIlcKDFBhdGhNb2RpZmllchIbChFyZXBsYWNlX2Z1bGxfcGF0aBgBIAEoCUgAEh4KFHJlcGxhY2VfcHJlZml4X21hdGNoGAIgASgJSABCCgoIbW9kaWZpZXIiSAoNUmVxdWVzdE1pcnJvchIPCgdiYWNrZW5kGAEgASgJEhEKCW51bWVyYXRvchgCIAEoDRITCgtkZW5vbWluYXRvchgDIAEoDSKXAQoEQ29ycxIVCg1hbGxvd19vcmlnaW5zGAEgAygJEhkKEWFsbG93X2NyZWRlbnRpYWxzGAIgASgIEhUKDWFsbG93X21ldGhvZHMYAyADKAkSFQoNYWxsb3dfaGVhZGVycxgEIAMoCRIWCg5leHBvc2VfaGVhZGVycxgFIAMoCRIXCg9tYXhfYWdlX3NlY29uZHMYBiABKA0iowEKD1dlaWdodGVkQmFja2VuZBIPCgdiYWNrZW5kGAEgASgJEg4KBndlaWdodBgCIAEoDRI2CgdmaWx0ZXJzGAMgAygLMiUuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuRmlsdGVyEjcKB2ZhaWx1cmUYBCABKAsyJi5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5GYWlsdXJlIjoKB0ZhaWx1cmUSDgoGc3RhdHVzGAEgASgNEg4KBnJlYXNvbhgCIAEoCRIPCgdtZXNzYWdlGAMgASgJIpEBCgdCYWNrZW5kEgsKA2tleRgBIAEoCRI3CgRodHRwGAIgASgLMicuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuVXBzdHJlYW1IABI4CgNtY3AYAyABKAsyKS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5NY3BCYWNrZW5kSABCBgoEa2luZCKPAQoKTWNwQmFja2VuZBI5Cgd0YXJnZXRzGAEgAygLMiguZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuTWNwVGFyZ2V0EkYKD3Nlc3Npb25fcm91dGluZxgCIAEoDjItLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlNlc3Npb25Sb3V0aW5nIqIBCglNY3BUYXJnZXQSDAoEbmFtZRgBIAEoCRI5Cgh1cHN0cmVhbRgCIAEoCzInLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlVwc3RyZWFtEgwKBHBhdGgYAyABKAkSPgoJdHJhbnNwb3J0GAQgASgOMisuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuTWNwVHJhbnNwb3J0IqgCCghVcHN0cmVhbRI6CgllbmRwb2ludHMYASADKAsyJy5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5FbmRwb2ludBI3CgN0bHMYAiABKAsyKi5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5VcHN0cmVhbVRscxJBCghwcm90b2NvbBgDIAEoDjIvLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlVwc3RyZWFtUHJvdG9jb2wSGgoSY29ubmVjdF90aW1lb3V0X21zGAQgASgNEhoKEnJlcXVlc3RfdGltZW91dF9tcxgFIAEoDRIXCg9pZGxlX3RpbWVvdXRfbXMYBiABKA0SEwoLaG9zdF9oZWFkZXIYByABKAkiJgoIRW5kcG9pbnQSDAoEaG9zdBgBIAEoCRIMCgRwb3J0GAIgASgNIkwKC1Vwc3RyZWFtVGxzEhMKC3NlcnZlcl9uYW1lGAEgASgJEgoKAmNhGAIgASgJEhwKFGluc2VjdXJlX3NraXBfdmVyaWZ5GAMgASgIIssECgZQb2xpY3kSCwoDa2V5GAEgASgJEg4KBnNvdXJjZRgCIAEoCRI7CgZ0YXJnZXQYAyABKAsyKy5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5Qb2xpY3lUYXJnZXQSOQoHZmFpbHVyZRgEIAEoCzImLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLkZhaWx1cmVIABIzCgRjb3JzGAUgASgLMiMuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuQ29yc0gAEk4KEm1jcF9hdXRoZW50aWNhdGlvbhgGIAEoCzIwLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLk1jcEF1dGhlbnRpY2F0aW9uSAASTgoSand0X2F1dGhlbnRpY2F0aW9uGAcgASgLMjAuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuSnd0QXV0aGVudGljYXRpb25IABJFCg1hdXRob3JpemF0aW9uGAggASgLMiwuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuQXV0aG9yaXphdGlvbkgAEkwKEW1jcF9hdXRob3JpemF0aW9uGAkgASgLMi8uZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuTWNwQXV0aG9yaXphdGlvbkgAEjoKBnJpdmFscxgKIAMoCzIqLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlBvbGljeVJpdmFsQgYKBHNwZWMiMQoLUG9saWN5Uml2YWwSDgoGc291cmNlGAEgASgJEhIKCmlzX3lvdW5nZXIYAiABKAgihAEKDFBvbGljeVRhcmdldBI9CgRraW5kGAEgASgOMi8uZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUG9saWN5VGFyZ2V0S2luZBIRCgluYW1lc3BhY2UYAiABKAkSDAoEbmFtZRgDIAEoCRIUCgxzZWN0aW9uX25hbWUYBCABKAkixQEKBlNlY3JldBILCgNrZXkYASABKAkSPAoDdGxzGAIgASgLMi0uZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuVGxzQ2VydGlmaWNhdGVIABIZCg9jYV9jZXJ0aWZpY2F0ZXMYAyABKAlIABIOCgR0ZXh0GAQgASgJSAASPAoJc2VhbF9rZXlzGAUgASgLMicuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuU2VhbEtleXNIAEIHCgV2YWx1ZSIYCghTZWFsS2V5cxIMCgRrZXlzGAEgAygMIkAKDlRsc0NlcnRpZmljYXRlEhkKEWNlcnRpZmljYXRlX2NoYWluGAEgASgJEhMKC3ByaXZhdGVfa2V5GAIgASgJIpcHChFNY3BBdXRoZW50aWNhdGlvbhI/CgRtb2RlGAEgASgOMjEuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuQXV0aGVudGljYXRpb25Nb2RlEg4KBmlzc3VlchgCIAEoCRIUCgxtZXRhZGF0YV91cmwYAyABKAkSEQoJYXVkaWVuY2VzGAQgAygJEjYKBGtleXMYBSABKAsyKC5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5LZXlTb3VyY2USCgoCY2EYBiABKAkSGwoTYWxsb3dfaW5zZWN1cmVfaHR0cBgHIAEoCBIQCghwcm92aWRlchgIIAEoCRI2CgRmbG93GAkgASgOMiguZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuTG9naW5GbG93EkcKDHJlZ2lzdHJhdGlvbhgKIAEoCzIxLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLkNsaWVudFJlZ2lzdHJhdGlvbhIUCgxleHRyYV9zY29wZXMYCyADKAkSXwoQZXh0cmFfcGFyYW1ldGVycxgMIAMoCzJFLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLk1jcEF1dGhlbnRpY2F0aW9uLkV4dHJhUGFyYW1ldGVyc0VudHJ5EiQKHGNsaWVudF9pZF9tZXRhZGF0YV9kb2N1bWVudHMYDSABKAgSIgoaY2xpZW50X2lkX21ldGFkYXRhX2RvbWFpbnMYDiADKAkSFwoPcmVxdWlyZWRfc2NvcGVzGA8gAygJEkUKD3JlcXVpcmVkX2NsYWltcxgQIAMoCzIsLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlJlcXVpcmVkQ2xhaW0SFQoNY2xvY2tfc2tld19tcxgRIAEoDRIQCghyZXNvdXJjZRgSIAEoCRIZChFyZXNvdXJjZV9tZXRhZGF0YRgTIAEoCRIVCg1mb3J3YXJkX3Rva2VuGBQgASgIEkcKEWNsYWltc190b19oZWFkZXJzGBUgAygLMiwuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuQ2xhaW1Ub0hlYWRlchIXCg9zZXNzaW9uX2JpbmRpbmcYFiABKAgaNgoURXh0cmFQYXJhbWV0ZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASKsAQoJS2V5U291cmNlEg0KA3VybBgBIAEoCUgAEhAKBmlubGluZRgCIAEoCUgAEjwKB2JhY2tlbmQYAyABKAsyKS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5LZXlCYWNrZW5kSAASGQoRY2FjaGVfZHVyYXRpb25fbXMYBCABKA0SGwoTYWxsb3dfaW5zZWN1cmVfaHR0cBgFIAEoCEIICgZzb3VyY2UiKwoKS2V5QmFja2VuZBIPCgdiYWNrZW5kGAEgASgJEgwKBHBhdGgYAiABKAki6gIKEkNsaWVudFJlZ2lzdHJhdGlvbhI9CgRtb2RlGAEgASgOMi8uZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUmVnaXN0cmF0aW9uTW9kZRIQCghlbmRwb2ludBgCIAEoCRIcChRpbml0aWFsX2FjY2Vzc190b2tlbhgDIAEoCRJTChlpbml0aWFsX2FjY2Vzc190b2tlbl9mcm9tGAQgASgLMjAuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuQ2xpZW50Q3JlZGVudGlhbHMSEQoJY2xpZW50X2lkGAUgASgJEhUKDWNsaWVudF9zZWNyZXQYBiABKAkSHQoVYWxsb3dlZF9yZWRpcmVjdF91cmlzGAcgAygJEhIKCnBlcl9taW51dGUYCCABKA0SFgoObWF4X2JvZHlfYnl0ZXMYCSABKA0SGwoTYWxsb3dfaW5zZWN1cmVfaHR0cBgKIAEoCCJMChFDbGllbnRDcmVkZW50aWFscxIRCgljbGllbnRfaWQYASABKAkSFQoNY2xpZW50X3NlY3JldBgCIAEoCRINCgVzY29wZRgDIAEoCSItCg1SZXF1aXJlZENsYWltEgwKBG5hbWUYASABKAkSDgoGdmFsdWVzGAIgAygJIi4KDUNsYWltVG9IZWFkZXISDQoFY2xhaW0YASABKAkSDgoGaGVhZGVyGAIgASgJIrMCChFKd3RBdXRoZW50aWNhdGlvbhI/CgRtb2RlGAEgASgOMjEuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuQXV0aGVudGljYXRpb25Nb2RlEj0KCXByb3ZpZGVycxgCIAMoCzIqLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLkp3dFByb3ZpZGVyEj4KCGxvY2F0aW9uGAMgASgLMiwuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuVG9rZW5Mb2NhdGlvbhIVCg1mb3J3YXJkX3Rva2VuGAQgASgIEkcKEWNsYWltc190b19oZWFkZXJzGAUgAygLMiwuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuQ2xhaW1Ub0hlYWRlciLgAQoLSnd0UHJvdmlkZXISDAoEbmFtZRgBIAEoCRIOCgZpc3N1ZXIYAiABKAkSEQoJYXVkaWVuY2VzGAMgAygJEjYKBGtleXMYBCABKAsyKC5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5LZXlTb3VyY2USCgoCY2EYBSABKAkSRQoPcmVxdWlyZWRfY2xhaW1zGAYgAygLMiwuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUmVxdWlyZWRDbGFpbRIVCg1jbG9ja19za2V3X21zGAcgASgNIoYBCg1Ub2tlbkxvY2F0aW9uEjwKBmhlYWRlchgBIAEoCzIqLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlRva2VuSGVhZGVySAASEAoGY29va2llGAIgASgJSAASGQoPcXVlcnlfcGFyYW1ldGVyGAMgASgJSABCCgoIbG9jYXRpb24iKwoLVG9rZW5IZWFkZXISDAoEbmFtZRgBIAEoCRIOCgZwcmVmaXgYAiABKAkiaAoNQXV0aG9yaXphdGlvbhJCCgZhY3Rpb24YASABKA4yMi5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5BdXRob3JpemF0aW9uQWN0aW9uEhMKC2V4cHJlc3Npb25zGAIgAygJIpABChBNY3BBdXRob3JpemF0aW9uEjsKBXJ1bGVzGAEgASgLMiwuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuQXV0aG9yaXphdGlvbhI/CgZzY29wZXMYAiADKAsyLy5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5TY29wZVJlcXVpcmVtZW50IkIKEFNjb3BlUmVxdWlyZW1lbnQSDwoHbWV0aG9kcxgBIAMoCRINCgV0b29scxgCIAMoCRIOCgZzY29wZXMYAyADKAkqbgoQTGlzdGVuZXJQcm90b2NvbBIhCh1MSVNURU5FUl9QUk9UT0NPTF9VTlNQRUNJRklFRBAAEhoKFkxJU1RFTkVSX1BST1RPQ09MX0hUVFAQARIbChdMSVNURU5FUl9QUk9UT0NPTF9IVFRQUxACKo8BCg1QYXRoTWF0Y2hUeXBlEh8KG1BBVEhfTUFUQ0hfVFlQRV9VTlNQRUNJRklFRBAAEhkKFVBBVEhfTUFUQ0hfVFlQRV9FWEFDVBABEhoKFlBBVEhfTUFUQ0hfVFlQRV9QUkVGSVgQAhImCiJQQVRIX01BVENIX1RZUEVfUkVHVUxBUl9FWFBSRVNTSU9OEAMqdwoOVmFsdWVNYXRjaFR5cGUSIAocVkFMVUVfTUFUQ0hfVFlQRV9VTlNQRUNJRklFRBAAEhoKFlZBTFVFX01BVENIX1RZUEVfRVhBQ1QQARInCiNWQUxVRV9NQVRDSF9UWVBFX1JFR1VMQVJfRVhQUkVTU0lPThACKmcKDE1jcFRyYW5zcG9ydBIdChlNQ1BfVFJBTlNQT1JUX1VOU1BFQ0lGSUVEEAASIQodTUNQX1RSQU5TUE9SVF9TVFJFQU1BQkxFX0hUVFAQARIVChFNQ1BfVFJBTlNQT1JUX1NTRRACKm4KDlNlc3Npb25Sb3V0aW5nEh8KG1NFU1NJT05fUk9VVElOR19VTlNQRUNJRklFRBAAEhwKGFNFU1NJT05fUk9VVElOR19TVEFURUZVTBABEh0KGVNFU1NJT05fUk9VVElOR19TVEFURUxFU1MQAiptChBVcHN0cmVhbVByb3RvY29sEiEKHVVQU1RSRUFNX1BST1RPQ09MX1VOU1BFQ0lGSUVEEAASGwoXVVBTVFJFQU1fUFJPVE9DT0xfSFRUUDEQARIZChVVUFNUUkVBTV9QUk9UT0NPTF9IMkMQAirBAQoQUG9saWN5VGFyZ2V0S2luZBIiCh5QT0xJQ1lfVEFSR0VUX0tJTkRfVU5TUEVDSUZJRUQQABIeChpQT0xJQ1lfVEFSR0VUX0tJTkRfR0FURVdBWRABEiEKHVBPTElDWV9UQVJHRVRfS0lORF9IVFRQX1JPVVRFEAISJAogUE9MSUNZX1RBUkdFVF9LSU5EX1BST1hZX0JBQ0tFTkQQAxIgChxQT0xJQ1lfVEFSR0VUX0tJTkRfTkFNRVNQQUNFEAQqnwEKEkF1dGhlbnRpY2F0aW9uTW9kZRIjCh9BVVRIRU5USUNBVElPTl9NT0RFX1VOU1BFQ0lGSUVEEAASHgoaQVVUSEVOVElDQVRJT05fTU9ERV9TVFJJQ1QQARIgChxBVVRIRU5USUNBVElPTl9NT0RFX09QVElPTkFMEAISIgoeQVVUSEVOVElDQVRJT05fTU9ERV9QRVJNSVNTSVZFEAMqgQEKCUxvZ2luRmxvdxIaChZMT0dJTl9GTE9XX1VOU1BFQ0lGSUVEEAASEwoPTE9HSU5fRkxPV19BVVRPEAESFQoRTE9HSU5fRkxPV19GQUNBREUQAhIVChFMT0dJTl9GTE9XX0JST0tFUhADEhUKEUxPR0lOX0ZMT1dfRElSRUNUEAQqcgoQUmVnaXN0cmF0aW9uTW9kZRIhCh1SRUdJU1RSQVRJT05fTU9ERV9VTlNQRUNJRklFRBAAEh0KGVJFR0lTVFJBVElPTl9NT0RFX0ZPUldBUkQQARIcChhSRUdJU1RSQVRJT05fTU9ERV9TSEFSRUQQAiqcAQoTQXV0aG9yaXphdGlvbkFjdGlvbhIkCiBBVVRIT1JJWkFUSU9OX0FDVElPTl9VTlNQRUNJRklFRBAAEh4KGkFVVEhPUklaQVRJT05fQUNUSU9OX0FMTE9XEAESHQoZQVVUSE9SSVpBVElPTl9BQ1RJT05fREVOWRACEiAKHEFVVEhPUklaQVRJT05fQUNUSU9OX1JFUVVJUkUQA2IGcHJvdG8z");
+  fileDesc("Cgxjb25maWcucHJvdG8SHWdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExIo4CCghMaXN0ZW5lchILCgNrZXkYASABKAkSDwoHZ2F0ZXdheRgCIAEoCRIMCgRuYW1lGAMgASgJEhEKCWFkZHJlc3NlcxgEIAMoCRIMCgRwb3J0GAUgASgNEkEKCHByb3RvY29sGAYgASgOMi8uZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuTGlzdGVuZXJQcm90b2NvbBIQCghob3N0bmFtZRgHIAEoCRIUCgxjZXJ0aWZpY2F0ZXMYCCADKAkSSgoRY2xpZW50X3ZhbGlkYXRpb24YCSABKAsyLy5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5DbGllbnRWYWxpZGF0aW9uIj8KEENsaWVudFZhbGlkYXRpb24SCgoCY2EYASADKAkSHwoXYWxsb3dfaW5zZWN1cmVfZmFsbGJhY2sYAiABKAgizwMKBVJvdXRlEgsKA2tleRgBIAEoCRISCgpodHRwX3JvdXRlGAIgASgJEhEKCXJ1bGVfbmFtZRgDIAEoCRISCgpydWxlX2luZGV4GAQgASgNEhIKCmNyZWF0ZWRfYXQYBSABKA0SOwoHcGFyZW50cxgGIAMoCzIqLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlJvdXRlUGFyZW50EjoKB21hdGNoZXMYByADKAsyKS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5Sb3V0ZU1hdGNoEjYKB2ZpbHRlcnMYCCADKAsyJS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5GaWx0ZXISQAoIYmFja2VuZHMYCSADKAsyLi5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5XZWlnaHRlZEJhY2tlbmQSGgoScmVxdWVzdF90aW1lb3V0X21zGAogASgNEiIKGmJhY2tlbmRfcmVxdWVzdF90aW1lb3V0X21zGAsgASgNEjcKB2ZhaWx1cmUYDCABKAsyJi5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5GYWlsdXJlIjIKC1JvdXRlUGFyZW50EhAKCGxpc3RlbmVyGAEgASgJEhEKCWhvc3RuYW1lcxgCIAMoCSLRAQoKUm91dGVNYXRjaBI2CgRwYXRoGAEgASgLMiguZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUGF0aE1hdGNoEg4KBm1ldGhvZBgCIAEoCRI6CgdoZWFkZXJzGAMgAygLMikuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuVmFsdWVNYXRjaBI/CgxxdWVyeV9wYXJhbXMYBCADKAsyKS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5WYWx1ZU1hdGNoIlYKCVBhdGhNYXRjaBI6CgR0eXBlGAEgASgOMiwuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUGF0aE1hdGNoVHlwZRINCgV2YWx1ZRgCIAEoCSJmCgpWYWx1ZU1hdGNoEgwKBG5hbWUYASABKAkSOwoEdHlwZRgCIAEoDjItLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlZhbHVlTWF0Y2hUeXBlEg0KBXZhbHVlGAMgASgJIsIDCgZGaWx0ZXISUAoXcmVxdWVzdF9oZWFkZXJfbW9kaWZpZXIYASABKAsyLS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5IZWFkZXJNb2RpZmllckgAElEKGHJlc3BvbnNlX2hlYWRlcl9tb2RpZmllchgCIAEoCzItLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLkhlYWRlck1vZGlmaWVySAASSgoQcmVxdWVzdF9yZWRpcmVjdBgDIAEoCzIuLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlJlcXVlc3RSZWRpcmVjdEgAEkAKC3VybF9yZXdyaXRlGAQgASgLMikuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuVXJsUmV3cml0ZUgAEkYKDnJlcXVlc3RfbWlycm9yGAUgASgLMiwuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUmVxdWVzdE1pcnJvckgAEjMKBGNvcnMYBiABKAsyIy5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5Db3JzSABCCAoGZmlsdGVyIogBCg5IZWFkZXJNb2RpZmllchIyCgNzZXQYASADKAsyJS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5IZWFkZXISMgoDYWRkGAIgAygLMiUuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuSGVhZGVyEg4KBnJlbW92ZRgDIAMoCSIlCgZIZWFkZXISDAoEbmFtZRgBIAEoCRINCgV2YWx1ZRgCIAEoCSKRAQoPUmVxdWVzdFJlZGlyZWN0Eg4KBnNjaGVtZRgBIAEoCRIQCghob3N0bmFtZRgCIAEoCRI5CgRwYXRoGAMgASgLMisuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUGF0aE1vZGlmaWVyEgwKBHBvcnQYBCABKA0SEwoLc3RhdHVzX2NvZGUYBSABKA0iWQoKVXJsUmV3cml0ZRIQCghob3N0bmFtZRgBIAEoCRI5CgRwYXRoGAIgASgLMisuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUGF0aE1vZGlmaWVyIlcKDFBhdGhNb2RpZmllchIbChFyZXBsYWNlX2Z1bGxfcGF0aBgBIAEoCUgAEh4KFHJlcGxhY2VfcHJlZml4X21hdGNoGAIgASgJSABCCgoIbW9kaWZpZXIiSAoNUmVxdWVzdE1pcnJvchIPCgdiYWNrZW5kGAEgASgJEhEKCW51bWVyYXRvchgCIAEoDRITCgtkZW5vbWluYXRvchgDIAEoDSKXAQoEQ29ycxIVCg1hbGxvd19vcmlnaW5zGAEgAygJEhkKEWFsbG93X2NyZWRlbnRpYWxzGAIgASgIEhUKDWFsbG93X21ldGhvZHMYAyADKAkSFQoNYWxsb3dfaGVhZGVycxgEIAMoCRIWCg5leHBvc2VfaGVhZGVycxgFIAMoCRIXCg9tYXhfYWdlX3NlY29uZHMYBiABKA0iowEKD1dlaWdodGVkQmFja2VuZBIPCgdiYWNrZW5kGAEgASgJEg4KBndlaWdodBgCIAEoDRI2CgdmaWx0ZXJzGAMgAygLMiUuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuRmlsdGVyEjcKB2ZhaWx1cmUYBCABKAsyJi5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5GYWlsdXJlIjoKB0ZhaWx1cmUSDgoGc3RhdHVzGAEgASgNEg4KBnJlYXNvbhgCIAEoCRIPCgdtZXNzYWdlGAMgASgJItcBCgdCYWNrZW5kEgsKA2tleRgBIAEoCRI3CgRodHRwGAIgASgLMicuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuVXBzdHJlYW1IABI4CgNtY3AYAyABKAsyKS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5NY3BCYWNrZW5kSAASRAoJaW5mZXJlbmNlGAQgASgLMi8uZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuSW5mZXJlbmNlQmFja2VuZEgAQgYKBGtpbmQijAEKEEluZmVyZW5jZUJhY2tlbmQSOQoIdXBzdHJlYW0YASABKAsyJy5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5VcHN0cmVhbRI9CgZwaWNrZXIYAiABKAsyLS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5FbmRwb2ludFBpY2tlciKnAQoORW5kcG9pbnRQaWNrZXISOQoIdXBzdHJlYW0YASABKAsyJy5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5VcHN0cmVhbRJGCgxmYWlsdXJlX21vZGUYAiABKA4yMC5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5QaWNrZXJGYWlsdXJlTW9kZRISCgp0aW1lb3V0X21zGAMgASgNIo8BCgpNY3BCYWNrZW5kEjkKB3RhcmdldHMYASADKAsyKC5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5NY3BUYXJnZXQSRgoPc2Vzc2lvbl9yb3V0aW5nGAIgASgOMi0uZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuU2Vzc2lvblJvdXRpbmciogEKCU1jcFRhcmdldBIMCgRuYW1lGAEgASgJEjkKCHVwc3RyZWFtGAIgASgLMicuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuVXBzdHJlYW0SDAoEcGF0aBgDIAEoCRI+Cgl0cmFuc3BvcnQYBCABKA4yKy5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5NY3BUcmFuc3BvcnQiqAIKCFVwc3RyZWFtEjoKCWVuZHBvaW50cxgBIAMoCzInLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLkVuZHBvaW50EjcKA3RscxgCIAEoCzIqLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlVwc3RyZWFtVGxzEkEKCHByb3RvY29sGAMgASgOMi8uZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuVXBzdHJlYW1Qcm90b2NvbBIaChJjb25uZWN0X3RpbWVvdXRfbXMYBCABKA0SGgoScmVxdWVzdF90aW1lb3V0X21zGAUgASgNEhcKD2lkbGVfdGltZW91dF9tcxgGIAEoDRITCgtob3N0X2hlYWRlchgHIAEoCSImCghFbmRwb2ludBIMCgRob3N0GAEgASgJEgwKBHBvcnQYAiABKA0iTAoLVXBzdHJlYW1UbHMSEwoLc2VydmVyX25hbWUYASABKAkSCgoCY2EYAiABKAkSHAoUaW5zZWN1cmVfc2tpcF92ZXJpZnkYAyABKAgiywQKBlBvbGljeRILCgNrZXkYASABKAkSDgoGc291cmNlGAIgASgJEjsKBnRhcmdldBgDIAEoCzIrLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlBvbGljeVRhcmdldBI5CgdmYWlsdXJlGAQgASgLMiYuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuRmFpbHVyZUgAEjMKBGNvcnMYBSABKAsyIy5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5Db3JzSAASTgoSbWNwX2F1dGhlbnRpY2F0aW9uGAYgASgLMjAuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuTWNwQXV0aGVudGljYXRpb25IABJOChJqd3RfYXV0aGVudGljYXRpb24YByABKAsyMC5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5Kd3RBdXRoZW50aWNhdGlvbkgAEkUKDWF1dGhvcml6YXRpb24YCCABKAsyLC5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5BdXRob3JpemF0aW9uSAASTAoRbWNwX2F1dGhvcml6YXRpb24YCSABKAsyLy5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5NY3BBdXRob3JpemF0aW9uSAASOgoGcml2YWxzGAogAygLMiouZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUG9saWN5Uml2YWxCBgoEc3BlYyIxCgtQb2xpY3lSaXZhbBIOCgZzb3VyY2UYASABKAkSEgoKaXNfeW91bmdlchgCIAEoCCKEAQoMUG9saWN5VGFyZ2V0Ej0KBGtpbmQYASABKA4yLy5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5Qb2xpY3lUYXJnZXRLaW5kEhEKCW5hbWVzcGFjZRgCIAEoCRIMCgRuYW1lGAMgASgJEhQKDHNlY3Rpb25fbmFtZRgEIAEoCSLFAQoGU2VjcmV0EgsKA2tleRgBIAEoCRI8CgN0bHMYAiABKAsyLS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5UbHNDZXJ0aWZpY2F0ZUgAEhkKD2NhX2NlcnRpZmljYXRlcxgDIAEoCUgAEg4KBHRleHQYBCABKAlIABI8CglzZWFsX2tleXMYBSABKAsyJy5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5TZWFsS2V5c0gAQgcKBXZhbHVlIhgKCFNlYWxLZXlzEgwKBGtleXMYASADKAwiQAoOVGxzQ2VydGlmaWNhdGUSGQoRY2VydGlmaWNhdGVfY2hhaW4YASABKAkSEwoLcHJpdmF0ZV9rZXkYAiABKAkilwcKEU1jcEF1dGhlbnRpY2F0aW9uEj8KBG1vZGUYASABKA4yMS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5BdXRoZW50aWNhdGlvbk1vZGUSDgoGaXNzdWVyGAIgASgJEhQKDG1ldGFkYXRhX3VybBgDIAEoCRIRCglhdWRpZW5jZXMYBCADKAkSNgoEa2V5cxgFIAEoCzIoLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLktleVNvdXJjZRIKCgJjYRgGIAEoCRIbChNhbGxvd19pbnNlY3VyZV9odHRwGAcgASgIEhAKCHByb3ZpZGVyGAggASgJEjYKBGZsb3cYCSABKA4yKC5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5Mb2dpbkZsb3cSRwoMcmVnaXN0cmF0aW9uGAogASgLMjEuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuQ2xpZW50UmVnaXN0cmF0aW9uEhQKDGV4dHJhX3Njb3BlcxgLIAMoCRJfChBleHRyYV9wYXJhbWV0ZXJzGAwgAygLMkUuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuTWNwQXV0aGVudGljYXRpb24uRXh0cmFQYXJhbWV0ZXJzRW50cnkSJAocY2xpZW50X2lkX21ldGFkYXRhX2RvY3VtZW50cxgNIAEoCBIiChpjbGllbnRfaWRfbWV0YWRhdGFfZG9tYWlucxgOIAMoCRIXCg9yZXF1aXJlZF9zY29wZXMYDyADKAkSRQoPcmVxdWlyZWRfY2xhaW1zGBAgAygLMiwuZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuUmVxdWlyZWRDbGFpbRIVCg1jbG9ja19za2V3X21zGBEgASgNEhAKCHJlc291cmNlGBIgASgJEhkKEXJlc291cmNlX21ldGFkYXRhGBMgASgJEhUKDWZvcndhcmRfdG9rZW4YFCABKAgSRwoRY2xhaW1zX3RvX2hlYWRlcnMYFSADKAsyLC5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5DbGFpbVRvSGVhZGVyEhcKD3Nlc3Npb25fYmluZGluZxgWIAEoCBo2ChRFeHRyYVBhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIqwBCglLZXlTb3VyY2USDQoDdXJsGAEgASgJSAASEAoGaW5saW5lGAIgASgJSAASPAoHYmFja2VuZBgDIAEoCzIpLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLktleUJhY2tlbmRIABIZChFjYWNoZV9kdXJhdGlvbl9tcxgEIAEoDRIbChNhbGxvd19pbnNlY3VyZV9odHRwGAUgASgIQggKBnNvdXJjZSIrCgpLZXlCYWNrZW5kEg8KB2JhY2tlbmQYASABKAkSDAoEcGF0aBgCIAEoCSLqAgoSQ2xpZW50UmVnaXN0cmF0aW9uEj0KBG1vZGUYASABKA4yLy5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5SZWdpc3RyYXRpb25Nb2RlEhAKCGVuZHBvaW50GAIgASgJEhwKFGluaXRpYWxfYWNjZXNzX3Rva2VuGAMgASgJElMKGWluaXRpYWxfYWNjZXNzX3Rva2VuX2Zyb20YBCABKAsyMC5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5DbGllbnRDcmVkZW50aWFscxIRCgljbGllbnRfaWQYBSABKAkSFQoNY2xpZW50X3NlY3JldBgGIAEoCRIdChVhbGxvd2VkX3JlZGlyZWN0X3VyaXMYByADKAkSEgoKcGVyX21pbnV0ZRgIIAEoDRIWCg5tYXhfYm9keV9ieXRlcxgJIAEoDRIbChNhbGxvd19pbnNlY3VyZV9odHRwGAogASgIIkwKEUNsaWVudENyZWRlbnRpYWxzEhEKCWNsaWVudF9pZBgBIAEoCRIVCg1jbGllbnRfc2VjcmV0GAIgASgJEg0KBXNjb3BlGAMgASgJIi0KDVJlcXVpcmVkQ2xhaW0SDAoEbmFtZRgBIAEoCRIOCgZ2YWx1ZXMYAiADKAkiLgoNQ2xhaW1Ub0hlYWRlchINCgVjbGFpbRgBIAEoCRIOCgZoZWFkZXIYAiABKAkiswIKEUp3dEF1dGhlbnRpY2F0aW9uEj8KBG1vZGUYASABKA4yMS5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5BdXRoZW50aWNhdGlvbk1vZGUSPQoJcHJvdmlkZXJzGAIgAygLMiouZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuSnd0UHJvdmlkZXISPgoIbG9jYXRpb24YAyABKAsyLC5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5Ub2tlbkxvY2F0aW9uEhUKDWZvcndhcmRfdG9rZW4YBCABKAgSRwoRY2xhaW1zX3RvX2hlYWRlcnMYBSADKAsyLC5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5DbGFpbVRvSGVhZGVyIuABCgtKd3RQcm92aWRlchIMCgRuYW1lGAEgASgJEg4KBmlzc3VlchgCIAEoCRIRCglhdWRpZW5jZXMYAyADKAkSNgoEa2V5cxgEIAEoCzIoLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLktleVNvdXJjZRIKCgJjYRgFIAEoCRJFCg9yZXF1aXJlZF9jbGFpbXMYBiADKAsyLC5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5SZXF1aXJlZENsYWltEhUKDWNsb2NrX3NrZXdfbXMYByABKA0ihgEKDVRva2VuTG9jYXRpb24SPAoGaGVhZGVyGAEgASgLMiouZ2F0ZXdheS5wcm94eS5jb25maWcudjFhbHBoYTEuVG9rZW5IZWFkZXJIABIQCgZjb29raWUYAiABKAlIABIZCg9xdWVyeV9wYXJhbWV0ZXIYAyABKAlIAEIKCghsb2NhdGlvbiIrCgtUb2tlbkhlYWRlchIMCgRuYW1lGAEgASgJEg4KBnByZWZpeBgCIAEoCSJoCg1BdXRob3JpemF0aW9uEkIKBmFjdGlvbhgBIAEoDjIyLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLkF1dGhvcml6YXRpb25BY3Rpb24SEwoLZXhwcmVzc2lvbnMYAiADKAkikAEKEE1jcEF1dGhvcml6YXRpb24SOwoFcnVsZXMYASABKAsyLC5nYXRld2F5LnByb3h5LmNvbmZpZy52MWFscGhhMS5BdXRob3JpemF0aW9uEj8KBnNjb3BlcxgCIAMoCzIvLmdhdGV3YXkucHJveHkuY29uZmlnLnYxYWxwaGExLlNjb3BlUmVxdWlyZW1lbnQiQgoQU2NvcGVSZXF1aXJlbWVudBIPCgdtZXRob2RzGAEgAygJEg0KBXRvb2xzGAIgAygJEg4KBnNjb3BlcxgDIAMoCSpuChBMaXN0ZW5lclByb3RvY29sEiEKHUxJU1RFTkVSX1BST1RPQ09MX1VOU1BFQ0lGSUVEEAASGgoWTElTVEVORVJfUFJPVE9DT0xfSFRUUBABEhsKF0xJU1RFTkVSX1BST1RPQ09MX0hUVFBTEAIqjwEKDVBhdGhNYXRjaFR5cGUSHwobUEFUSF9NQVRDSF9UWVBFX1VOU1BFQ0lGSUVEEAASGQoVUEFUSF9NQVRDSF9UWVBFX0VYQUNUEAESGgoWUEFUSF9NQVRDSF9UWVBFX1BSRUZJWBACEiYKIlBBVEhfTUFUQ0hfVFlQRV9SRUdVTEFSX0VYUFJFU1NJT04QAyp3Cg5WYWx1ZU1hdGNoVHlwZRIgChxWQUxVRV9NQVRDSF9UWVBFX1VOU1BFQ0lGSUVEEAASGgoWVkFMVUVfTUFUQ0hfVFlQRV9FWEFDVBABEicKI1ZBTFVFX01BVENIX1RZUEVfUkVHVUxBUl9FWFBSRVNTSU9OEAIqfwoRUGlja2VyRmFpbHVyZU1vZGUSIwofUElDS0VSX0ZBSUxVUkVfTU9ERV9VTlNQRUNJRklFRBAAEiIKHlBJQ0tFUl9GQUlMVVJFX01PREVfRkFJTF9DTE9TRRABEiEKHVBJQ0tFUl9GQUlMVVJFX01PREVfRkFJTF9PUEVOEAIqZwoMTWNwVHJhbnNwb3J0Eh0KGU1DUF9UUkFOU1BPUlRfVU5TUEVDSUZJRUQQABIhCh1NQ1BfVFJBTlNQT1JUX1NUUkVBTUFCTEVfSFRUUBABEhUKEU1DUF9UUkFOU1BPUlRfU1NFEAIqbgoOU2Vzc2lvblJvdXRpbmcSHwobU0VTU0lPTl9ST1VUSU5HX1VOU1BFQ0lGSUVEEAASHAoYU0VTU0lPTl9ST1VUSU5HX1NUQVRFRlVMEAESHQoZU0VTU0lPTl9ST1VUSU5HX1NUQVRFTEVTUxACKm0KEFVwc3RyZWFtUHJvdG9jb2wSIQodVVBTVFJFQU1fUFJPVE9DT0xfVU5TUEVDSUZJRUQQABIbChdVUFNUUkVBTV9QUk9UT0NPTF9IVFRQMRABEhkKFVVQU1RSRUFNX1BST1RPQ09MX0gyQxACKsEBChBQb2xpY3lUYXJnZXRLaW5kEiIKHlBPTElDWV9UQVJHRVRfS0lORF9VTlNQRUNJRklFRBAAEh4KGlBPTElDWV9UQVJHRVRfS0lORF9HQVRFV0FZEAESIQodUE9MSUNZX1RBUkdFVF9LSU5EX0hUVFBfUk9VVEUQAhIkCiBQT0xJQ1lfVEFSR0VUX0tJTkRfUFJPWFlfQkFDS0VORBADEiAKHFBPTElDWV9UQVJHRVRfS0lORF9OQU1FU1BBQ0UQBCqfAQoSQXV0aGVudGljYXRpb25Nb2RlEiMKH0FVVEhFTlRJQ0FUSU9OX01PREVfVU5TUEVDSUZJRUQQABIeChpBVVRIRU5USUNBVElPTl9NT0RFX1NUUklDVBABEiAKHEFVVEhFTlRJQ0FUSU9OX01PREVfT1BUSU9OQUwQAhIiCh5BVVRIRU5USUNBVElPTl9NT0RFX1BFUk1JU1NJVkUQAyqBAQoJTG9naW5GbG93EhoKFkxPR0lOX0ZMT1dfVU5TUEVDSUZJRUQQABITCg9MT0dJTl9GTE9XX0FVVE8QARIVChFMT0dJTl9GTE9XX0ZBQ0FERRACEhUKEUxPR0lOX0ZMT1dfQlJPS0VSEAMSFQoRTE9HSU5fRkxPV19ESVJFQ1QQBCpyChBSZWdpc3RyYXRpb25Nb2RlEiEKHVJFR0lTVFJBVElPTl9NT0RFX1VOU1BFQ0lGSUVEEAASHQoZUkVHSVNUUkFUSU9OX01PREVfRk9SV0FSRBABEhwKGFJFR0lTVFJBVElPTl9NT0RFX1NIQVJFRBACKpwBChNBdXRob3JpemF0aW9uQWN0aW9uEiQKIEFVVEhPUklaQVRJT05fQUNUSU9OX1VOU1BFQ0lGSUVEEAASHgoaQVVUSE9SSVpBVElPTl9BQ1RJT05fQUxMT1cQARIdChlBVVRIT1JJWkFUSU9OX0FDVElPTl9ERU5ZEAISIAocQVVUSE9SSVpBVElPTl9BQ1RJT05fUkVRVUlSRRADYgZwcm90bzM");
 
 /**
  * One listener of a Gateway.
@@ -665,13 +665,13 @@ export const FailureSchema: GenMessage<Failure> = /*@__PURE__*/
   messageDesc(file_config, 16);
 
 /**
- * Where requests go. A Service port becomes one with `http`, a ProxyBackend one with `mcp`.
+ * Where requests go. A Service port becomes one with `http`, a ProxyBackend one with `mcp`, an InferencePool one with `inference`.
  *
  * @generated from message gateway.proxy.config.v1alpha1.Backend
  */
 export type Backend = Message<"gateway.proxy.config.v1alpha1.Backend"> & {
   /**
-   * Service/namespace/name/port or ProxyBackend/namespace/name
+   * Service/namespace/name/port, ProxyBackend/namespace/name or InferencePool/namespace/name
    *
    * @generated from field: string key = 1;
    */
@@ -692,6 +692,12 @@ export type Backend = Message<"gateway.proxy.config.v1alpha1.Backend"> & {
      */
     value: McpBackend;
     case: "mcp";
+  } | {
+    /**
+     * @generated from field: gateway.proxy.config.v1alpha1.InferenceBackend inference = 4;
+     */
+    value: InferenceBackend;
+    case: "inference";
   } | { case: undefined; value?: undefined };
 };
 
@@ -701,6 +707,65 @@ export type Backend = Message<"gateway.proxy.config.v1alpha1.Backend"> & {
  */
 export const BackendSchema: GenMessage<Backend> = /*@__PURE__*/
   messageDesc(file_config, 17);
+
+/**
+ * Endpoints among which an endpoint picker chooses for every request.
+ *
+ * @generated from message gateway.proxy.config.v1alpha1.InferenceBackend
+ */
+export type InferenceBackend = Message<"gateway.proxy.config.v1alpha1.InferenceBackend"> & {
+  /**
+   * every endpoint that may be chosen
+   *
+   * @generated from field: gateway.proxy.config.v1alpha1.Upstream upstream = 1;
+   */
+  upstream?: Upstream | undefined;
+
+  /**
+   * @generated from field: gateway.proxy.config.v1alpha1.EndpointPicker picker = 2;
+   */
+  picker?: EndpointPicker | undefined;
+};
+
+/**
+ * Describes the message gateway.proxy.config.v1alpha1.InferenceBackend.
+ * Use `create(InferenceBackendSchema)` to create a new message.
+ */
+export const InferenceBackendSchema: GenMessage<InferenceBackend> = /*@__PURE__*/
+  messageDesc(file_config, 18);
+
+/**
+ * Who is asked, over Envoy's external processing service (gRPC).
+ *
+ * @generated from message gateway.proxy.config.v1alpha1.EndpointPicker
+ */
+export type EndpointPicker = Message<"gateway.proxy.config.v1alpha1.EndpointPicker"> & {
+  /**
+   * its own endpoints; HTTP/2, with TLS when that is set
+   *
+   * @generated from field: gateway.proxy.config.v1alpha1.Upstream upstream = 1;
+   */
+  upstream?: Upstream | undefined;
+
+  /**
+   * @generated from field: gateway.proxy.config.v1alpha1.PickerFailureMode failure_mode = 2;
+   */
+  failureMode: PickerFailureMode;
+
+  /**
+   * the longest wait for an answer of the picker; 0 means the default
+   *
+   * @generated from field: uint32 timeout_ms = 3;
+   */
+  timeoutMs: number;
+};
+
+/**
+ * Describes the message gateway.proxy.config.v1alpha1.EndpointPicker.
+ * Use `create(EndpointPickerSchema)` to create a new message.
+ */
+export const EndpointPickerSchema: GenMessage<EndpointPicker> = /*@__PURE__*/
+  messageDesc(file_config, 19);
 
 /**
  * @generated from message gateway.proxy.config.v1alpha1.McpBackend
@@ -722,7 +787,7 @@ export type McpBackend = Message<"gateway.proxy.config.v1alpha1.McpBackend"> & {
  * Use `create(McpBackendSchema)` to create a new message.
  */
 export const McpBackendSchema: GenMessage<McpBackend> = /*@__PURE__*/
-  messageDesc(file_config, 18);
+  messageDesc(file_config, 20);
 
 /**
  * @generated from message gateway.proxy.config.v1alpha1.McpTarget
@@ -756,7 +821,7 @@ export type McpTarget = Message<"gateway.proxy.config.v1alpha1.McpTarget"> & {
  * Use `create(McpTargetSchema)` to create a new message.
  */
 export const McpTargetSchema: GenMessage<McpTarget> = /*@__PURE__*/
-  messageDesc(file_config, 19);
+  messageDesc(file_config, 21);
 
 /**
  * @generated from message gateway.proxy.config.v1alpha1.Upstream
@@ -813,7 +878,7 @@ export type Upstream = Message<"gateway.proxy.config.v1alpha1.Upstream"> & {
  * Use `create(UpstreamSchema)` to create a new message.
  */
 export const UpstreamSchema: GenMessage<Upstream> = /*@__PURE__*/
-  messageDesc(file_config, 20);
+  messageDesc(file_config, 22);
 
 /**
  * @generated from message gateway.proxy.config.v1alpha1.Endpoint
@@ -837,7 +902,7 @@ export type Endpoint = Message<"gateway.proxy.config.v1alpha1.Endpoint"> & {
  * Use `create(EndpointSchema)` to create a new message.
  */
 export const EndpointSchema: GenMessage<Endpoint> = /*@__PURE__*/
-  messageDesc(file_config, 21);
+  messageDesc(file_config, 23);
 
 /**
  * @generated from message gateway.proxy.config.v1alpha1.UpstreamTls
@@ -868,7 +933,7 @@ export type UpstreamTls = Message<"gateway.proxy.config.v1alpha1.UpstreamTls"> &
  * Use `create(UpstreamTlsSchema)` to create a new message.
  */
 export const UpstreamTlsSchema: GenMessage<UpstreamTls> = /*@__PURE__*/
-  messageDesc(file_config, 22);
+  messageDesc(file_config, 24);
 
 /**
  * A ProxyPolicy, one message per top-level field, with its target. Merged by the gateway.
@@ -951,7 +1016,7 @@ export type Policy = Message<"gateway.proxy.config.v1alpha1.Policy"> & {
  * Use `create(PolicySchema)` to create a new message.
  */
 export const PolicySchema: GenMessage<Policy> = /*@__PURE__*/
-  messageDesc(file_config, 23);
+  messageDesc(file_config, 25);
 
 /**
  * A policy that has no say, because another one at the same target goes first.
@@ -979,7 +1044,7 @@ export type PolicyRival = Message<"gateway.proxy.config.v1alpha1.PolicyRival"> &
  * Use `create(PolicyRivalSchema)` to create a new message.
  */
 export const PolicyRivalSchema: GenMessage<PolicyRival> = /*@__PURE__*/
-  messageDesc(file_config, 24);
+  messageDesc(file_config, 26);
 
 /**
  * @generated from message gateway.proxy.config.v1alpha1.PolicyTarget
@@ -1015,7 +1080,7 @@ export type PolicyTarget = Message<"gateway.proxy.config.v1alpha1.PolicyTarget">
  * Use `create(PolicyTargetSchema)` to create a new message.
  */
 export const PolicyTargetSchema: GenMessage<PolicyTarget> = /*@__PURE__*/
-  messageDesc(file_config, 25);
+  messageDesc(file_config, 27);
 
 /**
  * Key material and trust anchors that the configuration needs, and nothing else of the Secret.
@@ -1071,7 +1136,7 @@ export type Secret = Message<"gateway.proxy.config.v1alpha1.Secret"> & {
  * Use `create(SecretSchema)` to create a new message.
  */
 export const SecretSchema: GenMessage<Secret> = /*@__PURE__*/
-  messageDesc(file_config, 26);
+  messageDesc(file_config, 28);
 
 /**
  * Keys that values are sealed with (AES-256, 32 bytes each): the first one seals, all of them open.
@@ -1090,7 +1155,7 @@ export type SealKeys = Message<"gateway.proxy.config.v1alpha1.SealKeys"> & {
  * Use `create(SealKeysSchema)` to create a new message.
  */
 export const SealKeysSchema: GenMessage<SealKeys> = /*@__PURE__*/
-  messageDesc(file_config, 27);
+  messageDesc(file_config, 29);
 
 /**
  * @generated from message gateway.proxy.config.v1alpha1.TlsCertificate
@@ -1116,7 +1181,7 @@ export type TlsCertificate = Message<"gateway.proxy.config.v1alpha1.TlsCertifica
  * Use `create(TlsCertificateSchema)` to create a new message.
  */
 export const TlsCertificateSchema: GenMessage<TlsCertificate> = /*@__PURE__*/
-  messageDesc(file_config, 28);
+  messageDesc(file_config, 30);
 
 /**
  * @generated from message gateway.proxy.config.v1alpha1.McpAuthentication
@@ -1254,7 +1319,7 @@ export type McpAuthentication = Message<"gateway.proxy.config.v1alpha1.McpAuthen
  * Use `create(McpAuthenticationSchema)` to create a new message.
  */
 export const McpAuthenticationSchema: GenMessage<McpAuthentication> = /*@__PURE__*/
-  messageDesc(file_config, 29);
+  messageDesc(file_config, 31);
 
 /**
  * @generated from message gateway.proxy.config.v1alpha1.KeySource
@@ -1303,7 +1368,7 @@ export type KeySource = Message<"gateway.proxy.config.v1alpha1.KeySource"> & {
  * Use `create(KeySourceSchema)` to create a new message.
  */
 export const KeySourceSchema: GenMessage<KeySource> = /*@__PURE__*/
-  messageDesc(file_config, 30);
+  messageDesc(file_config, 32);
 
 /**
  * @generated from message gateway.proxy.config.v1alpha1.KeyBackend
@@ -1327,7 +1392,7 @@ export type KeyBackend = Message<"gateway.proxy.config.v1alpha1.KeyBackend"> & {
  * Use `create(KeyBackendSchema)` to create a new message.
  */
 export const KeyBackendSchema: GenMessage<KeyBackend> = /*@__PURE__*/
-  messageDesc(file_config, 31);
+  messageDesc(file_config, 33);
 
 /**
  * @generated from message gateway.proxy.config.v1alpha1.ClientRegistration
@@ -1401,7 +1466,7 @@ export type ClientRegistration = Message<"gateway.proxy.config.v1alpha1.ClientRe
  * Use `create(ClientRegistrationSchema)` to create a new message.
  */
 export const ClientRegistrationSchema: GenMessage<ClientRegistration> = /*@__PURE__*/
-  messageDesc(file_config, 32);
+  messageDesc(file_config, 34);
 
 /**
  * @generated from message gateway.proxy.config.v1alpha1.ClientCredentials
@@ -1430,7 +1495,7 @@ export type ClientCredentials = Message<"gateway.proxy.config.v1alpha1.ClientCre
  * Use `create(ClientCredentialsSchema)` to create a new message.
  */
 export const ClientCredentialsSchema: GenMessage<ClientCredentials> = /*@__PURE__*/
-  messageDesc(file_config, 33);
+  messageDesc(file_config, 35);
 
 /**
  * @generated from message gateway.proxy.config.v1alpha1.RequiredClaim
@@ -1454,7 +1519,7 @@ export type RequiredClaim = Message<"gateway.proxy.config.v1alpha1.RequiredClaim
  * Use `create(RequiredClaimSchema)` to create a new message.
  */
 export const RequiredClaimSchema: GenMessage<RequiredClaim> = /*@__PURE__*/
-  messageDesc(file_config, 34);
+  messageDesc(file_config, 36);
 
 /**
  * @generated from message gateway.proxy.config.v1alpha1.ClaimToHeader
@@ -1476,7 +1541,7 @@ export type ClaimToHeader = Message<"gateway.proxy.config.v1alpha1.ClaimToHeader
  * Use `create(ClaimToHeaderSchema)` to create a new message.
  */
 export const ClaimToHeaderSchema: GenMessage<ClaimToHeader> = /*@__PURE__*/
-  messageDesc(file_config, 35);
+  messageDesc(file_config, 37);
 
 /**
  * @generated from message gateway.proxy.config.v1alpha1.JwtAuthentication
@@ -1515,7 +1580,7 @@ export type JwtAuthentication = Message<"gateway.proxy.config.v1alpha1.JwtAuthen
  * Use `create(JwtAuthenticationSchema)` to create a new message.
  */
 export const JwtAuthenticationSchema: GenMessage<JwtAuthentication> = /*@__PURE__*/
-  messageDesc(file_config, 36);
+  messageDesc(file_config, 38);
 
 /**
  * @generated from message gateway.proxy.config.v1alpha1.JwtProvider
@@ -1566,7 +1631,7 @@ export type JwtProvider = Message<"gateway.proxy.config.v1alpha1.JwtProvider"> &
  * Use `create(JwtProviderSchema)` to create a new message.
  */
 export const JwtProviderSchema: GenMessage<JwtProvider> = /*@__PURE__*/
-  messageDesc(file_config, 37);
+  messageDesc(file_config, 39);
 
 /**
  * @generated from message gateway.proxy.config.v1alpha1.TokenLocation
@@ -1605,7 +1670,7 @@ export type TokenLocation = Message<"gateway.proxy.config.v1alpha1.TokenLocation
  * Use `create(TokenLocationSchema)` to create a new message.
  */
 export const TokenLocationSchema: GenMessage<TokenLocation> = /*@__PURE__*/
-  messageDesc(file_config, 38);
+  messageDesc(file_config, 40);
 
 /**
  * @generated from message gateway.proxy.config.v1alpha1.TokenHeader
@@ -1631,7 +1696,7 @@ export type TokenHeader = Message<"gateway.proxy.config.v1alpha1.TokenHeader"> &
  * Use `create(TokenHeaderSchema)` to create a new message.
  */
 export const TokenHeaderSchema: GenMessage<TokenHeader> = /*@__PURE__*/
-  messageDesc(file_config, 39);
+  messageDesc(file_config, 41);
 
 /**
  * Claim-based rules over requests. Several expressions: any of them for ALLOW and DENY, all of them for REQUIRE.
@@ -1657,7 +1722,7 @@ export type Authorization = Message<"gateway.proxy.config.v1alpha1.Authorization
  * Use `create(AuthorizationSchema)` to create a new message.
  */
 export const AuthorizationSchema: GenMessage<Authorization> = /*@__PURE__*/
-  messageDesc(file_config, 40);
+  messageDesc(file_config, 42);
 
 /**
  * Rules over MCP messages.
@@ -1683,7 +1748,7 @@ export type McpAuthorization = Message<"gateway.proxy.config.v1alpha1.McpAuthori
  * Use `create(McpAuthorizationSchema)` to create a new message.
  */
 export const McpAuthorizationSchema: GenMessage<McpAuthorization> = /*@__PURE__*/
-  messageDesc(file_config, 41);
+  messageDesc(file_config, 43);
 
 /**
  * A call that fits needs all of the scopes.
@@ -1716,7 +1781,7 @@ export type ScopeRequirement = Message<"gateway.proxy.config.v1alpha1.ScopeRequi
  * Use `create(ScopeRequirementSchema)` to create a new message.
  */
 export const ScopeRequirementSchema: GenMessage<ScopeRequirement> = /*@__PURE__*/
-  messageDesc(file_config, 42);
+  messageDesc(file_config, 44);
 
 /**
  * @generated from enum gateway.proxy.config.v1alpha1.ListenerProtocol
@@ -1823,6 +1888,41 @@ export const ValueMatchTypeSchema: GenEnum<ValueMatchType> = /*@__PURE__*/
   enumDesc(file_config, 2);
 
 /**
+ * @generated from enum gateway.proxy.config.v1alpha1.PickerFailureMode
+ */
+export const PickerFailureMode = {
+  /**
+   * @generated from enum value: PICKER_FAILURE_MODE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * without a choice requests are answered with 503
+   *
+   * @generated from enum value: PICKER_FAILURE_MODE_FAIL_CLOSE = 1;
+   */
+  FAIL_CLOSE: 1,
+
+  /**
+   * without a choice any endpoint will do
+   *
+   * @generated from enum value: PICKER_FAILURE_MODE_FAIL_OPEN = 2;
+   */
+  FAIL_OPEN: 2,
+} as const;
+
+/**
+ * @generated from enum gateway.proxy.config.v1alpha1.PickerFailureMode
+ */
+export type PickerFailureMode = (typeof PickerFailureMode)[keyof typeof PickerFailureMode] | UnknownEnum;
+
+/**
+ * Describes the enum gateway.proxy.config.v1alpha1.PickerFailureMode.
+ */
+export const PickerFailureModeSchema: GenEnum<PickerFailureMode> = /*@__PURE__*/
+  enumDesc(file_config, 3);
+
+/**
  * @generated from enum gateway.proxy.config.v1alpha1.McpTransport
  */
 export const McpTransport = {
@@ -1851,7 +1951,7 @@ export type McpTransport = (typeof McpTransport)[keyof typeof McpTransport] | Un
  * Describes the enum gateway.proxy.config.v1alpha1.McpTransport.
  */
 export const McpTransportSchema: GenEnum<McpTransport> = /*@__PURE__*/
-  enumDesc(file_config, 3);
+  enumDesc(file_config, 4);
 
 /**
  * @generated from enum gateway.proxy.config.v1alpha1.SessionRouting
@@ -1882,7 +1982,7 @@ export type SessionRouting = (typeof SessionRouting)[keyof typeof SessionRouting
  * Describes the enum gateway.proxy.config.v1alpha1.SessionRouting.
  */
 export const SessionRoutingSchema: GenEnum<SessionRouting> = /*@__PURE__*/
-  enumDesc(file_config, 4);
+  enumDesc(file_config, 5);
 
 /**
  * @generated from enum gateway.proxy.config.v1alpha1.UpstreamProtocol
@@ -1913,7 +2013,7 @@ export type UpstreamProtocol = (typeof UpstreamProtocol)[keyof typeof UpstreamPr
  * Describes the enum gateway.proxy.config.v1alpha1.UpstreamProtocol.
  */
 export const UpstreamProtocolSchema: GenEnum<UpstreamProtocol> = /*@__PURE__*/
-  enumDesc(file_config, 5);
+  enumDesc(file_config, 6);
 
 /**
  * @generated from enum gateway.proxy.config.v1alpha1.PolicyTargetKind
@@ -1956,7 +2056,7 @@ export type PolicyTargetKind = (typeof PolicyTargetKind)[keyof typeof PolicyTarg
  * Describes the enum gateway.proxy.config.v1alpha1.PolicyTargetKind.
  */
 export const PolicyTargetKindSchema: GenEnum<PolicyTargetKind> = /*@__PURE__*/
-  enumDesc(file_config, 6);
+  enumDesc(file_config, 7);
 
 /**
  * @generated from enum gateway.proxy.config.v1alpha1.AuthenticationMode
@@ -1998,7 +2098,7 @@ export type AuthenticationMode = (typeof AuthenticationMode)[keyof typeof Authen
  * Describes the enum gateway.proxy.config.v1alpha1.AuthenticationMode.
  */
 export const AuthenticationModeSchema: GenEnum<AuthenticationMode> = /*@__PURE__*/
-  enumDesc(file_config, 7);
+  enumDesc(file_config, 8);
 
 /**
  * @generated from enum gateway.proxy.config.v1alpha1.LoginFlow
@@ -2039,7 +2139,7 @@ export type LoginFlow = (typeof LoginFlow)[keyof typeof LoginFlow] | UnknownEnum
  * Describes the enum gateway.proxy.config.v1alpha1.LoginFlow.
  */
 export const LoginFlowSchema: GenEnum<LoginFlow> = /*@__PURE__*/
-  enumDesc(file_config, 8);
+  enumDesc(file_config, 9);
 
 /**
  * @generated from enum gateway.proxy.config.v1alpha1.RegistrationMode
@@ -2070,7 +2170,7 @@ export type RegistrationMode = (typeof RegistrationMode)[keyof typeof Registrati
  * Describes the enum gateway.proxy.config.v1alpha1.RegistrationMode.
  */
 export const RegistrationModeSchema: GenEnum<RegistrationMode> = /*@__PURE__*/
-  enumDesc(file_config, 9);
+  enumDesc(file_config, 10);
 
 /**
  * @generated from enum gateway.proxy.config.v1alpha1.AuthorizationAction
@@ -2106,5 +2206,5 @@ export type AuthorizationAction = (typeof AuthorizationAction)[keyof typeof Auth
  * Describes the enum gateway.proxy.config.v1alpha1.AuthorizationAction.
  */
 export const AuthorizationActionSchema: GenEnum<AuthorizationAction> = /*@__PURE__*/
-  enumDesc(file_config, 10);
+  enumDesc(file_config, 11);
 

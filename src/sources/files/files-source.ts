@@ -1,6 +1,7 @@
 // Resources from files and folders: reads them, keeps in force what was good, and follows every change on disk.
 import { resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
+import type { Extension } from '../../api/kinds.ts';
 import { emptyResources } from '../../api/resources.ts';
 import type { Resources } from '../../api/resources.ts';
 import { silentLog } from '../../base/log.ts';
@@ -29,6 +30,8 @@ export interface FilesSourceOptions {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Messages name other files relative to it; the process's own when absent. */
   readonly workingDirectory?: string;
+  /** Whose kinds are read beside the others; none when absent. */
+  readonly extensions?: readonly Extension[];
   /** Follow changes; on unless said otherwise. */
   readonly watch?: boolean;
   readonly watchTimes?: Partial<WatchTimes>;
@@ -54,6 +57,7 @@ export class FilesSource implements ResourceSource {
       paths: options.paths.map((path) => resolve(path)),
       environment: options.environment,
       workingDirectory: options.workingDirectory ?? process.cwd(),
+      extensions: options.extensions ?? [],
       validated: new WeakMap(),
     };
   }

@@ -1,5 +1,6 @@
 // One reading of all files: what they hold now, put together with what was good before. Puts nothing in force.
 import { basename, dirname, sep } from 'node:path';
+import type { Extension } from '../../api/kinds.ts';
 import { collectResources } from '../resource-snapshot.ts';
 import type { Snapshot } from '../resource-snapshot.ts';
 import type { SourceProblem } from '../resource-source.ts';
@@ -52,6 +53,8 @@ export interface ReadFilesOptions {
   readonly paths: readonly string[];
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly workingDirectory: string;
+  /** Whose kinds are read beside the others. */
+  readonly extensions: readonly Extension[];
   /** Spares the validation of what did not change. */
   readonly validated: WeakMap<RawResource, ValidationResult>;
 }
@@ -173,7 +176,7 @@ async function validateContents(
       for (const path of substituted.files) valueFiles.add(path);
       const resource = {
         place: { file, written },
-        result: validate(written, substituted.raw, substituted.problems, options.validated),
+        result: validate(written, substituted.raw, substituted.problems, options),
       };
       resources.push(resource);
       if (substituted.problems.length > 0) unresolved.set(resource, substituted.problems);
@@ -186,13 +189,13 @@ function validate(
   written: RawResource,
   raw: unknown,
   unresolved: readonly SubstitutionProblem[],
-  validated: WeakMap<RawResource, ValidationResult>,
+  { extensions, validated }: ReadFilesOptions,
 ): ValidationResult {
   // What comes from elsewhere may have changed there.
-  if (raw !== written.raw) return addUnresolved(validateResource(raw, 'file'), unresolved);
+  if (raw !== written.raw) return addUnresolved(validateResource(raw, 'file', extensions), unresolved);
   const known = validated.get(written);
   if (known !== undefined) return known;
-  const result = validateResource(raw, 'file');
+  const result = validateResource(raw, 'file', extensions);
   validated.set(written, result);
   return result;
 }

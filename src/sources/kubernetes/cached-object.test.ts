@@ -154,3 +154,79 @@ test('a Namespace is its labels', () => {
   });
   assert.deepEqual((readResource(cached)['metadata'] as { labels: unknown }).labels, { team: 'x' });
 });
+
+const pod = {
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: {
+    name: 'model-0',
+    namespace: 'default',
+    uid: 'u1',
+    resourceVersion: '7',
+    generation: 1,
+    creationTimestamp: '2026-01-01T00:00:00Z',
+    labels: { app: 'model' },
+    annotations: { 'example.com/a': 'b' },
+    ownerReferences: [{ apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'model', uid: 'u0' }],
+  },
+  spec: { containers: [{ name: 'model', image: 'model', env: [{ name: 'TOKEN', value: 'x' }] }] },
+  status: {
+    phase: 'Running',
+    hostIP: '192.0.2.1',
+    podIP: '10.0.0.7',
+    podIPs: [{ ip: '10.0.0.7' }, { ip: 'fd00::7' }],
+    startTime: '2026-01-01T00:00:00Z',
+    containerStatuses: [{ name: 'model', ready: true }],
+    conditions: [
+      { type: 'PodScheduled', status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z' },
+      { type: 'Ready', status: 'True', lastProbeTime: null, lastTransitionTime: '2026-01-01T00:00:01Z' },
+    ],
+  },
+};
+
+test('of a Pod only what makes it an endpoint is kept', () => {
+  const cached = cache(pod);
+  assert.equal(cached.status, undefined);
+  assert.deepEqual(readResource(cached), {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'model-0', namespace: 'default', labels: { app: 'model' } },
+    status: { phase: 'Running', podIP: '10.0.0.7', conditions: [{ type: 'Ready', status: 'True' }] },
+  });
+});
+
+test('what a node writes into a Pod again and again is no change; what makes it an endpoint is', () => {
+  const first = cache(pod);
+  const beat = {
+    ...pod,
+    metadata: { ...pod.metadata, resourceVersion: '8', annotations: { 'example.com/a': 'c' } },
+    status: {
+      ...pod.status,
+      containerStatuses: [{ name: 'model', ready: true, restartCount: 1 }],
+      conditions: pod.status.conditions.map((condition) => ({
+        ...condition,
+        lastProbeTime: '2026-01-01T00:01:00Z',
+        lastTransitionTime: '2026-01-01T00:01:00Z',
+      })),
+    },
+  };
+  assert.equal(cache(beat, first).digest, first.digest);
+  assert.equal(cache(beat, first).outcome, first.outcome);
+  const [scheduled, ready] = pod.status.conditions;
+  for (const change of [
+    { metadata: { ...pod.metadata, labels: { app: 'other' } } },
+    { metadata: { ...pod.metadata, deletionTimestamp: '2026-01-02T00:00:00Z' } },
+    { status: { ...pod.status, phase: 'Failed' } },
+    { status: { ...pod.status, podIP: '10.0.0.8', podIPs: [{ ip: '10.0.0.8' }] } },
+    { status: { ...pod.status, conditions: [scheduled, { ...ready, status: 'False' }] } },
+    { status: { ...pod.status, conditions: [scheduled] } },
+  ])
+    assert.notEqual(cache({ ...pod, ...change }, first).outcome, first.outcome, JSON.stringify(change));
+});
+
+test('a Pod with the least that it can have', () => {
+  const { status: _status, spec: _spec, ...least } = pod;
+  assert.deepEqual(readResource(cache(least))['status'], {});
+  const addressed = { ...least, status: { phase: 'Running', podIPs: [{ ip: '10.0.0.7' }], conditions: null } };
+  assert.deepEqual(readResource(cache(addressed))['status'], { phase: 'Running', podIPs: [{ ip: '10.0.0.7' }] });
+});

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { SyncState } from '../../kubernetes/list-watch.ts';
 import { describeSync, type WatchState } from './describe-sync.ts';
-import { watchedKinds } from './watched-kinds.ts';
+import { listWatchedKinds } from './watched-kinds.ts';
+
+const watchedKinds = listWatchedKinds(['inference']);
 
 function makeStates(pick: (kind: string) => SyncState): WatchState[] {
   return watchedKinds.map((watched) => ({ watched, state: pick(watched.kind) }));
@@ -29,6 +31,10 @@ test('what is not installed is named with who installs it', () => {
   assert.deepEqual(describeSync(states, []), [
     'not installed: GatewayClass, Gateway, HTTPRoute; install the CRDs of Gateway API (https://gateway-api.sigs.k8s.io)',
     'not installed: GatewayParameters, ProxyBackend, ProxyPolicy; install the chart proxy-crds',
+  ]);
+  const pools = makeStates((kind) => (kind === 'InferencePool' ? { state: 'not-installed' } : synced));
+  assert.deepEqual(describeSync(pools, []), [
+    'not installed: InferencePool; install the CRDs of the Inference Extension (https://gateway-api-inference-extension.sigs.k8s.io), or switch inferenceExtension.enabled off',
   ]);
   const core = makeStates((kind) => (kind === 'EndpointSlice' ? { state: 'not-installed' } : synced));
   assert.deepEqual(describeSync(core, []), ['the API server does not serve EndpointSlice']);

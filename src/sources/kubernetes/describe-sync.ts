@@ -10,19 +10,29 @@ export interface WatchState {
 
 const maxFailures = 5;
 
+/** What to say of kinds that are not there, by who installs them. */
+const installers: readonly (readonly [WatchedKind['installedBy'], (kinds: string) => string])[] = [
+  [
+    'gateway-api',
+    (kinds) => `not installed: ${kinds}; install the CRDs of Gateway API (https://gateway-api.sigs.k8s.io)`,
+  ],
+  ['own-crds', (kinds) => `not installed: ${kinds}; install the chart proxy-crds`],
+  [
+    'inference-extension',
+    (kinds) =>
+      `not installed: ${kinds}; install the CRDs of the Inference Extension (https://gateway-api-inference-extension.sigs.k8s.io), or switch inferenceExtension.enabled off`,
+  ],
+  ['kubernetes', (kinds) => `the API server does not serve ${kinds}`],
+];
+
 /** Sentences without full stops, in an order that does not change by itself. */
 export function describeSync(states: readonly WatchState[], awaitedNamespaces: readonly string[]): readonly string[] {
   const reasons: string[] = [];
   const missing = pickKinds(states, 'not-installed');
-  const [gatewayApi, ownCrds, others] = (['gateway-api', 'own-crds', 'kubernetes'] as const).map((installer) =>
-    missing.filter(({ installedBy }) => installedBy === installer).map(({ kind }) => kind),
-  );
-  if (gatewayApi!.length > 0)
-    reasons.push(
-      `not installed: ${gatewayApi!.join(', ')}; install the CRDs of Gateway API (https://gateway-api.sigs.k8s.io)`,
-    );
-  if (ownCrds!.length > 0) reasons.push(`not installed: ${ownCrds!.join(', ')}; install the chart proxy-crds`);
-  if (others!.length > 0) reasons.push(`the API server does not serve ${others!.join(', ')}`);
+  for (const [installer, advice] of installers) {
+    const names = missing.filter(({ installedBy }) => installedBy === installer).map(({ kind }) => kind);
+    if (names.length > 0) reasons.push(advice(names.join(', ')));
+  }
 
   const failures = [
     ...new Set(states.flatMap(({ state }) => (state.state === 'failing' ? [state.reason] : []))),

@@ -1,6 +1,6 @@
 // Resources from a cluster: one list-watch per kind, validated object by object, of the namespaces that are discovered.
 import { isDeepStrictEqual } from 'node:util';
-import type { Kind } from '../../api/kinds.ts';
+import type { Extension, Kind } from '../../api/kinds.ts';
 import { type LabelSelector, matchesLabels } from '../../api/label-selector.ts';
 import { emptyResources, type Resources } from '../../api/resources.ts';
 import { type Clock, systemClock } from '../../base/clock.ts';
@@ -15,7 +15,7 @@ import { NamespaceCoverage } from './namespace-coverage.ts';
 import { formatObjectKey, splitObjectKey } from './object-key.ts';
 import { createResourceLists, type ResourceLists } from './resource-lists.ts';
 import { WatchGroup, type WatchGroupOptions } from './watch-group.ts';
-import { watchedKinds, watchedKindsByName } from './watched-kinds.ts';
+import { listWatchedKinds, type WatchedKind, watchedKindsByName } from './watched-kinds.ts';
 
 /** A selector of namespaces: everything in it must hold. */
 export interface NamespaceSelector {
@@ -34,6 +34,8 @@ export interface KubernetesSourceOptions {
   readonly namespaceSelectors: readonly NamespaceSelector[];
   /** Always read, whatever the selectors say: where the class parameters and our own Secrets live. */
   readonly installationNamespace: string;
+  /** Kinds of other extensions are neither listed nor watched. */
+  readonly extensions?: readonly Extension[];
   /** Told each time that the objects of a kind have to be listed again. */
   readonly onRelist?: (kind: Kind, reason: RelistReason) => void;
   /** For tests. */
@@ -104,6 +106,7 @@ class RunningSource implements KubernetesSource {
   readonly #options: KubernetesSourceOptions;
   readonly #clock: Clock;
   readonly #settleMs: number;
+  readonly #kinds: readonly WatchedKind[];
   readonly #lists: ResourceLists = createResourceLists();
   readonly #order = new ChangeOrder();
   readonly #statusListeners = new Map<symbol, (kind: string, namespace: string, name: string) => void>();
@@ -122,6 +125,7 @@ class RunningSource implements KubernetesSource {
   /** When a watch was last opened, among the arrivals. */
   #followingSince = 0;
   #isFailing = false;
+  #missing: readonly string[] = [];
   #isStopped = false;
   #cancelFlush: (() => void) | undefined;
 
@@ -134,8 +138,9 @@ class RunningSource implements KubernetesSource {
       hasSelectors ? new Set() : undefined,
       isDeepStrictEqual,
     );
-    const namespacedKinds = watchedKinds.filter(({ type }) => type.namespaced);
-    this.#clusterGroup = this.#startGroup({ kinds: watchedKinds.filter(({ type }) => !type.namespaced) });
+    this.#kinds = listWatchedKinds(options.extensions ?? []);
+    const namespacedKinds = this.#kinds.filter(({ type }) => type.namespaced);
+    this.#clusterGroup = this.#startGroup({ kinds: this.#kinds.filter(({ type }) => !type.namespaced) });
     if (!hasSelectors) {
       this.#everywhere = this.#startGroup({ kinds: namespacedKinds });
       return;
@@ -226,11 +231,14 @@ class RunningSource implements KubernetesSource {
     before: CachedObject | undefined,
     resourceVersion: string | undefined,
   ): void {
+    const { keepsStatus } = watchedKindsByName.get(kind)!;
+    const now = group.find(kind, key);
+    // Written, and the same as before in all that is read of it: as Pods are by their nodes, and the records of leader elections.
+    if (!keepsStatus && now !== undefined && now.outcome === before?.outcome) return;
     if (kind === 'Namespace') this.#hasNamespaceChanges = true;
     if (this.#findOwner(kind, splitObjectKey(key).namespace) === group) {
       this.#order.add({ kind, key, outcome: this.#find(kind, key)?.outcome }, resourceVersion);
-      const isWritten = before !== undefined && group.find(kind, key) !== undefined;
-      if (isWritten && watchedKindsByName.get(kind)!.keepsStatus) {
+      if (keepsStatus && before !== undefined && now !== undefined) {
         const keys = this.#writtenStatuses.get(kind) ?? new Set();
         this.#writtenStatuses.set(kind, keys.add(key));
       }
@@ -290,9 +298,16 @@ class RunningSource implements KubernetesSource {
       this.#tell(() => this.resources.set(this.#lists.build()));
     }
     const reasons = describeSync(states, awaited);
-    const counts = Object.fromEntries(watchedKinds.map(({ kind }) => [kind, this.#lists.count(kind)]));
+    const counts = Object.fromEntries(this.#kinds.map(({ kind }) => [kind, this.#lists.count(kind)]));
     const isFailing = states.some(({ state }) => state.state === 'failing');
     this.#logReasons(reasons, isFailing);
+    if (isReady)
+      this.#logMissing(
+        describeSync(
+          states.filter(({ state }) => state.state === 'not-installed'),
+          [],
+        ),
+      );
     const isHeld = this.#isSynced && !isReady && isFailing;
     this.#tell(() => this.sync.set({ synced: this.#isSynced, isHeld, reasons, counts }));
     if (isReady) this.#tellStatuses();
@@ -306,6 +321,15 @@ class RunningSource implements KubernetesSource {
     if (isFailing)
       this.#options.log.warn({ reasons }, 'the cluster cannot be followed; what was last seen stays in force');
     else this.#options.log.info({}, 'the cluster can be followed again');
+  }
+
+  /** What is not installed keeps nothing from being read, so nobody but the log says it. */
+  #logMissing(missing: readonly string[]): void {
+    if (isDeepStrictEqual(missing, this.#missing)) return;
+    this.#missing = missing;
+    const { log } = this.#options;
+    if (missing.length > 0) log.warn({ reasons: missing }, 'kinds are not installed; they are looked for again');
+    else log.info({}, 'all kinds are installed');
   }
 
   /** A listener that fails must not keep the others from hearing what is next. */

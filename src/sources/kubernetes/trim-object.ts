@@ -12,6 +12,7 @@ const lean: ReadonlySet<Kind> = new Set(['EndpointSlice', 'ConfigMap', 'Namespac
 
 /** The object without what changes by itself (resourceVersion, status, finalizers...) and without what no reference can mean. */
 export function trimObject(kind: Kind, object: KubernetesObject): JsonObject {
+  if (kind === 'Pod') return trimPod(object);
   const { status: _status, apiVersion, kind: ownKind, metadata, ...rest } = object;
   // In this order: lists and watches spell the same object in different ones.
   const content = { apiVersion, kind: ownKind, metadata: trimMetadata(kind, metadata), ...rest };
@@ -67,4 +68,38 @@ function trimEndpoint(endpoint: unknown): unknown {
   if (!isJsonObject(endpoint)) return endpoint;
   const { addresses, conditions } = endpoint;
   return { addresses, ...(conditions !== undefined && { conditions }) };
+}
+
+/**
+ * There are many Pods, and their nodes write them again and again. Of all that, what says whether one is an endpoint: labels, address, and whether it is
+ * ready and stays. When and why conditions changed does not matter.
+ */
+function trimPod({ apiVersion, kind, metadata, status }: KubernetesObject): JsonObject {
+  const { name, namespace, labels, deletionTimestamp } = metadata;
+  return {
+    apiVersion,
+    kind,
+    metadata: {
+      name,
+      namespace,
+      ...(labels !== undefined && { labels }),
+      ...(deletionTimestamp !== undefined && { deletionTimestamp }),
+    },
+    ...(isJsonObject(status) && { status: trimPodStatus(status) }),
+  };
+}
+
+function trimPodStatus({ phase, podIP, podIPs, conditions }: JsonObject): JsonObject {
+  // One address is enough, and it is the first.
+  const address = podIP !== undefined ? { podIP } : podIPs !== undefined ? { podIPs } : {};
+  const ready = Array.isArray(conditions) ? conditions.filter(isReadiness) : [];
+  return {
+    ...(phase !== undefined && { phase }),
+    ...address,
+    ...(ready.length > 0 && { conditions: ready.map(({ type, status }) => ({ type, status })) }),
+  };
+}
+
+function isReadiness(condition: unknown): condition is JsonObject {
+  return isJsonObject(condition) && condition['type'] === 'Ready';
 }

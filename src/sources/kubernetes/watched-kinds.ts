@@ -1,5 +1,5 @@
-// Which kinds are read from a cluster, and how: all that the gateway knows, of each no more than translation can use.
-import { type Kind, type KindDefinition, kindNames, kinds } from '../../api/kinds.ts';
+// Which kinds are read from a cluster, and how: all that the gateway knows, of each no more than translation can use; those of an extension only with it.
+import { type Extension, type Kind, type KindDefinition, kindNames, kinds, listKinds } from '../../api/kinds.ts';
 import type { ResourceType } from '../../kubernetes/resource-type.ts';
 
 export interface WatchedKind {
@@ -14,7 +14,7 @@ export interface WatchedKind {
   /** Read in the installation namespace whatever the selectors say. */
   readonly isInstallationKind: boolean;
   /** Who installs it, when it is missing; undefined: nothing is wrong without it. */
-  readonly installedBy: 'kubernetes' | 'gateway-api' | 'own-crds' | undefined;
+  readonly installedBy: 'kubernetes' | 'gateway-api' | 'own-crds' | 'inference-extension' | undefined;
 }
 
 /** Types of Secrets that no reference of ours can mean. Helm's hold whole charts and are many. */
@@ -33,11 +33,27 @@ const withStatus: ReadonlySet<Kind> = new Set([
   'Service',
   'ProxyBackend',
   'ProxyPolicy',
+  'InferencePool',
 ]);
 const installationKinds: ReadonlySet<Kind> = new Set(['Secret', 'ConfigMap', 'GatewayParameters']);
 
-/** In the order of src/api/kinds.ts. */
-export const watchedKinds: readonly WatchedKind[] = kindNames.map((kind) => {
+/** Only Secrets that a reference can mean; only Pods that run, because no other is an endpoint. */
+const fieldSelectors: Partial<Record<Kind, string>> = {
+  Secret: ignoredSecretTypes.map((type) => `type!=${type}`).join(','),
+  Pod: 'status.phase=Running',
+};
+
+/** A kind by its name, also those of extensions. */
+export const watchedKindsByName: ReadonlyMap<string, WatchedKind> = new Map(
+  kindNames.map((kind) => [kind, describeWatched(kind)]),
+);
+
+/** What is read with these extensions, in the order of src/api/kinds.ts. */
+export function listWatchedKinds(extensions: readonly Extension[]): readonly WatchedKind[] {
+  return listKinds(extensions).map((kind) => watchedKindsByName.get(kind)!);
+}
+
+function describeWatched(kind: Kind): WatchedKind {
   const { group, versions, plural, namespaced }: KindDefinition = kinds[kind];
   const [version, ...otherVersions] = versions;
   return {
@@ -45,21 +61,17 @@ export const watchedKinds: readonly WatchedKind[] = kindNames.map((kind) => {
     type: { group, version, kind, plural, namespaced },
     otherVersions,
     metadataOnly: kind === 'Namespace',
-    fieldSelector: kind === 'Secret' ? ignoredSecretTypes.map((type) => `type!=${type}`).join(',') : undefined,
+    fieldSelector: fieldSelectors[kind],
     keepsStatus: withStatus.has(kind),
     isInstallationKind: installationKinds.has(kind),
     installedBy: findInstaller(kind, group),
   };
-});
-
-/** A kind by its name. */
-export const watchedKindsByName: ReadonlyMap<string, WatchedKind> = new Map(
-  watchedKinds.map((watched) => [watched.kind, watched]),
-);
+}
 
 function findInstaller(kind: Kind, group: string): WatchedKind['installedBy'] {
   // Without grants nothing may refer across namespaces, which is safe.
   if (kind === 'ReferenceGrant') return undefined;
   if (group === kinds.ProxyPolicy.group) return 'own-crds';
+  if (group === kinds.InferencePool.group) return 'inference-extension';
   return group === kinds.Gateway.group ? 'gateway-api' : 'kubernetes';
 }

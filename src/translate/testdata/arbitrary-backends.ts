@@ -56,7 +56,8 @@ export const endpointSlice = fc.record({
     selector: ({ name: own }) => own,
   }),
 });
-const [certificate] = parseAllDocuments(
+/** The entries of a Secret with a certificate. */
+export const [certificate] = parseAllDocuments(
   readFileSync(new URL('listener-https-with-two-certificates.yaml', import.meta.url), 'utf8'),
 ).flatMap((document) => {
   const { kind, stringData } = document.toJS() as { kind?: string; stringData?: Record<string, string> };
@@ -75,7 +76,9 @@ export const secret = resource(core, 'Secret', {
   ),
 });
 /** A ConfigMap. */
-export const configMap = resource(core, 'ConfigMap', { data: fc.constantFrom({}, { 'ca.crt': 'x' }) });
+export const configMap = resource(core, 'ConfigMap', {
+  data: fc.constantFrom({}, { 'ca.crt': 'x' }, { 'ca.crt': certificate?.['tls.crt'] }),
+});
 /** A Namespace. */
 export const space = resource(core, 'Namespace', {}, fc.record({ name: namespace, labels }));
 /** A ReferenceGrant. */
@@ -91,8 +94,8 @@ export const grant = resource(gatewayApi, 'ReferenceGrant', {
     ),
     to: fc.array(
       fc.record({
-        group: fc.constantFrom('', 'gateway.proxy'),
-        kind: fc.constantFrom('Service', 'Secret', 'ProxyBackend'),
+        group: fc.constantFrom('', 'gateway.proxy', 'inference.networking.k8s.io'),
+        kind: fc.constantFrom('Service', 'Secret', 'ProxyBackend', 'InferencePool'),
         name: optional(name),
       }),
       { minLength: 1, maxLength: 2 },

@@ -3,6 +3,7 @@ import * as fc from 'fast-check';
 import type { InvalidResource, Resources } from '../../api/resources.ts';
 import { configMap, endpointSlice, grant, proxyBackend, secret, service, space } from './arbitrary-backends.ts';
 import { gateway, gatewayClass, gatewayParameters } from './arbitrary-gateways.ts';
+import { inferencePool, pod, poolWay } from './arbitrary-inference.ts';
 import { backendPolicy, targetRef, trafficPolicy } from './arbitrary-policies.ts';
 import { httpRoute, parentRef } from './arbitrary-routes.ts';
 import { gatewayApi, name, namespace, proxyApi } from './arbitrary-values.ts';
@@ -25,6 +26,9 @@ const raws = fc
     fc.array(trafficPolicy, { minLength: 1, maxLength: 5, size: 'max' }),
     fc.array(backendPolicy, { minLength: 1, maxLength: 3, size: 'max' }),
     way,
+    fc.array(inferencePool, { minLength: 1, maxLength: 3, size: 'max' }),
+    fc.array(pod, { maxLength: 4, size: 'max' }),
+    poolWay,
   )
   .map((lists) => lists.flat() as readonly unknown[]);
 
@@ -37,6 +41,7 @@ const strange: fc.Arbitrary<InvalidResource> = fc.record({
     'Gateway',
     'GatewayClass',
     'ProxyBackend',
+    'InferencePool',
     'Service',
     '',
   ),

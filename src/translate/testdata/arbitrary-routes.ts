@@ -17,12 +17,13 @@ const backendKind = fc.constantFrom(
   { group: '', kind: 'Service' },
   { group: 'gateway.proxy', kind: 'ProxyBackend' },
   { group: 'gateway.proxy', kind: 'ProxyBackend' },
+  { group: 'inference.networking.k8s.io', kind: 'InferencePool' },
   { group: 'example.com', kind: 'Service' },
 );
 const backendName = fc.constantFrom('a', 'b', 'a', 'b', 'nothing');
 /** Of Services. */
 export const backendPort = fc.constantFrom(80, 8080);
-/** A Service or a ProxyBackend, or something that is neither. */
+/** A Service, a ProxyBackend or an InferencePool, or something that is none of them. */
 export const backendRef = fc
   .tuple(backendKind, fc.record({ name: backendName, namespace: seldom(namespace), port: backendPort }))
   .map((parts) => Object.assign({}, ...parts) as object);

@@ -17,6 +17,8 @@ const collections = {
   GatewayParameters: 'gatewayParameters',
   ProxyBackend: 'proxyBackends',
   ProxyPolicy: 'proxyPolicies',
+  InferencePool: 'inferencePools',
+  Pod: 'pods',
 } as const;
 
 /** Sorts documents into valid resources by kind and invalid ones. */

@@ -154,6 +154,7 @@ export interface ProbeHandler {
   };
   readonly tcpSocket?: { readonly port: number | string; readonly host?: string };
   readonly exec?: { readonly command: readonly string[] };
+  readonly grpc?: { readonly port: number; readonly service?: string };
 }
 
 /** What happens before a container is asked to end. */
@@ -188,7 +189,7 @@ const containerSecurityFields = splitFields(
   'runAsUser runAsGroup runAsNonRoot readOnlyRootFilesystem allowPrivilegeEscalation capabilities | seccompProfile',
 );
 const probeFields = splitFields(
-  'httpGet tcpSocket exec initialDelaySeconds periodSeconds timeoutSeconds successThreshold failureThreshold',
+  'httpGet tcpSocket exec grpc initialDelaySeconds periodSeconds timeoutSeconds successThreshold failureThreshold',
 );
 const volumeFields = splitFields('name emptyDir secret configMap downwardAPI projected');
 const mountFields = splitFields('name mountPath readOnly subPath');

@@ -4,6 +4,7 @@ import { type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { askHealth } from './ask-health.ts';
 import type { Container, Probe, ProbeHandler } from './pod.ts';
 
 /** Where the container is. */
@@ -67,6 +68,11 @@ export async function ask(handler: ProbeHandler, target: ProbeTarget, timeoutMs:
       await once(socket, 'connect');
       socket.destroy();
       return { isWell: true };
+    }
+    if (handler.grpc !== undefined) {
+      const { port, service = '' } = handler.grpc;
+      const status = await askHealth({ address: target.address, port, service, timeoutMs });
+      return status === 'SERVING' ? { isWell: true } : { isWell: false, reason: `the server said ${status}` };
     }
     const code = await target.exec(handler.exec?.command ?? []);
     return code === 0 ? { isWell: true } : { isWell: false, reason: `the command ended with ${code}` };

@@ -10,6 +10,7 @@ import { describeProgrammed } from '../../../translate/programmed-status.ts';
 import { translate, type Translation } from '../../../translate/translate.ts';
 import { parseObjects } from '../../explain/parse-objects.ts';
 import { type ClusterView, controllerKinds, type KindView, statusKinds } from '../cluster-view.ts';
+import { inferenceTranslation } from '../../../translate/inference-translation.ts';
 
 /** Objects of a YAML text, with namespace, generation and uid as an API server gives them. */
 export function readObjects(text: string): readonly KubernetesObject[] {
@@ -62,7 +63,7 @@ export function writeStatuses(
   // The controller makes its class; a case may be about somebody who cannot see it.
   if (!known.some(({ kind }) => kind === 'GatewayClass')) known.push(gatewayClass);
   const resources = parseObjects(known.map((object) => ({ ...object, status: undefined })));
-  const translation = translate(resources, { placement: 'pods' });
+  const translation = translate(resources, { placement: 'pods', inference: inferenceTranslation });
   const facts = new Map(translation.plans.map((plan) => [plan.name, { ...makeFacts(plan), ...change(translation) }]));
   const statuses = describeProgrammed(translation, facts);
   const byKind: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
@@ -71,6 +72,7 @@ export function writeStatuses(
     HTTPRoute: statuses.httpRoutes,
     ProxyBackend: statuses.proxyBackends,
     ProxyPolicy: statuses.proxyPolicies,
+    InferencePool: statuses.inferencePools,
   };
   return objects.map((object) => {
     const status = byKind[object.kind ?? '']?.[formatName(object)];

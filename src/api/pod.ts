@@ -1,0 +1,63 @@
+// Pod (core): of all that it has, what says whether it is an endpoint of an InferencePool. The rest is Kubernetes' business, never a problem, and not kept.
+import { isIP } from 'node:net';
+import { z } from 'zod';
+import { nullRemovesKey } from './free-form.ts';
+import { labelKeySchema, labelValueSchema, namespaceNameSchema, subdomainNameSchema } from './kubernetes-names.ts';
+
+/** A mapping of which some fields are read; any others may be there, and are left out. */
+function partlyReadSchema<S extends z.ZodRawShape>(fields: S) {
+  return z.object(fields).meta({ additionalProperties: {}, [nullRemovesKey]: true });
+}
+
+const addressSchema = z
+  .string()
+  .max(64)
+  .superRefine((address, context) => {
+    // A Pod without an address yet may have an empty one.
+    if (address !== '' && isIP(address) === 0) context.addIssue({ code: 'custom', message: 'must be an IP address' });
+  });
+
+const podStatusSchema = partlyReadSchema({
+  phase: z.string().optional().describe('Running, or another phase, in which it is no endpoint.'),
+  podIP: addressSchema.optional().describe('The address of the Pod.'),
+  podIPs: z
+    .array(partlyReadSchema({ ip: addressSchema.optional().describe('An address.') }))
+    .optional()
+    .describe('All addresses of the Pod; the first is `podIP`.'),
+  conditions: z
+    .array(
+      partlyReadSchema({
+        type: z.string().describe('Ready, or another condition, which is not looked at.'),
+        status: z.string().describe('True, False or Unknown.'),
+      }),
+    )
+    .optional()
+    .describe('Only with the condition Ready the Pod is an endpoint.'),
+});
+
+/** A Pod. */
+export const podSchema = partlyReadSchema({
+  apiVersion: z.literal('v1'),
+  kind: z.literal('Pod'),
+  metadata: partlyReadSchema({
+    name: subdomainNameSchema.describe('Unique within the namespace and kind.'),
+    namespace: namespaceNameSchema.default('default').describe('The namespace; `default` when absent.'),
+    labels: z.record(labelKeySchema, labelValueSchema).default({}).describe('Labels, for selectors.'),
+    deletionTimestamp: z
+      .string()
+      .optional()
+      .describe('Set by Kubernetes: the Pod is going away, and no endpoint any more.'),
+  }),
+  status: podStatusSchema.default({}).describe('The state of the Pod.'),
+});
+
+/** A parsed Pod. */
+export type Pod = z.output<typeof podSchema>;
+
+/** Where a Pod takes requests; undefined while it does not: it is not running, not ready, going away, or has no address. */
+export function readReadyAddress({ metadata, status }: Pod): string | undefined {
+  if (metadata.deletionTimestamp !== undefined || status.phase !== 'Running') return undefined;
+  const isReady = status.conditions?.some((condition) => condition.type === 'Ready' && condition.status === 'True');
+  if (isReady !== true) return undefined;
+  return [status.podIP, status.podIPs?.[0]?.ip].find((address) => address !== undefined && address !== '');
+}

@@ -1,0 +1,14 @@
+// The switch of the Inference Extension, for every command that reads resources.
+import type { Extension } from '../api/kinds.ts';
+import type { Flag } from './flag-values.ts';
+
+export const inferenceExtensionFlag = {
+  type: 'boolean',
+  env: 'MCP_GATEWAY_INFERENCE_EXTENSION',
+  help: 'Read InferencePools and Pods, and let HTTPRoutes name InferencePools as backends',
+} as const satisfies Flag;
+
+/** The extensions whose kinds are read. */
+export function listExtensions(values: { readonly inferenceExtension: boolean }): readonly Extension[] {
+  return values.inferenceExtension ? ['inference'] : [];
+}

@@ -1,0 +1,14 @@
+// What pickers are asked and what becomes of it, told to whoever watches.
+
+/** What came of asking a picker. `refused`: it named nothing of the pool; `immediate`: it answered the request itself. */
+export type PickResult = 'picked' | 'immediate' | 'refused' | 'unavailable';
+
+/** Told by picked-call.ts; every call is cheap and none throws. */
+export interface PickObserver {
+  picked(pool: string, result: PickResult, seconds: number): void;
+  /** A request goes to an endpoint of our own choice. `unreachable`: the endpoints that the picker chose do not take connections. */
+  fellBack(pool: string, reason: 'unavailable' | 'refused' | 'unreachable'): void;
+}
+
+/** For whoever does not watch. */
+export const silentPickObserver: PickObserver = { picked: () => {}, fellBack: () => {} };
