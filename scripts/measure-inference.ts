@@ -171,7 +171,12 @@ async function measureMode(mode: (typeof modes)[number], settings: Settings): Pr
     resources: (port) => [
       gatewayOf('test', [{ name: 'http', port, protocol: 'HTTP' }]),
       routeResource('pool', [rule('/', [poolRef('pool')])]),
-      ...poolOf('pool', { ports, picker: peers.picker }),
+      // One process chooses for all, on the cores that everybody shares: that it is slow is not what is measured.
+      ...poolOf('pool', {
+        ports,
+        picker: peers.picker,
+        annotations: { 'gateway.proxy/endpoint-picker-timeout': '60s' },
+      }),
     ],
     flags: ['--inference-extension', '--log-level', 'warn', '--drain-timeout', '1s'],
   });
@@ -251,7 +256,7 @@ async function main(): Promise<number> {
   const { values } = parseArgs({
     options: {
       requests: { type: 'string', default: '1000' },
-      rounds: { type: 'string', default: '8' },
+      rounds: { type: 'string', default: '3' },
       streams: { type: 'string', default: '50' },
       tokens: { type: 'string', default: '200' },
       interval: { type: 'string', default: '20' },
@@ -282,12 +287,10 @@ async function main(): Promise<number> {
   }
   const table = formatTable(results, settings);
   console.log(table);
+  const wanted = settings.rounds * settings.requests;
+  if (results.some(({ load }) => load.problems.length > 0 || load.servedAsChosen !== wanted)) return 1;
   if (values.write) await writeSection(table);
-  return results.every(
-    ({ load }) => load.problems.length === 0 && load.servedAsChosen === settings.rounds * settings.requests,
-  )
-    ? 0
-    : 1;
+  return 0;
 }
 
 process.exitCode = await main();

@@ -154,10 +154,16 @@ describe('the gateway', () => {
     const examples = globSync('*.yaml', { cwd: exampleFolder });
     assert.ok(examples.length >= 5, `${examples.length} examples`);
     for (const example of examples) {
+      const text = readFileSync(join(exampleFolder, example), 'utf8');
       const { exitCode, output } = await runInRoot({
         root: roots.gateway,
-        args: ['check', '-f', '/etc/example.yaml'],
-        files: { '/etc/example.yaml': readFileSync(join(exampleFolder, example), 'utf8') },
+        args: [
+          'check',
+          '-f',
+          '/etc/example.yaml',
+          ...(text.includes('kind: InferencePool') ? ['--inference-extension'] : []),
+        ],
+        files: { '/etc/example.yaml': text },
         env: { TLS_CRT: certificate.cert, TLS_KEY: certificate.key },
       });
       assert.equal(exitCode, 0, `${example}: ${output}`);
@@ -186,6 +192,32 @@ describe('the gateway', () => {
     } finally {
       await gateway.stop();
       collector.close();
+    }
+  });
+
+  test('asks endpoint pickers, for which it loads what it otherwise does not', async () => {
+    const [port, adminPort, metricsPort, readinessPort, pickerPort] = (await findFreePorts(5)).map(String);
+    const ports = ['--admin-port', adminPort!, '--metrics-port', metricsPort!, '--readiness-port', readinessPort!];
+    const example = readFileSync(join(exampleFolder, 'inference-pool.yaml'), 'utf8');
+    // The picker of the example, on a port where nobody listens; without the policy, which is about other things.
+    const pool = example
+      .slice(0, example.indexOf('# Who may use it'))
+      .replaceAll('10.0.1.1', '127.0.0.1')
+      .replaceAll('9002', pickerPort!)
+      .replace('port: 8080', `port: ${port!}`)
+      .replace('failureMode: FailOpen', 'failureMode: FailClose');
+    const gateway = startInRoot({
+      root: roots.gateway,
+      args: ['run', '-f', '/etc/pool.yaml', '--inference-extension', ...ports],
+      files: { '/etc/pool.yaml': pool },
+    });
+    try {
+      await waitUntilReady(gateway, readinessPort!);
+      const response = await fetch(`http://127.0.0.1:${port!}/v1/models`);
+      const { error } = (await response.json()) as { error: string };
+      assert.deepEqual([response.status, error], [503, 'picker_unavailable'], gateway.readOutput());
+    } finally {
+      await gateway.stop();
     }
   });
 
