@@ -14,9 +14,8 @@ for (const mode of ['plain', 'streamed'] as const) {
     const gateway = await startInferenceGateway(t, { endpoints: [servers[0].port], pickers: [picker.port] });
     const body = 'x'.repeat(100_000);
     const asked = gateway.ask({ method: 'POST', path: '/echo' }, body);
-    const call = await picker.call(0);
-    while (!call.received.some(({ request }) => request.case === 'requestBody' && request.value.endOfStream))
-      await call.heard(call.received.length + 1);
+    // It has chosen, or is about to.
+    await (await picker.call(0)).heard(1);
     await gateway.apply({ endpoints: servers.map(({ port }) => port) });
     const arrival = readArrival(await asked);
     assert.deepEqual([arrival.served_by, arrival.body_sha256], [servers[1].name, hashBody(body)]);
