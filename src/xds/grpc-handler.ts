@@ -3,6 +3,7 @@
 import { constants, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
 import { Code, ConnectError, type ConnectRouter, createConnectRouter, createContextValues } from '@connectrpc/connect';
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from '@connectrpc/connect-node';
+import { closeWithTrailersDue } from '../base/close-http2-stream.ts';
 import type { Log } from '../base/log.ts';
 import { gatherMessages } from './gather-messages.ts';
 import { type CallOrigin, callOrigin } from './peer.ts';
@@ -55,13 +56,7 @@ export function createGrpcHandler(
     };
     serve().catch((error: unknown) => {
       log.debug({ err: error, peerAddress, path: request.url }, 'an xDS call failed');
-      // When nothing is read, and at once: node 26 aborts the process when it asks a stream for trailers that was destroyed while it read (see node-http2-exchange.ts).
-      const { stream } = response;
-      setImmediate(() => {
-        if (stream.destroyed) return;
-        stream.close(constants.NGHTTP2_INTERNAL_ERROR);
-        stream.destroy();
-      });
+      closeWithTrailersDue(response.stream, constants.NGHTTP2_INTERNAL_ERROR);
     });
   };
 }

@@ -7,6 +7,7 @@ import {
   type ClientSessionOptions,
   type ClientHttp2Stream,
 } from 'node:http2';
+import { closeWithTrailersDue } from '../../base/close-http2-stream.ts';
 import type { RawHeaders } from '../listen/exchange.ts';
 import type { Connector } from './endpoint-connector.ts';
 import type { UpstreamCall, UpstreamEvents, UpstreamRequest } from './upstream-call.ts';
@@ -231,19 +232,9 @@ class Http2Call implements UpstreamCall {
     this.#events.onError(error);
   }
 
-  // Node 26 keeps a stream that is destroyed while bytes of its connection are read, and aborts the process when it asks that stream for
-  // trailers. Node destroys by itself what was closed and then read to its end. So a stream with trailers due is closed when nothing is read,
-  // and not left to node after that: destroy sends the reset, however busy the socket is.
   #cancel(stream: ClientHttp2Stream): void {
-    if (!this.#trailersDue) {
-      stream.close(constants.NGHTTP2_CANCEL);
-      return;
-    }
-    setImmediate(() => {
-      if (stream.destroyed) return;
-      stream.close(constants.NGHTTP2_CANCEL);
-      stream.destroy();
-    });
+    if (this.#trailersDue) closeWithTrailersDue(stream, constants.NGHTTP2_CANCEL);
+    else stream.close(constants.NGHTTP2_CANCEL);
   }
 
   #finish(): void {

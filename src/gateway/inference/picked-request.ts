@@ -71,7 +71,7 @@ export class PickedRequest {
     if (typeof path === 'string') {
       const read = readTarget(path);
       if (!read.ok) return `it set a path that cannot be requested: ${read.detail}`;
-      target = path;
+      target = `${read.path}${read.query}`;
     }
     this.#request = { ...this.#request, headers: mutated.headers, target };
     const length = mutated.special.get('content-length');

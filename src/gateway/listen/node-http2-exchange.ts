@@ -1,5 +1,6 @@
 // One HTTP/2 request and its answer (RFC 9113, extended CONNECT: RFC 8441) as an Exchange, over node's ServerHttp2Stream.
 import { constants, type OutgoingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
+import { closeWithTrailersDue } from '../../base/close-http2-stream.ts';
 import { BodyDelivery, deliverNothing } from './body-delivery.ts';
 import type { ConnectionPeer } from './connection-peer.ts';
 import type { BodyFlow, BodySink, Exchange, RawHeaders, UpgradedSocket } from './exchange.ts';
@@ -174,18 +175,8 @@ export class NodeHttp2Exchange implements Exchange {
     this.#phase = 'aborted';
     const stream = this.#stream;
     if (stream.destroyed) return;
-    if (!this.#trailersDue) {
-      stream.close(constants.NGHTTP2_INTERNAL_ERROR);
-      return;
-    }
-    // Node 26 keeps a stream that is destroyed while bytes of its connection are read, and aborts the process when it asks that stream for
-    // trailers. Node destroys by itself what was closed and then read to its end. So a stream with trailers due is closed when nothing is
-    // read, and not left to node after that: destroy sends the reset, however busy the socket is.
-    setImmediate(() => {
-      if (stream.destroyed) return;
-      stream.close(constants.NGHTTP2_INTERNAL_ERROR);
-      stream.destroy();
-    });
+    if (this.#trailersDue) closeWithTrailersDue(stream, constants.NGHTTP2_INTERNAL_ERROR);
+    else stream.close(constants.NGHTTP2_INTERNAL_ERROR);
   }
 
   acceptUpgrade(_status: number, headers: RawHeaders): UpgradedSocket {
