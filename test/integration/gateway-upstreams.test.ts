@@ -5,9 +5,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ClientHttp2Stream } from 'node:http2';
 import { connect } from 'node:net';
 import { after, before, describe, test, type TestContext } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { findFreePorts } from '../mcp/gateway-under-test.ts';
+import { pump, waitForStandstill } from './backpressure.ts';
 import {
   type AccessLine,
   type Answer,
@@ -379,39 +379,6 @@ describe('the client leaves', limits, () => {
 
 describe('backpressure', limits, () => {
   const total = 96 * 1024 * 1024;
-  const chunk = Buffer.alloc(65_536, 'x');
-
-  interface Writable {
-    write(chunk: Buffer): boolean;
-    once(event: 'drain', listener: () => void): unknown;
-    end(): unknown;
-  }
-
-  /** Writes everything as fast as the reader takes it; tells how far it is. */
-  function pump(target: Writable): { readonly written: number } {
-    const state = { written: 0 };
-    const go = (): void => {
-      while (state.written < total) {
-        state.written += chunk.length;
-        if (!target.write(chunk)) {
-          target.once('drain', go);
-          return;
-        }
-      }
-      target.end();
-    };
-    go();
-    return state;
-  }
-
-  /** Until nothing has moved for a while: the buffers of both hops are full. A late move only makes the test stricter. */
-  async function waitForStandstill(read: () => number): Promise<void> {
-    for (let last = -1, quiet = 0; quiet < 5;) {
-      await delay(50);
-      quiet = read() === last ? quiet + 1 : 0;
-      last = read();
-    }
-  }
 
   for (const client of clients) {
     test(`an ${client.version} client that does not read stops the upstream`, async (t) => {
@@ -419,7 +386,7 @@ describe('backpressure', limits, () => {
       let state: { readonly written: number } | undefined;
       main.handle(path, (_request, response) => {
         response.writeHead(200, { 'content-length': String(total) });
-        state = pump(response);
+        state = pump(response, total);
       });
       const body = await client.open(t, path);
       body.pause();
@@ -448,11 +415,11 @@ describe('backpressure', limits, () => {
         const session = await openSession(gateway.port);
         t.after(() => session.destroy());
         const stream = session.request({ ':path': path, ':method': 'POST' });
-        state = pump(stream);
+        state = pump(stream, total);
         body = readText(stream);
       } else {
         const message = openRequest(gateway.port, { path, method: 'POST' });
-        state = pump(message);
+        state = pump(message, total);
         body = receiveResponse(message).then(readText);
       }
       await waitFor(() => release !== undefined);

@@ -2,11 +2,10 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { test } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
-import type { Writable } from 'node:stream';
 import type { PickerScript } from '../inference/fake-picker.ts';
 import { choose, passChunk } from '../inference/picker-answers.ts';
 import { pick } from '../inference/picker-scripts.ts';
+import { pump, waitForStandstill } from './backpressure.ts';
 import { receiveResponse } from './gateway-fixture.ts';
 import {
   readReason,
@@ -23,33 +22,6 @@ const mebibyte = 1024 * 1024;
 const total = 192 * mebibyte;
 /** What may be in flight between two that do not move: the buffers of three connections, and 16 MiB that the gateway may keep. */
 const bound = 64 * mebibyte;
-const chunk = Buffer.alloc(64 * 1024, 'x');
-
-/** Writes everything as fast as the reader takes it; tells how far it is. */
-function pump(target: Writable): { readonly written: number } {
-  const state = { written: 0 };
-  const go = (): void => {
-    while (state.written < total && !target.destroyed) {
-      state.written += chunk.length;
-      if (!target.write(chunk)) {
-        target.once('drain', go);
-        return;
-      }
-    }
-    target.end();
-  };
-  go();
-  return state;
-}
-
-/** Until nothing has moved for a while: all buffers are full. A late move only makes the test stricter. */
-async function waitForStandstill(read: () => number): Promise<void> {
-  for (let last = -1, quiet = 0; quiet < 5;) {
-    await delay(100);
-    quiet = read() === last ? quiet + 1 : 0;
-    last = read();
-  }
-}
 
 for (const mode of ['plain', 'streamed'] as const) {
   test(
@@ -70,7 +42,7 @@ for (const mode of ['plain', 'streamed'] as const) {
       const picker = await startPicker(t, { script: pick({ endpoints: server.endpoint, mode }), keeps: false });
       const gateway = await startInferenceGateway(t, { endpoints: [server.port], pickers: [picker.port] });
       const message = gateway.open();
-      const state = pump(message);
+      const state = pump(message, total);
       await waitFor(() => server.openRequests === 1);
       await waitForStandstill(() => state.written);
       assert.ok(state.written < bound, `${state.written} bytes in flight for a model server that reads none`);
@@ -89,7 +61,7 @@ for (const mode of ['plain', 'streamed'] as const) {
       server.handle('/', (request, response) => {
         request.resume();
         (response as ServerResponse).writeHead(200, { 'content-length': String(total) });
-        state = pump(response as ServerResponse);
+        state = pump(response, total);
       });
       const picker = await startPicker(t, { script: pick({ endpoints: server.endpoint, mode }), keeps: false });
       const gateway = await startInferenceGateway(t, { endpoints: [server.port], pickers: [picker.port] });
@@ -123,7 +95,7 @@ test('a picker that does not read stops the client', options, async (t) => {
     timeoutMs: 60_000,
   });
   const message = gateway.open();
-  const state = pump(message);
+  const state = pump(message, total);
   await waitFor(() => picker.openStreams === 1);
   await waitForStandstill(() => state.written);
   assert.ok(state.written < bound, `${state.written} bytes in flight for a picker that reads none`);
@@ -147,7 +119,7 @@ test(
     const small = await gateway.ask({ method: 'POST' }, 'x'.repeat(15 * mebibyte));
     assert.equal(small.status, 200, small.body);
     const message = gateway.open();
-    pump(message);
+    pump(message, total);
     const response = await receiveResponse(message);
     const { text } = await readToEnd(response);
     assert.equal(readReason({ status: response.statusCode!, body: text }), '503 picker_unavailable');
@@ -174,7 +146,7 @@ test('FailOpen cannot repeat what was too much to be kept: 503, not half a reque
     timeoutMs: 60_000,
   });
   const message = gateway.open();
-  pump(message);
+  pump(message, total);
   const response = await receiveResponse(message);
   const { text } = await readToEnd(response);
   assert.equal(readReason({ status: response.statusCode!, body: text }), '503 picker_unavailable');
