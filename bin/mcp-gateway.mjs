@@ -1,13 +1,14 @@
 #!/usr/bin/env node
 // Starts the command line with the Node that this package brings along, whatever Node the machine has.
 // Plain JavaScript that an old Node can read; everything else is TypeScript under src/.
-import { spawn } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { findProgram, keepCompiledCode } from './find-program.mjs';
 
 const neededMajor = 26;
-const main = join(dirname(fileURLToPath(import.meta.url)), '..', 'src', 'cmd', 'main.ts');
+const launcher = fileURLToPath(import.meta.url);
+const checkout = join(dirname(launcher), '..');
 
 /** The node binary of the platform package that npm installed beside us. */
 function findBundledNode() {
@@ -29,7 +30,8 @@ function findBundledNode() {
 }
 
 if (Number(process.versions.node.split('.')[0]) >= neededMajor) {
-  await import(main);
+  keepCompiledCode(checkout);
+  await import(pathToFileURL(findProgram(checkout, process.argv[2])).href);
 } else {
   const node = findBundledNode();
   if (node === undefined) {
@@ -39,10 +41,11 @@ if (Number(process.versions.node.split('.')[0]) >= neededMajor) {
     );
     process.exit(1);
   }
-  const args = [main, ...process.argv.slice(2)];
+  const args = [launcher, ...process.argv.slice(2)];
   if (typeof process.execve === 'function' && process.platform !== 'win32') {
     process.execve(node, [node, ...args]);
   }
+  const { spawn } = await import('node:child_process');
   const child = spawn(node, args, { stdio: 'inherit' });
   // A terminal sends Ctrl-C to the whole group already; a supervisor signals only this process.
   for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));

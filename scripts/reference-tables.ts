@@ -92,12 +92,7 @@ function nameType(node: SchemaNode): string {
 /** Whether the field as such is refused, and not only some of its values. */
 export function isRefusedWhole(node: SchemaNode): boolean {
   const refusal = node[refusalKey];
-  return (
-    refusal?.code === 'not_supported_yet' &&
-    refusal.values === undefined &&
-    refusal.itemsBeyond === undefined &&
-    refusal.above === undefined
-  );
+  return refusal?.code === 'not_supported_yet' && refusal.values === undefined && refusal.itemsBeyond === undefined;
 }
 
 /** "**Not supported yet.**", with what it is about and what to do instead. */
@@ -111,9 +106,7 @@ export function describeRefusal(node: SchemaNode): string {
       ? refusal.values.map((value) => `\`${value}\``).join(', ')
       : refusal.itemsBeyond !== undefined
         ? `More than ${refusal.itemsBeyond}`
-        : refusal.above !== undefined
-          ? `More than ${refusal.above}`
-          : '';
+        : '';
   if (refusal.code === 'invalid') return `**Refused${scope}**: ${escapeCell(refusal.message)}.`;
   const mark = about === '' ? `**Not supported yet${scope}**` : `**${about} not supported yet${scope}**`;
   return advice === undefined ? `${mark}.` : `${mark}: ${escapeCell(advice)}.`;

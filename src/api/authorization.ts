@@ -1,5 +1,5 @@
 // Authorization by expressions over the request and the claims of its token (CEL).
-import { z } from 'zod';
+import * as z from 'zod';
 import { compileExpression, maxExpressionLength } from '../cel/compile-expression.ts';
 import type { ExpressionScope } from '../cel/expression.ts';
 

@@ -1,5 +1,5 @@
 // Maps with a limit on their entries, checked here and by the CRD (maxProperties).
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** A map of at most so many entries. */
 export function boundedMapSchema<K extends z.ZodType<string, string>, V extends z.ZodType>(

@@ -1,5 +1,5 @@
 // caCertificateRef: certificate authorities to trust in place of the public ones.
-import { z } from 'zod';
+import * as z from 'zod';
 import { objectNameSchema } from './kubernetes-names.ts';
 
 /** The entry of the ConfigMap or Secret that holds the certificates. */

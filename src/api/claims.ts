@@ -1,5 +1,5 @@
 // Claims of a token: which are required, and which are handed to the backend as headers (RFC 7519).
-import { z } from 'zod';
+import * as z from 'zod';
 import { boundedMapSchema } from './bounded-map.ts';
 import { withRules } from './cel-rules.ts';
 import { foldHeaderName, foldHeaderNameInCel, headerNameSchema, reservedHeaders } from './header-name.ts';

@@ -1,5 +1,5 @@
 // How MCP clients are registered at the identity provider (RFC 7591).
-import { z } from 'zod';
+import * as z from 'zod';
 import { oneOf, withRules } from './cel-rules.ts';
 import { objectNameSchema } from './kubernetes-names.ts';
 import { allowInsecureHttpSchema, httpUrlSchema, secureUrl } from './secure-url.ts';

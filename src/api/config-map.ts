@@ -1,5 +1,5 @@
 // ConfigMap (core): certificate authorities, for backends with a private one.
-import { z } from 'zod';
+import * as z from 'zod';
 import { subdomainNameSchema } from './kubernetes-names.ts';
 import { namespacedMetadataSchema, statusSchema } from './object-metadata.ts';
 import { base64Schema, dataKeySchema } from './secret.ts';

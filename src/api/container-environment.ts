@@ -1,5 +1,5 @@
 // Environment variables of a container (core EnvVar), without those that other fields stand for.
-import { z } from 'zod';
+import * as z from 'zod';
 import { oneOf, withRules } from './cel-rules.ts';
 import { subdomainNameSchema } from './kubernetes-names.ts';
 import { uniqueNames } from './list-rules.ts';

@@ -1,5 +1,5 @@
 // Where a container's image comes from, in the parts that people change one by one.
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** An image; what is absent comes from the parameters before, and in the end from the installation. */
 export const containerImageSchema = z.object({

@@ -1,5 +1,5 @@
 // What a container asks of its node, and what it may use at most (core ResourceRequirements).
-import { z } from 'zod';
+import * as z from 'zod';
 import { boundedMapSchema } from './bounded-map.ts';
 import { labelKeySchema } from './kubernetes-names.ts';
 

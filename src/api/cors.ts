@@ -1,5 +1,5 @@
 // Cross-origin resource sharing, as the Gateway API's CORS filter has it and ProxyPolicy takes it over (Fetch standard).
-import { z } from 'zod';
+import * as z from 'zod';
 import { headerNameSchema } from './header-name.ts';
 import { uniqueItems } from './list-rules.ts';
 

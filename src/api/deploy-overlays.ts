@@ -1,5 +1,5 @@
 // Overlays: strategic merge patches over what is deployed for a Gateway. They change everything but what makes an object this Gateway's.
-import { z } from 'zod';
+import * as z from 'zod';
 import { freeFormSchema, openObjectSchema } from './free-form.ts';
 import { isMapping } from './mapping.ts';
 import { refuse } from './not-supported-yet.ts';

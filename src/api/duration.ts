@@ -1,5 +1,5 @@
 // Durations as the Gateway API writes them (GEP-2257): 500ms, 10s, 1h30m.
-import { z } from 'zod';
+import * as z from 'zod';
 import { withRules } from './cel-rules.ts';
 
 const durationPattern = /^([0-9]{1,5}(h|m|s|ms)){1,4}$/;

@@ -1,6 +1,6 @@
 // EndpointSlice (discovery.k8s.io): the addresses behind a Service, and which of them are ready.
 import { isIPv4, isIPv6 } from 'node:net';
-import { z } from 'zod';
+import * as z from 'zod';
 import { hostnameSchema } from './hostname.ts';
 import { labelKeySchema, namespaceNameSchema, portNumberSchema, subdomainNameSchema } from './kubernetes-names.ts';
 import { uniqueItems } from './list-rules.ts';

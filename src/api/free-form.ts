@@ -1,5 +1,5 @@
 // Parts of an object that Kubernetes defines and we pass on: any fields, and null as a value that removes.
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** The metadata key of mappings in which null is a value, and not a slip: it removes what stood there. */
 export const nullRemovesKey = 'x-null-removes';

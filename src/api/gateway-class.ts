@@ -1,5 +1,5 @@
 // GatewayClass (gateway.networking.k8s.io): which controller serves the Gateways that name it.
-import { z } from 'zod';
+import * as z from 'zod';
 import { subdomainNameSchema } from './kubernetes-names.ts';
 import { refuse } from './not-supported-yet.ts';
 import { clusterMetadataSchema, statusSchema } from './object-metadata.ts';

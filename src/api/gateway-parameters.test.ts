@@ -39,7 +39,8 @@ describe('image and numbers', () => {
     ['replicas: 0'],
     ['workers: 1'],
     ['workers: 0', 'spec.workers: must be at least 1'],
-    ['workers: 4', 'spec.workers: not supported yet: a gateway is one process; use replicas'],
+    ['workers: 64'],
+    ['workers: 65', 'spec.workers: must be at most 64'],
     ['image: {tag: "a b"}', 'spec.image.tag: must be letters, digits, "_", "." and "-"'],
     ['image: {digest: abc}', 'spec.image.digest: must be sha256: and 64 hexadecimal digits'],
     [

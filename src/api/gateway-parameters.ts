@@ -1,6 +1,6 @@
 // GatewayParameters (gateway.proxy): what the controller deploys for a Gateway, and how.
 // No field has a default: parameters of the class and of the Gateway are merged first, and what nobody has said is decided then.
-import { z } from 'zod';
+import * as z from 'zod';
 import { parseIpNetwork } from '../base/ip-network.ts';
 import { withRules } from './cel-rules.ts';
 import { containerEnvironmentSchema } from './container-environment.ts';
@@ -10,7 +10,6 @@ import { deployOverlaysSchema } from './deploy-overlays.ts';
 import { boundedDurationSchema } from './duration.ts';
 import { subdomainNameSchema } from './kubernetes-names.ts';
 import { uniqueItems } from './list-rules.ts';
-import { notSupportedYet } from './not-supported-yet.ts';
 import { namespacedMetadataSchema, statusSchema } from './object-metadata.ts';
 import { annotationsSchema, podTemplateSchema } from './pod-template.ts';
 import { proxyApiVersion } from './proxy-backend.ts';
@@ -88,10 +87,13 @@ const specSchema = z.object({
   logging: loggingSchema.optional().describe('What the gateway logs.'),
   service: serviceSchema.optional().describe('The Service in front of the pods.'),
   podTemplate: podTemplateSchema.optional().describe('The pods.'),
-  workers: notSupportedYet(z.int().min(1).max(64).meta({ format: 'int32' }).optional(), {
-    above: 1,
-    instead: 'a gateway is one process; use replicas',
-  }).describe('Processes in a pod that share its ports; 1 when absent.'),
+  workers: z
+    .int()
+    .min(1)
+    .max(64)
+    .meta({ format: 'int32' })
+    .optional()
+    .describe('Processes in a pod that share its ports; 1 when absent. One needs a processor of its own to be of use.'),
   trustedProxies: z
     .array(networkSchema)
     .max(64)

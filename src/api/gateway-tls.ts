@@ -1,5 +1,5 @@
 // spec.tls of a Gateway: client certificates on the way in (frontend) and on the way out (backend).
-import { z } from 'zod';
+import * as z from 'zod';
 import { portNumberSchema } from './kubernetes-names.ts';
 import { notSupportedYet } from './not-supported-yet.ts';
 import { objectReferenceSchema, secretObjectReferenceSchema } from './object-reference.ts';

@@ -1,6 +1,6 @@
 // Gateway (gateway.networking.k8s.io): the listeners where traffic comes in, and which routes may attach to them.
 import { isIP } from 'node:net';
-import { z } from 'zod';
+import * as z from 'zod';
 import { boundedMapSchema } from './bounded-map.ts';
 import { withFileRule } from './file-rules.ts';
 import { gatewayTlsSchema } from './gateway-tls.ts';

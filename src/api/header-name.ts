@@ -1,5 +1,5 @@
 // Header field names and values in filters and matches (RFC 9110, sections 5.1 and 5.5).
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** A header field name: an RFC 9110 token. */
 export const headerNameSchema = z

@@ -1,5 +1,5 @@
 // Hostnames of listeners and routes: RFC 1123 names, the Gateway API's wildcard label in front where it is allowed.
-import { z } from 'zod';
+import * as z from 'zod';
 
 const precise = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 const wildcard = /^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;

@@ -1,5 +1,5 @@
 // Filters of HTTPRoute rules and backendRefs: what happens to a request or response on its way.
-import { z } from 'zod';
+import * as z from 'zod';
 import { corsSchema } from './cors.ts';
 import { headerNameSchema } from './header-name.ts';
 import { preciseHostnameSchema } from './hostname.ts';

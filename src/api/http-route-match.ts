@@ -1,5 +1,5 @@
 // Matches of HTTPRoute rules: path, method, headers and query parameters, all of which must hold.
-import { z } from 'zod';
+import * as z from 'zod';
 import { httpMethods } from './cors.ts';
 import { headerNameSchema } from './header-name.ts';
 import { uniqueNames } from './list-rules.ts';

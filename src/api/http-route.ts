@@ -1,5 +1,5 @@
 // HTTPRoute (gateway.networking.k8s.io): which requests go where.
-import { z } from 'zod';
+import * as z from 'zod';
 import { durationSchema, parseDuration } from './duration.ts';
 import { withFileRule } from './file-rules.ts';
 import { hostnameSchema } from './hostname.ts';

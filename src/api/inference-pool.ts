@@ -1,6 +1,6 @@
 // InferencePool (inference.networking.k8s.io, the Gateway API's Inference Extension): pods that serve a model, and the endpoint picker that
 // chooses among them for every request.
-import { z } from 'zod';
+import * as z from 'zod';
 import {
   groupSchema,
   kindSchema,

@@ -1,7 +1,7 @@
 // The editor schema: every kind is in it, objects are closed, and it takes and refuses what the parser does.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { z } from 'zod';
+import * as z from 'zod';
 import { buildJsonSchema, buildKindJsonSchema } from './json-schema.ts';
 import { kindNames } from './kinds.ts';
 import { loadGoodResources, loadRefusedResources } from './testing/load-testdata.ts';

@@ -84,7 +84,6 @@ function refuseInEditor(schema: Readonly<Record<string, unknown>>, node: SchemaN
     return { ...schema, enum: (node.enum ?? []).filter((value) => !values.includes(value)) };
   }
   if (refusal.itemsBeyond !== undefined) return { ...schema, maxItems: refusal.itemsBeyond };
-  if (refusal.above !== undefined) return { ...schema, maximum: refusal.above };
   const described = {
     description: [node.description, `Refused: ${message}.`].filter(Boolean).join(' '),
     errorMessage: message,

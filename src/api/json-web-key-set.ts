@@ -1,5 +1,5 @@
 // jwks: where the keys come from that tokens are verified with (RFC 7517).
-import { z } from 'zod';
+import * as z from 'zod';
 import { oneOf, withRules } from './cel-rules.ts';
 import type { CelRule } from './cel-rules.ts';
 import { caCertificateReferenceSchema } from './certificate-reference.ts';

@@ -1,5 +1,5 @@
 // JWT authentication of requests: providers by issuer, and where the token is found (RFC 7519, RFC 6750).
-import { z } from 'zod';
+import * as z from 'zod';
 import { celRulesKey, withRules } from './cel-rules.ts';
 import { claimsToHeadersSchema, requiredClaimsSchema } from './claims.ts';
 import { boundedDurationSchema } from './duration.ts';

@@ -1,5 +1,5 @@
 // Names as Kubernetes and the Gateway API write them: objects, namespaces, sections, groups, kinds, labels (RFC 1123, RFC 1035).
-import { z } from 'zod';
+import * as z from 'zod';
 
 const dnsLabel = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 const dnsSubdomain = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;

@@ -1,5 +1,5 @@
 // Label selectors: matchLabels and matchExpressions, all of which must hold.
-import { z } from 'zod';
+import * as z from 'zod';
 import { labelKeySchema, labelValueSchema } from './kubernetes-names.ts';
 
 const requirementSchema = z

@@ -1,5 +1,5 @@
 // MCP authentication: OAuth 2.0 in front of an MCP server, as the MCP authorization specification has it (RFC 9728, RFC 8414, RFC 7591).
-import { z } from 'zod';
+import * as z from 'zod';
 import { boundedMapSchema } from './bounded-map.ts';
 import { withRules } from './cel-rules.ts';
 import { claimsToHeadersSchema, requiredClaimsSchema } from './claims.ts';

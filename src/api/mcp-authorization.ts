@@ -1,5 +1,5 @@
 // Authorization of MCP messages: expressions over methods and tools, and scopes that single tools need.
-import { z } from 'zod';
+import * as z from 'zod';
 import { authorizationActionSchema, authorizationPolicySchema } from './authorization.ts';
 import { someOf, withRules } from './cel-rules.ts';
 import { findNearestName } from '../base/nearest-name.ts';

@@ -1,5 +1,5 @@
 // Namespace (core): its labels decide which routes a listener's namespace selector lets in.
-import { z } from 'zod';
+import * as z from 'zod';
 import { namespaceNameSchema } from './kubernetes-names.ts';
 import { clusterMetadataSchema, statusSchema } from './object-metadata.ts';
 

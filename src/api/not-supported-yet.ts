@@ -14,8 +14,6 @@ export interface Refusal {
   readonly values?: readonly string[];
   /** Only lists longer than this are refused. */
   readonly itemsBeyond?: number;
-  /** Only numbers above this are refused. */
-  readonly above?: number;
   /** An empty object or list says nothing and is let through. */
   readonly unlessEmpty?: boolean;
 }
@@ -30,7 +28,6 @@ export interface RefusalOptions {
   readonly origin?: Origin;
   readonly values?: readonly string[];
   readonly itemsBeyond?: number;
-  readonly above?: number;
   readonly unlessEmpty?: boolean;
 }
 

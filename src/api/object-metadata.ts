@@ -1,5 +1,5 @@
 // metadata of every resource: identity, labels, and what an API server adds to an object that was exported from it.
-import { z } from 'zod';
+import * as z from 'zod';
 import { labelKeySchema, labelValueSchema, namespaceNameSchema, objectNameSchema } from './kubernetes-names.ts';
 import { refuse } from './not-supported-yet.ts';
 

@@ -1,5 +1,5 @@
 // References to other objects: Secrets with certificates, backends, extension objects.
-import { z } from 'zod';
+import * as z from 'zod';
 import {
   groupSchema,
   kindSchema,

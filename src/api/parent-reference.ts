@@ -1,5 +1,5 @@
 // parentRefs: the Gateways (or their listeners) that a route asks to be served by.
-import { z } from 'zod';
+import * as z from 'zod';
 import {
   groupSchema,
   kindSchema,

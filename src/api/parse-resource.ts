@@ -1,6 +1,7 @@
 // Parses one resource: every problem at once, in words for the person who wrote it. Never throws, whatever it is given.
 import { checkFields } from './check-fields.ts';
 import { describeIssue, isShapeIssue } from './describe-issue.ts';
+import { listFields } from './field-tree.ts';
 import {
   extensions as knownExtensions,
   findExtension,
@@ -16,7 +17,6 @@ import { isMapping } from './mapping.ts';
 import { findNearestName, listAlternatives } from '../base/nearest-name.ts';
 import type { Origin } from './origin.ts';
 import type { Problem } from './problem.ts';
-import { describeSchema } from './schema-description.ts';
 
 /** A resource that is valid, with its kind to tell it by. */
 export type ParsedResource = {
@@ -49,8 +49,8 @@ export function parseResource(raw: unknown, options: ParseOptions): ParsedResour
   if (!found.ok) return reject(raw, found.problems);
   const { kind } = found;
   const definition: KindDefinition = kinds[kind];
-  const checked = checkFields(describeSchema(definition.schema), raw, options.origin);
-  const parsed = definition.schema.safeParse(checked.value, { reportInput: true });
+  const checked = checkFields(listFields(definition.schema), raw, options.origin);
+  const parsed = definition.schema.safeParse(checked.value, { reportInput: true, jitless: true });
   if (parsed.success && checked.problems.length === 0)
     return { ok: true, kind, resource: parsed.data } as ParsedResource;
 

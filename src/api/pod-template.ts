@@ -1,5 +1,5 @@
 // What people want to say about the pods of a Gateway: where they run, as whom, and what is written on them (core PodTemplateSpec).
-import { z } from 'zod';
+import * as z from 'zod';
 import { boundedMapSchema } from './bounded-map.ts';
 import { withRules } from './cel-rules.ts';
 import { freeFormSchema } from './free-form.ts';

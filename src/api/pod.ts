@@ -1,6 +1,6 @@
 // Pod (core): of all that it has, what says whether it is an endpoint of an InferencePool. The rest is Kubernetes' business, never a problem, and not kept.
 import { isIP } from 'node:net';
-import { z } from 'zod';
+import * as z from 'zod';
 import { nullRemovesKey } from './free-form.ts';
 import { labelKeySchema, labelValueSchema, namespaceNameSchema, subdomainNameSchema } from './kubernetes-names.ts';
 

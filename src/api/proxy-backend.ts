@@ -1,6 +1,6 @@
 // ProxyBackend (gateway.proxy): an MCP server (later several, federated) that routes can send requests to.
 import { isIPv4, isIPv6 } from 'node:net';
-import { z } from 'zod';
+import * as z from 'zod';
 import { oneOf, withRules } from './cel-rules.ts';
 import { caCertificateReferenceSchema } from './certificate-reference.ts';
 import { boundedDurationSchema } from './duration.ts';

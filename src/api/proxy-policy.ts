@@ -1,5 +1,5 @@
 // ProxyPolicy (gateway.proxy): authentication, authorization and CORS for what it targets (GEP-713).
-import { z } from 'zod';
+import * as z from 'zod';
 import { authorizationSchema } from './authorization.ts';
 import { boundedMapSchema } from './bounded-map.ts';
 import { oneOf, someOf, withRules } from './cel-rules.ts';

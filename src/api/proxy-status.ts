@@ -1,5 +1,5 @@
 // status of ProxyBackend and ProxyPolicy, as the controller writes it: conditions, for a policy by ancestor (GEP-713).
-import { z } from 'zod';
+import * as z from 'zod';
 import { parentReferenceSchema } from './parent-reference.ts';
 
 const conditionSchema = z.object({

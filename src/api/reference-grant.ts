@@ -1,5 +1,5 @@
 // ReferenceGrant (gateway.networking.k8s.io): lets kinds of other namespaces refer to objects of this one.
-import { z } from 'zod';
+import * as z from 'zod';
 import {
   groupSchema,
   kindSchema,

@@ -1,5 +1,5 @@
 // A schema as data: what the field checks, the CRDs, the editor schema and the reference read. The only place that asks zod for it.
-import { z } from 'zod';
+import * as z from 'zod';
 import { celRulesKey } from './cel-rules.ts';
 import { fileRuleKey } from './file-rules.ts';
 import { nullRemovesKey } from './free-form.ts';

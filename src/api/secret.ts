@@ -1,5 +1,5 @@
 // Secret (core): certificates with their keys, certificate authorities, credentials.
-import { z } from 'zod';
+import * as z from 'zod';
 import { subdomainNameSchema } from './kubernetes-names.ts';
 import { namespacedMetadataSchema, statusSchema } from './object-metadata.ts';
 

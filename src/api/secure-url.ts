@@ -1,5 +1,5 @@
 // URLs that carry keys and tokens: https, or http where it cannot leave the machine or the cluster (RFC 3986, RFC 6749 section 3.1).
-import { z } from 'zod';
+import * as z from 'zod';
 import type { CelRule } from './cel-rules.ts';
 
 /** An absolute http or https URL without user information, spaces or fragment. */

@@ -1,5 +1,5 @@
 // Service (core): a name for endpoints. They come from EndpointSlices, or are one DNS name (externalName).
-import { z } from 'zod';
+import * as z from 'zod';
 import { labelKeySchema, labelValueSchema, portNumberSchema, serviceNameSchema } from './kubernetes-names.ts';
 import { withFileRule } from './file-rules.ts';
 import { isMapping } from './mapping.ts';

@@ -1,7 +1,7 @@
 // The CRDs: what Kubernetes takes and nothing else, and the committed files are those of the schemas.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { z } from 'zod';
+import * as z from 'zod';
 import { findStaleFiles } from '../../scripts/write-generated.ts';
 import { renderCrds } from '../../scripts/generate-crds.ts';
 import { renderJsonSchema } from '../../scripts/generate-json-schema.ts';

@@ -138,9 +138,7 @@ function describeField(node: SchemaNode): string | undefined {
       ? `${refusal.values.join(', ')}: not supported yet.`
       : refusal.itemsBeyond !== undefined
         ? `More than ${refusal.itemsBeyond}: not supported yet.`
-        : refusal.above !== undefined
-          ? `More than ${refusal.above}: not supported yet.`
-          : 'Not supported yet.';
+        : 'Not supported yet.';
   return node.description === undefined ? what : `${node.description} ${what}`;
 }
 

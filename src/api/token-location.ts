@@ -1,5 +1,5 @@
 // Where a request carries its token: a header, a cookie or a query parameter (RFC 6750 section 2, RFC 6265 section 4.1.1).
-import { z } from 'zod';
+import * as z from 'zod';
 import { oneOf, withRules } from './cel-rules.ts';
 import { foldHeaderName, foldHeaderNameInCel, headerNameSchema, reservedHeaders } from './header-name.ts';
 

@@ -13,7 +13,8 @@ test('property: any pieces are the same in one, and the pieces stay as they were
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 12 }), fc.integer({ min: 1, max: 20_000 }), (pieces, maxBytes) => {
       const copies = pieces.map((bytes) => Uint8Array.from(bytes));
-      const growing = new GrowingBytes(maxBytes);
+      // Announced is what comes first, whatever follows.
+      const growing = new GrowingBytes(maxBytes, pieces[0]?.length);
       let size = 0;
       for (const bytes of pieces) {
         const room = growing.measure(bytes.length);
@@ -59,4 +60,24 @@ test('byte by byte it takes a few allocations and no more than twice its size', 
   assert.ok(rooms.size <= 12, String(rooms.size));
   assert.equal(growing.measure(0), 1_000_000);
   assert.equal(growing.take().length, 1_000_000);
+});
+
+test('small texts that were announced and come in one piece share an allocation, and nothing else', () => {
+  const texts = Array.from({ length: 100 }, (_, index) => `text ${index} `.repeat(1 + (index % 20)));
+  const socket = Buffer.alloc(2_000);
+  const taken = texts.map((text) => {
+    // The same memory each time, as a socket may use it.
+    const length = socket.write(text);
+    const growing = new GrowingBytes(10_000, length);
+    growing.append(socket.subarray(0, length));
+    return growing.take();
+  });
+  assert.deepEqual(
+    taken.map((bytes) => Buffer.from(bytes).toString()),
+    texts,
+  );
+  assert.ok(new Set(taken.map(({ buffer }) => buffer)).size < 5);
+  const unannounced = new GrowingBytes(10_000, 9);
+  unannounced.append(socket.subarray(0, 8));
+  assert.equal(unannounced.take().buffer.byteLength, 1_024);
 });

@@ -6,6 +6,7 @@ import { createSecureContext, type SecureContext } from 'node:tls';
 import { callbackify } from 'node:util';
 import { buildConnector, Client } from 'undici';
 import type { AddressPolicy } from './address-guard.ts';
+import { isClusterName, isLoopbackName } from './local-names.ts';
 
 export interface ResolvedAddress {
   readonly address: string;
@@ -62,16 +63,6 @@ export interface ConnectorRequest {
 /** Makes the trust of connections: the given roots, or those of the system. Throws when the PEM cannot be read. */
 export function createTrust(ca: string | undefined): SecureContext {
   return createSecureContext({ minVersion: 'TLSv1.2', ...(ca === undefined ? {} : { ca }) });
-}
-
-/** Names that mean this machine, whatever DNS says about them (RFC 6761 6.3). */
-export function isLoopbackName(hostname: string): boolean {
-  return /^(?:.+\.)?localhost\.?$/.test(hostname);
-}
-
-/** Names that a cluster resolves for itself. */
-export function isClusterName(hostname: string): boolean {
-  return /^[^.].*\.svc(?:\.cluster\.local)?\.?$/.test(hostname);
 }
 
 /**

@@ -40,7 +40,8 @@ export function isJsonObject(value: unknown): value is JsonObject {
  * every key: a string that is followed by a colon.
  */
 function scan(text: string, maxDepth: number, refuseDuplicateKeys: boolean): string | undefined {
-  const keysOf: Set<string>[] = [];
+  // Of each object that is open; made with the first key.
+  const keysOf: (Set<string> | undefined)[] = [];
   let depth = 0;
   for (let at = 0; at < text.length; at += 1) {
     switch (text.charCodeAt(at)) {
@@ -48,7 +49,7 @@ function scan(text: string, maxDepth: number, refuseDuplicateKeys: boolean): str
       case 0x5b: // [
         depth += 1;
         if (depth > maxDepth) return 'is nested too deeply';
-        if (refuseDuplicateKeys) keysOf[depth] = new Set();
+        if (refuseDuplicateKeys) keysOf[depth] = undefined;
         break;
       case 0x7d: // }
       case 0x5d: // ]
@@ -60,8 +61,8 @@ function scan(text: string, maxDepth: number, refuseDuplicateKeys: boolean): str
         if (isFollowedByColon(text, end)) {
           const key = readString(text, at, end);
           if (key === '__proto__') return 'has a key that is not allowed';
-          const keys = keysOf[depth];
-          if (keys !== undefined) {
+          if (refuseDuplicateKeys) {
+            const keys = (keysOf[depth] ??= new Set());
             if (keys.has(key)) return 'has the same key twice';
             keys.add(key);
           }

@@ -6,7 +6,8 @@ import { isatty } from 'node:tty';
 
 export interface LogDestination {
   readonly isTerminal: boolean;
-  write(line: string): void;
+  /** `mayWait`: the line need not go out in this turn. It goes with the next line that must, or when there are enough, or after a moment. */
+  write(line: string, mayWait?: boolean): void;
   /** Resolves when everything written so far was handed over, or can no longer be. */
   flush(): Promise<void>;
   /** Hands over what waits, and waits for a slow reader for a moment. */
@@ -18,40 +19,59 @@ export interface LogDestination {
 export interface LogDestinationOptions {
   /** While the reader is slow, lines wait in memory up to this many bytes; later ones are dropped. */
   readonly maxWaitingBytes?: number;
+  /** The longest time for which lines that may wait do so. */
+  readonly maxWaitMs?: number;
   /** Lines can pass again: how many were dropped. */
   readonly onDropped?: (count: number) => void;
+  /** Other processes write there too: no line of theirs may come between the parts of one of ours. */
+  readonly isShared?: boolean;
 }
 
 const firstRetryMs = 1;
 const lastRetryMs = 50;
 /** How long exit waits for a reader that does not read. */
 const exitPatienceMs = 2_000;
+const defaultMaxWaitMs = 100;
+/** Characters that are worth a system call: half of what a pipe holds. */
+const batchLength = 32_768;
+/** Characters that are encoded into the same memory every time: what one turn of a busy gateway adds to a batch fits as well. */
+const scratchLength = 2 * batchLength;
+/** The most that UTF-8 takes for one of them. */
+const maxBytesPerCharacter = 3;
+const wholeBytes = 4_096;
 
 /** Opens a file descriptor or a file for log lines. */
 export function openLogDestination(target: number | string, options: LogDestinationOptions = {}): LogDestination {
   const { fd, isOwn } = openTarget(target);
   const maxWaitingBytes = options.maxWaitingBytes ?? 16 * 1024 * 1024;
-  let waiting: string[] = [];
-  let waitingBytes = 0;
+  const maxWaitMs = options.maxWaitMs ?? defaultMaxWaitMs;
+  /** Lines that are not bytes yet, as one text: V8 makes it of references, and puts it together when it is encoded. */
+  let waiting = '';
+  /** What the reader was too slow for. */
+  let batches: Buffer[] = [];
+  let batchedBytes = 0;
+  let scratch: Buffer | undefined;
   /** What the last system call left over. */
   let rest: Buffer = Buffer.alloc(0);
   let dropped = 0;
   let broken = false;
+  /** A turn of writing will come by itself. */
   let scheduled = false;
+  let timer: NodeJS.Timeout | undefined;
+  let isTimed = false;
   let retryMs = firstRetryMs;
   let waiters: (() => void)[] = [];
 
   /** Writes as much as fits: true when nothing is left, false when the reader is slow. */
   function writeAll(): boolean {
-    while (!broken && (rest.length > 0 || waiting.length > 0)) {
-      if (rest.length === 0) rest = takeWaiting();
+    while (!broken && hasLines()) {
+      if (rest.length === 0) rest = takeBatch();
       try {
-        rest = rest.subarray(writeSync(fd, rest));
+        rest = rest.subarray(writeSync(fd, options.isShared === true ? takeLines(rest) : rest));
         retryMs = firstRetryMs;
       } catch (error) {
         if (isBusy(error as NodeJS.ErrnoException)) return false;
         giveUp(error as NodeJS.ErrnoException);
-        return true;
       }
     }
     return true;
@@ -73,7 +93,7 @@ export function openLogDestination(target: number | string, options: LogDestinat
       dropped = 0;
       options.onDropped?.(count);
     }
-    if (waiting.length > 0) return;
+    if (scheduled) return;
     const done = waiters;
     waiters = [];
     for (const resolve of done) resolve();
@@ -85,15 +105,55 @@ export function openLogDestination(target: number | string, options: LogDestinat
     rest = Buffer.alloc(0);
     if (error.code !== 'EPIPE' && error.code !== 'EBADF') return;
     broken = true;
-    waiting = [];
-    waitingBytes = 0;
+    waiting = '';
+    batches = [];
+    batchedBytes = 0;
   }
 
-  function takeWaiting(): Buffer {
-    const chunk = Buffer.from(waiting.length === 1 ? waiting[0]! : waiting.join(''));
-    waiting = [];
-    waitingBytes = 0;
-    return chunk;
+  function hasLines(): boolean {
+    return rest.length > 0 || batches.length > 0 || waiting !== '';
+  }
+
+  /** Only when nothing is left over: what is may be in the scratch memory. */
+  function takeBatch(): Buffer {
+    if (batches.length === 0 && waiting.length <= scratchLength) {
+      scratch ??= Buffer.allocUnsafeSlow(scratchLength * maxBytesPerCharacter);
+      const length = scratch.write(waiting);
+      waiting = '';
+      return scratch.subarray(0, length);
+    }
+    if (batches.length === 0) makeBatch();
+    const batch = batches.shift()!;
+    batchedBytes -= batch.length;
+    return batch;
+  }
+
+  /** Bytes in memory of their own: while the reader is slow, a text of many references would take several times as much. */
+  function makeBatch(): void {
+    const batch = Buffer.from(waiting);
+    waiting = '';
+    batches.push(batch);
+    batchedBytes += batch.length;
+  }
+
+  /** In the next turn of the event loop: what many requests log in this one goes out in one call. */
+  function writeSoon(): void {
+    if (scheduled) return;
+    scheduled = true;
+    setImmediate(writeNext);
+  }
+
+  function writeLater(): void {
+    if (isTimed) return;
+    isTimed = true;
+    // Exit writes what waits: nobody has to stay for it.
+    if (timer === undefined) timer = setTimeout(endWait, maxWaitMs).unref();
+    else timer.refresh();
+  }
+
+  function endWait(): void {
+    isTimed = false;
+    if (!scheduled && hasLines()) writeNext();
   }
 
   function flushSync(): void {
@@ -106,29 +166,31 @@ export function openLogDestination(target: number | string, options: LogDestinat
   // Runs on a normal end, on process.exit and after an uncaught error alike.
   process.on('exit', flushSync);
 
+  const isTerminal = isatty(fd);
   return {
-    isTerminal: isatty(fd),
-    write(line) {
+    isTerminal,
+    write(line, mayWait = false) {
       if (broken) return;
-      if (waitingBytes + rest.length + line.length > maxWaitingBytes) {
+      if (waiting.length + batchedBytes + rest.length + line.length > maxWaitingBytes) {
         dropped += 1;
         return;
       }
-      waiting.push(line);
-      waitingBytes += line.length;
-      if (scheduled) return;
-      scheduled = true;
-      // Once per turn of the event loop: what many requests log goes out in one call.
-      setImmediate(writeNext);
+      waiting += line;
+      // Somebody looks at a terminal.
+      if (waiting.length >= batchLength || !mayWait || isTerminal) writeSoon();
+      else writeLater();
+      if (waiting.length >= scratchLength) makeBatch();
     },
     flush() {
-      if (broken || !scheduled) return Promise.resolve();
+      if (broken || (!scheduled && !hasLines())) return Promise.resolve();
+      writeSoon();
       return new Promise((resolve) => waiters.push(resolve));
     },
     flushSync,
     close() {
       if (broken) return;
       flushSync();
+      clearTimeout(timer);
       process.off('exit', flushSync);
       if (isOwn) closeSync(fd);
       broken = true;
@@ -156,6 +218,13 @@ function openTarget(target: number | string): { readonly fd: number; readonly is
   if (target === 1) void process.stdout.writable;
   else if (target === 2) void process.stderr.writable;
   return { fd: target, isOwn: false };
+}
+
+/** Of lines together, what a pipe takes as a whole or not at all (pipe(7), PIPE_BUF). A longer line is on its own. */
+function takeLines(lines: Buffer): Buffer {
+  if (lines.length <= wholeBytes) return lines;
+  const end = lines.lastIndexOf(0x0a, wholeBytes - 1);
+  return lines.subarray(0, (end === -1 ? lines.indexOf(0x0a) : end) + 1);
 }
 
 function isFile(fd: number): boolean {

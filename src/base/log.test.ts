@@ -47,6 +47,42 @@ describe('JSON lines', () => {
   });
 });
 
+describe('lines made elsewhere', () => {
+  const at = Date.parse('2026-08-01T12:00:00.007Z');
+
+  test('get the level and the time, which are those of other lines', () => {
+    const { log, lines } = collect();
+    log.writeLine('info', at, ',"a":1}\n');
+    log.writeLine('warn', at, ',"a":2}\n');
+    log.writeLine('info', at, ',"a":3}\n');
+    log.writeLine('info', at + 1, ',"a":4}\n');
+    log.writeLine('info', at + 60_000, ',"a":5}\n');
+    log.writeLine('info', at, ',"a":6}\n');
+    assert.deepEqual(lines, [
+      '{"level":"info","time":"2026-08-01T12:00:00.007Z","a":1}\n',
+      '{"level":"warn","time":"2026-08-01T12:00:00.007Z","a":2}\n',
+      '{"level":"info","time":"2026-08-01T12:00:00.007Z","a":3}\n',
+      '{"level":"info","time":"2026-08-01T12:00:00.008Z","a":4}\n',
+      '{"level":"info","time":"2026-08-01T12:01:00.007Z","a":5}\n',
+      '{"level":"info","time":"2026-08-01T12:00:00.007Z","a":6}\n',
+    ]);
+    log.info({ a: 7 }, 'x');
+    assert.deepEqual(Object.keys(parse(lines.at(-1))), ['level', 'time', 'a', 'msg']);
+  });
+
+  test('are left out below the level, and are text where the log is text', () => {
+    const { log, lines } = collect({
+      format: 'text',
+      level: 'warn',
+      textFormatters: { access: (record) => `status ${String(record['status'])}` },
+    });
+    log.writeLine('info', at, ',"kind":"access","status":200}\n');
+    log.writeLine('warn', at, ',"kind":"access","status":500}\n');
+    assert.equal(lines.length, 1);
+    assert.match(lines[0]!, /^[\d:.]{12} WARN {2}status 500\n$/);
+  });
+});
+
 describe('levels', () => {
   test('a change reaches every child, older ones too', () => {
     const { log, lines } = collect();

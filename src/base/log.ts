@@ -1,6 +1,7 @@
-// The log that every component gets handed. pino behind it; the interface keeps tests and other sinks simple.
-import pino from 'pino';
+// The log that every component gets handed. The interface keeps tests and other sinks simple. Not pino's: all that it loads takes 12 ms of every start.
+import { copyText } from './cut-text.ts';
 import { openLogDestination, type LogDestination } from './log-destination.ts';
+import { formatLogFields } from './log-fields.ts';
 import { formatLogText, type TextFormatter } from './log-text.ts';
 import { redactLine } from './redact.ts';
 import { shouldUseColor } from './terminal.ts';
@@ -22,8 +23,18 @@ export interface Log {
   child(bindings: object): Log;
 }
 
+/** Takes lines from whoever writes one per request, for which the general way costs too much. */
+export interface LineLog {
+  isEnabled(level: LogLevel): boolean;
+  /**
+   * `rest` is what comes after level and time: JSON from a comma to the closing brace, and the end of the line. The caller has left credentials out
+   * (redactText). Such a line may go out a little later than others, together with the next ones.
+   */
+  writeLine(level: 'info' | 'warn', timeMs: number, rest: string): void;
+}
+
 /** The process's own log: its level can change while it runs, for every child at once. */
-export interface RootLog extends Log {
+export interface RootLog extends Log, LineLog {
   readonly level: LogLevel;
   /** Lines are written for people, not as JSON. */
   readonly isText: boolean;
@@ -49,6 +60,8 @@ export interface LogOptions {
   readonly format: LogFormat;
   /** A file descriptor, a file's path or a sink. Default: standard output. */
   readonly destination?: number | string | LogSink;
+  /** Other processes write there too. */
+  readonly isShared?: boolean;
   /** Text forms for lines of a certain `kind`, e.g. access lines; others get the general form. */
   readonly textFormatters?: Readonly<Record<string, TextFormatter>>;
   /** NO_COLOR and FORCE_COLOR are read from here. */
@@ -68,30 +81,23 @@ const thresholds: Readonly<Record<LogLevel, number>> = {
 export function createLog(options: LogOptions): RootLog {
   const target = options.destination ?? 1;
   const destination =
-    typeof target === 'object' ? wrapSink(target) : openLogDestination(target, { onDropped: reportDropped });
+    typeof target === 'object'
+      ? wrapSink(target)
+      : openLogDestination(target, { onDropped: reportDropped, isShared: options.isShared ?? false });
   const asText = options.format === 'text' || (options.format === 'auto' && destination.isTerminal);
   const textOptions = {
     color: shouldUseColor(options.env ?? process.env, destination.isTerminal),
     formatters: options.textFormatters ?? {},
   };
   const state = { level: options.level, threshold: thresholds[options.level] };
-  const logger = pino(
-    {
-      // The level is ours, not pino's: pino's children keep the level they were born with.
-      level: 'trace',
-      base: null,
-      timestamp: createTimestamp(),
-      formatters: { level: (label) => ({ level: label }) },
-      serializers: { err: pino.stdSerializers.errWithCause, error: pino.stdSerializers.errWithCause },
-    },
-    {
-      write(line: string): void {
-        const clean = redactLine(line);
-        destination.write(asText ? formatLogText(clean, textOptions) : clean);
-      },
-    },
-  );
-  const log = wrapLogger(logger, state);
+  const formatTime = createTimeFormatter();
+  const writeRecord: WriteRecord = (level, fields, message) => {
+    const line = `{"level":"${level}"${formatTime(Date.now())}${fields},"msg":${JSON.stringify(message)}}\n`;
+    const clean = redactLine(line);
+    destination.write(asText ? formatLogText(clean, textOptions) : clean);
+  };
+  const log = wrapWriter(writeRecord, '', state);
+  const formatHeads = { info: createLineHead('info'), warn: createLineHead('warn') };
   function reportDropped(dropped: number): void {
     log.warn({ dropped }, 'log lines were lost: their reader is too slow or their disk is full');
   }
@@ -101,6 +107,11 @@ export function createLog(options: LogOptions): RootLog {
       return state.level;
     },
     isText: asText,
+    writeLine(level, timeMs, rest) {
+      if (state.threshold > thresholds[level]) return;
+      const line = `${formatHeads[level](timeMs)}${rest}`;
+      destination.write(asText ? formatLogText(line, textOptions) : line, true);
+    },
     setLevel(level) {
       state.level = level;
       state.threshold = thresholds[level];
@@ -111,18 +122,31 @@ export function createLog(options: LogOptions): RootLog {
   };
 }
 
-/** The time as pino wants it. Making a Date for every line costs more than the rest of a short line, so seconds are kept. */
-function createTimestamp(): () => string {
+/** The time as a field. Making a Date for every line costs more than the rest of a short line, so seconds are kept. */
+function createTimeFormatter(): (timeMs: number) => string {
   let second = -1;
   let prefix = '';
-  return () => {
-    const now = Date.now();
-    const current = Math.floor(now / 1_000);
+  return (timeMs) => {
+    const current = Math.floor(timeMs / 1_000);
     if (current !== second) {
       second = current;
-      prefix = `,"time":"${new Date(now).toISOString().slice(0, 20)}`;
+      prefix = `,"time":"${new Date(timeMs).toISOString().slice(0, 20)}`;
     }
-    return `${prefix}${String(now % 1_000).padStart(3, '0')}Z"`;
+    return `${prefix}${String(timeMs % 1_000).padStart(3, '0')}Z"`;
+  };
+}
+
+/** How lines of a level begin; the same within a millisecond, and in one piece. */
+function createLineHead(level: 'info' | 'warn'): (timeMs: number) => string {
+  const formatTime = createTimeFormatter();
+  let known = -1;
+  let head = '';
+  return (timeMs) => {
+    if (timeMs !== known) {
+      known = timeMs;
+      head = copyText(`{"level":"${level}"${formatTime(timeMs)}`);
+    }
+    return head;
   };
 }
 
@@ -131,25 +155,22 @@ export function parseLogLevel(text: string): LogLevel | undefined {
   return logLevels.find((level) => level === text.trim().toLowerCase());
 }
 
-function wrapLogger(logger: pino.Logger, state: { readonly threshold: number }): Log {
+/** Writes one line. Its fields are JSON already. */
+type WriteRecord = (level: LogLevel, fields: string, message: string) => void;
+
+/** `bindings` are the fields of all lines, as JSON. */
+function wrapWriter(write: WriteRecord, bindings: string, state: { readonly threshold: number }): Log {
+  const createMethod = (level: LogLevel) => (fields: object, message: string) => {
+    if (state.threshold <= thresholds[level]) write(level, `${bindings}${formatLogFields(fields)}`, message);
+  };
   return {
-    trace(fields, message) {
-      if (state.threshold <= 10) logger.trace(fields, message);
-    },
-    debug(fields, message) {
-      if (state.threshold <= 20) logger.debug(fields, message);
-    },
-    info(fields, message) {
-      if (state.threshold <= 30) logger.info(fields, message);
-    },
-    warn(fields, message) {
-      if (state.threshold <= 40) logger.warn(fields, message);
-    },
-    error(fields, message) {
-      if (state.threshold <= 50) logger.error(fields, message);
-    },
+    trace: createMethod('trace'),
+    debug: createMethod('debug'),
+    info: createMethod('info'),
+    warn: createMethod('warn'),
+    error: createMethod('error'),
     isEnabled: (level) => state.threshold <= thresholds[level] && level !== 'silent',
-    child: (bindings) => wrapLogger(logger.child(bindings), state),
+    child: (more) => wrapWriter(write, `${bindings}${formatLogFields(more)}`, state),
   };
 }
 

@@ -82,6 +82,33 @@ describe('a registry', () => {
     assert.match(metrics.contentType, /^text\/plain; version=0\.0\.4/);
   });
 
+  test('numbers and distributions can be kept, and count within the bounds', async () => {
+    const metrics = createMetrics();
+    const counter = metrics.counter('c_total', 'Help.', { method: { values: ['GET'] } });
+    const get = counter.at({ method: 'GET' });
+    counter.add({ method: 'GET' });
+    get.value += 2;
+    counter.at({ method: 'BREW' }).value += 4;
+    counter.at({ method: 'BOIL' }).value += 8;
+    const histogram = metrics.histogram('h', 'Help.', { r: { max: 1 } }, [1]);
+    const kept = histogram.at({ r: 'a' });
+    assert.equal(histogram.at({ r: 'a' }), kept);
+    kept.observe(0.5);
+    histogram.observe({ r: 'a' }, 3);
+    histogram.at({ r: 'b' }).observe(7);
+    assert.deepEqual(
+      (await metrics.expose()).split('\n').filter((line) => /^[ch]_(?:total|sum|count)/.test(line)),
+      [
+        'c_total{method="GET"} 3',
+        'c_total{method="other"} 12',
+        'h_sum{r="a"} 3.5',
+        'h_count{r="a"} 2',
+        'h_sum{r="other"} 7',
+        'h_count{r="other"} 1',
+      ],
+    );
+  });
+
   test("has Node's own metrics when asked", async () => {
     assert.match(await createMetrics({ processMetrics: true }).expose(), /^process_resident_memory_bytes \d+/m);
     assert.equal(await createMetrics().expose(), '\n');

@@ -53,6 +53,11 @@ export function redactText(text: string): string {
     );
 }
 
+/** Whether redactText leaves the text as it is. */
+export function hasNoCredentials(text: string): boolean {
+  return redactText(text) === text;
+}
+
 /** Redacts every string of a JSON value, and whole values under a secret name. Also knows flat header lists: [name, value, ...]. */
 export function redactValue(value: unknown): unknown {
   if (typeof value === 'string') return redactText(value);

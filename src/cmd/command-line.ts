@@ -5,6 +5,8 @@ import { version } from './version.ts';
 /** One command. Its code is loaded when it runs. */
 export interface Command {
   readonly summary: string;
+  /** Started by the program itself: not listed. */
+  readonly isInternal?: true;
   readonly run: (args: readonly string[]) => Promise<number>;
 }
 
@@ -37,16 +39,23 @@ export async function runCommandLine(commands: CommandTable, args: readonly stri
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (command === undefined) {
     process.stderr.write(
-      `mcp-gateway: there is no command "${name}". Commands: ${Object.keys(commands).join(', ')}. See mcp-gateway --help.\n`,
+      `mcp-gateway: there is no command "${name}". Commands: ${listCommands(commands)
+        .map(([known]) => known)
+        .join(', ')}. See mcp-gateway --help.\n`,
     );
     return 2;
   }
   return command.run(rest);
 }
 
+function listCommands(commands: CommandTable): readonly (readonly [name: string, command: Command])[] {
+  return Object.entries(commands).filter(([, { isInternal }]) => isInternal !== true);
+}
+
 function formatUsage(commands: CommandTable): string {
-  const width = Math.max(...Object.keys(commands).map((name) => name.length));
-  const lines = Object.entries(commands).map(([name, command]) => `  ${name.padEnd(width)}  ${command.summary}`);
+  const listed = listCommands(commands);
+  const width = Math.max(...listed.map(([name]) => name.length));
+  const lines = listed.map(([name, command]) => `  ${name.padEnd(width)}  ${command.summary}`);
   return `mcp-gateway ${version}: a gateway that puts OAuth 2.0 in front of MCP servers
 
 Usage: mcp-gateway COMMAND [flags]

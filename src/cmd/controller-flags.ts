@@ -1,7 +1,7 @@
 // The flags of `controller`, and what they come to: values that do not go together stop the start.
 import { isIP } from 'node:net';
 import { hostname } from 'node:os';
-import { z } from 'zod';
+import * as z from 'zod';
 import { namespaceNameSchema, objectNameSchema, serviceNameSchema } from '../api/kubernetes-names.ts';
 import { type LabelSelector, labelSelectorSchema } from '../api/label-selector.ts';
 import {

@@ -8,7 +8,8 @@ import { translate } from '../translate/translate.ts';
 import { type CommandFlags, defineFlags, readFlags } from './flags.ts';
 import { gatewayFlags } from './gateway-flags.ts';
 import { addSealKeys, makeSealKeys } from './seal-keys.ts';
-import { StartError, startGatewayProcess } from './start-gateway.ts';
+import { StartError } from './start-error.ts';
+import { startGatewayProcess } from './start-gateway.ts';
 
 const demoFlagTable = defineFlags({
   port: { type: 'port', default: 3000, env: 'MCP_GATEWAY_PORT', help: 'Port of the gateway, on 127.0.0.1' },

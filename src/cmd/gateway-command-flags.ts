@@ -1,6 +1,6 @@
 // The flags of `gateway`.
 import { type CommandFlags, defineFlags, type FlagValues } from './flags.ts';
-import { gatewayFlags, readTrustedProxies } from './gateway-flags.ts';
+import { gatewayFlags, readTrustedProxies, readWorkers } from './gateway-flags.ts';
 
 const gatewayCommandFlagTable = defineFlags({
   controller: {
@@ -81,6 +81,7 @@ export function checkGatewayCommandFlags(
       ? '--controller-ca goes with a --controller that begins with https.'
       : undefined,
     findProxyProblem(values),
+    findWorkersProblem(values),
   ].filter((problem) => problem !== undefined);
   if (problems.length > 0 || controller === undefined || gateway === undefined) return { ok: false, problems };
   return { ok: true, settings: { ...values, controller: new URL(controller).origin, gateway, nodeId } };
@@ -111,6 +112,11 @@ function findGatewayProblem(gateway: string | undefined): string | undefined {
 
 function findProxyProblem(values: GatewayCommandValues): string | undefined {
   const read = readTrustedProxies(values);
+  return read.ok ? undefined : read.problem;
+}
+
+function findWorkersProblem(values: GatewayCommandValues): string | undefined {
+  const read = readWorkers(values);
   return read.ok ? undefined : read.problem;
 }
 

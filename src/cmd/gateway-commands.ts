@@ -34,4 +34,9 @@ export const gatewayCommands: CommandTable = {
     summary: 'Print the JSON Schema of the resources, for editors',
     run: async (args) => (await import('./schema.ts')).runSchemaCommand(args, processIo()),
   },
+  worker: {
+    summary: 'One of the processes of --workers: started by the others, never by hand',
+    isInternal: true,
+    run: async () => (await import('./workers/worker.ts')).runWorkerCommand(),
+  },
 };

@@ -1,4 +1,5 @@
 // Flags that every command with a gateway inside has: ports of its own, log, limits, drain.
+import { availableParallelism } from 'node:os';
 import { parseIpNetwork } from '../base/ip-network.ts';
 import { createTrustedProxies, type TrustedProxies } from '../gateway/client-view.ts';
 import { defaultUpstreamLimits, type UpstreamLimits } from '../gateway/forward/upstream-limits.ts';
@@ -24,6 +25,13 @@ export const gatewayFlags = defineFlags({
   },
   ...logFlags,
   accessLog: { type: 'boolean', default: true, env: 'MCP_GATEWAY_ACCESS_LOG', help: 'Do not log a line per request' },
+  workers: {
+    type: 'string',
+    default: '1',
+    env: 'MCP_GATEWAY_WORKERS',
+    placeholder: 'N|auto',
+    help: 'Processes that share the ports for traffic; auto is one for each processor that there is. Limits are those of all together',
+  },
   shutdownDelay: {
     type: 'duration',
     default: 0,
@@ -166,6 +174,38 @@ export function readListenLimits(values: GatewayFlagValues): ListenLimits {
     maxConnections: values.maxConnections,
     maxConcurrentStreams: values.maxConcurrentStreams,
   };
+}
+
+/** How many processes serve, or what is wrong with the flags. */
+export type ReadWorkers =
+  | { readonly ok: true; readonly workers: number }
+  | { readonly ok: false; readonly problem: string };
+
+const maxWorkers = 64;
+/** Where the kernel spreads connections over the sockets of one port. */
+const sharingPlatforms: ReadonlySet<string> = new Set(['linux', 'freebsd', 'sunos', 'aix']);
+
+/** Reads --workers. */
+export function readWorkers({
+  workers,
+  maxConnections,
+}: Pick<GatewayFlagValues, 'workers' | 'maxConnections'>): ReadWorkers {
+  const canShare = sharingPlatforms.has(process.platform);
+  const count =
+    workers === 'auto'
+      ? Math.min(canShare ? availableParallelism() : 1, maxWorkers)
+      : /^[1-9]\d?$/.test(workers)
+        ? Number(workers)
+        : Number.NaN;
+  if (!(count <= maxWorkers)) {
+    const problem = `--workers must be auto or a whole number between 1 and ${maxWorkers}, not ${JSON.stringify(workers)}.`;
+    return { ok: false, problem };
+  }
+  if (count > 1 && !canShare)
+    return { ok: false, problem: '--workers needs a system on which processes can share a port, such as Linux.' };
+  if (count > maxConnections)
+    return { ok: false, problem: '--max-connections must not be less than --workers: each of them gets its share.' };
+  return { ok: true, workers: count };
 }
 
 /** Who is trusted to say who the client is, or what is wrong with the flag. */

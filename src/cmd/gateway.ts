@@ -11,7 +11,8 @@ import { readSnapshotFile, SnapshotWriter } from '../xds/snapshot-file.ts';
 import { createControllerLinkMetrics } from './controller-link-metrics.ts';
 import { readFlags } from './flags.ts';
 import { checkGatewayCommandFlags, gatewayCommandFlags, type GatewayCommandSettings } from './gateway-command-flags.ts';
-import { type GatewayProcess, StartError, startGatewayProcess } from './start-gateway.ts';
+import { StartError } from './start-error.ts';
+import { type GatewayProcess, startGatewayProcess } from './start-gateway.ts';
 import { version } from './version.ts';
 
 /** How often keys are looked at, and ports that could not be opened are tried again. */

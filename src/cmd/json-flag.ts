@@ -2,8 +2,8 @@
 import type { z } from 'zod';
 import { checkFields } from '../api/check-fields.ts';
 import { describeIssue } from '../api/describe-issue.ts';
+import { listFields } from '../api/field-tree.ts';
 import { formatFieldPath } from '../api/problem.ts';
-import { describeSchema } from '../api/schema-description.ts';
 
 /** The value, or what is wrong with it, one line each. */
 export type JsonFlagResult<T> =
@@ -18,7 +18,7 @@ export function readJsonFlag<S extends z.ZodType>(schema: S, text: string, name:
   } catch (error) {
     return { ok: false, problems: [`${name} must be JSON: ${error instanceof Error ? error.message : String(error)}`] };
   }
-  const checked = checkFields(describeSchema(schema), raw, 'file');
+  const checked = checkFields(listFields(schema), raw, 'file');
   const parsed = schema.safeParse(checked.value, { reportInput: true });
   const found = [...checked.problems, ...(parsed.success ? [] : parsed.error.issues.map(describeIssue))];
   const lines = found.map(({ path, message }) => {

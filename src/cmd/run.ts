@@ -12,7 +12,7 @@ import type { ResourceSource, SourceProblem } from '../sources/resource-source.t
 import { loadInferenceTranslation } from '../translate/load-inference-translation.ts';
 import { translate } from '../translate/translate.ts';
 import { type FlagValues, readFlags } from './flags.ts';
-import { readTrustedProxies } from './gateway-flags.ts';
+import { readTrustedProxies, readWorkers } from './gateway-flags.ts';
 import { listExtensions } from './inference-extension-flag.ts';
 import { overrideAddress } from './override-address.ts';
 import { runCommandFlags } from './run-flags.ts';
@@ -20,7 +20,8 @@ import { findDefaultKeyFile } from './seal-key-file.ts';
 import { SealKeySource } from './seal-key-source.ts';
 import { addSealKeys } from './seal-keys.ts';
 import { buildShortForm, printResources } from './short-form.ts';
-import { type GatewayProcess, StartError, startGatewayProcess } from './start-gateway.ts';
+import { StartError } from './start-error.ts';
+import { type GatewayProcess, startGatewayProcess } from './start-gateway.ts';
 import { formatStatusProblems } from './status-problems.ts';
 
 type RunValues = FlagValues<typeof runCommandFlags.flags>;
@@ -181,6 +182,8 @@ function findMistakes(values: RunValues): string[] {
   }
   const proxies = readTrustedProxies(values);
   if (!proxies.ok) mistakes.push(proxies.problem);
+  const workers = readWorkers(values);
+  if (!workers.ok) mistakes.push(workers.problem);
   return mistakes;
 }
 

@@ -1,7 +1,8 @@
 // A gateway process: log, metrics, traces, the gateway itself, its own ports, and how it ends. Shared by the commands that have one inside.
 import { createHealth } from '../base/health.ts';
-import { createLog, type RootLog } from '../base/log.ts';
+import { createLog, type LogLevel, type RootLog } from '../base/log.ts';
 import { createMetrics, type Metrics } from '../base/metrics.ts';
+import { releaseMemoryWhenQuiet } from '../base/release-memory.ts';
 import { createShutdown, logCrashes, type Shutdown } from '../base/shutdown.ts';
 import { accessLogKind, createAccessLog, formatAccessText } from '../gateway/access-log.ts';
 import { startAdminServer } from '../gateway/admin/admin-server.ts';
@@ -10,14 +11,22 @@ import { startMetricsServer } from '../gateway/admin/metrics-server.ts';
 import { ListenFailedError, type PlainServer, PortInUseError } from '../gateway/admin/plain-server.ts';
 import { startReadinessServer } from '../gateway/admin/readiness-server.ts';
 import { createFlowInspector } from '../gateway/flow-inspector.ts';
-import { type ApplyReport, createGateway, type Gateway } from '../gateway/gateway.ts';
+import { type ApplyReport, createGateway, type Gateway, type GatewayOptions } from '../gateway/gateway.ts';
 import { createRequestJournal } from '../gateway/request-journal.ts';
 import { createGatewayMetrics, type GatewayMetrics } from '../gateway/request-metrics.ts';
 import { startTracing } from '../gateway/tracing.ts';
 import type { Configuration } from '../ir/configuration.ts';
 import type { FlagValues } from './flags.ts';
-import { type gatewayFlags, readListenLimits, readTrustedProxies, readUpstreamLimits } from './gateway-flags.ts';
+import {
+  type gatewayFlags,
+  readListenLimits,
+  readTrustedProxies,
+  readUpstreamLimits,
+  readWorkers,
+} from './gateway-flags.ts';
+import type { Serving } from './serving.ts';
 import { formatServing, type OwnPages, summarizeServing } from './serving-lines.ts';
+import { StartError } from './start-error.ts';
 import { version } from './version.ts';
 
 /** A process whose own ports are open and whose gateway waits for its first configuration. */
@@ -44,30 +53,30 @@ export interface GatewayProcess {
   announceServing(): void;
 }
 
-/** Ends a start that cannot succeed, with one clear line. */
-export class StartError extends Error {
-  readonly code = 'start_failed';
-}
-
 /** Opens the process's own ports and builds the gateway. Throws a StartError when a port cannot be opened. */
 export async function startGatewayProcess(values: FlagValues<typeof gatewayFlags>): Promise<GatewayProcess> {
   const proxies = readTrustedProxies(values);
   if (!proxies.ok) throw new StartError(proxies.problem);
+  const workers = readWorkers(values);
+  if (!workers.ok) throw new StartError(workers.problem);
+  const isAlone = workers.workers === 1;
   const log = createLog({
     level: values.logLevel,
     format: values.logFormat,
     textFormatters: { [accessLogKind]: formatAccessText },
+    isShared: !isAlone,
   });
   logCrashes(log);
+  releaseMemoryWhenQuiet();
   const shutdown = createShutdown({ log });
   const registry = createMetrics({ processMetrics: true });
   const metrics = createGatewayMetrics(registry, version);
   const health = createHealth();
   const readiness = health.addCheck('configuration', 'no configuration has been applied yet');
-  const tracing = await startTracing(process.env, log, version);
+  const tracing = isAlone ? await startTracing(process.env, log, version) : undefined;
   const flows = createFlowInspector();
   const journal = createRequestJournal();
-  const gateway = createGateway({
+  const options: GatewayOptions = {
     log,
     flows,
     journal,
@@ -80,12 +89,30 @@ export async function startGatewayProcess(values: FlagValues<typeof gatewayFlags
     accessLog: values.accessLog ? createAccessLog(log) : undefined,
     trustedProxies: proxies.trustedProxies,
     tracing,
-  });
+  };
+  // Code for workers is loaded where there are some.
+  const serving: Serving = isAlone
+    ? { gateway: createGateway(options) }
+    : (await import('./workers/serve-with-workers.ts')).serveWithWorkers(workers.workers, options, {
+        log,
+        values,
+        registry,
+        health,
+        shutdown,
+        flows,
+      });
+  const { gateway, expose, readJournal, tellLogLevel } = serving;
 
   const address = values.observabilityAddress;
   const servers = await openOwnPorts([
     () => startReadinessServer({ address, port: values.readinessPort, health, log }),
-    () => startMetricsServer({ address, port: values.metricsPort, metrics: registry, log }),
+    () =>
+      startMetricsServer({
+        address,
+        port: values.metricsPort,
+        metrics: expose === undefined ? registry : { contentType: registry.contentType, expose },
+        log,
+      }),
     () =>
       startAdminServer({
         port: values.adminPort,
@@ -94,9 +121,13 @@ export async function startGatewayProcess(values: FlagValues<typeof gatewayFlags
         getRuntime: () => gateway.runtime,
         flows,
         journal,
-        log,
+        readJournal,
+        log: tellLogLevel === undefined ? log : followLevel(log, tellLogLevel),
       }),
-  ]);
+  ]).catch(async (error: unknown) => {
+    await gateway.drain(0);
+    throw error;
+  });
   const [readinessServer, metricsServer, adminServer] = servers as [PlainServer, PlainServer, PlainServer];
   const pages = { admin: adminServer.url, metrics: metricsServer.url, readiness: readinessServer.url };
 
@@ -126,6 +157,10 @@ export async function startGatewayProcess(values: FlagValues<typeof gatewayFlags
     await gateway.drain(0);
     await Promise.all(servers.map((server) => server.close()));
   };
+  await serving.ready?.catch(async (error: unknown) => {
+    await abandon();
+    throw error;
+  });
   const logProblems = (report: ApplyReport): void => {
     for (const { key, message } of report.problems) log.error({ key }, message);
   };
@@ -185,6 +220,20 @@ export async function startGatewayProcess(values: FlagValues<typeof gatewayFlags
       // A change may still come while the last requests are served.
       if (!shutdown.started) readiness.pass();
       return report;
+    },
+  };
+}
+
+/** Lets others know when the level changes. */
+function followLevel(log: RootLog, tell: (level: LogLevel) => void): RootLog {
+  return {
+    ...log,
+    get level() {
+      return log.level;
+    },
+    setLevel(level) {
+      log.setLevel(level);
+      tell(level);
     },
   };
 }

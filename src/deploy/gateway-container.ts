@@ -81,7 +81,7 @@ function probe(path: string): Json {
 
 function renderEnvironment(
   plan: GatewayPlan,
-  { env = [], logging, shutdown, trustedProxies = [] }: MergedParameters,
+  { env = [], logging, shutdown, trustedProxies = [], workers }: MergedParameters,
   settings: DeploySettings,
 ): readonly Json[] {
   const ports = chooseOwnPorts(plan.ports);
@@ -100,6 +100,7 @@ function renderEnvironment(
     MCP_GATEWAY_LOG_FORMAT: logging?.format ?? 'json',
     MCP_GATEWAY_SHUTDOWN_DELAY: `${shutdownDelaySeconds}s`,
     MCP_GATEWAY_DRAIN_TIMEOUT: shutdown?.drain ?? defaultDrain,
+    MCP_GATEWAY_WORKERS: workers === undefined ? undefined : `${workers}`,
     MCP_GATEWAY_TRUSTED_PROXIES: trustedProxies.length === 0 ? undefined : trustedProxies.join(','),
   };
   return [

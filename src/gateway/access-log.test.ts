@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { buildContext } from '../../test/integration/admin-fixture.ts';
-import { createLog, type Log, silentLog } from '../base/log.ts';
+import { createLog, type LineLog } from '../base/log.ts';
 import type { Decision } from './decision.ts';
 import { accessLogKind, createAccessLog, formatAccessText } from './access-log.ts';
 import type { RequestContext } from './request-context.ts';
@@ -182,9 +182,18 @@ describe('access lines', () => {
     ]);
   });
 
+  test('have the time at which the request ended', () => {
+    const before = Date.now();
+    const { time } = parseRequest(
+      buildContext({ startedAt: performance.now() - 60_000, startedAtMs: before - 60_000 }),
+    );
+    // The clock is read to the millisecond, and not for every line.
+    assert.ok(Math.abs(Date.parse(String(time)) - before) < 5_000, String(time));
+  });
+
   test('cost nothing when the level is higher', () => {
     let written = 0;
-    const quiet: Log = { ...silentLog, isEnabled: () => false, info: () => (written += 1), child: () => quiet };
+    const quiet: LineLog = { isEnabled: () => false, writeLine: () => (written += 1) };
     const context = new Proxy(buildContext(), {
       get(target, name) {
         assert.equal(name, 'reason', 'only the reason decides about the level');
@@ -199,8 +208,8 @@ describe('access lines', () => {
 describe('text form', () => {
   test('is one readable line', () => {
     assert.match(
-      logRequest(buildContext({ startedAt: performance.now() - 12.34 }), 'text'),
-      /^[\d:.]{12} INFO {2}200 POST {4} {2,4}1\d(?:\.\d)?ms mcp\.example\/mcp -> ProxyBackend\/default\/tickets \(127\.0\.0\.1:3001\) request-1\n$/,
+      logRequest(buildContext({ durationMs: 12.34 }), 'text'),
+      /^[\d:.]{12} INFO {2}200 POST {8}12\.3ms mcp\.example\/mcp -> ProxyBackend\/default\/tickets \(127\.0\.0\.1:3001\) request-1\n$/,
     );
   });
 

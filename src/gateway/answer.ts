@@ -1,4 +1,5 @@
 // Answers that the gateway makes itself. Errors are always JSON, with the request id and a stable reason.
+import { rememberTexts } from '../base/text-memory.ts';
 import type { RawHeaders } from './listen/exchange.ts';
 import { type Reason, reasons } from './reasons.ts';
 import type { RequestContext } from './request-context.ts';
@@ -15,8 +16,11 @@ export interface DenyOptions {
 
 /** The body of every error that the gateway answers itself. */
 export function formatErrorBody(reason: string, description: string, requestId: string): string {
-  return `${JSON.stringify({ error: reason, error_description: description, request_id: requestId })}\n`;
+  return `{"error":${quote(reason)},"error_description":${quote(description)},"request_id":${JSON.stringify(requestId)}}\n`;
 }
+
+/** There are as many sentences as reasons, and a few more. */
+const quote = rememberTexts((text) => JSON.stringify(text));
 
 /** Ends a request with an error answer, and notes the reason for the log and the metrics. */
 export function denyRequest(context: RequestContext, reason: Reason, options: DenyOptions = {}): void {
@@ -26,20 +30,23 @@ export function denyRequest(context: RequestContext, reason: Reason, options: De
   if (options.detail !== undefined && options.detail !== '') context.detail = options.detail;
   const body = formatErrorBody(reason, options.description ?? definition.description, context.requestId);
   // A client that is promised JSON may look for it: the Gateway API conformance suite fails on its absence in an answer to HEAD.
-  const type = context.exchange.method === 'HEAD' ? [] : ['content-type', 'application/json'];
-  const headers = [...type, 'cache-control', 'no-store', ...(options.headers ?? [])];
+  const isHead = context.exchange.method === 'HEAD';
+  const headers = isHead
+    ? ['cache-control', 'no-store']
+    : ['content-type', 'application/json', 'cache-control', 'no-store'];
+  if (options.headers !== undefined) for (const part of options.headers) headers.push(part);
   answerRequest(context, options.status ?? definition.status, headers, body);
 }
 
 /** Ends a request with an answer of the gateway's own. */
 export function answerRequest(context: RequestContext, status: number, headers: RawHeaders, body: string): void {
   context.status = status;
-  const hasBody = status !== 204 && status !== 304;
-  const length = hasBody ? ['content-length', String(Buffer.byteLength(body))] : [];
-  const isHead = context.exchange.method === 'HEAD';
-  context.exchange.respond(
-    status,
-    [...headers, ...length, 'x-request-id', context.requestId],
-    isHead || !hasBody ? '' : body,
-  );
+  const { exchange, requestId } = context;
+  if (status === 204 || status === 304) {
+    exchange.respond(status, [...headers, 'x-request-id', requestId], '');
+    return;
+  }
+  const length = String(Buffer.byteLength(body));
+  const isHead = exchange.method === 'HEAD';
+  exchange.respond(status, [...headers, 'content-length', length, 'x-request-id', requestId], isHead ? '' : body);
 }

@@ -13,8 +13,20 @@ export interface Caller {
 /** Issuers choose these; a line must stay a line. */
 const maxNameLength = 256;
 
+/** The same for every request with a token. */
+const described = new WeakMap<VerifiedToken, Caller>();
+
 /** Names the caller. */
-export function describeCaller({ subject, issuer, claims }: VerifiedToken): Caller {
+export function describeCaller(token: VerifiedToken): Caller {
+  let caller = described.get(token);
+  if (caller === undefined) {
+    caller = readCaller(token);
+    described.set(token, caller);
+  }
+  return caller;
+}
+
+function readCaller({ subject, issuer, claims }: VerifiedToken): Caller {
   return {
     subject: subject === undefined ? undefined : cutText(subject, maxNameLength),
     issuer: cutText(issuer, maxNameLength),

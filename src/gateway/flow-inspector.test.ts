@@ -66,6 +66,44 @@ function observeLogin(inspector: FlowInspector, id: string, atMs = 0, address = 
 const withToken = ['User-Agent', 'sdk/2.0', 'Authorization', 'Bearer x.y.z'];
 
 describe('flow inspector', () => {
+  test('a request that is let in belongs to a login from its address, as long as one is remembered', () => {
+    const inspector = createFlowInspector({ maxFlows: 2 });
+    const access = (address: string, atMs: number): void =>
+      observe(inspector, {
+        step: { name: 'access', ...place },
+        atMs,
+        exchange: { headers: withToken, remoteAddress: address },
+      });
+    const countAccepted = (): unknown[] =>
+      inspector.list().map(({ client, acceptedRequests }) => [client.address, acceptedRequests]);
+    access('10.0.0.1', 0);
+    assert.deepEqual(countAccepted(), []);
+    observeLogin(inspector, 'a', 10, '10.0.0.1');
+    observeLogin(inspector, 'b', 20, '10.0.0.1');
+    access('10.0.0.1', 30);
+    access('10.0.0.2', 31);
+    assert.deepEqual(countAccepted(), [
+      ['10.0.0.1', 1],
+      ['10.0.0.1', 0],
+    ]);
+    // The older one is forgotten; the other one of the address stays known.
+    observeLogin(inspector, 'c', 40, '10.0.0.2');
+    access('10.0.0.1', 50);
+    access('10.0.0.2', 51);
+    assert.deepEqual(countAccepted(), [
+      ['10.0.0.2', 1],
+      ['10.0.0.1', 2],
+    ]);
+    // Now both are.
+    observeLogin(inspector, 'd', 60, '10.0.0.3');
+    observeLogin(inspector, 'e', 70, '10.0.0.3');
+    access('10.0.0.1', 80);
+    assert.deepEqual(countAccepted(), [
+      ['10.0.0.3', 0],
+      ['10.0.0.3', 0],
+    ]);
+  });
+
   test('the steps of one login are one flow, in order, from the challenge to the first request that is let in', () => {
     const inspector = createFlowInspector();
     observeLogin(inspector, 'a');

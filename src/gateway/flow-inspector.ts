@@ -1,6 +1,7 @@
 // The flow inspector: the last login flows, step by step, in memory and bounded. An observer of requests: it reads the notes that
 // flow-recorder.ts left on them. It holds no token, code, secret or cookie, and what it shows of a client_id is a hash.
 import { randomUUID } from 'node:crypto';
+import { copyText, cutText } from '../base/cut-text.ts';
 import { redactText } from '../base/redact.ts';
 import { findHeader } from './forward/headers.ts';
 import type { FlowStep } from './flow-step.ts';
@@ -69,8 +70,18 @@ export interface FlowInspectorLimits {
   readonly maxPauseMs: number;
 }
 
+/** What the inspector looks at of a request. */
+export type InspectedRequest = Pick<
+  RequestContext,
+  'flowStep' | 'startedAt' | 'startedAtMs' | 'requestId' | 'hostname' | 'path' | 'status' | 'reason' | 'detail'
+> & {
+  readonly exchange: Pick<RequestContext['exchange'], 'method' | 'headers'>;
+  readonly client: Pick<RequestContext['client'], 'address'>;
+};
+
 /** The inspector. */
 export interface FlowInspector extends RequestObserver {
+  finish(request: InspectedRequest, ...more: readonly unknown[]): void;
   /** The latest first. */
   list(): InspectedFlow[];
 }
@@ -98,6 +109,8 @@ interface Flow {
   /** Somebody has begun to log in: what comes before is looking around. */
   hasLogin: boolean;
   readonly keys: string[];
+  /** Of those who took the steps that weak keys are of; as often as there are such keys. */
+  readonly addresses: string[];
 }
 
 /** Builds an inspector that has seen nothing yet. */
@@ -106,12 +119,19 @@ export function createFlowInspector(limits: Partial<FlowInspectorLimits> = {}): 
   // In the order of their last step, the latest last. Keys lead to the latest flow that has them.
   const flows = new Set<Flow>();
   const byKey = new Map<string, Flow>();
+  // How many weak keys there are with an address, which is part of each: most requests come from where no login was seen.
+  const keysByAddress = new Map<string, number>();
   let unbegun = 0;
 
   const forget = (flow: Flow): void => {
     flows.delete(flow);
     if (!flow.hasLogin) unbegun -= 1;
     for (const key of flow.keys) if (byKey.get(key) === flow) byKey.delete(key);
+    for (const address of flow.addresses) {
+      const count = keysByAddress.get(address)! - 1;
+      if (count === 0) keysByAddress.delete(address);
+      else keysByAddress.set(address, count);
+    }
   };
   const makeRoom = (): void => {
     if (flows.size < maxFlows) return;
@@ -138,14 +158,15 @@ export function createFlowInspector(limits: Partial<FlowInspectorLimits> = {}): 
     }
     return undefined;
   };
-  const startFlow = (context: RequestContext, step: FlowStep): Flow => {
+  const startFlow = (context: InspectedRequest, step: FlowStep): Flow => {
     makeRoom();
     unbegun += 1;
+    const agent = findHeader(context.exchange.headers, 'user-agent');
     return {
       id: randomUUID(),
       startedAtMs: context.startedAtMs,
       lastAtMs: context.startedAtMs,
-      host: context.hostname,
+      host: keepText(context.hostname),
       resource: step.resource ?? '',
       policy: undefined,
       flow: undefined,
@@ -153,20 +174,24 @@ export function createFlowInspector(limits: Partial<FlowInspectorLimits> = {}): 
       clientId: undefined,
       redirectHost: undefined,
       address: context.client.address,
-      userAgent: shorten(findHeader(context.exchange.headers, 'user-agent')),
+      userAgent: agent === undefined ? undefined : keepText(agent),
       steps: [],
       omittedSteps: 0,
       acceptedRequests: 0,
       hasLogin: false,
       keys: [],
+      addresses: [],
     };
   };
-  const remember = (flow: Flow, keys: StepKeys): void => {
+  const remember = (flow: Flow, keys: StepKeys, address: string): void => {
     for (const key of [...keys.strong, ...keys.weak]) {
       if (byKey.get(key) === flow) continue;
       if (flow.keys.length >= maxKeys) return;
       byKey.set(key, flow);
       flow.keys.push(key);
+      if (!keys.weak.includes(key)) continue;
+      flow.addresses.push(address);
+      keysByAddress.set(address, (keysByAddress.get(address) ?? 0) + 1);
     }
   };
 
@@ -176,8 +201,9 @@ export function createFlowInspector(limits: Partial<FlowInspectorLimits> = {}): 
       const step = context.flowStep;
       if (step === undefined || context.exchange.method === 'OPTIONS') return;
       const outcome = judgeOutcome(context, step);
-      const keys = listKeys(context, step);
       const isAccess = step.name === 'access' && outcome === 'ok';
+      if (isAccess && step.links === undefined && !keysByAddress.has(context.client.address)) return;
+      const keys = listKeys(context, step);
       let flow = findFlow(step, keys, context.startedAtMs, outcome === 'challenged');
       // Somebody who has a token already and is let in: no flow of login, and far too many of them.
       if (isAccess && flow === undefined) return;
@@ -200,7 +226,7 @@ export function createFlowInspector(limits: Partial<FlowInspectorLimits> = {}): 
         flow.acceptedRequests += 1;
         if (flow.steps.findLast(({ name }) => name === 'access')?.outcome === 'ok') return;
       }
-      remember(flow, keys);
+      remember(flow, keys, context.client.address);
       flow.steps.push(describeStep(context, step, outcome));
       if (flow.steps.length > maxSteps) {
         // How it began and how it ended are what is asked for.
@@ -218,12 +244,20 @@ interface StepKeys {
   readonly weak: readonly string[];
 }
 
-function listKeys({ exchange, client: { address }, hostname }: RequestContext, step: FlowStep): StepKeys {
-  const place = `${address} ${hostname}${step.resource ?? ''}`;
-  const agent = shorten(findHeader(exchange.headers, 'user-agent')) ?? '';
+function listKeys(request: InspectedRequest, step: FlowStep): StepKeys {
+  const place = describePlace(request, step);
   // The browser of a login is not the client, but mostly on the same machine, and names the same client_id.
   const client = step.clientId === undefined ? [] : [`client ${step.clientId} ${place}`];
-  return { strong: (step.links ?? []).map((link) => `link ${link}`), weak: [...client, `agent ${place} ${agent}`] };
+  return { strong: (step.links ?? []).map((link) => `link ${link}`), weak: [...client, describeAgent(request, step)] };
+}
+
+function describePlace({ client: { address }, hostname }: InspectedRequest, { resource = '' }: FlowStep): string {
+  return `${address} ${hostname}${resource}`;
+}
+
+/** Who asks for what, as far as can be told from every request. */
+export function describeAgent(request: InspectedRequest, step: FlowStep): string {
+  return `agent ${describePlace(request, step)} ${shorten(findHeader(request.exchange.headers, 'user-agent')) ?? ''}`;
 }
 
 /** What anybody may look at before. */
@@ -238,7 +272,8 @@ function isLoginStep({ name }: FlowStep): boolean {
   return name !== 'access' && !discoverySteps.has(name);
 }
 
-function judgeOutcome({ status, reason, exchange }: RequestContext, { name }: FlowStep): StepOutcome {
+/** What became of a step. */
+export function judgeOutcome({ status, reason, exchange }: InspectedRequest, { name }: FlowStep): StepOutcome {
   if (status === 401 && findHeader(exchange.headers, 'authorization') === undefined) return 'challenged';
   // What the MCP server answers to somebody who was let in is no matter of login; nor is a stream that the client ended.
   if (name === 'access' && (reason === undefined || reason === 'client_disconnected')) return 'ok';
@@ -247,20 +282,20 @@ function judgeOutcome({ status, reason, exchange }: RequestContext, { name }: Fl
   return status >= 400 || reason !== undefined ? 'refused' : 'ok';
 }
 
-function describeStep(context: RequestContext, step: FlowStep, outcome: StepOutcome): InspectedStep {
+function describeStep(context: InspectedRequest, step: FlowStep, outcome: StepOutcome): InspectedStep {
   const { exchange } = context;
   const detail = step.detail ?? context.detail;
   return {
     name: step.name,
     at: new Date(context.startedAtMs).toISOString(),
     milliseconds: Math.round((performance.now() - context.startedAt) * 10) / 10,
-    method: exchange.method,
-    path: shorten(context.path) ?? '',
+    method: keepText(exchange.method),
+    path: keepText(context.path),
     status: context.status,
     outcome,
     requestId: context.requestId,
     reason: context.reason ?? null,
-    detail: detail === undefined ? null : redactText(shorten(detail)!),
+    detail: detail === undefined ? null : redactText(keepText(detail)),
     error: step.error ?? null,
     scope: step.scope ?? null,
     grantType: step.grantType ?? null,
@@ -294,5 +329,10 @@ function describeFlow(flow: Flow): InspectedFlow {
 }
 
 function shorten(text: string | undefined): string | undefined {
-  return text === undefined || text.length <= maxText ? text : `${text.slice(0, maxText)}...`;
+  return text === undefined ? undefined : cutText(text, maxText);
+}
+
+/** Cut, and never a piece of a longer text: that would keep a whole request with its credentials in memory. */
+function keepText(text: string): string {
+  return text.length > maxText ? cutText(text, maxText) : copyText(text);
 }

@@ -15,7 +15,7 @@ import type { UpstreamObserver } from './forward/upstream-observer.ts';
 import { Upstreams } from './forward/upstreams.ts';
 import { createRequestHandler } from './handle-request.ts';
 import type { ListenLimits } from './listen/limits.ts';
-import { type BindProblem, createListeners } from './listen/listeners.ts';
+import { type BindProblem, createListeners, type Listeners, type ListenersOptions } from './listen/listeners.ts';
 import type { ListenEvent } from './listen/port-context.ts';
 import { NotificationStreams } from './mcp/messages/list-changed.ts';
 import { createObservers, type Observability } from './observe-requests.ts';
@@ -23,6 +23,8 @@ import { JwtAuthenticationRegistry } from './policies/jwt-authentication/jwt-aut
 import { AuthenticationRegistry } from './policies/mcp-authentication/authentication-registry.ts';
 import { connectIdp } from './policies/mcp-authentication/connect-idp.ts';
 import { findPreset } from './policies/mcp-authentication/idp/presets.ts';
+import { openKeySource } from './token/open-key-source.ts';
+import type { IdpAccess } from './workers/idp-access.ts';
 import { listKeyProblems, type PolicyKeyProblem } from './policies/key-problems.ts';
 import type { ConfigMetrics, ConnectionMetrics, UpstreamMetrics } from './request-metrics.ts';
 
@@ -37,6 +39,12 @@ export interface GatewayOptions extends Observability {
   readonly trustedProxies?: TrustedProxies | undefined;
   /** Calls identity providers; the gateway makes its own, with the rules of address-guard.ts, when absent. */
   readonly fetcher?: GuardedFetcher;
+  /** Who asks identity providers for keys and metadata; the gateway itself when absent. */
+  readonly idps?: IdpAccess;
+  /** Signs the message URLs of legacy SSE servers; a random one when absent. Whoever listens on the same ports needs the same. */
+  readonly legacySseKey?: Uint8Array;
+  /** In place of createListeners, where several processes share the ports. */
+  readonly openListeners?: (options: ListenersOptions) => Listeners;
 }
 
 /** What became of a configuration. */
@@ -59,6 +67,8 @@ export interface Gateway {
   listKeyProblems(): readonly PolicyKeyProblem[];
   /** Where the open ports are really bound, by bind key. */
   addresses(): ReadonlyMap<string, AddressInfo>;
+  /** Closes the ports for new connections; those that are open go on. */
+  stopAccepting(): Promise<void>;
   /** Finishes what was accepted, closes streams after the time, and resolves when nothing is open. */
   drain(timeoutMs: number): Promise<void>;
 }
@@ -67,8 +77,9 @@ export interface Gateway {
 export function createGateway(options: GatewayOptions): Gateway {
   const { log } = options;
   const fetcher = options.fetcher ?? createFetcher({ log });
-  const authentications = new AuthenticationRegistry({ connectIdp, createSealer, findPreset, fetcher, log });
-  const jwtAuthentications = new JwtAuthenticationRegistry({ fetcher, log });
+  const idps = options.idps ?? { connectIdp, openKeySource };
+  const authentications = new AuthenticationRegistry({ ...idps, createSealer, findPreset, fetcher, log });
+  const jwtAuthentications = new JwtAuthenticationRegistry({ ...idps, fetcher, log });
   const store = new ConfigStore(log, {
     acquireAuthentication: authentications.acquire,
     acquireJwtAuthentication: jwtAuthentications.acquire,
@@ -89,13 +100,15 @@ export function createGateway(options: GatewayOptions): Gateway {
       streams,
       onStream: (context) => options.metrics.openStream(context),
       picks: options.upstreamMetrics.picks,
+      ...(options.legacySseKey !== undefined && { legacySseKey: options.legacySseKey }),
     }),
     observers: createObservers(options),
     log,
     random: Math.random,
     trustedProxies: options.trustedProxies,
   });
-  const listeners = createListeners({
+  const openListeners = options.openListeners ?? createListeners;
+  const listeners = openListeners({
     handler,
     limits: options.listenLimits,
     log,
@@ -118,6 +131,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     },
     listKeyProblems: () => listKeyProblems(store.current.keyUsers),
     addresses: () => listeners.addresses(),
+    stopAccepting: () => listeners.stopAccepting(),
     async drain(timeoutMs) {
       await listeners.drain({ timeoutMs });
       // No client is left: what is still under way are copies for mirrors and idle connections.

@@ -2,13 +2,19 @@
 import type { Log } from '../base/log.ts';
 import { answerRequest, denyRequest } from './answer.ts';
 import { findClientPort, type TrustedProxies } from './client-view.ts';
-import type { MatchedRoute, PortConfig, RuntimeConfig } from './config/runtime-config.ts';
+import type {
+  BackendConfig,
+  MatchedRoute,
+  PortConfig,
+  RuntimeConfig,
+  WeightedBackendConfig,
+} from './config/runtime-config.ts';
 import { buildRedirect } from './filters/redirect.ts';
 import { chooseBackend } from './filters/weighted-choice.ts';
 import type { ForwardPlan } from './forward/forward-plan.ts';
 import { readForwardedQuery } from './forward/forwarded-identity.ts';
 import { planForward, type PlanInput } from './forward/plan-forward.ts';
-import type { ExchangeHandler } from './listen/exchange.ts';
+import type { ExchangeHandler, RawHeaders } from './listen/exchange.ts';
 import { judgeMessages } from './mcp/messages/judge-messages.ts';
 import { asksForSubscription } from './mcp/messages/list-changed-notification.ts';
 import type { MessageRules } from './mcp/messages/message-rules.ts';
@@ -17,10 +23,7 @@ import { findForeignCaller } from './mcp/origin-check.ts';
 import { authorizeRequest } from './policies/authorization/authorize-request.ts';
 import { findBackendDenial } from './policies/fail-closed.ts';
 import { authenticateRequest } from './policies/mcp-authentication/authenticate-request.ts';
-import type {
-  AuthenticatedRequest,
-  AuthenticationVerdict,
-} from './policies/mcp-authentication/authentication-verdict.ts';
+import type { AuthenticationVerdict } from './policies/mcp-authentication/authentication-verdict.ts';
 import type { ProtectedResource } from './policies/mcp-authentication/protected-resource.ts';
 import { serveOwnEndpoint } from './policies/mcp-authentication/serve-own-endpoint.ts';
 import { runPolicyChain } from './policies/policy-chain.ts';
@@ -175,8 +178,8 @@ function actOnVerdict(
     return denyRequest(context, 'backend_invalid', { detail: 'the backend is gone', headers: responseHeaders });
 
   // 9. Who is asking, where the backend wants to know.
-  const routed = { parts, context, matched, choice, backend, backends, responseHeaders };
-  if (choice.authentication === undefined) return actOnCaller(routed, undefined, undefined);
+  const routed = startRouted(parts, context, matched, choice, backend, backends, responseHeaders);
+  if (choice.authentication === undefined) return actOnCaller(routed, undefined);
   const resource = findProtectedResource(context, matched, choice);
   if (resource === undefined)
     return denyRequest(context, 'policy_invalid', {
@@ -190,17 +193,44 @@ function actOnVerdict(
     .catch((error: unknown) => failRequest(parts, context, error));
 }
 
-type RoutedRequest = Omit<
-  PlanInput,
-  'authenticated' | 'random' | 'body' | 'releaseBody' | 'filterAnswer' | 'judgeAgain'
-> & {
+/** What is planned about a request whose backend is known; the steps from here on fill it in. */
+type RoutedRequest = Writable<PlanInput, 'authenticated' | 'body' | 'releaseBody' | 'filterAnswer' | 'judgeAgain'> & {
   readonly parts: RequestPathParts;
-  readonly judgeAgain?: PlanInput['judgeAgain'];
 };
+type Writable<T, K extends keyof T> = Omit<T, K> & { -readonly [P in K]: T[P] };
+
+function startRouted(
+  parts: RequestPathParts,
+  context: RequestContext,
+  matched: MatchedRoute,
+  choice: WeightedBackendConfig,
+  backend: BackendConfig,
+  backends: RuntimeConfig['backends'],
+  responseHeaders: RawHeaders,
+): RoutedRequest {
+  return {
+    parts,
+    context,
+    matched,
+    choice,
+    backend,
+    backends,
+    responseHeaders,
+    random: parts.random,
+    authenticated: undefined,
+    body: undefined,
+    releaseBody: undefined,
+    filterAnswer: undefined,
+    judgeAgain: undefined,
+  };
+}
 
 function actOnIdentity(routed: RoutedRequest, resource: ProtectedResource, verdict: AuthenticationVerdict): void {
   const { context, responseHeaders } = routed;
-  if (verdict.kind === 'continue') return actOnCaller(routed, resource, verdict);
+  if (verdict.kind === 'continue') {
+    routed.authenticated = verdict;
+    return actOnCaller(routed, resource);
+  }
   if (verdict.kind === 'respond')
     return answerRequest(context, verdict.status, [...responseHeaders, ...verdict.headers], verdict.body);
   return denyRequest(context, verdict.reason, {
@@ -209,12 +239,8 @@ function actOnIdentity(routed: RoutedRequest, resource: ProtectedResource, verdi
   });
 }
 
-function actOnCaller(
-  routed: RoutedRequest,
-  resource: ProtectedResource | undefined,
-  authenticated: AuthenticatedRequest | undefined,
-): void {
-  const { parts, context, matched, choice, backend } = routed;
+function actOnCaller(routed: RoutedRequest, resource: ProtectedResource | undefined): void {
+  const { context, matched, choice, backend, authenticated } = routed;
   context.caller = authenticated?.token ?? context.jwt?.token;
 
   // 10. Whether they may: rules over the request. The route's own token speaks first here, the backend's in rules over messages.
@@ -227,46 +253,40 @@ function actOnCaller(
   // The stream of a GET or of a subscription may outlive them; it is judged again when they change.
   const { method, headers } = context.exchange;
   const outlives = backend.mcp !== undefined && (method === 'GET' || asksForSubscription(method, headers));
-  if (choice.messageRules === undefined && !outlives) return forwardRequest(routed, authenticated, unjudged);
+  if (choice.messageRules === undefined && !outlives) return forwardRequest(routed);
+  judgeRequest(routed, resource, outlives);
+}
+
+function judgeRequest(routed: RoutedRequest, resource: ProtectedResource | undefined, outlives: boolean): void {
+  const { parts, context, choice, backend, authenticated } = routed;
   const judge = (rules: MessageRules | undefined, isAgain: boolean): MessageVerdict | Promise<MessageVerdict> =>
     rules === undefined
       ? unjudged
       : judgeMessages({ context, rules, backend, token: context.caller, authenticated, resource, isAgain });
-  const judgeAgain: PlanInput['judgeAgain'] = outlives ? (rules) => judge(rules, true) : undefined;
-  const judged = { ...routed, judgeAgain };
+  if (outlives) routed.judgeAgain = (rules) => judge(rules, true);
   const verdict = judge(choice.messageRules, false);
-  if (!(verdict instanceof Promise)) return actOnMessages(judged, authenticated, verdict);
-  verdict
-    .then((late) => actOnMessages(judged, authenticated, late))
-    .catch((error: unknown) => failRequest(parts, context, error));
+  if (!(verdict instanceof Promise)) return actOnMessages(routed, verdict);
+  verdict.then((late) => actOnMessages(routed, late)).catch((error: unknown) => failRequest(parts, context, error));
 }
 
 const unjudged = { kind: 'forward', body: undefined, releaseBody: undefined, filterAnswer: undefined } as const;
 
-function actOnMessages(
-  routed: RoutedRequest,
-  authenticated: AuthenticatedRequest | undefined,
-  verdict: MessageVerdict,
-): void {
+function actOnMessages(routed: RoutedRequest, verdict: MessageVerdict): void {
   const { context, responseHeaders } = routed;
-  if (verdict.kind === 'forward') return forwardRequest(routed, authenticated, verdict);
+  if (verdict.kind === 'forward') {
+    routed.body = verdict.body;
+    routed.releaseBody = verdict.releaseBody;
+    routed.filterAnswer = verdict.filterAnswer;
+    return forwardRequest(routed);
+  }
   if (verdict.kind === 'respond')
     return answerRequest(context, verdict.status, [...responseHeaders, ...verdict.headers], verdict.body);
   denyRequest(context, verdict.reason, { ...verdict, headers: [...responseHeaders, ...verdict.responseHeaders] });
 }
 
-function forwardRequest(
-  routed: RoutedRequest,
-  authenticated: AuthenticatedRequest | undefined,
-  { body, releaseBody, filterAnswer }: Extract<MessageVerdict, { kind: 'forward' }>,
-): void {
-  const { parts, context, judgeAgain } = routed;
-  const responseHeaders = [...routed.responseHeaders, ...(authenticated?.responseHeaders ?? [])];
+function forwardRequest(routed: RoutedRequest): void {
+  const { parts, context } = routed;
   // 12. Off it goes.
   for (const observer of parts.observers) observer.startUpstream?.(context);
-  const { random } = parts;
-  parts.forward(
-    context,
-    planForward({ ...routed, authenticated, body, releaseBody, filterAnswer, judgeAgain, responseHeaders, random }),
-  );
+  parts.forward(context, planForward(routed));
 }

@@ -1,6 +1,5 @@
 // Who watches requests: traces, metrics, the access log, the flow inspector and the request journal, as observers of the request path.
 import type { AccessLog } from './access-log.ts';
-import type { FlowInspector } from './flow-inspector.ts';
 import type { RequestObserver } from './handle-request.ts';
 import type { RequestJournal } from './request-journal.ts';
 import type { RequestMetrics } from './request-metrics.ts';
@@ -11,24 +10,29 @@ export interface Observability {
   readonly accessLog: AccessLog | undefined;
   readonly tracing: Tracing | undefined;
   /** Keeps the last flows of login for the admin pages. */
-  readonly flows?: FlowInspector | undefined;
+  readonly flows?: RequestObserver | undefined;
   /** Keeps the last requests that policies judged, for the admin pages. */
   readonly journal?: RequestJournal | undefined;
 }
 
-/** The observers in the order in which they are told. Traces come first: the access log shows the trace id. */
+/** The observers as one, told in this order. Traces come first: the access log shows the trace id. */
 export function createObservers({ metrics, accessLog, tracing, flows, journal }: Observability): RequestObserver[] {
-  const observers: RequestObserver[] = [];
-  if (tracing !== undefined) {
-    observers.push({
-      start: (context) => tracing.startRequest(context),
-      startUpstream: (context) => tracing.startUpstream(context),
-      finish: (context) => tracing.finish(context),
-    });
-  }
-  observers.push(metrics);
-  if (accessLog !== undefined) observers.push({ start: () => {}, finish: accessLog });
-  if (flows !== undefined) observers.push(flows);
-  if (journal !== undefined) observers.push(journal);
-  return observers;
+  return [
+    {
+      start(context) {
+        tracing?.startRequest(context);
+        metrics.start(context);
+        flows?.start(context);
+        journal?.start(context);
+      },
+      ...(tracing !== undefined && { startUpstream: (context) => tracing.startUpstream(context) }),
+      finish(context, clean, bytesSent, bytesReceived) {
+        tracing?.finish(context);
+        metrics.finish(context, clean, bytesSent, bytesReceived);
+        accessLog?.(context, clean, bytesSent, bytesReceived);
+        flows?.finish(context, clean, bytesSent, bytesReceived);
+        journal?.finish(context, clean, bytesSent, bytesReceived);
+      },
+    },
+  ];
 }

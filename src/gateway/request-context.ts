@@ -1,5 +1,6 @@
 // What is known about one request so far. Steps of the request path fill it in; the access log and the metrics read it at the end.
-import { randomUUID } from 'node:crypto';
+import { performance } from 'node:perf_hooks'; // The global of this name is a getter.
+import { readWallClock } from '../base/wall-clock.ts';
 import { type ClientView, type TrustedProxies, viewClient } from './client-view.ts';
 import type { ListenerConfig, RouteConfig } from './config/runtime-config.ts';
 import type { Decision } from './decision.ts';
@@ -8,6 +9,7 @@ import type { Exchange } from './listen/exchange.ts';
 import type { JwtAdmission } from './policies/jwt-authentication/jwt-admission.ts';
 import type { VerifiedToken } from './token/verified-token.ts';
 import type { Reason } from './reasons.ts';
+import { createRequestId } from './request-id.ts';
 import type { SeenMessage } from './seen-message.ts';
 
 export interface RequestContext {
@@ -19,6 +21,8 @@ export interface RequestContext {
   readonly startedAt: number;
   /** Wall clock of the same moment, for the log. */
   readonly startedAtMs: number;
+  /** Milliseconds from there until its exchange closed; undefined before. Read it through measureDuration. */
+  durationMs: number | undefined;
   /** W3C trace context that goes upstream; undefined when the client sent none and tracing is off. */
   traceparent: string | undefined;
   /** Normalised path, without the query. Router and policies see this one and no other. */
@@ -60,17 +64,25 @@ const noDecisions: readonly Decision[] = [];
 
 /** Notes what a policy decided. */
 export function noteDecision(context: RequestContext, decision: Decision): void {
-  context.decisions = [...context.decisions, decision];
+  const { decisions } = context;
+  context.decisions = decisions.length === 0 ? [decision] : [...decisions, decision];
+}
+
+/** How long the request took, when its exchange has closed: the same for everybody who asks. */
+export function measureDuration(context: RequestContext): number {
+  return (context.durationMs ??= performance.now() - context.startedAt);
 }
 
 /** The context of a request whose head has just arrived. */
 export function startRequest(exchange: Exchange, explained = false, trustedProxies?: TrustedProxies): RequestContext {
+  const startedAt = performance.now();
   return {
-    requestId: randomUUID(),
+    requestId: createRequestId(),
     exchange,
     client: viewClient(exchange, trustedProxies),
-    startedAt: performance.now(),
-    startedAtMs: Date.now(),
+    startedAt,
+    startedAtMs: readWallClock(startedAt),
+    durationMs: undefined,
     traceparent: undefined,
     path: '',
     query: '',

@@ -2,7 +2,8 @@
 // An observer of requests. It holds names and decisions, which are texts: no exchange, no token, of a body the names of its message; of headers
 // and the query only what an expression read, without credentials.
 import { copyText, cutText } from '../base/cut-text.ts';
-import { redactText } from '../base/redact.ts';
+import { hasNoCredentials, redactText } from '../base/redact.ts';
+import { rememberTexts } from '../base/text-memory.ts';
 import { formatBackendName } from './admin/backend-name.ts';
 import type { Decision } from './decision.ts';
 import { type Caller, describeCaller } from './describe-caller.ts';
@@ -10,7 +11,8 @@ import type { RequestObserver } from './handle-request.ts';
 import type { JournaledDecision, JournaledRequest, JournaledRule } from './journaled-request.ts';
 import type { RuleOutcome, RuleReference } from './policies/authorization/rule-set.ts';
 import type { PolicyPlace, PolicyProvenance } from './policies/policy-level.ts';
-import type { RequestContext } from './request-context.ts';
+import type { RouteConfig } from './config/runtime-config.ts';
+import { measureDuration, type RequestContext } from './request-context.ts';
 import { showMessage, type ShownMessage } from './seen-message.ts';
 
 /** Limits of the memory. */
@@ -47,17 +49,28 @@ interface Entry {
   readonly detail: string | undefined;
   readonly refused: boolean;
   readonly listener: string | undefined;
-  readonly route: JournaledRequest['route'];
+  readonly route: EntryRoute;
   readonly backend: string | undefined;
   readonly endpoint: string | undefined;
   readonly caller: Caller | undefined;
   readonly message: ShownMessage | undefined;
+  readonly decisions: readonly Decision[];
+  /** Undefined: nothing. */
+  readonly omitted: Omitted | undefined;
+}
+
+/** What is kept of a route: not the whole of it, because a configuration that is gone must not stay in memory. */
+interface EntryRoute {
+  readonly shown: JournaledRequest['route'];
   /** Where the policies of the route are attached: texts of the configuration. */
   readonly provenance: readonly PolicyProvenance[];
-  readonly decisions: readonly Decision[];
-  readonly omittedDecisions: number;
-  /** By decision; undefined: none. */
-  readonly omittedRules: readonly number[] | undefined;
+}
+
+/** What is not kept of the decisions. */
+interface Omitted {
+  readonly decisions: number;
+  /** By decision that is kept. */
+  readonly rules: readonly number[];
 }
 
 /** Builds a journal that has seen nothing yet. */
@@ -119,49 +132,80 @@ function createEntry(
   number: number,
   limits: Pick<RequestJournalLimits, 'maxDecisions' | 'maxSeenCharacters'>,
 ): Entry {
-  const { exchange, route, caller } = context;
-  // With a query the path is a piece of the target, and would keep the query in memory.
-  const path = context.query === '' ? context.path : copyText(context.path);
+  const { caller, mcpMessage, detail } = context;
+  const bounded = areSmall(context.decisions, limits.maxDecisions)
+    ? undefined
+    : boundDecisions(context.decisions, limits);
   return {
     number,
     id: context.requestId,
     startedAtMs: context.startedAtMs,
-    milliseconds: performance.now() - context.startedAt,
-    method: exchange.method,
-    host: cutText(context.hostname, maxTextLength),
-    path: cutText(path, maxTextLength),
+    milliseconds: measureDuration(context),
+    method: keepName(context.exchange.method),
+    host: keepName(context.hostname),
+    path: keepPath(context.path),
     status: context.status,
     reason: context.reason,
-    detail: context.detail === undefined ? undefined : cutText(context.detail, maxTextLength),
-    refused: context.decisions.some(isRefusal),
+    detail: detail === undefined ? undefined : cutText(detail, maxTextLength),
+    refused: hasRefusal(context.decisions),
     listener: context.listener?.key,
-    route:
-      route === undefined
-        ? null
-        : { key: route.key, httpRoute: route.httpRoute, ruleName: route.ruleName, ruleIndex: route.ruleIndex },
+    route: keepRoute(context.route),
     backend: context.backend,
     endpoint: context.endpoint,
     caller: caller === undefined ? undefined : describeCaller(caller),
-    message: context.mcpMessage === undefined ? undefined : showMessage(context.mcpMessage),
-    provenance: route?.policies.provenance ?? [],
-    ...boundDecisions(context.decisions, limits),
+    message: mcpMessage === undefined ? undefined : showMessage(mcpMessage),
+    decisions: bounded?.decisions ?? context.decisions,
+    omitted: bounded?.omitted,
   };
 }
 
+/** A text cut to its length, and never a piece of a longer one: that would keep the query or other headers in memory. */
+function createKeeper(): (text: string) => string {
+  return rememberTexts(
+    (text, isKept) => (isKept ? text : text.length > maxTextLength ? cutText(text, maxTextLength) : copyText(text)),
+    { mayKeep: hasNoCredentials },
+  );
+}
+
+// Apart: hosts and methods come again, also where no path does.
+const keepName = createKeeper();
+const keepPath = createKeeper();
+
+const noRoute: EntryRoute = { shown: null, provenance: [] };
+const keptRoutes = new WeakMap<RouteConfig, EntryRoute>();
+
+/** The same for every request of a route. */
+function keepRoute(route: RouteConfig | undefined): EntryRoute {
+  if (route === undefined) return noRoute;
+  let kept = keptRoutes.get(route);
+  if (kept === undefined) {
+    const { key, httpRoute, ruleName, ruleIndex } = route;
+    kept = { shown: { key, httpRoute, ruleName, ruleIndex }, provenance: route.policies.provenance };
+    keptRoutes.set(route, kept);
+  }
+  return kept;
+}
+
 /** What is hidden is answered as if it were not there; a preflight that is answered has no reason. */
-function isRefusal({ outcome, reason }: Decision): boolean {
-  return outcome === 'deny' || (outcome === 'respond' && reason !== undefined);
+function hasRefusal(decisions: readonly Decision[]): boolean {
+  for (const { outcome, reason } of decisions)
+    if (outcome === 'deny' || (outcome === 'respond' && reason !== undefined)) return true;
+  return false;
 }
 
 /** Most requests have few decisions without what expressions saw, and keep them as they are. */
+function areSmall(decisions: readonly Decision[], maxDecisions: number): boolean {
+  if (decisions.length > maxDecisions) return false;
+  for (const { rules, detail } of decisions)
+    if (rules.length > 0 || (detail !== undefined && detail.length > maxTextLength)) return false;
+  return true;
+}
+
 function boundDecisions(
   decisions: readonly Decision[],
   { maxDecisions, maxSeenCharacters }: Pick<RequestJournalLimits, 'maxDecisions' | 'maxSeenCharacters'>,
-): Pick<Entry, 'decisions' | 'omittedDecisions' | 'omittedRules'> {
+): { readonly decisions: readonly Decision[]; readonly omitted: Omitted } {
   const kept = decisions.length > maxDecisions ? keepEnds(decisions, maxDecisions) : decisions;
-  const omittedDecisions = decisions.length - kept.length;
-  if (kept.every(({ rules, detail }) => rules.length === 0 && (detail === undefined || detail.length <= maxTextLength)))
-    return { decisions: kept, omittedDecisions, omittedRules: undefined };
   let left = maxSeenCharacters;
   const bounded = kept.map((decision): Decision => {
     const rules = decision.rules.filter((rule) => {
@@ -172,7 +216,7 @@ function boundDecisions(
     return { ...decision, detail, rules };
   });
   const omittedRules = bounded.map(({ rules }, index) => kept[index]!.rules.length - rules.length);
-  return { decisions: bounded, omittedDecisions, omittedRules };
+  return { decisions: bounded, omitted: { decisions: decisions.length - kept.length, rules: omittedRules } };
 }
 
 /** How it began and how it ended are what is asked for. */
@@ -187,7 +231,7 @@ function measureOutcome({ problem, saw }: RuleOutcome): number {
 }
 
 function describeEntry(entry: Entry): JournaledRequest {
-  const { caller, message } = entry;
+  const { caller, message, omitted } = entry;
   return {
     id: entry.id,
     time: new Date(entry.startedAtMs).toISOString(),
@@ -200,7 +244,7 @@ function describeEntry(entry: Entry): JournaledRequest {
     detail: describeText(entry.detail),
     refused: entry.refused,
     listener: entry.listener ?? null,
-    route: entry.route,
+    route: entry.route.shown,
     backend: entry.backend ?? null,
     endpoint: entry.endpoint ?? null,
     caller:
@@ -212,16 +256,16 @@ function describeEntry(entry: Entry): JournaledRequest {
         ? null
         : { method: message.method, kind: message.kind ?? null, item: message.item ?? null, count: message.count },
     decisions: entry.decisions.map((decision, index) =>
-      describeDecision(decision, findPlace(decision, entry), entry.omittedRules?.[index] ?? 0),
+      describeDecision(decision, findPlace(decision, entry), omitted?.rules[index] ?? 0),
     ),
-    omittedDecisions: entry.omittedDecisions,
+    omittedDecisions: omitted?.decisions ?? 0,
   };
 }
 
 /** Undefined: it is not known, or there are several and no expression that decided tells which. */
 function findPlace(
   { step, policy, decidedBy }: Decision,
-  { provenance, backend }: Entry,
+  { route: { provenance }, backend }: Entry,
 ): Pick<PolicyPlace, 'level' | 'target'> | undefined {
   if (decidedBy !== undefined) return decidedBy;
   if (step.startsWith('backend.'))

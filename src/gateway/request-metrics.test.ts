@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { buildContext, buildRoute } from '../../test/integration/admin-fixture.ts';
+import { buildContext, buildListener, buildRoute } from '../../test/integration/admin-fixture.ts';
 import { createMetrics } from '../base/metrics.ts';
 import type { Decision } from './decision.ts';
 import { createGatewayMetrics, type GatewayMetrics } from './request-metrics.ts';
@@ -72,6 +72,90 @@ describe('requests', () => {
       `${name}{policy="default/jwt",step="traffic.jwtAuthentication",mode="Optional",outcome="allow",reason="missing_token"} 2`,
       `${name}{policy="default/team",step="traffic.authorization",mode="",outcome="deny",reason="rbac_denied"} 1`,
     ]);
+  });
+
+  test('are counted right however many ends there are, and when they come again', async () => {
+    const { gateway, read } = start();
+    const methods = ['GET', 'POST', 'PUT'];
+    const outcomes = ['allow', 'deny', 'respond'] as const;
+    const reasons = ['rbac_denied', 'token_expired', 'missing_token'] as const;
+    const steps = ['traffic.jwtAuthentication', 'traffic.authorization', 'backend.mcp.authorization'] as const;
+    // More than are remembered at one place, and of one policy.
+    for (let round = 0; round < 3; round += 1) {
+      for (let index = 0; index < 81; index += 1) {
+        const [outcome, reason, step] = [outcomes[index % 3]!, reasons[Math.floor(index / 3) % 3], steps[index % 2]!];
+        const mode = index < 41 ? 'Strict' : 'Optional';
+        const decisions = [{ ...decision, outcome, reason, step, mode } satisfies Decision];
+        const status = 200 + Math.floor(index / 3);
+        gateway.requests.finish(buildContext({ status, decisions }, { method: methods[index % 3]! }), true, 0, 0);
+      }
+    }
+    const requests = await read('mcp_gateway_requests_total');
+    assert.equal(requests.length, 81);
+    for (const line of requests) assert.match(line, /\} 3$/);
+    const counts = (await read('mcp_gateway_policy_decisions_total')).map((line) => Number(/ (\d+)$/.exec(line)![1]));
+    assert.equal(counts.length, 36);
+    assert.equal(
+      counts.reduce((sum, count) => sum + count),
+      243,
+    );
+  });
+
+  test('are counted by the reason, also where all else is the same', async () => {
+    const { gateway, read } = start();
+    for (const reason of ['no_route', undefined, 'bad_target', 'no_route'] as const)
+      gateway.requests.finish(buildContext({ status: 404, reason }), true, 0, 0);
+    const lines = await read('mcp_gateway_requests_total');
+    assert.deepEqual(
+      lines.map((line) => /reason="(.*)"\} (\d+)$/.exec(line)!.slice(1)),
+      [
+        ['no_route', '2'],
+        ['', '1'],
+        ['bad_target', '1'],
+      ],
+    );
+  });
+
+  test('are counted at the listener and the route of this very request', async () => {
+    const { gateway, read } = start();
+    for (let round = 0; round < 2; round += 1) {
+      for (const listener of [buildListener('a'), buildListener('b'), undefined]) {
+        for (const route of [buildRoute('default/x'), buildRoute('default/y'), undefined])
+          gateway.requests.finish(buildContext({ listener, route, upstreamMs: route && 1 }), true, 0, 0);
+      }
+    }
+    const places = ['default/gw/a', 'default/gw/b', ''].flatMap((listener) =>
+      ['default/x', 'default/y', ''].map((route) => ({ listener, route })),
+    );
+    assert.deepEqual(
+      await read('mcp_gateway_requests_total'),
+      places.map(
+        ({ listener, route }) =>
+          `mcp_gateway_requests_total{listener="${listener}",route="${route}",method="POST",code="200",reason=""} 2`,
+      ),
+    );
+    // A place that called no upstream has no such distribution.
+    assert.deepEqual(
+      await read('mcp_gateway_upstream_response_seconds_count'),
+      places
+        .filter(({ route }) => route !== '')
+        .map(
+          ({ listener, route }) =>
+            `mcp_gateway_upstream_response_seconds_count{listener="${listener}",route="${route}"} 2`,
+        ),
+    );
+  });
+
+  test('very many places are counted together, and those of the beginning by themselves', async () => {
+    const { gateway, read } = start();
+    for (let round = 0; round < 2; round += 1) {
+      for (let index = 0; index < 1_500; index += 1)
+        gateway.requests.finish(buildContext({ route: buildRoute(`default/r${index}`) }), true, 0, 0);
+    }
+    const lines = await read('mcp_gateway_request_duration_seconds_count');
+    assert.equal(lines.length, 501);
+    assert.match(lines[0]!, /route="default\/r0"\} 2$/);
+    assert.match(lines.at(-1)!, /route="other"\} 2000$/);
   });
 
   test('decisions of very many policies are counted together', async () => {

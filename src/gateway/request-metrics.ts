@@ -5,7 +5,8 @@ import { decisionModes, decisionOutcomes, decisionSteps } from './decision.ts';
 import { type Reason, reasons } from './reasons.ts';
 import { createPickMetrics } from './inference/pick-metrics.ts';
 import type { PickObserver } from './inference/pick-observer.ts';
-import type { RequestContext } from './request-context.ts';
+import { createDecisionFinder, createPlaceFinder, type PlaceCells, type RequestCellSource } from './request-cells.ts';
+import { measureDuration, type RequestContext } from './request-context.ts';
 
 /** Hooks for the request path; every one is cheap and none throws. */
 export interface RequestMetrics {
@@ -118,36 +119,41 @@ export function createRequestMetrics(metrics: Metrics): RequestMetrics {
   const streams = metrics.gauge('mcp_gateway_open_streams', 'Streamed answers that are open now.', { listener, route });
   let inFlight = 0;
   metrics.gaugeOf('mcp_gateway_requests_in_flight', 'Requests whose answer has not ended.', () => inFlight);
+  const source: RequestCellSource = {
+    findRequests: (place, method, status, reason) =>
+      requests.at({ ...place, method, code: String(status), reason: reason ?? '' }),
+    findDuration: (place) => duration.at(place),
+    findUpstream: (place) => upstream.at(place),
+    findDecisions: ({ policy, step, mode, outcome, reason = '' }) =>
+      decisions.at({ policy, step, mode, outcome, reason }),
+  };
+  const findPlace = createPlaceFinder(source);
+  const findDecision = createDecisionFinder(source);
+  const placeOf = (context: RequestContext): PlaceCells =>
+    findPlace(context.listener?.key ?? '', context.route?.httpRoute ?? '');
   return {
     start() {
       inFlight += 1;
     },
     finish(context, _clean, bytesSent, bytesReceived) {
       inFlight -= 1;
-      const place = describePlace(context);
-      requests.add({
-        listener: place.listener,
-        route: place.route,
-        method: context.exchange.method,
-        code: String(context.status),
-        reason: context.reason ?? '',
-      });
-      duration.observe(place, (performance.now() - context.startedAt) / 1_000);
-      if (context.upstreamMs !== undefined) upstream.observe(place, context.upstreamMs / 1_000);
-      for (const { policy, step, mode, outcome, reason = '' } of context.decisions)
-        decisions.add({ policy, step, mode, outcome, reason });
+      const place = placeOf(context);
+      place.findRequests(context.exchange.method, context.status, context.reason).value += 1;
+      place.duration.observe(measureDuration(context) / 1_000);
+      if (context.upstreamMs !== undefined) place.upstream.observe(context.upstreamMs / 1_000);
+      for (const decision of context.decisions) findDecision(decision).value += 1;
       received += bytesReceived;
       sent += bytesSent;
     },
     openStream(context) {
       // Kept: the same labels must be counted down even if the route is gone by then.
-      const place = describePlace(context);
+      const { labels } = placeOf(context);
       let open = true;
-      streams.add(place, 1);
+      streams.add(labels, 1);
       return () => {
         if (!open) return;
         open = false;
-        streams.add(place, -1);
+        streams.add(labels, -1);
       };
     },
   };
@@ -241,8 +247,4 @@ export function createConfigMetrics(metrics: Metrics): ConfigMetrics {
       problems = count;
     },
   };
-}
-
-function describePlace(context: RequestContext): { readonly listener: string; readonly route: string } {
-  return { listener: context.listener?.key ?? '', route: context.route?.httpRoute ?? '' };
 }

@@ -1,6 +1,7 @@
 // What rules over MCP messages saw in a body, as far as the access log and the request journal show it: names, and never arguments.
 import { copyText, cutText } from '../base/cut-text.ts';
-import { redactText } from '../base/redact.ts';
+import { hasNoCredentials, redactText } from '../base/redact.ts';
+import { rememberTexts } from '../base/text-memory.ts';
 
 /** The message of a request; of a batch the first one that was refused, else the first. */
 export interface SeenMessage {
@@ -41,11 +42,15 @@ export function showMessage({ method, item, count }: SeenMessage): ShownMessage 
   return { method: show(method), kind, item: name === undefined ? undefined : show(name), count };
 }
 
-function show(text: string): string {
-  // Cut last: half a credential does not look like one.
-  const redacted = redactText(text);
-  return redacted.length > maxNameLength ? cutText(redacted, maxNameLength) : copyText(redacted);
-}
+/** Methods and tools are few, and every message has them. */
+const show = rememberTexts(
+  (text) => {
+    // Cut last: half a credential does not look like one.
+    const redacted = redactText(text);
+    return redacted.length > maxNameLength ? cutText(redacted, maxNameLength) : copyText(redacted);
+  },
+  { mayKeep: hasNoCredentials },
+);
 
 /** Queries are where credentials travel, also in the URIs of resources. */
 function removeQuery(uri: string): string {

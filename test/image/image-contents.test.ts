@@ -144,7 +144,7 @@ for (const { name } of imageComponents) {
           deb,
         );
       }
-      assert.ok(versions.has('pkg:npm/pino'));
+      assert.ok(versions.has('pkg:npm/yaml'));
       assert.ok(versions.has('pkg:npm/%40bufbuild/protobuf'));
     });
 

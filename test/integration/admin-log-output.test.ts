@@ -95,6 +95,36 @@ describe('no line is lost', () => {
     assert.equal(lines.at(-1)!['origin'], 'unhandledRejection');
   });
 
+  // Access lines may wait; whatever ends the process, they are written, and before the lines that came later.
+  const writeLines = `for (let i = 0; i < 100; i += 1) log.writeLine('info', Date.now(), ',"i":' + i + '}\\n');`;
+
+  for (const [name, end, expectedCode] of [
+    ['a normal end', '', 0],
+    ['process.exit', 'process.exit(3);', 3],
+    ['a crash', `logCrashes(log); throw new Error('boom');`, 1],
+    ['SIGTERM', `createShutdown({ log }); setInterval(() => {}, 1000); process.kill(process.pid, 'SIGTERM');`, 0],
+  ] as const) {
+    test(`of those that may wait, at ${name}`, async () => {
+      const { code, lines } = await run(`${writeLines} ${end}`);
+      assert.equal(code, expectedCode);
+      assert.deepEqual(
+        lines.slice(0, 100).map((line) => line['i']),
+        Array.from({ length: 100 }, (_, index) => index),
+      );
+      assert.equal(
+        lines.slice(100).every((line) => line['i'] === undefined),
+        true,
+      );
+    });
+  }
+
+  test('of those that may wait, while nothing else is logged', async () => {
+    const { lines } = await run(`${writeLines} setInterval(() => {}, 1000);`, (child, output) => {
+      if (output().includes('"i":99')) child.kill('SIGKILL');
+    });
+    expectAll(lines, 100);
+  });
+
   test('in a file', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'gateway-log-'));
     try {
@@ -195,38 +225,47 @@ describe('a reader that is away', () => {
     assert.equal(code, 7);
   });
 
-  test('a reader that stops reading costs bounded memory; what was dropped is counted', async () => {
-    // 64 KiB fit into a pipe and 16 MiB may wait; 40 MB are written while nobody reads.
-    const child = start(`
+  for (const [kind, write] of [
+    ['lines', `log.info({ i: i++, big }, 'line')`],
+    // In many pieces, as access lines are.
+    [
+      'lines that may wait',
+      `{ let rest = ',"i":' + i++ + ',"big":"'; for (let p = 0; p < 50; p += 1) rest += piece + (i % 10); log.writeLine('info', Date.now(), rest + '"}\\n'); }`,
+    ],
+  ] as const)
+    test(`a reader that stops reading costs bounded memory, with ${kind}; what was dropped is counted`, async () => {
+      // 64 KiB fit into a pipe and 16 MiB may wait; 40 MB are written while nobody reads.
+      const child = start(`
       const big = 'x'.repeat(1000);
+      const piece = 'x'.repeat(19);
       let i = 0;
-      function burst() { for (let n = 0; n < 1000 && i < 40000; n += 1) log.info({ i: i++, big }, 'line'); if (i < 40000) setImmediate(burst); else process.stderr.write(String(process.memoryUsage().rss)); }
+      function burst() { for (let n = 0; n < 1000 && i < 40000; n += 1) ${write}; if (i < 40000) setImmediate(burst); else process.stderr.write(String(process.memoryUsage().rss)); }
       burst();
       process.on('SIGUSR2', () => { log.info({}, 'late'); log.flush().then(() => process.exit(0)); });
       setInterval(() => {}, 1000);`);
-    const [rss] = (await once(child.stderr!, 'data')) as [Buffer];
-    assert.equal(Number(rss.toString()) < 400 * 1024 * 1024, true, `${rss.toString()} bytes`);
-    const chunks: string[] = [];
-    let asked = false;
-    child.stdout!.setEncoding('utf8');
-    child.stdout!.on('data', (chunk: string) => {
-      const recent = `${chunks.at(-1) ?? ''}${chunk}`;
-      chunks.push(chunk);
-      if (asked || !recent.includes('lines were lost')) return;
-      asked = true;
-      child.kill('SIGUSR2');
+      const [rss] = (await once(child.stderr!, 'data')) as [Buffer];
+      assert.equal(Number(rss.toString()) < 400 * 1024 * 1024, true, `${rss.toString()} bytes`);
+      const chunks: string[] = [];
+      let asked = false;
+      child.stdout!.setEncoding('utf8');
+      child.stdout!.on('data', (chunk: string) => {
+        const recent = `${chunks.at(-1) ?? ''}${chunk}`;
+        chunks.push(chunk);
+        if (asked || !recent.includes('lines were lost')) return;
+        asked = true;
+        child.kill('SIGUSR2');
+      });
+      const [code] = (await once(child, 'close')) as [number];
+      assert.equal(code, 0);
+      const lines = chunks
+        .join('')
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line) as Record<string, unknown>);
+      const written = lines.filter((line) => line['i'] !== undefined).length;
+      const dropped = lines.reduce((sum, line) => sum + Number(line['dropped'] ?? 0), 0);
+      assert.equal(written + dropped, 40_000);
+      assert.equal(dropped > 0, true);
+      assert.equal(lines.at(-1)!['msg'], 'late');
     });
-    const [code] = (await once(child, 'close')) as [number];
-    assert.equal(code, 0);
-    const lines = chunks
-      .join('')
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line) as Record<string, unknown>);
-    const written = lines.filter((line) => line['i'] !== undefined).length;
-    const dropped = lines.reduce((sum, line) => sum + Number(line['dropped'] ?? 0), 0);
-    assert.equal(written + dropped, 40_000);
-    assert.equal(dropped > 0, true);
-    assert.equal(lines.at(-1)!['msg'], 'late');
-  });
 });

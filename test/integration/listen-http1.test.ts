@@ -436,6 +436,27 @@ describe('answers', () => {
     }
   });
 
+  test('a client that has ended its direction gets an answer that is still to come, and nothing after it', async (t) => {
+    const exchanges: Exchange[] = [];
+    const closes: boolean[] = [];
+    const { port } = await openPort(t, (exchange) => {
+      exchanges.push(exchange);
+      exchange.onClose((clean) => closes.push(clean));
+    });
+    const waits = await connectRaw(t, port);
+    waits.stream.end('GET /a HTTP/1.1\r\nHost: x\r\n\r\n');
+    await waitFor(() => exchanges.length === 1);
+    exchanges[0]!.respond(200, [], 'late');
+    assert.match(await waits.waitForClose(), /connection: close\r\n\r\nlate$/);
+    assert.deepEqual(closes, [true]);
+    // Nobody can tell whether it is still there: it does not stay open for ever.
+    const gone = await connectRaw(t, port);
+    gone.stream.end('GET /b HTTP/1.1\r\nHost: x\r\n\r\n');
+    await waitFor(() => exchanges.length === 2);
+    await waitFor(() => closes.length === 2);
+    assert.deepEqual(closes, [true, false]);
+  });
+
   test('a client that leaves in the middle of its body fails the sink', async (t) => {
     let outcome: Promise<unknown> | undefined;
     let closed: Promise<ClosedExchange> | undefined;

@@ -22,6 +22,8 @@ import {
   startPlainServer,
 } from './plain-server.ts';
 
+type ReadableJournal = Pick<RequestJournal, 'list' | 'find'>;
+
 export interface AdminServerOptions {
   /** Default: 127.0.0.1. */
   readonly address?: string;
@@ -30,7 +32,9 @@ export interface AdminServerOptions {
   readonly getConfiguration: () => Configuration;
   readonly getRuntime: () => RuntimeConfig;
   readonly flows: FlowInspector;
-  readonly journal: RequestJournal;
+  readonly journal: ReadableJournal;
+  /** The journal of all processes, where there are several. */
+  readonly readJournal?: (() => Promise<ReadableJournal>) | undefined;
   readonly log: RootLog;
 }
 
@@ -49,15 +53,16 @@ export function startAdminServer(options: AdminServerOptions): Promise<PlainServ
 }
 
 function createAdminPages(options: AdminServerOptions): PlainPages {
-  const { log } = options;
+  const { log, journal } = options;
+  const readJournal = options.readJournal ?? (() => journal);
   const setLevel = (request: PlainRequest): PlainAnswer => changeLogLevel(request, log);
   return {
     '/': { GET: () => answerIndexPage(options.version, log.level) },
     // Browsers ask for one by themselves.
     '/favicon.ico': { GET: () => ({ status: 204, contentType: 'image/x-icon', body: '' }) },
     '/flows': { GET: (request) => answerFlows(request, options.flows) },
-    '/requests': { GET: (request) => answerRequests(request, options.journal) },
-    '/requests/*': { GET: (request) => answerRequest(request, options.journal) },
+    '/requests': { GET: async (request) => answerRequests(request, await readJournal()) },
+    '/requests/*': { GET: async (request) => answerRequest(request, await readJournal()) },
     '/config': { GET: () => answerJson(dumpConfig(options.getConfiguration(), options.getRuntime())) },
     '/routes': { GET: (request) => answerRoutes(request, options.getRuntime()) },
     '/loglevel': { GET: () => answerLogLevel(log.level), PUT: setLevel, POST: setLevel },

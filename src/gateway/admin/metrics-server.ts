@@ -7,7 +7,7 @@ export interface MetricsServerOptions {
   /** Default: 127.0.0.1. In a pod: 0.0.0.0, so that Prometheus reaches it. */
   readonly address?: string;
   readonly port: number;
-  readonly metrics: Metrics;
+  readonly metrics: Pick<Metrics, 'expose' | 'contentType'>;
   readonly log: Log;
 }
 

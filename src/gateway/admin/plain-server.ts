@@ -1,9 +1,10 @@
 // A small HTTP server for the gateway's own pages (admin, metrics, readiness): a table of paths, JSON errors, nothing else.
 // Client traffic never comes here; it has its own listeners.
 import { randomUUID } from 'node:crypto';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Log } from '../../base/log.ts';
+import { getHttp } from '../../base/node-parts.ts';
 import { formatErrorBody } from '../answer.ts';
 import { checkLocalRequest } from './local-request.ts';
 
@@ -87,7 +88,7 @@ const closeAfterMs = 1_000;
 
 /** Starts to listen; rejects with PortInUseError or ListenFailedError. */
 export async function startPlainServer(options: PlainServerOptions): Promise<PlainServer> {
-  const server = createServer(
+  const server = getHttp().createServer(
     { requestTimeout: 10_000, headersTimeout: 5_000, keepAliveTimeout: 5_000, maxHeaderSize: 16_384 },
     (request, response) => void serve(request, response, options),
   );

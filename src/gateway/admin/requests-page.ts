@@ -13,7 +13,7 @@ const defaultShown = 100;
  * Answers GET /requests: `format` json or html (a browser gets html), `q` a text to look for, `outcome` passed or refused, `limit` how many
  * of the latest.
  */
-export function answerRequests(request: PlainRequest, journal: RequestJournal): PlainAnswer {
+export function answerRequests(request: PlainRequest, journal: Pick<RequestJournal, 'list'>): PlainAnswer {
   const format = readFormat(request);
   const wanted = (request.query.get('q') ?? '').trim();
   const outcome = request.query.get('outcome') ?? '';
@@ -36,7 +36,7 @@ export function answerRequests(request: PlainRequest, journal: RequestJournal): 
 }
 
 /** Answers GET /requests/ID: one of them, by the request id that the client saw. */
-export function answerRequest(request: PlainRequest, journal: RequestJournal): PlainAnswer {
+export function answerRequest(request: PlainRequest, journal: Pick<RequestJournal, 'find'>): PlainAnswer {
   const format = readFormat(request);
   const id = request.path.slice('/requests/'.length);
   const found = journal.find(id);

@@ -1,6 +1,7 @@
 // Server certificates (RFC 5280, RFC 6066 3): from PEM to TLS contexts, and which of a listener's certificates a server name gets.
 import { constants, createHash, X509Certificate } from 'node:crypto';
-import { createSecureContext, type SecureContext } from 'node:tls';
+import type { SecureContext } from 'node:tls';
+import { getTls } from '../../base/node-parts.ts';
 import type { TlsCertificate } from '../../ir/gen/config_pb.ts';
 import { type HostTable, readHostname, readHostnamePattern } from '../route/hostname.ts';
 import type { ClientValidation } from './client-validation.ts';
@@ -62,7 +63,7 @@ export function readServerCertificate(
 
 function createContext(cert: string, key: string, validation: ClientValidation | undefined): SecureContext {
   try {
-    return createSecureContext({
+    return getTls().createSecureContext({
       cert,
       key,
       minVersion: 'TLSv1.2',

@@ -1,6 +1,6 @@
 // Filter messages -> the filters of a rule or of one of its backends. A filter that cannot be applied must not be skipped
 // (HTTPRouteFilter.type of Gateway API): it throws, and the rule fails closed.
-import { validateHeaderName, validateHeaderValue } from 'node:http';
+import { getHttp } from '../../base/node-parts.ts';
 import type { Filter, HeaderModifier, PathModifier, RequestRedirect, UrlRewrite } from '../../ir/gen/config_pb.ts';
 import { compileCors } from '../policies/cors.ts';
 import { readHostname } from '../route/hostname.ts';
@@ -83,6 +83,7 @@ export function replacesPrefix({ redirect, rewrite }: RouteFilters): boolean {
 }
 
 function checkHeaderModifier(modifier: HeaderModifier): HeaderModifier {
+  const { validateHeaderName, validateHeaderValue } = getHttp();
   try {
     for (const { name, value } of [...modifier.set, ...modifier.add]) {
       validateHeaderName(name);

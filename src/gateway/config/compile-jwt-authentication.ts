@@ -1,6 +1,6 @@
 // A policy message with JWT authentication -> what the request path uses. Trust anchors and key endpoints are looked up here; keys come
 // from outside, because they live longer than a configuration.
-import { validateHeaderName } from 'node:http';
+import { getHttp } from '../../base/node-parts.ts';
 import { AuthenticationMode, type JwtAuthentication, type Policy } from '../../ir/gen/config_pb.ts';
 import type { JwtAuthenticationConfig } from '../policies/jwt-authentication/jwt-authentication-config.ts';
 import type { JwtProviderInput } from '../policies/jwt-authentication/jwt-authentication-registry.ts';
@@ -59,7 +59,7 @@ function checkHeaders({ claimsToHeaders, location }: JwtAuthentication): void {
   if (location?.location.case === 'header') names.push(location.location.value.name);
   for (const name of names) {
     try {
-      validateHeaderName(name);
+      getHttp().validateHeaderName(name);
     } catch (error) {
       throw new PolicyError(`${JSON.stringify(name)} cannot be the name of a header: ${describeError(error)}`, {
         cause: error,

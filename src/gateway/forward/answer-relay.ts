@@ -49,6 +49,17 @@ const noBytes = new Uint8Array(0);
 const contentTypeField: ReadonlySet<string> = new Set(['content-type']);
 const unreadable = 'The upstream server sent an answer to which the rules of this gateway cannot be applied.';
 
+/** False for an answer that passes as it comes: nothing is rewritten or filtered, and the gateway has nothing to say on it. */
+export function needsRelay(
+  plan: ForwardPlan,
+  streams: NotificationStreams | undefined,
+  rewriter: LegacySseRewriter | undefined,
+): boolean {
+  if (rewriter !== undefined || plan.filterAnswer !== undefined) return true;
+  if (streams === undefined || plan.backend.mcp === undefined) return false;
+  return plan.method === 'GET' || asksForSubscription(plan.method, plan.headers);
+}
+
 /** One answer. Order: begin, push*, then complete and end; close when it is over, however. */
 export class AnswerRelay implements NotificationStream {
   readonly #parts: RelayParts;

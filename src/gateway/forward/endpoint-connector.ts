@@ -1,6 +1,7 @@
 // Opens connections to one endpoint. A DNS name is resolved anew for every connection, so a moved name is followed as connections come and go.
-import { connect as connectTcp, isIP, type Socket } from 'node:net';
-import { connect as connectTls, type ConnectionOptions } from 'node:tls';
+import { connect as connectTcp, isIP, type OnReadOpts, type Socket } from 'node:net';
+import type { ConnectionOptions } from 'node:tls';
+import { getTls } from '../../base/node-parts.ts';
 import type { BackendTls } from '../config/runtime-config.ts';
 import { UpstreamConnectTimeoutError } from './upstream-error.ts';
 
@@ -14,7 +15,14 @@ export interface ConnectorOptions {
   readonly protocol: 'http/1.1' | 'h2';
   /** The other side may end its direction first: HTTP/1 connections that become a tunnel. */
   readonly allowHalfOpen: boolean;
+  /**
+   * Gets the bytes of a connection without TLS, which then is none that could be read as a stream. Node makes 64 kB of memory ready for every
+   * read of a stream; here all connections are read into the same 64 kB, and only what came is kept.
+   */
+  readonly onBytes?: (this: Socket, bytes: Buffer) => void;
 }
+
+const readBuffer = Buffer.allocUnsafeSlow(65_536);
 
 /** Calls back once, with a connected socket (TLS: after a verified handshake) or an error. */
 export type Connector = (
@@ -23,21 +31,27 @@ export type Connector = (
 
 /** Makes the connector of one endpoint. The newest TLS session is kept for the next handshake. */
 export function createConnector(options: ConnectorOptions): Connector {
-  const { host, port, tls, connectTimeoutMs, allowHalfOpen } = options;
+  const { host, port, tls, connectTimeoutMs, allowHalfOpen, onBytes } = options;
   const tlsOptions = tls === undefined ? undefined : buildTlsOptions(host, tls, options.protocol);
   // Buffered bytes are bounded by the high-water mark, which the types do not know.
   const tcpOptions = { host, port, allowHalfOpen, highWaterMark: 65_536 };
+  const plainOptions = onBytes === undefined ? tcpOptions : { ...tcpOptions, onread: readInto(onBytes) };
+  const connected = tlsOptions === undefined ? 'connect' : 'secureConnect';
   let session: Buffer | undefined;
+  const keepSession = (fresh: Buffer): void => {
+    session = fresh;
+  };
 
   return (callback) => {
     const socket =
       tlsOptions === undefined
-        ? connectTcp(tcpOptions)
-        : connectTls({ ...tcpOptions, ...tlsOptions, ...(session === undefined ? {} : { session }) });
+        ? connectTcp(plainOptions)
+        : getTls().connect({ ...tcpOptions, ...tlsOptions, ...(session === undefined ? {} : { session }) });
     socket.setNoDelay(true).setKeepAlive(true, 60_000);
-    if (tlsOptions !== undefined) socket.on('session', (fresh: Buffer) => (session = fresh));
+    if (tlsOptions !== undefined) socket.on('session', keepSession);
+    // Stays for the life of the socket: a late error of a connection that somebody gave up must not bring the process down.
+    socket.on('error', ignoreError);
 
-    let settled = false;
     const timer =
       connectTimeoutMs > 0
         ? setTimeout(
@@ -45,18 +59,40 @@ export function createConnector(options: ConnectorOptions): Connector {
             connectTimeoutMs,
           )
         : undefined;
-    const settle = (error: Error | null): void => {
-      if (settled) return;
-      settled = true;
+    // None of these stays: what the callback knows is of no use once there is a connection, and that may last for days.
+    const letGo = (): void => {
       clearTimeout(timer);
-      if (error !== null) session = undefined;
-      if (error === null) callback(null, socket);
-      else callback(error, null);
+      socket.removeListener(connected, succeed);
+      socket.removeListener('error', fail);
+      socket.removeListener('close', failClosed);
     };
-    socket.once(tlsOptions === undefined ? 'connect' : 'secureConnect', () => settle(null));
-    // Stays for the life of the socket: a late error of a connection that somebody gave up must not bring the process down.
-    socket.on('error', settle);
-    socket.once('close', () => settle(new Error('the connection was closed while it was being set up')));
+    const succeed = (): void => {
+      letGo();
+      callback(null, socket);
+    };
+    const fail = (error: Error): void => {
+      letGo();
+      session = undefined;
+      callback(error, null);
+    };
+    const failClosed = (): void => fail(new Error('the connection was closed while it was being set up'));
+    socket.on(connected, succeed);
+    socket.on('error', fail);
+    socket.on('close', failClosed);
+  };
+}
+
+function ignoreError(): void {}
+
+function readInto(onBytes: NonNullable<ConnectorOptions['onBytes']>): OnReadOpts {
+  return {
+    buffer: readBuffer,
+    callback(this: Socket, length) {
+      const bytes = Buffer.allocUnsafe(length);
+      readBuffer.copy(bytes, 0, 0, length);
+      onBytes.call(this, bytes);
+      return true;
+    },
   };
 }
 

@@ -1,12 +1,11 @@
 // The connections to one endpoint. A free connection is used again, a new one opened when there is none; past the limit requests wait in line.
-// A set of undici Clients and not its Pool: a request that waits can be given up at once, and finding a free connection does not
-// get slower with the number of open streams.
-import { Client } from 'undici';
+import type { Socket } from 'node:net';
+import type { ReaderLimits } from '../../http1/message-reader.ts';
 import type { BackendConfig } from '../config/runtime-config.ts';
-import { createConnector, type Connector } from './endpoint-connector.ts';
-import { Http1Call, type ConnectionState } from './http1-call.ts';
-import { Http1TrailerCall } from './http1-trailer-call.ts';
+import { createConnector, type Connector, type ConnectorOptions } from './endpoint-connector.ts';
+import { type ConnectionUser, deliverBytes, Http1Connection } from './http1-connection.ts';
 import { Http2Sessions } from './http2-call.ts';
+import { IdleConnections } from './idle-connections.ts';
 import { EndpointHealth } from './outlier.ts';
 import type { UpstreamObserver } from './upstream-observer.ts';
 import type { UpstreamCall, UpstreamEvents, UpstreamRequest } from './upstream-call.ts';
@@ -28,10 +27,8 @@ export interface EndpointPoolOptions {
   readonly observer: UpstreamObserver;
 }
 
-// undici wants an origin, but the connector decides where connections go and the Host header is always given.
-const placeholderOrigin = 'http://upstream.invalid';
-
-const ignore = (): void => {};
+/** Fields of one response head. */
+const maxResponseHeaderCount = 1_000;
 
 /** The connections to one endpoint, and the requests on them. */
 export class EndpointPool {
@@ -42,9 +39,11 @@ export class EndpointPool {
   readonly #observer: UpstreamObserver;
   readonly #limits: UpstreamLimits;
   readonly #connect: Connector;
+  /** For connections that may become a tunnel: only these can be read as a stream. */
+  readonly #connectStream: Connector;
   readonly #sessions: Http2Sessions | undefined;
-  /** The one used last is used next: the others get old and close. */
-  readonly #idle: Client[] = [];
+  readonly #idle: IdleConnections;
+  readonly #readerLimits: ReaderLimits;
   /** In order of arrival; a Set, because the ones that are given up leave from the middle. */
   readonly #waiting = new Set<PooledCall>();
   readonly #running = new Set<PooledCall>();
@@ -57,15 +56,22 @@ export class EndpointPool {
     this.#observer = options.observer;
     this.#limits = limits;
     this.health = new EndpointHealth(limits, options.now);
+    this.#idle = new IdleConnections(limits, options.now);
+    this.#readerLimits = { maxHeaderBytes: limits.maxResponseHeaderBytes, maxHeaderCount: maxResponseHeaderCount };
     const isHttp2 = settings.protocol === 'h2c';
-    this.#connect = createConnector({
+    const connectorOptions: ConnectorOptions = {
       host,
       port,
       tls: settings.tls,
       connectTimeoutMs: settings.connectTimeoutMs,
       protocol: isHttp2 ? 'h2' : 'http/1.1',
       allowHalfOpen: !isHttp2,
-    });
+    };
+    this.#connectStream = createConnector(connectorOptions);
+    this.#connect =
+      isHttp2 || settings.tls !== undefined
+        ? this.#connectStream
+        : createConnector({ ...connectorOptions, onBytes: deliverBytes });
     if (isHttp2)
       this.#sessions = new Http2Sessions(this.#connect, limits.maxStreamsPerConnection, settings.connectTimeoutMs);
   }
@@ -77,7 +83,7 @@ export class EndpointPool {
 
   /** Connections that wait for a request. */
   get idleConnections(): number {
-    return this.#idle.length;
+    return this.#idle.size;
   }
 
   /** A call to this endpoint. It begins, or takes its place in line, with `start`. */
@@ -119,60 +125,58 @@ export class EndpointPool {
   #run(call: PooledCall): void {
     this.#running.add(call);
     this.health.recordAttempt();
-    call.run(this.#createInner(call));
+    if (this.#sessions !== undefined) {
+      call.run(this.#sessions.createCall(call.request, call, () => this.finish(call)));
+      return;
+    }
+    if (call.request.upgrade !== undefined || this.#idle.size === 0) return this.#open(call);
+    call.awaitConnection();
+    if (ready.length === 0) setImmediate(runReady);
+    ready.push(call);
   }
 
-  #createInner(call: PooledCall): UpstreamCall {
-    const { request } = call;
-    const done = (): void => this.#finish(call);
-    if (this.#sessions !== undefined) return this.#sessions.createCall(request, call, done);
-    if (request.wantsTrailers && request.hasBody)
-      return new Http1TrailerCall(this.#connect, request, call, this.#limits, done);
-    const client = this.#idle.pop() ?? this.#createClient();
-    return new Http1Call(client, request, call, (state) => {
-      this.#release(client, state);
-      done();
-    });
+  /** @internal Everything that had come by now is read: a connection that is still free has neither ended nor said anything unasked. */
+  takeConnection(call: PooledCall): void {
+    if (call.isDone) return this.finish(call);
+    const connection = this.#idle.take();
+    if (connection !== undefined) call.runOn(connection);
+    else this.#open(call);
   }
 
-  #createClient(): Client {
-    const client = new Client(placeholderOrigin, {
-      pipelining: 1,
-      allowH2: false,
-      // The forwarder has its own clocks, the same for every transport.
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      keepAliveTimeout: this.#limits.keepAliveTimeoutMs,
-      keepAliveMaxTimeout: this.#limits.keepAliveMaxTimeoutMs,
-      maxHeaderSize: this.#limits.maxResponseHeaderBytes,
-      connect: (_options, callback) => this.#connect(callback),
-    });
-    client.on('disconnect', () => {
-      const index = this.#idle.indexOf(client);
-      if (index === -1) return;
-      this.#idle.splice(index, 1);
-      client.close(ignore);
-    });
-    return client;
-  }
-
-  #release(client: Client, state: ConnectionState): void {
-    if (state === 'reusable' && this.#closing === undefined) this.#idle.push(client);
-    else client.close(ignore);
-  }
-
-  #finish(call: PooledCall): void {
-    if (!this.#running.delete(call)) return;
-    this.#settleClosing();
-    if (this.#waiting.size === 0) return;
-    // Not in this turn: undici checks a connection for bytes nobody asked for before it is used again, but only when it was idle for a moment.
-    queueMicrotask(() => {
-      for (const next of this.#waiting) {
-        if (this.#running.size >= this.#limits.maxConcurrentRequests) return;
-        this.#waiting.delete(next);
-        this.#run(next);
+  #open(call: PooledCall): void {
+    call.awaitConnection();
+    const connect = call.request.upgrade === undefined ? this.#connect : this.#connectStream;
+    connect((error, socket) => {
+      if (call.isDone) {
+        // Given up in the meantime.
+        socket?.destroy();
+        this.finish(call);
+      } else if (error !== null) {
+        this.finish(call);
+        call.onError(error);
+      } else {
+        call.runOn(this.#createConnection(socket));
       }
     });
+  }
+
+  #createConnection(socket: Socket): Http1Connection {
+    return new Http1Connection(socket, this.#readerLimits, this.#idle);
+  }
+
+  /** @internal Its place is free. */
+  finish(call: PooledCall): void {
+    if (!this.#running.delete(call)) return;
+    this.#settleClosing();
+    if (this.#waiting.size > 0) queueMicrotask(() => this.#runWaiting());
+  }
+
+  #runWaiting(): void {
+    for (const next of this.#waiting) {
+      if (this.#running.size >= this.#limits.maxConcurrentRequests) return;
+      this.#waiting.delete(next);
+      this.#run(next);
+    }
   }
 
   /** No new requests are expected; resolves when those in flight and in line are done, however long their streams last. */
@@ -180,7 +184,7 @@ export class EndpointPool {
     if (this.#closing === undefined) {
       this.#closing = Promise.withResolvers();
       if (this.health.isSetAside) this.#observer.returned(this.#backend, this.name);
-      for (const client of this.#idle.splice(0)) client.close(ignore);
+      this.#idle.close();
       this.#sessions?.close();
       this.#settleClosing();
     }
@@ -199,28 +203,65 @@ export class EndpointPool {
   }
 }
 
+// Calls that take a free connection after this turn's input was read. One immediate for all of them.
+let ready: PooledCall[] = [];
+
+function runReady(): void {
+  const calls = ready;
+  ready = [];
+  for (const call of calls) {
+    try {
+      call.pool.takeConnection(call);
+    } catch (error) {
+      call.breakOff(error as Error);
+    }
+  }
+}
+
 // A call with its place in the pool. Stands between the transport and the forwarder, so that every ending passes the pool.
-class PooledCall implements UpstreamCall, UpstreamEvents {
+class PooledCall implements UpstreamCall, ConnectionUser {
   readonly request: UpstreamRequest;
-  readonly #pool: EndpointPool;
+  readonly pool: EndpointPool;
   readonly #events: UpstreamEvents;
-  #inner: UpstreamCall | undefined;
+  /** While the request is on its way. */
+  #inner: Omit<UpstreamCall, 'start'> | undefined;
+  #isConnecting = false;
   #connected = false;
   #done = false;
 
   constructor(pool: EndpointPool, request: UpstreamRequest, events: UpstreamEvents) {
-    this.#pool = pool;
+    this.pool = pool;
     this.request = request;
     this.#events = events;
   }
 
   start(): void {
-    this.#pool.admit(this);
+    this.pool.admit(this);
+  }
+
+  /** Nothing more will be told. */
+  get isDone(): boolean {
+    return this.#done;
   }
 
   run(inner: UpstreamCall): void {
     this.#inner = inner;
     inner.start();
+  }
+
+  awaitConnection(): void {
+    this.#isConnecting = true;
+  }
+
+  /** The connection is this call's until `onRelease`. */
+  runOn(connection: Http1Connection): void {
+    this.#inner = connection;
+    connection.begin(this.request, this);
+  }
+
+  onRelease(): void {
+    this.#inner = undefined;
+    this.pool.finish(this);
   }
 
   refuse(error: Error): void {
@@ -249,13 +290,14 @@ class PooledCall implements UpstreamCall, UpstreamEvents {
   abort(): void {
     if (this.#done) return;
     this.#done = true;
-    if (this.#inner === undefined) this.#pool.leaveLine(this);
-    else this.#inner.abort();
+    if (this.#inner !== undefined) this.#inner.abort();
+    // Still connecting: the connector's callback lets go of the place.
+    else if (!this.#isConnecting) this.pool.leaveLine(this);
   }
 
   onStart(): void {
     this.#connected = true;
-    this.#pool.recordConnected();
+    this.pool.recordConnected();
     this.#events.onStart();
   }
 
@@ -278,6 +320,7 @@ class PooledCall implements UpstreamCall, UpstreamEvents {
 
   onUpgrade(...args: Parameters<UpstreamEvents['onUpgrade']>): void {
     this.#done = true;
+    this.#inner = undefined;
     this.#events.onUpgrade(...args);
   }
 
@@ -292,7 +335,7 @@ class PooledCall implements UpstreamCall, UpstreamEvents {
   onError(error: Error): void {
     this.#done = true;
     if (!this.#connected && classifyUpstreamError(error, 'connecting') !== 'internal_error')
-      this.#pool.recordUnreachable(error);
+      this.pool.recordUnreachable(error);
     this.#events.onError(error);
   }
 }

@@ -28,6 +28,8 @@ export interface ForwardPlan {
   readonly removedFields?: ReadonlySet<string> | undefined;
   /** Host header to send. */
   readonly host: string;
+  /** True: all fields can be sent. What clients send was checked on arrival, and the rest was looked at. Otherwise somebody has to look at all. */
+  readonly areHeadersSendable?: boolean;
   /** Applied in order to the upstream's response headers (hop-by-hop ones are removed first). */
   readonly responseHeaders: readonly HeaderModifier[];
   /** Added to the response after the modifiers: CORS, x-request-id. */

@@ -1,39 +1,24 @@
 // Sends a request to the chosen backend and its answer back, both as they flow: nothing is collected unless rules over messages have to
 // read it (answer-relay.ts), each side waits for the other when that is slow, and an end of one side is an end of the other. A request is tried again only while not a byte of it was sent.
+import { performance } from 'node:perf_hooks';
 import type { Duplex } from 'node:stream';
-import type { Log } from '../../base/log.ts';
 import { denyRequest } from '../answer.ts';
 import type { PickerConfig } from '../config/runtime-config.ts';
 import { createPickedCall } from '../inference/load-picked-call.ts';
-import { type PickObserver, silentPickObserver } from '../inference/pick-observer.ts';
+import { silentPickObserver } from '../inference/pick-observer.ts';
 import type { BodyFlow, BodySink, Exchange, RawHeaders } from '../listen/exchange.ts';
-import type { NotificationStreams } from '../mcp/messages/list-changed.ts';
 import type { Reason } from '../reasons.ts';
 import type { RequestContext } from '../request-context.ts';
-import { AnswerRelay, type RelayOwner } from './answer-relay.ts';
+import { AnswerRelay, needsRelay, type RelayOwner } from './answer-relay.ts';
 import type { ForwardPlan } from './forward-plan.ts';
+import type { ForwarderOptions, ForwarderSettings } from './forwarder-options.ts';
 import { findHeader, findUnsendableHeader, prepareResponseHeaders, prepareTrailers, withoutFields } from './headers.ts';
 import { startMirrors, type Mirror } from './mirror-request.ts';
 import { routeUpstreamRequest, type RoutedRequest } from './route-upstream-request.ts';
 import { prepareUpgrade, relayUpgrade, type UpgradeAnswer } from './upgrade-request.ts';
 import type { UpstreamCall, UpstreamEvents, UpstreamRequest } from './upstream-call.ts';
 import { classifyUpstreamError, describeError, PickerError, type UpstreamPhase } from './upstream-error.ts';
-import { type Endpoint, formatPickerKey, type UpstreamBackend, type Upstreams } from './upstreams.ts';
-
-export interface ForwarderOptions {
-  readonly upstreams: Upstreams;
-  readonly log: Log;
-  /** Milliseconds of the clock of RequestContext.startedAt. */
-  readonly clock?: () => number;
-  /** Signs the message URLs of legacy SSE servers (legacy-sse.ts). Replicas behind one address need the same; by default each process makes its own. */
-  readonly legacySseKey?: Uint8Array;
-  /** A streamed answer begins; the result is called once, when it ends. */
-  readonly onStream?: (context: RequestContext) => () => void;
-  /** Gets to know the streams on which MCP servers send notifications. */
-  readonly streams?: NotificationStreams;
-  /** Watches endpoint pickers. */
-  readonly picks?: PickObserver;
-}
+import { type Endpoint, formatPickerKey, type UpstreamBackend } from './upstreams.ts';
 
 /** Carries out a plan. Never throws; everything that can go wrong becomes an answer or a broken-off stream, with its reason in the context. */
 export type Forward = (context: RequestContext, plan: ForwardPlan) => void;
@@ -55,13 +40,10 @@ export function createForwarder(options: ForwarderOptions): Forward {
   };
 }
 
-type ForwarderSettings = Required<Omit<ForwarderOptions, 'streams'>> & {
-  readonly streams: NotificationStreams | undefined;
-};
-
 /** Informational answers to one request that go on to the client. Nothing holds them back when it does not read, so there must be an end to them. */
 const maxInformational = 100;
 
+const noEndpoints: readonly Endpoint[] = [];
 const requestIdField: ReadonlySet<string> = new Set(['x-request-id']);
 
 class Forwarding implements UpstreamEvents, BodySink, RelayOwner {
@@ -72,13 +54,15 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner {
   #request: UpstreamRequest | undefined;
   #routed: RoutedRequest | undefined;
   #upgrade: UpgradeAnswer | undefined;
-  readonly #tried: Endpoint[] = [];
+  /** Those before `endpoint`. */
+  #tried: readonly Endpoint[] = noEndpoints;
   #endpoint: Endpoint | undefined;
   #call: UpstreamCall | undefined;
   #phase: UpstreamPhase = 'connecting';
   #attemptStartedAt = 0;
   #flow: BodyFlow | undefined;
   #mirrors: readonly Mirror[] = [];
+  /** Undefined: the answer passes as it comes. */
   #relay: AnswerRelay | undefined;
   #informational = 0;
   /** The client is slower than the upstream: silence is not the upstream's fault. */
@@ -116,9 +100,9 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner {
     this.#exchange.onClose((clean) => this.#onClientClosed(clean));
     // The client may have left while policies were at work.
     if (this.#done) return;
-    this.#exchange.onDrain(() => this.#onClientDrain());
 
-    const unsendable = findUnsendableHeader(plan.headers) ?? findUnsendableHeader(['host', plan.host]);
+    const unsendable =
+      plan.areHeadersSendable === true ? undefined : findUnsendableHeader(['host', plan.host, ...plan.headers]);
     if (unsendable !== undefined)
       return this.#fail('bad_request', `the value of ${unsendable} cannot be sent in a header`);
     const backend = upstreams.get(plan.backend.key);
@@ -144,7 +128,6 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner {
 
   #attempt(endpoint: Endpoint | undefined): void {
     if (endpoint === undefined) return this.#fail('no_endpoints');
-    this.#tried.push(endpoint);
     this.#noteEndpoint(endpoint);
     this.#startCall(endpoint.pool.createCall(this.#request!, this));
   }
@@ -190,8 +173,12 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner {
     this.#startIdleTimer();
     if (!this.#request!.hasBody) return;
     const { body } = this.#plan;
-    if (body === undefined) this.run(() => (this.#flow = this.#exchange.readBody(this)));
-    else this.run(() => this.#sendBody(body));
+    try {
+      if (body === undefined) this.#flow = this.#exchange.readBody(this);
+      else this.#sendBody(body);
+    } catch (error) {
+      this.#failInside(error);
+    }
   }
 
   /** All of it is there already, and stays there for another try. Mirrors have their own copy. */
@@ -202,8 +189,8 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner {
 
   /** There is no other try any more, and the answer may be a stream that lasts for hours. */
   #forgetBody(): void {
-    const { body, releaseBody, ...rest } = this.#plan;
-    if (body === undefined) return;
+    if (this.#plan.body === undefined) return;
+    const { body: _body, releaseBody, ...rest } = this.#plan;
     this.#plan = rest;
     releaseBody?.();
   }
@@ -219,7 +206,11 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner {
     const allowed = prepareTrailers(trailers);
     const prepared = removedFields === undefined ? allowed : withoutFields(allowed, removedFields);
     for (const mirror of this.#mirrors) mirror.end(prepared);
-    this.run(() => this.#call?.endBody(prepared));
+    try {
+      this.#call?.endBody(prepared);
+    } catch (error) {
+      this.#failInside(error);
+    }
   }
 
   fail(error: Error): void {
@@ -251,47 +242,65 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner {
 
   onHead(status: number, headers: RawHeaders): void {
     if (this.#done) return;
-    this.run(() => {
+    try {
       this.#beginAnswer(status);
       this.#forgetBody();
-      if (findHeader(headers, 'content-type')?.toLowerCase().startsWith('text/event-stream') === true)
-        this.#countStream();
+      if (isEventStream(findHeader(headers, 'content-type'))) this.#countStream();
       const rewriter = this.#routed!.rewriteAnswer?.(status, headers, this.#endpoint!);
-      this.#relay = new AnswerRelay({
-        owner: this,
-        context: this.#context,
-        plan: this.#plan,
-        streams: this.#settings.streams,
-        rewriter,
-        status,
-        headers,
-      });
-      this.#relay.begin();
+      const { streams } = this.#settings;
+      if (needsRelay(this.#plan, streams, rewriter)) {
+        const plan = this.#plan;
+        this.#relay = new AnswerRelay({
+          owner: this,
+          context: this.#context,
+          plan,
+          streams,
+          rewriter,
+          status,
+          headers,
+        });
+        this.#relay.begin();
+      } else {
+        this.#exchange.sendHead(status, this.prepareHeaders(headers));
+      }
       this.#idleTimer?.refresh();
-    });
+    } catch (error) {
+      this.#failInside(error);
+    }
   }
 
   onData(chunk: Uint8Array): boolean {
     if (this.#done) return true;
     this.#idleTimer?.refresh();
     try {
-      if (this.#relay!.push(chunk)) return true;
+      const relay = this.#relay;
+      if (relay === undefined ? this.#exchange.write(chunk) : relay.push(chunk)) return true;
     } catch (error) {
       this.#failInside(error);
       return true;
     }
     this.#paused = true;
+    this.#exchange.onDrain(() => this.#onClientDrain());
     return false;
   }
 
   onEnd(trailers: RawHeaders): void {
     if (this.#done) return;
-    this.run(() => {
-      this.#relay!.complete();
+    try {
+      const relay = this.#relay;
+      if (relay === undefined) {
+        this.#finish();
+        this.#exchange.end(prepareTrailers(trailers));
+        return;
+      }
+      relay.complete();
+      // It may have found that it cannot be passed on.
       if (this.#done) return;
       this.#finish();
-      this.#relay!.end(trailers);
-    });
+      relay.end(trailers);
+    } catch (error) {
+      this.#failInside(error);
+    }
   }
 
   onUpgrade(status: number, headers: RawHeaders, stream: Duplex): void {
@@ -330,6 +339,7 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner {
     const mayGoElsewhere = this.#routed?.endpoint === undefined && this.#plan.backend.picker === undefined;
     if (this.#phase === 'connecting' && reason !== 'internal_error' && mayGoElsewhere) {
       const { upstreams, log } = this.#settings;
+      this.#tried = [...this.#tried, this.#endpoint!];
       const next =
         this.#tried.length <= upstreams.limits.maxRetries
           ? upstreams.get(this.#plan.backend.key)?.pick(this.#tried)
@@ -428,4 +438,8 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner {
     clearTimeout(this.#idleTimer);
     for (const mirror of this.#mirrors) mirror.stop();
   }
+}
+
+function isEventStream(contentType: string | undefined): boolean {
+  return contentType?.toLowerCase().startsWith('text/event-stream') === true;
 }

@@ -1,67 +1,11 @@
 // Header fields on their way through the gateway (RFC 9110 section 7.6): what ends at this hop, what the gateway says itself, and the
 // header modifiers of Gateway API. Flat lists in wire order, one pass each.
 import { isIPv6 } from 'node:net';
+import { copyText } from '../../base/cut-text.ts';
+import { rememberTexts } from '../../base/text-memory.ts';
 import type { HeaderModifier } from '../../ir/gen/config_pb.ts';
 import type { RawHeaders } from '../listen/exchange.ts';
-
-// Ends at this hop whether Connection names it or not. Host and the framing fields are here as well: each side writes its own.
-const requestHopFields = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-connection',
-  'proxy-authorization',
-  'proxy-authenticate',
-  'te',
-  'transfer-encoding',
-  'upgrade',
-  'http2-settings',
-  'host',
-  'content-length',
-  // The listener has answered it by the time the body flows.
-  'expect',
-]);
-
-const responseHopFields = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-connection',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'te',
-  'transfer-encoding',
-  'upgrade',
-]);
-
-// Who asked, and for what, as the gateway itself knows it: written anew, or dropped.
-const ownFields = new Set([
-  'forwarded',
-  'x-forwarded-for',
-  'x-forwarded-proto',
-  'x-forwarded-host',
-  'x-forwarded-port',
-  'x-request-id',
-]);
-
-// What proxies say about the client, in all its variants.
-function isForwardingField(canonicalName: string): boolean {
-  return canonicalName.startsWith('x-forwarded-') || canonicalName === 'x-real-ip';
-}
-
-// RFC 9110 section 6.5.1: fields that would change framing, routing or authentication have no place after the body.
-const forbiddenTrailers = new Set([
-  ...requestHopFields,
-  ...ownFields,
-  'trailer',
-  'authorization',
-  'cookie',
-  'set-cookie',
-  'content-encoding',
-  'content-type',
-  'content-range',
-  'cache-control',
-  'max-forwards',
-  'mcp-session-id',
-]);
+import { foldName, isCommonName, readFieldName } from './field-name.ts';
 
 export interface RequestHeadersInput {
   /** As the client sent them. */
@@ -84,7 +28,7 @@ export interface RequestHeadersInput {
 
 /** The client's header fields as they go upstream, before modifiers and policies add theirs: hop-by-hop, host and framing fields are gone, X-Forwarded-* and X-Request-Id are ours. */
 export function prepareRequestHeaders(input: RequestHeadersInput): string[] {
-  const { headers, remoteAddress, authority } = input;
+  const { headers, remoteAddress, authority, removedFields } = input;
   const named = readConnectionOptions(headers);
   const trusted = input.isTrustedPeer === true;
   const prepared: string[] = [];
@@ -95,17 +39,16 @@ export function prepareRequestHeaders(input: RequestHeadersInput): string[] {
   let wantsTrailers = false;
 
   for (let i = 0; i < headers.length; i += 2) {
-    const name = headers[i]!.toLowerCase();
+    const field = readFieldName(headers[i]!);
     const value = headers[i + 1]!;
-    if (requestHopFields.has(name)) {
+    const { lowerCase: name, canonical } = field;
+    if (field.endsWithRequest) {
       if (name === 'te' && input.keepTeTrailers === true && hasToken(value, 'trailers')) wantsTrailers = true;
       continue;
     }
-    // Something behind us may read X_Forwarded_For as X-Forwarded-For, as CGI does.
-    const canonical = foldName(name);
-    if (input.removedFields?.has(canonical) === true) continue;
-    if (!trusted && isForwardingField(canonical)) continue;
-    if (ownFields.has(canonical)) {
+    if (removedFields?.has(canonical) === true) continue;
+    if (!trusted && field.isForwarding) continue;
+    if (field.isOwn) {
       if (name === 'x-forwarded-for') forwardedFor = forwardedFor === '' ? value : `${forwardedFor}, ${value}`;
       else if (name === 'x-forwarded-proto') forwardedProto = value;
       else if (name === 'x-forwarded-host') forwardedHost = value;
@@ -137,26 +80,29 @@ export function prepareResponseHeaders(
   extra: RawHeaders,
 ): RawHeaders {
   const named = readConnectionOptions(headers);
+  // Without modifiers one pass does it all.
+  const replaced = modifiers.length === 0 ? extra : nothing;
   let prepared: string[] = [];
   for (let i = 0; i < headers.length; i += 2) {
-    const name = headers[i]!.toLowerCase();
-    if (responseHopFields.has(name) || named?.has(name) === true) continue;
+    const { lowerCase, endsWithAnswer } = readFieldName(headers[i]!);
+    if (endsWithAnswer || named?.has(lowerCase) === true || isReplaced(lowerCase, replaced)) continue;
     prepared.push(headers[i]!, headers[i + 1]!);
   }
-  for (const modifier of modifiers) prepared = applyHeaderModifier(prepared, modifier);
-  if (extra.length === 0) return prepared;
-
-  // Vary and Set-Cookie are lists that both sides contribute to; of everything else there can be only one, and it is ours.
-  const replaced = new Set<string>();
-  for (let i = 0; i < extra.length; i += 2) replaced.add(extra[i]!.toLowerCase());
-  replaced.delete('vary');
-  replaced.delete('set-cookie');
-  const merged: string[] = [];
-  for (let i = 0; i < prepared.length; i += 2) {
-    if (!replaced.has(prepared[i]!.toLowerCase())) merged.push(prepared[i]!, prepared[i + 1]!);
+  if (modifiers.length > 0) {
+    for (const modifier of modifiers) prepared = applyHeaderModifier(prepared, modifier);
+    prepared = prepared.filter((_, i, all) => !isReplaced(all[i - (i % 2)]!.toLowerCase(), extra));
   }
-  merged.push(...extra);
-  return merged;
+  for (let i = 0; i < extra.length; i += 1) prepared.push(extra[i]!);
+  return prepared;
+}
+
+const nothing: RawHeaders = [];
+
+/** Vary and Set-Cookie are lists that both sides contribute to; of everything else there can be only one, and it is ours. */
+function isReplaced(lowerCaseName: string, extra: RawHeaders): boolean {
+  for (let i = 0; i < extra.length; i += 2)
+    if (isNamed(extra[i]!, lowerCaseName)) return lowerCaseName !== 'vary' && lowerCaseName !== 'set-cookie';
+  return false;
 }
 
 /** Trailer fields without those that must not come after a body. */
@@ -164,9 +110,7 @@ export function prepareTrailers(trailers: RawHeaders): RawHeaders {
   if (trailers.length === 0) return trailers;
   const prepared: string[] = [];
   for (let i = 0; i < trailers.length; i += 2) {
-    const canonical = foldName(trailers[i]!.toLowerCase());
-    if (!forbiddenTrailers.has(canonical) && !isForwardingField(canonical))
-      prepared.push(trailers[i]!, trailers[i + 1]!);
+    if (!readFieldName(trailers[i]!).isForbiddenTrailer) prepared.push(trailers[i]!, trailers[i + 1]!);
   }
   return prepared;
 }
@@ -220,47 +164,62 @@ function modifyHeaders(headers: RawHeaders, modifier: HeaderModifier, inEverySpe
   return changed;
 }
 
-/** What CGI makes of a name: one for all spellings. */
-function foldName(lowerCaseName: string): string {
-  return lowerCaseName.includes('_') ? lowerCaseName.replaceAll('_', '-') : lowerCaseName;
-}
-
 // RFC 9110 section 5.5: CR, LF and NUL are never allowed, the other controls but the tab neither; above 0xFF there is no byte to send.
-// eslint-disable-next-line no-control-regex
-const unsendableValue = /[\0-\x08\x0A-\x1F\x7F]|[^\0-\xFF]/;
+const unsendableValue = /[^\t\x20-\x7E\x80-\xFF]/;
 const validName = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 /** The name of the first field that must not be sent as it is (line breaks and other controls in the value, no token as the name); undefined when all are fine. */
 export function findUnsendableHeader(headers: RawHeaders): string | undefined {
   for (let i = 0; i < headers.length; i += 2) {
-    if (!validName.test(headers[i]!) || unsendableValue.test(headers[i + 1]!)) return headers[i]!;
+    const name = headers[i]!;
+    if (!(isCommonName(name) || validName.test(name)) || !isSendableValue(headers[i + 1]!)) return name;
   }
   return undefined;
+}
+
+/** Whether a field may have this value. */
+export function isSendableValue(value: string): boolean {
+  return !unsendableValue.test(value);
+}
+
+const sendableModifications = new WeakMap<HeaderModifier, boolean>();
+
+/** Whether all that a modifier writes can be sent: looked at once, as it does not change. */
+export function isSendableModification(modifier: HeaderModifier): boolean {
+  let isSendable = sendableModifications.get(modifier);
+  if (isSendable === undefined) {
+    const written = [...modifier.set, ...modifier.add].flatMap(({ name, value }) => [name, value]);
+    isSendable = findUnsendableHeader(written) === undefined;
+    sendableModifications.set(modifier, isSendable);
+  }
+  return isSendable;
 }
 
 /** Without fields of these lower-case names, in whatever spelling they come: something behind us may read X_User as X-User, as CGI does. */
 export function withoutFields(headers: RawHeaders, names: ReadonlySet<string>): string[] {
   const kept: string[] = [];
   for (let i = 0; i < headers.length; i += 2) {
-    if (!names.has(foldName(headers[i]!.toLowerCase()))) kept.push(headers[i]!, headers[i + 1]!);
+    if (!names.has(readFieldName(headers[i]!).canonical)) kept.push(headers[i]!, headers[i + 1]!);
   }
   return kept;
 }
 
 /** The value of a field that may be there once; of several the first. */
 export function findHeader(headers: RawHeaders, lowerCaseName: string): string | undefined {
-  for (let i = 0; i < headers.length; i += 2) {
-    const name = headers[i]!;
-    if (name.length === lowerCaseName.length && name.toLowerCase() === lowerCaseName) return headers[i + 1]!;
-  }
+  for (let i = 0; i < headers.length; i += 2) if (isNamed(headers[i]!, lowerCaseName)) return headers[i + 1]!;
   return undefined;
+}
+
+/** Nearly all names are told apart by their length, and most are in lower case. */
+function isNamed(name: string, lowerCaseName: string): boolean {
+  return name.length === lowerCaseName.length && (name === lowerCaseName || name.toLowerCase() === lowerCaseName);
 }
 
 function readConnectionOptions(headers: RawHeaders): Set<string> | undefined {
   let options: Set<string> | undefined;
   for (let i = 0; i < headers.length; i += 2) {
-    const name = headers[i]!;
-    if (name.length !== 10 || name.toLowerCase() !== 'connection') continue;
+    // What nearly all of them say names a field that ends here anyway.
+    if (!isNamed(headers[i]!, 'connection') || headers[i + 1] === 'keep-alive') continue;
     for (const option of headers[i + 1]!.split(',')) (options ??= new Set()).add(option.trim().toLowerCase());
   }
   return options;
@@ -277,8 +236,13 @@ function findPort(forwardedProto: string, localPort: number): number {
 }
 
 function readPort(authority: string, localPort: number): string {
-  const colon = authority.lastIndexOf(':');
-  if (colon === -1 || authority.endsWith(']') || isIPv6(authority)) return String(localPort);
-  const port = authority.slice(colon + 1);
-  return /^\d{1,5}$/.test(port) ? port : String(localPort);
+  return readNamedPort(authority) || String(localPort);
 }
+
+/** The port that an authority names; empty: none. Every request has one, and they are few. */
+const readNamedPort = rememberTexts((authority) => {
+  const colon = authority.lastIndexOf(':');
+  if (colon === -1 || authority.endsWith(']') || isIPv6(authority)) return '';
+  const port = authority.slice(colon + 1);
+  return /^\d{1,5}$/.test(port) ? copyText(port) : '';
+});

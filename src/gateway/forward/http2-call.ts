@@ -1,13 +1,8 @@
 // Requests over HTTP/2 with prior knowledge (h2c, RFC 9113 section 3.3) on node:http2. Not undici's H2CClient: that one cannot send request
 // trailers and holds the head back until the first body byte, which a bidirectional stream (gRPC) may never get to.
-import {
-  connect,
-  constants,
-  type ClientHttp2Session,
-  type ClientSessionOptions,
-  type ClientHttp2Stream,
-} from 'node:http2';
+import type { ClientHttp2Session, ClientHttp2Stream, ClientSessionOptions } from 'node:http2';
 import { closeWithTrailersDue } from '../../base/close-http2-stream.ts';
+import { getHttp2 } from '../../base/node-parts.ts';
 import type { RawHeaders } from '../listen/exchange.ts';
 import type { Connector } from './endpoint-connector.ts';
 import type { UpstreamCall, UpstreamEvents, UpstreamRequest } from './upstream-call.ts';
@@ -88,7 +83,10 @@ export class Http2Sessions {
         callback(error);
         return;
       }
-      const session = connect('http://upstream.invalid', { ...sessionOptions, createConnection: () => socket });
+      const session = getHttp2().connect('http://upstream.invalid', {
+        ...sessionOptions,
+        createConnection: () => socket,
+      });
       const open: OpenSession = { session, streams: 0, retired: false };
       this.#open.add(open);
       const retire = (): void => {
@@ -192,12 +190,12 @@ class Http2Call implements UpstreamCall {
       this.#events.onEnd(this.#trailers);
       // The answer is complete: what is left of the request is of no use to anybody.
       if (this.#trailersDue) this.#cancel(stream);
-      else if (!stream.writableFinished) stream.close(constants.NGHTTP2_NO_ERROR);
+      else if (!stream.writableFinished) stream.close(getHttp2().constants.NGHTTP2_NO_ERROR);
       this.#finish();
     });
     stream.on('error', (error) => this.#fail(error));
     stream.on('close', () => {
-      const code = stream.rstCode ?? constants.NGHTTP2_NO_ERROR;
+      const code = stream.rstCode ?? getHttp2().constants.NGHTTP2_NO_ERROR;
       this.#fail(new Error(`the upstream closed the stream with code ${code}`));
     });
     this.#events.onStart();
@@ -233,8 +231,8 @@ class Http2Call implements UpstreamCall {
   }
 
   #cancel(stream: ClientHttp2Stream): void {
-    if (this.#trailersDue) closeWithTrailersDue(stream, constants.NGHTTP2_CANCEL);
-    else stream.close(constants.NGHTTP2_CANCEL);
+    if (this.#trailersDue) closeWithTrailersDue(stream, getHttp2().constants.NGHTTP2_CANCEL);
+    else stream.close(getHttp2().constants.NGHTTP2_CANCEL);
   }
 
   #finish(): void {

@@ -6,6 +6,7 @@ import type {
   BackendConfig,
   MatchedRoute,
   MirrorConfig,
+  RouteConfig,
   RouteFilters,
   WeightedBackendConfig,
 } from '../config/runtime-config.ts';
@@ -19,7 +20,13 @@ import type { ForwardPlan } from './forward-plan.ts';
 import { withoutCookie } from '../token/token-cookie.ts';
 import { passTraceParent, replaceTraceHeaders } from '../trace-context.ts';
 import { combineIdentity, type ForwardedIdentity, readForwardedQuery } from './forwarded-identity.ts';
-import { applyRequestHeaderModifier, prepareRequestHeaders } from './headers.ts';
+import {
+  applyRequestHeaderModifier,
+  findUnsendableHeader,
+  isSendableModification,
+  isSendableValue,
+  prepareRequestHeaders,
+} from './headers.ts';
 
 export interface PlanInput {
   readonly context: RequestContext;
@@ -42,6 +49,7 @@ export interface PlanInput {
 }
 
 const mirrorsOfNone: ForwardPlan['mirrors'] = [];
+const onlyCorsRemoval: readonly HeaderModifier[] = [corsHeaderRemoval];
 
 /** Makes the plan for one request. */
 export function planForward(input: PlanInput): ForwardPlan {
@@ -52,19 +60,18 @@ export function planForward(input: PlanInput): ForwardPlan {
   const rewrite = choice.filters.rewrite ?? route.filters.rewrite;
   const identity = combineIdentity(context.jwt, input.authenticated, route.policies.identityHeaders);
   const query = readForwardedQuery(context);
+  const modifiers = joinLists(route.filters.requestHeaders, choice.filters.requestHeaders);
+  const host = chooseHost(context, rewrite, backend);
   return {
     backend,
     method: exchange.method,
     target: `${mapPath(context.path, matched, rewrite, backend)}${query}`,
     publicPath: matched.matchedPrefix ?? context.path,
-    headers: modifyRequestHeaders(input, identity, [...route.filters.requestHeaders, ...choice.filters.requestHeaders]),
-    host: chooseHost(context, rewrite, backend),
-    responseHeaders: [
-      ...(route.policies.cors === undefined ? [] : [corsHeaderRemoval]),
-      ...choice.filters.responseHeaders,
-      ...route.filters.responseHeaders,
-    ],
-    extraResponseHeaders: [...input.responseHeaders, 'x-request-id', context.requestId],
+    headers: modifyRequestHeaders(input, identity, modifiers),
+    host,
+    areHeadersSendable: isAllSendable(context, identity, modifiers, host),
+    responseHeaders: listAnswerModifiers(route, choice),
+    extraResponseHeaders: listOwnAnswerHeaders(input),
     requestTimeoutMs: route.requestTimeoutMs,
     backendRequestTimeoutMs: route.backendRequestTimeoutMs,
     removedFields: identity.removed,
@@ -74,8 +81,39 @@ export function planForward(input: PlanInput): ForwardPlan {
     messageRules: choice.messageRules,
     judgeAgain: input.judgeAgain,
     session: input.authenticated?.session,
-    mirrors: planMirrors(input, query, [...route.filters.mirrors, ...choice.filters.mirrors]),
+    mirrors: planMirrors(input, query, joinLists(route.filters.mirrors, choice.filters.mirrors)),
   };
+}
+
+/** Looks at what the client did not send itself. */
+function isAllSendable(
+  { exchange }: RequestContext,
+  { added }: ForwardedIdentity,
+  modifiers: readonly HeaderModifier[],
+  host: string,
+): boolean {
+  for (const modifier of modifiers) if (!isSendableModification(modifier)) return false;
+  return (host === exchange.authority || isSendableValue(host)) && findUnsendableHeader(added) === undefined;
+}
+
+/** Hardly a route has any, and then no list is made. */
+function joinLists<T>(first: readonly T[], second: readonly T[]): readonly T[] {
+  if (second.length === 0) return first;
+  return first.length === 0 ? second : [...first, ...second];
+}
+
+function listAnswerModifiers(
+  { policies, filters }: RouteConfig,
+  choice: WeightedBackendConfig,
+): readonly HeaderModifier[] {
+  const configured = joinLists(choice.filters.responseHeaders, filters.responseHeaders);
+  return policies.cors === undefined ? configured : joinLists(onlyCorsRemoval, configured);
+}
+
+function listOwnAnswerHeaders({ context, authenticated, responseHeaders }: PlanInput): RawHeaders {
+  const policies =
+    authenticated === undefined ? responseHeaders : joinLists(responseHeaders, authenticated.responseHeaders);
+  return policies.length === 0 ? ['x-request-id', context.requestId] : [...policies, 'x-request-id', context.requestId];
 }
 
 /** A path modifier wins; without one, an MCP target's own path takes the place of the matched one. */

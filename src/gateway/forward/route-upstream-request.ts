@@ -4,9 +4,11 @@ import { asksForSubscription } from '../mcp/messages/list-changed-notification.t
 import { createBoundSigner } from '../mcp/session-binding.ts';
 import { type KnownSession, routeSession, sealResponse, tagResponse } from '../mcp/session-routing.ts';
 import type { RawHeaders } from '../listen/exchange.ts';
+import type { SessionIdentity } from '../policies/mcp-authentication/authentication-verdict.ts';
 import type { Reason } from '../reasons.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { ForwardPlan } from './forward-plan.ts';
+import { readFieldName } from './field-name.ts';
 import { findHeader } from './headers.ts';
 import type { UpstreamRequest } from './upstream-call.ts';
 import type { Endpoint, UpstreamBackend } from './upstreams.ts';
@@ -40,31 +42,8 @@ export function routeUpstreamRequest(
   const { mcp } = plan.backend;
   if (mcp === undefined) return route(context, plan, plan.target, plan.headers, undefined, undefined, undefined);
 
-  if (mcp.transport === 'sse') {
-    const signer =
-      plan.session === undefined
-        ? createMessageSigner(legacySseKey, backend.config.key)
-        : createBoundSigner(plan.session);
-    if (plan.method === 'POST') {
-      const message = readMessageTarget(context.query, signer);
-      if (message.kind === 'none')
-        return route(context, plan, plan.target, plan.headers, undefined, undefined, undefined);
-      const endpoint = message.kind === 'valid' ? backend.findByTag(message.tag) : undefined;
-      if (message.kind === 'invalid' || endpoint === undefined) {
-        return refuse(
-          'session_gone',
-          message.kind === 'invalid' ? 'not a message URL of this gateway' : 'the endpoint of this session is gone',
-        );
-      }
-      return route(context, plan, message.target, plan.headers, endpoint, undefined, undefined);
-    }
-    if (plan.method === 'GET') {
-      return route(context, plan, plan.target, plan.headers, undefined, undefined, (status, received, endpoint) =>
-        startLegacySse({ context, plan, status, headers: received, endpoint, signer }),
-      );
-    }
-  }
-
+  if (mcp.transport === 'sse' && (plan.method === 'POST' || plan.method === 'GET'))
+    return routeLegacySse(context, plan, backend, legacySseKey);
   const session = routeSession(plan.headers, backend.endpoints, mcp.sessionRouting, plan.session);
   if (session.kind === 'gone')
     return refuse(
@@ -75,19 +54,49 @@ export function routeUpstreamRequest(
     );
   if (session.kind === 'invalid') return refuse('bad_request', 'several Mcp-Session-Id headers');
   const known = session.kind === 'session' ? session.known : undefined;
-  const rewrite = chooseSessionRewrite(plan, mcp.sessionRouting === 'stateful', known);
+  const isStateful = mcp.sessionRouting === 'stateful';
+  const unbound = isStateful ? tagSession : undefined;
+  const rewrite = plan.session === undefined ? unbound : createSessionSeal(plan.session, isStateful, known);
   if (session.kind === 'none') return route(context, plan, plan.target, plan.headers, undefined, rewrite, undefined);
   return route(context, plan, plan.target, session.headers, session.endpoint, rewrite, undefined);
 }
 
-function chooseSessionRewrite(
-  { session }: ForwardPlan,
+/** The older transport: a stream of events for GET, and messages to the URL that it announced. */
+function routeLegacySse(
+  context: RequestContext,
+  plan: ForwardPlan,
+  backend: UpstreamBackend,
+  legacySseKey: Uint8Array,
+): RoutedRequest | RefusedRequest {
+  const signer =
+    plan.session === undefined
+      ? createMessageSigner(legacySseKey, backend.config.key)
+      : createBoundSigner(plan.session);
+  if (plan.method === 'GET') {
+    return route(context, plan, plan.target, plan.headers, undefined, undefined, (status, received, endpoint) =>
+      startLegacySse({ context, plan, status, headers: received, endpoint, signer }),
+    );
+  }
+  const message = readMessageTarget(context.query, signer);
+  if (message.kind === 'none') return route(context, plan, plan.target, plan.headers, undefined, undefined, undefined);
+  const endpoint = message.kind === 'valid' ? backend.findByTag(message.tag) : undefined;
+  if (message.kind === 'invalid' || endpoint === undefined) {
+    return refuse(
+      'session_gone',
+      message.kind === 'invalid' ? 'not a message URL of this gateway' : 'the endpoint of this session is gone',
+    );
+  }
+  return route(context, plan, message.target, plan.headers, endpoint, undefined, undefined);
+}
+
+const tagSession: RoutedRequest['rewriteSession'] = (headers, { tag }) => tagResponse(headers, tag);
+
+function createSessionSeal(
+  session: SessionIdentity,
   isStateful: boolean,
   known: KnownSession | undefined,
 ): RoutedRequest['rewriteSession'] {
-  if (session !== undefined)
-    return (headers, { tag }) => sealResponse(headers, isStateful ? tag : undefined, session, known);
-  return isStateful ? (headers, { tag }) => tagResponse(headers, tag) : undefined;
+  return (headers, { tag }) => sealResponse(headers, isStateful ? tag : undefined, session, known);
 }
 
 function route(
@@ -103,34 +112,56 @@ function route(
   const mustRead =
     plan.filterAnswer !== undefined ||
     (plan.backend.mcp !== undefined && (plan.method === 'GET' || asksForSubscription(plan.method, headers)));
-  const { method, host } = plan;
   const sent = mustRead ? withField(headers, 'accept-encoding', 'identity') : headers;
   return {
     kind: 'routed',
-    request: { method, target, host, upgrade: undefined, ...describeBody(context, plan, sent) },
+    request:
+      plan.body === undefined
+        ? describeStreamed(context, plan, target, sent)
+        : describeRead(plan, target, sent, plan.body),
     endpoint,
     rewriteSession,
     rewriteAnswer,
   };
 }
 
-function describeBody(
-  { exchange }: RequestContext,
-  { body }: ForwardPlan,
+/** The body was read already. It may be shorter than the client's own; and trailers, if there were any, are not part of it. */
+function describeRead(
+  { method, host }: ForwardPlan,
+  target: string,
   headers: RawHeaders,
-): Pick<UpstreamRequest, 'headers' | 'hasBody' | 'contentLength' | 'wantsTrailers'> {
-  if (body !== undefined) {
-    // It may be shorter than the client's own; and trailers, if there were any, are not part of it.
-    const sent = withField(headers, 'trailer', undefined);
-    return { headers: sent, hasBody: body.length > 0, contentLength: body.length, wantsTrailers: false };
-  }
-  const length = exchange.hasBody ? findHeader(exchange.headers, 'content-length') : undefined;
+  body: Uint8Array,
+): UpstreamRequest {
   return {
+    method,
+    target,
+    host,
+    headers: withField(headers, 'trailer', undefined),
+    hasBody: body.length > 0,
+    contentLength: body.length,
+    wantsTrailers: false,
+    upgrade: undefined,
+  };
+}
+
+function describeStreamed(
+  { exchange }: RequestContext,
+  { method, host }: ForwardPlan,
+  target: string,
+  headers: RawHeaders,
+): UpstreamRequest {
+  const { hasBody } = exchange;
+  const length = hasBody ? findHeader(exchange.headers, 'content-length') : undefined;
+  return {
+    method,
+    target,
+    host,
     headers,
-    hasBody: exchange.hasBody,
+    hasBody,
     contentLength: length === undefined ? undefined : Number(length),
     // A body of unknown length may end with trailers, announced or not.
-    wantsTrailers: exchange.hasBody && (length === undefined || findHeader(headers, 'trailer') !== undefined),
+    wantsTrailers: hasBody && (length === undefined || findHeader(headers, 'trailer') !== undefined),
+    upgrade: undefined,
   };
 }
 
@@ -140,9 +171,10 @@ function refuse(reason: Reason, detail: string): RefusedRequest {
 
 /** With this value and no other; undefined: without the field. */
 function withField(headers: RawHeaders, lowerCaseName: string, value: string | undefined): RawHeaders {
+  if (value === undefined && findHeader(headers, lowerCaseName) === undefined) return headers;
   const kept: string[] = [];
   for (let i = 0; i < headers.length; i += 2) {
-    if (headers[i]!.toLowerCase() !== lowerCaseName) kept.push(headers[i]!, headers[i + 1]!);
+    if (readFieldName(headers[i]!).lowerCase !== lowerCaseName) kept.push(headers[i]!, headers[i + 1]!);
   }
   if (value !== undefined) kept.push(lowerCaseName, value);
   return kept;

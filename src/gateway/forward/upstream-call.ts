@@ -1,5 +1,5 @@
 // The seam between the forwarder and a transport: one request on its way to one endpoint, and its answer.
-// undici (http1-call.ts), node:http (http1-trailer-call.ts) and node:http2 (http2-call.ts) are behind it.
+// http1-connection.ts, http2-call.ts and inference/picked-call.ts are behind it.
 import type { Duplex } from 'node:stream';
 import type { RawHeaders } from '../listen/exchange.ts';
 

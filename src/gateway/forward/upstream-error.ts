@@ -28,7 +28,7 @@ export class UpstreamOverloadedError extends Error {
   }
 }
 
-/** The upstream broke HTTP in a way that the transport itself does not detect or name. */
+/** The upstream broke HTTP/1.1. */
 export class UpstreamProtocolError extends Error {
   readonly code = 'UPSTREAM_PROTOCOL_ERROR';
 }
@@ -55,23 +55,13 @@ export class PickerError extends Error {
 
 // Reported before anything is sent when the request itself cannot be written down: never the upstream's fault.
 const ownMistakes = new Set([
-  'UND_ERR_INVALID_ARG',
-  'UND_ERR_NOT_SUPPORTED',
   'ERR_INVALID_CHAR',
   'ERR_INVALID_HTTP_TOKEN',
-  'ERR_HTTP_INVALID_HEADER_VALUE',
-  'ERR_UNESCAPED_CHARACTERS',
   'ERR_HTTP2_INVALID_PSEUDOHEADER',
   'ERR_HTTP2_INVALID_CONNECTION_HEADERS',
 ]);
 
-const protocolErrors = new Set([
-  'UPSTREAM_PROTOCOL_ERROR',
-  'UND_ERR_HEADERS_OVERFLOW',
-  'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
-  'ERR_HTTP2_ERROR',
-  'ERR_HTTP2_SESSION_ERROR',
-]);
+const protocolErrors = new Set(['UPSTREAM_PROTOCOL_ERROR', 'ERR_HTTP2_ERROR', 'ERR_HTTP2_SESSION_ERROR']);
 
 function readCode(error: Error): string {
   const { code } = error as { code?: unknown };
@@ -79,10 +69,7 @@ function readCode(error: Error): string {
 }
 
 function isProtocolError(error: Error, code: string): boolean {
-  if (protocolErrors.has(code) || code.startsWith('HPE_') || error.name === 'HTTPParserError') return true;
-  // undici tells an answer nobody asked for, a 100 or a 101 out of place only by these words.
-  if (code === 'UND_ERR_SOCKET') return error.message === 'bad response' || error.message === 'bad upgrade';
-  return code === 'ERR_HTTP2_STREAM_ERROR' && error.message.includes('PROTOCOL_ERROR');
+  return protocolErrors.has(code) || (code === 'ERR_HTTP2_STREAM_ERROR' && error.message.includes('PROTOCOL_ERROR'));
 }
 
 /** The reason that the client and the log get for an upstream failure. */

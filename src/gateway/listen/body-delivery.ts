@@ -1,4 +1,4 @@
-// Carries a request body from a node stream to a BodySink with backpressure. Both adapters use it.
+// Carries a request body from a node stream to a BodySink with backpressure. For HTTP/2.
 import type { Readable } from 'node:stream';
 import type { BodyFlow, BodySink, RawHeaders } from './exchange.ts';
 import { IncompleteBodyError } from './incomplete-body-error.ts';

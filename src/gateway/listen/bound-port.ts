@@ -2,10 +2,11 @@
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { type ConnectionBudget, lingerPastBudget } from './connection-budget.ts';
 import { destroyAfter, endConnection, formatEarlyAnswer, refuseRequest } from './early-answer.ts';
-import type { Http1Server } from './node-http1-server.ts';
+import type { Http1Server } from './http1-server.ts';
 import { serveHttp2 } from './node-http2-connection.ts';
 import type { ClientConnection, PortContext } from './port-context.ts';
 import { detectHttpVersion, peek } from './protocol-detection.ts';
+import { shareReadBuffer } from './shared-read-buffer.ts';
 import { createTlsAcceptor } from './tls-acceptor.ts';
 
 /** When a port is draining, a connection that has not begun a request (or its handshake) closes after this. */
@@ -43,13 +44,36 @@ export async function bindPort(context: PortContext, http1: Http1Server, budget:
     }, undecidedMs);
     raw.once('close', () => clearTimeout(timer));
   };
+  const forget = (socket: Socket): void => {
+    connections.delete(socket);
+    budget.giveBack();
+    context.onEvent({ type: 'connection-closed', bindKey: context.bindKey });
+    if (draining && connections.size === 0) empty.resolve();
+  };
+  const track = (socket: Socket): void => {
+    connections.set(socket, undefined);
+    socket.once('close', () => forget(socket));
+  };
   const serve = (raw: Socket, socket: Socket, protocol: 'http1' | 'http2', received: number): void => {
-    if (protocol === 'http1') {
+    if (protocol === 'http2') {
+      adopt(raw, serveHttp2(socket, context));
+      return;
+    }
+    const first: unknown = raw === socket && received > 0 ? socket.read() : undefined;
+    const shared = raw === socket ? shareReadBuffer(socket) : undefined;
+    if (shared === undefined) {
+      if (Buffer.isBuffer(first)) socket.unshift(first);
       adopt(raw, http1.accept(socket, context, received));
       if (received > 0) socket.resume();
-    } else {
-      adopt(raw, serveHttp2(socket, context));
+      return;
     }
+    connections.delete(raw);
+    shared.on('error', ignoreError);
+    track(shared);
+    const connection = http1.accept(shared, context, received);
+    adopt(shared, connection);
+    if (Buffer.isBuffer(first)) connection.receiveFirst(first);
+    shared.resume();
   };
   const acceptCleartext = (socket: Socket): void => {
     peek(socket, context.limits.headerTimeoutMs, detectHttpVersion, (outcome) => {
@@ -70,21 +94,15 @@ export async function bindPort(context: PortContext, http1: Http1Server, budget:
       : undefined;
 
   const onConnection = (socket: Socket): void => {
-    socket.on('error', () => {});
+    socket.on('error', ignoreError);
     if (!budget.take()) {
       const detail = `more than ${context.limits.maxConnections} connections`;
       const answer = refuseRequest(context, socket.remoteAddress ?? '', 'too_many_connections', detail);
       lingerPastBudget(budget, socket, tls === undefined ? formatEarlyAnswer(answer) : undefined);
       return;
     }
-    connections.set(socket, undefined);
+    track(socket);
     context.onEvent({ type: 'connection-opened', bindKey: context.bindKey });
-    socket.once('close', () => {
-      connections.delete(socket);
-      budget.giveBack();
-      context.onEvent({ type: 'connection-closed', bindKey: context.bindKey });
-      if (draining && connections.size === 0) empty.resolve();
-    });
     if (draining) closeUnlessDecided(socket);
     if (tls === undefined) acceptCleartext(socket);
     else tls.accept(socket);
@@ -94,7 +112,7 @@ export async function bindPort(context: PortContext, http1: Http1Server, budget:
     { allowHalfOpen: true, noDelay: true, keepAlive: true, keepAliveInitialDelay: keepAliveProbeMs },
     onConnection,
   );
-  await listen(server, context.config.address, context.config.port);
+  await listen(server, context);
   // A failing accept (out of file descriptors) costs that connection, not the process.
   server.on('error', (error) => {
     context.log.warn({ bindKey: context.bindKey, err: error }, 'a connection could not be accepted');
@@ -142,10 +160,13 @@ export async function bindPort(context: PortContext, http1: Http1Server, budget:
   };
 }
 
-function listen(server: Server, address: string, port: number): Promise<void> {
+/** Errors of a socket are told by its close. */
+function ignoreError(): void {}
+
+function listen(server: Server, { config: { address, port }, reusePort = false }: PortContext): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
-    server.listen(address === '' ? { port } : { port, host: address }, () => {
+    server.listen(address === '' ? { port, reusePort } : { port, host: address, reusePort }, () => {
       server.off('error', reject);
       resolve();
     });

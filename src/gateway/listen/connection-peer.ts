@@ -1,6 +1,6 @@
 // Who is on the other side of a connection, read once: a destroyed socket no longer knows.
 import type { Socket } from 'node:net';
-import { TLSSocket } from 'node:tls';
+import type { TLSSocket } from 'node:tls';
 
 /** Addresses and TLS facts of one client connection, shared by all its exchanges. */
 export interface ConnectionPeer {
@@ -24,13 +24,18 @@ export function noteValidClient(socket: TLSSocket, authorities: string): void {
 /** Reads the facts off an open socket. An IPv4 client of a dual-stack port has its IPv4 address, not the mapped one. */
 export function describePeer(socket: Socket): ConnectionPeer {
   const address = socket.remoteAddress ?? '';
-  const serverName: unknown = socket instanceof TLSSocket ? socket.servername : undefined;
+  const isSecure = isTlsSocket(socket);
+  const serverName: unknown = isSecure ? socket.servername : undefined;
   return {
     remoteAddress: address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address,
     remotePort: socket.remotePort ?? 0,
     localPort: socket.localPort ?? 0,
-    scheme: socket instanceof TLSSocket ? 'https' : 'http',
+    scheme: isSecure ? 'https' : 'http',
     serverName: typeof serverName === 'string' && serverName !== '' ? serverName : undefined,
     validatedBy: validated.get(socket),
   };
+}
+
+function isTlsSocket(socket: Socket): socket is TLSSocket {
+  return 'encrypted' in socket && socket.encrypted === true;
 }

@@ -1,7 +1,7 @@
 // Answers to clients whose request never became an Exchange: malformed, too large, too late, or one connection too many.
 import { randomUUID } from 'node:crypto';
-import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
+import { getHttp } from '../../base/node-parts.ts';
 import { formatErrorBody } from '../answer.ts';
 import { type Reason, reasons } from '../reasons.ts';
 import type { RawHeaders } from './exchange.ts';
@@ -48,7 +48,7 @@ export function refuseRequest(
 
 /** The answer as HTTP/1.1 on the wire, announcing that the connection closes. */
 export function formatEarlyAnswer(answer: EarlyAnswer): string {
-  let head = `HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status] ?? ''}\r\n`;
+  let head = `HTTP/1.1 ${answer.status} ${getHttp().STATUS_CODES[answer.status] ?? ''}\r\n`;
   for (let index = 0; index < answer.headers.length; index += 2) {
     head += `${answer.headers[index]}: ${answer.headers[index + 1]}\r\n`;
   }

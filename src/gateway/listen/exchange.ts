@@ -1,10 +1,10 @@
 // The seam between a protocol implementation and the request path: one request and its answer.
-// node:http, node:http2 (and later a codec of our own) are adapters behind it; nothing above knows which one it got.
+// The codec in src/http1 and node:http2 are behind it; nothing above knows which one it got.
 import type { Duplex } from 'node:stream';
+import type { RawHeaders } from '../../http1/raw-headers.ts';
 import type { PortConfig } from '../config/runtime-config.ts';
 
-/** Header fields in wire order: name, value, name, value. Names keep the spelling in which they arrived. */
-export type RawHeaders = readonly string[];
+export type { RawHeaders } from '../../http1/raw-headers.ts';
 
 /** Where a body goes. The producer stops after `write` returned false and goes on when the sink calls `resume` on its BodyFlow. */
 export interface BodySink {

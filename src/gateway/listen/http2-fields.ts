@@ -1,6 +1,6 @@
 // Header fields on their way into HTTP/2 (RFC 9113, 8.2): lower case, valid, and without those that belong to an HTTP/1 connection.
-import { validateHeaderName, validateHeaderValue } from 'node:http';
 import type { OutgoingHttpHeaders } from 'node:http2';
+import { getHttp } from '../../base/node-parts.ts';
 import type { RawHeaders } from './exchange.ts';
 
 const connectionFields = new Set([
@@ -15,6 +15,7 @@ const connectionFields = new Set([
 
 /** The fields as HTTP/2 takes them, without those in `except`. Throws node's error on a name or value that cannot be sent. */
 export function readHttp2Fields(headers: RawHeaders, except: readonly string[]): string[] {
+  const { validateHeaderName, validateHeaderValue } = getHttp();
   const fields: string[] = [];
   for (let index = 0; index < headers.length; index += 2) {
     const name = headers[index]!.toLowerCase();

@@ -1,6 +1,7 @@
 // The bytes of an extended CONNECT (RFC 8441) as a plain duplex stream that counts them.
-import { constants, type ServerHttp2Stream } from 'node:http2';
+import type { ServerHttp2Stream } from 'node:http2';
 import { Duplex } from 'node:stream';
+import { getHttp2 } from '../../base/node-parts.ts';
 
 /** Wraps the stream; destroying it resets the stream. */
 export class Http2Tunnel extends Duplex {
@@ -43,7 +44,9 @@ export class Http2Tunnel extends Duplex {
 
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
     if (!this.#stream.destroyed) {
-      this.#stream.close(error === null ? constants.NGHTTP2_CANCEL : constants.NGHTTP2_INTERNAL_ERROR);
+      this.#stream.close(
+        error === null ? getHttp2().constants.NGHTTP2_CANCEL : getHttp2().constants.NGHTTP2_INTERNAL_ERROR,
+      );
     }
     callback(error);
   }

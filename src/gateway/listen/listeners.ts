@@ -6,7 +6,7 @@ import { type BoundPort, bindPort } from './bound-port.ts';
 import { ConnectionBudget } from './connection-budget.ts';
 import type { ExchangeHandler } from './exchange.ts';
 import type { ListenLimits } from './limits.ts';
-import { createHttp1Server } from './node-http1-server.ts';
+import { createHttp1Server } from './http1-server.ts';
 import type { ListenEvent, PortContext } from './port-context.ts';
 
 /** What the set needs from the rest of the gateway. */
@@ -18,6 +18,8 @@ export interface ListenersOptions {
   readonly onEvent?: (event: ListenEvent) => void;
   /** How long requests and streams of a removed port may go on. */
   readonly drainMs?: number;
+  /** Other processes of this gateway listen on the same ports. Default false: a port is one process's. */
+  readonly reusePort?: boolean;
 }
 
 /** A port that could not be bound. It is tried again at the next reconcile. */
@@ -36,6 +38,8 @@ export interface Listeners {
   addresses(): ReadonlyMap<string, AddressInfo>;
   /** Open client connections over all ports, also those of ports that are closing. */
   connectionCount(): number;
+  /** Closes the ports, and nothing else: before a drain of several processes on the same ports, so that nobody comes back to one that is about to close. */
+  stopAccepting(): Promise<void>;
   /** Ends everything in an orderly way; what outlives the time is aborted. Resolves when all is closed. */
   drain(options: { readonly timeoutMs: number }): Promise<void>;
 }
@@ -71,7 +75,7 @@ export function createListeners(options: ListenersOptions): Listeners {
 
   const bind = async (config: PortConfig): Promise<BindProblem | undefined> => {
     const { bindKey } = config;
-    const context = { bindKey, config, handler, limits, log, onEvent };
+    const context = { bindKey, config, handler, limits, log, onEvent, reusePort: options.reusePort ?? false };
     try {
       const bound = await bindPort(context, http1, budget);
       open.set(bindKey, { context, bound });
@@ -105,6 +109,10 @@ export function createListeners(options: ListenersOptions): Listeners {
     reconcile: (ports) => enqueue(() => reconcile(ports)),
     addresses: () => new Map([...open].map(([bindKey, { bound }]) => [bindKey, bound.address])),
     connectionCount: () => budget.taken,
+    stopAccepting: () =>
+      enqueue(async () => {
+        await Promise.all([...open.values()].map(({ bound }) => bound.stopAccepting()));
+      }),
     drain({ timeoutMs }) {
       drained ??= enqueue(async () => {
         for (const bindKey of open.keys()) startClosing(bindKey, timeoutMs);
@@ -120,7 +128,8 @@ export function createListeners(options: ListenersOptions): Listeners {
   };
 }
 
-function describeBindProblem(config: PortConfig, error: unknown): BindProblem {
+/** Why a port is not open, in words for the operator. */
+export function describeBindProblem(config: PortConfig, error: unknown): BindProblem {
   const code = (error as NodeJS.ErrnoException).code ?? 'EUNKNOWN';
   const where = config.address === '' ? `port ${config.port}` : `${config.address} port ${config.port}`;
   const explanations: Record<string, string> = {

@@ -1,12 +1,7 @@
 // One HTTP/2 connection (RFC 9113): hands its streams over as exchanges, closes when it is idle, and says GOAWAY before it leaves.
-import {
-  constants,
-  performServerHandshake,
-  type ServerHttp2Session,
-  type ServerHttp2Stream,
-  type ServerOptions,
-} from 'node:http2';
+import type { ServerHttp2Session, ServerHttp2Stream, ServerOptions } from 'node:http2';
 import type { Socket } from 'node:net';
+import { getHttp2 } from '../../base/node-parts.ts';
 import { type ConnectionPeer, describePeer } from './connection-peer.ts';
 import { destroyAfter, refuseRequest } from './early-answer.ts';
 import type { RawHeaders } from './exchange.ts';
@@ -43,7 +38,7 @@ class NodeHttp2Connection implements ClientConnection {
     this.#peer = describePeer(socket);
     // A client that says goodbye is gone; HTTP/1 decides about half-closed connections itself, HTTP/2 leaves it to the socket.
     socket.allowHalfOpen = false;
-    const session = performServerHandshake(socket, createOptions(context.limits));
+    const session = getHttp2().performServerHandshake(socket, createOptions(context.limits));
     this.#session = session;
     session.on('error', (error) => {
       context.log.debug({ bindKey: context.bindKey, err: error }, 'HTTP/2 connection failed');
@@ -61,7 +56,7 @@ class NodeHttp2Connection implements ClientConnection {
     if (this.#leaving || session.destroyed || session.closed) return;
     this.#leaving = true;
     // In two steps (RFC 9113, 6.8): streams that were opened before the client read the notice are still served.
-    session.goaway(constants.NGHTTP2_NO_ERROR, highestStreamId);
+    session.goaway(getHttp2().constants.NGHTTP2_NO_ERROR, highestStreamId);
     const close = (): void => {
       clearTimeout(timer);
       this.#close();
@@ -98,7 +93,7 @@ class NodeHttp2Connection implements ClientConnection {
       stream,
       peer: this.#peer,
       head,
-      hasBody: (flags & constants.NGHTTP2_FLAG_END_STREAM) === 0,
+      hasBody: (flags & getHttp2().constants.NGHTTP2_FLAG_END_STREAM) === 0,
       onInvalidHead: (error) => {
         context.log.error({ bindKey: context.bindKey, err: error }, 'an answer had a head that cannot be sent');
         return refuseRequest(context, this.#peer.remoteAddress, 'internal_error', 'invalid answer head');

@@ -1,6 +1,7 @@
 // One HTTP/2 request and its answer (RFC 9113, extended CONNECT: RFC 8441) as an Exchange, over node's ServerHttp2Stream.
-import { constants, type OutgoingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
+import type { OutgoingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { closeWithTrailersDue } from '../../base/close-http2-stream.ts';
+import { getHttp2 } from '../../base/node-parts.ts';
 import { BodyDelivery, deliverNothing } from './body-delivery.ts';
 import type { ConnectionPeer } from './connection-peer.ts';
 import type { BodyFlow, BodySink, Exchange, RawHeaders, UpgradedSocket } from './exchange.ts';
@@ -72,7 +73,9 @@ export class NodeHttp2Exchange implements Exchange {
     });
     stream.on('finish', () => this.#onFinish());
     stream.on('wantTrailers', () => this.#sendTrailers());
-    stream.on('close', () => this.#settle(this.#endedWithHead && stream.rstCode === constants.NGHTTP2_NO_ERROR));
+    stream.on('close', () =>
+      this.#settle(this.#endedWithHead && stream.rstCode === getHttp2().constants.NGHTTP2_NO_ERROR),
+    );
   }
 
   get scheme(): 'http' | 'https' {
@@ -175,8 +178,8 @@ export class NodeHttp2Exchange implements Exchange {
     this.#phase = 'aborted';
     const stream = this.#stream;
     if (stream.destroyed) return;
-    if (this.#trailersDue) closeWithTrailersDue(stream, constants.NGHTTP2_INTERNAL_ERROR);
-    else stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+    if (this.#trailersDue) closeWithTrailersDue(stream, getHttp2().constants.NGHTTP2_INTERNAL_ERROR);
+    else stream.close(getHttp2().constants.NGHTTP2_INTERNAL_ERROR);
   }
 
   acceptUpgrade(_status: number, headers: RawHeaders): UpgradedSocket {
@@ -295,7 +298,7 @@ export class NodeHttp2Exchange implements Exchange {
     // Node sends the trailers in the turn after it has asked for them.
     setImmediate(() =>
       setImmediate(() => {
-        if (!stream.destroyed && !stream.closed) stream.close(constants.NGHTTP2_NO_ERROR);
+        if (!stream.destroyed && !stream.closed) stream.close(getHttp2().constants.NGHTTP2_NO_ERROR);
       }),
     );
   }

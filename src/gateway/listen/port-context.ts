@@ -27,6 +27,8 @@ export interface PortContext {
   readonly limits: ListenLimits;
   readonly log: Log;
   readonly onEvent: (event: ListenEvent) => void;
+  /** Other processes listen on the same port. Default false. */
+  readonly reusePort?: boolean;
 }
 
 /** One client connection, whatever it speaks. */

@@ -1,20 +1,14 @@
 // TLS for one port (RFC 8446, RFC 5246): the certificate is chosen at each handshake by the server name the client sends (RFC 6066, 3),
 // the protocol by ALPN (RFC 7301). Clients show a certificate where the listener asks for one.
 import type { Socket } from 'node:net';
-import { createSecureContext, createServer, type SecureContext, type Server, type TLSSocket } from 'node:tls';
+import type { SecureContext, Server, TLSSocket } from 'node:tls';
+import { getTls } from '../../base/node-parts.ts';
 import type { ServerHandshake } from '../config/certificates.ts';
 import { type ClientHello, readClientHello } from './client-hello.ts';
 import { noteValidClient } from './connection-peer.ts';
 import { endConnection } from './early-answer.ts';
 import type { PortContext } from './port-context.ts';
 import { peek } from './protocol-detection.ts';
-
-/** Has no certificate: a handshake with it ends with an alert. For those who do not speak TLS in the first place. */
-const empty: ServerHandshake = {
-  context: createSecureContext({ minVersion: 'TLSv1.2' }),
-  asksClients: false,
-  clientAuthorities: undefined,
-};
 
 /** A fatal alert record: handshake_failure (40) or unrecognized_name (112). */
 const formatAlert = (description: 40 | 112): Buffer => Buffer.from([21, 3, 1, 0, 2, 2, description]);
@@ -47,11 +41,17 @@ export function createTlsAcceptor(
   onSecure: (accepted: Socket, secure: TLSSocket, protocol: 'http1' | 'http2') => void,
 ): TlsAcceptor {
   const { bindKey, limits, log } = context;
-  const server: Server & Partial<TlsServerInternals> = createServer({
+  const server: Server & Partial<TlsServerInternals> = getTls().createServer({
     ALPNProtocols: ['h2', 'http/1.1'],
     minVersion: 'TLSv1.2',
     handshakeTimeout: limits.headerTimeoutMs,
   });
+  // Has no certificate: a handshake with it ends with an alert. For those who do not speak TLS in the first place.
+  const empty: ServerHandshake = {
+    context: getTls().createSecureContext({ minVersion: 'TLSv1.2' }),
+    asksClients: false,
+    clientAuthorities: undefined,
+  };
   // Node does not tell which socket a TLS socket was made from.
   const handshakes = new Map<string, Handshake>();
   const report = (remoteAddress: string | undefined, detail: string): void => {

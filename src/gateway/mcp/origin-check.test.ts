@@ -8,7 +8,6 @@ function check(authority: string, origin?: string, isConfiguredHost?: (hostname:
   const verdict = checkOrigin({
     authority,
     origin,
-    scheme: 'http',
     loopbackListener: true,
     ...(isConfiguredHost === undefined ? {} : { isConfiguredHost }),
   });
@@ -24,7 +23,7 @@ const listener = (hostname: string, routeHosts: string[]): ListenerConfig =>
     routes: new HostTable(routeHosts.map((host, i) => [host, { i }])),
   }) as unknown as ListenerConfig;
 const find = (address: string, served: ListenerConfig, authority: string, ...headers: string[]): string | undefined =>
-  findForeignCaller({ authority, scheme: 'http', headers }, { address }, served)?.reason;
+  findForeignCaller({ authority, headers }, { address }, served)?.reason;
 
 const isConfigured = (hostname: string): boolean => hostname === 'mcp.internal';
 
@@ -103,7 +102,7 @@ describe('Origin', () => {
 });
 
 test('listeners that others can reach by design are not checked', () => {
-  assert.deepEqual(checkOrigin({ authority: 'any', origin: 'https://any', scheme: 'http', loopbackListener: false }), {
+  assert.deepEqual(checkOrigin({ authority: 'any', origin: 'https://any', loopbackListener: false }), {
     ok: true,
   });
 });

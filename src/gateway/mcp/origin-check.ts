@@ -2,6 +2,7 @@
 // machine, but every web page in a browser on this machine can send it requests, under its own name when it plays with DNS. So Host and Origin
 // must be names of this machine, or names that the operator configured.
 import { isIP } from 'node:net';
+import { rememberTexts } from '../../base/text-memory.ts';
 import type { ListenerConfig, PortConfig } from '../config/runtime-config.ts';
 import type { Exchange } from '../listen/exchange.ts';
 
@@ -10,8 +11,6 @@ export interface OriginCheckInput {
   readonly authority: string;
   /** The value of Origin; undefined when there is none (not a browser, or a plain navigation). */
   readonly origin: string | undefined;
-  /** The scheme of the connection. */
-  readonly scheme: 'http' | 'https';
   /** The listener is bound to loopback addresses only. Others are not checked. */
   readonly loopbackListener: boolean;
   /** True for a lower-case host name that the operator configured on the listener or its routes. */
@@ -29,12 +28,12 @@ const allowed: OriginVerdict = { ok: true };
 /** Judges Host and Origin of a request. */
 export function checkOrigin(input: OriginCheckInput): OriginVerdict {
   if (!input.loopbackListener) return allowed;
-  const isKnown = (hostname: string): boolean =>
+  const isConfigured = (hostname: string): boolean =>
     // A fully qualified name (with a dot at its end) is the same host, as it is to the router.
-    isLoopbackName(hostname) || input.isConfiguredHost?.(hostname.replace(/\.$/, '')) === true;
+    input.isConfiguredHost?.(hostname.replace(/\.$/, '')) === true;
 
-  const host = URL.parse(`${input.scheme}://${input.authority}`);
-  if (host === null || host.hostname === '' || !isKnown(host.hostname)) {
+  const host = readHost(input.authority);
+  if (!host.isLoopback && (host.hostname === '' || !isConfigured(host.hostname))) {
     return {
       ok: false,
       reason: 'host_not_allowed',
@@ -44,7 +43,11 @@ export function checkOrigin(input: OriginCheckInput): OriginVerdict {
   if (input.origin === undefined || input.isConfiguredOrigin?.(input.origin) === true) return allowed;
   const origin = URL.parse(input.origin);
   // "null" (a sandboxed page, a file) parses as nothing and could be anybody. Extensions and other schemes are not web origins of this machine.
-  if (origin === null || (origin.protocol !== 'http:' && origin.protocol !== 'https:') || !isKnown(origin.hostname)) {
+  if (
+    origin === null ||
+    (origin.protocol !== 'http:' && origin.protocol !== 'https:') ||
+    !(isLoopbackName(origin.hostname) || isConfigured(origin.hostname))
+  ) {
     return {
       ok: false,
       reason: 'origin_not_allowed',
@@ -53,6 +56,21 @@ export function checkOrigin(input: OriginCheckInput): OriginVerdict {
   }
   return allowed;
 }
+
+/** A Host as a URL parser reads it; empty: it cannot be read. */
+interface ReadHost {
+  readonly hostname: string;
+  readonly isLoopback: boolean;
+}
+
+/**
+ * Clients of a listener use few names for it, and reading one takes as long as all else that happens to their requests here. It is the same for
+ * http and https: they differ in the port that goes without saying.
+ */
+const readHost = rememberTexts((authority): ReadHost => {
+  const hostname = URL.parse(`http://${authority}`)?.hostname ?? '';
+  return { hostname, isLoopback: isLoopbackName(hostname) };
+});
 
 /** localhost, *.localhost (RFC 6761), 127.0.0.0/8 and ::1, as URL parsers write them. */
 export function isLoopbackName(hostname: string): boolean {
@@ -73,27 +91,41 @@ export function isLoopbackAddress(address: string): boolean {
 
 /** What is foreign about a request to this port and listener; undefined when nothing is. */
 export function findForeignCaller(
-  exchange: Pick<Exchange, 'authority' | 'scheme' | 'headers'>,
+  exchange: Pick<Exchange, 'authority' | 'headers'>,
   port: Pick<PortConfig, 'address'>,
   listener: ListenerConfig,
   isConfiguredOrigin?: (origin: string) => boolean,
 ): { readonly reason: 'host_not_allowed' | 'origin_not_allowed'; readonly detail: string } | undefined {
-  if (!isLoopbackAddress(port.address)) return undefined;
+  if (!isLoopbackPort(port)) return undefined;
+  const { headers } = exchange;
   let origin: string | undefined;
-  for (let i = 0; i < exchange.headers.length; i += 2) {
+  for (let i = 0; i < headers.length; i += 2) {
+    const name = headers[i]!;
     // Several cannot be a browser's; joined they parse as nothing and are refused.
-    if (exchange.headers[i]!.toLowerCase() === 'origin')
-      origin = origin === undefined ? exchange.headers[i + 1]! : `${origin}, ${exchange.headers[i + 1]!}`;
+    if (name.length === 6 && name.toLowerCase() === 'origin')
+      origin = origin === undefined ? headers[i + 1]! : `${origin}, ${headers[i + 1]!}`;
   }
+  // Nearly every request.
+  if (origin === undefined && readHost(exchange.authority).isLoopback) return undefined;
   const verdict = checkOrigin({
     authority: exchange.authority,
     origin,
-    scheme: exchange.scheme,
     loopbackListener: true,
     isConfiguredHost: (hostname) => isConfiguredHost(listener, hostname),
     ...(isConfiguredOrigin === undefined ? {} : { isConfiguredOrigin }),
   });
   return verdict.ok ? undefined : verdict;
+}
+
+const loopbackPorts = new WeakMap<Pick<PortConfig, 'address'>, boolean>();
+
+function isLoopbackPort(port: Pick<PortConfig, 'address'>): boolean {
+  let isLoopback = loopbackPorts.get(port);
+  if (isLoopback === undefined) {
+    isLoopback = isLoopbackAddress(port.address);
+    loopbackPorts.set(port, isLoopback);
+  }
+  return isLoopback;
 }
 
 // A listener or route without a hostname, or with a bare `*`, names nobody.

@@ -45,6 +45,38 @@ describe('session ids', () => {
     test(`are unknown to ${name}`, () => assert.equal(openSession(identity, sealSession(alice, session)), undefined));
   }
 
+  test('that were opened before open for their owner at once, and for nobody else', () => {
+    let calls = 0;
+    const { sealer } = alice;
+    const counting = { ...alice, sealer: { ...sealer, open: <T>(purpose: string, text: string) => ((calls += 1), sealer.open<T>(purpose, text)) } }; // prettier-ignore
+    const sealed = sealSession(counting, session);
+    const opened = openSession(counting, sealed);
+    assert.deepEqual(opened, session);
+    assert.equal(openSession({ ...counting }, Buffer.from(sealed).toString()), opened);
+    assert.equal(calls, 1);
+    for (const [name, identity] of Object.entries(others)) {
+      const other = identity.sealer === sealer ? { ...identity, sealer: counting.sealer } : identity;
+      assert.equal(openSession(other, sealed), undefined, name);
+    }
+    const end = sealed.endsWith('A') ? 'B' : 'A';
+    assert.equal(openSession(counting, `${sealed.slice(0, -1)}${end}`), undefined);
+    assert.equal(openSession(counting, sealed), opened);
+  });
+
+  test('are kept in bounds: what is forgotten is opened again', () => {
+    const owner = { ...alice, sealer: { ...alice.sealer } };
+    const seen = openSession(owner, sealSession(owner, session));
+    assert.deepEqual(seen, session);
+    const long = sealSession(owner, { sessionId: 'x'.repeat(60_000), tag: undefined });
+    const before = openSession(owner, long);
+    assert.equal(openSession(owner, long), before);
+    for (let index = 0; index < 60; index += 1)
+      openSession(owner, sealSession(owner, { sessionId: `${index}`.padEnd(60_000, 'x'), tag: undefined }));
+    const again = openSession(owner, long);
+    assert.notEqual(again, before);
+    assert.deepEqual(again, before);
+  });
+
   test('of the upstream itself are no sessions here', () => {
     for (const id of ['upstream-1', 'upstream-1~abcdef', '', 'x'.repeat(10_000)])
       assert.equal(openSession(alice, id), undefined);

@@ -2,7 +2,7 @@
 import { applyCors } from './apply-cors.ts';
 import { failClosed } from './fail-closed.ts';
 import { authenticateJwt } from './jwt-authentication/authenticate-jwt.ts';
-import type { PolicyRequest, PolicyStep, PolicyVerdict } from './policy-verdict.ts';
+import { continueUnchanged, type PolicyRequest, type PolicyStep, type PolicyVerdict } from './policy-verdict.ts';
 
 const steps: readonly PolicyStep[] = [
   failClosed, // before anything is answered: what cannot be enforced closes the route, for preflights too
@@ -39,7 +39,7 @@ export function runSteps(
     if (merged.kind !== 'continue') return merged;
     responseHeaders = merged.responseHeaders;
   }
-  return { kind: 'continue', responseHeaders };
+  return responseHeaders.length === 0 ? continueUnchanged : { kind: 'continue', responseHeaders };
 }
 
 function mergeHeaders(collected: readonly string[], verdict: PolicyVerdict): PolicyVerdict {

@@ -1,6 +1,8 @@
 // Hostnames: reading them from Host or :authority (RFC 9110 7.2, RFC 3986 3.2.2), and tables keyed by them in which exact
 // names, wildcard suffixes and a catch-all live together, as Gateway API defines their precedence.
 import { isIPv6 } from 'node:net';
+import { copyText } from '../../base/cut-text.ts';
+import { rememberTexts } from '../../base/text-memory.ts';
 
 const maxHostnameLength = 253;
 
@@ -9,6 +11,13 @@ const maxHostnameLength = 253;
  * An IPv6 literal keeps its brackets. Undefined when the authority is not valid (or has user information).
  */
 export function readHostname(authority: string): string | undefined {
+  return parseKnown(authority) || undefined;
+}
+
+/** Every request has one, and they are few. Empty: not valid. */
+const parseKnown = rememberTexts((authority) => copyText(parseAuthority(authority) ?? ''));
+
+function parseAuthority(authority: string): string | undefined {
   if (authority.startsWith('[')) {
     const literal = /^\[([0-9A-Fa-f:.]+)\](?::(\d{0,5}))?$/.exec(authority);
     if (literal === null || !isIPv6(literal[1]!) || !isPort(literal[2])) return undefined;

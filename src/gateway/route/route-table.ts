@@ -96,31 +96,43 @@ function readQueryParams(query: string): Map<string, string> {
   return params;
 }
 
+/** An entry, and the result when it wins. */
+interface RankedEntry<R> {
+  readonly entry: RouteMatchEntry<R>;
+  readonly match: TableMatch<R>;
+}
+
 interface PrefixNode<R> {
   readonly children: Map<string, PrefixNode<R>>;
-  readonly entries: RouteMatchEntry<R>[];
+  readonly entries: RankedEntry<R>[];
+  /** The node of the next shorter prefix. */
+  readonly parent: PrefixNode<R> | undefined;
 }
 
 /** The matches of one hostname. Immutable once built. */
 export class RouteTable<R> {
   /** In the order of precedence. */
   readonly entries: readonly RouteMatchEntry<R>[];
-  readonly #exact = new Map<string, RouteMatchEntry<R>[]>();
-  readonly #expressions: RouteMatchEntry<R>[] = [];
-  readonly #prefixes: PrefixNode<R> = { children: new Map(), entries: [] };
+  readonly #exact = new Map<string, RankedEntry<R>[]>();
+  readonly #expressions: (RankedEntry<R> & { readonly expression: RegularExpression })[] = [];
+  readonly #prefixes: PrefixNode<R> = { children: new Map(), entries: [], parent: undefined };
 
   constructor(entries: Iterable<RouteMatchEntry<R>>) {
     // Sorted once here, so that every list below is sorted too.
     this.entries = [...entries].toSorted((left, right) => compareMatchRanks(left.rank, right.rank));
     for (const entry of this.entries) {
-      if (entry.path.type === 'exact') {
-        const list = this.#exact.get(entry.path.value);
-        if (list === undefined) this.#exact.set(entry.path.value, [entry]);
-        else list.push(entry);
-      } else if (entry.path.type === 'regularExpression') {
-        this.#expressions.push(entry);
+      const { path, route } = entry;
+      if (path.type === 'exact') {
+        const ranked = { entry, match: { route, matchedPrefix: path.value } };
+        const list = this.#exact.get(path.value);
+        if (list === undefined) this.#exact.set(path.value, [ranked]);
+        else list.push(ranked);
+      } else if (path.type === 'regularExpression') {
+        const { expression } = path;
+        this.#expressions.push({ entry, match: { route, matchedPrefix: undefined }, expression });
       } else {
-        this.#insertPrefix(entry.path.value).entries.push(entry);
+        const ranked = { entry, match: { route, matchedPrefix: path.value } };
+        this.#insertPrefix(path.value).entries.push(ranked);
       }
     }
   }
@@ -131,7 +143,7 @@ export class RouteTable<R> {
     for (const segment of prefix.slice(1).split('/')) {
       let child = node.children.get(segment);
       if (child === undefined) {
-        child = { children: new Map(), entries: [] };
+        child = { children: new Map(), entries: [], parent: node };
         node.children.set(segment, child);
       }
       node = child;
@@ -144,48 +156,40 @@ export class RouteTable<R> {
     const { path } = subject.request;
     if (!path.startsWith('/')) return undefined;
 
-    const exact = findFirst(this.#exact.get(path), subject);
-    if (exact !== undefined || subject.undecidable) return exact && { route: exact.route, matchedPrefix: path };
+    const exact = this.#exact.size === 0 ? undefined : findFirst(this.#exact.get(path), subject);
+    if (exact !== undefined || subject.undecidable) return exact;
 
-    for (const entry of this.#expressions) {
-      const isMatch =
-        entry.path.type === 'regularExpression' &&
-        matchesConditions(entry, subject) &&
-        subject.matchesExpression(entry.path.expression, path);
+    for (const { entry, match, expression } of this.#expressions) {
+      const isMatch = matchesConditions(entry, subject) && subject.matchesExpression(expression, path);
       if (subject.undecidable) return undefined;
-      if (isMatch) return { route: entry.route, matchedPrefix: undefined };
+      if (isMatch) return match;
     }
 
-    // Every further node on the way down is a longer prefix of the same path, so the last hit is tried first.
-    const visited: PrefixNode<R>[] = [];
+    // Every further node on the way down is a longer prefix of the same path, so the last one is tried first.
     let node: PrefixNode<R> | undefined = this.#prefixes;
     let start = 1;
-    while (node !== undefined) {
-      if (node.entries.length > 0) visited.push(node);
-      if (start > path.length || node.children.size === 0) break;
+    while (start <= path.length && node.children.size > 0) {
       const slash = path.indexOf('/', start);
       const end = slash === -1 ? path.length : slash;
-      node = node.children.get(path.slice(start, end));
+      const child: PrefixNode<R> | undefined = node.children.get(path.slice(start, end));
+      if (child === undefined) break;
+      node = child;
       start = end + 1;
     }
-    for (let index = visited.length - 1; index >= 0; index -= 1) {
-      const entry = findFirst(visited[index]!.entries, subject);
-      if (subject.undecidable) return undefined;
-      if (entry?.path.type === 'prefix') return { route: entry.route, matchedPrefix: entry.path.value };
+    for (; node !== undefined; node = node.parent) {
+      const match = findFirst(node.entries, subject);
+      if (match !== undefined || subject.undecidable) return match;
     }
     return undefined;
   }
 }
 
-function findFirst<R>(
-  entries: readonly RouteMatchEntry<R>[] | undefined,
-  subject: MatchSubject,
-): RouteMatchEntry<R> | undefined {
-  if (entries === undefined) return undefined;
-  for (const entry of entries) {
+function findFirst<R>(ranked: readonly RankedEntry<R>[] | undefined, subject: MatchSubject): TableMatch<R> | undefined {
+  if (ranked === undefined) return undefined;
+  for (const { entry, match } of ranked) {
     const isMatch = matchesConditions(entry, subject);
     if (subject.undecidable) return undefined;
-    if (isMatch) return entry;
+    if (isMatch) return match;
   }
   return undefined;
 }

@@ -16,6 +16,7 @@ import type { KeySet } from './key-set.ts';
 import type { KeySource, KeyState } from './key-source.ts';
 import { maxTokenLength, readCompactToken } from './read-compact-token.ts';
 import { refuseToken, showValue } from './refusal.ts';
+import { RefusedTokenCache } from './refused-token-cache.ts';
 import { selectKey } from './select-key.ts';
 import { type CachedToken, VerifiedTokenCache } from './verified-token-cache.ts';
 import type { AcceptedAudiences, TokenRefusal, TokenValidator, TokenVerdict } from './verified-token.ts';
@@ -54,6 +55,21 @@ export function createTokenValidator(options: ValidatorOptions): TokenValidator 
   const { issuer, keySource, clockSkewMs, requiredClaims = [], requiredScopes = [], now = Date.now } = options;
   const acceptsIssuer = options.acceptsIssuer ?? ((found: string): boolean => found === issuer);
   const cache = new VerifiedTokenCache({ maxEntries: options.cacheSize ?? 10_000 });
+  const refused = new RefusedTokenCache();
+
+  function recall(text: string, audiences: AcceptedAudiences): TokenVerdict | Promise<TokenVerdict> | undefined {
+    const state = keySource.getKeys();
+    if (!state.ok) return undefined;
+    const nowMs = now();
+    const cached = cache.get(text, state.version, nowMs);
+    if (cached !== undefined) return finish(cached, audiences);
+    const refusal = refused.get(text, state.version, nowMs);
+    if (refusal === undefined) return undefined;
+    const fetching = keySource.refetch();
+    if (fetching === undefined) return refusal;
+    const candidate = readCandidate(text, undefined);
+    return candidate.ok ? judgeWithNewerKeys(fetching, candidate, audiences, refusal) : candidate;
+  }
 
   function validate(
     text: string,
@@ -63,20 +79,20 @@ export function createTokenValidator(options: ValidatorOptions): TokenValidator 
     if (text.length > maxTokenLength) {
       return refuseToken('token_too_large', `The token is longer than ${maxTokenLength} characters.`);
     }
-    const state = keySource.getKeys();
-    if (state.ok) {
-      const cached = cache.get(text, state.version, now());
-      if (cached !== undefined) return finish(cached, audiences);
-    }
+    const known = recall(text, audiences);
+    if (known !== undefined) return known;
     const candidate = readCandidate(text, read);
     if (!candidate.ok) return candidate;
+    const state = keySource.getKeys();
     if (!state.ok) {
       const loading = keySource.load();
       return loading === undefined ? refuseWithoutKeys(state) : loading.then(() => judgeLater(candidate, audiences));
     }
     const judgement = judge(candidate, state);
     if (judgement.ok) return finish(judgement.cached, audiences);
-    return judgement.mightBeStale ? judgeWithNewerKeys(candidate, audiences, judgement.refusal) : judgement.refusal;
+    const fetching = judgement.mightBeStale ? keySource.refetch() : undefined;
+    if (fetching === undefined) return judgement.refusal;
+    return judgeWithNewerKeys(fetching, candidate, audiences, judgement.refusal);
   }
 
   /** What is wrong on its face needs no key, and above all causes no fetch. */
@@ -95,9 +111,15 @@ export function createTokenValidator(options: ValidatorOptions): TokenValidator 
   }
 
   function judge(candidate: Candidate, { keySet, version }: Extract<KeyState, { readonly ok: true }>): Judgement {
-    const { token, text } = candidate;
+    const { token, text, expiresAtMs } = candidate;
+    const known = refused.get(text, version, now());
+    if (known !== undefined) return { ok: false, refusal: known, mightBeStale: true };
     const signature = checkSignature(token, keySet);
-    if (signature !== undefined) return signature;
+    if (signature !== undefined) {
+      if (signature.refusal.reason === 'token_bad_signature')
+        refused.set(text, version, signature.refusal, now(), expiresAtMs + clockSkewMs);
+      return signature;
+    }
     const refusal =
       checkKind(token.claims) ??
       checkStart(token.claims, { nowMs: now(), clockSkewMs }) ??
@@ -124,15 +146,17 @@ export function createTokenValidator(options: ValidatorOptions): TokenValidator 
 
   /** The issuer may have new keys. A fetch that was under way already may be older than the token: then once more. */
   async function judgeWithNewerKeys(
+    fetching: Promise<void>,
     candidate: Candidate,
     audiences: AcceptedAudiences,
     refusal: TokenRefusal,
   ): Promise<TokenVerdict> {
     let newest = refusal;
+    let underWay: Promise<void> | undefined = fetching;
     for (let attempt = 0; attempt < 2; attempt += 1) {
-      const fetching = keySource.refetch();
-      if (fetching === undefined) break;
-      await fetching;
+      if (attempt > 0) underWay = keySource.refetch();
+      if (underWay === undefined) break;
+      await underWay;
       const state = keySource.getKeys();
       if (!state.ok) return refuseWithoutKeys(state);
       const judgement = judge(candidate, state);
@@ -143,7 +167,7 @@ export function createTokenValidator(options: ValidatorOptions): TokenValidator 
     return newest;
   }
 
-  return { validate };
+  return { validate, recall };
 }
 
 /** Whether one of the keys made the signature; undefined when it did. */

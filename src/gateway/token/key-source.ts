@@ -2,7 +2,7 @@
 import { readFreshness } from '../../base/cache-lifetime.ts';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { fetchJsonObject, type GuardedFetcher } from '../../base/fetch-json.ts';
-import { readJsonObject } from '../../base/json-object.ts';
+import { type JsonObject, readJsonObject } from '../../base/json-object.ts';
 import { type Log, silentLog } from '../../base/log.ts';
 import { type IgnoredKey, type KeySet, type ReadKeySetResult, readKeySet } from './key-set.ts';
 
@@ -28,6 +28,17 @@ export interface KeySourceStatus {
   readonly fetchedAtMs: number | undefined;
   /** Why the newest attempt failed; undefined when it did not. */
   readonly problem: string | undefined;
+}
+
+/** What a source knows, as plain data: another process makes the same of it. */
+export interface KeySnapshot {
+  readonly url: string | undefined;
+  /** The newest good document; undefined: none was ever loaded. */
+  readonly document: JsonObject | undefined;
+  readonly fetchedAtMs: number;
+  readonly usableUntilMs: number;
+  readonly problem: string | undefined;
+  readonly nextAttemptAtMs: number;
 }
 
 export interface KeySource {
@@ -60,6 +71,8 @@ export interface KeySourceOptions {
   readonly log?: Log;
   /** Spreads refreshes of several gateways; 0 up to 1. */
   readonly random?: () => number;
+  /** Is told after every fetch, good or not. */
+  readonly onFetched?: ((snapshot: KeySnapshot) => void) | undefined;
 }
 
 const minute = 60_000;
@@ -68,6 +81,7 @@ const maxRetryMs = minute;
 
 interface LoadedKeys {
   readonly state: Extract<KeyState, { readonly ok: true }>;
+  readonly document: JsonObject;
   readonly fetchedAtMs: number;
   readonly freshUntilMs: number;
   readonly usableUntilMs: number;
@@ -105,15 +119,24 @@ export function createKeySource(options: KeySourceOptions): KeySource {
     if (outcome.status !== 200) return { ok: false, detail: `${url} answers ${outcome.status}` };
     const read = readKeySet(outcome.value);
     if (!read.ok) return { ok: false, detail: `the key set at ${url} ${read.problem}${listIgnored(read.ignored)}` };
-    return { ok: true, keySet: read.keySet, freshForMs: readFreshness(outcome.headers, clock.now()) };
+    const freshForMs = readFreshness(outcome.headers, clock.now());
+    return { ok: true, keySet: read.keySet, document: outcome.value, freshForMs };
   }
 
   function startFetch(): Promise<void> {
     underWay ??= readDocument()
       .catch((error: unknown): FetchedKeys => ({ ok: false, detail: `internal error: ${String(error)}` }))
-      .then(apply)
+      .then((fetched) => {
+        apply(fetched);
+        options.onFetched?.(takeSnapshot());
+      })
       .finally(() => (underWay = undefined));
     return underWay;
+  }
+
+  function takeSnapshot(): KeySnapshot {
+    const { document, fetchedAtMs = 0, usableUntilMs = 0 } = loaded ?? {};
+    return { url, document, fetchedAtMs, usableUntilMs, problem, nextAttemptAtMs };
   }
 
   function apply(fetched: FetchedKeys): void {
@@ -123,8 +146,9 @@ export function createKeySource(options: KeySourceOptions): KeySource {
       const isSame = loaded?.state.keySet.fingerprint === fetched.keySet.fingerprint;
       if (!isSame) reportKeys(log, url, fetched.keySet, loaded === undefined);
       else if (failures > 0) log.info({ url }, 'the keys of the issuer can be fetched again');
-      const { keySet } = fetched;
+      const { keySet, document } = fetched;
       loaded = {
+        document,
         // The very same object while the keys are the same: what was verified with them stays verified.
         state: isSame && loaded !== undefined ? loaded.state : { ok: true, keySet, version: keySet.fingerprint },
         fetchedAtMs: nowMs,
@@ -221,7 +245,12 @@ export function createInlineKeySource(text: string): KeySource {
 }
 
 type FetchedKeys =
-  | { readonly ok: true; readonly keySet: KeySet; readonly freshForMs: number | undefined }
+  | {
+      readonly ok: true;
+      readonly keySet: KeySet;
+      readonly document: JsonObject;
+      readonly freshForMs: number | undefined;
+    }
   | { readonly ok: false; readonly detail: string };
 
 function reportKeys(log: Log, url: string | undefined, keySet: KeySet, isFirst: boolean): void {
@@ -230,7 +259,8 @@ function reportKeys(log: Log, url: string | undefined, keySet: KeySet, isFirst: 
   if (keySet.ignored.length > 0) log.info({ url, ignored: keySet.ignored }, 'some keys of the issuer are not used');
 }
 
-function describeKeys(keySet: KeySet | undefined): Pick<KeySourceStatus, 'keys' | 'ignored'> {
+/** The keys as they are shown. */
+export function describeKeys(keySet: KeySet | undefined): Pick<KeySourceStatus, 'keys' | 'ignored'> {
   const keys = (keySet?.keys ?? []).map((key) => ({ id: key.id, algorithms: [...key.algorithms] }));
   return { keys, ignored: keySet?.ignored ?? [] };
 }

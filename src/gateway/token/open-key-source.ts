@@ -3,7 +3,13 @@ import type { Clock } from '../../base/clock.ts';
 import type { GuardedFetcher } from '../../base/fetch-json.ts';
 import type { Log } from '../../base/log.ts';
 import type { KeyOrigin } from './key-origin.ts';
-import { createInlineKeySource, createKeySource, type KeyLocation, type KeySource } from './key-source.ts';
+import {
+  createInlineKeySource,
+  createKeySource,
+  type KeyLocation,
+  type KeySnapshot,
+  type KeySource,
+} from './key-source.ts';
 
 /** A place that is known later: the jwks_uri of metadata. */
 export interface LocatedKeys {
@@ -22,6 +28,10 @@ export interface KeyFetching {
   readonly clock?: Clock;
   /** Spreads refreshes of several gateways; 0 up to 1. */
   readonly random?: () => number;
+  /** The same for the same keys, in every process that has the configuration. */
+  readonly id?: string;
+  /** Is told after every fetch. */
+  readonly onFetched?: (snapshot: KeySnapshot) => void;
 }
 
 /** Opens: the keys are on their way when this returns. */

@@ -2,6 +2,7 @@
 import { isAlgorithm } from './algorithms.ts';
 import type { Algorithm } from './algorithms.ts';
 import { type JsonObject, readJsonObject } from '../../base/json-object.ts';
+import { rememberTexts } from '../../base/text-memory.ts';
 import type { CompactToken } from './compact-token.ts';
 import { refuseToken, showValue } from './refusal.ts';
 import type { TokenRefusal } from './verified-token.ts';
@@ -24,10 +25,8 @@ export function readCompactToken(text: string): ReadTokenResult {
   if (parts.length !== 3 || headerPart === undefined || claimsPart === undefined || signaturePart === undefined) {
     return refuseToken('token_malformed', describeWrongParts(parts.length));
   }
-  const header = readPart(headerPart, 'header');
+  const header = readHeader(headerPart);
   if (!header.ok) return header;
-  const refusal = checkHeader(header.value);
-  if (refusal !== undefined) return refusal;
   const claims = readPart(claimsPart, 'payload');
   if (!claims.ok) return claims;
   const signature = decodeBase64url(signaturePart);
@@ -35,14 +34,24 @@ export function readCompactToken(text: string): ReadTokenResult {
   return {
     ok: true,
     token: {
-      algorithm: header.value.alg as Algorithm,
-      keyId: header.value.kid as string | undefined,
+      algorithm: header.algorithm,
+      keyId: header.keyId,
       claims: claims.value,
       signingInput: text.slice(0, headerPart.length + 1 + claimsPart.length),
       signature,
     },
   };
 }
+
+type ReadHeader = ({ readonly ok: true } & Pick<CompactToken, 'algorithm' | 'keyId'>) | TokenRefusal;
+
+/** All tokens of an issuer have nearly the same. */
+const readHeader = rememberTexts((part): ReadHeader => {
+  const header = readPart(part, 'header');
+  if (!header.ok) return header;
+  const { alg, kid } = header.value;
+  return checkHeader(header.value) ?? { ok: true, algorithm: alg as Algorithm, keyId: kid as string | undefined };
+});
 
 function describeWrongParts(count: number): string {
   if (count === 1) return 'The token is not a JSON Web Token but an opaque one.';

@@ -33,4 +33,6 @@ export type AcceptedAudiences = readonly string[] | 'any';
 export interface TokenValidator {
   /** `read`: the same token taken apart, for a caller that had to look into it before. */
   validate(token: string, audiences: AcceptedAudiences, read?: CompactToken): TokenVerdict | Promise<TokenVerdict>;
+  /** The same for a text that was judged before, whatever it looks like; undefined: it was not, or that is forgotten. */
+  recall?(token: string, audiences: AcceptedAudiences): TokenVerdict | Promise<TokenVerdict> | undefined;
 }

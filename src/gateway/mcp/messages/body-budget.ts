@@ -14,7 +14,7 @@ export interface BodyShare {
 
 /** The budget of all bodies. */
 export class BodyBudget {
-  readonly #maxBytes: number;
+  #maxBytes: number;
   #heldBytes = 0;
 
   constructor(maxBytes: number) {
@@ -27,6 +27,11 @@ export class BodyBudget {
 
   get maxBytes(): number {
     return this.#maxBytes;
+  }
+
+  /** For a process that has only a part of the budget. */
+  limit(maxBytes: number): void {
+    this.#maxBytes = maxBytes;
   }
 
   /** A share for one more body; it takes nothing yet. */

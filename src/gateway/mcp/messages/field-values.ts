@@ -8,11 +8,14 @@ export function describesMessage(canonicalName: string): boolean {
 
 /** All values of a field, in wire order. Something behind us may read Mcp_Name as Mcp-Name, as CGI does: so it counts. */
 export function readFieldValues(headers: RawHeaders, lowerCaseName: string): readonly string[] {
-  const values: string[] = [];
+  let values: string[] | undefined;
   for (let i = 0; i < headers.length; i += 2) {
     const name = headers[i]!;
-    if (name.length === lowerCaseName.length && name.toLowerCase().replaceAll('_', '-') === lowerCaseName)
-      values.push(headers[i + 1]!);
+    if (name.length !== lowerCaseName.length) continue;
+    if (name === lowerCaseName || name.toLowerCase().replaceAll('_', '-') === lowerCaseName)
+      (values ??= []).push(headers[i + 1]!);
   }
-  return values;
+  return values ?? noValues;
 }
+
+const noValues: readonly string[] = [];

@@ -7,13 +7,10 @@ const maxRemembered = 10_000;
 
 /** The judge of one request. */
 export function createItemJudge(caller: Caller, protocolVersion: string): ItemJudge {
-  const remembered: Record<ItemKind, Map<string, boolean>> = {
-    tool: new Map(),
-    prompt: new Map(),
-    resource: new Map(),
-  };
+  // Most requests ask for no list.
+  const remembered: Partial<Record<ItemKind, Map<string, boolean>>> = {};
   return (kind, name) => {
-    const verdicts = remembered[kind];
+    const verdicts = (remembered[kind] ??= new Map());
     let verdict = verdicts.get(name);
     if (verdict === undefined) {
       verdict = isListed(caller, protocolVersion, kind, name);

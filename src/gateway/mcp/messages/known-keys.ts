@@ -15,6 +15,8 @@ export function findLookalike(
   known: KnownKeys,
 ): { readonly key: string; readonly meant: string } | undefined {
   for (const key of Object.keys(members)) {
+    // What is spelled as it should be, and folds to itself, needs no folding.
+    if (known.get(key)?.includes(key) === true) continue;
     const meant = known.get(foldKey(key));
     if (meant !== undefined && !meant.includes(key)) return { key, meant: meant[0]! };
   }

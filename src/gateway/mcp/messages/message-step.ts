@@ -2,6 +2,7 @@
 import type { Decision } from '../../decision.ts';
 import { describeDenial } from '../../policies/authorization/describe-denial.ts';
 import { listOutcomes } from '../../policies/authorization/describe-outcomes.ts';
+import type { RuleReference } from '../../policies/authorization/rule-set.ts';
 import type { Reason } from '../../reasons.ts';
 import { noteDecision, type RequestContext } from '../../request-context.ts';
 import { seeMessage } from '../../seen-message.ts';
@@ -9,6 +10,7 @@ import type { ItemJudge } from './answer-expectation.ts';
 import { createItemJudge } from './item-judge.ts';
 import type { Caller, MessageJudgement } from './judge-message.ts';
 import type { Message } from './message.ts';
+import type { MessageRules } from './message-rules.ts';
 import type { Item } from './read-item.ts';
 
 /** One request whose messages are judged. */
@@ -24,13 +26,12 @@ export interface MessageStep {
 
 /** The judges of a request, each made when it is first asked for. */
 export function createItemJudges(caller: Caller): MessageStep['getItemJudge'] {
-  const judges = new Map<string, ItemJudge>();
+  const judges: { readonly version: string; readonly judge: ItemJudge }[] = [];
   return (protocolVersion) => {
-    let judge = judges.get(protocolVersion);
-    if (judge === undefined) {
-      judge = createItemJudge(caller, protocolVersion);
-      judges.set(protocolVersion, judge);
-    }
+    const known = judges.find(({ version }) => version === protocolVersion);
+    if (known !== undefined) return known.judge;
+    const judge = createItemJudge(caller, protocolVersion);
+    judges.push({ version: protocolVersion, judge });
     return judge;
   };
 }
@@ -72,14 +73,21 @@ export function noteDenial(
 
 /** Notes that the rules let something pass. */
 export function notePass(step: Pick<MessageStep, 'context' | 'caller'>, judgement: MessageJudgement): void {
-  const rules = step.context.explained ? listRules(step, judgement) : [];
-  note(step, {
-    outcome: 'allow',
-    reason: undefined,
-    detail: undefined,
-    decidedBy: judgement.decision.decidedBy,
-    rules,
-  });
+  const pass = findPass(step.caller.rules, judgement.decision.decidedBy);
+  noteDecision(step.context, step.context.explained ? { ...pass, rules: listRules(step, judgement) } : pass);
+}
+
+/** Leave to pass is the same every time: by the expression that gave it, or by a whole policy that had nothing against it. */
+const passes = new WeakMap<RuleReference | MessageRules, Decision>();
+
+function findPass(rules: MessageRules, decidedBy: RuleReference | undefined): Decision {
+  const key = decidedBy ?? rules;
+  let pass = passes.get(key);
+  if (pass === undefined) {
+    pass = describe(rules, { outcome: 'allow', reason: undefined, detail: undefined, decidedBy, rules: [] });
+    passes.set(key, pass);
+  }
+  return pass;
 }
 
 function listRules(
@@ -90,9 +98,12 @@ function listRules(
   return listOutcomes({ rules: caller.rules.rules, variables, application, tokenLocation });
 }
 
-function note(
-  { context, caller }: Pick<MessageStep, 'context' | 'caller'>,
-  decision: Pick<Decision, 'outcome' | 'reason' | 'detail' | 'decidedBy' | 'rules'>,
-): void {
-  noteDecision(context, { step: 'backend.mcp.authorization', policy: caller.rules.source, mode: '', ...decision });
+function note({ context, caller }: Pick<MessageStep, 'context' | 'caller'>, decided: DecidedParts): void {
+  noteDecision(context, describe(caller.rules, decided));
+}
+
+type DecidedParts = Pick<Decision, 'outcome' | 'reason' | 'detail' | 'decidedBy' | 'rules'>;
+
+function describe({ source }: MessageRules, { outcome, reason, detail, decidedBy, rules }: DecidedParts): Decision {
+  return { step: 'backend.mcp.authorization', policy: source, mode: '', outcome, reason, detail, decidedBy, rules };
 }

@@ -1,7 +1,7 @@
 // The body of a request whose messages are judged: whole, within a limit and a time, and in a form that the server reads the same way.
 import { GrowingBytes } from '../../../base/growing-bytes.ts';
 import { findHeader } from '../../forward/headers.ts';
-import type { Exchange, RawHeaders } from '../../listen/exchange.ts';
+import type { BodyFlow, BodySink, Exchange, RawHeaders } from '../../listen/exchange.ts';
 import type { Reason } from '../../reasons.ts';
 import { type BodyBudget, bodyBudget, type BodyShare } from './body-budget.ts';
 import { readFieldValues } from './field-values.ts';
@@ -28,56 +28,83 @@ export function readMessageBody(
   budget: BodyBudget = bodyBudget,
 ): MessageBody | Promise<MessageBody> {
   if (!exchange.hasBody) return empty;
-  const tooLarge: MessageBody = { ok: false, reason: 'body_too_large', detail: `more than ${maxBytes} bytes` };
-  if (Number(findHeader(exchange.headers, 'content-length') ?? 0) > maxBytes) return tooLarge;
-  const { promise, resolve } = Promise.withResolvers<MessageBody>();
-  const bytes = new GrowingBytes(maxBytes);
-  const share = budget.open();
-  let isOver = false;
-  const settle = (body: MessageBody): void => {
-    isOver = true;
-    clearTimeout(timer);
-    resolve(body);
-  };
-  const forget = (): void => {
-    bytes.take();
-    share.release();
-  };
-  const refuse = (body: MessageBody): void => {
-    flow.discard();
-    forget();
-    settle(body);
-  };
-  const timer = setTimeout(
-    () => refuse({ ok: false, reason: 'body_timeout', detail: `not complete after ${timeoutMs} ms` }),
-    timeoutMs,
-  );
-  const gone: MessageBody = { ok: false, reason: 'client_disconnected', detail: 'the request body broke off' };
-  const leave = (): void => {
-    forget();
-    settle(gone);
-  };
-  // However a request ends, it ends with this: nothing of the budget is lost with it.
-  exchange.onClose(leave);
-  const flow = exchange.readBody({
-    write(chunk) {
-      if (isOver) return true;
-      if (bytes.size + chunk.length > maxBytes) refuse(tooLarge);
-      else if (share.resize(bytes.measure(chunk.length))) bytes.append(chunk);
-      else
-        refuse({
-          ok: false,
-          reason: 'bodies_over_budget',
-          detail: `all bodies together take more than ${budget.maxBytes} bytes`,
-        });
-      return true;
-    },
-    end() {
-      if (!isOver) settle({ ok: true, bytes: bytes.take(), share });
-    },
-    fail: leave,
-  });
-  return promise;
+  const length = findHeader(exchange.headers, 'content-length');
+  const expectedBytes = length === undefined ? undefined : Number(length);
+  if (expectedBytes !== undefined && expectedBytes > maxBytes)
+    return { ok: false, reason: 'body_too_large', detail: describeExcess(maxBytes) };
+  return new Promise((resolve) => void new BodyReader(exchange, maxBytes, expectedBytes, timeoutMs, budget, resolve));
+}
+
+/** One body on its way in. */
+class BodyReader implements BodySink {
+  readonly #bytes: GrowingBytes;
+  readonly #share: BodyShare;
+  readonly #maxBytes: number;
+  readonly #budget: BodyBudget;
+  readonly #resolve: (body: MessageBody) => void;
+  readonly #timer: NodeJS.Timeout;
+  readonly #flow: BodyFlow;
+  #isOver = false;
+
+  constructor(
+    exchange: Pick<Exchange, 'readBody' | 'onClose'>,
+    maxBytes: number,
+    expectedBytes: number | undefined,
+    timeoutMs: number,
+    budget: BodyBudget,
+    resolve: (body: MessageBody) => void,
+  ) {
+    this.#bytes = new GrowingBytes(maxBytes, expectedBytes);
+    this.#share = budget.open();
+    this.#maxBytes = maxBytes;
+    this.#budget = budget;
+    this.#resolve = resolve;
+    this.#timer = setTimeout(() => this.#refuse('body_timeout', `not complete after ${timeoutMs} ms`), timeoutMs);
+    // However a request ends, it ends with this: nothing of the budget is lost with it.
+    exchange.onClose(() => this.fail());
+    this.#flow = exchange.readBody(this);
+  }
+
+  write(chunk: Uint8Array): boolean {
+    if (this.#isOver) return true;
+    const bytes = this.#bytes;
+    if (bytes.size + chunk.length > this.#maxBytes) this.#refuse('body_too_large', describeExcess(this.#maxBytes));
+    else if (this.#share.resize(bytes.measure(chunk.length))) bytes.append(chunk);
+    else this.#refuse('bodies_over_budget', `all bodies together take more than ${this.#budget.maxBytes} bytes`);
+    return true;
+  }
+
+  end(): void {
+    if (!this.#isOver) this.#settle({ ok: true, bytes: this.#bytes.take(), share: this.#share });
+  }
+
+  fail(): void {
+    this.#forget();
+    if (!this.#isOver) this.#settle(gone);
+  }
+
+  #refuse(reason: Reason, detail: string): void {
+    this.#flow.discard();
+    this.#forget();
+    this.#settle({ ok: false, reason, detail });
+  }
+
+  #forget(): void {
+    this.#bytes.take();
+    this.#share.release();
+  }
+
+  #settle(body: MessageBody): void {
+    this.#isOver = true;
+    clearTimeout(this.#timer);
+    this.#resolve(body);
+  }
+}
+
+const gone: MessageBody = { ok: false, reason: 'client_disconnected', detail: 'the request body broke off' };
+
+function describeExcess(maxBytes: number): string {
+  return `more than ${maxBytes} bytes`;
 }
 
 /**
@@ -89,6 +116,7 @@ export function findUnreadableForm(headers: RawHeaders): string | undefined {
   if (encodings.some((encoding) => encoding.trim().toLowerCase() !== 'identity')) return 'it has a content encoding';
   const types = readFieldValues(headers, 'content-type');
   if (types.length !== 1) return types.length === 0 ? 'it has no content type' : 'it has several content types';
+  if (types[0] === 'application/json') return undefined;
   const [type, ...parameters] = types[0]!.split(';').map((part) => part.trim().toLowerCase());
   if (type !== 'application/json') return 'its content type is not application/json';
   const isForeign = parameters.some((parameter) => /^charset\s*=/.test(parameter) && !utf8.test(parameter));

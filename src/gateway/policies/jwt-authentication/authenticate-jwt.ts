@@ -11,6 +11,7 @@ import {
   isBearerHeader,
   type UnusableToken,
 } from '../../token/find-token.ts';
+import { readCompactToken } from '../../token/read-compact-token.ts';
 import type { TokenRefusal, TokenVerdict, VerifiedToken } from '../../token/verified-token.ts';
 import { describeMode } from '../authentication-mode.ts';
 import { answerPreflight } from '../browser-access.ts';
@@ -24,7 +25,7 @@ import {
   denyMissingToken,
   denyWithoutKeys,
 } from './jwt-denials.ts';
-import { validateByIssuer } from './validate-by-issuer.ts';
+import { validateByIssuer, validateKnown } from './validate-by-issuer.ts';
 
 /** Judges the token of a request where the route wants one. A promise only when keys are under way. */
 export function authenticateJwt(request: PolicyRequest): PolicyVerdict | Promise<PolicyVerdict> {
@@ -75,25 +76,18 @@ function findSecondToken({ request: { context }, config: { location } }: Step): 
 function judge(step: Step, text: string): PolicyVerdict | Promise<PolicyVerdict> {
   const { config } = step;
   // Before anything is parsed: nearly every token was here before.
-  const issuer = config.knownIssuers.get(text);
-  const known = issuer === undefined ? undefined : config.providers.get(issuer);
-  if (known !== undefined) return settle(step, known.validator.validate(text, known.audiences), undefined);
-  const unusable = checkTokenText(text, config.location);
+  const known = validateKnown(config, text);
+  if (known !== undefined) return settle(step, known);
+  const read = readCompactToken(text);
+  // What can be read is written in these characters.
+  const unusable = read.ok ? undefined : checkTokenText(text, config.location);
   if (unusable !== undefined) return refuseUnusable(step, unusable);
-  return settle(step, validateByIssuer(config, text), text);
+  return settle(step, read.ok ? validateByIssuer(config, text, read.token) : read);
 }
 
-/** `unknown`: the text of a token that is worth to be remembered when it is good. */
-function settle(
-  step: Step,
-  verdict: TokenVerdict | Promise<TokenVerdict>,
-  unknown: string | undefined,
-): PolicyVerdict | Promise<PolicyVerdict> {
-  if (verdict instanceof Promise) return verdict.then((late) => settle(step, late, unknown));
-  if (!verdict.ok) return refuse(step, verdict);
-  const { token } = verdict;
-  if (unknown !== undefined) step.config.knownIssuers.set(unknown, token.issuer);
-  return admit(step, token);
+function settle(step: Step, verdict: TokenVerdict | Promise<TokenVerdict>): PolicyVerdict | Promise<PolicyVerdict> {
+  if (verdict instanceof Promise) return verdict.then((late) => settle(step, late));
+  return verdict.ok ? admit(step, verdict.token) : refuse(step, verdict);
 }
 
 /** The request goes on: without what the client must not send, and with what the token says. */

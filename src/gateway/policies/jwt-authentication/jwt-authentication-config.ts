@@ -20,6 +20,8 @@ export interface JwtAuthenticationConfig {
   readonly withheldHeaders: ReadonlySet<string>;
   /** Issuers of tokens that were good before, by their text: what a text says does not change, so all policies share it. */
   readonly knownIssuers: BoundedCache<string>;
+  /** The same of tokens whose signature was wrong. */
+  readonly refusedIssuers: BoundedCache<string>;
   /** Claims as headers (name, value, name, value) of tokens that are remembered elsewhere. */
   readonly claimsOfTokens: WeakMap<VerifiedToken, readonly string[]>;
 }

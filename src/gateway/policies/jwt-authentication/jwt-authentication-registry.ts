@@ -76,6 +76,7 @@ export class JwtAuthenticationRegistry {
   readonly #validators = new Map<string, OpenValidator>();
   readonly #configs = new Map<string, KnownConfig>();
   readonly #knownIssuers = new BoundedCache<string>({ maxEntries: maxKnownIssuers });
+  readonly #refusedIssuers = new BoundedCache<string>({ maxEntries: 1_000, maxWeight: 1_048_576 });
 
   constructor(options: JwtRegistryOptions) {
     this.#options = options;
@@ -108,6 +109,7 @@ export class JwtAuthenticationRegistry {
       withheldHeaders:
         location.kind === 'header' ? new Set([...claimHeaders, location.name.replaceAll('_', '-')]) : claimHeaders,
       knownIssuers: this.#knownIssuers,
+      refusedIssuers: this.#refusedIssuers,
       claimsOfTokens: new WeakMap(),
     };
     this.#configs.set(key, { config, validators: opened });
@@ -167,7 +169,7 @@ export class JwtAuthenticationRegistry {
     const { fetcher, log } = this.#options;
     const open = this.#options.openKeySource ?? openKeySource;
     const cacheDurationMs = readCacheDuration(provider.keys);
-    const opened = { source: open(origin, { fetcher, ca: input.ca, cacheDurationMs, log }), keyUrls };
+    const opened = { source: open(origin, { fetcher, ca: input.ca, cacheDurationMs, log, id: `jwt ${key}` }), keyUrls };
     this.#keys.set(key, opened);
     return opened;
   }

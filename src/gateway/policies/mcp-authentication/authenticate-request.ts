@@ -1,6 +1,7 @@
 // The authentication step of a protected MCP backend (RFC 6750, RFC 9728 5, MCP authorization): who is asking, or the challenge.
 import { AuthenticationMode, type McpAuthentication } from '../../../ir/gen/config_pb.ts';
 import type { Decision } from '../../decision.ts';
+import type { RawHeaders } from '../../listen/exchange.ts';
 import type { Reason } from '../../reasons.ts';
 import { noteDecision, type RequestContext } from '../../request-context.ts';
 import { checkScopes } from '../../token/check-claims.ts';
@@ -12,9 +13,9 @@ import type { AuthenticationRequest, AuthenticationVerdict, SessionIdentity } fr
 import { type BearerChallenge, formatChallenge } from './challenge.ts';
 import { formatClaimHeaders, listClaimHeaders } from './claims-to-headers.ts';
 import { formatMetadataPath } from './endpoint-paths.ts';
-import type { ProtectedResource } from './protected-resource.ts';
+import type { McpAuthenticationConfig, ProtectedResource } from './protected-resource.ts';
 import { formatResourceUrl, readBase, spellResource } from './read-base.ts';
-import { readCredentials } from './read-credentials.ts';
+import { checkCredentials, findCredentials } from './read-credentials.ts';
 
 /** Judges a request. A promise only when the token is not known yet, or the keys are still on their way. */
 export function authenticateRequest({
@@ -61,8 +62,15 @@ function letsAnonymousIn({ message: { mode } }: Step): boolean {
 
 function judge(step: Step): AuthenticationVerdict | Promise<AuthenticationVerdict> {
   const { context, message, resource } = step;
+  const { validator } = resource.config.idp;
   const isPermissive = message.mode === AuthenticationMode.PERMISSIVE;
-  const credentials = readCredentials(context.exchange.headers, context.query);
+  const found = findCredentials(context.exchange.headers, context.query);
+  if (found.kind === 'bearer') {
+    // Before anything is read: nearly every token was here before.
+    const known = validator.recall?.(found.token, listAudiences(step));
+    if (known !== undefined) return settle(step, found.token, known);
+  }
+  const credentials = checkCredentials(found);
   switch (credentials.kind) {
     case 'none':
       if (letsAnonymousIn(step)) return admitAnonymous(step, 'missing_token', credentials.detail);
@@ -75,11 +83,18 @@ function judge(step: Step): AuthenticationVerdict | Promise<AuthenticationVerdic
       return refuseToken(step, { ok: false, reason: 'token_malformed', detail: credentials.detail });
     case 'bearer': {
       const { token } = credentials;
-      const verdict = resource.config.idp.validator.validate(token, listAudiences(step));
-      if (verdict instanceof Promise) return verdict.then((late) => actOnVerdict(step, token, late));
-      return actOnVerdict(step, token, verdict);
+      return settle(step, token, validator.validate(token, listAudiences(step)));
     }
   }
+}
+
+function settle(
+  step: Step,
+  token: string,
+  verdict: TokenVerdict | Promise<TokenVerdict>,
+): AuthenticationVerdict | Promise<AuthenticationVerdict> {
+  if (verdict instanceof Promise) return verdict.then((late) => actOnVerdict(step, token, late));
+  return actOnVerdict(step, token, verdict);
 }
 
 /** Without configured audiences a token must be for the resource's own URL. */
@@ -131,18 +146,35 @@ function admit(
     const { issuer = '', subject = '' } = verified ?? {};
     session = { sealer, issuer: subject === '' ? '' : issuer, subject, backend: resource.backend };
   }
-  const addedHeaders = verified === undefined ? [] : formatClaimHeaders(verified.claims, message.claimsToHeaders);
+  let addedHeaders = verified === undefined ? noHeaders : listClaims(message, verified);
   if (message.forwardToken && verified !== undefined && token !== undefined)
-    addedHeaders.push('authorization', `Bearer ${token}`);
-  note(step, 'allow', passedOver, detail);
+    addedHeaders = [...addedHeaders, 'authorization', `Bearer ${token}`];
+  if (passedOver === undefined) noteDecision(step.context, findPass(resource.config));
+  else note(step, 'allow', passedOver, detail);
   return {
     kind: 'continue',
     token: verified,
     removedHeaders: listRemovedHeaders(message),
     addedHeaders,
-    responseHeaders: [],
+    responseHeaders: noHeaders,
     session,
   };
+}
+
+const noHeaders: RawHeaders = [];
+const claimsOfTokens = new WeakMap<McpAuthentication, WeakMap<VerifiedToken, RawHeaders>>();
+
+/** The same for every request with the token. */
+function listClaims(message: McpAuthentication, token: VerifiedToken): RawHeaders {
+  if (message.claimsToHeaders.length === 0) return noHeaders;
+  let known = claimsOfTokens.get(message);
+  if (known === undefined) claimsOfTokens.set(message, (known = new WeakMap()));
+  let headers = known.get(token);
+  if (headers === undefined) {
+    headers = formatClaimHeaders(token.claims, message.claimsToHeaders);
+    known.set(token, headers);
+  }
+  return headers;
 }
 
 const removedHeaders = new WeakMap<McpAuthentication, ReadonlySet<string>>();
@@ -195,21 +227,42 @@ function deny(step: Step, reason: Reason, challenge: BearerChallenge | undefined
 
 /** For the log, the metrics and the admin pages. */
 function note(
-  { context, resource, message }: Step,
+  { context, resource }: Step,
   outcome: Decision['outcome'],
   reason: Reason | undefined,
   detail: string | undefined,
 ): void {
-  noteDecision(context, {
+  noteDecision(context, describeDecision(resource.config, outcome, reason, detail));
+}
+
+function describeDecision(
+  { source, message }: McpAuthenticationConfig,
+  outcome: Decision['outcome'],
+  reason: Reason | undefined,
+  detail: string | undefined,
+): Decision {
+  return {
     step: 'backend.mcp.authentication',
-    policy: resource.config.source,
+    policy: source,
     mode: describeMode(message.mode),
     outcome,
     reason,
     detail: detail === '' ? undefined : detail,
     decidedBy: undefined,
     rules: noRules,
-  });
+  };
 }
 
 const noRules: Decision['rules'] = [];
+
+/** Leave to pass with a valid token is the same every time. */
+const passes = new WeakMap<McpAuthenticationConfig, Decision>();
+
+function findPass(config: McpAuthenticationConfig): Decision {
+  let pass = passes.get(config);
+  if (pass === undefined) {
+    pass = describeDecision(config, 'allow', undefined, undefined);
+    passes.set(config, pass);
+  }
+  return pass;
+}

@@ -148,6 +148,7 @@ export class AuthenticationRegistry {
       keyUrls,
       idp: this.#options.connectIdp({
         ...settings,
+        id: `idp ${key}`,
         preset,
         keys: readKeyOrigin(message.keys, () => keyUrls.current) ?? { kind: 'discovered' },
         describeUsers: () => this.#describeUsers(key),

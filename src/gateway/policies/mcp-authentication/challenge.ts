@@ -1,4 +1,5 @@
 // WWW-Authenticate (RFC 9110 11.6.1, RFC 6750 3, RFC 9728 5.1): the writer of the challenge that starts and repairs a login, and a reader for any.
+import { rememberTexts } from '../../../base/text-memory.ts';
 
 /** What the challenge says. Without an error it only says where to begin (RFC 6750 3.1: no credentials, no error). */
 export interface BearerChallenge {
@@ -34,14 +35,14 @@ function encodeUrl(url: string): string {
 }
 
 /** RFC 6750 3: printable ASCII without quote and backslash. `=` goes too: `scope=x` in a sentence would be taken for a parameter. */
-function cleanDescription(text: string): string {
-  return text
+const cleanDescription = rememberTexts((text) =>
+  text
     .replaceAll('"', "'")
     .replaceAll('=', ':')
     .replace(/[^\x20-\x7E]|\\/g, '?')
     .slice(0, 300)
-    .trim();
-}
+    .trim(),
+);
 
 /** One challenge of a WWW-Authenticate field: a scheme with parameters, or with one opaque value. */
 export interface Challenge {

@@ -1,25 +1,29 @@
 // Client ID metadata documents (draft-ietf-oauth-client-id-metadata-document): a client_id that is an https URL, where the client
 // describes itself. Anybody can name any URL here, so what is fetched, how much, how often and from where is bounded.
 import { readFreshness } from '../../../base/cache-lifetime.ts';
+import type { GuardedFetcher } from '../../../base/fetch-json.ts';
 import { readJsonObject } from '../../../base/json-object.ts';
 import type { OAuthRequest } from './oauth-endpoint.ts';
 import { createRegistrationLimiter } from './registration-limiter.ts';
+import type { ClientDocument, ClientDocumentResult } from './shared-logins.ts';
 
-/** What a client says about itself. */
-export interface ClientDocument {
-  readonly redirectUris: readonly string[];
-  readonly name: string | undefined;
-  readonly scope: string | undefined;
+/** What of a request for a document counts. */
+export interface DocumentRequest {
+  readonly url: string;
+  /** Of the client that asks. */
+  readonly address: string;
+  readonly perMinute: number;
+  readonly now: () => number;
 }
-
-export type ClientDocumentResult =
-  | { readonly ok: true; readonly document: ClientDocument }
-  /** `problem` is a sentence for the author of the client. */
-  | { readonly ok: false; readonly problem: string };
 
 /** Documents in memory: a cache, nothing depends on it. */
 export interface ClientDocuments {
   load(request: OAuthRequest, url: string): Promise<ClientDocumentResult>;
+}
+
+/** The same, for requests of other processes too. */
+export interface DocumentCache {
+  load(request: DocumentRequest, fetcher: GuardedFetcher): Promise<ClientDocumentResult>;
 }
 
 const timeoutMs = 5000;
@@ -51,15 +55,29 @@ export function findClientUrlProblem(clientId: string, allowedDomains: readonly 
   return undefined;
 }
 
-/** Makes the cache of a process. */
+/** Makes the cache of a process. Where several processes share one, it is not asked. */
 export function createClientDocuments(): ClientDocuments {
+  const cache = createDocumentCache();
+  return {
+    load(request, url) {
+      const { idp, message } = request.resource.config;
+      const { address } = request.context.client;
+      const perMinute = message.registration?.perMinute || defaultPerMinute;
+      if (idp.shared !== undefined) return idp.shared.loadDocument(url, address, perMinute);
+      return cache.load({ url, address, perMinute, now: () => request.now() }, idp.fetcher);
+    },
+  };
+}
+
+/** Makes a cache that everybody can ask. */
+export function createDocumentCache(): DocumentCache {
   const cached = new Map<string, { readonly document: ClientDocument; readonly expiresAtMs: number }>();
   const underWay = new Map<string, Promise<ClientDocumentResult>>();
 
   const limiter = createRegistrationLimiter();
 
-  async function fetchDocument(request: OAuthRequest, url: string): Promise<ClientDocumentResult> {
-    const fetched = await request.resource.config.idp.fetcher.fetch({
+  async function fetchDocument({ url, now }: DocumentRequest, fetcher: GuardedFetcher): Promise<ClientDocumentResult> {
+    const fetched = await fetcher.fetch({
       url,
       chosenBy: 'client',
       headers: { accept: 'application/json' },
@@ -73,7 +91,7 @@ export function createClientDocuments(): ClientDocuments {
     if (!/^application\/(?:[\w.+-]+\+)?json\b/i.test(fetched.headers.get('content-type') ?? ''))
       return { ok: false, problem: 'the document is not served as application/json' };
     const result = readClientDocument(url, fetched.body);
-    const nowMs = request.now();
+    const nowMs = now();
     const lifetimeMs = Math.min(readFreshness(fetched.headers, nowMs) ?? defaultLifetimeMs, maxLifetimeMs);
     if (result.ok && lifetimeMs > 0) {
       cached.delete(url);
@@ -84,7 +102,8 @@ export function createClientDocuments(): ClientDocuments {
   }
 
   return {
-    load(request, url) {
+    load(request, fetcher) {
+      const { url, address, perMinute } = request;
       const nowMs = request.now();
       const known = cached.get(url);
       if (known !== undefined && nowMs < known.expiresAtMs)
@@ -93,11 +112,10 @@ export function createClientDocuments(): ClientDocuments {
       const pending = underWay.get(url);
       if (pending !== undefined) return pending;
       // A new document is a new registration, in effect.
-      const perMinute = request.resource.config.message.registration?.perMinute || defaultPerMinute;
-      const waitSeconds = limiter.take(request.context.client.address, perMinute, nowMs);
+      const waitSeconds = limiter.take(address, perMinute, nowMs);
       if (underWay.size >= maxUnderWay || waitSeconds > 0)
         return Promise.resolve({ ok: false, problem: 'too many documents are being fetched; try again shortly' });
-      const fetching = fetchDocument(request, url).finally(() => underWay.delete(url));
+      const fetching = fetchDocument(request, fetcher).finally(() => underWay.delete(url));
       underWay.set(url, fetching);
       return fetching;
     },

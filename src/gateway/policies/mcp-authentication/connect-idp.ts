@@ -4,7 +4,7 @@ import { type Clock, systemClock } from '../../../base/clock.ts';
 import { createTokenValidator } from '../../token/create-validator.ts';
 import { watchKeySource } from '../../token/key-health.ts';
 import type { KeyOrigin } from '../../token/key-origin.ts';
-import { type LocatedKeys, openKeySource } from '../../token/open-key-source.ts';
+import { type LocatedKeys, type OpenKeySource, openKeySource } from '../../token/open-key-source.ts';
 import { readRequiredClaims } from '../../token/required-claims.ts';
 import type { TokenRefusal } from '../../token/verified-token.ts';
 import { chooseFlow } from './choose-flow.ts';
@@ -15,12 +15,17 @@ import {
   type DiscoveryState,
   type FoundDiscovery,
   type MetadataSource,
+  type MetadataSourceOptions,
 } from './metadata-source.ts';
+import type { SharedLogins } from './shared-logins.ts';
 
-/** Time and chance, for tests. */
+/** Time and chance, for tests; and who asks the identity provider, where several processes share the answers. */
 export interface ConnectionEnvironment {
   readonly clock?: Clock;
   readonly random?: () => number;
+  readonly openKeySource?: OpenKeySource;
+  readonly openMetadataSource?: (options: MetadataSourceOptions) => MetadataSource;
+  readonly shared?: SharedLogins;
 }
 
 /** Connects: metadata and keys are on their way when this returns. */
@@ -50,7 +55,8 @@ export function connectIdp(options: IdpConnectionOptions, environment: Connectio
     );
   }
 
-  const metadata = createMetadataSource({
+  const openMetadata = environment.openMetadataSource ?? createMetadataSource;
+  const metadata = openMetadata({
     discover: () => discoverMetadata(options),
     onLoad: (discovery) => {
       choice = choose(discovery);
@@ -60,8 +66,17 @@ export function connectIdp(options: IdpConnectionOptions, environment: Connectio
     log,
     random,
   });
-  const { fetcher, ca, cacheDurationMs } = options;
-  const keySource = openKeySource(findKeys(options, metadata), { fetcher, ca, cacheDurationMs, clock, random, log });
+  const { fetcher, ca, cacheDurationMs, id } = options;
+  const open = environment.openKeySource ?? openKeySource;
+  const keySource = open(findKeys(options, metadata), {
+    fetcher,
+    ca,
+    cacheDurationMs,
+    clock,
+    random,
+    log,
+    ...(id !== undefined && { id }),
+  });
   const validator = createTokenValidator({
     issuer: options.issuer,
     keySource,
@@ -74,6 +89,7 @@ export function connectIdp(options: IdpConnectionOptions, environment: Connectio
     issuer: options.issuer,
     fetcher: options.fetcher,
     log,
+    shared: environment.shared,
     validator,
     getMetadata() {
       const state = metadata.get();

@@ -2,16 +2,12 @@
 // the client there when it first logs in. Codes and refresh tokens carry the registration on; the memory here only saves the IdP from a new
 // one for every login.
 import { findPlace } from './broker-urls.ts';
-import type { IdpClient } from './client-envelope.ts';
 import type { DescribedClient } from './find-client.ts';
 import type { IdpMetadata } from './idp-connection.ts';
 import type { OAuthRequest } from './oauth-endpoint.ts';
 import { registerBrokeredClient } from './register-at-idp.ts';
 import { findRegistrationEndpoint } from './registration-endpoint.ts';
-
-export type DocumentRegistrationResult =
-  | { readonly ok: true; readonly idpClient: IdpClient }
-  | { readonly ok: false; readonly reason: 'idp_unavailable' | 'idp_refused_client'; readonly detail: string };
+import type { DocumentRegistrationResult } from './shared-logins.ts';
 
 /** Registers a client at the IdP. */
 export type RegisterClient = (
@@ -27,8 +23,9 @@ export interface DocumentRegistrations {
   forget(request: OAuthRequest, clientId: string): void;
 }
 
-const lifetimeMs = 86_400_000;
-const maxRemembered = 512;
+/** How long a registration is taken again, and how many are remembered. */
+export const lifetimeMs = 86_400_000;
+export const maxRemembered = 512;
 
 /** Makes the memory of a process. */
 export function createDocumentRegistrations(register: RegisterClient = registerDocumentClient): DocumentRegistrations {
@@ -40,6 +37,8 @@ export function createDocumentRegistrations(register: RegisterClient = registerD
   return {
     async find(request, client, metadata) {
       const key = describe(request, client.clientId);
+      const { shared } = request.resource.config.idp;
+      if (shared !== undefined) return shared.findRegistration(key, () => register(request, client, metadata));
       const nowMs = request.now();
       const before = known.get(key);
       if (before !== undefined && nowMs < before.expiresAtMs) return before.result;
@@ -57,7 +56,11 @@ export function createDocumentRegistrations(register: RegisterClient = registerD
         if (!isRegistered && known.get(key)?.result === result) known.delete(key);
       }
     },
-    forget: (request, clientId) => void known.delete(describe(request, clientId)),
+    forget(request, clientId) {
+      const key = describe(request, clientId);
+      known.delete(key);
+      request.resource.config.idp.shared?.forgetRegistration(key);
+    },
   };
 }
 

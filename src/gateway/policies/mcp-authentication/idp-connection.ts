@@ -6,6 +6,7 @@ import type { KeyHealth } from '../../token/key-health.ts';
 import type { KeyOrigin } from '../../token/key-origin.ts';
 import type { TokenRefusal, TokenValidator } from '../../token/verified-token.ts';
 import type { ProviderPreset } from './idp/provider-preset.ts';
+import type { SharedLogins } from './shared-logins.ts';
 
 /** A validated metadata document of the identity provider. Unknown members are kept. */
 export interface IdpMetadata {
@@ -50,6 +51,8 @@ export interface Idp {
   readonly fetcher: GuardedFetcher;
   /** For what only the operator can mend at this IdP. */
   readonly log?: Log;
+  /** What logins have in common with those of other processes on the same ports; undefined: there are none. */
+  readonly shared?: SharedLogins | undefined;
 }
 
 /** An Idp that lives from when its policy arrives to when nothing needs it any more. */
@@ -60,6 +63,8 @@ export interface IdpConnection extends Idp {
 
 /** What a connection is made of. Two policies that agree in all of it share one, so it has nothing of a policy that does not concern the IdP. */
 export interface IdpConnectionOptions {
+  /** The same for the same connection, in every process that has the configuration. */
+  readonly id?: string;
   readonly issuer: string;
   /** Empty: discovered. */
   readonly metadataUrl: string;

@@ -1,5 +1,6 @@
 // Identifiers of a protected resource (RFC 9728 1.2 `resource`) and of its authorization server (RFC 8414 2 `issuer`), and what they are built
 // on: {base}, the scheme and authority under which clients reach the gateway.
+import { rememberTexts } from '../../../base/text-memory.ts';
 import type { ClientView } from '../../client-view.ts';
 import type { ProtectedResource } from './protected-resource.ts';
 
@@ -53,7 +54,11 @@ export function formatFacadeIssuer(
 
 /** Lower case, no default port, no user information, no path: as URL parsers of clients write it. */
 function formatOrigin(url: string): string | undefined {
-  const parsed = URL.parse(url);
-  if (parsed === null || (parsed.protocol !== 'http:' && parsed.protocol !== 'https:')) return undefined;
-  return parsed.origin;
+  return formatKnown(url) || undefined;
 }
+
+/** Every request to a resource that is known by its route has one, and they are few. Empty: it is no URL of the web. */
+const formatKnown = rememberTexts((url) => {
+  const parsed = URL.parse(url);
+  return parsed === null || (parsed.protocol !== 'http:' && parsed.protocol !== 'https:') ? '' : parsed.origin;
+});

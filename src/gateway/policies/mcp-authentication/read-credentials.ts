@@ -19,9 +19,18 @@ export type Credentials =
 
 /** Reads the credentials. `query` as in the request context: with its '?', or empty. */
 export function readCredentials(headers: RawHeaders, query: string): Credentials {
+  return checkCredentials(findCredentials(headers, query));
+}
+
+/** What stands where a token should be. Whether it could be one, `checkCredentials` says; of a text that was judged before nobody needs to ask. */
+export function findCredentials(headers: RawHeaders, query: string): Credentials {
   const found = findToken(headers, query, bearerHeader);
   if (found.kind === 'ambiguous') return found;
   if (hasQueryToken(query)) return { kind: 'ambiguous', detail: 'an access token in the query' };
-  if (found.kind !== 'text') return found;
-  return checkTokenText(found.text, bearerHeader) ?? { kind: 'bearer', token: found.text };
+  return found.kind === 'text' ? { kind: 'bearer', token: found.text } : found;
+}
+
+/** The same, and unusable when that could not be a token. */
+export function checkCredentials(found: Credentials): Credentials {
+  return found.kind === 'bearer' ? (checkTokenText(found.token, bearerHeader) ?? found) : found;
 }

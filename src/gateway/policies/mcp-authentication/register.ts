@@ -32,15 +32,24 @@ export const registerEndpoint: OAuthEndpoint = {
 /** One per connection to an IdP: it outlives changes of the configuration that do not concern it. */
 const limiters = new WeakMap<Idp, RegistrationLimiter>();
 
+function takeRegistration(
+  { context, resource: { config }, now }: OAuthRequest,
+  perMinute: number,
+): number | Promise<number> {
+  const { address } = context.client;
+  if (config.idp.shared !== undefined) return config.idp.shared.takeRegistration(address, perMinute);
+  let limiter = limiters.get(config.idp);
+  if (limiter === undefined) limiters.set(config.idp, (limiter = createRegistrationLimiter()));
+  return limiter.take(address, perMinute, now());
+}
+
 async function register(request: OAuthRequest): Promise<OAuthAnswer> {
   const { config } = request.resource;
   const { registration } = config.message;
 
   // 1. Not too often.
-  let limiter = limiters.get(config.idp);
-  if (limiter === undefined) limiters.set(config.idp, (limiter = createRegistrationLimiter()));
   const perMinute = registration?.perMinute || defaultPerMinute;
-  const waitSeconds = limiter.take(request.context.client.address, perMinute, request.now());
+  const waitSeconds = await takeRegistration(request, perMinute);
   if (waitSeconds > 0)
     return refuse(request, 'registration_limited', {
       error: 'too_many_requests',

@@ -1,5 +1,5 @@
 // Judges a metadata document of the IdP (RFC 8414 3.3, OpenID Connect Discovery 4.3) before anything in it is used or passed on.
-import { isClusterName } from '../../../base/guarded-connector.ts';
+import { isClusterName } from '../../../base/local-names.ts';
 import { isJsonObject, type JsonObject } from '../../../base/json-object.ts';
 import { isLoopbackName } from '../../mcp/origin-check.ts';
 import type { IdpMetadata } from './idp-connection.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { z } from 'zod';
+import * as z from 'zod';
 import { mcpAuthenticationSchema } from '../../../../api/mcp-authentication.ts';
 import { findPreset, listPresetNames } from './presets.ts';
 import { standardPreset } from './provider-preset.ts';

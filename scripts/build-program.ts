@@ -1,0 +1,43 @@
+// `npm run build`: bundles the commands that serve traffic into build/program, which `mcp-gateway` then starts in place of the sources: one file takes less
+// time and memory to load than hundreds. With it goes a list of the files that it was made of: when one of them changes, the launcher takes the sources again.
+import { existsSync } from 'node:fs';
+import { mkdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { bundleEntryPoint } from './image/bundle.ts';
+
+const checkout = join(import.meta.dirname, '..');
+
+/** A file of the checkout, and how it was when the program was made. */
+type Input = readonly [file: string, size: number, changed: number];
+
+/** Builds the program in a folder, in place of what is there. */
+export async function buildProgram(folder: string): Promise<{ readonly files: number; readonly bytes: number }> {
+  const { files, inputs } = await bundleEntryPoint('src/cmd/gateway-image.ts');
+  const made = `${folder}.${process.pid}`;
+  await rm(made, { recursive: true, force: true });
+  await mkdir(made, { recursive: true });
+  for (const [name, text] of Object.entries(files)) await writeFile(join(made, name), text);
+  const looks = await Promise.all(
+    listWitnesses(inputs).map(async (file): Promise<Input> => {
+      const { size, mtimeMs } = await stat(join(checkout, file));
+      return [file, size, mtimeMs];
+    }),
+  );
+  await writeFile(join(made, 'inputs.json'), JSON.stringify({ node: process.version, inputs: looks }));
+  await rm(folder, { recursive: true, force: true });
+  await rename(made, folder);
+  return { files: Object.keys(files).length, bytes: Object.values(files).reduce((sum, text) => sum + text.length, 0) };
+}
+
+/** What to look at in order to know whether anything has changed. npm writes down what it has installed: no need to look at thousands of files of packages. */
+function listWitnesses(inputs: readonly string[]): readonly string[] {
+  const installed = 'node_modules/.package-lock.json';
+  if (!existsSync(join(checkout, installed))) return ['package.json', ...inputs];
+  return ['package.json', installed, ...inputs.filter((file) => !file.startsWith('node_modules/'))];
+}
+
+if (import.meta.main) {
+  const folder = join(checkout, 'build', 'program');
+  const { files, bytes } = await buildProgram(folder);
+  console.log(`${relative(checkout, folder)}: ${files} files, ${(bytes / 1e6).toFixed(1)} MB`);
+}

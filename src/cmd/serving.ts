@@ -1,0 +1,31 @@
+// Who serves the traffic of a gateway process: itself, or workers that it starts.
+import type { Health } from '../base/health.ts';
+import type { LogLevel, RootLog } from '../base/log.ts';
+import type { Metrics } from '../base/metrics.ts';
+import type { Shutdown } from '../base/shutdown.ts';
+import type { FlowInspector } from '../gateway/flow-inspector.ts';
+import type { Gateway } from '../gateway/gateway.ts';
+import type { RequestJournal } from '../gateway/request-journal.ts';
+import type { FlagValues } from './flags.ts';
+import type { gatewayFlags } from './gateway-flags.ts';
+
+/** What there is of a process before it serves. */
+export interface ServingContext {
+  readonly log: RootLog;
+  readonly values: FlagValues<typeof gatewayFlags>;
+  readonly registry: Metrics;
+  readonly health: Health;
+  readonly shutdown: Shutdown;
+  readonly flows: FlowInspector;
+}
+
+/** What serves. What is absent is in this process. */
+export interface Serving {
+  readonly gateway: Gateway;
+  /** Resolves when a configuration can be applied; rejects with a StartError. */
+  readonly ready?: Promise<void>;
+  /** The metrics of all processes together. */
+  readonly expose?: () => Promise<string>;
+  readonly readJournal?: () => Promise<Pick<RequestJournal, 'list' | 'find'>>;
+  readonly tellLogLevel?: (level: LogLevel) => void;
+}

@@ -1,0 +1,153 @@
+// `mcp-gateway worker`: one of the processes that serve the traffic of a gateway. It listens and forwards; everything else it is told by the process that
+// started it, and it ends with that.
+import { createLog } from '../../base/log.ts';
+import { createMetrics } from '../../base/metrics.ts';
+import { releaseMemoryWhenQuiet } from '../../base/release-memory.ts';
+import { logCrashes } from '../../base/shutdown.ts';
+import { parseIpNetwork } from '../../base/ip-network.ts';
+import { accessLogKind, createAccessLog, formatAccessText } from '../../gateway/access-log.ts';
+import { createTrustedProxies } from '../../gateway/client-view.ts';
+import { createGateway, type Gateway } from '../../gateway/gateway.ts';
+import { createListeners, type Listeners, type ListenersOptions } from '../../gateway/listen/listeners.ts';
+import { bodyBudget } from '../../gateway/mcp/messages/body-budget.ts';
+import { createRequestJournal } from '../../gateway/request-journal.ts';
+import { createGatewayMetrics } from '../../gateway/request-metrics.ts';
+import { startTracing } from '../../gateway/tracing.ts';
+import { CallChannel } from '../../gateway/workers/call-channel.ts';
+import { ConfigurationReceiver } from '../../gateway/workers/configuration-relay.ts';
+import { FlowRelay } from '../../gateway/workers/flow-relay.ts';
+import { MirroredSources } from '../../gateway/workers/mirrored-sources.ts';
+import { keepQuiet } from '../../gateway/workers/quiet-log.ts';
+import { createRemoteLogins } from '../../gateway/workers/remote-logins.ts';
+import type { SupervisorCalls, WorkerCalls, WorkerSettings } from '../../gateway/workers/worker-calls.ts';
+import { version } from '../version.ts';
+
+/** What a worker consists of once it knows its settings. */
+interface StartedWorker {
+  readonly gateway: Gateway;
+  /** Ends the process in order. */
+  end(timeoutMs: number): Promise<void>;
+}
+
+/** Serves until the process that started it says otherwise, or is gone. Returns an exit code when nobody did. */
+export async function runWorkerCommand(): Promise<number> {
+  if (process.send === undefined || !process.connected) {
+    process.stderr.write('mcp-gateway worker is started by mcp-gateway run --workers, and serves nothing by itself.\n');
+    return 2;
+  }
+  // A terminal, or systemd, sends signals to all processes. Only the one that started this knows what they mean.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => {});
+
+  const registry = createMetrics({ processMetrics: true });
+  const journal = createRequestJournal();
+  const receiver = new ConfigurationReceiver();
+  const started = Promise.withResolvers<StartedWorker>();
+  let blocked: ReadonlySet<string> = new Set();
+  let setLevel: WorkerCalls['setLogLevel'] = () => {};
+
+  const calls: WorkerCalls = {
+    async start(settings) {
+      try {
+        started.resolve(await startWorker(settings));
+      } catch (error) {
+        started.reject(error);
+      }
+      await started.promise;
+    },
+    takeKeys: (news) => sources.takeKeys(news),
+    takeMetadata: (news) => sources.takeMetadata(news),
+    async apply({ blockedPorts, ...sent }) {
+      const { gateway } = await started.promise;
+      blocked = new Set(blockedPorts);
+      const { problems, bindProblems } = await gateway.apply(receiver.read(sent));
+      return { problems, bindProblems };
+    },
+    watchFlow: (agent) => flows.watch(agent),
+    setLogLevel: (level) => setLevel(level),
+    readMetrics: () => registry.expose(),
+    listRequests: () => journal.list(),
+    async stopAccepting() {
+      await (await started.promise).gateway.stopAccepting();
+    },
+    async drain(timeoutMs) {
+      await (await started.promise).end(timeoutMs);
+    },
+  };
+  const channel = new CallChannel<SupervisorCalls, WorkerCalls>(
+    { send: (message) => void process.send?.(message, undefined, {}, () => {}) },
+    calls,
+  );
+  const flows = new FlowRelay((step) => channel.tell('tellFlow', step));
+  const sources = new MirroredSources(channel, (id) => createRemoteLogins(channel, id));
+  const ended = Promise.withResolvers<number>();
+  process.on('message', (message) => channel.receive(message));
+
+  async function startWorker(settings: WorkerSettings): Promise<StartedWorker> {
+    const root = createLog({
+      level: settings.logLevel,
+      format: settings.logFormat,
+      textFormatters: { [accessLogKind]: formatAccessText },
+      isShared: true,
+    });
+    const log = root.child({ worker: settings.number });
+    setLevel = (level) => root.setLevel(level);
+    logCrashes(log);
+    releaseMemoryWhenQuiet();
+    bodyBudget.limit(settings.maxHeldBytes);
+    const metrics = createGatewayMetrics(registry, version);
+    const tracing = await startTracing(process.env, log, version);
+    const networks = settings.trustedProxies
+      .flatMap((each) => each.split(','))
+      .map((text) => parseIpNetwork(text.trim())!);
+    const gateway = createGateway({
+      log,
+      flows,
+      journal,
+      listenLimits: settings.listenLimits,
+      upstreamLimits: settings.upstreamLimits,
+      metrics: metrics.requests,
+      connectionMetrics: metrics.connections,
+      upstreamMetrics: metrics.upstreams,
+      configMetrics: { applied() {}, rejected() {}, setProblems() {} },
+      accessLog: settings.accessLog ? createAccessLog(root) : undefined,
+      trustedProxies: networks.length === 0 ? undefined : createTrustedProxies(networks),
+      tracing,
+      idps: sources,
+      legacySseKey: settings.legacySseKey,
+      openListeners: (options) => openSharedListeners(options, () => blocked),
+    });
+    let ending: Promise<void> | undefined;
+    const end = async (timeoutMs: number): Promise<void> => {
+      await gateway.drain(timeoutMs);
+      await tracing?.stop(4_000);
+      channel.tell('sayGoodbye', await registry.expose());
+      await root.flush();
+      ended.resolve(0);
+    };
+    const endOnce = (timeoutMs: number): Promise<void> => (ending ??= end(timeoutMs));
+    process.on('disconnect', () => {
+      channel.close();
+      if (ending === undefined) log.warn({}, 'the process that started this worker is gone; it ends too');
+      void endOnce(settings.drainTimeoutMs);
+    });
+    return { gateway, end: endOnce };
+  }
+
+  const code = await ended.promise;
+  // What was said last is on its way when the channel closes in order.
+  if (process.connected) process.disconnect?.();
+  setImmediate(() => process.exit(code));
+  return code;
+}
+
+/** Listeners that share their ports with the other workers, and leave alone what belongs to somebody else. */
+function openSharedListeners(options: ListenersOptions, getBlocked: () => ReadonlySet<string>): Listeners {
+  const listeners = createListeners({ ...options, log: keepQuiet(options.log), reusePort: true });
+  return {
+    ...listeners,
+    reconcile(ports) {
+      const blocked = getBlocked();
+      return listeners.reconcile(new Map([...ports].filter(([bindKey]) => !blocked.has(bindKey))));
+    },
+  };
+}

@@ -1,0 +1,23 @@
+// The head of a request as it goes to an HTTP/1.1 upstream, and how its body is framed (RFC 9112 sections 3 and 6).
+import { formatField, formatFields, formatRequestLine } from '../../http1/message-head.ts';
+import { chunkedBody } from '../../http1/request-head.ts';
+import type { UpstreamRequest } from './upstream-call.ts';
+
+/** Methods of which a server may expect a body: that there is none is said (RFC 9110 section 8.6). */
+const methodsWithBody: ReadonlySet<string> = new Set(['PATCH', 'POST', 'PROPFIND', 'PROPPATCH', 'PUT', 'QUERY']);
+
+/** Bytes of the body; `chunkedBody` when they are not known, or when trailers may follow them. */
+export function readBodyLength({ hasBody, contentLength, wantsTrailers }: UpstreamRequest): number {
+  if (!hasBody) return 0;
+  return wantsTrailers ? chunkedBody : (contentLength ?? chunkedBody);
+}
+
+/** The text from the request line to the empty line. Throws an UnsendableHeadError. */
+export function formatUpstreamHead(request: UpstreamRequest, bodyLength: number): string {
+  const { method, target, host, headers, hasBody, upgrade } = request;
+  let head = formatRequestLine(method, target) + formatField('host', host) + formatFields(headers);
+  if (upgrade !== undefined) head += `connection: upgrade\r\n${formatField('upgrade', upgrade)}`;
+  if (bodyLength === chunkedBody) head += 'transfer-encoding: chunked\r\n';
+  else if (hasBody || methodsWithBody.has(method)) head += `content-length: ${bodyLength}\r\n`;
+  return `${head}\r\n`;
+}

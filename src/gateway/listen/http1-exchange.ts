@@ -1,0 +1,386 @@
+// One HTTP/1 request and its answer (RFC 9112) as an Exchange, over the codec in src/http1.
+import type { Socket } from 'node:net';
+import type { BodyWriter } from '../../http1/body-writer.ts';
+import { formatField, formatFields, formatStatusLine, UnsendableHeadError } from '../../http1/message-head.ts';
+import { noHeaders } from '../../http1/raw-headers.ts';
+import { chunkedBody, isCountableLength, type RequestHead } from '../../http1/request-head.ts';
+import { bodyUntilClose } from '../../http1/response-head.ts';
+import { deliverNothing } from './body-delivery.ts';
+import type { ConnectionPeer } from './connection-peer.ts';
+import { currentHttpDate } from './current-http-date.ts';
+import type { EarlyAnswer } from './early-answer.ts';
+import type { BodyFlow, BodySink, Exchange, RawHeaders, UpgradedSocket } from './exchange.ts';
+import { ExchangeUsageError } from './exchange-usage-error.ts';
+import { IncompleteBodyError } from './incomplete-body-error.ts';
+
+type CloseCallback = (clean: boolean, bytesSent: number, bytesReceived: number) => void;
+
+/** The connection, as its exchanges see it. */
+export interface Http1ExchangeOwner {
+  readonly socket: Socket;
+  readonly writer: BodyWriter;
+  readonly peer: ConnectionPeer;
+  /** The header lines that tell a client for how long it may use the connection again. */
+  readonly keepAliveLines: string;
+  /** Asked when the head goes out: must the connection close after this answer? */
+  readonly mustClose: boolean;
+  /** To be called when the last byte of the answer has left. */
+  readonly noteFlushed: () => void;
+  /** The body is wanted, or wanted again. Nothing is delivered from inside of this call. */
+  resumeBody(): void;
+  pauseBody(): void;
+  /** Lets go of the connection. */
+  release(): UpgradedSocket;
+  /** The answer is flushed, or the connection is gone. */
+  onSettled(exchange: Http1Exchange): void;
+  /** The head could not be sent as given. */
+  explainInvalidHead(error: unknown): EarlyAnswer;
+}
+
+/** The adapter. Its connection feeds it with the body of the request and calls `settle` when the answer is out or the socket closed. */
+export class Http1Exchange implements Exchange, BodyFlow {
+  readonly headers: RawHeaders;
+  readonly method: string;
+  readonly target: string;
+  readonly authority: string;
+  readonly httpVersion: '1.0' | '1.1';
+  readonly hasBody: boolean;
+  readonly upgradeProtocol: string | undefined;
+  readonly #owner: Http1ExchangeOwner;
+  readonly #expectsContinue: boolean;
+  /** The whole request is here. */
+  requestComplete = false;
+  /** Nothing can be answered on this connection after this exchange. Settled when the head is out. */
+  closesConnection: boolean;
+  #phase: 'waiting' | 'streaming' | 'ended' | 'upgraded' | 'closed' = 'waiting';
+  #headSent = false;
+  #bodyAllowed = true;
+  /** Content-Length of the answer, -1 without one. */
+  #declaredLength = -1;
+  #isChunked = false;
+  #bytesSent = 0;
+  #bytesReceived = 0;
+  #sink: BodySink | undefined;
+  #bodyStarted = false;
+  #resumes = 0;
+  #sent100 = false;
+  #drainCallback: (() => void) | undefined;
+  #closeCallbacks: CloseCallback[] | undefined = [];
+  #clean = false;
+  #bytesAtUpgrade: { readonly read: number; readonly written: number } | undefined;
+
+  constructor(owner: Http1ExchangeOwner, head: RequestHead, upgradeProtocol: string | undefined) {
+    this.#owner = owner;
+    this.headers = head.headers;
+    this.method = head.method;
+    this.target = head.target;
+    this.authority = head.authority;
+    this.httpVersion = head.httpVersion;
+    this.hasBody = head.bodyLength !== 0;
+    this.upgradeProtocol = upgradeProtocol;
+    this.#expectsContinue = head.expectsContinue;
+    // Who asked for another protocol may already be speaking it: nothing after such a request is read as HTTP.
+    this.closesConnection = !head.keepsAlive || upgradeProtocol !== undefined || head.method === 'CONNECT';
+  }
+
+  get scheme(): 'http' | 'https' {
+    return this.#owner.peer.scheme;
+  }
+
+  get remoteAddress(): string {
+    return this.#owner.peer.remoteAddress;
+  }
+
+  get remotePort(): number {
+    return this.#owner.peer.remotePort;
+  }
+
+  get localPort(): number {
+    return this.#owner.peer.localPort;
+  }
+
+  get serverName(): string | undefined {
+    return this.#owner.peer.serverName;
+  }
+
+  isClientValidatedBy(authorities: string): boolean {
+    return this.#owner.peer.validatedBy === authorities;
+  }
+
+  get headSent(): boolean {
+    return this.#headSent;
+  }
+
+  /** The answer has begun and has not ended. */
+  get isStreaming(): boolean {
+    return this.#phase === 'streaming';
+  }
+
+  // ---- the body of the request
+
+  readBody(sink: BodySink): BodyFlow {
+    if (this.#bodyStarted) throw new ExchangeUsageError('readBody was called twice');
+    this.#bodyStarted = true;
+    if (!this.hasBody) return deliverNothing(() => sink.end([]));
+    if (this.#phase === 'closed') return deliverNothing(() => sink.fail(new IncompleteBodyError()));
+    if (this.#expectsContinue) this.#sendContinue();
+    this.#sink = sink;
+    this.#owner.resumeBody();
+    return this;
+  }
+
+  resume(): void {
+    this.#resumes += 1;
+    if (this.#phase !== 'closed') this.#owner.resumeBody();
+  }
+
+  discard(): void {
+    this.#sink = undefined;
+    if (this.#phase !== 'closed') this.#owner.resumeBody();
+  }
+
+  /** A piece of the body has arrived. */
+  receiveBody(chunk: Buffer): void {
+    this.#bytesReceived += chunk.length;
+    const sink = this.#sink;
+    if (sink === undefined) return;
+    // A sink may say false and call resume before it returns: then there is nothing to wait for.
+    const resumesBefore = this.#resumes;
+    if (!sink.write(chunk) && this.#resumes === resumesBefore && this.#sink !== undefined) this.#owner.pauseBody();
+  }
+
+  /** The request is complete. */
+  receiveEnd(trailers: RawHeaders): void {
+    this.requestComplete = true;
+    const sink = this.#sink;
+    this.#sink = undefined;
+    sink?.end(trailers);
+  }
+
+  // ---- the answer
+
+  sendInformational(status: number, headers: RawHeaders): void {
+    if (this.#phase !== 'waiting' || this.httpVersion === '1.0' || status === 101) return;
+    if (status === 100) {
+      this.#sendContinue();
+      return;
+    }
+    try {
+      this.#owner.writer.writeAlone(`${formatStatusLine(status)}${formatFields(headers)}\r\n`);
+    } catch {
+      // Nothing depends on an informational answer: one that cannot be written is left out.
+    }
+  }
+
+  sendHead(status: number, headers: RawHeaders): void {
+    this.#openHead();
+    if (this.#phase === 'closed') return;
+    if (this.#writeHead(status, headers, -1)) this.#phase = 'streaming';
+  }
+
+  write(chunk: Uint8Array): boolean {
+    if (this.#phase !== 'streaming' || !this.#bodyAllowed || chunk.length === 0) return true;
+    this.#bytesSent += chunk.length;
+    if (this.#declaredLength >= 0 && this.#bytesSent > this.#declaredLength) {
+      // More would be read as the start of the next answer.
+      this.abort();
+      return true;
+    }
+    return this.#owner.writer.write(chunk);
+  }
+
+  onDrain(callback: () => void): void {
+    this.#drainCallback = callback;
+  }
+
+  /** The socket takes more again. */
+  noteDrain(): void {
+    this.#drainCallback?.();
+  }
+
+  end(trailers: RawHeaders = noHeaders): void {
+    if (this.#phase !== 'streaming') return;
+    if (this.#bodyAllowed && this.#declaredLength >= 0 && this.#bytesSent < this.#declaredLength) {
+      this.abort();
+      return;
+    }
+    this.#phase = 'ended';
+    const { writer, noteFlushed } = this.#owner;
+    try {
+      writer.end(trailers, noteFlushed);
+    } catch {
+      // The answer is complete without them, and half of a trailer section would be worse than none.
+      writer.end(noHeaders, noteFlushed);
+    }
+  }
+
+  respond(status: number, headers: RawHeaders, body: Uint8Array | string): void {
+    this.#openHead();
+    if (this.#phase === 'closed') return;
+    const bytes = typeof body === 'string' ? Buffer.from(body) : body;
+    if (!this.#writeHead(status, headers, bytes.length)) return;
+    this.#phase = 'streaming';
+    this.write(bytes);
+    this.end();
+  }
+
+  abort(): void {
+    if (this.#phase === 'closed') return;
+    const { socket } = this.#owner;
+    // Without framing a plain close would look like the regular end of the answer.
+    const endsWithConnection = this.#headSent && this.#bodyAllowed && !this.#isChunked && this.#declaredLength < 0;
+    if (endsWithConnection && this.scheme === 'http') socket.resetAndDestroy();
+    else socket.destroy();
+    this.#phase = this.#phase === 'upgraded' ? 'upgraded' : 'ended';
+  }
+
+  acceptUpgrade(status: number, headers: RawHeaders): UpgradedSocket {
+    if (this.upgradeProtocol === undefined) {
+      throw new ExchangeUsageError('acceptUpgrade on a request that asked for no upgrade');
+    }
+    const text = formatSwitchingHead(status, headers, this.upgradeProtocol);
+    this.#openHead();
+    const { socket } = this.#owner;
+    if (this.#phase !== 'waiting') return { head: Buffer.alloc(0), stream: socket };
+    this.#phase = 'upgraded';
+    const upgraded = this.#owner.release();
+    socket.write(text, 'latin1');
+    this.#bytesAtUpgrade = { read: socket.bytesRead - upgraded.head.length, written: socket.bytesWritten };
+    return upgraded;
+  }
+
+  onClose(callback: CloseCallback): void {
+    if (this.#closeCallbacks === undefined) callback(this.#clean, this.#bytesSent, this.#bytesReceived);
+    else this.#closeCallbacks.push(callback);
+  }
+
+  /** The answer is out (clean), or the connection went away before it was. */
+  settle(clean: boolean, cause?: unknown): void {
+    const callbacks = this.#closeCallbacks;
+    if (callbacks === undefined) return;
+    this.#closeCallbacks = undefined;
+    this.#clean = clean && (this.#phase === 'ended' || this.#phase === 'upgraded');
+    this.#phase = 'closed';
+    if (this.#bytesAtUpgrade !== undefined) {
+      const { socket } = this.#owner;
+      this.#bytesReceived = socket.bytesRead - this.#bytesAtUpgrade.read;
+      this.#bytesSent = socket.bytesWritten - this.#bytesAtUpgrade.written;
+    }
+    const sink = this.#sink;
+    this.#sink = undefined;
+    if (!this.#clean) sink?.fail(new IncompleteBodyError(cause));
+    for (const callback of callbacks) callback(this.#clean, this.#bytesSent, this.#bytesReceived);
+    this.#owner.onSettled(this);
+  }
+
+  #openHead(): void {
+    if (this.#headSent) throw new ExchangeUsageError('the head of this answer was already sent');
+    this.#headSent = true;
+  }
+
+  #sendContinue(): void {
+    if (this.#sent100 || this.#phase !== 'waiting' || this.httpVersion === '1.0') return;
+    this.#sent100 = true;
+    this.#owner.writer.writeAlone('HTTP/1.1 100 Continue\r\n\r\n');
+  }
+
+  /** False when the head was not fit to be sent and the client got an internal error in its place. */
+  #writeHead(status: number, headers: RawHeaders, wholeBodyLength: number): boolean {
+    this.#bodyAllowed = this.method !== 'HEAD' && status !== 204 && status !== 304;
+    let text: string;
+    try {
+      text = this.#formatHead(status, headers, wholeBodyLength);
+    } catch (error) {
+      this.#sendInvalidHead(this.#owner.explainInvalidHead(error));
+      return false;
+    }
+    this.#owner.writer.begin(text, this.#framing);
+    return true;
+  }
+
+  get #framing(): number {
+    if (!this.#bodyAllowed) return 0;
+    if (this.#isChunked) return chunkedBody;
+    return this.#declaredLength >= 0 ? this.#declaredLength : bodyUntilClose;
+  }
+
+  /** Takes note of the framing and leaves out what is this adapter's business or would contradict it. */
+  #formatHead(status: number, headers: RawHeaders, wholeBodyLength: number): string {
+    let text = formatStatusLine(status);
+    let trailer: string | undefined;
+    let hasDate = false;
+    for (let index = 0; index < headers.length; index += 2) {
+      const name = headers[index]!;
+      const value = headers[index + 1]!;
+      switch (name.length) {
+        case 4:
+          if (name.toLowerCase() === 'date') hasDate = true;
+          break;
+        case 7:
+          if (name.toLowerCase() !== 'trailer') break;
+          trailer = value;
+          continue;
+        case 10: {
+          const lower = name.toLowerCase();
+          if (lower === 'connection' || lower === 'keep-alive') continue;
+          break;
+        }
+        case 14:
+          if (name.toLowerCase() !== 'content-length') break;
+          if (status === 204 || this.#declaredLength >= 0) continue;
+          if (!isCountableLength(value)) throw new UnsendableHeadError('the content-length');
+          this.#declaredLength = Number(value);
+          break;
+        case 17:
+          if (name.toLowerCase() === 'transfer-encoding') continue;
+          break;
+        default:
+      }
+      text += formatField(name, value);
+    }
+    if (this.#bodyAllowed && this.#declaredLength < 0) {
+      if (wholeBodyLength >= 0) {
+        this.#declaredLength = wholeBodyLength;
+        text += `content-length: ${wholeBodyLength}\r\n`;
+      } else if (this.httpVersion === '1.1') {
+        this.#isChunked = true;
+        // Trailers exist in chunked answers only.
+        text += trailer === undefined ? '' : formatField('trailer', trailer);
+        text += 'transfer-encoding: chunked\r\n';
+      } else {
+        // A 1.0 client cannot be trusted with chunks.
+        this.closesConnection = true;
+      }
+    }
+    if (!hasDate) text += currentHttpDate();
+    // Nobody knows whether the body comes when the 100 (Continue) did not.
+    if (this.#owner.mustClose || (this.#expectsContinue && !this.#sent100)) this.closesConnection = true;
+    return `${text}${this.closesConnection ? 'connection: close\r\n' : this.#owner.keepAliveLines}\r\n`;
+  }
+
+  #sendInvalidHead({ status, headers, body }: EarlyAnswer): void {
+    const isHead = this.method === 'HEAD';
+    this.closesConnection = true;
+    this.#bodyAllowed = !isHead;
+    const { writer, noteFlushed } = this.#owner;
+    const text = `${formatStatusLine(status)}${formatFields(headers)}${currentHttpDate()}connection: close\r\n\r\n`;
+    const bytes = Buffer.from(body);
+    writer.begin(text, isHead ? 0 : bytes.length);
+    if (!isHead) writer.write(bytes);
+    this.#phase = 'ended';
+    writer.end(noHeaders, noteFlushed);
+  }
+}
+
+function formatSwitchingHead(status: number, headers: RawHeaders, protocol: string): string {
+  let head = `${formatStatusLine(status)}Connection: Upgrade\r\n`;
+  let upgrade = formatField('Upgrade', protocol);
+  for (let index = 0; index < headers.length; index += 2) {
+    const name = headers[index]!;
+    const lower = name.toLowerCase();
+    if (lower === 'connection' || lower === 'content-length' || lower === 'transfer-encoding') continue;
+    if (lower === 'upgrade') upgrade = '';
+    head += formatField(name, headers[index + 1]!);
+  }
+  return `${head}${upgrade}\r\n`;
+}

@@ -1,0 +1,103 @@
+// Calls between two processes over the channel that Node gives to a child: by name, in order, with or without an answer.
+
+/** What one side can be asked, by name. An answer that is a promise is waited for. */
+export type Calls = Readonly<Record<string, (payload: never) => unknown>>;
+
+type Payload<F> = F extends (payload: infer P) => unknown ? P : never;
+type Answer<F> = F extends (payload: never) => infer R ? Awaited<R> : never;
+
+/** One end of the channel. */
+export interface ChannelEnd {
+  /** Hands a message over. Throws when nobody is there any more. */
+  send(message: unknown): void;
+}
+
+/** The other process is gone, or failed to answer. */
+export class CallError extends Error {
+  readonly code = 'worker_call';
+}
+
+type Wire =
+  | { readonly kind: 'call'; readonly name: string; readonly id: number | undefined; readonly payload: unknown }
+  | { readonly kind: 'answer'; readonly id: number; readonly value: unknown }
+  | { readonly kind: 'failure'; readonly id: number; readonly message: string };
+
+/** Calls what the other side offers, and answers for this one. */
+export class CallChannel<Theirs extends object, Ours extends object> {
+  readonly #end: ChannelEnd;
+  readonly #offered: Ours;
+  readonly #waiting = new Map<number, PromiseWithResolvers<unknown>>();
+  #lastId = 0;
+  #isClosed = false;
+
+  constructor(end: ChannelEnd, offered: Ours) {
+    this.#end = end;
+    this.#offered = offered;
+  }
+
+  /** Says something that needs no answer. Who is gone does not hear it. */
+  tell<N extends keyof Theirs & string>(name: N, payload: Payload<Theirs[N]>): void {
+    this.#send({ kind: 'call', name, id: undefined, payload });
+  }
+
+  /** Asks. Rejects with a CallError when there will be no answer. */
+  ask<N extends keyof Theirs & string>(name: N, payload: Payload<Theirs[N]>): Promise<Answer<Theirs[N]>> {
+    const answer = Promise.withResolvers<unknown>();
+    this.#lastId += 1;
+    const id = this.#lastId;
+    if (this.#send({ kind: 'call', name, id, payload })) this.#waiting.set(id, answer);
+    else answer.reject(new CallError('the other process is gone'));
+    return answer.promise as Promise<Answer<Theirs[N]>>;
+  }
+
+  /** A message of the other side has arrived. */
+  receive(message: unknown): void {
+    const wire = message as Wire;
+    if (wire.kind === 'call') {
+      this.#serve(wire);
+      return;
+    }
+    const waiting = this.#waiting.get(wire.id);
+    this.#waiting.delete(wire.id);
+    if (wire.kind === 'answer') waiting?.resolve(wire.value);
+    else waiting?.reject(new CallError(wire.message));
+  }
+
+  /** Nobody is at the other end any more. */
+  close(): void {
+    this.#isClosed = true;
+    for (const waiting of this.#waiting.values()) waiting.reject(new CallError('the other process is gone'));
+    this.#waiting.clear();
+  }
+
+  #serve({ name, id, payload }: Extract<Wire, { readonly kind: 'call' }>): void {
+    const offered = this.#offered as Record<string, ((payload: unknown) => unknown) | undefined>;
+    // At once, not in a later turn: what is told in an order is heard in it.
+    const outcome = attempt(() => offered[name]!(payload));
+    if (id === undefined) {
+      // There is nobody to tell; an uncaught error would be a crash.
+      void outcome.catch(() => {});
+      return;
+    }
+    outcome.then(
+      (value) => this.#send({ kind: 'answer', id, value }),
+      (error: unknown) => this.#send({ kind: 'failure', id, message: String(error) }),
+    );
+  }
+
+  #send(message: Wire): boolean {
+    if (this.#isClosed) return false;
+    try {
+      this.#end.send(message);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+}
+
+// An async function runs at once up to its first await, and turns what it throws into a rejection.
+// eslint-disable-next-line @typescript-eslint/require-await
+async function attempt(run: () => unknown): Promise<unknown> {
+  return run();
+}

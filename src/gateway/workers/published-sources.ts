@@ -1,0 +1,111 @@
+// Keys and metadata of identity providers, fetched by one process for all workers: it tells them whatever is new, and they ask when something is missing.
+import { connectIdp } from '../policies/mcp-authentication/connect-idp.ts';
+import type { ConnectIdp } from '../policies/mcp-authentication/idp-connection.ts';
+import {
+  createMetadataSource,
+  type DiscoveryState,
+  type FoundDiscovery,
+  type MetadataSource,
+  type MetadataSourceOptions,
+} from '../policies/mcp-authentication/metadata-source.ts';
+import type { KeySnapshot, KeySource } from '../token/key-source.ts';
+import { type OpenKeySource, openKeySource } from '../token/open-key-source.ts';
+import type { IdpAccess } from './idp-access.ts';
+
+/** Hears what is new. */
+export interface SourceAudience {
+  takeKeys(news: { readonly id: string; readonly snapshot: KeySnapshot | undefined }): void;
+  takeMetadata(news: { readonly id: string; readonly discovery: FoundDiscovery | undefined }): void;
+}
+
+/** Everything that is fetched for workers. */
+export class PublishedSources implements IdpAccess {
+  readonly #audience: SourceAudience;
+  readonly #onClosed: (id: string) => void;
+  readonly #keys = new Map<string, { readonly source: KeySource; snapshot: KeySnapshot | undefined }>();
+  readonly #metadata = new Map<string, { readonly source: MetadataSource; discovery: FoundDiscovery | undefined }>();
+
+  /** `onClosed`: nobody needs the connection of this name any more. */
+  constructor(audience: SourceAudience, onClosed: (id: string) => void) {
+    this.#audience = audience;
+    this.#onClosed = onClosed;
+  }
+
+  /** Fetches, and tells. What is part of the configuration everybody has already. */
+  readonly openKeySource: OpenKeySource = (origin, fetching) => {
+    const { id } = fetching;
+    if (origin.kind === 'inline' || id === undefined) return openKeySource(origin, fetching);
+    const source = openKeySource(origin, {
+      ...fetching,
+      onFetched: (snapshot) => {
+        const entry = this.#keys.get(id);
+        if (entry === undefined) return;
+        entry.snapshot = snapshot;
+        this.#audience.takeKeys({ id, snapshot });
+      },
+    });
+    this.#keys.set(id, { source, snapshot: undefined });
+    return {
+      ...source,
+      close: () => {
+        source.close();
+        this.#keys.delete(id);
+        this.#audience.takeKeys({ id, snapshot: undefined });
+      },
+    };
+  };
+
+  readonly connectIdp: ConnectIdp = (options) => {
+    const id = options.id ?? '';
+    return connectIdp(options, {
+      openKeySource: this.openKeySource,
+      openMetadataSource: (source) => this.#openMetadata(id, source),
+    });
+  };
+
+  /** Tells somebody new what there is. */
+  greet(audience: SourceAudience): void {
+    for (const [id, { snapshot }] of this.#keys) if (snapshot !== undefined) audience.takeKeys({ id, snapshot });
+    for (const [id, { discovery }] of this.#metadata)
+      if (discovery !== undefined) audience.takeMetadata({ id, discovery });
+  }
+
+  async loadKeys(id: string): Promise<void> {
+    await this.#keys.get(id)?.source.load();
+  }
+
+  async refetchKeys(id: string): Promise<boolean> {
+    const fetching = this.#keys.get(id)?.source.refetch();
+    await fetching;
+    return fetching !== undefined;
+  }
+
+  async getMetadata(id: string): Promise<DiscoveryState> {
+    const entry = this.#metadata.get(id);
+    if (entry !== undefined) return entry.source.get();
+    return { ok: false, detail: 'the metadata of the identity provider is not needed any more', retryAfterSeconds: 1 };
+  }
+
+  #openMetadata(id: string, options: MetadataSourceOptions): MetadataSource {
+    const source = createMetadataSource({
+      ...options,
+      onLoad: (discovery) => {
+        options.onLoad(discovery);
+        const entry = this.#metadata.get(id);
+        if (entry === undefined) return;
+        entry.discovery = discovery;
+        this.#audience.takeMetadata({ id, discovery });
+      },
+    });
+    this.#metadata.set(id, { source, discovery: undefined });
+    return {
+      get: () => source.get(),
+      close: () => {
+        source.close();
+        this.#metadata.delete(id);
+        this.#audience.takeMetadata({ id, discovery: undefined });
+        this.#onClosed(id);
+      },
+    };
+  }
+}

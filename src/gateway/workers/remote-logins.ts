@@ -1,0 +1,33 @@
+// What the logins of all workers have in common, asked of the process that keeps it. Who cannot be asked says no.
+import type { SharedLogins } from '../policies/mcp-authentication/shared-logins.ts';
+import type { CallChannel } from './call-channel.ts';
+import type { SupervisorCalls } from './worker-calls.ts';
+
+/** For the connection to one IdP. */
+export function createRemoteLogins(
+  channel: Pick<CallChannel<SupervisorCalls, object>, 'ask' | 'tell'>,
+  id: string,
+): SharedLogins {
+  return {
+    takeRegistration: (address, perMinute) =>
+      channel.ask('takeRegistration', { id, address, perMinute }).catch(() => 1),
+    loadDocument: (url, address, perMinute) =>
+      channel
+        .ask('loadDocument', { url, address, perMinute })
+        .catch(() => ({ ok: false, problem: 'the document cannot be fetched at the moment' })),
+    async findRegistration(name, register) {
+      const claim = await channel.ask('claimRegistration', name).catch(() => undefined);
+      if (claim === undefined)
+        return { ok: false, reason: 'idp_unavailable', detail: 'the process that keeps registrations is gone' };
+      if (claim.kind === 'known') return claim.result;
+      let result;
+      try {
+        result = await register();
+      } finally {
+        channel.tell('settleRegistration', { name, result });
+      }
+      return result;
+    },
+    forgetRegistration: (name) => channel.tell('forgetRegistration', name),
+  };
+}

@@ -1,0 +1,256 @@
+// The workers of a gateway: started, told everything, replaced when they end, and ended together.
+import type { Log } from '../../base/log.ts';
+import type { Configuration } from '../../ir/configuration.ts';
+import { CallChannel } from './call-channel.ts';
+import { ConfigurationSender, ConfigurationText, MessageNumbers } from './configuration-relay.ts';
+import { addDeparted, type CountedExposition } from './sum-expositions.ts';
+import type { SupervisorCalls, WorkerCalls, WorkerReport, WorkerSettings } from './worker-calls.ts';
+
+/** How a process ended. */
+export interface WorkerEnd {
+  readonly code: number | null;
+  readonly signal: string | null;
+}
+
+/** A process that was started. */
+export interface WorkerProcess {
+  readonly pid: number | undefined;
+  send(message: unknown): void;
+  kill(): void;
+  readonly ended: Promise<WorkerEnd>;
+}
+
+/** Starts a process. Its messages go to `receive`. */
+export type StartWorkerProcess = (receive: (message: unknown) => void) => WorkerProcess;
+
+/** One worker, as long as it lives. */
+export interface Worker {
+  /** From 1 on; the one that replaces it has the same. */
+  readonly number: number;
+  readonly pid: number | undefined;
+  readonly channel: Pick<CallChannel<WorkerCalls, SupervisorCalls>, 'ask' | 'tell'>;
+}
+
+export interface WorkerGroupOptions {
+  readonly count: number;
+  readonly log: Log;
+  readonly startProcess: StartWorkerProcess;
+  readonly describeSettings: (number: number) => WorkerSettings;
+  /** What this worker may ask. */
+  readonly offer: (worker: object) => Omit<SupervisorCalls, 'sayGoodbye'>;
+  /** Tells a new worker what all the others know. */
+  readonly greet: (channel: Worker['channel']) => void;
+  /** `serving`: how many workers take requests now. */
+  readonly onChange: (serving: number) => void;
+  readonly onEnd: (worker: object) => void;
+}
+
+/** Workers cannot be started. */
+export class WorkerStartError extends Error {
+  readonly code = 'worker_start';
+}
+
+/** A worker that lived for this long did not end because of how it was started. */
+const longLifeMs = 30_000;
+const firstPauseMs = 100;
+const maxPauseMs = 10_000;
+/** A worker that does not take a configuration in this time would go on with the old one: it is ended. */
+const applyTimeoutMs = 60_000;
+/** For pages that ask all workers. */
+const askTimeoutMs = 2_000;
+/** A worker that is not done by then is busy; the others do not wait for it. */
+const stopTimeoutMs = 1_000;
+/** What a worker needs to end after the time for its streams. */
+const goodbyeMs = 3_000;
+
+interface Entry extends Worker {
+  readonly channel: CallChannel<WorkerCalls, SupervisorCalls>;
+  readonly process: WorkerProcess;
+  readonly sender: ConfigurationSender;
+  readonly startedAt: number;
+  isStarted: boolean;
+  isServing: boolean;
+  /** The last that it has told. */
+  metrics: string;
+}
+
+/** All workers. */
+export class WorkerGroup {
+  readonly #options: WorkerGroupOptions;
+  readonly #numbers = new MessageNumbers();
+  readonly #workers = new Map<number, Entry>();
+  readonly #pauses = new Map<number, number>();
+  #current: { readonly text: ConfigurationText; readonly blockedPorts: readonly string[] } | undefined;
+  #departed: CountedExposition = new Map();
+  #isUp = false;
+  #isEnding = false;
+
+  constructor(options: WorkerGroupOptions) {
+    this.#options = options;
+  }
+
+  /** How many take requests now. */
+  get serving(): number {
+    return [...this.#workers.values()].filter(({ isServing }) => isServing).length;
+  }
+
+  /** Resolves when all workers are ready for a configuration; rejects when one of them cannot be started. */
+  async start(): Promise<void> {
+    const numbers = Array.from({ length: this.#options.count }, (_, index) => index + 1);
+    try {
+      await Promise.all(numbers.map((number) => this.#startWorker(number)));
+    } catch (error) {
+      this.killAll();
+      throw new WorkerStartError(`The workers cannot be started: ${String(error)}`, { cause: error });
+    }
+    this.#isUp = true;
+  }
+
+  /** Resolves when every worker that takes requests has it. One that is replaced meanwhile gets it before it takes any. */
+  async apply(configuration: Configuration, blockedPorts: readonly string[]): Promise<readonly WorkerReport[]> {
+    this.#current = { text: new ConfigurationText(configuration, this.#numbers), blockedPorts };
+    const started = [...this.#workers.values()].filter(({ isStarted }) => isStarted);
+    const reports = await Promise.all(started.map((worker) => this.#applyTo(worker)));
+    return reports.filter((report) => report !== undefined);
+  }
+
+  /** Tells all of them. */
+  tell: CallChannel<WorkerCalls, SupervisorCalls>['tell'] = (name, payload) => {
+    for (const { channel } of this.#workers.values()) channel.tell(name, payload);
+  };
+
+  /** Asks all of them; who does not answer soon is left out. */
+  async listRequests(): Promise<Awaited<ReturnType<WorkerCalls['listRequests']>>[]> {
+    const answers = [...this.#workers.values()].map(({ channel }) =>
+      withTimeout(channel.ask('listRequests', undefined), askTimeoutMs).catch(() => undefined),
+    );
+    return (await Promise.all(answers)).filter((answer) => answer !== undefined);
+  }
+
+  /** The metrics of every worker, for one that does not answer soon the last it told; and what those have counted that have ended. */
+  async readMetrics(): Promise<{ readonly texts: readonly string[]; readonly departed: CountedExposition }> {
+    await Promise.all(
+      [...this.#workers.values()].map(async (worker) => {
+        const asked = withTimeout(worker.channel.ask('readMetrics', undefined), askTimeoutMs);
+        worker.metrics = await asked.catch(() => worker.metrics);
+      }),
+    );
+    return { texts: [...this.#workers.values()].map(({ metrics }) => metrics), departed: this.#departed };
+  }
+
+  /** Open connections by worker, as of the last metrics. */
+  listConnections(): Record<string, number> {
+    return Object.fromEntries(
+      [...this.#workers.values()].map(({ number, metrics }) => [
+        String(number),
+        Number(/^mcp_gateway_connections (\d+)$/m.exec(metrics)?.[1] ?? 0),
+      ]),
+    );
+  }
+
+  /** Lets what is in progress end, as one process would; resolves when no worker is left. */
+  async drain(timeoutMs: number): Promise<void> {
+    this.#isEnding = true;
+    await Promise.all(
+      [...this.#workers.values()].map(({ channel }) =>
+        withTimeout(channel.ask('stopAccepting', undefined), stopTimeoutMs).catch(() => undefined),
+      ),
+    );
+    await Promise.all(
+      [...this.#workers.values()].map(async ({ channel, process }) => {
+        channel.tell('drain', timeoutMs);
+        await withTimeout(process.ended, timeoutMs + goodbyeMs).catch(() => process.kill());
+        await process.ended;
+      }),
+    );
+  }
+
+  /** Ends them at once. */
+  killAll(): void {
+    this.#isEnding = true;
+    for (const { process } of this.#workers.values()) process.kill();
+  }
+
+  async #startWorker(number: number): Promise<void> {
+    const { log, startProcess, describeSettings, offer, greet } = this.#options;
+    const token = {};
+    let receive = (_message: unknown): void => {};
+    const process = startProcess((message) => receive(message));
+    const channel = new CallChannel<WorkerCalls, SupervisorCalls>(process, {
+      ...offer(token),
+      sayGoodbye: (metrics) => {
+        worker.metrics = metrics;
+      },
+    });
+    receive = (message) => channel.receive(message);
+    const worker: Entry = {
+      number,
+      pid: process.pid,
+      channel,
+      process,
+      sender: new ConfigurationSender(),
+      startedAt: performance.now(),
+      isStarted: false,
+      isServing: false,
+      metrics: '',
+    };
+    this.#workers.set(number, worker);
+    void process.ended.then((end) => this.#replace(worker, token, end));
+    const started = channel.ask('start', describeSettings(number));
+    greet(channel);
+    await started;
+    worker.isStarted = true;
+    log.debug({ worker: number, pid: process.pid }, 'a worker has started');
+    if (this.#current !== undefined) await this.#applyTo(worker);
+  }
+
+  async #applyTo(worker: Entry): Promise<WorkerReport | undefined> {
+    const { text, blockedPorts } = this.#current!;
+    const sent = worker.sender.prepare(text);
+    try {
+      const report = await withTimeout(worker.channel.ask('apply', { ...sent, blockedPorts }), applyTimeoutMs);
+      if (!worker.isServing) {
+        worker.isServing = true;
+        this.#options.onChange(this.serving);
+      }
+      return report;
+    } catch (error) {
+      // One that is gone is replaced anyway; one that is there enforces something else than was asked for.
+      this.#options.log.error(
+        { worker: worker.number, pid: worker.pid, err: error },
+        'a worker did not take the configuration and is ended',
+      );
+      worker.process.kill();
+      return undefined;
+    }
+  }
+
+  #replace(worker: Entry, token: object, { code, signal }: WorkerEnd): void {
+    const { log, onChange, onEnd } = this.#options;
+    const { number, pid } = worker;
+    worker.channel.close();
+    this.#workers.delete(number);
+    this.#departed = addDeparted(this.#departed, worker.metrics);
+    onEnd(token);
+    onChange(this.serving);
+    if (this.#isEnding) return;
+    log.error({ worker: number, pid, code, signal }, 'a worker has ended; another one takes its place');
+    // Before all of them were there once, it is the start that fails.
+    if (!this.#isUp) return;
+    const livedLong = performance.now() - worker.startedAt >= longLifeMs;
+    const pause = livedLong ? 0 : (this.#pauses.get(number) ?? 0);
+    this.#pauses.set(number, Math.min(Math.max(pause * 2, firstPauseMs), maxPauseMs));
+    setTimeout(() => {
+      if (this.#isEnding) return;
+      this.#startWorker(number).catch((error: unknown) => {
+        log.debug({ worker: number, err: error }, 'a worker ended before it was ready');
+      });
+    }, pause).unref();
+  }
+}
+
+function withTimeout<T>(promise: Promise<T>, timeoutMs: number): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(new Error(`no answer within ${timeoutMs / 1_000} s`)), timeoutMs);
+  return Promise.race([promise, late.promise]).finally(() => clearTimeout(timer));
+}

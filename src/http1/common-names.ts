@@ -1,0 +1,72 @@
+// Names that nearly every head has. Whoever gets one of these gets the same string each time: nothing is cut out of the head for it, and
+// looking it up somewhere costs little, since its hash is known.
+
+const lowerCaseNames = [
+  'accept',
+  'accept-encoding',
+  'accept-language',
+  'authorization',
+  'cache-control',
+  'connection',
+  'content-length',
+  'content-type',
+  'cookie',
+  'date',
+  'expect',
+  'host',
+  'keep-alive',
+  'last-event-id',
+  'location',
+  'mcp-method',
+  'mcp-name',
+  'mcp-protocol-version',
+  'mcp-session-id',
+  'origin',
+  'referer',
+  'sec-fetch-dest',
+  'sec-fetch-mode',
+  'sec-fetch-site',
+  'server',
+  'set-cookie',
+  'traceparent',
+  'tracestate',
+  'transfer-encoding',
+  'user-agent',
+  'vary',
+  'via',
+  'www-authenticate',
+  'x-accel-buffering',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+  'x-powered-by',
+  'x-request-id',
+];
+
+const slots = 1_024;
+const names: (string | undefined)[] = Array.from({ length: slots });
+
+for (const lowerCase of lowerCaseNames) {
+  remember(lowerCase);
+  remember(lowerCase.replaceAll(/\b[a-z]/g, (letter) => letter.toUpperCase()));
+}
+
+/** Of two in the same slot the first stays. */
+function remember(name: string): void {
+  let hash = 0;
+  for (let at = 0; at < name.length; at++) hash = addToHash(hash, name.charCodeAt(at));
+  names[hash & (slots - 1)] ??= name;
+}
+
+/** The hash of a name with one more character. */
+export function addToHash(hash: number, code: number): number {
+  return (Math.imul(hash, 31) + code) | 0;
+}
+
+/** The name that stands in the text from `start` to `end` and has this hash. */
+export function takeName(text: string, start: number, end: number, hash: number): string {
+  const name = names[hash & (slots - 1)];
+  return name !== undefined && name.length === end - start && text.startsWith(name, start)
+    ? name
+    : text.slice(start, end);
+}

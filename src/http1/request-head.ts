@@ -1,0 +1,193 @@
+// The head of a request (RFC 9112 sections 3 to 6): request line, target, authority and framing. Whatever two implementations could read
+// in two ways is refused, so that nothing can be smuggled past this gateway.
+import { readFieldLines } from './field-lines.ts';
+import { Http1Error } from './http1-error.ts';
+import type { RawHeaders } from './raw-headers.ts';
+
+/** A complete request head. */
+export interface RequestHead {
+  readonly method: string;
+  /** In origin form, '*' for a server-wide OPTIONS, empty for a CONNECT. */
+  readonly target: string;
+  /** Of an absolute-form target, of a CONNECT, or the Host header; empty when there is none. */
+  readonly authority: string;
+  readonly httpVersion: '1.0' | '1.1';
+  readonly headers: RawHeaders;
+  /** Bytes of the body; `chunkedBody` when only its chunks tell. */
+  readonly bodyLength: number;
+  /** The client may ask again on this connection. */
+  readonly keepsAlive: boolean;
+  /** The client waits for 100 (Continue) before it sends the body. */
+  readonly expectsContinue: boolean;
+  /** Protocol named by Upgrade; only for a bodyless 1.1 request whose Connection header lists it. */
+  readonly upgradeProtocol: string | undefined;
+}
+
+/** The length of a body in chunks. */
+export const chunkedBody = -1;
+
+// A method that nobody knows may have a meaning for framing that nobody knows.
+const methods: ReadonlySet<string> = new Set(
+  (
+    'ACL BIND CHECKOUT CONNECT COPY DELETE GET HEAD LINK LOCK M-SEARCH MERGE MKACTIVITY MKCALENDAR MKCOL MOVE NOTIFY OPTIONS PATCH POST ' +
+    'PROPFIND PROPPATCH PURGE PUT QUERY REBIND REPORT SEARCH SOURCE SUBSCRIBE TRACE UNBIND UNLINK UNLOCK UNSUBSCRIBE'
+  ).split(' '),
+);
+
+const authorityPattern = /^(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?$/;
+const absoluteFormPattern = /^https?:\/\/([^/?#]*)([^#]*)$/i;
+const slash = 0x2f;
+
+/** True for `host` or `host:port` without user information, spaces or anything else that could be read in two ways. */
+export function isValidAuthority(authority: string): boolean {
+  return authorityPattern.test(authority);
+}
+
+/** True for digits that a number can count exactly: the length goes upstream as a number, and must be the same there. */
+export function isCountableLength(contentLength: string): boolean {
+  for (let at = 0; at < contentLength.length; at++) {
+    const code = contentLength.charCodeAt(at);
+    if (code < 0x30 || code > 0x39) return false;
+  }
+  return contentLength.length > 0 && Number.isSafeInteger(Number(contentLength));
+}
+
+/** One protocol that is worth switching to. h2c is not: its upgrade is deprecated (RFC 9113, 3.1), and the request is simply served. */
+export function isUpgradeToken(value: string): boolean {
+  return /^[!#$%&'*+.^_`|~0-9A-Za-z/-]+$/.test(value) && !/^(?:h2c?|http\/.*|tls\/.*)$/i.test(value);
+}
+
+/** Reads a head from its first character to the empty line, which is the end of the text. Throws an Http1Error. */
+export function readRequestHead(text: string, maxHeaderCount: number): RequestHead {
+  const lineEnd = text.indexOf('\r\n');
+  const methodEnd = text.indexOf(' ');
+  const targetEnd = lineEnd - 9;
+  if (methodEnd < 0 || methodEnd >= targetEnd || !text.startsWith(' HTTP/', targetEnd))
+    throw new Http1Error('bad_request', 'a malformed request line');
+  const httpVersion = text.slice(targetEnd + 6, lineEnd);
+  if (httpVersion !== '1.1' && httpVersion !== '1.0')
+    throw new Http1Error('bad_request', 'an HTTP version other than 1.1 and 1.0');
+  const method = text.slice(0, methodEnd);
+  if (!methods.has(method)) throw new Http1Error('bad_request', 'an unknown method');
+  for (let at = methodEnd + 1; at < targetEnd; at++) {
+    const code = text.charCodeAt(at);
+    if (code <= 0x20 || code >= 0x7f)
+      throw new Http1Error('bad_request', 'a character in the target that is not allowed');
+  }
+  const target = text.slice(methodEnd + 1, targetEnd);
+  return judgeRequest(method, target, httpVersion, readFieldLines(text, lineEnd + 2, maxHeaderCount));
+}
+
+/** Judges what the lines say. Throws an Http1Error. */
+export function judgeRequest(
+  method: string,
+  url: string,
+  httpVersion: '1.0' | '1.1',
+  headers: RawHeaders,
+): RequestHead {
+  let host: string | undefined;
+  let transferEncoding: string | undefined;
+  let contentLength: string | undefined;
+  let upgrade: string | undefined;
+  let connection = '';
+  let expectsContinue = false;
+  for (let index = 0; index < headers.length; index += 2) {
+    const name = headers[index]!;
+    const value = headers[index + 1]!;
+    // The length first: most names are none of these, and no lower-cased copy is made for them.
+    switch (name.length) {
+      case 4:
+        if (name.toLowerCase() !== 'host') break;
+        if (host !== undefined) throw new Http1Error('missing_host', 'several Host headers');
+        host = value;
+        break;
+      case 6:
+        if (name.toLowerCase() === 'expect' && value.toLowerCase() === '100-continue')
+          expectsContinue = httpVersion === '1.1';
+        break;
+      case 7:
+        if (name.toLowerCase() === 'upgrade') upgrade = upgrade === undefined ? value : `${upgrade}, ${value}`;
+        break;
+      case 10:
+        if (name.toLowerCase() === 'connection') connection = connection === '' ? value : `${connection},${value}`;
+        break;
+      case 14:
+        if (name.toLowerCase() !== 'content-length') break;
+        if (contentLength !== undefined) throw new Http1Error('bad_request', 'several Content-Length headers');
+        if (!isCountableLength(value))
+          throw new Http1Error('bad_request', 'Content-Length is not a number, or too large');
+        contentLength = value;
+        break;
+      case 17:
+        if (name.toLowerCase() !== 'transfer-encoding') break;
+        if (transferEncoding !== undefined) throw new Http1Error('bad_request', 'several Transfer-Encoding headers');
+        transferEncoding = value;
+        break;
+      default:
+    }
+  }
+
+  let bodyLength = 0;
+  if (transferEncoding !== undefined) {
+    if (httpVersion === '1.0') throw new Http1Error('bad_request', 'Transfer-Encoding in an HTTP/1.0 request');
+    if (contentLength !== undefined) throw new Http1Error('bad_request', 'both Transfer-Encoding and Content-Length');
+    if (transferEncoding.toLowerCase() !== 'chunked')
+      throw new Http1Error('bad_request', 'a transfer coding other than chunked');
+    bodyLength = chunkedBody;
+  } else if (contentLength !== undefined) {
+    bodyLength = Number(contentLength);
+  }
+  // What follows a CONNECT is not HTTP to some, and a body to others (RFC 9110 section 9.3.6).
+  if (method === 'CONNECT' && bodyLength !== 0) throw new Http1Error('bad_request', 'a CONNECT request with a body');
+
+  if (host === undefined && httpVersion === '1.1') throw new Http1Error('missing_host', 'no Host header');
+  if (host !== undefined && host !== '' && !isValidAuthority(host))
+    throw new Http1Error('missing_host', 'invalid Host header');
+
+  const asksForUpgrade =
+    upgrade !== undefined &&
+    httpVersion === '1.1' &&
+    bodyLength === 0 &&
+    hasToken(connection, 'upgrade') &&
+    isUpgradeToken(upgrade);
+  const keepsAlive = httpVersion === '1.1' ? !hasToken(connection, 'close') : isOnlyKeepAlive(connection);
+  const { target, authority } = readTarget(method, url, host ?? '');
+  return {
+    method,
+    target,
+    authority,
+    httpVersion,
+    headers,
+    bodyLength,
+    keepsAlive,
+    expectsContinue: expectsContinue && bodyLength !== 0,
+    upgradeProtocol: asksForUpgrade && target !== '' && target !== '*' ? upgrade!.toLowerCase() : undefined,
+  };
+}
+
+function readTarget(method: string, url: string, host: string): { target: string; authority: string } {
+  if (url.charCodeAt(0) === slash) return { target: url, authority: host };
+  if (method === 'CONNECT') {
+    if (!isValidAuthority(url)) throw new Http1Error('bad_target', 'the target of CONNECT is not an authority');
+    return { target: '', authority: url };
+  }
+  if (url === '*' && method === 'OPTIONS') return { target: '*', authority: host };
+  const absolute = absoluteFormPattern.exec(url);
+  if (absolute === null) throw new Http1Error('bad_target', 'the target is neither a path nor an http URL');
+  const authority = absolute[1]!;
+  if (!isValidAuthority(authority)) throw new Http1Error('bad_target', 'the target has no valid authority');
+  const rest = absolute[2]!;
+  if (rest === '' && method === 'OPTIONS') return { target: '*', authority };
+  return { target: rest.startsWith('/') ? rest : `/${rest}`, authority };
+}
+
+function isOnlyKeepAlive(connection: string): boolean {
+  return hasToken(connection, 'keep-alive') && !hasToken(connection, 'close');
+}
+
+/** Whether a Connection header lists an option. */
+export function hasToken(list: string, token: string): boolean {
+  if (!list.includes(',')) return list.length === token.length && list.toLowerCase() === token;
+  // Not trim(): that takes away more than spaces and tabs.
+  return list.split(',').some((entry) => entry.replace(/^[ \t]+|[ \t]+$/g, '').toLowerCase() === token);
+}
