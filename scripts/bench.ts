@@ -1,39 +1,30 @@
-// Measures what a request costs the gateway, in microseconds of CPU, and how many times a plain route that is. Linux only.
-// `npm run bench -- jwt` runs a group, `npm run bench -- plain mcp-rules` some cases of it; `--smoke` only proves that it works.
+// Measures what the gateway costs, beside nginx, HAProxy and Envoy in the same run. Linux only. `npm run bench` runs everything and writes
+// docs/performance.md; `npm run bench -- requests` runs one experiment, `npm run bench -- jwt mcp-rules` some cases; `--smoke` only proves that it works.
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
-import type { BenchCase, BenchGroups } from '../test/bench/bench-case.ts';
-import { createReport, formatReport } from '../test/bench/bench-report.ts';
+import { formatText, listMissed } from '../test/bench/bench-report.ts';
+import type { StampedResult } from '../test/bench/bench-result.ts';
+import { createStamp } from '../test/bench/bench-stamp.ts';
 import { findTools, ToolMissingError } from '../test/bench/debian-tools.ts';
-import { jwtCases } from '../test/bench/jwt-cases.ts';
-import { measureCases, type Pace } from '../test/bench/measure-cases.ts';
+import type { Experiment, ExperimentOptions } from '../test/bench/experiment.ts';
+import { experiments, type Selection, selectExperiments } from '../test/bench/experiments.ts';
+import type { Pace } from '../test/bench/measure-cases.ts';
+import { writePage } from '../test/bench/performance-page.ts';
+import { createProgress } from '../test/bench/progress-line.ts';
+import { EnvoyUnavailableError, installEnvoy } from './install-envoy.ts';
 
-const groups: BenchGroups = { jwt: jwtCases };
-const everyCase = Object.values(groups).flat();
-const usage = `Usage: npm run bench -- [GROUP | CASE...] [--smoke] [--json] [--rounds N] [--seconds N] [--no-access-log]
+const usage = `Usage: npm run bench -- [EXPERIMENT | CASE...] [--smoke] [--json] [--[no-]write] [--rounds N] [--seconds N] [--minutes N] [--no-access-log]
 
-Groups: ${Object.keys(groups).join(', ')}
-Cases: ${everyCase.map(({ name }) => name).join(', ')}`;
-
-/** Nothing asked for is everything there is. A case is always compared with the first one of its group. */
-function selectCases(names: readonly string[]): readonly BenchCase[] | string {
-  if (names.length === 0) return Object.values(groups)[0]!;
-  const selected = new Set<BenchCase>();
-  for (const name of names) {
-    const group = Object.hasOwn(groups, name) ? groups[name] : undefined;
-    const owner = Object.values(groups).find((cases) => cases.some((each) => each.name === name));
-    if (group === undefined && owner === undefined) return `There is no case or group called ${name}.`;
-    for (const each of group ?? [owner![0]!, owner!.find((one) => one.name === name)!]) selected.add(each);
-  }
-  return [...selected];
-}
+Experiments:
+${experiments.map(({ name, description, isLong }) => `  ${name.padEnd(14)} ${description}${isLong === true ? ' (only when asked for)' : ''}`).join('\n')}
+Cases of requests: ${experiments[0]!.cases.join(', ')}`;
 
 function readPace(values: { smoke: boolean; rounds?: string | undefined; seconds?: string | undefined }): Pace {
   const { rounds, seconds } = values;
   const usual = values.smoke
     ? { fewestRounds: 1, mostRounds: 1, secondsPerRound: 1, warmUpSeconds: 1 }
     : // As many as it takes: on a quiet machine a dozen, on a busy one more.
-      { fewestRounds: 12, mostRounds: 80, secondsPerRound: 1, warmUpSeconds: 6 };
+      { fewestRounds: 12, mostRounds: 40, secondsPerRound: 1, warmUpSeconds: 6 };
   return {
     ...usual,
     ...(rounds === undefined ? {} : { fewestRounds: Number(rounds), mostRounds: Number(rounds) }),
@@ -48,9 +39,11 @@ async function main(): Promise<number> {
     options: {
       smoke: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
+      write: { type: 'boolean' },
       'access-log': { type: 'boolean', default: true },
       rounds: { type: 'string' },
       seconds: { type: 'string' },
+      minutes: { type: 'string', default: '30' },
       help: { type: 'boolean', short: 'h', default: false },
     },
   });
@@ -58,31 +51,63 @@ async function main(): Promise<number> {
     console.log(usage);
     return 0;
   }
-  const cases = selectCases(positionals);
+  const selected = selectExperiments(positionals);
   const pace = readPace(values);
-  if (typeof cases === 'string' || !isWhole(pace.mostRounds) || !isWhole(pace.secondsPerRound)) {
-    console.error(typeof cases === 'string' ? cases : '--rounds and --seconds take whole numbers from 1 on.');
+  const minutes = Number(values.minutes);
+  if (typeof selected === 'string' || ![pace.mostRounds, pace.secondsPerRound, minutes].every(isWhole)) {
+    console.error(
+      typeof selected === 'string' ? selected : '--rounds, --seconds and --minutes take whole numbers from 1 on.',
+    );
     console.error(usage);
     return 2;
   }
+  // A whole run is worth keeping. Anything else is kept when that is asked for.
+  const writes = values.write ?? (positionals.length === 0 && !values.smoke && values.rounds === undefined);
+  if (writes && selected.some(({ cases }) => cases !== undefined)) {
+    console.error('Some cases of an experiment cannot be written to the page, only all of them.');
+    return 2;
+  }
   if (process.platform !== 'linux' || availableParallelism() < 2) {
-    console.error('The benchmarks need Linux and two cores: one for the gateway, one for the load.');
+    console.error('The benchmarks need Linux and two cores: one for the proxy, one for the load.');
     return 1;
   }
   // Progress goes to stderr, so that --json is JSON and nothing else.
-  const report = (line: string): void => console.error(line);
+  const progress = createProgress(process.stderr);
   try {
-    const tools = await findTools(['nginx', 'wrk', 'taskset'], report);
-    const conditions = { pace, accessLog: values['access-log'] };
-    const measured = await measureCases(cases, { tools, report, ...conditions });
-    const result = createReport(cases, measured, conditions);
-    console.log(values.json ? JSON.stringify(result, null, 2) : `\n${formatReport(result)}`);
-    return result.overLimit.length > 0 ? 1 : 0;
+    const found = await findTools(['nginx', 'haproxy', 'wrk', 'taskset'], progress.say);
+    const tools = { ...found, envoy: await installEnvoy(progress.say) };
+    const options = { tools, pace, smoke: values.smoke, minutes, accessLog: values['access-log'] };
+    const stamp = await createStamp(tools, options.accessLog);
+    const results: StampedResult[] = [];
+    const failures: string[] = [];
+    for (const [index, selection] of selected.entries()) {
+      const { name } = selection.experiment;
+      const report = (line: string): void => progress.show(`${index + 1}/${selected.length} ${name}: ${line}`);
+      // A run takes the better part of an hour: what was measured is kept, whatever happens to the rest.
+      try {
+        const result = { ...(await runExperiment(selection, { ...options, report })), stamp };
+        results.push(result);
+        if (writes) for (const path of await writePage([result])) progress.say(`wrote ${path}`);
+      } catch (error) {
+        failures.push(`${name} failed: ${error instanceof Error ? error.stack : String(error)}`);
+        progress.say(failures.at(-1)!);
+      }
+    }
+    progress.end();
+    console.log(values.json ? JSON.stringify(results, null, 2) : `\n${formatText(results)}`);
+    const complaints = [...listMissed(results), ...failures];
+    for (const sentence of complaints) console.error(sentence);
+    return complaints.length > 0 ? 1 : 0;
   } catch (error) {
-    if (!(error instanceof ToolMissingError)) throw error;
+    progress.end();
+    if (!(error instanceof ToolMissingError || error instanceof EnvoyUnavailableError)) throw error;
     console.error(error.message);
     return 1;
   }
+}
+
+function runExperiment({ experiment, cases }: Selection, options: ExperimentOptions): ReturnType<Experiment['run']> {
+  return experiment.run(cases === undefined ? options : { ...options, cases });
 }
 
 function isWhole(value: number): boolean {

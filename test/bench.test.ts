@@ -1,5 +1,6 @@
 // The parts of the benchmarks that turn readings into numbers, and the configurations that they measure.
 import assert from 'node:assert/strict';
+import { verify } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,10 +8,19 @@ import { describe, test } from 'node:test';
 import { formatStatusProblems } from '../src/cmd/status-problems.ts';
 import { createFixedSource } from '../src/sources/fixed-source.ts';
 import { translate } from '../src/translate/translate.ts';
-import { createReport, formatReport } from './bench/bench-report.ts';
-import { parseCpuTime, readCpuTime } from './bench/cpu-time.ts';
-import { jwtCases } from './bench/jwt-cases.ts';
-import { compare, fewestRounds, findQuantile, summarize } from './bench/statistics.ts';
+import type { EnvoyOptions } from './bench/peers/envoy-configuration.ts';
+import { findVersion } from './bench/bench-stamp.ts';
+import { createForgedTokens, createTokens, expiredToken, oneToken, publicKeyPem } from './bench/bench-tokens.ts';
+import { parseCpuTime, parseThreadTime, readCpuTime } from './bench/cpu-time.ts';
+import { selectExperiments } from './bench/experiments.ts';
+import { createBodyCases } from './bench/experiments/bodies.ts';
+import { requestTargets, selectCases } from './bench/experiments/requests.ts';
+import { configureEnvoy } from './bench/peers/envoy-configuration.ts';
+import { configureHaproxy } from './bench/peers/haproxy-configuration.ts';
+import { configureNginx } from './bench/peers/nginx-configuration.ts';
+import { parseResidentMemory, readResidentMemory } from './bench/process-memory.ts';
+import { ourCases, requestCases } from './bench/request-cases.ts';
+import { compare, fewestRounds, findQuantile, settle, summarize } from './bench/statistics.ts';
 import { parseLoadResult, writeLoadScript } from './bench/wrk-load.ts';
 
 describe('statistics', () => {
@@ -47,6 +57,15 @@ describe('statistics', () => {
     assert.match(unsure.why, /^it is only known to within \d+\.\d %/);
     const few = compare([110, 110, 110], [100, 100, 100]);
     assert.deepEqual(few, { ok: false, why: '3 rounds are too few; 6 are needed' });
+    assert.throws(() => compare([1], [1, 2]), RangeError);
+  });
+
+  test('a number alone is settled when its measurements agree, as far as is asked', () => {
+    const values = [100, 102, 104, 106, 108, 110, 112, 114];
+    assert.ok(!settle(values).ok);
+    const wide = settle(values, 0.2);
+    assert.ok(wide.ok);
+    assert.equal(wide.median, 107);
   });
 });
 
@@ -56,6 +75,8 @@ describe('readings', () => {
       '4711 (a) b (c) R 1 4711 4711 0 -1 4194304 100 0 0 0 250 50 7 3 20 0 11 0 12345 1000000 2000 18446744073709551615';
     assert.equal(parseCpuTime(stat), 3_100_000);
     assert.throws(() => parseCpuTime('not a stat file'), /not a stat file/);
+    assert.equal(parseThreadTime('514991000 2026881 2\n'), 514_991);
+    assert.throws(() => parseThreadTime('514991000'), /not a schedstat file/);
   });
 
   test('CPU time of this process grows', { skip: process.platform !== 'linux' && 'there is no /proc' }, async () => {
@@ -68,8 +89,8 @@ describe('readings', () => {
   });
 
   test('what wrk did', () => {
-    const output = 'Running 1s test @ http://127.0.0.1:1/\n  1 threads and 32 connections\nbench 7033 1000421 2\n';
-    assert.deepEqual(parseLoadResult(output), { requests: 7_033, seconds: 1.000421, failures: 2 });
+    const output = 'Running 1s test @ http://127.0.0.1:1/\n  1 threads and 32 connections\nbench 7033 1000421 2 5\n';
+    assert.deepEqual(parseLoadResult(output), { requests: 7_033, seconds: 1.000421, failures: 2, refusals: 5 });
     assert.throws(() => parseLoadResult('unable to connect'), /unable to connect/);
   });
 
@@ -77,60 +98,152 @@ describe('readings', () => {
     const folder = mkdtempSync(join(tmpdir(), 'mcp-gateway-bench-test-'));
     t.after(() => rmSync(folder, { recursive: true }));
     const request = { method: 'POST', path: '/', headers: { 'x-a': 'b"c' }, body: '{"a":"\\n\u00e9"}\n' } as const;
-    const script = readFileSync(await writeLoadScript(folder, 'case', request), 'utf8');
+    const { path, counter } = await writeLoadScript(folder, 'case', request);
+    const script = readFileSync(path, 'utf8');
+    assert.deepEqual(readFileSync(counter), Buffer.alloc(8), 'nothing was sent yet');
     assert.match(script, /^wrk\.method = "POST"$/m);
     assert.ok(script.includes('wrk.headers["x-a"] = "b\\034c"'), script);
     assert.ok(script.includes('wrk.body = "{\\034a\\034:\\034\\092n\\195\\169\\034}\\010"'), script);
   });
+
+  test('tokens of a load are in a file of their own, one in a line', async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'mcp-gateway-bench-test-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const request = { method: 'GET', path: '/', headers: {}, tokens: () => ['a.b.c', 'd.e.f'] } as const;
+    const { path } = await writeLoadScript(folder, 'case', request);
+    assert.equal(readFileSync(join(folder, 'case.tokens'), 'utf8'), 'a.b.c\nd.e.f\n');
+    assert.match(readFileSync(path, 'utf8'), /io\.lines\("[^"]+case\.tokens"\)/);
+  });
+
+  test('memory of a process', { skip: process.platform !== 'linux' && 'there is no /proc' }, async () => {
+    assert.equal(parseResidentMemory('Name:\tnode\nVmRSS:\t   2048 kB\nThreads:\t11\n'), 2_097_152);
+    assert.throws(() => parseResidentMemory('Name:\tnode\n'), /not a status file/);
+    const read = await readResidentMemory(process.pid);
+    assert.ok(Math.abs(read / process.memoryUsage.rss() - 1) < 0.3, `${read}`);
+  });
+
+  test('versions out of whatever programs print', () => {
+    assert.equal(findVersion('nginx version: nginx/1.22.1'), '1.22.1');
+    assert.equal(findVersion('envoy  version: 9e5580933739/1.40.0/Clean/RELEASE/BoringSSL'), '1.40.0');
+    assert.equal(findVersion('HAProxy version 2.6.12-1+deb12u4 2026/10/17 - https://haproxy.org/'), '2.6.12');
+    assert.equal(findVersion('no idea'), 'unknown');
+  });
 });
 
 describe('cases', () => {
-  test('have names of their own, and the first is the plain one', () => {
-    assert.equal(new Set(jwtCases.map(({ name }) => name)).size, jwtCases.length);
-    assert.equal(jwtCases[0]!.name, 'plain');
-    assert.deepEqual(
-      jwtCases.map(({ name }) => name),
-      ['plain', 'jwt', 'jwt-rules', 'mcp-rules'],
-    );
+  test('have names of their own, and belong to a group of the plot', () => {
+    assert.equal(new Set(requestCases.map(({ name }) => name)).size, requestCases.length);
+    for (const { name, group } of requestCases) assert.ok(group, name);
   });
 
-  for (const { name, resources } of jwtCases) {
-    test(`${name} is a configuration without problems`, async () => {
-      const source = createFixedSource(resources({ gateway: 3000, upstream: 3001 }));
+  test('targets compare cases that there are', () => {
+    const names = new Set(requestCases.map(({ name }) => name));
+    for (const { of, to } of requestTargets) assert.ok(names.has(of) && names.has(to), `${of} ${to}`);
+  });
+
+  test('a case that is asked for comes with those that it is held against', () => {
+    const names = (...words: string[]): string[] => selectCases(words).map(({ name }) => name);
+    assert.deepEqual(names('jwt-rules'), ['plain', 'jwt-rules']);
+    assert.deepEqual(names('jwt'), ['jwt', 'nginx', 'envoy-jwt', 'envoy-jwt-cache']);
+    assert.deepEqual(names('metadata'), ['metadata']);
+    assert.equal(selectCases(undefined).length, requestCases.length);
+  });
+
+  test('an experiment is asked for as a whole or by its cases', () => {
+    const selected = selectExperiments(['bodies', 'jwt', 'plain']);
+    assert.ok(typeof selected !== 'string');
+    assert.deepEqual(
+      selected.map(({ experiment, cases }) => [experiment.name, cases]),
+      [
+        ['requests', ['jwt', 'plain']],
+        ['bodies', undefined],
+      ],
+    );
+    assert.equal(selectExperiments(['jwt', 'unheard-of']), 'There is no experiment or case called unheard-of.');
+    const whole = selectExperiments([]);
+    assert.ok(typeof whole !== 'string');
+    const names = whole.map(({ experiment }) => experiment.name);
+    assert.ok(names.includes('requests') && names.includes('idle-streams') && !names.includes('soak'), names.join());
+  });
+
+  const gatewayCases = [...ourCases, ...createBodyCases('to the server', 200)];
+  for (const { name, proxy, description } of gatewayCases) {
+    if (proxy.kind !== 'gateway') continue;
+    test(`${name} (${description}) is a configuration without problems`, async () => {
+      const source = createFixedSource(proxy.resources({ gateway: 3000, upstream: 3001 }));
       assert.deepEqual(await source.start(), { ok: true });
       const all = source.resources.get();
       assert.deepEqual(formatStatusProblems(translate(all), all.invalid), []);
     });
   }
+
+  test('bodies are as long as they say', () => {
+    for (const bytes of [200, 10_240, 1_048_576]) {
+      for (const { request } of createBodyCases('to the server', bytes)) {
+        assert.equal(request.body?.length, bytes);
+        assert.equal((JSON.parse(request.body) as { method: string }).method, 'tools/call');
+      }
+    }
+  });
 });
 
-describe('report', () => {
-  const rounds = Array.from({ length: 10 }, (_, index) => 100 + index);
-  const pace = { fewestRounds: 10, mostRounds: 10, secondsPerRound: 1, warmUpSeconds: 1 };
-  const measure = (factors: Record<string, number>): ReturnType<typeof createReport> =>
-    createReport(
-      jwtCases,
-      new Map(
-        jwtCases.map(({ name }) => {
-          const cpuMicrosPerRequest = rounds.map((value) => value * (factors[name] ?? 1));
-          return [name, { cpuMicrosPerRequest, requestsPerSecond: rounds }];
-        }),
-      ),
-      { pace, accessLog: true },
-    );
+describe('tokens', () => {
+  const verifies = (token: string): boolean => {
+    const [header, payload, signature] = token.split('.') as [string, string, string];
+    return verify('RSA-SHA256', Buffer.from(`${header}.${payload}`), publicKeyPem, Buffer.from(signature, 'base64url'));
+  };
 
-  test('within the limits', () => {
-    const report = measure({ jwt: 1.05, 'jwt-rules': 1.1, 'mcp-rules': 1.5 });
-    assert.deepEqual(report.overLimit, []);
-    const text = formatReport(report);
-    assert.match(text, /^plain +104\.5 +\+-3\.3 % +105 +1$/m);
-    assert.match(text, /^jwt-rules +115\.0 .* 1\.10 \(\+-0\.0 %\) +1\.15$/m);
-    assert.match(text, /access log: on, a JSON line per request/);
+  test('good ones are good and all different', () => {
+    const tokens = createTokens(20);
+    assert.equal(new Set(tokens).size, 20);
+    assert.ok(tokens.every(verifies));
+    assert.notEqual(createTokens(1, 20)[0], tokens[0]);
   });
 
-  test('beyond a limit', () => {
-    const report = measure({ 'jwt-rules': 1.2 });
-    assert.deepEqual(report.overLimit, ['jwt-rules costs 1.20 times plain; the limit is 1.15.']);
-    assert.ok(formatReport(report).endsWith('jwt-rules costs 1.20 times plain; the limit is 1.15.'));
+  test('forged ones look like them and are not', () => {
+    const tokens = createForgedTokens(20);
+    assert.equal(new Set(tokens).size, 20);
+    assert.ok(!tokens.some(verifies));
+    const lengths = new Set([...tokens, oneToken].map((token) => token.length));
+    assert.equal(lengths.size, 1, 'nothing tells them from good ones but the signature');
+  });
+
+  test('the expired one is expired and good otherwise', () => {
+    assert.ok(verifies(expiredToken));
+    const claims = JSON.parse(Buffer.from(expiredToken.split('.')[1]!, 'base64url').toString()) as { exp: number };
+    assert.ok(claims.exp * 1_000 < Date.now());
+  });
+});
+
+describe('peers', () => {
+  const ports = { gateway: 3000, upstream: 3001 };
+
+  test('all of them have one worker, keep connections and write an access log', (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'mcp-gateway-bench-test-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const nginx = configureNginx({ ...ports, folder });
+    assert.match(nginx, /^worker_processes 1;$/m);
+    assert.match(nginx, /proxy_http_version 1\.1;\n\s+proxy_set_header Connection "";/);
+    assert.match(nginx, /^\s+access_log \/dev\/null combined;$/m);
+    assert.match(nginx, /proxy_buffering on;/);
+    assert.match(configureNginx({ ...ports, folder }, { streams: true }), /proxy_buffering off;/);
+    const haproxy = configureHaproxy({ ...ports, folder });
+    assert.match(haproxy, /^ {2}nbthread 1$/m);
+    assert.match(haproxy, /^ {2}option httplog$/m);
+    assert.match(haproxy, /jwt_verify\(txn\.alg,"[^"]+key\.pem"\) 1/);
+    assert.equal(readFileSync(join(folder, 'key.pem'), 'utf8'), publicKeyPem);
+    assert.match(configureEnvoy({ ...ports, folder }, {}), /FileAccessLog","path":"\/dev\/null"/);
+  });
+
+  test('Envoy has the filters that it is asked for, and no other', () => {
+    const filters = (options: EnvoyOptions): string[] =>
+      [
+        ...configureEnvoy({ ...ports, folder: '' }, options).matchAll(/"envoy\.filters\.http\.(\w+)","typed_config"/g),
+      ].map((match) => match[1]!);
+    assert.deepEqual(filters({}), ['router']);
+    assert.deepEqual(filters({ jwt: {} }), ['jwt_authn', 'router']);
+    assert.deepEqual(filters({ jwt: { cache: true }, rbac: true }), ['jwt_authn', 'rbac', 'router']);
+    const text = (cache: boolean): string => configureEnvoy({ ...ports, folder: '' }, { jwt: { cache } });
+    assert.ok(text(true).includes('jwt_cache_config') && !text(false).includes('jwt_cache_config'));
   });
 });

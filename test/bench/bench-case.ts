@@ -6,25 +6,49 @@ export interface BenchRequest {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
+  /** Made when they are needed: sent as bearer tokens, one after the other and from the start again. */
+  readonly tokens?: () => readonly string[];
 }
 
-/** Where the gateway listens, and what is behind it. */
+/** What the proxy must answer, or something else is measured than what the case says. */
+export interface BenchAnswer {
+  readonly status: number;
+  /** Undefined: whatever it is. */
+  readonly body?: string | RegExp;
+}
+
+/** Where a proxy listens, and what is behind it. */
 export interface BenchPorts {
   readonly gateway: number;
   readonly upstream: number;
 }
 
-/** A configuration of the gateway and the request that it gets. */
-export interface BenchCase {
-  readonly name: string;
-  /** Completes "the gateway ...". */
-  readonly description: string;
-  /** The resources of a gateway on this port, in front of an upstream on that one. */
-  readonly resources: (ports: BenchPorts) => readonly object[];
-  readonly request: BenchRequest;
-  /** What the case may cost at most, as a multiple of the first case of the run. Undefined: it is only shown. */
-  readonly limit?: number;
+/** Our gateway, or one of the proxies that it is compared with. */
+export type BenchProxy =
+  | {
+      readonly kind: 'gateway';
+      /** The resources of a gateway on this port, in front of an upstream on that one. */
+      readonly resources: (ports: BenchPorts) => readonly object[];
+      /** Further flags of `mcp-gateway run`. */
+      readonly flags?: readonly string[];
+    }
+  | { readonly kind: 'nginx' | 'haproxy' | 'envoy'; readonly configure: (ports: PeerPorts) => string };
+
+/** The same for a peer, and where it may put what it needs. */
+export interface PeerPorts extends BenchPorts {
+  readonly folder: string;
 }
 
-/** Cases that are run and compared together, by name. The first is what the others are compared with. */
-export type BenchGroups = Readonly<Record<string, readonly BenchCase[]>>;
+/** A proxy with its configuration, and the request that it gets. */
+export interface BenchCase {
+  readonly name: string;
+  /** Completes "the gateway ..." or "nginx ...". */
+  readonly description: string;
+  /** Cases that do the same, for the plot. */
+  readonly group?: string;
+  readonly proxy: BenchProxy;
+  readonly request: BenchRequest;
+  readonly answer: BenchAnswer;
+  /** 32 unless it says something else. */
+  readonly connections?: number;
+}

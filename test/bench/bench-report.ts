@@ -1,115 +1,99 @@
-// What the benchmarks print: a table for people, JSON for programs.
-import { cpus } from 'node:os';
-import type { BenchCase } from './bench-case.ts';
-import type { Measurements, Pace } from './measure-cases.ts';
-import { compare, type Ratio, summarize } from './statistics.ts';
+// The results as text: for a terminal, and for the page that is in the repository.
+import { type BenchTable, type Finding, judge, type Stamp, type StampedResult, type Target } from './bench-result.ts';
+import type { Measured } from './statistics.ts';
 
-/** One case as it is reported. */
-export interface ReportedCase {
-  readonly name: string;
-  readonly description: string;
-  readonly cpuMicrosPerRequest: number;
-  /** How wide the interval of 95 % confidence is, as a part of the median. */
-  readonly spread: number;
-  readonly requestsPerSecond: number;
-  /** To the first case; undefined for that one. */
-  readonly ratio: Ratio | undefined;
-  readonly limit: number | undefined;
+const outcomes = { met: 'met', missed: '**missed**', unsure: 'not sure' } as const;
+
+/** For a terminal: columns are aligned. */
+export function formatText(results: readonly StampedResult[]): string {
+  const sections = results.flatMap(({ title, tables }) => [`${title}\n`, ...tables.map(alignTable)]);
+  const targets = createTargetTable(results.flatMap(({ findings }) => findings));
+  const all = targets.rows.length > 0 ? [...sections, 'Targets\n', alignTable(targets)] : sections;
+  return all.join('\n').replaceAll('**', '').trimEnd();
 }
 
-export interface BenchReport {
-  readonly conditions: Readonly<Record<string, string>>;
-  readonly cases: readonly ReportedCase[];
-  /** One sentence each, of cases over their limit. */
-  readonly overLimit: readonly string[];
+/** For the page: the targets first, then what was measured. */
+export function formatMarkdown(results: readonly StampedResult[]): string {
+  const targets = createTargetTable(results.flatMap(({ findings }) => findings));
+  const stamps = new Set(results.map(({ stamp }) => describeStamp(stamp)));
+  // Said once where it is the same for all.
+  const isOneRun = stamps.size === 1;
+  return [
+    ...(isOneRun ? stamps : []),
+    ...(targets.rows.length > 0 ? ['### Targets', formatMarkdownTable(targets)] : []),
+    ...results.flatMap(({ title, tables, stamp }) => [
+      `### ${title}`,
+      ...tables.map(formatMarkdownTable),
+      ...(isOneRun ? [] : [describeStamp(stamp)]),
+    ]),
+  ].join('\n\n');
 }
 
-/** Puts the numbers together. */
-export function createReport(
-  cases: readonly BenchCase[],
-  measured: ReadonlyMap<string, Measurements>,
-  conditions: { readonly pace: Pace; readonly accessLog: boolean },
-): BenchReport {
-  const base = measured.get(cases[0]!.name)!.cpuMicrosPerRequest;
-  const rounds = base.length;
-  const reported = cases.map(({ name, description, limit }, index): ReportedCase => {
-    const { cpuMicrosPerRequest, requestsPerSecond } = measured.get(name)!;
-    const { median, spread } = summarize(cpuMicrosPerRequest);
-    return {
-      name,
-      description,
-      cpuMicrosPerRequest: median,
-      spread,
-      requestsPerSecond: summarize(requestsPerSecond).median,
-      ratio: index === 0 ? undefined : compare(cpuMicrosPerRequest, base),
-      limit,
-    };
-  });
+/** Sentences about targets that were surely missed. */
+export function listMissed(results: readonly StampedResult[]): readonly string[] {
+  return results
+    .flatMap(({ findings }) => findings)
+    .filter((finding) => judge(finding) === 'missed')
+    .map((finding) => `${finding.what}: ${formatMeasured(finding)}, and it should be ${formatTarget(finding)}.`);
+}
+
+/** Every number that there is an aim for, and what became of it. */
+export function createTargetTable(findings: readonly Finding[]): BenchTable {
   return {
-    conditions: describeConditions({ ...conditions, rounds }),
-    cases: reported,
-    overLimit: reported.flatMap(({ name, ratio, limit }) =>
-      limit !== undefined && ratio?.ok === true && ratio.median > limit
-        ? [`${name} costs ${ratio.median.toFixed(2)} times ${cases[0]!.name}; the limit is ${limit}.`]
-        : [],
-    ),
+    head: ['what', 'measured', 'target', ''],
+    rows: findings.map((finding) => [
+      finding.what,
+      formatMeasured(finding),
+      formatTarget(finding),
+      outcomes[judge(finding)],
+    ]),
+    notes: findings.flatMap(({ what, measured }) => (measured.ok ? [] : [`${what}: ${measured.why}.`])),
   };
 }
 
-function describeConditions({
-  pace,
-  rounds,
-  accessLog,
-}: {
-  readonly pace: Pace;
-  readonly rounds: number;
-  readonly accessLog: boolean;
-}): Record<string, string> {
-  return {
-    gateway: `mcp-gateway run on core 0, node ${process.versions.node}, metrics on`,
-    'access log': accessLog
-      ? 'on, a JSON line per request at level info as is the default, written to /dev/null'
-      : 'off (--no-access-log)',
-    load: 'wrk with 32 connections and the upstream, nginx, on core 1',
-    measured: `${rounds} rounds of ${pace.secondsPerRound} s per case, in turns of a tenth of a second`,
-    processor: cpus()[0]?.model ?? 'unknown',
-  };
+function formatMeasured({ measured, unit }: Finding): string {
+  if (!measured.ok) return 'not sure';
+  return `${formatNumber(measured.median)} ${unit}${formatSpread(measured)}`;
 }
 
-/** The table and what has to be known to read it. */
-export function formatReport({ conditions, cases, overLimit }: BenchReport): string {
-  const head = ['case', 'CPU us/request', 'spread', 'requests/s', `times ${cases[0]!.name}`, 'limit'];
-  const rows = cases.map((each) => [
-    each.name,
-    each.cpuMicrosPerRequest.toFixed(1),
-    `+-${(50 * each.spread).toFixed(1)} %`,
-    each.requestsPerSecond.toFixed(0),
-    formatRatio(each.ratio),
-    each.limit?.toFixed(2) ?? '',
-  ]);
+function formatTarget({ target, unit }: Finding): string {
+  const words = { atMost: 'at most', below: 'below', atLeast: 'at least' } satisfies Record<Target['kind'], string>;
+  return `${words[target.kind]} ${formatNumber(target.value)} ${unit}`;
+}
+
+/** Half the interval to either side. */
+export function formatSpread(measured: Measured): string {
+  return measured.ok && measured.spread >= 0.001 ? ` (+-${(50 * measured.spread).toFixed(1)} %)` : '';
+}
+
+/** As many digits as mean something. */
+export function formatNumber(value: number): string {
+  const digits = Number.isInteger(value) || Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2;
+  const text = value.toFixed(digits);
+  return digits === 0 ? text.replace(/\B(?=(\d{3})+$)/g, ',') : text;
+}
+
+function describeStamp({ date, commit, processor, cores, versions, accessLog }: Stamp): string {
+  const programs = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
+  const log = accessLog ? '' : ' Our access log was off.';
+  return `Measured on ${date} at commit ${commit}, ${cores} cores (${processor}), ${programs.join(', ')}.${log}`;
+}
+
+function formatMarkdownTable({ head, rows, notes }: BenchTable): string {
+  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
+  const rule = head.map((_, column) => (column === 0 ? '---' : '---:'));
+  const text = [line(head), line(rule), ...rows.map(line)].join('\n');
+  const sentences = notes.length > 1 ? notes.map((note) => `- ${note}`) : notes;
+  return notes.length === 0 ? text : `${text}\n\n${sentences.join('\n')}`;
+}
+
+function alignTable({ head, rows, notes }: BenchTable): string {
   const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]!.length)));
   const formatRow = (row: readonly string[]): string =>
     row
       .map((cell, column) => (column === 0 ? cell.padEnd(widths[column]!) : cell.padStart(widths[column]!)))
       .join('  ')
       .trimEnd();
-  const unsaid = cases.flatMap(({ name, ratio }) =>
-    ratio?.ok === false ? [`No ratio for ${name}: ${ratio.why}.`] : [],
-  );
-  return [
-    ...Object.entries(conditions).map(([name, text]) => `${name}: ${text}`),
-    '',
-    formatRow(head),
-    formatRow(widths.map((width) => '-'.repeat(width))),
-    ...rows.map(formatRow),
-    '',
-    ...cases.map(({ name, description }) => `${name}: the gateway ${description}.`),
-    ...(unsaid.length > 0 ? ['', ...unsaid] : []),
-    ...(overLimit.length > 0 ? ['', ...overLimit] : []),
-  ].join('\n');
-}
-
-function formatRatio(ratio: Ratio | undefined): string {
-  if (ratio === undefined) return '1';
-  return ratio.ok ? `${ratio.median.toFixed(2)} (+-${(50 * ratio.spread).toFixed(1)} %)` : 'not sure';
+  const lines = [head, widths.map((width) => '-'.repeat(width)), ...rows].map(formatRow);
+  return `${[...lines, ...(notes.length > 0 ? ['', ...notes] : [])].join('\n')}\n`;
 }

@@ -1,41 +1,15 @@
 // The resources and the request that cases are made of.
-import { createTestKey } from '../../src/gateway/token/testing/test-issuer.ts';
-import { forgeToken, signAs } from '../../src/gateway/token/testing/forge-token.ts';
 import { backendResource, gatewayResource, routeResource, ruleTo } from '../integration/run-gateway.ts';
-import type { BenchPorts, BenchRequest } from './bench-case.ts';
-
-const issuer = 'https://idp.example.com/realms/mcp';
-const audience = 'https://mcp.example.com/mcp';
-const key = createTestKey('RS256', { kid: 'bench', alg: 'RS256', use: 'sig' });
-
-/** A token as identity providers make them: some claims more than anybody looks at. */
-function createToken(): string {
-  const nowSeconds = Math.floor(Date.now() / 1_000);
-  return forgeToken({
-    header: { alg: 'RS256', typ: 'at+jwt', kid: 'bench' },
-    claims: {
-      iss: issuer,
-      aud: audience,
-      sub: '2f1c6a0e-7d7b-4d3b-9a57-3f6b1f0c9d11',
-      azp: 'cursor',
-      jti: 'f3f0c1de-4a8e-4cf0-8df4-0a6d7c1e2b3a',
-      exp: nowSeconds + 24 * 3_600,
-      iat: nowSeconds - 10,
-      scope: 'openid profile tickets:read tickets:write',
-      groups: ['engineering', 'support', 'berlin'],
-      team: 'platform',
-      email: 'alice@example.com',
-    },
-    signer: signAs('RS256', key.privateKey),
-  });
-}
+import type { BenchAnswer, BenchPorts, BenchRequest } from './bench-case.ts';
+import { audience, issuer, jwks, oneToken } from './bench-tokens.ts';
+import { answerBody } from './nginx-upstream.ts';
 
 /** The same for every case: what differs is what the gateway does. Without its policy the gateway passes the token on. */
 export const toolCall: BenchRequest = {
   method: 'POST',
   path: '/mcp',
   headers: {
-    authorization: `Bearer ${createToken()}`,
+    authorization: `Bearer ${oneToken}`,
     'content-type': 'application/json',
     accept: 'application/json, text/event-stream',
     'mcp-protocol-version': '2025-06-18',
@@ -49,6 +23,15 @@ export const toolCall: BenchRequest = {
   }),
 };
 
+/** What comes back when it is let through. */
+export const toolAnswer: BenchAnswer = { status: 200, body: answerBody };
+
+/** The same without a token. */
+export const anonymousToolCall: BenchRequest = {
+  ...toolCall,
+  headers: Object.fromEntries(Object.entries(toolCall.headers).filter(([name]) => name !== 'authorization')),
+};
+
 /** A gateway with one route to one MCP server, and these policies. */
 export function createResources(policies: readonly object[], { gateway, upstream }: BenchPorts): readonly object[] {
   return [
@@ -59,13 +42,25 @@ export function createResources(policies: readonly object[], { gateway, upstream
   ];
 }
 
-/** JWT authentication on the route, with the keys at hand: nothing is fetched while it is measured. */
-export const jwtPolicy = createPolicy('jwt', routeTarget(), {
-  traffic: {
-    jwtAuthentication: {
-      providers: [
-        { name: 'idp', issuer, audiences: [audience], jwks: { inline: JSON.stringify({ keys: [key.publicJwk] }) } },
-      ],
+/** With the keys at hand: nothing is fetched while it is measured. */
+export const jwtAuthentication = {
+  providers: [{ name: 'idp', issuer, audiences: [audience], jwks: { inline: jwks } }],
+};
+
+/** JWT authentication on the route. */
+export const jwtPolicy = createPolicy('jwt', routeTarget(), { traffic: { jwtAuthentication } });
+
+/** The same on the MCP server, with all that MCP clients expect of it: the challenge and the metadata. */
+export const mcpAuthenticationPolicy = createPolicy('login', backendTarget(), {
+  backend: {
+    mcp: {
+      authentication: {
+        issuer,
+        audiences: [audience],
+        flow: 'Direct',
+        jwks: { inline: jwks },
+        requiredScopes: ['tickets:read'],
+      },
     },
   },
 });
@@ -88,26 +83,27 @@ export const requestRules = [
 ];
 
 /** A rule over MCP messages: who may use which tools. */
-export const messageRules = createPolicy(
-  'allow-tools',
-  { group: 'gateway.proxy', kind: 'ProxyBackend', name: 'mcp' },
-  {
-    backend: {
-      mcp: {
-        authorization: {
-          action: 'Allow',
-          policy: { matchExpressions: ['"support" in jwt.groups && mcp.tool.name.startsWith("ticket_")'] },
-        },
+export const messageRules = createPolicy('allow-tools', backendTarget(), {
+  backend: {
+    mcp: {
+      authorization: {
+        action: 'Allow',
+        policy: { matchExpressions: ['"support" in jwt.groups && mcp.tool.name.startsWith("ticket_")'] },
       },
     },
   },
-);
+});
 
 function routeTarget(): object {
   return { group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', name: 'mcp' };
 }
 
-function createPolicy(name: string, targetRef: object, spec: object): object {
+function backendTarget(): object {
+  return { group: 'gateway.proxy', kind: 'ProxyBackend', name: 'mcp' };
+}
+
+/** A policy with this name on that target. */
+export function createPolicy(name: string, targetRef: object, spec: object): object {
   return {
     apiVersion: 'gateway.proxy/v1alpha1',
     kind: 'ProxyPolicy',

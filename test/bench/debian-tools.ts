@@ -10,7 +10,7 @@ export class ToolMissingError extends Error {
 }
 
 /** Debian's package of each program. */
-const packages: Readonly<Record<string, string>> = { nginx: 'nginx-light', wrk: 'wrk', taskset: 'util-linux' };
+const packages: Readonly<Record<string, string>> = { nginx: 'nginx-light', taskset: 'util-linux' };
 
 /** Where each of the programs is, by name. */
 export async function findTools<Name extends string>(

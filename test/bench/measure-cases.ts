@@ -1,17 +1,12 @@
-// Runs cases against each other: one gateway each, all on one core. They take turns many times a second, so that whatever else the
-// machine does falls on all of them alike.
-import { rmSync } from 'node:fs';
-import { mkdtemp } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+// Runs cases against each other: one proxy each, all on one core. They take short turns, so that whatever else the machine does falls on
+// all of them alike.
 import { setTimeout as delay } from 'node:timers/promises';
-import { findFreePorts } from '../mcp/gateway-under-test.ts';
 import type { BenchCase } from './bench-case.ts';
-import { type BenchGateway, startBenchGateway } from './bench-gateway.ts';
+import { type BenchSession, formatUrl, inSession, type SessionOptions } from './bench-session.ts';
 import { readCpuTime } from './cpu-time.ts';
-import { answerBody, type NginxUpstream, startNginxUpstream } from './nginx-upstream.ts';
+import { otherCore, type RunningProxy } from './start-proxy.ts';
 import { compare } from './statistics.ts';
-import { type Load, startLoad, writeLoadScript } from './wrk-load.ts';
+import { type Load, type LoadScript, startLoad, writeLoadScript } from './wrk-load.ts';
 
 /** How long to measure. */
 export interface Pace {
@@ -23,12 +18,19 @@ export interface Pace {
   readonly warmUpSeconds: number;
 }
 
-export interface MeasureOptions {
-  readonly tools: Readonly<Record<'nginx' | 'wrk' | 'taskset', string>>;
+export interface MeasureOptions extends SessionOptions {
   readonly pace: Pace;
-  readonly accessLog: boolean;
-  readonly report: (line: string) => void;
-  readonly nodeFlags?: readonly string[];
+  /** Pairs of cases whose ratio must be sure before it ends. */
+  readonly compared: readonly Comparison[];
+  /** How long a case has the cores to itself before it is the next one's turn. */
+  readonly turnMs?: number;
+}
+
+/** Two cases, and what is compared of them. */
+export interface Comparison {
+  readonly of: string;
+  readonly to: string;
+  readonly by?: keyof Measurements;
 }
 
 /** What was measured of one case, one entry per round. */
@@ -37,17 +39,16 @@ export interface Measurements {
   readonly requestsPerSecond: readonly number[];
 }
 
-const gatewayCore = 0;
-const otherCore = 1;
-
-/** How long a case has the cores to itself before it is the next one's turn. */
-const turnMs = 100;
+const usualTurnMs = 200;
+/** How often half of the time of the warm-up is added at most. */
+const longestWarmUp = 8;
 /** For what is on its way when the load is held still. */
-const settleMs = 15;
+const settleMs = 20;
 
 interface RunningCase {
   readonly name: string;
-  readonly gateway: BenchGateway;
+  readonly each: BenchCase;
+  readonly proxy: RunningProxy;
   readonly load: Load;
   readonly cpuMicrosPerRequest: number[];
   readonly requestsPerSecond: number[];
@@ -58,139 +59,133 @@ export async function measureCases(
   cases: readonly BenchCase[],
   options: MeasureOptions,
 ): Promise<ReadonlyMap<string, Measurements>> {
-  const folder = await mkdtemp(join(tmpdir(), 'mcp-gateway-bench-'));
-  const removeFolder = (): void => rmSync(folder, { recursive: true, force: true });
-  process.once('exit', removeFolder);
-  const started: { stop(): Promise<void> }[] = [];
-  try {
-    const [upstreamPort] = (await findFreePorts(1)) as [number];
-    const { nginx, taskset } = options.tools;
-    const upstream = await startNginxUpstream({ nginx, taskset, core: otherCore, port: upstreamPort, folder });
-    started.push(upstream);
-    const all = { ...options, folder, upstreamPort, started };
-    const gateways: BenchGateway[] = [];
-    for (const each of cases) gateways.push(await startGateway(each, all));
+  return inSession(options, async (session) => {
+    const { pace, report, compared, turnMs = usualTurnMs } = options;
+    const proxies: RunningProxy[] = [];
+    for (const each of cases) {
+      report(`Starting ${each.name}`);
+      proxies.push(await session.start(each));
+    }
+    // Signing tokens takes a while, and a load that is held still all that time takes its answers for lost.
+    report('Signing tokens');
+    const scripts: LoadScript[] = [];
+    for (const { name, request } of cases) scripts.push(await writeLoadScript(session.folder, name, request));
     const running: RunningCase[] = [];
-    for (const [index, each] of cases.entries()) running.push(await startCase(each, gateways[index]!, all));
-    options.report('Warming up');
-    await measureRound(running, upstream, options.pace.warmUpSeconds, 0);
-    const { fewestRounds, mostRounds } = options.pace;
-    for (let round = 0; round < mostRounds && (round < fewestRounds || !areSure(running)); round += 1) {
-      const measured = await measureRound(running, upstream, options.pace.secondsPerRound, round);
+    for (const [index, each] of cases.entries()) {
+      running.push(await startCase(each, { proxy: proxies[index]!, script: scripts[index]! }, session));
+    }
+    report('Warming up');
+    await warmUp(running, { seconds: pace.warmUpSeconds, turnMs });
+    const { fewestRounds, mostRounds } = pace;
+    for (let round = 0; round < mostRounds && (round < fewestRounds || !areSure(running, compared)); round += 1) {
+      const measured = await measureRound(running, { seconds: pace.secondsPerRound, round, turnMs });
       const costs = running.map((each, index) => {
         const { cpuMicrosPerRequest, requestsPerSecond } = measured[index]!;
         each.cpuMicrosPerRequest.push(cpuMicrosPerRequest);
         each.requestsPerSecond.push(requestsPerSecond);
         return `${each.name} ${cpuMicrosPerRequest.toFixed(1)}`;
       });
-      options.report(`Round ${round + 1}, us of CPU per request: ${costs.join(', ')}`);
+      report(`Round ${round + 1} of at most ${mostRounds}, us of CPU per request: ${costs.join(', ')}`);
     }
     for (const each of running) await finishCase(each);
     return new Map(running.map((each) => [each.name, each]));
-  } finally {
-    for (const each of started.toReversed()) await each.stop();
-    removeFolder();
-    process.off('exit', removeFolder);
-  }
-}
-
-interface StartOptions extends MeasureOptions {
-  readonly folder: string;
-  readonly upstreamPort: number;
-  /** What has to be stopped in the end. */
-  readonly started: { stop(): Promise<void> }[];
-}
-
-/** Starts the gateway of a case. */
-async function startGateway(each: BenchCase, options: StartOptions): Promise<BenchGateway> {
-  const { tools, report, accessLog, nodeFlags = [], folder, upstreamPort, started } = options;
-  report(`Starting the gateway of ${each.name}`);
-  const { taskset } = tools;
-  const gateway = await startBenchGateway(each, {
-    taskset,
-    core: gatewayCore,
-    folder,
-    upstreamPort,
-    accessLog,
-    nodeFlags,
   });
-  started.push(gateway);
-  await checkAnswer(each, gateway);
-  return gateway;
 }
 
 /** Starts the load of a case, and holds it still. */
 async function startCase(
-  { name, request }: BenchCase,
-  gateway: BenchGateway,
-  options: StartOptions,
+  each: BenchCase,
+  { proxy, script }: { readonly proxy: RunningProxy; readonly script: LoadScript },
+  session: BenchSession,
 ): Promise<RunningCase> {
-  const { tools, folder, started } = options;
-  const { taskset, wrk } = tools;
-  const script = await writeLoadScript(folder, name, request);
-  const load = startLoad({ wrk, taskset, core: otherCore, url: formatUrl(request, gateway), script });
-  started.push(load);
-  await delay(turnMs);
+  const { taskset, wrk } = session.tools;
+  const { name, connections } = each;
+  const pinned = { wrk, taskset, core: otherCore };
+  const load = session.keep(
+    startLoad({
+      ...pinned,
+      url: formatUrl(each, proxy),
+      script,
+      ...(connections === undefined ? {} : { connections }),
+    }),
+  );
+  // Reading a long list of tokens takes it a while.
+  while ((await load.countRequests()) <= 1) await delay(10);
   load.pause();
-  return { name, gateway, load, cpuMicrosPerRequest: [], requestsPerSecond: [] };
-}
-
-function formatUrl({ path }: BenchCase['request'], { port }: BenchGateway): string {
-  return `http://127.0.0.1:${port}${path}`;
-}
-
-/** The gateway must let the request through, and the upstream's answer must come back: or the wrong thing is measured. */
-async function checkAnswer({ name, request }: BenchCase, gateway: BenchGateway): Promise<void> {
-  const { method, headers, body } = request;
-  const answer = await fetch(formatUrl(request, gateway), { method, headers, ...(body === undefined ? {} : { body }) });
-  const text = await answer.text();
-  if (answer.status !== 200 || text !== answerBody) throw new Error(`${name}: answered ${answer.status} ${text}`);
+  return { name, each, proxy, load, cpuMicrosPerRequest: [], requestsPerSecond: [] };
 }
 
 /** Whether more rounds would tell nothing new. */
-function areSure(running: readonly Measurements[]): boolean {
-  const [base, ...others] = running.map(({ cpuMicrosPerRequest }) => cpuMicrosPerRequest);
-  return others.every((values) => compare(values, base!).ok);
+function areSure(running: readonly RunningCase[], compared: MeasureOptions['compared']): boolean {
+  const byName = new Map(running.map((each) => [each.name, each]));
+  return compared.every(
+    ({ of, to, by = 'cpuMicrosPerRequest' }) => compare(byName.get(of)![by], byName.get(to)![by]).ok,
+  );
+}
+
+/** Until V8 has compiled what there is to compile: so many seconds of CPU time, which is more than that where others use the machine too. */
+async function warmUp(
+  running: readonly RunningCase[],
+  { seconds, turnMs }: { readonly seconds: number; readonly turnMs: number },
+): Promise<void> {
+  const ours = running.filter(({ each }) => each.proxy.kind === 'gateway');
+  for (let round = 0; round < longestWarmUp; round += 1) {
+    await measureRound(running, { seconds: seconds / 2, round, turnMs });
+    const used = await Promise.all(ours.map(({ proxy }) => readCpuTime(proxy.pid)));
+    if (round > 0 && used.every((micros) => micros >= seconds * 1_000_000)) return;
+  }
 }
 
 /** One round: so many seconds of every case, in turns. */
 async function measureRound(
   running: readonly RunningCase[],
-  upstream: NginxUpstream,
-  seconds: number,
-  round: number,
+  { seconds, round, turnMs }: { readonly seconds: number; readonly round: number; readonly turnMs: number },
 ): Promise<readonly { readonly cpuMicrosPerRequest: number; readonly requestsPerSecond: number }[]> {
   const turns = Math.max(1, Math.round((seconds * 1_000) / turnMs));
-  const cpuBefore = await Promise.all(running.map(({ gateway }) => readCpuTime(gateway.pid)));
-  const requests = running.map(() => 0);
+  const sums = running.map(() => ({ cpuMicros: 0, requests: 0, seconds: 0 }));
   for (let turn = 0; turn < turns; turn += 1) {
     for (let place = 0; place < running.length; place += 1) {
       // Another one begins each time, so that none is always behind the same neighbour.
       const index = (round + turn + place) % running.length;
-      requests[index]! += await takeTurn(running[index]!, upstream);
+      const taken = await takeTurn(running[index]!, turnMs);
+      const sum = sums[index]!;
+      sum.cpuMicros += taken.cpuMicros;
+      sum.requests += taken.requests;
+      sum.seconds += taken.seconds;
     }
   }
-  const cpuAfter = await Promise.all(running.map(({ gateway }) => readCpuTime(gateway.pid)));
-  for (const [index, { name, gateway }] of running.entries()) {
-    if (requests[index] === 0) throw new Error(`${name}: no request came through:\n${gateway.readErrors()}`);
-  }
-  return running.map((_, index) => ({
-    cpuMicrosPerRequest: (cpuAfter[index]! - cpuBefore[index]!) / requests[index]!,
-    requestsPerSecond: requests[index]! / ((turns * turnMs) / 1_000),
-  }));
+  return sums.map(({ cpuMicros, requests, seconds: spent }, index) => {
+    const { name, proxy } = running[index]!;
+    if (requests === 0) throw new Error(`${name}: no request came through:\n${proxy.readErrors()}`);
+    return { cpuMicrosPerRequest: cpuMicros / requests, requestsPerSecond: requests / spent };
+  });
 }
 
-/** Lets the load run for a moment. Returns how many requests reached the upstream meanwhile. */
-async function takeTurn({ load }: RunningCase, upstream: NginxUpstream): Promise<number> {
-  const before = await upstream.countRequests();
+/** Lets the load run for a moment. Only what the proxy does meanwhile and right after counts: it waits much longer than it works. */
+async function takeTurn(
+  { load, proxy }: RunningCase,
+  turnMs: number,
+): Promise<{ readonly cpuMicros: number; readonly requests: number; readonly seconds: number }> {
+  const [sent, used] = [await load.countRequests(), await readCpuTime(proxy.pid)];
+  const begun = performance.now();
   load.resume();
   await delay(turnMs);
   load.pause();
+  const seconds = (performance.now() - begun) / 1_000;
   await delay(settleMs);
-  return (await upstream.countRequests()) - before;
+  return {
+    cpuMicros: (await readCpuTime(proxy.pid)) - used,
+    requests: (await load.countRequests()) - sent,
+    seconds,
+  };
 }
 
-async function finishCase({ name, gateway, load }: RunningCase): Promise<void> {
-  const { failures, requests } = await load.finish();
-  if (failures > 0) throw new Error(`${name}: ${failures} of ${requests} requests failed:\n${gateway.readErrors()}`);
+async function finishCase({ name, each, proxy, load }: RunningCase): Promise<void> {
+  const { failures, refusals, requests } = await load.finish();
+  const wrong = each.answer.status < 400 ? refusals : requests - refusals;
+  if (failures + wrong > 0) {
+    throw new Error(
+      `${name}: of ${requests} requests ${failures} failed and ${wrong} got the wrong answer:\n${proxy.readErrors()}`,
+    );
+  }
 }

@@ -1,15 +1,23 @@
-// The upstream of the benchmarks: nginx that answers every request with the same small JSON, as cheaply as anything can.
+// The upstream of the benchmarks: nginx that answers every request with the same small JSON, as cheaply as anything can, and some with more.
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { waitFor } from '../integration/run-gateway.ts';
 import { type PinnedProcess, startPinned } from './pinned-process.ts';
 
-/** What it answers: the result of a tool. */
+/** What it answers everywhere else: the result of a tool. */
 export const answerBody = JSON.stringify({
   jsonrpc: '2.0',
   id: 1,
   result: { content: [{ type: 'text', text: 'Ticket 4711: The printer on the second floor is on fire.' }] },
 });
+
+/** Answers a GET with so many bytes. */
+export function sizedPath(bytes: number): string {
+  return `/mcp/sized/${bytes}`;
+}
+
+/** Answers as everywhere, but not before it has read the request to its end. */
+export const uploadPath = '/mcp/upload';
 
 export interface UpstreamOptions {
   readonly nginx: string;
@@ -18,41 +26,26 @@ export interface UpstreamOptions {
   readonly port: number;
   /** For its files; it must be there. */
   readonly folder: string;
-}
-
-/** An upstream that runs. */
-export interface NginxUpstream extends PinnedProcess {
-  /** All requests so far, this one not counted. */
-  countRequests(): Promise<number>;
+  /** The sizes that it can answer with. */
+  readonly sizes?: readonly number[];
 }
 
 /** Starts it, and resolves when it answers. */
-export async function startNginxUpstream(options: UpstreamOptions): Promise<NginxUpstream> {
+export async function startNginxUpstream(options: UpstreamOptions): Promise<PinnedProcess> {
   const { nginx, taskset, core, port } = options;
   const folder = join(options.folder, 'nginx');
   await mkdir(folder, { recursive: true });
   const file = join(folder, 'nginx.conf');
   await writeFile(file, formatConfiguration(port, folder));
+  await mkdir(join(folder, 'sized'));
+  for (const bytes of options.sizes ?? []) await writeFile(join(folder, 'sized', String(bytes)), 'x'.repeat(bytes));
   const upstream = startPinned({ taskset, core, command: nginx, args: ['-e', 'stderr', '-p', folder, '-c', file] });
   await waitFor(async () => {
     if (upstream.exitCode() !== undefined) throw new Error(`nginx ended:\n${upstream.readErrors()}`);
     return (await fetch(`http://127.0.0.1:${port}/`).catch(() => undefined))?.status === 200;
   });
-  let own = 0;
-  return {
-    ...upstream,
-    async countRequests() {
-      own += 1;
-      const text = await (await fetch(`http://127.0.0.1:${port}${statusPath}`)).text();
-      // Connections that were accepted, connections that were handled, requests.
-      const match = /^ \d+ \d+ (\d+) $/m.exec(text);
-      if (match === null) throw new Error(`nginx says nothing that we know: ${text}`);
-      return Number(match[1]) - own;
-    },
-  };
+  return upstream;
 }
-
-const statusPath = '/nginx-status';
 
 function formatConfiguration(port: number, folder: string): string {
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
@@ -66,9 +59,17 @@ http {
   ${temporary.map((name) => `${name}_temp_path ${folder}/${name};`).join('\n  ')}
   keepalive_requests 1000000000;
   keepalive_timeout 1h;
+  client_max_body_size 0;
+  client_body_buffer_size 2m;
   server {
     listen 127.0.0.1:${port} backlog=4096;
-    location = ${statusPath} { stub_status; }
+    location /mcp/sized/ { alias ${folder}/sized/; default_type application/json; }
+    location = ${uploadPath} {
+      # To itself, without the body: for that it reads it first.
+      proxy_pass http://127.0.0.1:${port}/;
+      proxy_pass_request_body off;
+      proxy_set_header Content-Length "";
+    }
     location / { default_type application/json; return 200 '${answerBody}'; }
   }
 }

@@ -28,6 +28,12 @@ export interface PinnedOptions {
   readonly keepsOutput?: boolean;
 }
 
+/** Who ends takes along what still runs. One listener for all: there are dozens of them. */
+const running = new Set<ChildProcess>();
+process.once('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
 /** Starts a program on a core. */
 export function startPinned({ taskset, core, command, args, env, keepsOutput = false }: PinnedOptions): PinnedProcess {
   const child: ChildProcess = spawn(taskset, ['--cpu-list', String(core), command, ...args], {
@@ -40,11 +46,10 @@ export function startPinned({ taskset, core, command, args, env, keepsOutput = f
   child.stdout?.setEncoding('utf8').on('data', (text: string) => (output += text));
   child.stderr?.setEncoding('utf8').on('data', (text: string) => (errors += text));
   let code: number | null | undefined;
-  const leaveNothing = (): void => void child.kill('SIGKILL');
-  process.once('exit', leaveNothing);
+  running.add(child);
   const closed = once(child, 'close').then(([status]) => {
     code = status as number | null;
-    process.off('exit', leaveNothing);
+    running.delete(child);
   });
   return {
     pid: child.pid,

@@ -49,24 +49,29 @@ export function findQuantile(values: readonly number[], part: number): number {
   return below + (above - below) * (at - Math.floor(at));
 }
 
-/** How many times the base a case costs, from measurements of the same rounds; or why that cannot be said. */
-export type Ratio =
+/** A number that several measurements agree on, or why there is none. */
+export type Measured =
   | { readonly ok: true; readonly median: number; readonly spread: number }
   | { readonly ok: false; readonly why: string };
 
-/** Compares round by round: what slows the machine down for a while slows down both. */
-export function compare(values: readonly number[], base: readonly number[]): Ratio {
-  if (values.length !== base.length) throw new RangeError('not the same rounds');
+/** The median, if the measurements are enough and agree. */
+export function settle(values: readonly number[], widest = widestSpread): Measured {
   if (values.length < fewestRounds) {
     return { ok: false, why: `${values.length} rounds are too few; ${fewestRounds} are needed` };
   }
-  const { median, spread } = summarize(values.map((value, round) => value / base[round]!));
-  if (spread > widestSpread) {
+  const { median, spread } = summarize(values);
+  if (spread > widest) {
     const percent = (part: number): string => `${(100 * part).toFixed(1)} %`;
-    return {
-      ok: false,
-      why: `it is only known to within ${percent(spread)}, and ${percent(widestSpread)} is the limit`,
-    };
+    return { ok: false, why: `it is only known to within ${percent(spread)}, and ${percent(widest)} is the limit` };
   }
   return { ok: true, median, spread };
+}
+
+/** How many times the base it is, from measurements of the same rounds: what slows the machine down for a while slows down both. */
+export function compare(values: readonly number[], base: readonly number[], widest = widestSpread): Measured {
+  if (values.length !== base.length) throw new RangeError('not the same rounds');
+  return settle(
+    values.map((value, round) => value / base[round]!),
+    widest,
+  );
 }

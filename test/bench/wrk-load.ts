@@ -1,18 +1,22 @@
 // The load: wrk, on a core of its own, sends one request over and over on a fixed number of connections.
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { BenchRequest } from './bench-case.ts';
 import { startPinned } from './pinned-process.ts';
-
-const connections = 32;
 
 export interface LoadOptions {
   readonly wrk: string;
   readonly taskset: string;
   readonly core: number;
   readonly url: string;
-  /** As writeLoadScript made it. */
-  readonly script: string;
+  readonly script: LoadScript;
+  readonly connections?: number;
+}
+
+/** What wrk is told, and the file in which it counts what it has sent. */
+export interface LoadScript {
+  readonly path: string;
+  readonly counter: string;
 }
 
 /** What wrk did. */
@@ -20,25 +24,55 @@ export interface LoadResult {
   readonly requests: number;
   /** Those in which it was held still included. */
   readonly seconds: number;
-  /** Answers other than 2xx and 3xx, and connections that failed. */
+  /** Connections that failed, and answers that never came. */
   readonly failures: number;
+  /** Answers of 400 and up. */
+  readonly refusals: number;
 }
 
-/** Writes the request down for wrk. Returns the path of the script. */
-export async function writeLoadScript(folder: string, name: string, request: BenchRequest): Promise<string> {
+/** Writes the request down for wrk. */
+export async function writeLoadScript(folder: string, name: string, request: BenchRequest): Promise<LoadScript> {
   const path = join(folder, `${name}.lua`);
+  const counter = join(folder, `${name}.count`);
+  await writeFile(counter, Buffer.alloc(8));
+  const tokens = request.tokens?.();
+  const tokenFile = join(folder, `${name}.tokens`);
+  if (tokens !== undefined) await writeFile(tokenFile, tokens.map((token) => `${token}\n`).join(''));
   const lines = [
     `wrk.method = ${quote(request.method)}`,
     ...Object.entries(request.headers).map(([header, value]) => `wrk.headers[${quote(header)}] = ${quote(value)}`),
     ...(request.body === undefined ? [] : [`wrk.body = ${quote(request.body)}`]),
+    // Memory that it shares with us: reading the count costs wrk nothing and needs no answer of it. 2 is O_RDWR, 3 PROT_READ and PROT_WRITE.
+    'local ffi = require("ffi")',
+    'ffi.cdef[[int open(const char *, int); void *mmap(void *, size_t, int, int, int, long);]]',
+    `local shared = ffi.C.mmap(nil, 8, 3, 1, ffi.C.open(${quote(counter)}, 2), 0)`,
+    'local sent = ffi.cast("double *", shared)',
+    'local requests = {}',
+    'local last = 0',
+    'init = function()',
+    ...(tokens === undefined
+      ? ['  requests[1] = wrk.format()']
+      : [
+          `  for token in io.lines(${quote(tokenFile)}) do`,
+          '    wrk.headers["authorization"] = "Bearer " .. token',
+          '    requests[#requests + 1] = wrk.format()',
+          '  end',
+        ]),
+    'end',
+    'request = function()',
+    '  sent[0] = sent[0] + 1',
+    '  last = last + 1',
+    '  if last > #requests then last = 1 end',
+    '  return requests[last]',
+    'end',
     'done = function(summary)',
     '  local errors = summary.errors',
-    '  local failed = errors.connect + errors.read + errors.write + errors.status + errors.timeout',
-    '  io.write(string.format("bench %d %d %d\\n", summary.requests, summary.duration, failed))',
+    '  local failed = errors.connect + errors.read + errors.write + errors.timeout',
+    '  io.write(string.format("bench %d %d %d %d\\n", summary.requests, summary.duration, failed, errors.status))',
     'end',
   ];
   await writeFile(path, `${lines.join('\n')}\n`);
-  return path;
+  return { path, counter };
 }
 
 /** A text in Lua, byte by byte where it is not plain. */
@@ -55,6 +89,8 @@ function quote(text: string): string {
 export interface Load {
   pause(): void;
   resume(): void;
+  /** How many requests it has sent. All but one per connection are answered: a connection sends the next one when it has its answer. */
+  countRequests(): Promise<number>;
   /** Ends it and says what it did. */
   finish(): Promise<LoadResult>;
   stop(): Promise<void>;
@@ -66,19 +102,22 @@ const longest = '24h';
 const longestWait = '20s';
 
 /** Starts the load. It runs at once. */
-export function startLoad({ wrk, taskset, core, url, script }: LoadOptions): Load {
+export function startLoad({ wrk, taskset, core, url, script, connections = 32 }: LoadOptions): Load {
   const numbers = ['--threads', '1', '--connections', String(connections)];
   const times = ['--duration', longest, '--timeout', longestWait];
   const load = startPinned({
     taskset,
     core,
     command: wrk,
-    args: [...numbers, ...times, '--script', script, url],
+    args: [...numbers, ...times, '--script', script.path, url],
     keepsOutput: true,
   });
   return {
     pause: () => load.signal('SIGSTOP'),
     resume: () => load.signal('SIGCONT'),
+    async countRequests() {
+      return (await readFile(script.counter)).readDoubleLE();
+    },
     async finish() {
       load.signal('SIGCONT');
       // Either of its two threads may get the signal. The one that sends requests ends by it, but only the other one can report.
@@ -96,7 +135,8 @@ export function startLoad({ wrk, taskset, core, url, script }: LoadOptions): Loa
 
 /** Reads the line that the script writes at the end. */
 export function parseLoadResult(output: string): LoadResult {
-  const match = /^bench (\d+) (\d+) (\d+)$/m.exec(output);
+  const match = /^bench (\d+) (\d+) (\d+) (\d+)$/m.exec(output);
   if (match === null) throw new Error(`wrk said nothing that we know:\n${output}`);
-  return { requests: Number(match[1]), seconds: Number(match[2]) / 1_000_000, failures: Number(match[3]) };
+  const [requests, micros, failures, refusals] = match.slice(1).map(Number) as [number, number, number, number];
+  return { requests, seconds: micros / 1_000_000, failures, refusals };
 }

@@ -1,0 +1,121 @@
+// CPU per request: our gateway with more and more to do, beside its peers.
+import type { BenchCase } from '../bench-case.ts';
+import { formatNumber } from '../bench-report.ts';
+import type { ExperimentResult, Finding, Target } from '../bench-result.ts';
+import type { Experiment, ExperimentOptions } from '../experiment.ts';
+import { measureCases, type Measurements } from '../measure-cases.ts';
+import { ourCases, requestCases } from '../request-cases.ts';
+import { compare, summarize } from '../statistics.ts';
+
+/** A case, and what it may cost as a multiple of another one. */
+interface RequestTarget {
+  readonly of: string;
+  readonly to: string;
+  readonly what: string;
+  readonly target: Target;
+}
+
+/** What the gateway is held to. */
+export const requestTargets: readonly RequestTarget[] = [
+  { of: 'jwt', to: 'envoy-jwt', what: 'JWT-protected request, beside Envoy with jwt_authn', target: atMost(0.35) },
+  {
+    of: 'jwt',
+    to: 'envoy-jwt-cache',
+    what: 'JWT-protected request, beside Envoy with jwt_authn and its token cache',
+    target: atMost(0.8),
+  },
+  { of: 'jwt', to: 'nginx', what: 'JWT-protected request, beside nginx that checks nothing', target: atMost(2) },
+  { of: 'jwt-1000', to: 'jwt', what: '1,000 tokens in turn, beside one token', target: atMost(1.1) },
+  { of: 'jwt-rules', to: 'plain', what: 'JWT and two CEL rules, beside the plain route', target: atMost(1.15) },
+  {
+    of: 'mcp-rules',
+    to: 'plain',
+    what: 'JWT and rules over MCP messages, beside the plain route',
+    target: atMost(1.6),
+  },
+  {
+    of: 'challenge',
+    to: 'jwt',
+    what: 'Request without a token that is refused, beside one that is forwarded',
+    target: { kind: 'below', value: 1 },
+  },
+  {
+    of: 'forged',
+    to: 'jwt',
+    what: 'Forged token that is refused, never seen before, beside one that is forwarded',
+    target: { kind: 'below', value: 1 },
+  },
+];
+
+function atMost(value: number): Target {
+  return { kind: 'atMost', value };
+}
+
+export const requestExperiment: Experiment = {
+  name: 'requests',
+  description: 'CPU per request of our gateway and its peers',
+  cases: requestCases.map(({ name }) => name),
+  async run(options) {
+    const cases = selectCases(options.cases);
+    const measured = await measureCases(cases, { ...options, compared: findCompared(cases) });
+    return describeRequests(cases, measured, options);
+  },
+};
+
+/** A case comes with those that it is held against. */
+export function selectCases(names: readonly string[] | undefined): readonly BenchCase[] {
+  if (names === undefined) return requestCases;
+  const wanted = new Set([...names, ...requestTargets.filter(({ of }) => names.includes(of)).map(({ to }) => to)]);
+  return requestCases.filter(({ name }) => wanted.has(name));
+}
+
+/** The pairs whose ratio is asked for, among these cases. */
+function findCompared(cases: readonly BenchCase[]): readonly RequestTarget[] {
+  const has = (name: string): boolean => cases.some((each) => each.name === name);
+  return requestTargets.filter(({ of, to }) => has(of) && has(to));
+}
+
+/** Puts the numbers together. */
+export function describeRequests(
+  cases: readonly BenchCase[],
+  measured: ReadonlyMap<string, Measurements>,
+  { pace }: Pick<ExperimentOptions, 'pace'>,
+): ExperimentResult {
+  const costs = (name: string): readonly number[] => measured.get(name)!.cpuMicrosPerRequest;
+  const rows = cases.map(({ name, description }) => {
+    const { median, spread } = summarize(costs(name));
+    const perSecond = summarize(measured.get(name)!.requestsPerSecond).median;
+    return [name, formatNumber(median), `+-${(50 * spread).toFixed(1)} %`, formatNumber(perSecond), description];
+  });
+  const findings = findCompared(cases).map(({ of, to, what, target }): Finding => {
+    return { what, measured: compare(costs(of), costs(to)), unit: 'times', target };
+  });
+  const rounds = costs(cases[0]!.name).length;
+  const has = (name: string): boolean => measured.has(name);
+  return {
+    name: 'requests',
+    title: 'CPU per request',
+    tables: [
+      {
+        head: ['case', 'CPU us/request', 'spread', 'requests/s', 'what it does'],
+        rows,
+        notes: [
+          `${rounds} rounds of ${pace.secondsPerRound} s per case, in turns of a fifth of a second; 32 connections.`,
+          ...(has('jwt-first') && has('jwt')
+            ? [
+                `The first sight of a token costs ${formatNumber(summarize(costs('jwt-first')).median - summarize(costs('jwt')).median)} us more than the next ones.`,
+              ]
+            : []),
+        ],
+      },
+    ],
+    findings,
+    bars: cases.map(({ name, group = '' }) => ({
+      group,
+      label: name,
+      ours: ourCases.some((each) => each.name === name),
+      value: summarize(costs(name)).median,
+      spread: summarize(costs(name)).spread,
+    })),
+  };
+}
