@@ -108,7 +108,8 @@ export class BodyWriter {
   #schedule(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
-    process.nextTick(flushHeld, this);
+    if (scheduled.length === 0) setImmediate(flushScheduled);
+    scheduled.push(this);
   }
 
   /** @internal */
@@ -130,8 +131,13 @@ export class BodyWriter {
   }
 }
 
-function flushHeld(writer: BodyWriter): void {
-  writer.flushScheduled();
+// Who holds something back in this turn. One immediate for all of them, after everything that this turn had to read.
+let scheduled: BodyWriter[] = [];
+
+function flushScheduled(): void {
+  const writers = scheduled;
+  scheduled = [];
+  for (const writer of writers) writer.flushScheduled();
 }
 
 function toBuffer(bytes: Uint8Array): Buffer {

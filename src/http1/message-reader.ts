@@ -82,6 +82,10 @@ abstract class MessageReader<Head extends { readonly bodyLength: number }> {
     return this.#waiting?.length ?? 0;
   }
 
+  get isPaused(): boolean {
+    return this.#paused;
+  }
+
   /** Inside of an event. */
   get isReading(): boolean {
     return this.#reading;

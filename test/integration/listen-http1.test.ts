@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { Agent, request as httpRequest } from 'node:http';
 import { describe, test } from 'node:test';
 import type { Exchange } from '../../src/gateway/listen/exchange.ts';
+import { pump, waitForStandstill } from './backpressure.ts';
 import {
   collectBody,
   connectRaw,
@@ -148,6 +149,36 @@ describe('requests', () => {
     );
     await client.waitForText('done');
     assert.equal(received, total);
+  });
+
+  test('a sink that goes on again and again and then stops has stopped the client', async (t) => {
+    let received = 0;
+    let pauses = 0;
+    const { port } = await openPort(t, (exchange) => {
+      const flow = exchange.readBody({
+        write(chunk) {
+          received += chunk.length;
+          pauses += 1;
+          if (pauses >= 50) return false;
+          // At different times, and once too often.
+          process.nextTick(() => flow.resume());
+          setImmediate(() => flow.resume());
+          return false;
+        },
+        end: () => {},
+        fail: () => {},
+      });
+    });
+    const total = 256 * 1024 * 1024;
+    const client = await connectRaw(t, port);
+    client.send(`POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${total}\r\n\r\n`);
+    const state = pump(client.stream, total);
+    await waitFor(() => pauses >= 50);
+    await waitForStandstill(() => state.written);
+    assert.ok(pauses < 60, `${pauses} pieces for a sink that wants no more`);
+    // What the kernel holds, and not what the gateway would hold.
+    assert.ok(state.written - received < 32 * 1024 * 1024, `${state.written - received} bytes in flight`);
+    client.stream.destroy();
   });
 
   test('100 (Continue) is sent when the body is read, not before', async (t) => {

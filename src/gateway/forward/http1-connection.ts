@@ -170,6 +170,8 @@ export class Http1Connection implements Omit<UpstreamCall, 'start'>, MessageEven
     if (this.#user === undefined) return this.destroy();
     this.#isReadFull = bytes.length >= fullReadBytes;
     this.#read(bytes);
+    // A pause right after a resume does not hold: Node starts to read one tick later, whatever came between.
+    if (this.#isPaused) this.#socket.pause();
   }
 
   /** @internal */

@@ -125,7 +125,7 @@ export class PickedCall implements UpstreamCall, UpstreamEvents, PickerStreamEve
   }
 
   onDrain(): void {
-    this.#letClientGoOn();
+    if (!this.#isBackedUp()) this.#letClientGoOn();
     this.#resumeInner();
   }
 

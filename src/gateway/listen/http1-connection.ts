@@ -130,8 +130,8 @@ export class Http1Connection implements ClientConnection, MessageEvents<RequestH
     else this.socket.destroySoon();
   }
 
+  /** Also when it was paused before: a pause right after a resume does not hold (Node starts to read one tick later, whatever came between). */
   #pauseSocket(): void {
-    if (this.#isSocketPaused) return;
     this.#isSocketPaused = true;
     this.socket.pause();
   }
@@ -139,6 +139,8 @@ export class Http1Connection implements ClientConnection, MessageEvents<RequestH
   #resumeReading(): void {
     this.#reader.resume();
     if (!this.#isSocketPaused || this.#reader.waitingBytes > 0) return;
+    // Nobody takes more of the body. Once all of it is here the socket is read again, to see whether the client leaves.
+    if (this.#reader.isPaused && this.#current?.requestComplete === false) return;
     this.#isSocketPaused = false;
     this.socket.resume();
   }
