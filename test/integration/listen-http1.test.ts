@@ -611,15 +611,15 @@ describe('upgrades', () => {
     const { port } = await openPort(t, (exchange) => {
       exchange.sendHead(200, ['content-length', String(size)]);
       let left = size;
-      const pump = (): void => {
+      const writeMore = (): void => {
         while (left > 0) {
           left -= 65_536;
           if (!exchange.write(Buffer.alloc(65_536, 'x'))) return;
         }
         exchange.end();
       };
-      exchange.onDrain(pump);
-      pump();
+      exchange.onDrain(writeMore);
+      writeMore();
     });
     const client = await connectRaw(t, port);
     client.send(handshake);
