@@ -108,8 +108,7 @@ export class BodyWriter {
   #schedule(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
-    if (scheduled.length === 0) setImmediate(flushScheduled);
-    scheduled.push(this);
+    process.nextTick(flushHeld, this);
   }
 
   /** @internal */
@@ -131,13 +130,8 @@ export class BodyWriter {
   }
 }
 
-// Who holds something back in this turn. One immediate for all of them, after everything that this turn had to read.
-let scheduled: BodyWriter[] = [];
-
-function flushScheduled(): void {
-  const writers = scheduled;
-  scheduled = [];
-  for (const writer of writers) writer.flushScheduled();
+function flushHeld(writer: BodyWriter): void {
+  writer.flushScheduled();
 }
 
 function toBuffer(bytes: Uint8Array): Buffer {
