@@ -11,6 +11,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { buildImages } from '../../scripts/build-image.ts';
 import { authoritiesFile } from '../../scripts/image/components.ts';
+import type { CommandTable } from '../../src/cmd/command-line.ts';
 import { controllerCommands } from '../../src/cmd/controller-commands.ts';
 import { gatewayCommands } from '../../src/cmd/gateway-commands.ts';
 import { version } from '../../src/cmd/version.ts';
@@ -45,12 +46,18 @@ describe('both', () => {
     });
 
     test(`${name}: every command can be loaded, and no other is offered`, async () => {
-      const commands = Object.keys(name === 'controller' ? controllerCommands : gatewayCommands);
+      const known: CommandTable = name === 'controller' ? controllerCommands : gatewayCommands;
+      const commands = Object.keys(known).filter((command) => known[command]!.isInternal !== true);
       assert.ok(commands.includes(name));
       for (const command of commands) {
         const { exitCode, output } = await runInRoot({ root: roots[name], args: [command, '--help'] });
         assert.equal(exitCode, 0, output);
         assert.match(output, new RegExp(`^Usage: mcp-gateway ${command}\\b`));
+      }
+      for (const command of Object.keys(known).filter((each) => known[each]!.isInternal === true)) {
+        const { exitCode, output } = await runInRoot({ root: roots[name], args: [command] });
+        assert.equal(exitCode, 2, output);
+        assert.match(output, new RegExp(`^mcp-gateway ${command} is started by mcp-gateway run --workers`));
       }
       const unknown = await runInRoot({ root: roots[name], args: ['demo'] });
       assert.equal(unknown.exitCode, 2);

@@ -227,8 +227,6 @@ export class Http1Exchange implements Exchange, BodyFlow {
   abort(): void {
     if (this.#phase === 'closed') return;
     const { socket } = this.#owner;
-    // What came before it has come.
-    this.#owner.writer.flush();
     // Without framing a plain close would look like the regular end of the answer.
     const endsWithConnection = this.#headSent && this.#bodyAllowed && !this.#isChunked && this.#declaredLength < 0;
     if (endsWithConnection && this.scheme === 'http') socket.resetAndDestroy();
