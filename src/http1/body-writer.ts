@@ -3,7 +3,7 @@
 import type { Socket } from 'node:net';
 import { formatFields } from './message-head.ts';
 import type { RawHeaders } from './raw-headers.ts';
-import { chunkedBody } from './request-head.ts';
+import { chunkedBody } from './framing.ts';
 
 /** A piece up to this size is copied behind what waits; a larger one is handed to the kernel as it is. */
 const smallBytes = 4_096;

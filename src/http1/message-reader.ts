@@ -2,11 +2,12 @@
 // stream: the first thing that is not as it must be is an error, and nothing after it is read.
 import { ChunkSizeLine } from './chunk-size-line.ts';
 import { readFieldLines } from './field-lines.ts';
+import { bodyUntilClose, chunkedBody } from './framing.ts';
 import { Http1Error } from './http1-error.ts';
 import { areLinesClean } from './line-characters.ts';
 import { noHeaders, type RawHeaders } from './raw-headers.ts';
-import { chunkedBody, readRequestHead, type RequestHead } from './request-head.ts';
-import { bodyUntilClose, readResponseHead, type ResponseHead } from './response-head.ts';
+import { readRequestHead, type RequestHead } from './request-head.ts';
+import { readResponseHead, type ResponseHead } from './response-head.ts';
 
 export interface ReaderLimits {
   /** Bytes of one head, start line included, and of one trailer section. */

@@ -1,6 +1,7 @@
 // The head of a request (RFC 9112 sections 3 to 6): request line, target, authority and framing. Whatever two implementations could read
 // in two ways is refused, so that nothing can be smuggled past this gateway.
 import { readFieldLines } from './field-lines.ts';
+import { hasToken, keepsConnection, readBodyLength, takeContentLength, takeTransferEncoding } from './framing.ts';
 import { Http1Error } from './http1-error.ts';
 import type { RawHeaders } from './raw-headers.ts';
 
@@ -23,9 +24,6 @@ export interface RequestHead {
   readonly upgradeProtocol: string | undefined;
 }
 
-/** The length of a body in chunks. */
-export const chunkedBody = -1;
-
 // A method that nobody knows may have a meaning for framing that nobody knows.
 const methods: ReadonlySet<string> = new Set(
   (
@@ -41,15 +39,6 @@ const slash = 0x2f;
 /** True for `host` or `host:port` without user information, spaces or anything else that could be read in two ways. */
 export function isValidAuthority(authority: string): boolean {
   return authorityPattern.test(authority);
-}
-
-/** True for digits that a number can count exactly: the length goes upstream as a number, and must be the same there. */
-export function isCountableLength(contentLength: string): boolean {
-  for (let at = 0; at < contentLength.length; at++) {
-    const code = contentLength.charCodeAt(at);
-    if (code < 0x30 || code > 0x39) return false;
-  }
-  return contentLength.length > 0 && Number.isSafeInteger(Number(contentLength));
 }
 
 /** One protocol that is worth switching to. h2c is not: its upgrade is deprecated (RFC 9113, 3.1), and the request is simply served. */
@@ -113,30 +102,17 @@ export function judgeRequest(
         break;
       case 14:
         if (name.toLowerCase() !== 'content-length') break;
-        if (contentLength !== undefined) throw new Http1Error('bad_request', 'several Content-Length headers');
-        if (!isCountableLength(value))
-          throw new Http1Error('bad_request', 'Content-Length is not a number, or too large');
-        contentLength = value;
+        contentLength = takeContentLength(contentLength, value);
         break;
       case 17:
         if (name.toLowerCase() !== 'transfer-encoding') break;
-        if (transferEncoding !== undefined) throw new Http1Error('bad_request', 'several Transfer-Encoding headers');
-        transferEncoding = value;
+        transferEncoding = takeTransferEncoding(transferEncoding, value);
         break;
       default:
     }
   }
 
-  let bodyLength = 0;
-  if (transferEncoding !== undefined) {
-    if (httpVersion === '1.0') throw new Http1Error('bad_request', 'Transfer-Encoding in an HTTP/1.0 request');
-    if (contentLength !== undefined) throw new Http1Error('bad_request', 'both Transfer-Encoding and Content-Length');
-    if (transferEncoding.toLowerCase() !== 'chunked')
-      throw new Http1Error('bad_request', 'a transfer coding other than chunked');
-    bodyLength = chunkedBody;
-  } else if (contentLength !== undefined) {
-    bodyLength = Number(contentLength);
-  }
+  const bodyLength = readBodyLength(transferEncoding, contentLength, httpVersion) ?? 0;
   // What follows a CONNECT is not HTTP to some, and a body to others (RFC 9110 section 9.3.6).
   if (method === 'CONNECT' && bodyLength !== 0) throw new Http1Error('bad_request', 'a CONNECT request with a body');
 
@@ -150,7 +126,6 @@ export function judgeRequest(
     bodyLength === 0 &&
     hasToken(connection, 'upgrade') &&
     isUpgradeToken(upgrade);
-  const keepsAlive = httpVersion === '1.1' ? !hasToken(connection, 'close') : isOnlyKeepAlive(connection);
   const { target, authority } = readTarget(method, url, host ?? '');
   return {
     method,
@@ -159,7 +134,7 @@ export function judgeRequest(
     httpVersion,
     headers,
     bodyLength,
-    keepsAlive,
+    keepsAlive: keepsConnection(httpVersion, connection),
     expectsContinue: expectsContinue && bodyLength !== 0,
     upgradeProtocol: asksForUpgrade && target !== '' && target !== '*' ? upgrade!.toLowerCase() : undefined,
   };
@@ -179,15 +154,4 @@ function readTarget(method: string, url: string, host: string): { target: string
   const rest = absolute[2]!;
   if (rest === '' && method === 'OPTIONS') return { target: '*', authority };
   return { target: rest.startsWith('/') ? rest : `/${rest}`, authority };
-}
-
-function isOnlyKeepAlive(connection: string): boolean {
-  return hasToken(connection, 'keep-alive') && !hasToken(connection, 'close');
-}
-
-/** Whether a Connection header lists an option. */
-export function hasToken(list: string, token: string): boolean {
-  if (!list.includes(',')) return list.length === token.length && list.toLowerCase() === token;
-  // Not trim(): that takes away more than spaces and tabs.
-  return list.split(',').some((entry) => entry.replace(/^[ \t]+|[ \t]+$/g, '').toLowerCase() === token);
 }

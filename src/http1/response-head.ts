@@ -1,8 +1,8 @@
 // The head of a response (RFC 9112 sections 4 to 6). How long its body is depends on the request, too.
 import { readFieldLines } from './field-lines.ts';
+import { bodyUntilClose, keepsConnection, readBodyLength, takeContentLength, takeTransferEncoding } from './framing.ts';
 import { Http1Error } from './http1-error.ts';
 import type { RawHeaders } from './raw-headers.ts';
-import { chunkedBody, hasToken, isCountableLength } from './request-head.ts';
 
 /** A complete response head. */
 export interface ResponseHead {
@@ -16,9 +16,6 @@ export interface ResponseHead {
   /** Seconds of silence after which the server closes the connection, when it said so (Keep-Alive: timeout). */
   readonly keepAliveSeconds: number | undefined;
 }
-
-/** The length of a body that ends with the connection. */
-export const bodyUntilClose = -2;
 
 const zero = 0x30;
 const space = 0x20;
@@ -56,43 +53,27 @@ export function readResponseHead(text: string, isHead: boolean, maxHeaderCount: 
       }
       case 14:
         if (name.toLowerCase() !== 'content-length') break;
-        if (contentLength !== undefined) throw new Http1Error('bad_request', 'several Content-Length headers');
-        if (!isCountableLength(value))
-          throw new Http1Error('bad_request', 'Content-Length is not a number, or too large');
-        contentLength = value;
+        contentLength = takeContentLength(contentLength, value);
         break;
       case 17:
         if (name.toLowerCase() !== 'transfer-encoding') break;
-        if (transferEncoding !== undefined) throw new Http1Error('bad_request', 'several Transfer-Encoding headers');
-        transferEncoding = value;
+        transferEncoding = takeTransferEncoding(transferEncoding, value);
         break;
       default:
     }
   }
-  if (transferEncoding !== undefined) {
-    if (httpVersion === '1.0') throw new Http1Error('bad_request', 'Transfer-Encoding in an HTTP/1.0 response');
-    if (contentLength !== undefined) throw new Http1Error('bad_request', 'both Transfer-Encoding and Content-Length');
-    if (transferEncoding.toLowerCase() !== 'chunked')
-      throw new Http1Error('bad_request', 'a transfer coding other than chunked');
-  }
+  const announced = readBodyLength(transferEncoding, contentLength, httpVersion) ?? bodyUntilClose;
   // They have no body, and must not say anything about one (RFC 9110 section 8.6). A length of 0 is a habit of some servers.
-  if ((status < 200 || status === 204) && (transferEncoding !== undefined || Number(contentLength ?? 0) !== 0))
+  if ((status < 200 || status === 204) && announced !== bodyUntilClose && announced !== 0)
     throw new Http1Error('bad_request', `a body announced by a response with status ${status}`);
-
-  let bodyLength = bodyUntilClose;
-  if (isHead || status < 200 || status === 204 || status === 304) bodyLength = 0;
-  else if (transferEncoding !== undefined) bodyLength = chunkedBody;
-  else if (contentLength !== undefined) bodyLength = Number(contentLength);
-  const wantsMore =
-    httpVersion === '1.1'
-      ? !hasToken(connection, 'close')
-      : hasToken(connection, 'keep-alive') && !hasToken(connection, 'close');
+  const hasNoBody = isHead || status < 200 || status === 204 || status === 304;
+  const bodyLength = hasNoBody ? 0 : announced;
   return {
     status,
     httpVersion,
     headers,
     bodyLength,
-    keepsAlive: wantsMore && bodyLength !== bodyUntilClose,
+    keepsAlive: bodyLength !== bodyUntilClose && keepsConnection(httpVersion, connection),
     keepAliveSeconds,
   };
 }

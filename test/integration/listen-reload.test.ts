@@ -11,6 +11,7 @@ import type { PortConfig } from '../../src/gateway/config/runtime-config.ts';
 import type { Exchange } from '../../src/gateway/listen/exchange.ts';
 import { defaultListenLimits } from '../../src/gateway/listen/limits.ts';
 import { createListeners } from '../../src/gateway/listen/listeners.ts';
+import type { ListenEvent } from '../../src/gateway/listen/port-context.ts';
 import { connectRaw, createPortConfig, echoHandler, openPort, RawClient, toPorts, waitFor } from './listen-fixture.ts';
 import { createCertificate } from '../self-signed-certificate.ts';
 
@@ -58,6 +59,16 @@ async function findFreePort(): Promise<number> {
   server.close();
   await once(server, 'close');
   return port;
+}
+
+/** Only when its port is closed is it surely draining. */
+async function waitUntilClosed(port: number): Promise<void> {
+  for (;;) {
+    const probe = connect(port, '127.0.0.1');
+    const outcome = await Promise.race([once(probe, 'connect').catch(() => 'refused'), once(probe, 'error')]);
+    probe.destroy();
+    if (outcome === 'refused' || outcome[0] instanceof Error) return;
+  }
 }
 
 const withVersion = (port: number, version: string): PortConfig =>
@@ -285,13 +296,7 @@ describe('drain', () => {
     partial.send('GET /partial HTTP/1.1\r\n');
     await waitFor(() => listeners.connectionCount() === 3);
     const drained = listeners.drain({ timeoutMs: 20_000 });
-    // Only when the port is closed is it surely draining.
-    for (;;) {
-      const probe = connect(port, '127.0.0.1');
-      const outcome = await Promise.race([once(probe, 'connect').catch(() => 'refused'), once(probe, 'error')]);
-      probe.destroy();
-      if (outcome === 'refused' || outcome[0] instanceof Error) break;
-    }
+    await waitUntilClosed(port);
     for (const client of [fresh, used])
       client.send('GET /2 HTTP/1.1\r\nHost: x\r\n\r\nGET /3 HTTP/1.1\r\nHost: x\r\n\r\n');
     for (const client of [fresh, used]) {
@@ -345,6 +350,29 @@ describe('drain', () => {
     await waitFor(() => listeners.connectionCount() === 2);
     await listeners.drain({ timeoutMs: 600_000 });
     assert.equal(listeners.connectionCount(), 0);
+  });
+
+  test('a connection whose first request comes while it drains ends once', async (t) => {
+    const exchanges: Exchange[] = [];
+    const { port, listeners, events } = await openPort(t, (exchange) => {
+      exchanges.push(exchange);
+    });
+    const busy = await connectRaw(t, port);
+    await waitFor(() => listeners.connectionCount() === 1);
+    const silent = await connectRaw(t, port);
+    await waitFor(() => listeners.connectionCount() === 2);
+    const count = (wanted: ListenEvent['type']): number => events.filter(({ type }) => type === wanted).length;
+    const drained = listeners.drain({ timeoutMs: 600_000 });
+    await waitUntilClosed(port);
+    busy.send('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+    await waitFor(() => exchanges.length === 1);
+    // The time of both is over when the silent one has been closed.
+    await silent.waitForClose();
+    await waitFor(() => listeners.connectionCount() === 1);
+    exchanges[0]!.respond(200, [], 'late');
+    assert.match(await busy.waitForClose(), /late/);
+    await drained;
+    assert.equal(count('connection-closed'), count('connection-opened'));
   });
 
   test('it can be asked for twice, and nothing opens after it', async (t) => {

@@ -1,7 +1,8 @@
 // Opens connections to one endpoint. A DNS name is resolved anew for every connection, so a moved name is followed as connections come and go.
-import { connect as connectTcp, isIP, type OnReadOpts, type Socket } from 'node:net';
+import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import type { ConnectionOptions } from 'node:tls';
 import { getTls } from '../../base/node-parts.ts';
+import { readIntoSharedBuffer } from '../../http1/shared-read-buffer.ts';
 import type { BackendTls } from '../config/runtime-config.ts';
 import { UpstreamConnectTimeoutError } from './upstream-error.ts';
 
@@ -15,14 +16,9 @@ export interface ConnectorOptions {
   readonly protocol: 'http/1.1' | 'h2';
   /** The other side may end its direction first: HTTP/1 connections that become a tunnel. */
   readonly allowHalfOpen: boolean;
-  /**
-   * Gets the bytes of a connection without TLS, which then is none that could be read as a stream. Node makes 64 kB of memory ready for every
-   * read of a stream; here all connections are read into the same 64 kB, and only what came is kept.
-   */
+  /** Gets the bytes of a connection without TLS, which then is none that could be read as a stream. */
   readonly onBytes?: (this: Socket, bytes: Buffer) => void;
 }
-
-const readBuffer = Buffer.allocUnsafeSlow(65_536);
 
 /** Calls back once, with a connected socket (TLS: after a verified handshake) or an error. */
 export type Connector = (
@@ -35,7 +31,7 @@ export function createConnector(options: ConnectorOptions): Connector {
   const tlsOptions = tls === undefined ? undefined : buildTlsOptions(host, tls, options.protocol);
   // Buffered bytes are bounded by the high-water mark, which the types do not know.
   const tcpOptions = { host, port, allowHalfOpen, highWaterMark: 65_536 };
-  const plainOptions = onBytes === undefined ? tcpOptions : { ...tcpOptions, onread: readInto(onBytes) };
+  const plainOptions = onBytes === undefined ? tcpOptions : { ...tcpOptions, onread: readIntoSharedBuffer(onBytes) };
   const connected = tlsOptions === undefined ? 'connect' : 'secureConnect';
   let session: Buffer | undefined;
   const keepSession = (fresh: Buffer): void => {
@@ -83,18 +79,6 @@ export function createConnector(options: ConnectorOptions): Connector {
 }
 
 function ignoreError(): void {}
-
-function readInto(onBytes: NonNullable<ConnectorOptions['onBytes']>): OnReadOpts {
-  return {
-    buffer: readBuffer,
-    callback(this: Socket, length) {
-      const bytes = Buffer.allocUnsafe(length);
-      readBuffer.copy(bytes, 0, 0, length);
-      onBytes.call(this, bytes);
-      return true;
-    },
-  };
-}
 
 function buildTlsOptions(host: string, tls: BackendTls, protocol: ConnectorOptions['protocol']): ConnectionOptions {
   const serverName = tls.serverName === '' ? host : tls.serverName;

@@ -1,6 +1,6 @@
 // The head of a request as it goes to an HTTP/1.1 upstream, and how its body is framed (RFC 9112 sections 3 and 6).
 import { formatField, formatFields, formatRequestLine } from '../../http1/message-head.ts';
-import { chunkedBody } from '../../http1/request-head.ts';
+import { chunkedBody } from '../../http1/framing.ts';
 import type { UpstreamRequest } from './upstream-call.ts';
 
 /** Methods of which a server may expect a body: that there is none is said (RFC 9110 section 8.6). */

@@ -6,7 +6,7 @@ import type { Http1Server } from './http1-server.ts';
 import { serveHttp2 } from './node-http2-connection.ts';
 import type { ClientConnection, PortContext } from './port-context.ts';
 import { detectHttpVersion, peek } from './protocol-detection.ts';
-import { shareReadBuffer } from './shared-read-buffer.ts';
+import { shareReadBuffer } from './accepted-socket.ts';
 import { createTlsAcceptor } from './tls-acceptor.ts';
 
 /** When a port is draining, a connection that has not begun a request (or its handshake) closes after this. */
@@ -40,12 +40,13 @@ export async function bindPort(context: PortContext, http1: Http1Server, budget:
   };
   const closeUnlessDecided = (raw: Socket): void => {
     const timer = setTimeout(() => {
-      if (connections.get(raw) === undefined) raw.destroy();
+      if (connections.has(raw) && connections.get(raw) === undefined) raw.destroy();
     }, undecidedMs);
     raw.once('close', () => clearTimeout(timer));
   };
   const forget = (socket: Socket): void => {
-    connections.delete(socket);
+    // A socket whose connection has moved to another one closes, too, but nothing ends with it.
+    if (!connections.delete(socket)) return;
     budget.giveBack();
     context.onEvent({ type: 'connection-closed', bindKey: context.bindKey });
     if (draining && connections.size === 0) empty.resolve();

@@ -12,7 +12,7 @@ import type { RawHeaders, UpgradedSocket } from './exchange.ts';
 import { Http1Exchange, type Http1ExchangeOwner } from './http1-exchange.ts';
 import type { ClientConnection, PortContext } from './port-context.ts';
 import { serveExchange } from './serve-exchange.ts';
-import { becomeStream, receiveBytes } from './shared-read-buffer.ts';
+import { becomeStream, receiveBytes } from './accepted-socket.ts';
 
 /** Bytes that are held, of a body that nobody reads yet or of requests whose turn has not come, before the connection stops being read. */
 const maxWaitingBytes = 65_536;

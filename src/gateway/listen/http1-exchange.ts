@@ -1,10 +1,10 @@
 // One HTTP/1 request and its answer (RFC 9112) as an Exchange, over the codec in src/http1.
 import type { Socket } from 'node:net';
 import type { BodyWriter } from '../../http1/body-writer.ts';
+import { bodyUntilClose, chunkedBody, isCountableLength } from '../../http1/framing.ts';
 import { formatField, formatFields, formatStatusLine, UnsendableHeadError } from '../../http1/message-head.ts';
 import { noHeaders } from '../../http1/raw-headers.ts';
-import { chunkedBody, isCountableLength, type RequestHead } from '../../http1/request-head.ts';
-import { bodyUntilClose } from '../../http1/response-head.ts';
+import type { RequestHead } from '../../http1/request-head.ts';
 import { deliverNothing } from './body-delivery.ts';
 import type { ConnectionPeer } from './connection-peer.ts';
 import { currentHttpDate } from './current-http-date.ts';

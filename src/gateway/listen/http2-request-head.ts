@@ -2,7 +2,8 @@
 // pseudo-headers and connection-specific fields; this refuses what could be routed in two ways.
 import type { Reason } from '../reasons.ts';
 import type { RawHeaders } from './exchange.ts';
-import { isCountableLength, isUpgradeToken, isValidAuthority } from '../../http1/request-head.ts';
+import { isCountableLength } from '../../http1/framing.ts';
+import { isUpgradeToken, isValidAuthority } from '../../http1/request-head.ts';
 
 /** The verdict on a head: how to serve it, or why not. */
 export type Http2RequestHead =

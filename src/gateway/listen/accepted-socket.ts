@@ -1,7 +1,8 @@
-// Connections that are read into one buffer of the process. Node makes 64 kB of memory ready for every read of a stream; here only what
-// came is kept. Such a socket is none that could be read as a stream, so there is a way back for those that need one.
+// Accepted connections that are read into the process's one buffer. Such a socket is none that could be read as a stream, so there is a
+// way back for those that need one.
 import { Socket, type SocketConstructorOpts } from 'node:net';
 import { Duplex } from 'node:stream';
+import { readIntoSharedBuffer } from '../../http1/shared-read-buffer.ts';
 
 type Receiver = (bytes: Buffer) => void;
 
@@ -16,17 +17,9 @@ interface SocketInternals {
   _handle: object | null | undefined;
 }
 
-const buffer = Buffer.allocUnsafeSlow(65_536);
-
-const onread = {
-  buffer,
-  callback(this: SharedSocket, length: number): boolean {
-    const bytes = Buffer.allocUnsafe(length);
-    buffer.copy(bytes, 0, 0, length);
-    this[receiverOf](bytes);
-    return true;
-  },
-};
+const onread = readIntoSharedBuffer(function receive(bytes) {
+  (this as SharedSocket)[receiverOf](bytes);
+});
 
 /**
  * Makes such a socket of an accepted one, which must not be used any more; undefined when that is not possible, and nothing has changed.
