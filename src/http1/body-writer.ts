@@ -1,7 +1,7 @@
 // Sends messages over a connection: head, body in its framing (RFC 9112 section 6), trailers. What belongs together and is small leaves in one
 // write: a head waits for what follows it in the same turn of the event loop, and so do small pieces of a body.
 import type { Socket } from 'node:net';
-import { formatFields } from './message-head.ts';
+import { appendFields, finishHead } from './message-head.ts';
 import type { RawHeaders } from './raw-headers.ts';
 import { chunkedBody } from './framing.ts';
 
@@ -17,6 +17,8 @@ export class BodyWriter {
   /** Not yet given to the socket. One character for each byte. */
   #held = '';
   #isScheduled = false;
+  /** A head that is alone waits for one tick more: the body is often asked for in the same tick that sends the head, and comes in the next. */
+  #isHeadAlone = false;
   /** Bytes of a body with a length that are still to come. */
   #left = 0;
   #isFlushed = false;
@@ -46,8 +48,9 @@ export class BodyWriter {
     this.#isFlushed = false;
     this.#onFlushed = undefined;
     this.#held += head;
-    if (bodyLength === 0) this.#sendLast();
-    else this.#schedule();
+    if (bodyLength === 0) return void this.#sendLast();
+    this.#isHeadAlone = true;
+    this.#schedule();
   }
 
   /** A piece of the body, not longer than what is left of its length. False: wait for the socket's drain event. */
@@ -56,6 +59,7 @@ export class BodyWriter {
     // As a chunk it would be the last one.
     if (chunk.length === 0) return !socket.writableNeedDrain;
     const isChunked = this.#framing === chunkedBody;
+    this.#isHeadAlone = false;
     if (isChunked) this.#held += `${chunk.length.toString(16)}\r\n`;
     this.#left -= chunk.length;
     if (chunk.length <= smallBytes) {
@@ -87,7 +91,7 @@ export class BodyWriter {
   /** The message is complete. The callback runs once, after the last byte has left the process; never when the connection breaks before. */
   end(trailers: RawHeaders, onFlushed: () => void): void {
     if (this.#framing === chunkedBody) {
-      this.#held += trailers.length === 0 ? '0\r\n\r\n' : `0\r\n${formatFields(trailers)}\r\n`;
+      this.#held += trailers.length === 0 ? '0\r\n\r\n' : finishHead(appendFields('0', trailers));
       this.#onFlushed = onFlushed;
       this.#sendLast();
     } else if (this.#left === 0) {
@@ -114,7 +118,9 @@ export class BodyWriter {
   /** @internal */
   flushScheduled(): void {
     this.#isScheduled = false;
-    this.flush();
+    if (!this.#isHeadAlone || this.#held === '') return this.flush();
+    this.#isHeadAlone = false;
+    this.#schedule();
   }
 
   #send(): boolean {

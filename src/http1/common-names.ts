@@ -46,9 +46,19 @@ const lowerCaseNames = [
 const slots = 1_024;
 const names: (string | undefined)[] = Array.from({ length: slots });
 
-for (const lowerCase of lowerCaseNames) {
-  remember(lowerCase);
-  remember(lowerCase.replaceAll(/\b[a-z]/g, (letter) => letter.toUpperCase()));
+/** In the two ways in which they are written. */
+export const commonNames: readonly string[] = lowerCaseNames.flatMap((lowerCase) => [
+  lowerCase,
+  lowerCase.replaceAll(/\b[a-z]/g, (letter) => letter.toUpperCase()),
+]);
+
+for (const name of commonNames) remember(name);
+
+const lowerCaseOf: ReadonlyMap<string, string> = new Map(commonNames.map((name) => [name, name.toLowerCase()]));
+
+/** A name in lower case. */
+export function toLowerCaseName(name: string): string {
+  return lowerCaseOf.get(name) ?? name.toLowerCase();
 }
 
 /** Of two in the same slot the first stays. */

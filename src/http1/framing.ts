@@ -8,20 +8,26 @@ export const chunkedBody = -1;
 /** The length of a body that ends with the connection. */
 export const bodyUntilClose = -2;
 
-/** True for digits that a number can count exactly: the length goes on as a number, and must be the same there. */
-export function isCountableLength(contentLength: string): boolean {
-  for (let at = 0; at < contentLength.length; at++) {
-    const code = contentLength.charCodeAt(at);
-    if (code < 0x30 || code > 0x39) return false;
+/** No Content-Length, or not one that can be counted. */
+export const noLength = -1;
+
+/** A Content-Length: digits, and no more than a number can count exactly, since it goes on as a number. Otherwise `noLength`. */
+export function readContentLength(value: string): number {
+  let length = 0;
+  for (let at = 0; at < value.length; at++) {
+    const digit = value.charCodeAt(at) - 0x30;
+    if (digit < 0 || digit > 9 || length > (Number.MAX_SAFE_INTEGER - digit) / 10) return noLength;
+    length = length * 10 + digit;
   }
-  return contentLength.length > 0 && Number.isSafeInteger(Number(contentLength));
+  return value === '' ? noLength : length;
 }
 
 /** The value of a Content-Length header; `before`: of one that came before it. Throws an Http1Error. */
-export function takeContentLength(before: string | undefined, value: string): string {
-  if (before !== undefined) throw new Http1Error('bad_request', 'several Content-Length headers');
-  if (!isCountableLength(value)) throw new Http1Error('bad_request', 'Content-Length is not a number, or too large');
-  return value;
+export function takeContentLength(before: number, value: string): number {
+  if (before !== noLength) throw new Http1Error('bad_request', 'several Content-Length headers');
+  const length = readContentLength(value);
+  if (length === noLength) throw new Http1Error('bad_request', 'Content-Length is not a number, or too large');
+  return length;
 }
 
 /** The value of a Transfer-Encoding header; `before`: of one that came before it. Throws an Http1Error. */
@@ -33,12 +39,12 @@ export function takeTransferEncoding(before: string | undefined, value: string):
 /** What both say together; undefined when there is neither. Throws an Http1Error. */
 export function readBodyLength(
   transferEncoding: string | undefined,
-  contentLength: string | undefined,
+  contentLength: number,
   httpVersion: '1.0' | '1.1',
 ): number | undefined {
-  if (transferEncoding === undefined) return contentLength === undefined ? undefined : Number(contentLength);
+  if (transferEncoding === undefined) return contentLength === noLength ? undefined : contentLength;
   if (httpVersion === '1.0') throw new Http1Error('bad_request', 'Transfer-Encoding in an HTTP/1.0 message');
-  if (contentLength !== undefined) throw new Http1Error('bad_request', 'both Transfer-Encoding and Content-Length');
+  if (contentLength !== noLength) throw new Http1Error('bad_request', 'both Transfer-Encoding and Content-Length');
   if (transferEncoding.toLowerCase() !== 'chunked')
     throw new Http1Error('bad_request', 'a transfer coding other than chunked');
   return chunkedBody;

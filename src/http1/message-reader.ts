@@ -350,8 +350,10 @@ abstract class MessageReader<Head extends { readonly bodyLength: number }> {
 export class RequestReader extends MessageReader<RequestHead> {
   protected override readonly allowsEmptyLine = true;
 
+  readonly #before = { url: '', authority: '' };
+
   protected override readHead(text: string): RequestHead {
-    return readRequestHead(text, this.limits.maxHeaderCount);
+    return readRequestHead(text, this.limits.maxHeaderCount, this.#before);
   }
 }
 

@@ -152,7 +152,7 @@ describe('the text of a head', () => {
   const read = (text: string) => {
     const bytes = Buffer.from(text, 'latin1');
     if (!areLinesClean(bytes, 0, bytes.length)) throw new Http1Error('bad_request', 'a control character');
-    return readRequestHead(text, 100);
+    return readRequestHead(text, 100, { url: '', authority: '' });
   };
   const refused = (text: string): string => {
     try {
@@ -232,4 +232,19 @@ test('a verdict for every input, and an accepted one is never ambiguous', () => 
     ),
     { numRuns: 500 },
   );
+});
+
+test('a target and an authority that come again are the same strings again', () => {
+  const before = { url: '', authority: '' };
+  const read = (target: string, host: string): void => {
+    const head = readRequestHead(`GET ${target} HTTP/1.1\r\nHost: ${host}\r\n\r\n`, 100, before);
+    assert.deepEqual([head.target, head.authority], [target, host]);
+    assert.deepEqual(before, { url: target, authority: host });
+  };
+  for (const target of ['/a', '/a', '/b', '/a']) for (const host of ['x', 'x', 'y:80']) read(target, host);
+  // What was valid before says nothing about another.
+  assert.throws(() => read('/a', 'y:80 '.repeat(2)), Http1Error);
+  const absolute = readRequestHead('GET http://z/c HTTP/1.1\r\nHost: y\r\n\r\n', 100, before);
+  assert.deepEqual([absolute.target, absolute.authority], ['/c', 'z']);
+  read('/c', 'y');
 });

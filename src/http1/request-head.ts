@@ -1,7 +1,15 @@
 // The head of a request (RFC 9112 sections 3 to 6): request line, target, authority and framing. Whatever two implementations could read
 // in two ways is refused, so that nothing can be smuggled past this gateway.
+import { toLowerCaseName } from './common-names.ts';
 import { readFieldLines } from './field-lines.ts';
-import { hasToken, keepsConnection, readBodyLength, takeContentLength, takeTransferEncoding } from './framing.ts';
+import {
+  hasToken,
+  keepsConnection,
+  noLength,
+  readBodyLength,
+  takeContentLength,
+  takeTransferEncoding,
+} from './framing.ts';
 import { Http1Error } from './http1-error.ts';
 import type { RawHeaders } from './raw-headers.ts';
 
@@ -22,6 +30,12 @@ export interface RequestHead {
   readonly expectsContinue: boolean;
   /** Protocol named by Upgrade; only for a bodyless 1.1 request whose Connection header lists it. */
   readonly upgradeProtocol: string | undefined;
+}
+
+/** Of the request before on the same connection, valid. What comes again is the same string again, which others find at once when they look it up. */
+export interface TextsBefore {
+  url: string;
+  authority: string;
 }
 
 // A method that nobody knows may have a meaning for framing that nobody knows.
@@ -47,24 +61,40 @@ export function isUpgradeToken(value: string): boolean {
 }
 
 /** Reads a head from its first character to the empty line, which is the end of the text. Throws an Http1Error. */
-export function readRequestHead(text: string, maxHeaderCount: number): RequestHead {
+export function readRequestHead(text: string, maxHeaderCount: number, before: TextsBefore): RequestHead {
   const lineEnd = text.indexOf('\r\n');
   const methodEnd = text.indexOf(' ');
   const targetEnd = lineEnd - 9;
   if (methodEnd < 0 || methodEnd >= targetEnd || !text.startsWith(' HTTP/', targetEnd))
     throw new Http1Error('bad_request', 'a malformed request line');
-  const httpVersion = text.slice(targetEnd + 6, lineEnd);
-  if (httpVersion !== '1.1' && httpVersion !== '1.0')
-    throw new Http1Error('bad_request', 'an HTTP version other than 1.1 and 1.0');
-  const method = text.slice(0, methodEnd);
-  if (!methods.has(method)) throw new Http1Error('bad_request', 'an unknown method');
+  const httpVersion = takeVersion(text, targetEnd + 6);
+  const method = takeMethod(text, methodEnd);
   for (let at = methodEnd + 1; at < targetEnd; at++) {
     const code = text.charCodeAt(at);
     if (code <= 0x20 || code >= 0x7f)
       throw new Http1Error('bad_request', 'a character in the target that is not allowed');
   }
-  const target = text.slice(methodEnd + 1, targetEnd);
-  return judgeRequest(method, target, httpVersion, readFieldLines(text, lineEnd + 2, maxHeaderCount));
+  const url = text.slice(methodEnd + 1, targetEnd);
+  const headers = readFieldLines(text, lineEnd + 2, maxHeaderCount);
+  if (url !== before.url) before.url = url;
+  const head = judgeRequest(method, before.url, httpVersion, headers, before.authority);
+  before.authority = head.authority;
+  return head;
+}
+
+function takeVersion(text: string, at: number): '1.0' | '1.1' {
+  if (text.startsWith('1.1', at)) return '1.1';
+  if (text.startsWith('1.0', at)) return '1.0';
+  throw new Http1Error('bad_request', 'an HTTP version other than 1.1 and 1.0');
+}
+
+/** The common ones are not cut out of the text: whoever looks them up finds them by what they are. */
+function takeMethod(text: string, end: number): string {
+  if (end === 4 && text.startsWith('POST')) return 'POST';
+  if (end === 3 && text.startsWith('GET')) return 'GET';
+  const method = text.slice(0, end);
+  if (!methods.has(method)) throw new Http1Error('bad_request', 'an unknown method');
+  return method;
 }
 
 /** Judges what the lines say. Throws an Http1Error. */
@@ -73,10 +103,11 @@ export function judgeRequest(
   url: string,
   httpVersion: '1.0' | '1.1',
   headers: RawHeaders,
+  authorityBefore = '',
 ): RequestHead {
   let host: string | undefined;
   let transferEncoding: string | undefined;
-  let contentLength: string | undefined;
+  let contentLength = noLength;
   let upgrade: string | undefined;
   let connection = '';
   let expectsContinue = false;
@@ -86,26 +117,26 @@ export function judgeRequest(
     // The length first: most names are none of these, and no lower-cased copy is made for them.
     switch (name.length) {
       case 4:
-        if (name.toLowerCase() !== 'host') break;
+        if (toLowerCaseName(name) !== 'host') break;
         if (host !== undefined) throw new Http1Error('missing_host', 'several Host headers');
-        host = value;
+        host = value === authorityBefore ? authorityBefore : value;
         break;
       case 6:
-        if (name.toLowerCase() === 'expect' && value.toLowerCase() === '100-continue')
+        if (toLowerCaseName(name) === 'expect' && value.toLowerCase() === '100-continue')
           expectsContinue = httpVersion === '1.1';
         break;
       case 7:
-        if (name.toLowerCase() === 'upgrade') upgrade = upgrade === undefined ? value : `${upgrade}, ${value}`;
+        if (toLowerCaseName(name) === 'upgrade') upgrade = upgrade === undefined ? value : `${upgrade}, ${value}`;
         break;
       case 10:
-        if (name.toLowerCase() === 'connection') connection = connection === '' ? value : `${connection},${value}`;
+        if (toLowerCaseName(name) === 'connection') connection = connection === '' ? value : `${connection},${value}`;
         break;
       case 14:
-        if (name.toLowerCase() !== 'content-length') break;
+        if (toLowerCaseName(name) !== 'content-length') break;
         contentLength = takeContentLength(contentLength, value);
         break;
       case 17:
-        if (name.toLowerCase() !== 'transfer-encoding') break;
+        if (toLowerCaseName(name) !== 'transfer-encoding') break;
         transferEncoding = takeTransferEncoding(transferEncoding, value);
         break;
       default:
@@ -117,7 +148,7 @@ export function judgeRequest(
   if (method === 'CONNECT' && bodyLength !== 0) throw new Http1Error('bad_request', 'a CONNECT request with a body');
 
   if (host === undefined && httpVersion === '1.1') throw new Http1Error('missing_host', 'no Host header');
-  if (host !== undefined && host !== '' && !isValidAuthority(host))
+  if (host !== undefined && host !== '' && host !== authorityBefore && !isValidAuthority(host))
     throw new Http1Error('missing_host', 'invalid Host header');
 
   const asksForUpgrade =

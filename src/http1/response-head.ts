@@ -1,6 +1,14 @@
 // The head of a response (RFC 9112 sections 4 to 6). How long its body is depends on the request, too.
+import { toLowerCaseName } from './common-names.ts';
 import { readFieldLines } from './field-lines.ts';
-import { bodyUntilClose, keepsConnection, readBodyLength, takeContentLength, takeTransferEncoding } from './framing.ts';
+import {
+  bodyUntilClose,
+  keepsConnection,
+  noLength,
+  readBodyLength,
+  takeContentLength,
+  takeTransferEncoding,
+} from './framing.ts';
 import { Http1Error } from './http1-error.ts';
 import type { RawHeaders } from './raw-headers.ts';
 
@@ -38,7 +46,7 @@ export function readResponseHead(text: string, isHead: boolean, maxHeaderCount: 
   const headers = readFieldLines(text, lineEnd + 2, maxHeaderCount);
 
   let transferEncoding: string | undefined;
-  let contentLength: string | undefined;
+  let contentLength = noLength;
   let connection = '';
   let keepAliveSeconds: number | undefined;
   for (let index = 0; index < headers.length; index += 2) {
@@ -46,17 +54,17 @@ export function readResponseHead(text: string, isHead: boolean, maxHeaderCount: 
     const value = headers[index + 1]!;
     switch (name.length) {
       case 10: {
-        const lower = name.toLowerCase();
+        const lower = toLowerCaseName(name);
         if (lower === 'connection') connection = connection === '' ? value : `${connection},${value}`;
         else if (lower === 'keep-alive') keepAliveSeconds = readTimeout(value);
         break;
       }
       case 14:
-        if (name.toLowerCase() !== 'content-length') break;
+        if (toLowerCaseName(name) !== 'content-length') break;
         contentLength = takeContentLength(contentLength, value);
         break;
       case 17:
-        if (name.toLowerCase() !== 'transfer-encoding') break;
+        if (toLowerCaseName(name) !== 'transfer-encoding') break;
         transferEncoding = takeTransferEncoding(transferEncoding, value);
         break;
       default:

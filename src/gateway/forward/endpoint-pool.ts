@@ -1,5 +1,6 @@
 // The connections to one endpoint. A free connection is used again, a new one opened when there is none; past the limit requests wait in line.
 import type { Socket } from 'node:net';
+import { type Placed, PlacedList } from '../../base/placed-list.ts';
 import type { ReaderLimits } from '../../http1/message-reader.ts';
 import type { BackendConfig } from '../config/runtime-config.ts';
 import { createConnector, type Connector, type ConnectorOptions } from './endpoint-connector.ts';
@@ -46,7 +47,7 @@ export class EndpointPool {
   readonly #readerLimits: ReaderLimits;
   /** In order of arrival; a Set, because the ones that are given up leave from the middle. */
   readonly #waiting = new Set<PooledCall>();
-  readonly #running = new Set<PooledCall>();
+  readonly #running = new PlacedList<PooledCall>();
   #closing: PromiseWithResolvers<void> | undefined;
 
   constructor(options: EndpointPoolOptions) {
@@ -195,7 +196,7 @@ export class EndpointPool {
   destroy(error: Error): void {
     void this.close();
     for (const call of this.#waiting) call.breakOff(error);
-    for (const call of this.#running) call.breakOff(error);
+    for (const call of this.#running.toArray()) call.breakOff(error);
   }
 
   #settleClosing(): void {
@@ -219,7 +220,8 @@ function runReady(): void {
 }
 
 // A call with its place in the pool. Stands between the transport and the forwarder, so that every ending passes the pool.
-class PooledCall implements UpstreamCall, ConnectionUser {
+class PooledCall implements UpstreamCall, ConnectionUser, Placed {
+  place = -1;
   readonly request: UpstreamRequest;
   readonly pool: EndpointPool;
   readonly #events: UpstreamEvents;

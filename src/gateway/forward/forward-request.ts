@@ -15,6 +15,7 @@ import type { ForwarderOptions, ForwarderSettings } from './forwarder-options.ts
 import { findHeader, findUnsendableHeader, prepareResponseHeaders, prepareTrailers, withoutFields } from './headers.ts';
 import { startMirrors, type Mirror } from './mirror-request.ts';
 import { routeUpstreamRequest, type RoutedRequest } from './route-upstream-request.ts';
+import type { SilenceWatch, Watched } from './silence-watch.ts';
 import { prepareUpgrade, relayUpgrade, type UpgradeAnswer } from './upgrade-request.ts';
 import type { UpstreamCall, UpstreamEvents, UpstreamRequest } from './upstream-call.ts';
 import { classifyUpstreamError, describeError, PickerError, type UpstreamPhase } from './upstream-error.ts';
@@ -46,7 +47,9 @@ const maxInformational = 100;
 const noEndpoints: readonly Endpoint[] = [];
 const requestIdField: ReadonlySet<string> = new Set(['x-request-id']);
 
-class Forwarding implements UpstreamEvents, BodySink, RelayOwner {
+class Forwarding implements UpstreamEvents, BodySink, RelayOwner, Watched {
+  place = -1;
+  silentLooks = 0;
   readonly #settings: ForwarderSettings;
   readonly #context: RequestContext;
   #plan: ForwardPlan;
@@ -69,7 +72,7 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner {
   #paused = false;
   #requestTimer: NodeJS.Timeout | undefined;
   #attemptTimer: NodeJS.Timeout | undefined;
-  #idleTimer: NodeJS.Timeout | undefined;
+  #silence: SilenceWatch | undefined;
   #done = false;
 
   constructor(settings: ForwarderSettings, context: RequestContext, plan: ForwardPlan) {
@@ -110,6 +113,7 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner {
     const routed = routeUpstreamRequest(this.#context, plan, backend, legacySseKey);
     if (routed.kind === 'refused') return this.#fail(routed.reason, routed.detail);
     this.#routed = routed;
+    this.#silence = backend.silence;
     this.#upgrade = prepareUpgrade(this.#exchange, routed.request);
     this.#request = this.#upgrade?.request ?? routed.request;
 
@@ -170,7 +174,7 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner {
 
   onStart(): void {
     this.#phase = 'sent';
-    this.#startIdleTimer();
+    if (!this.#done) this.#silence?.begin(this);
     if (!this.#request!.hasBody) return;
     const { body } = this.#plan;
     try {
@@ -197,7 +201,7 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner {
 
   write(chunk: Uint8Array): boolean {
     for (const mirror of this.#mirrors) mirror.write(chunk);
-    this.#idleTimer?.refresh();
+    this.silentLooks = 0;
     return this.#call?.writeBody(chunk) ?? true;
   }
 
@@ -234,7 +238,7 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner {
 
   onInformational(status: number, headers: RawHeaders): void {
     if (this.#done) return;
-    this.#idleTimer?.refresh();
+    this.silentLooks = 0;
     this.#informational += 1;
     if (this.#informational > maxInformational) return;
     this.run(() => this.#exchange.sendInformational(status, prepareResponseHeaders(headers, [], [])));
@@ -263,7 +267,7 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner {
       } else {
         this.#exchange.sendHead(status, this.prepareHeaders(headers));
       }
-      this.#idleTimer?.refresh();
+      this.silentLooks = 0;
     } catch (error) {
       this.#failInside(error);
     }
@@ -271,7 +275,7 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner {
 
   onData(chunk: Uint8Array): boolean {
     if (this.#done) return true;
-    this.#idleTimer?.refresh();
+    this.silentLooks = 0;
     try {
       const relay = this.#relay;
       if (relay === undefined ? this.#exchange.write(chunk) : relay.push(chunk)) return true;
@@ -383,19 +387,14 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner {
 
   // ---- ends
 
-  #startIdleTimer(): void {
-    const { idleTimeoutMs } = this.#plan.backend;
-    if (idleTimeoutMs === 0 || this.#done) return;
-    this.#idleTimer = setTimeout(() => {
-      if (this.#paused) this.#idleTimer?.refresh();
-      else this.#giveUp('upstream_idle_timeout');
-    }, idleTimeoutMs);
+  onSilence(): void {
+    if (!this.#paused) this.#giveUp('upstream_idle_timeout');
   }
 
   #onClientDrain(): void {
     if (!this.#paused) return;
     this.#paused = false;
-    this.#idleTimer?.refresh();
+    this.silentLooks = 0;
     this.run(() => this.#relay?.announce());
     this.#call?.resume();
   }
@@ -435,11 +434,11 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner {
     this.#relay?.close();
     clearTimeout(this.#requestTimer);
     clearTimeout(this.#attemptTimer);
-    clearTimeout(this.#idleTimer);
+    this.#silence?.end(this);
     for (const mirror of this.#mirrors) mirror.stop();
   }
 }
 
 function isEventStream(contentType: string | undefined): boolean {
-  return contentType?.toLowerCase().startsWith('text/event-stream') === true;
+  return contentType !== undefined && /^text\/event-stream/i.test(contentType);
 }

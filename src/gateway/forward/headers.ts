@@ -3,6 +3,7 @@
 import { isIPv6 } from 'node:net';
 import { copyText } from '../../base/cut-text.ts';
 import { rememberTexts } from '../../base/text-memory.ts';
+import { toLowerCaseName } from '../../http1/common-names.ts';
 import type { HeaderModifier } from '../../ir/gen/config_pb.ts';
 import type { RawHeaders } from '../listen/exchange.ts';
 import { foldName, isCommonName, readFieldName } from './field-name.ts';
@@ -212,7 +213,7 @@ export function findHeader(headers: RawHeaders, lowerCaseName: string): string |
 
 /** Nearly all names are told apart by their length, and most are in lower case. */
 function isNamed(name: string, lowerCaseName: string): boolean {
-  return name.length === lowerCaseName.length && (name === lowerCaseName || name.toLowerCase() === lowerCaseName);
+  return name.length === lowerCaseName.length && (name === lowerCaseName || toLowerCaseName(name) === lowerCaseName);
 }
 
 function readConnectionOptions(headers: RawHeaders): Set<string> | undefined {

@@ -1,5 +1,5 @@
 // The head of a request as it goes to an HTTP/1.1 upstream, and how its body is framed (RFC 9112 sections 3 and 6).
-import { formatField, formatFields, formatRequestLine } from '../../http1/message-head.ts';
+import { appendField, appendFields, finishHead, formatRequestLine } from '../../http1/message-head.ts';
 import { chunkedBody } from '../../http1/framing.ts';
 import type { UpstreamRequest } from './upstream-call.ts';
 
@@ -15,9 +15,9 @@ export function readBodyLength({ hasBody, contentLength, wantsTrailers }: Upstre
 /** The text from the request line to the empty line. Throws an UnsendableHeadError. */
 export function formatUpstreamHead(request: UpstreamRequest, bodyLength: number): string {
   const { method, target, host, headers, hasBody, upgrade } = request;
-  let head = formatRequestLine(method, target) + formatField('host', host) + formatFields(headers);
-  if (upgrade !== undefined) head += `connection: upgrade\r\n${formatField('upgrade', upgrade)}`;
-  if (bodyLength === chunkedBody) head += 'transfer-encoding: chunked\r\n';
-  else if (hasBody || methodsWithBody.has(method)) head += `content-length: ${bodyLength}\r\n`;
-  return `${head}\r\n`;
+  let head = appendFields(appendField(formatRequestLine(method, target), 'host', host), headers);
+  if (upgrade !== undefined) head = appendField(`${head}\r\nconnection: upgrade`, 'upgrade', upgrade);
+  if (bodyLength === chunkedBody) head += '\r\ntransfer-encoding: chunked';
+  else if (hasBody || methodsWithBody.has(method)) head += `\r\ncontent-length: ${bodyLength}`;
+  return finishHead(head);
 }

@@ -9,6 +9,7 @@ import type { Reason } from '../reasons.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { ForwardPlan } from './forward-plan.ts';
 import { readFieldName } from './field-name.ts';
+import { readContentLength } from '../../http1/framing.ts';
 import { findHeader } from './headers.ts';
 import type { UpstreamRequest } from './upstream-call.ts';
 import type { Endpoint, UpstreamBackend } from './upstreams.ts';
@@ -158,7 +159,7 @@ function describeStreamed(
     host,
     headers,
     hasBody,
-    contentLength: length === undefined ? undefined : Number(length),
+    contentLength: length === undefined ? undefined : readContentLength(length),
     // A body of unknown length may end with trailers, announced or not.
     wantsTrailers: hasBody && (length === undefined || findHeader(headers, 'trailer') !== undefined),
     upgrade: undefined,

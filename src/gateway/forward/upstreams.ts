@@ -4,6 +4,7 @@ import type { BackendConfig } from '../config/runtime-config.ts';
 import { tagEndpoint } from '../mcp/session-routing.ts';
 import { EndpointPool } from './endpoint-pool.ts';
 import { pickLeastOfTwo } from './load-balance.ts';
+import { SilenceWatch } from './silence-watch.ts';
 import { defaultUpstreamLimits, type UpstreamLimits } from './upstream-limits.ts';
 import { silentUpstreamObserver, type UpstreamObserver } from './upstream-observer.ts';
 
@@ -28,6 +29,8 @@ export interface Endpoint {
 export class UpstreamBackend {
   readonly config: BackendConfig;
   readonly endpoints: readonly Endpoint[];
+  /** Over the answers; undefined when they may be silent for as long as they like. */
+  readonly silence: SilenceWatch | undefined;
   readonly #random: () => number;
   readonly #former: ReadonlyMap<string, FormerEndpoint>;
   readonly #now: () => number;
@@ -43,6 +46,7 @@ export class UpstreamBackend {
     this.#former = former;
     this.#now = now;
     this.config = config;
+    this.silence = config.idleTimeoutMs === 0 ? undefined : new SilenceWatch(config.idleTimeoutMs);
     this.endpoints = endpoints;
     this.#random = random;
   }

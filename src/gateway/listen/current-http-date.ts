@@ -3,13 +3,13 @@
 let line = '';
 let madeFor = -1;
 
-/** `date: ...` and CRLF. */
+/** CRLF and `date: ...`. */
 export function currentHttpDate(): string {
   const now = Date.now();
   const second = Math.floor(now / 1_000);
   if (second !== madeFor) {
     madeFor = second;
-    line = `date: ${new Date(now).toUTCString()}\r\n`;
+    line = `\r\ndate: ${new Date(now).toUTCString()}`;
   }
   return line;
 }

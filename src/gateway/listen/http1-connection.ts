@@ -316,7 +316,7 @@ function formatKeepAlive(idleTimeoutMs: number): string {
   if (keepAlive.forMs !== idleTimeoutMs)
     keepAlive = {
       forMs: idleTimeoutMs,
-      lines: `connection: keep-alive\r\nkeep-alive: timeout=${Math.floor(idleTimeoutMs / 1_000)}\r\n`,
+      lines: `\r\nconnection: keep-alive\r\nkeep-alive: timeout=${Math.floor(idleTimeoutMs / 1_000)}`,
     };
   return keepAlive.lines;
 }

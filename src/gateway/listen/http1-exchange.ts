@@ -1,8 +1,15 @@
 // One HTTP/1 request and its answer (RFC 9112) as an Exchange, over the codec in src/http1.
 import type { Socket } from 'node:net';
 import type { BodyWriter } from '../../http1/body-writer.ts';
-import { bodyUntilClose, chunkedBody, isCountableLength } from '../../http1/framing.ts';
-import { formatField, formatFields, formatStatusLine, UnsendableHeadError } from '../../http1/message-head.ts';
+import { toLowerCaseName } from '../../http1/common-names.ts';
+import { bodyUntilClose, chunkedBody, noLength, readContentLength } from '../../http1/framing.ts';
+import {
+  appendField,
+  appendFields,
+  finishHead,
+  formatStatusLine,
+  UnsendableHeadError,
+} from '../../http1/message-head.ts';
 import { noHeaders } from '../../http1/raw-headers.ts';
 import type { RequestHead } from '../../http1/request-head.ts';
 import { deliverNothing } from './body-delivery.ts';
@@ -12,6 +19,8 @@ import type { EarlyAnswer } from './early-answer.ts';
 import type { BodyFlow, BodySink, Exchange, RawHeaders, UpgradedSocket } from './exchange.ts';
 import { ExchangeUsageError } from './exchange-usage-error.ts';
 import { IncompleteBodyError } from './incomplete-body-error.ts';
+
+const closeLine = '\r\nconnection: close';
 
 type CloseCallback = (clean: boolean, bytesSent: number, bytesReceived: number) => void;
 
@@ -166,7 +175,7 @@ export class Http1Exchange implements Exchange, BodyFlow {
       return;
     }
     try {
-      this.#owner.writer.writeAlone(`${formatStatusLine(status)}${formatFields(headers)}\r\n`);
+      this.#owner.writer.writeAlone(finishHead(appendFields(formatStatusLine(status), headers)));
     } catch {
       // Nothing depends on an informational answer: one that cannot be written is left out.
     }
@@ -314,39 +323,39 @@ export class Http1Exchange implements Exchange, BodyFlow {
       const value = headers[index + 1]!;
       switch (name.length) {
         case 4:
-          if (name.toLowerCase() === 'date') hasDate = true;
+          if (toLowerCaseName(name) === 'date') hasDate = true;
           break;
         case 7:
-          if (name.toLowerCase() !== 'trailer') break;
+          if (toLowerCaseName(name) !== 'trailer') break;
           trailer = value;
           continue;
         case 10: {
-          const lower = name.toLowerCase();
+          const lower = toLowerCaseName(name);
           if (lower === 'connection' || lower === 'keep-alive') continue;
           break;
         }
         case 14:
-          if (name.toLowerCase() !== 'content-length') break;
+          if (toLowerCaseName(name) !== 'content-length') break;
           if (status === 204 || this.#declaredLength >= 0) continue;
-          if (!isCountableLength(value)) throw new UnsendableHeadError('the content-length');
-          this.#declaredLength = Number(value);
+          this.#declaredLength = readContentLength(value);
+          if (this.#declaredLength === noLength) throw new UnsendableHeadError('the content-length');
           break;
         case 17:
-          if (name.toLowerCase() === 'transfer-encoding') continue;
+          if (toLowerCaseName(name) === 'transfer-encoding') continue;
           break;
         default:
       }
-      text += formatField(name, value);
+      text = appendField(text, name, value);
     }
     if (this.#bodyAllowed && this.#declaredLength < 0) {
       if (wholeBodyLength >= 0) {
         this.#declaredLength = wholeBodyLength;
-        text += `content-length: ${wholeBodyLength}\r\n`;
+        text += `\r\ncontent-length: ${wholeBodyLength}`;
       } else if (this.httpVersion === '1.1') {
         this.#isChunked = true;
         // Trailers exist in chunked answers only.
-        text += trailer === undefined ? '' : formatField('trailer', trailer);
-        text += 'transfer-encoding: chunked\r\n';
+        if (trailer !== undefined) text = appendField(text, 'trailer', trailer);
+        text += '\r\ntransfer-encoding: chunked';
       } else {
         // A 1.0 client cannot be trusted with chunks.
         this.closesConnection = true;
@@ -355,7 +364,7 @@ export class Http1Exchange implements Exchange, BodyFlow {
     if (!hasDate) text += currentHttpDate();
     // Nobody knows whether the body comes when the 100 (Continue) did not.
     if (this.#owner.mustClose || (this.#expectsContinue && !this.#sent100)) this.closesConnection = true;
-    return `${text}${this.closesConnection ? 'connection: close\r\n' : this.#owner.keepAliveLines}\r\n`;
+    return finishHead(text + (this.closesConnection ? closeLine : this.#owner.keepAliveLines));
   }
 
   #sendInvalidHead({ status, headers, body }: EarlyAnswer): void {
@@ -363,7 +372,7 @@ export class Http1Exchange implements Exchange, BodyFlow {
     this.closesConnection = true;
     this.#bodyAllowed = !isHead;
     const { writer, noteFlushed } = this.#owner;
-    const text = `${formatStatusLine(status)}${formatFields(headers)}${currentHttpDate()}connection: close\r\n\r\n`;
+    const text = finishHead(appendFields(formatStatusLine(status), headers) + currentHttpDate() + closeLine);
     const bytes = Buffer.from(body);
     writer.begin(text, isHead ? 0 : bytes.length);
     if (!isHead) writer.write(bytes);
@@ -373,14 +382,14 @@ export class Http1Exchange implements Exchange, BodyFlow {
 }
 
 function formatSwitchingHead(status: number, headers: RawHeaders, protocol: string): string {
-  let head = `${formatStatusLine(status)}Connection: Upgrade\r\n`;
-  let upgrade = formatField('Upgrade', protocol);
+  let head = `${formatStatusLine(status)}\r\nConnection: Upgrade`;
+  let isNamed = false;
   for (let index = 0; index < headers.length; index += 2) {
     const name = headers[index]!;
     const lower = name.toLowerCase();
     if (lower === 'connection' || lower === 'content-length' || lower === 'transfer-encoding') continue;
-    if (lower === 'upgrade') upgrade = '';
-    head += formatField(name, headers[index + 1]!);
+    if (lower === 'upgrade') isNamed = true;
+    head = appendField(head, name, headers[index + 1]!);
   }
-  return `${head}${upgrade}\r\n`;
+  return finishHead(isNamed ? head : appendField(head, 'Upgrade', protocol));
 }

@@ -2,7 +2,7 @@
 // pseudo-headers and connection-specific fields; this refuses what could be routed in two ways.
 import type { Reason } from '../reasons.ts';
 import type { RawHeaders } from './exchange.ts';
-import { isCountableLength } from '../../http1/framing.ts';
+import { noLength, readContentLength } from '../../http1/framing.ts';
 import { isUpgradeToken, isValidAuthority } from '../../http1/request-head.ts';
 
 /** The verdict on a head: how to serve it, or why not. */
@@ -50,7 +50,8 @@ export function readHttp2RequestHead(
       if (host !== undefined) return refuse('missing_host', 'several Host headers');
       host = value;
     } else if (name === 'content-length') {
-      if (!isCountableLength(value)) return refuse('bad_request', 'Content-Length is not a number, or too large');
+      if (readContentLength(value) === noLength)
+        return refuse('bad_request', 'Content-Length is not a number, or too large');
     } else if (name === 'expect') {
       expectsContinue ||= value.toLowerCase() === '100-continue';
     } else if (name === 'cookie') {

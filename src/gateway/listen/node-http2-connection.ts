@@ -2,6 +2,7 @@
 import type { ServerHttp2Session, ServerHttp2Stream, ServerOptions } from 'node:http2';
 import type { Socket } from 'node:net';
 import { getHttp2 } from '../../base/node-parts.ts';
+import { PlacedList } from '../../base/placed-list.ts';
 import { type ConnectionPeer, describePeer } from './connection-peer.ts';
 import { destroyAfter, refuseRequest } from './early-answer.ts';
 import type { RawHeaders } from './exchange.ts';
@@ -27,7 +28,7 @@ class NodeHttp2Connection implements ClientConnection {
   readonly #context: PortContext;
   readonly #peer: ConnectionPeer;
   readonly #session: ServerHttp2Session;
-  readonly #exchanges = new Set<NodeHttp2Exchange>();
+  readonly #exchanges = new PlacedList<NodeHttp2Exchange>();
   #openStreams = 0;
   #timer: NodeJS.Timeout | undefined;
   #leaving = false;
@@ -66,7 +67,7 @@ class NodeHttp2Connection implements ClientConnection {
   }
 
   abort(): void {
-    for (const exchange of this.#exchanges) exchange.abort();
+    for (const exchange of this.#exchanges.toArray()) exchange.abort();
     setImmediate(() => this.#session.destroy());
   }
 

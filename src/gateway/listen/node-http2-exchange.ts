@@ -2,6 +2,7 @@
 import type { OutgoingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { closeWithTrailersDue } from '../../base/close-http2-stream.ts';
 import { getHttp2 } from '../../base/node-parts.ts';
+import type { Placed } from '../../base/placed-list.ts';
 import { BodyDelivery, deliverNothing } from './body-delivery.ts';
 import type { ConnectionPeer } from './connection-peer.ts';
 import type { BodyFlow, BodySink, Exchange, RawHeaders, UpgradedSocket } from './exchange.ts';
@@ -28,7 +29,8 @@ export interface Http2ExchangeParts {
 }
 
 /** The adapter; it follows the events of its stream. */
-export class NodeHttp2Exchange implements Exchange {
+export class NodeHttp2Exchange implements Exchange, Placed {
+  place = -1;
   readonly httpVersion = '2';
   readonly method: string;
   readonly target: string;
