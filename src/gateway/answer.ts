@@ -1,5 +1,6 @@
 // Answers that the gateway makes itself. Errors are always JSON, with the request id and a stable reason.
 import { rememberTexts } from '../base/text-memory.ts';
+import { TurnBudget } from '../base/turn-budget.ts';
 import type { RawHeaders } from './listen/exchange.ts';
 import { type Reason, reasons } from './reasons.ts';
 import type { RequestContext } from './request-context.ts';
@@ -22,12 +23,29 @@ export function formatErrorBody(reason: string, description: string, requestId: 
 /** There are as many sentences as reasons, and a few more. */
 const quote = rememberTexts((text) => JSON.stringify(text));
 
+/** Answers of this kind in one turn of the event loop. A client that gets one sends the next, without the way to an upstream that others have to go. */
+const denials = new TurnBudget(16);
+
 /** Ends a request with an error answer, and notes the reason for the log and the metrics. */
 export function denyRequest(context: RequestContext, reason: Reason, options: DenyOptions = {}): void {
-  const definition = reasons[reason];
   context.reason = reason;
   // An empty detail says nothing: no line of the log has it.
   if (options.detail !== undefined && options.detail !== '') context.detail = options.detail;
+  if (denials.take()) answerDenial(context, reason, options);
+  else denials.wait(() => answerLater(context, reason, options));
+}
+
+function answerLater(context: RequestContext, reason: Reason, options: DenyOptions): void {
+  try {
+    if (!context.exchange.headSent) answerDenial(context, reason, options);
+  } catch {
+    // Nobody else would end it, and nobody would catch it.
+    context.exchange.abort();
+  }
+}
+
+function answerDenial(context: RequestContext, reason: Reason, options: DenyOptions): void {
+  const definition = reasons[reason];
   const body = formatErrorBody(reason, options.description ?? definition.description, context.requestId);
   // A client that is promised JSON may look for it: the Gateway API conformance suite fails on its absence in an answer to HEAD.
   const isHead = context.exchange.method === 'HEAD';

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, test } from 'node:test';
 import type { Algorithm } from './algorithms.ts';
 import { createTokenValidator, type ValidatorOptions } from './create-validator.ts';
@@ -406,4 +407,27 @@ describe('no keys', () => {
     assert.equal(await reasonOf(validator, 'x'), 'token_malformed');
     assert.equal(await reasonOf(validator, 'x'.repeat(20_000)), 'token_too_large');
   });
+});
+
+test('of many tokens at once a few are verified at once, the others one turn of the event loop after the other', async () => {
+  await nextTurn();
+  const validator = createValidator(createSource(ec));
+  const good = await Promise.all(
+    Array.from({ length: 10 }, (_, index) =>
+      signWithJose(ec, { alg: 'ES256', kid: 'ec' }, { ...goodClaims, sub: `user-${index}` }),
+    ),
+  );
+  await nextTurn();
+  // Every second one is forged, and all of them come twice.
+  const tokens = good.flatMap((token, index) => [
+    token,
+    `${good[(index + 1) % 10]!.split('.', 2).join('.')}.${token.split('.')[2]!}`,
+  ]);
+  const verdicts = [...tokens, ...tokens].map((token) => validator.validate(token, [audience]));
+  const atOnce = verdicts.filter((verdict) => !(verdict instanceof Promise)).length;
+  assert.ok(atOnce > 0 && atOnce < 20, `${atOnce} at once`);
+  for (const [index, verdict] of (await Promise.all(verdicts)).entries()) {
+    if (index % 2 === 0) assert.ok(verdict.ok && verdict.token.subject === `user-${(index / 2) % 10}`);
+    else assert.ok(!verdict.ok && verdict.reason === 'token_bad_signature');
+  }
 });

@@ -1,4 +1,5 @@
 // Judges access tokens: form, issuer, signature, claims. The one engine behind MCP authentication and JWT authentication (RFC 8725, RFC 9068).
+import { TurnBudget } from '../../base/turn-budget.ts';
 import {
   checkAudience,
   checkExpiry,
@@ -36,6 +37,9 @@ export interface ValidatorOptions {
   readonly cacheSize?: number;
   readonly now?: () => number;
 }
+
+/** Signatures that are verified in one turn of the event loop: whoever makes tokens up makes up a new one each time. */
+const verifications = new TurnBudget(4);
 
 /** A token that reads well and is of the right issuer, on its way to verification. */
 interface Candidate {
@@ -83,6 +87,18 @@ export function createTokenValidator(options: ValidatorOptions): TokenValidator 
     if (known !== undefined) return known;
     const candidate = readCandidate(text, read);
     if (!candidate.ok) return candidate;
+    const mustWait = keySource.getKeys().ok && !verifications.take();
+    return mustWait ? verifyLater(candidate, audiences) : verify(candidate, audiences);
+  }
+
+  function verifyLater(candidate: Candidate, audiences: AcceptedAudiences): Promise<TokenVerdict> {
+    return new Promise<void>((resolve) => verifications.wait(resolve)).then(
+      // In the meantime somebody else may have come with the same token.
+      () => recall(candidate.text, audiences) ?? verify(candidate, audiences),
+    );
+  }
+
+  function verify(candidate: Candidate, audiences: AcceptedAudiences): TokenVerdict | Promise<TokenVerdict> {
     const state = keySource.getKeys();
     if (!state.ok) {
       const loading = keySource.load();

@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { test } from 'node:test';
+import { TurnBudget } from './turn-budget.ts';
+
+test('so much in one turn; the rest waits in order, and those that come later behind it', async () => {
+  const budget = new TurnBudget(3);
+  const done: number[] = [];
+  let number = 0;
+  const ask = (): void => {
+    const mine = ++number;
+    if (budget.take()) done.push(mine);
+    else budget.wait(() => done.push(mine));
+  };
+  for (let round = 0; round < 5; round++) ask();
+  assert.deepEqual(done, [1, 2, 3]);
+  await nextTurn();
+  assert.deepEqual(done, [1, 2, 3, 4, 5]);
+  // The two that waited are part of this turn.
+  for (let round = 0; round < 6; round++) ask();
+  assert.deepEqual(done, [1, 2, 3, 4, 5, 6]);
+  while (done.length < 11) {
+    const before = done.length;
+    await nextTurn();
+    assert.ok(done.length - before <= 3);
+  }
+  assert.deepEqual(done, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
+});
+
+test('a turn without work gives everything back', async () => {
+  const budget = new TurnBudget(2);
+  for (let round = 0; round < 3; round++) {
+    assert.deepEqual([budget.take(), budget.take(), budget.take()], [true, true, false]);
+    await nextTurn();
+  }
+});
+
+test('what asks again from inside of its turn waits for another one', async () => {
+  const budget = new TurnBudget(1);
+  let turns = 0;
+  const again = (): void => {
+    turns += 1;
+    if (turns < 5) budget.wait(again);
+  };
+  budget.wait(again);
+  let waited = 0;
+  for (; turns < 5; waited++) await nextTurn();
+  assert.ok(waited >= 5);
+});
