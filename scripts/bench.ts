@@ -11,6 +11,7 @@ import { experiments, type Selection, selectExperiments } from '../test/bench/ex
 import type { Pace } from '../test/bench/measure-cases.ts';
 import { writePage } from '../test/bench/performance-page.ts';
 import { createProgress } from '../test/bench/progress-line.ts';
+import { buildProgram, programFolder } from './build-program.ts';
 import { EnvoyUnavailableError, installEnvoy } from './install-envoy.ts';
 
 const usage = `Usage: npm run bench -- [EXPERIMENT | CASE...] [--smoke] [--json] [--[no-]write] [--rounds N] [--seconds N] [--minutes N] [--no-access-log]
@@ -76,6 +77,9 @@ async function main(): Promise<number> {
   try {
     const found = await findTools(['nginx', 'haproxy', 'wrk', 'taskset'], progress.say);
     const tools = { ...found, envoy: await installEnvoy(progress.say) };
+    // What is measured is what `npm run build` makes, as it is in the images.
+    progress.say('Building the program');
+    await buildProgram(programFolder);
     const options = { tools, pace, smoke: values.smoke, minutes, accessLog: values['access-log'] };
     const stamp = await createStamp(tools, options.accessLog);
     const results: StampedResult[] = [];

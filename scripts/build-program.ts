@@ -7,6 +7,9 @@ import { bundleEntryPoint } from './image/bundle.ts';
 
 const checkout = join(import.meta.dirname, '..');
 
+/** Where the launcher looks for it. */
+export const programFolder = join(checkout, 'build', 'program');
+
 /** A file of the checkout, and how it was when the program was made. */
 type Input = readonly [file: string, size: number, changed: number];
 
@@ -37,7 +40,6 @@ function listWitnesses(inputs: readonly string[]): readonly string[] {
 }
 
 if (import.meta.main) {
-  const folder = join(checkout, 'build', 'program');
-  const { files, bytes } = await buildProgram(folder);
-  console.log(`${relative(checkout, folder)}: ${files} files, ${(bytes / 1e6).toFixed(1)} MB`);
+  const { files, bytes } = await buildProgram(programFolder);
+  console.log(`${relative(checkout, programFolder)}: ${files} files, ${(bytes / 1e6).toFixed(1)} MB`);
 }

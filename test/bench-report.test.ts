@@ -11,6 +11,7 @@ import { describeIdleStreams } from './bench/experiments/idle-streams.ts';
 import { describeRequests } from './bench/experiments/requests.ts';
 import { describeSoak } from './bench/experiments/soak.ts';
 import { describeStart } from './bench/experiments/start.ts';
+import { describeWorkers } from './bench/experiments/workers.ts';
 import { mergeResults, readKept, replaceSection } from './bench/performance-page.ts';
 import { renderPlot } from './bench/performance-plot.ts';
 import { createProgress } from './bench/progress-line.ts';
@@ -126,6 +127,19 @@ describe('other experiments', () => {
     const { findings, tables } = describeFlood(measured);
     assert.deepEqual(findings.map(judge), ['met', 'met', 'missed']);
     assert.equal(tables[0]!.rows[1]![3], '90 %');
+  });
+
+  test('workers: growth where there are cores for it, CPU per request everywhere', () => {
+    const measured = [
+      { rates: rounds, cpu: rounds },
+      { rates: times(1.9), cpu: times(1.05) },
+    ];
+    assert.deepEqual(describeWorkers(measured, 4).findings.map(judge), ['met', 'met']);
+    const cramped = describeWorkers(measured, 2);
+    assert.deepEqual(cramped.findings.map(judge), ['unsure', 'met']);
+    assert.match(JSON.stringify(cramped.findings[0]), /takes 4 cores/);
+    const slow = [measured[0]!, { rates: times(1.5), cpu: times(1.3) }];
+    assert.deepEqual(describeWorkers(slow, 8).findings.map(judge), ['missed', 'missed']);
   });
 
   test('busy streams: an event beside one of nginx', () => {

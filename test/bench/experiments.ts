@@ -1,6 +1,7 @@
 // All experiments, and which of them are meant by the words of a command line.
 import type { Experiment } from './experiment.ts';
 import { configurationExperiment } from './experiments/configuration.ts';
+import { workerExperiment } from './experiments/workers.ts';
 import { soakExperiment } from './experiments/soak.ts';
 import { startExperiment } from './experiments/start.ts';
 import { bodyExperiment } from './experiments/bodies.ts';
@@ -18,6 +19,7 @@ export const experiments: readonly Experiment[] = [
   idleStreamExperiment,
   startExperiment,
   configurationExperiment,
+  workerExperiment,
   soakExperiment,
 ];
 

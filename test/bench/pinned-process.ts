@@ -20,7 +20,8 @@ export interface PinnedProcess {
 
 export interface PinnedOptions {
   readonly taskset: string;
-  readonly core: number;
+  /** Its number; or several, as taskset takes them. */
+  readonly core: number | string;
   readonly command: string;
   readonly args: readonly string[];
   readonly env?: NodeJS.ProcessEnv;

@@ -31,6 +31,8 @@ export interface StartOptions {
   readonly accessLog: boolean;
   /** Flags for node itself, where it is our gateway. */
   readonly nodeFlags?: readonly string[];
+  /** In place of the one core that proxies have otherwise. */
+  readonly cores?: string;
 }
 
 /** Starts one, and resolves when it is ready. The name is for messages. */
@@ -60,7 +62,7 @@ export async function launchProxy(name: string, proxy: BenchProxy, options: Star
 
 async function launch(proxy: BenchProxy, folder: string, options: StartOptions): Promise<LaunchedProxy> {
   const { tools, upstreamPort, accessLog, nodeFlags = [] } = options;
-  const pinned = { taskset: tools.taskset, core: proxyCore };
+  const pinned = { taskset: tools.taskset, core: options.cores ?? proxyCore };
   const [port, admin, metrics, readiness] = (await findFreePorts(4)) as [number, number, number, number];
   const ports = { gateway: port, upstream: upstreamPort };
   if (proxy.kind === 'gateway') {

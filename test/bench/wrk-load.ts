@@ -7,7 +7,7 @@ import { startPinned } from './pinned-process.ts';
 export interface LoadOptions {
   readonly wrk: string;
   readonly taskset: string;
-  readonly core: number;
+  readonly core: number | string;
   readonly url: string;
   readonly script: LoadScript;
   readonly connections?: number;

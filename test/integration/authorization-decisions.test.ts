@@ -1,6 +1,7 @@
 // The decision table: rules at every combination of levels, through translation, compilation and the request path, against an evaluator that
 // was written from the documented words alone.
 import assert from 'node:assert/strict';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { before, describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { silentLog } from '../../src/base/log.ts';
@@ -108,7 +109,7 @@ interface Served {
 }
 
 /** One request through the request path, from its first step to its answer. */
-function serve(runtime: RuntimeConfig, at: number, host: string, path: string): Served {
+async function serve(runtime: RuntimeConfig, at: number, host: string, path: string): Promise<Served> {
   let answer: { readonly status: number; readonly body: string } | undefined;
   let forwarded: RequestContext | undefined;
   let context: RequestContext | undefined;
@@ -129,6 +130,8 @@ function serve(runtime: RuntimeConfig, at: number, host: string, path: string): 
     respond: (status, _headers, body) => (answer = { status, body: String(body) }),
   });
   handler(exchange, runtime.ports.get(`|${portOf(at)}`)!);
+  // Refusals have their turn.
+  for (let turn = 0; turn < 50 && answer === undefined && forwarded === undefined; turn++) await nextTurn();
   assert.equal(answer === undefined, forwarded !== undefined, 'answered or forwarded, and not both');
   return {
     forwarded: forwarded !== undefined,
@@ -188,11 +191,16 @@ describe('the decision table', () => {
     [false, false],
   ] as const) {
     const where = `on the listener ${listener ? 'with' : 'without'} rules, by the rule ${rule ? 'with' : 'without'} them`;
-    test(`agrees with the words ${where}`, () => {
+    test(`agrees with the words ${where}`, async () => {
       for (const [at, combination] of combinations.entries()) {
         const name = `${at}: ${describeCombination(combination)}`;
         const rules = listRules(combination, listener, rule);
-        const served = serve(runtime, at, listener ? 'protected.test' : 'open.test', rule ? '/protected' : '/open');
+        const served = await serve(
+          runtime,
+          at,
+          listener ? 'protected.test' : 'open.test',
+          rule ? '/protected' : '/open',
+        );
         const expected = judgeByTheWords(rules);
         assert.equal(served.forwarded, expected, name);
         if (rules.length === 0) {

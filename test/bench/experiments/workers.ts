@@ -1,0 +1,154 @@
+// One worker and two of them: what the second one adds. Where the machine has two cores for the gateway and two for the load it is a matter of
+// requests per second; where it has not, load and upstream take from the workers what they need, and only CPU time can be compared.
+import { availableParallelism } from 'node:os';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { BenchCase } from '../bench-case.ts';
+import { formatNumber } from '../bench-report.ts';
+import { createResources, jwtPolicy, toolAnswer, toolCall } from '../bench-resources.ts';
+import type { ExperimentResult } from '../bench-result.ts';
+import { formatUrl, inSession } from '../bench-session.ts';
+import { readCpuTime } from '../cpu-time.ts';
+import type { Experiment } from '../experiment.ts';
+import { startProxy } from '../start-proxy.ts';
+import { compare, type Measured, summarize } from '../statistics.ts';
+import { type Load, startLoad, writeLoadScript } from '../wrk-load.ts';
+
+const counts = [1, 2] as const;
+const connections = 64;
+const neededCores = 4;
+/** It is a rate over wall-clock time, which is less sure than CPU time. */
+const widestSpread = 0.1;
+
+/** Requests per second and microseconds of CPU per request, one entry per round. */
+export interface WorkerMeasurements {
+  readonly rates: readonly number[];
+  readonly cpu: readonly number[];
+}
+
+export const workerExperiment: Experiment = {
+  name: 'workers',
+  description: 'one worker and two of them: requests per second and CPU per request',
+  cases: [],
+  run(options) {
+    const { pace, report } = options;
+    const cores = availableParallelism();
+    const isRoomy = cores >= neededCores;
+    return inSession(options, async (session) => {
+      const { wrk, taskset } = session.tools;
+      const running: { load: Load; pid: number; rates: number[]; cpu: number[] }[] = [];
+      for (const count of counts) {
+        report(`Starting ${formatWorkers(count)}`);
+        const each: BenchCase = {
+          name: `workers-${count}`,
+          description: formatWorkers(count),
+          proxy: {
+            kind: 'gateway',
+            resources: (ports) => createResources([jwtPolicy], ports),
+            flags: ['--workers', String(count)],
+          },
+          request: toolCall,
+          answer: toolAnswer,
+        };
+        const proxy = session.keep(await startProxy(each.name, each.proxy, { ...session, cores: '0,1' }));
+        const script = await writeLoadScript(session.folder, each.name, each.request);
+        const load = session.keep(
+          startLoad({ wrk, taskset, core: isRoomy ? 2 : '0,1', url: formatUrl(each, proxy), script, connections }),
+        );
+        while ((await load.countRequests()) <= connections) await delay(10);
+        load.pause();
+        running.push({ load, pid: proxy.pid, rates: [], cpu: [] });
+      }
+      report('Warming up');
+      for (const each of running) await takeTurn(each, pace.warmUpSeconds * 1_000);
+      for (let round = 0; round < pace.mostRounds && (round < pace.fewestRounds || !isSure(running)); round += 1) {
+        for (const each of running) {
+          const { rate, cpu } = await takeTurn(each, pace.secondsPerRound * 1_000);
+          each.rates.push(rate);
+          each.cpu.push(cpu);
+        }
+        const told = running.map(({ rates, cpu }) => `${rates.at(-1)!.toFixed(0)}/s at ${cpu.at(-1)!.toFixed(1)} us`);
+        report(
+          `Round ${round + 1} of at most ${pace.mostRounds}, requests of one worker and of two: ${told.join(', ')}`,
+        );
+      }
+      for (const { load } of running) {
+        const { failures, refusals } = await load.finish();
+        if (failures + refusals > 0) throw new Error(`${failures + refusals} requests failed`);
+      }
+      return describeWorkers(running, cores);
+    });
+  },
+};
+
+async function takeTurn(
+  { load, pid }: { load: Load; pid: number },
+  ms: number,
+): Promise<{ rate: number; cpu: number }> {
+  const requestsBefore = await load.countRequests();
+  const cpuBefore = await readCpuTime(pid);
+  const begun = performance.now();
+  load.resume();
+  await delay(ms);
+  load.pause();
+  const seconds = (performance.now() - begun) / 1_000;
+  // What is under way is answered before it is the turn of the others.
+  await delay(25);
+  const requests = (await load.countRequests()) - requestsBefore;
+  return { rate: requests / seconds, cpu: ((await readCpuTime(pid)) - cpuBefore) / requests };
+}
+
+function isSure(measured: readonly WorkerMeasurements[]): boolean {
+  const [one, two] = measured;
+  return compare(two!.rates, one!.rates, widestSpread).ok && compare(two!.cpu, one!.cpu).ok;
+}
+
+function formatWorkers(count: number): string {
+  return count === 1 ? 'one worker' : `${count} workers`;
+}
+
+/** Puts the numbers together: what one worker did, and what two did. */
+export function describeWorkers(measured: readonly WorkerMeasurements[], cores: number): ExperimentResult {
+  const [one, two] = measured as readonly [WorkerMeasurements, WorkerMeasurements];
+  const growth: Measured =
+    cores >= neededCores
+      ? compare(two.rates, one.rates, widestSpread)
+      : {
+          ok: false,
+          why: `it takes ${neededCores} cores, two for the workers and two for the load, and here are ${cores}`,
+        };
+  return {
+    name: 'workers',
+    title: 'Workers',
+    tables: [
+      {
+        head: ['workers', 'requests/s', 'CPU us/request'],
+        rows: measured.map(({ rates, cpu }, index) => [
+          String(counts[index]),
+          formatNumber(summarize(rates).median),
+          formatNumber(summarize(cpu).median),
+        ]),
+        notes: [
+          cores >= neededCores
+            ? 'A JWT-protected request. The workers have two cores, load and upstream others.'
+            : 'A JWT-protected request. Load and upstream share the two cores with the workers, so the second worker gets less than a core: see CPU per request.',
+        ],
+      },
+    ],
+    findings: [
+      {
+        what: 'Two workers: requests per second, beside one',
+        measured: growth,
+        unit: 'times',
+        target: { kind: 'atLeast', value: 1.8 },
+      },
+      {
+        what: 'Two workers: CPU per request, beside one',
+        measured: compare(two.cpu, one.cpu),
+        unit: 'times',
+        // Two cores at 1.11 times the cost do 1.8 times the work.
+        target: { kind: 'atMost', value: 1.11 },
+      },
+    ],
+    bars: [],
+  };
+}
