@@ -1,7 +1,6 @@
 // The decision table: rules at every combination of levels, through translation, compilation and the request path, against an evaluator that
 // was written from the documented words alone.
 import assert from 'node:assert/strict';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { before, describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { silentLog } from '../../src/base/log.ts';
@@ -110,12 +109,11 @@ interface Served {
 
 /** One request through the request path, from its first step to its answer. */
 async function serve(runtime: RuntimeConfig, at: number, host: string, path: string): Promise<Served> {
-  let answer: { readonly status: number; readonly body: string } | undefined;
-  let forwarded: RequestContext | undefined;
+  const end = Promise.withResolvers<{ readonly status: number; readonly body: string; readonly forwarded: boolean }>();
   let context: RequestContext | undefined;
   const handler = createRequestHandler({
     getConfig: () => runtime,
-    forward: (given) => (forwarded = given),
+    forward: () => end.resolve({ forwarded: true, status: 0, body: '' }),
     observers: [{ start: (given) => (context = given), finish: () => {} }],
     log: silentLog,
     random: () => 0,
@@ -127,18 +125,10 @@ async function serve(runtime: RuntimeConfig, at: number, host: string, path: str
     localPort: portOf(at),
     hasBody: false,
     onClose: () => {},
-    respond: (status, _headers, body) => (answer = { status, body: String(body) }),
+    respond: (status, _headers, body) => end.resolve({ forwarded: false, status, body: String(body) }),
   });
   handler(exchange, runtime.ports.get(`|${portOf(at)}`)!);
-  // Refusals have their turn.
-  for (let turn = 0; turn < 50 && answer === undefined && forwarded === undefined; turn++) await nextTurn();
-  assert.equal(answer === undefined, forwarded !== undefined, 'answered or forwarded, and not both');
-  return {
-    forwarded: forwarded !== undefined,
-    status: answer?.status ?? 0,
-    body: answer?.body ?? '',
-    decisions: context!.decisions,
-  };
+  return { ...(await end.promise), decisions: context!.decisions };
 }
 
 /** For people who read a failure. */

@@ -344,7 +344,7 @@ describe('legacy SSE endpoint event (SSRF)', () => {
     ]) {
       const received = await openStream(t, url);
       assert.doesNotMatch(received, /data:/, url);
-      assert.doesNotMatch(received, /0\r\n\r\n$/, 'broken off, not ended');
+      assert.doesNotMatch(received, /\n0\r\n\r\n$/, 'broken off, not ended');
     }
   });
 

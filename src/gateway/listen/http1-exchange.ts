@@ -235,7 +235,9 @@ export class Http1Exchange implements Exchange, BodyFlow {
 
   abort(): void {
     if (this.#phase === 'closed') return;
-    const { socket } = this.#owner;
+    const { socket, writer } = this.#owner;
+    // The client is to see how far it got.
+    if (this.#phase === 'streaming') writer.flush();
     // Without framing a plain close would look like the regular end of the answer.
     const endsWithConnection = this.#headSent && this.#bodyAllowed && !this.#isChunked && this.#declaredLength < 0;
     if (endsWithConnection && this.scheme === 'http') socket.resetAndDestroy();
