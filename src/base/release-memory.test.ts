@@ -49,6 +49,17 @@ describe('memory is given back', () => {
     assert.equal(look(1, 60), 3);
   });
 
+  test('not in a short break, unless it is the first', () => {
+    const { look } = createProcess();
+    assert.equal(look(1_000, 5), 0);
+    assert.equal(look(1), 1);
+    for (let round = 0; round < 10; round++) {
+      look(1_000, 5);
+      assert.equal(look(1, 14), 1);
+    }
+    assert.equal(look(1), 2, 'half a minute');
+  });
+
   test('never while it is busy', () => {
     assert.equal(createProcess().look(100, 1_000), 0);
   });

@@ -17,6 +17,8 @@ export interface MemoryHost {
 export const lookMs = 2_000;
 /** Quiet: less than this share of the time is spent working. */
 const quietShare = 0.02;
+/** For so long it must have been quiet. Also the code that V8 has made goes, and the next requests cost twice as much for a while. After the start there is little of it. */
+const quietMs = 30_000;
 /** Whoever is busy again and again is not made to stop each time. */
 const pauseMs = 60_000;
 /** A release takes a moment for every megabyte in use, garbage included for all that is known before; a process with many open streams goes on without. */
@@ -30,13 +32,18 @@ export function createMemoryWatch(host: MemoryHost): () => void {
   let cpuMs = host.cpuMs();
   let releasedAt = Number.NEGATIVE_INFINITY;
   let wasBusy = true;
+  let busyUntil = Number.NEGATIVE_INFINITY;
   return () => {
     const [now, cpu] = [host.now(), host.cpuMs()];
     const isBusy = cpu - cpuMs > (now - lookedAt) * quietShare;
     lookedAt = now;
     cpuMs = cpu;
-    if (isBusy) wasBusy = true;
-    if (isBusy || !wasBusy || now - releasedAt < pauseMs) return;
+    if (isBusy) {
+      wasBusy = true;
+      busyUntil = now;
+    }
+    const isStart = releasedAt === Number.NEGATIVE_INFINITY;
+    if (isBusy || !wasBusy || now - releasedAt < pauseMs || (!isStart && now - busyUntil < quietMs)) return;
     wasBusy = false;
     const { total, used } = host.heap();
     if (used > maxUsed || total - used < minUnused) return;

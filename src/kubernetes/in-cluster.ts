@@ -35,7 +35,9 @@ export async function findInCluster(
 /** The kubelet replaces both files before the old ones expire. */
 function createReadAccess(folder: string): ReadAccess {
   return async () => {
-    const [token, ca] = await Promise.all([readText(join(folder, 'token')), readText(join(folder, 'ca.crt'))]);
+    // One after the other: of two that are missing it is always the same that is named.
+    const token = await readText(join(folder, 'token'));
+    const ca = await readText(join(folder, 'ca.crt'));
     return { authorization: `Bearer ${token}`, tls: { ca, rejectUnauthorized: true } };
   };
 }
