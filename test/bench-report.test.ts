@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { formatMarkdown, formatNumber, formatText, listMissed } from './bench/bench-report.ts';
-import { type Bar, type Finding, judge, type StampedResult } from './bench/bench-result.ts';
+import { type Bar, type Finding, judge, type StampedResult, type Target } from './bench/bench-result.ts';
 import { describeBodies } from './bench/experiments/bodies.ts';
 import { describeBusyStreams } from './bench/experiments/busy-streams.ts';
 import { describeFlood } from './bench/experiments/flood.ts';
@@ -55,6 +55,20 @@ describe('verdicts', () => {
   test('what is not sure is never missed', () => {
     assert.equal(judge({ ...finding(9, 'atMost'), measured: { ok: false, why: 'it moved' } }), 'unsure');
   });
+
+  test('a range that is too wide to be a number may still lie on one side of a target', () => {
+    const between = (low: number, high: number, kind: Target['kind']): string =>
+      judge({ ...finding(9, kind), measured: { ok: false, why: 'it moved', range: [low, high] } });
+    assert.deepEqual(
+      [between(1, 2, 'atMost'), between(1.9, 2.1, 'atMost'), between(2.1, 3, 'atMost')],
+      ['met', 'unsure', 'missed'],
+    );
+    assert.deepEqual([between(1, 2, 'below'), between(2, 3, 'below')], ['unsure', 'missed']);
+    assert.deepEqual(
+      [between(2, 3, 'atLeast'), between(1, 3, 'atLeast'), between(1, 1.9, 'atLeast')],
+      ['met', 'unsure', 'missed'],
+    );
+  });
 });
 
 describe('requests', () => {
@@ -95,7 +109,7 @@ describe('requests', () => {
     const unsure = result.findings.filter((finding) => judge(finding) === 'unsure');
     assert.ok(unsure.length > 0);
     assert.match(formatMarkdown([result]), /it is only known to within \d+\.\d %, and 5\.0 % is the limit\./);
-    assert.match(formatMarkdown([result]), /\| not sure \| at most .* \| not sure \|/);
+    assert.match(formatMarkdown([result]), /\| 0\.\d+ to 1\.\d+ times \| at most .* \| not sure \|/);
   });
 });
 

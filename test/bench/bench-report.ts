@@ -52,7 +52,10 @@ export function createTargetTable(findings: readonly Finding[]): BenchTable {
 }
 
 function formatMeasured({ measured, unit }: Finding): string {
-  if (!measured.ok) return 'not sure';
+  if (!measured.ok) {
+    if (measured.range === undefined) return 'not sure';
+    return `${measured.range.map(formatNumber).join(' to ')} ${unit}`;
+  }
   return `${formatNumber(measured.median)} ${unit}${formatSpread(measured)}`;
 }
 

@@ -63,14 +63,22 @@ export interface StampedResult extends ExperimentResult {
   readonly stamp: Stamp;
 }
 
-/** Holds a number against its target. */
+/** Holds a number against its target; or both ends of where it surely lies. */
 export function judge({ measured, target }: Finding): Outcome {
-  if (!measured.ok) return 'unsure';
-  const { median } = measured;
-  const keeps = {
-    atMost: median <= target.value,
-    below: median < target.value,
-    atLeast: median >= target.value,
-  }[target.kind];
-  return keeps ? 'met' : 'missed';
+  if (measured.ok) return keepsTarget(measured.median, target) ? 'met' : 'missed';
+  if (measured.range === undefined) return 'unsure';
+  const [low, high] = measured.range.map((end) => keepsTarget(end, target));
+  if (low !== high) return 'unsure';
+  return low === true ? 'met' : 'missed';
+}
+
+function keepsTarget(value: number, target: Target): boolean {
+  switch (target.kind) {
+    case 'atMost':
+      return value <= target.value;
+    case 'below':
+      return value < target.value;
+    case 'atLeast':
+      return value >= target.value;
+  }
 }

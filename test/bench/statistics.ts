@@ -52,7 +52,12 @@ export function findQuantile(values: readonly number[], part: number): number {
 /** A number that several measurements agree on, or why there is none. */
 export type Measured =
   | { readonly ok: true; readonly median: number; readonly spread: number }
-  | { readonly ok: false; readonly why: string };
+  | {
+      readonly ok: false;
+      readonly why: string;
+      /** Where the true median lies with 95 % confidence, if there were enough measurements: too wide to be called a number, but it may lie on one side of a target. */
+      readonly range?: readonly [low: number, high: number];
+    };
 
 /** The median, if the measurements are enough and agree. */
 export function settle(values: readonly number[], widest = widestSpread): Measured {
@@ -62,7 +67,8 @@ export function settle(values: readonly number[], widest = widestSpread): Measur
   const { median, spread } = summarize(values);
   if (spread > widest) {
     const percent = (part: number): string => `${(100 * part).toFixed(1)} %`;
-    return { ok: false, why: `it is only known to within ${percent(spread)}, and ${percent(widest)} is the limit` };
+    const why = `it is only known to within ${percent(spread)}, and ${percent(widest)} is the limit`;
+    return { ok: false, why, range: findMedianInterval(values) };
   }
   return { ok: true, median, spread };
 }

@@ -1,5 +1,6 @@
 // Bytes flow both ways as they come, in order, and never faster than they are read.
 import assert from 'node:assert/strict';
+import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { test } from 'node:test';
@@ -235,6 +236,48 @@ test('a slow upstream slows the client down', options, async (t) => {
   assert.ok(written < total / 2, `${written} bytes were taken from the client for an upstream that reads none`);
   release!();
   assert.equal(await readAll(await receiveResponse(message)), String(total));
+});
+
+test('large bodies of many clients at once, fast and slow, arrive as they were sent', options, async (t) => {
+  const bodies = Array.from({ length: 12 }, (_, index) => randomBytes(1_500_000 + index * 77_777));
+  const { port } = await startUpstream(t, (request, response) => {
+    const body = bodies[Number(request.url!.slice(1))]!;
+    const hash = createHash('sha256');
+    // Some are read with breaks, so that what comes has to wait.
+    const isSlow = request.url!.endsWith('1');
+    request.on('data', (chunk: Buffer) => {
+      hash.update(chunk);
+      if (!isSlow) return;
+      request.pause();
+      setImmediate(() => request.resume());
+    });
+    request.on('end', () => {
+      const isChunked = Number(request.url!.slice(1)) % 3 === 0;
+      response.writeHead(200, {
+        'x-received': hash.digest('hex'),
+        ...(isChunked ? {} : { 'content-length': String(body.length) }),
+      });
+      response.end(body);
+    });
+  });
+  const gateway = await startGateway(t, { backend: backendOn([port]) });
+  const digest = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
+  for (let round = 0; round < 2; round++) {
+    const clients = bodies.map(async (body, index) => {
+      const length = index % 2 === 0 ? { 'content-length': String(body.length) } : {};
+      const message = openRequest(gateway, { method: 'POST', path: `/${index}`, headers: length });
+      message.end(body);
+      const response = await receiveResponse(message);
+      assert.equal(response.headers['x-received'], digest(body));
+      const hash = createHash('sha256');
+      for await (const part of response as AsyncIterable<Buffer>) {
+        hash.update(part);
+        if (index % 4 === 0) await new Promise((resolve) => void setImmediate(resolve));
+      }
+      assert.equal(hash.digest('hex'), digest(body));
+    });
+    await Promise.all(clients);
+  }
 });
 
 test('an HTTP/1.0 client gets an answer that it understands', options, async (t) => {

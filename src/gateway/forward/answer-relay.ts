@@ -98,6 +98,12 @@ export class AnswerRelay implements NotificationStream {
     if (this.#isOver) this.#leave();
   }
 
+  /** After `begin`: there is nothing to do to this answer, and there will not be. */
+  get isIdle(): boolean {
+    const isRead = this.#filter !== undefined || this.#collection !== undefined || this.#insertion !== undefined;
+    return !isRead && this.#parts.rewriter === undefined;
+  }
+
   /** False: no more until the client has taken what it got. */
   push(chunk: Uint8Array): boolean {
     if (this.#collection !== undefined) {

@@ -281,6 +281,10 @@ class PooledCall implements UpstreamCall, ConnectionUser, Placed {
     return this.#inner?.writeBody(chunk) ?? true;
   }
 
+  get hasSentAll(): boolean | undefined {
+    return this.#inner?.hasSentAll;
+  }
+
   endBody(trailers: RawHeaders): void {
     this.#inner?.endBody(trailers);
   }

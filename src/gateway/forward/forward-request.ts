@@ -2,6 +2,7 @@
 // read it (answer-relay.ts), each side waits for the other when that is slow, and an end of one side is an end of the other. A request is tried again only while not a byte of it was sent.
 import { performance } from 'node:perf_hooks';
 import type { Duplex } from 'node:stream';
+import { largeReadBytes, releaseRead } from '../../http1/shared-read-buffer.ts';
 import { denyRequest } from '../answer.ts';
 import type { PickerConfig } from '../config/runtime-config.ts';
 import { createPickedCall } from '../inference/load-picked-call.ts';
@@ -12,7 +13,13 @@ import type { RequestContext } from '../request-context.ts';
 import { AnswerRelay, needsRelay, type RelayOwner } from './answer-relay.ts';
 import type { ForwardPlan } from './forward-plan.ts';
 import type { ForwarderOptions, ForwarderSettings } from './forwarder-options.ts';
-import { findHeader, findUnsendableHeader, prepareResponseHeaders, prepareTrailers, withoutFields } from './headers.ts';
+import {
+  findUnsendableHeader,
+  isEventStream,
+  prepareResponseHeaders,
+  prepareTrailers,
+  withoutFields,
+} from './headers.ts';
 import { startMirrors, type Mirror } from './mirror-request.ts';
 import { routeUpstreamRequest, type RoutedRequest } from './route-upstream-request.ts';
 import type { SilenceWatch, Watched } from './silence-watch.ts';
@@ -202,7 +209,10 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner, Watched {
   write(chunk: Uint8Array): boolean {
     for (const mirror of this.#mirrors) mirror.write(chunk);
     this.silentLooks = 0;
-    return this.#call?.writeBody(chunk) ?? true;
+    const hasRoom = this.#call?.writeBody(chunk) ?? true;
+    if (chunk.length >= largeReadBytes && this.#mirrors.length === 0 && this.#call?.hasSentAll === true)
+      releaseRead(chunk);
+    return hasRoom;
   }
 
   end(trailers: RawHeaders): void {
@@ -249,7 +259,7 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner, Watched {
     try {
       this.#beginAnswer(status);
       this.#forgetBody();
-      if (isEventStream(findHeader(headers, 'content-type'))) this.#countStream();
+      if (isEventStream(headers)) this.#countStream();
       const rewriter = this.#routed!.rewriteAnswer?.(status, headers, this.#endpoint!);
       const { streams } = this.#settings;
       if (needsRelay(this.#plan, streams, rewriter)) {
@@ -264,6 +274,7 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner, Watched {
           headers,
         });
         this.#relay.begin();
+        if (this.#relay.isIdle) this.#relay = undefined;
       } else {
         this.#exchange.sendHead(status, this.prepareHeaders(headers));
       }
@@ -277,8 +288,7 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner, Watched {
     if (this.#done) return true;
     this.silentLooks = 0;
     try {
-      const relay = this.#relay;
-      if (relay === undefined ? this.#exchange.write(chunk) : relay.push(chunk)) return true;
+      if (this.#relay === undefined ? this.#pass(chunk) : this.#relay.push(chunk)) return true;
     } catch (error) {
       this.#failInside(error);
       return true;
@@ -286,6 +296,12 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner, Watched {
     this.#paused = true;
     this.#exchange.onDrain(() => this.#onClientDrain());
     return false;
+  }
+
+  #pass(chunk: Uint8Array): boolean {
+    const hasRoom = this.#exchange.write(chunk);
+    if (chunk.length >= largeReadBytes && this.#exchange.hasSentAll === true) releaseRead(chunk);
+    return hasRoom;
   }
 
   onEnd(trailers: RawHeaders): void {
@@ -437,8 +453,4 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner, Watched {
     this.#silence?.end(this);
     for (const mirror of this.#mirrors) mirror.stop();
   }
-}
-
-function isEventStream(contentType: string | undefined): boolean {
-  return contentType !== undefined && /^text\/event-stream/i.test(contentType);
 }

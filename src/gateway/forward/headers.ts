@@ -211,6 +211,12 @@ export function findHeader(headers: RawHeaders, lowerCaseName: string): string |
   return undefined;
 }
 
+/** Whether an answer with these headers goes on for as long as there is something to say. */
+export function isEventStream(headers: RawHeaders): boolean {
+  const contentType = findHeader(headers, 'content-type');
+  return contentType !== undefined && /^text\/event-stream/i.test(contentType);
+}
+
 /** Nearly all names are told apart by their length, and most are in lower case. */
 function isNamed(name: string, lowerCaseName: string): boolean {
   return name.length === lowerCaseName.length && (name === lowerCaseName || toLowerCaseName(name) === lowerCaseName);

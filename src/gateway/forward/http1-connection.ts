@@ -131,6 +131,10 @@ export class Http1Connection implements Omit<UpstreamCall, 'start'>, MessageEven
     return hasRoom;
   }
 
+  get hasSentAll(): boolean {
+    return this.#socket.writableLength === 0;
+  }
+
   endBody(trailers: RawHeaders): void {
     if (this.#isBodyEnded) return;
     if (this.#isChunked) this.#writer.end(trailers, ignore);

@@ -43,6 +43,8 @@ export interface UpstreamCall {
   start(): void;
   /** After onStart. False: wait for onBodyDrain. */
   writeBody(chunk: Uint8Array): boolean;
+  /** True: nothing that was written is held in this process any more. Not known everywhere. */
+  readonly hasSentAll?: boolean | undefined;
   endBody(trailers: RawHeaders): void;
   /** More of the answer is wanted again. */
   resume(): void;

@@ -67,6 +67,8 @@ export interface Exchange {
   sendHead(status: number, headers: RawHeaders): void;
   /** After sendHead. False: wait for the callback given to onDrain. Nothing happens when the client is gone; so it is for end. */
   write(chunk: Uint8Array): boolean;
+  /** True: nothing that was written is held in this process any more. Not known everywhere. */
+  readonly hasSentAll?: boolean;
   onDrain(callback: () => void): void;
   end(trailers?: RawHeaders): void;
   /** Head and whole body in one call, for answers that the gateway makes itself. */

@@ -198,6 +198,10 @@ export class Http1Exchange implements Exchange, BodyFlow {
     return this.#owner.writer.write(chunk);
   }
 
+  get hasSentAll(): boolean {
+    return this.#owner.socket.writableLength === 0;
+  }
+
   onDrain(callback: () => void): void {
     this.#drainCallback = callback;
   }
