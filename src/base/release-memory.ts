@@ -46,7 +46,8 @@ export function createMemoryWatch(host: MemoryHost): () => void {
     if (isBusy || !wasBusy || now - releasedAt < pauseMs || (!isStart && now - busyUntil < quietMs)) return;
     wasBusy = false;
     const { total, used } = host.heap();
-    if (used > maxUsed || total - used < minUnused) return;
+    // What the start has left behind counts as used: nothing has collected it yet.
+    if (used > maxUsed || (!isStart && total - used < minUnused)) return;
     host.release();
     releasedAt = now;
     // What it took itself is no busy time.
