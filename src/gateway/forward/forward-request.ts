@@ -2,7 +2,6 @@
 // read it (answer-relay.ts), each side waits for the other when that is slow, and an end of one side is an end of the other. A request is tried again only while not a byte of it was sent.
 import { performance } from 'node:perf_hooks';
 import type { Duplex } from 'node:stream';
-import { largeReadBytes, releaseRead } from '../../http1/shared-read-buffer.ts';
 import { denyRequest } from '../answer.ts';
 import type { PickerConfig } from '../config/runtime-config.ts';
 import { createPickedCall } from '../inference/load-picked-call.ts';
@@ -21,6 +20,7 @@ import {
   withoutFields,
 } from './headers.ts';
 import { startMirrors, type Mirror } from './mirror-request.ts';
+import { passToClient, passToUpstream } from './pass-chunk.ts';
 import { routeUpstreamRequest, type RoutedRequest } from './route-upstream-request.ts';
 import type { SilenceWatch, Watched } from './silence-watch.ts';
 import { prepareUpgrade, relayUpgrade, type UpgradeAnswer } from './upgrade-request.ts';
@@ -209,10 +209,8 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner, Watched {
   write(chunk: Uint8Array): boolean {
     for (const mirror of this.#mirrors) mirror.write(chunk);
     this.silentLooks = 0;
-    const hasRoom = this.#call?.writeBody(chunk) ?? true;
-    if (chunk.length >= largeReadBytes && this.#mirrors.length === 0 && this.#call?.hasSentAll === true)
-      releaseRead(chunk);
-    return hasRoom;
+    if (this.#call === undefined) return true;
+    return this.#mirrors.length === 0 ? passToUpstream(chunk, this.#call) : this.#call.writeBody(chunk);
   }
 
   end(trailers: RawHeaders): void {
@@ -288,7 +286,8 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner, Watched {
     if (this.#done) return true;
     this.silentLooks = 0;
     try {
-      if (this.#relay === undefined ? this.#pass(chunk) : this.#relay.push(chunk)) return true;
+      const relay = this.#relay;
+      if (relay === undefined ? passToClient(chunk, this.#exchange) : relay.push(chunk)) return true;
     } catch (error) {
       this.#failInside(error);
       return true;
@@ -296,12 +295,6 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner, Watched {
     this.#paused = true;
     this.#exchange.onDrain(() => this.#onClientDrain());
     return false;
-  }
-
-  #pass(chunk: Uint8Array): boolean {
-    const hasRoom = this.#exchange.write(chunk);
-    if (chunk.length >= largeReadBytes && this.#exchange.hasSentAll === true) releaseRead(chunk);
-    return hasRoom;
   }
 
   onEnd(trailers: RawHeaders): void {
