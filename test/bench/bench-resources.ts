@@ -33,11 +33,15 @@ export const anonymousToolCall: BenchRequest = {
 };
 
 /** A gateway with one route to one MCP server, and these policies. */
-export function createResources(policies: readonly object[], { gateway, upstream }: BenchPorts): readonly object[] {
+export function createResources(
+  policies: readonly object[],
+  { gateway, upstream }: BenchPorts,
+  mcp: object = {},
+): readonly object[] {
   return [
     gatewayResource(gateway),
     routeResource('mcp', [ruleTo('/mcp', 'mcp')]),
-    backendResource('mcp', upstream),
+    backendResource('mcp', upstream, '/mcp', mcp),
     ...policies,
   ];
 }

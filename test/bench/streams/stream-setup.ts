@@ -13,7 +13,8 @@ import { type PinnedWorker, startPinnedWorker } from './pinned-worker.ts';
 export const streamProxies: Readonly<Record<'gateway' | 'nginx' | 'envoy', BenchProxy>> = {
   gateway: {
     kind: 'gateway',
-    resources: (ports) => createResources([jwtPolicy], ports),
+    // A server that says nothing for longer than five minutes has to be allowed to.
+    resources: (ports) => createResources([jwtPolicy], ports, { timeouts: { idle: '0s' } }),
     flags: ['--max-connections', '40000', '--max-upstream-requests', '40000', '--drain-timeout', '1s'],
   },
   nginx: { kind: 'nginx', configure: (ports) => configureNginx(ports, { streams: true }) },
