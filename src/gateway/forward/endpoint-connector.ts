@@ -2,6 +2,7 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import type { ConnectionOptions } from 'node:tls';
 import { getTls } from '../../base/node-parts.ts';
+import { watchForSilentPeer } from '../../base/silent-peers.ts';
 import { readIntoSharedBuffer } from '../../http1/shared-read-buffer.ts';
 import type { BackendTls } from '../config/runtime-config.ts';
 import { UpstreamConnectTimeoutError } from './upstream-error.ts';
@@ -43,7 +44,8 @@ export function createConnector(options: ConnectorOptions): Connector {
       tlsOptions === undefined
         ? connectTcp(plainOptions)
         : getTls().connect({ ...tcpOptions, ...tlsOptions, ...(session === undefined ? {} : { session }) });
-    socket.setNoDelay(true).setKeepAlive(true, 60_000);
+    socket.setNoDelay(true);
+    watchForSilentPeer(socket);
     if (tlsOptions !== undefined) socket.on('session', keepSession);
     // Stays for the life of the socket: a late error of a connection that somebody gave up must not bring the process down.
     socket.on('error', ignoreError);

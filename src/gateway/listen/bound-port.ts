@@ -1,5 +1,6 @@
 // One bound address and port: accepts connections, finds out what they speak and hands them to the right protocol.
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { watchForSilentPeer } from '../../base/silent-peers.ts';
 import { type ConnectionBudget, lingerPastBudget } from './connection-budget.ts';
 import { destroyAfter, endConnection, formatEarlyAnswer, refuseRequest } from './early-answer.ts';
 import type { Http1Server } from './http1-server.ts';
@@ -11,8 +12,6 @@ import { createTlsAcceptor } from './tls-acceptor.ts';
 
 /** When a port is draining, a connection that has not begun a request (or its handshake) closes after this. */
 const undecidedMs = 1_000;
-/** Silence after which the kernel asks whether the client is still there: a vanished one sends no FIN. */
-const keepAliveProbeMs = 60_000;
 /** What is left of an aborted connection is cut after this. */
 const goodbyeMs = 500;
 
@@ -103,16 +102,14 @@ export async function bindPort(context: PortContext, http1: Http1Server, budget:
       return;
     }
     track(socket);
+    watchForSilentPeer(socket);
     context.onEvent({ type: 'connection-opened', bindKey: context.bindKey });
     if (draining) closeUnlessDecided(socket);
     if (tls === undefined) acceptCleartext(socket);
     else tls.accept(socket);
   };
 
-  const server = createServer(
-    { allowHalfOpen: true, noDelay: true, keepAlive: true, keepAliveInitialDelay: keepAliveProbeMs },
-    onConnection,
-  );
+  const server = createServer({ allowHalfOpen: true, noDelay: true }, onConnection);
   await listen(server, context);
   // A failing accept (out of file descriptors) costs that connection, not the process.
   server.on('error', (error) => {
