@@ -46,11 +46,13 @@ const lowerCaseNames = [
 const slots = 1_024;
 const names: (string | undefined)[] = Array.from({ length: slots });
 
-/** In the two ways in which they are written. */
-export const commonNames: readonly string[] = lowerCaseNames.flatMap((lowerCase) => [
-  lowerCase,
-  lowerCase.replaceAll(/\b[a-z]/g, (letter) => letter.toUpperCase()),
-]);
+/** The two spellings in use: HTTP/2 and most libraries write lower case, others Title-Case. */
+export function spellName(lowerCase: string): readonly [lowerCase: string, titleCase: string] {
+  return [lowerCase, lowerCase.replaceAll(/\b[a-z]/g, (letter) => letter.toUpperCase())];
+}
+
+/** In both. */
+export const commonNames: readonly string[] = lowerCaseNames.flatMap(spellName);
 
 for (const name of commonNames) remember(name);
 

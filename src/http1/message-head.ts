@@ -23,8 +23,6 @@ const notFieldValue = /[^\t\x20-\x7e\x80-\xff]/;
 /** More than one byte, of which only the last would be sent. */
 const wide = /[^\0-\xff]/;
 
-const commonMethods: ReadonlySet<string> = new Set(['DELETE', 'GET', 'HEAD', 'OPTIONS', 'POST', 'PUT']);
-
 const statusLines: string[] = [];
 
 /** What stands before the value, of names that need no look any more. */
@@ -42,8 +40,7 @@ export function formatStatusLine(status: number): string {
 
 /** `POST /mcp HTTP/1.1`. */
 export function formatRequestLine(method: string, target: string): string {
-  if (!commonMethods.has(method) && (method === '' || notToken.test(method)))
-    throw new UnsendableHeadError('the method');
+  if (method === '' || notToken.test(method)) throw new UnsendableHeadError('the method');
   if (target === '' || notVisible.test(target)) throw new UnsendableHeadError('the target');
   return `${method} ${target} HTTP/1.1`;
 }

@@ -80,3 +80,34 @@ test('a release of something else, or too late, is none', async (t) => {
   });
   assert.ok(Buffer.concat(pieces).equals(content));
 });
+
+test('a connection that rests holds no buffer', async (t) => {
+  const server = createServer((socket) => {
+    socket.on('error', () => {});
+    socket.write(randomBytes(1_000_001));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  let received = 0;
+  let wasLarge = false;
+  const readBuffers = (socket: object): readonly unknown[] =>
+    Object.getOwnPropertySymbols(socket)
+      .filter(({ description }) => description === 'own buffer')
+      .map((symbol) => (socket as Record<symbol, unknown>)[symbol]);
+  const { port } = server.address() as AddressInfo;
+  const socket = connect({
+    port,
+    host: '127.0.0.1',
+    onread: readIntoSharedBuffer(function receive(bytes) {
+      wasLarge ||= readBuffers(this).some((each) => Buffer.isBuffer(each));
+      received += bytes.length;
+      if (received === 1_000_001) setImmediate(() => this.emit('all'));
+    }),
+  });
+  t.after(() => {
+    socket.destroy();
+    server.close();
+  });
+  await once(socket, 'all');
+  assert.ok(wasLarge);
+  assert.deepEqual(readBuffers(socket), [undefined]);
+});

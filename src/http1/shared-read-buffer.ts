@@ -29,24 +29,24 @@ export function readIntoSharedBuffer(receive: (this: Socket, bytes: Buffer) => v
     buffer: takeNext as () => Uint8Array,
     callback(this: ReadSocket, length) {
       const own = this[ownBuffer];
+      let isHeld = true;
       if (own !== undefined && length >= largeReadBytes) {
         const bytes = own.subarray(0, length);
         released = undefined;
         receive.call(this, bytes);
-        next = released === bytes ? undefined : (this[ownBuffer] = Buffer.allocUnsafeSlow(bufferBytes));
+        isHeld = released !== bytes;
         released = undefined;
-        return true;
-      }
-      const bytes = Buffer.allocUnsafe(length);
-      (own ?? shared).copy(bytes, 0, 0, length);
-      receive.call(this, bytes);
-      if (own !== undefined) {
-        this[ownBuffer] = undefined;
-        next = shared;
-      } else if (length === bufferBytes) {
-        next = this[ownBuffer] = Buffer.allocUnsafeSlow(bufferBytes);
       } else {
-        next = undefined;
+        const bytes = Buffer.allocUnsafe(length);
+        (own ?? shared).copy(bytes, 0, 0, length);
+        receive.call(this, bytes);
+      }
+      if (length === bufferBytes) {
+        next = isHeld ? (this[ownBuffer] = Buffer.allocUnsafeSlow(bufferBytes)) : undefined;
+      } else {
+        // There was no more: a connection that rests holds no buffer.
+        this[ownBuffer] = undefined;
+        next = own === undefined ? undefined : shared;
       }
       return true;
     },

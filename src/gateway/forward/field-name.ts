@@ -1,5 +1,6 @@
 // Names of header fields: what becomes of each on its way through the gateway. Of names that nearly every message has it is looked up; the
 // table is made by the same function that judges all others.
+import { spellName } from '../../http1/common-names.ts';
 
 /** What is to be known about a name. */
 export interface FieldName {
@@ -109,18 +110,14 @@ const commonFields = [
   'x-powered-by',
 ];
 
-/** By the two spellings in use: HTTP/2 and most libraries write lower case, others Title-Case. */
+/** In both spellings. */
 const knownNames = buildKnownNames();
 
 function buildKnownNames(): ReadonlyMap<string, FieldName> {
   const names = new Map<string, FieldName>();
   for (const name of [...requestHopFields, ...answerHopFields, ...forbiddenTrailers, ...commonFields]) {
     const described = describeName(name);
-    names.set(name, described);
-    names.set(
-      name.replaceAll(/\b[a-z]/g, (letter) => letter.toUpperCase()),
-      described,
-    );
+    for (const spelled of spellName(name)) names.set(spelled, described);
   }
   return names;
 }

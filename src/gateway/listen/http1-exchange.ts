@@ -19,6 +19,7 @@ import type { EarlyAnswer } from './early-answer.ts';
 import type { BodyFlow, BodySink, Exchange, RawHeaders, UpgradedSocket } from './exchange.ts';
 import { ExchangeUsageError } from './exchange-usage-error.ts';
 import { IncompleteBodyError } from './incomplete-body-error.ts';
+import { formatSwitchingHead } from './switching-head.ts';
 
 const closeLine = '\r\nconnection: close';
 
@@ -385,17 +386,4 @@ export class Http1Exchange implements Exchange, BodyFlow {
     this.#phase = 'ended';
     writer.end(noHeaders, noteFlushed);
   }
-}
-
-function formatSwitchingHead(status: number, headers: RawHeaders, protocol: string): string {
-  let head = `${formatStatusLine(status)}\r\nConnection: Upgrade`;
-  let isNamed = false;
-  for (let index = 0; index < headers.length; index += 2) {
-    const name = headers[index]!;
-    const lower = name.toLowerCase();
-    if (lower === 'connection' || lower === 'content-length' || lower === 'transfer-encoding') continue;
-    if (lower === 'upgrade') isNamed = true;
-    head = appendField(head, name, headers[index + 1]!);
-  }
-  return finishHead(isNamed ? head : appendField(head, 'Upgrade', protocol));
 }
