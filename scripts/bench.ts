@@ -25,7 +25,7 @@ function readPace(values: { smoke: boolean; rounds?: string | undefined; seconds
   const usual = values.smoke
     ? { fewestRounds: 1, mostRounds: 1, secondsPerRound: 1, warmUpSeconds: 1 }
     : // As many as it takes: on a quiet machine a dozen, on a busy one more.
-      { fewestRounds: 12, mostRounds: 40, secondsPerRound: 1, warmUpSeconds: 6 };
+      { fewestRounds: 12, mostRounds: 40, secondsPerRound: 1, warmUpSeconds: 10 };
   return {
     ...usual,
     ...(rounds === undefined ? {} : { fewestRounds: Number(rounds), mostRounds: Number(rounds) }),

@@ -49,15 +49,24 @@ describe('memory is given back', () => {
     assert.equal(look(1, 60), 3);
   });
 
-  test('not in a short break, unless it is the first', () => {
+  test('not in a short break', () => {
     const { look } = createProcess();
-    assert.equal(look(1_000, 5), 0);
     assert.equal(look(1), 1);
     for (let round = 0; round < 10; round++) {
       look(1_000, 5);
       assert.equal(look(1, 14), 1);
     }
     assert.equal(look(1), 2, 'half a minute');
+  });
+
+  test('in the first short break when the start took long, but not when it has served since', () => {
+    const slow = createProcess();
+    assert.equal(slow.look(1_000, 3), 0);
+    assert.equal(slow.look(1), 1);
+    const busy = createProcess();
+    assert.equal(busy.look(1_000, 4), 0);
+    assert.equal(busy.look(1, 14), 0);
+    assert.equal(busy.look(1), 1, 'half a minute');
   });
 
   test('never while it is busy', () => {

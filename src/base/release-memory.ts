@@ -17,8 +17,10 @@ export interface MemoryHost {
 export const lookMs = 2_000;
 /** Quiet: less than this share of the time is spent working. */
 const quietShare = 0.02;
-/** For so long it must have been quiet. Also the code that V8 has made goes, and the next requests cost twice as much for a while. After the start there is little of it. */
+/** For so long it must have been quiet. Also the code that V8 has made goes, and the next requests cost twice as much for a while. */
 const quietMs = 30_000;
+/** After the start there is little of it, and the first quiet look will do. A start takes so many looks at most: who is busy for longer has begun to serve. */
+const startLooks = 3;
 /** Whoever is busy again and again is not made to stop each time. */
 const pauseMs = 60_000;
 /** A release takes a moment for every megabyte in use, garbage included for all that is known before; a process with many open streams goes on without. */
@@ -33,6 +35,7 @@ export function createMemoryWatch(host: MemoryHost): () => void {
   let releasedAt = Number.NEGATIVE_INFINITY;
   let wasBusy = true;
   let busyUntil = Number.NEGATIVE_INFINITY;
+  let busyLooks = 0;
   return () => {
     const [now, cpu] = [host.now(), host.cpuMs()];
     const isBusy = cpu - cpuMs > (now - lookedAt) * quietShare;
@@ -41,8 +44,9 @@ export function createMemoryWatch(host: MemoryHost): () => void {
     if (isBusy) {
       wasBusy = true;
       busyUntil = now;
+      busyLooks += 1;
     }
-    const isStart = releasedAt === Number.NEGATIVE_INFINITY;
+    const isStart = releasedAt === Number.NEGATIVE_INFINITY && busyLooks <= startLooks;
     if (isBusy || !wasBusy || now - releasedAt < pauseMs || (!isStart && now - busyUntil < quietMs)) return;
     wasBusy = false;
     const { total, used } = host.heap();
@@ -57,6 +61,8 @@ export function createMemoryWatch(host: MemoryHost): () => void {
 
 /** Watches this process. Keeps it from ending no more than a look does. */
 export function releaseMemoryWhenQuiet(): void {
+  // V8 has a watch of its own, which takes breaks of some seconds between two bursts for the end of both, and throws away the code that the next one needs.
+  process.getBuiltinModule('node:v8').setFlagsFromString('--memory-reducer-gc-count=0');
   const watch = createMemoryWatch({
     now: () => performance.now(),
     cpuMs: () => {
