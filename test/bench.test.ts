@@ -11,6 +11,7 @@ import { translate } from '../src/translate/translate.ts';
 import type { EnvoyOptions } from './bench/peers/envoy-configuration.ts';
 import { findVersion } from './bench/bench-stamp.ts';
 import { createForgedTokens, createTokens, expiredToken, oneToken, publicKeyPem } from './bench/bench-tokens.ts';
+import { createCalmRounds, parseProcessorTime, type ProcessorTime } from './bench/calm-rounds.ts';
 import { parseCpuTime, parseThreadTime, readCpuTime } from './bench/cpu-time.ts';
 import { selectExperiments } from './bench/experiments.ts';
 import { createBodyCases } from './bench/experiments/bodies.ts';
@@ -69,6 +70,44 @@ describe('statistics', () => {
   });
 });
 
+describe('rounds in which others used the machine', () => {
+  /** Rounds with so many stolen ticks beside 1,000 busy ones. */
+  async function measure(stolenTicks: readonly number[], rounds: number) {
+    const told: string[] = [];
+    const pauses: number[] = [];
+    let taken = 0;
+    let time: ProcessorTime = { busy: 5, stolen: 7 };
+    const inCalm = createCalmRounds({
+      report: (line) => told.push(line),
+      readTime: async () => time,
+      wait: async (ms) => pauses.push(ms),
+    });
+    const counted: number[] = [];
+    for (let round = 0; round < rounds; round += 1) {
+      counted.push(
+        await inCalm(async () => {
+          time = { busy: time.busy + 1_000, stolen: time.stolen + stolenTicks[taken % stolenTicks.length]! };
+          return taken++;
+        }),
+      );
+    }
+    return { counted, told, pauses };
+  }
+
+  test('do not count, and are measured again after a pause', async () => {
+    const { counted, told, pauses } = await measure([10, 3_000, 200, 50, 0], 3);
+    assert.deepEqual(counted, [0, 3, 4]);
+    assert.equal(pauses.length, 2);
+    assert.match(told[0]!, /Others took 75 % of the machine: this round does not count \(1 of/);
+  });
+
+  test('count in the end: it does not go on for ever', async () => {
+    const { counted, told } = await measure([900], 3);
+    assert.deepEqual(counted, [60, 61, 62]);
+    assert.equal(told.length, 60);
+  });
+});
+
 describe('readings', () => {
   test('CPU time of a process, whatever it is called', () => {
     const stat =
@@ -86,6 +125,12 @@ describe('readings', () => {
     const begun = process.cpuUsage();
     while (process.cpuUsage(begun).user < 100_000);
     assert.ok((await readCpuTime(process.pid)) - before >= 50_000);
+  });
+
+  test('processor time, and what of it others got', () => {
+    const stat = 'cpu  100 20 30 9000 40 5 6 70 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\n';
+    assert.deepEqual(parseProcessorTime(stat), { busy: 161, stolen: 70 });
+    assert.throws(() => parseProcessorTime('cpu 1 2 3\n'), /not \/proc\/stat/);
   });
 
   test('what wrk did', () => {

@@ -3,6 +3,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { BenchCase } from './bench-case.ts';
 import { type BenchSession, formatUrl, inSession, type SessionOptions } from './bench-session.ts';
+import { createCalmRounds } from './calm-rounds.ts';
 import { readCpuTime } from './cpu-time.ts';
 import { otherCore, type RunningProxy } from './start-proxy.ts';
 import { compare } from './statistics.ts';
@@ -77,8 +78,9 @@ export async function measureCases(
     report('Warming up');
     await warmUp(running, { seconds: pace.warmUpSeconds, turnMs });
     const { fewestRounds, mostRounds } = pace;
+    const inCalm = createCalmRounds({ report });
     for (let round = 0; round < mostRounds && (round < fewestRounds || !areSure(running, compared)); round += 1) {
-      const measured = await measureRound(running, { seconds: pace.secondsPerRound, round, turnMs });
+      const measured = await inCalm(() => measureRound(running, { seconds: pace.secondsPerRound, round, turnMs }));
       const costs = running.map((each, index) => {
         const { cpuMicrosPerRequest, requestsPerSecond } = measured[index]!;
         each.cpuMicrosPerRequest.push(cpuMicrosPerRequest);

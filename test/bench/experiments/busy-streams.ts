@@ -3,12 +3,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { formatNumber } from '../bench-report.ts';
 import type { ExperimentResult } from '../bench-result.ts';
 import { inSession } from '../bench-session.ts';
+import { createCalmRounds } from '../calm-rounds.ts';
 import { readCpuTime } from '../cpu-time.ts';
 import type { Experiment } from '../experiment.ts';
 import { compare, summarize } from '../statistics.ts';
 import { startStreamSetup, streamProxies, type StreamSetup } from '../streams/stream-setup.ts';
 
-const names = Object.keys(streamProxies) as (keyof typeof streamProxies)[];
+type ProxyName = keyof typeof streamProxies;
+const names = Object.keys(streamProxies) as ProxyName[];
 const eventsPerStream = 100;
 
 /** By proxy, one entry per round. */
@@ -42,10 +44,18 @@ export const busyStreamExperiment: Experiment = {
       for (const setup of setups.values()) await takeTurn(setup, rate, pace.warmUpSeconds);
       const isSure = (): boolean =>
         compare(measured.get('gateway')!.cpuMicrosPerEvent, measured.get('nginx')!.cpuMicrosPerEvent).ok;
-      for (let round = 0; round < pace.mostRounds && (round < pace.fewestRounds || !isSure()); round += 1) {
+      const measureRound = async (round: number): Promise<ReadonlyMap<ProxyName, StreamTurn>> => {
+        const turns = new Map<ProxyName, StreamTurn>();
         for (const [place] of names.entries()) {
           const name = names[(round + place) % names.length]!;
-          const { cpuMicrosPerEvent, eventsPerSecond } = await takeTurn(setups.get(name)!, rate, seconds);
+          turns.set(name, await takeTurn(setups.get(name)!, rate, seconds));
+        }
+        return turns;
+      };
+      const inCalm = createCalmRounds({ report });
+      for (let round = 0; round < pace.mostRounds && (round < pace.fewestRounds || !isSure()); round += 1) {
+        const turns = await inCalm(() => measureRound(round));
+        for (const [name, { cpuMicrosPerEvent, eventsPerSecond }] of turns) {
           measured.get(name)!.cpuMicrosPerEvent.push(cpuMicrosPerEvent);
           measured.get(name)!.eventsPerSecond.push(eventsPerSecond);
         }
@@ -61,12 +71,17 @@ export const busyStreamExperiment: Experiment = {
   },
 };
 
+interface StreamTurn {
+  readonly cpuMicrosPerEvent: number;
+  readonly eventsPerSecond: number;
+}
+
 /** Lets the source send for a while, and waits until all of it has arrived. */
 async function takeTurn(
   { proxy, askSource, askReaders }: StreamSetup,
   eventsPerSecond: number,
   seconds: number,
-): Promise<{ readonly cpuMicrosPerEvent: number; readonly eventsPerSecond: number }> {
+): Promise<StreamTurn> {
   const cpuBefore = await readCpuTime(proxy.pid);
   const { events: sentBefore } = await askSource({ kind: 'state' });
   const { events: heardBefore } = await askReaders({ kind: 'state' });

@@ -6,6 +6,7 @@ import { anonymousToolCall, createResources, jwtPolicy, toolAnswer, toolCall } f
 import type { ExperimentResult } from '../bench-result.ts';
 import { type BenchSession, formatUrl, inSession } from '../bench-session.ts';
 import { createForgedTokens, expiredToken } from '../bench-tokens.ts';
+import { createCalmRounds } from '../calm-rounds.ts';
 import type { Experiment } from '../experiment.ts';
 import { otherCore, type RunningProxy } from '../start-proxy.ts';
 import { compare, summarize } from '../statistics.ts';
@@ -69,7 +70,7 @@ export const floodExperiment: Experiment = {
         names
           .slice(1)
           .every((name) => compare(measured.get(name)!.good, measured.get(names[0]!)!.good, widestSpread).ok);
-      for (let round = 0; round < pace.mostRounds && (round < pace.fewestRounds || !isSure()); round += 1) {
+      const measureRound = async (round: number): Promise<ReadonlyMap<Crowd, { good: number; others: number }>> => {
         const sums = new Map(names.map((name) => [name, { good: 0, others: 0 }]));
         for (let turn = 0; turn < turns; turn += 1) {
           for (const [place] of names.entries()) {
@@ -79,6 +80,11 @@ export const floodExperiment: Experiment = {
             sums.get(name)!.others += rates.others / turns;
           }
         }
+        return sums;
+      };
+      const inCalm = createCalmRounds({ report });
+      for (let round = 0; round < pace.mostRounds && (round < pace.fewestRounds || !isSure()); round += 1) {
+        const sums = await inCalm(() => measureRound(round));
         for (const [name, sum] of sums) {
           measured.get(name)!.good.push(sum.good);
           measured.get(name)!.others.push(sum.others);

@@ -7,6 +7,7 @@ import { formatNumber } from '../bench-report.ts';
 import { createResources, jwtPolicy, toolAnswer, toolCall } from '../bench-resources.ts';
 import type { ExperimentResult } from '../bench-result.ts';
 import { formatUrl, inSession } from '../bench-session.ts';
+import { createCalmRounds } from '../calm-rounds.ts';
 import { readCpuTime } from '../cpu-time.ts';
 import type { Experiment } from '../experiment.ts';
 import { startProxy } from '../start-proxy.ts';
@@ -60,11 +61,16 @@ export const workerExperiment: Experiment = {
       }
       report('Warming up');
       for (const each of running) await takeTurn(each, pace.warmUpSeconds * 1_000);
+      const inCalm = createCalmRounds({ report });
       for (let round = 0; round < pace.mostRounds && (round < pace.fewestRounds || !isSure(running)); round += 1) {
-        for (const each of running) {
-          const { rate, cpu } = await takeTurn(each, pace.secondsPerRound * 1_000);
-          each.rates.push(rate);
-          each.cpu.push(cpu);
+        const turns = await inCalm(async () => {
+          const taken = [];
+          for (const each of running) taken.push(await takeTurn(each, pace.secondsPerRound * 1_000));
+          return taken;
+        });
+        for (const [index, { rate, cpu }] of turns.entries()) {
+          running[index]!.rates.push(rate);
+          running[index]!.cpu.push(cpu);
         }
         const told = running.map(({ rates, cpu }) => `${rates.at(-1)!.toFixed(0)}/s at ${cpu.at(-1)!.toFixed(1)} us`);
         report(
