@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { LoginFlow } from '../../../ir/gen/config_pb.ts';
-import { describeResource } from './protected-resource-metadata.ts';
+import { answerResource, describeResource } from './protected-resource-metadata.ts';
 import { createResource } from './testing/auth-fixture.ts';
 
 const base = 'https://mcp.example.com';
@@ -65,5 +65,28 @@ describe('describeResource', () => {
       idp: { getMetadata: () => ({ ok: false, detail: 'down', retryAfterSeconds: 1 }) },
     });
     assert.deepEqual(describeResource(base, down)['authorization_servers'], ['https://sts.example/1/']);
+  });
+});
+
+describe('answerResource', () => {
+  const readServers = (url: string, resource: ReturnType<typeof createResource>): unknown =>
+    (JSON.parse(answerResource(url, resource).body) as Record<string, unknown>)['authorization_servers'];
+
+  test('is made once, and again for another base, another resource or another name of the IdP', () => {
+    const resource = createResource();
+    assert.equal(answerResource(base, resource), answerResource(base, resource));
+    assert.deepEqual(readServers('https://other.example', resource), ['https://other.example/mcp']);
+    assert.deepEqual(readServers(base, resource), [`${base}/mcp`]);
+    assert.deepEqual(readServers(base, createResource({ path: '/two' })), [`${base}/two`]);
+
+    let isUp = false;
+    const { idp } = createResource({ metadata: { issuer: 'https://login.example/1/v2.0' } }).config;
+    const direct = createResource({
+      message: { flow: LoginFlow.DIRECT, issuer: 'https://sts.example/1/' },
+      idp: { getMetadata: () => (isUp ? idp.getMetadata() : { ok: false, detail: 'down', retryAfterSeconds: 1 }) },
+    });
+    assert.deepEqual(readServers(base, direct), ['https://sts.example/1/']);
+    isUp = true;
+    assert.deepEqual(readServers(base, direct), ['https://login.example/1/v2.0']);
   });
 });

@@ -12,9 +12,27 @@ export const protectedResourceMetadataEndpoint: OAuthEndpoint = {
   methods: ['GET'],
   maxBodyBytes: () => 0,
   cors: true,
-  handle: (request: OAuthRequest): OAuthAnswer =>
-    answerMetadata(request.resource, describeResource(request.base, request.resource)),
+  handle: ({ base, resource }: OAuthRequest): OAuthAnswer => answerResource(base, resource),
 };
+
+interface LastAnswer {
+  readonly base: string;
+  readonly authorizationServer: string;
+  readonly answer: OAuthAnswer;
+}
+
+/** Every client asks for it first, and it is the same until the base is another one, or the IdP gives itself another name. */
+const lastAnswers = new WeakMap<ProtectedResource, LastAnswer>();
+
+/** The answer to a request for the document. */
+export function answerResource(base: string, resource: ProtectedResource): OAuthAnswer {
+  const authorizationServer = findAuthorizationServer(base, resource);
+  const last = lastAnswers.get(resource);
+  if (last?.base === base && last.authorizationServer === authorizationServer) return last.answer;
+  const answer = answerMetadata(resource, describeResource(base, resource));
+  lastAnswers.set(resource, { base, authorizationServer, answer });
+  return answer;
+}
 
 /** The document. Members of the policy's `resourceMetadata` pass through; what the gateway knows better is its own. */
 export function describeResource(base: string, resource: ProtectedResource): Readonly<Record<string, unknown>> {
@@ -22,9 +40,7 @@ export function describeResource(base: string, resource: ProtectedResource): Rea
   const configured = readConfiguredMembers(message.resourceMetadata);
   const document: Record<string, unknown> = {
     resource: formatResourceUrl(base, resource),
-    authorization_servers: [
-      message.flow === LoginFlow.DIRECT ? readIdpIssuer(resource) : formatFacadeIssuer(base, resource),
-    ],
+    authorization_servers: [findAuthorizationServer(base, resource)],
     ...configured,
     scopes_supported: listScopes(message.requiredScopes, configured['scopes_supported']),
     bearer_methods_supported: configured['bearer_methods_supported'] ?? ['header'],
@@ -33,6 +49,12 @@ export function describeResource(base: string, resource: ProtectedResource): Rea
   return Object.fromEntries(
     Object.entries(document).filter(([, value]) => !(Array.isArray(value) && value.length === 0)),
   );
+}
+
+function findAuthorizationServer(base: string, resource: ProtectedResource): string {
+  return resource.config.message.flow === LoginFlow.DIRECT
+    ? readIdpIssuer(resource)
+    : formatFacadeIssuer(base, resource);
 }
 
 /** The scopes that a token must have are supported whether the operator lists them or not. Nothing else is added. */
