@@ -27,7 +27,7 @@ const stamp = {
 };
 const rounds = Array.from({ length: 10 }, (_, index) => 100 + index);
 const times = (factor: number): readonly number[] => rounds.map((value) => value * factor);
-const pace = { fewestRounds: 10, mostRounds: 10, secondsPerRound: 1, warmUpSeconds: 1 };
+const pace = { fewestRounds: 10, mostRounds: 10, secondsPerRound: 1, warmUpSeconds: 1, mostSpoiltRounds: 0 };
 
 function describeWith(factors: Readonly<Record<string, number>>): StampedResult {
   const measured = new Map(

@@ -7,8 +7,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 const mostStolen = 0.05;
 /** After a round that does not count. */
 const pauseMs = 10_000;
-/** Then every round counts, and the spread says the rest. */
-const mostSpoilt = 60;
 
 /** Ticks of all processors since the machine has started. */
 export interface ProcessorTime {
@@ -30,12 +28,15 @@ export interface CalmOptions {
   readonly wait?: (ms: number) => Promise<unknown>;
 }
 
-/** Gives a function that measures a round, and again after a pause if others took too much of the machine. */
-export function createCalmRounds({
-  report,
-  readTime = async () => parseProcessorTime(await readFile('/proc/stat', 'utf8')),
-  wait = (ms) => delay(ms),
-}: CalmOptions): <Round>(measure: () => Promise<Round>) => Promise<Round> {
+/** Gives a function that measures a round, and again after a pause if others took too much of the machine: so often in all, and no more. */
+export function createCalmRounds(
+  mostSpoilt: number,
+  {
+    report,
+    readTime = async () => parseProcessorTime(await readFile('/proc/stat', 'utf8')),
+    wait = (ms) => delay(ms),
+  }: CalmOptions,
+): <Round>(measure: () => Promise<Round>) => Promise<Round> {
   let spoilt = 0;
   return async (measure) => {
     for (;;) {

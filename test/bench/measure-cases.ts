@@ -17,6 +17,8 @@ export interface Pace {
   /** Of each case. */
   readonly secondsPerRound: number;
   readonly warmUpSeconds: number;
+  /** Rounds in which others took the machine and that are measured again, at most. After that every round counts, and the spread says the rest. */
+  readonly mostSpoiltRounds: number;
 }
 
 export interface MeasureOptions extends SessionOptions {
@@ -78,7 +80,7 @@ export async function measureCases(
     report('Warming up');
     await warmUp(running, { seconds: pace.warmUpSeconds, turnMs });
     const { fewestRounds, mostRounds } = pace;
-    const inCalm = createCalmRounds({ report });
+    const inCalm = createCalmRounds(pace.mostSpoiltRounds, { report });
     for (let round = 0; round < mostRounds && (round < fewestRounds || !areSure(running, compared)); round += 1) {
       const measured = await inCalm(() => measureRound(running, { seconds: pace.secondsPerRound, round, turnMs }));
       const costs = running.map((each, index) => {

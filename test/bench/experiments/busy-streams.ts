@@ -52,7 +52,7 @@ export const busyStreamExperiment: Experiment = {
         }
         return turns;
       };
-      const inCalm = createCalmRounds({ report });
+      const inCalm = createCalmRounds(pace.mostSpoiltRounds, { report });
       for (let round = 0; round < pace.mostRounds && (round < pace.fewestRounds || !isSure()); round += 1) {
         const turns = await inCalm(() => measureRound(round));
         for (const [name, { cpuMicrosPerEvent, eventsPerSecond }] of turns) {

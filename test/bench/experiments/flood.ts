@@ -82,7 +82,7 @@ export const floodExperiment: Experiment = {
         }
         return sums;
       };
-      const inCalm = createCalmRounds({ report });
+      const inCalm = createCalmRounds(pace.mostSpoiltRounds, { report });
       for (let round = 0; round < pace.mostRounds && (round < pace.fewestRounds || !isSure()); round += 1) {
         const sums = await inCalm(() => measureRound(round));
         for (const [name, sum] of sums) {

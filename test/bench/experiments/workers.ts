@@ -61,7 +61,7 @@ export const workerExperiment: Experiment = {
       }
       report('Warming up');
       for (const each of running) await takeTurn(each, pace.warmUpSeconds * 1_000);
-      const inCalm = createCalmRounds({ report });
+      const inCalm = createCalmRounds(pace.mostSpoiltRounds, { report });
       for (let round = 0; round < pace.mostRounds && (round < pace.fewestRounds || !isSure(running)); round += 1) {
         const turns = await inCalm(async () => {
           const taken = [];
