@@ -3,15 +3,22 @@ import { readFileSync, statSync } from 'node:fs';
 import module from 'node:module';
 import { join } from 'node:path';
 
-/** The commands that serve traffic: those whose start and memory somebody waits and pays for. All others start from the sources. */
-const builtCommands = new Set(['run', 'gateway', 'worker']);
+/** Where the commands that serve are built: those whose start and memory somebody waits and pays for. All others start from the sources. */
+const builtCommands = new Map([
+  ['run', 'program'],
+  ['gateway', 'program'],
+  ['worker', 'program'],
+  ['controller', 'controller'],
+]);
 
 /** The file to start for a command. */
 export function findProgram(checkout, command) {
-  const built = join(checkout, 'build', 'program');
-  return builtCommands.has(command) && isCurrent(checkout, join(built, 'inputs.json'))
-    ? join(built, 'mcp-gateway.js')
-    : join(checkout, 'src', 'cmd', 'main.ts');
+  const folder = builtCommands.get(command);
+  if (folder !== undefined) {
+    const built = join(checkout, 'build', folder);
+    if (isCurrent(checkout, join(built, 'inputs.json'))) return join(built, 'mcp-gateway.js');
+  }
+  return join(checkout, 'src', 'cmd', 'main.ts');
 }
 
 /** Whether every file that the program was made of is as it was then. A look at each of some hundred files takes few milliseconds. */

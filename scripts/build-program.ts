@@ -1,5 +1,6 @@
-// `npm run build`: bundles the commands that serve traffic into build/program, which `mcp-gateway` then starts in place of the sources: one file takes less
-// time and memory to load than hundreds. With it goes a list of the files that it was made of: when one of them changes, the launcher takes the sources again.
+// `npm run build`: bundles the commands that serve traffic into build/program, and the controller into build/controller, which `mcp-gateway` then starts in
+// place of the sources: one file takes less time and memory to load than hundreds. With each goes a list of the files that it was made of: when one of them
+// changes, the launcher takes the sources again.
 import { existsSync } from 'node:fs';
 import { mkdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
@@ -7,15 +8,23 @@ import { bundleEntryPoint } from './image/bundle.ts';
 
 const checkout = join(import.meta.dirname, '..');
 
-/** Where the launcher looks for it. */
+/** Where the launcher looks for what serves traffic. */
 export const programFolder = join(checkout, 'build', 'program');
+
+const programs = [
+  { entry: 'src/cmd/gateway-image.ts', folder: programFolder },
+  { entry: 'src/cmd/controller-image.ts', folder: join(checkout, 'build', 'controller') },
+];
 
 /** A file of the checkout, and how it was when the program was made. */
 type Input = readonly [file: string, size: number, changed: number];
 
-/** Builds the program in a folder, in place of what is there. */
-export async function buildProgram(folder: string): Promise<{ readonly files: number; readonly bytes: number }> {
-  const { files, inputs } = await bundleEntryPoint('src/cmd/gateway-image.ts');
+/** Builds a program in a folder, in place of what is there: the one that serves traffic, unless told otherwise. */
+export async function buildProgram(
+  folder: string,
+  entry: string = programs[0]!.entry,
+): Promise<{ readonly files: number; readonly bytes: number }> {
+  const { files, inputs } = await bundleEntryPoint(entry);
   const made = `${folder}.${process.pid}`;
   await rm(made, { recursive: true, force: true });
   await mkdir(made, { recursive: true });
@@ -40,6 +49,8 @@ function listWitnesses(inputs: readonly string[]): readonly string[] {
 }
 
 if (import.meta.main) {
-  const { files, bytes } = await buildProgram(programFolder);
-  console.log(`${relative(checkout, programFolder)}: ${files} files, ${(bytes / 1e6).toFixed(1)} MB`);
+  for (const { entry, folder } of programs) {
+    const { files, bytes } = await buildProgram(folder, entry);
+    console.log(`${relative(checkout, folder)}: ${files} files, ${(bytes / 1e6).toFixed(1)} MB`);
+  }
 }

@@ -51,7 +51,7 @@ test('the numbers are those of this process', async () => {
   assert.ok(readValue(text, 'process_max_fds ') >= readValue(text, 'process_open_fds '));
 });
 
-test('the garbage collector is watched', { timeout: 60_000 }, async () => {
+test('the garbage collector is watched', { timeout: 180_000 }, async () => {
   const metrics = createMetrics({ processMetrics: true });
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
@@ -67,7 +67,7 @@ test('the garbage collector is watched', { timeout: 60_000 }, async () => {
   }
 });
 
-test('delays of the event loop are those since somebody asked last', { timeout: 60_000 }, async () => {
+test('delays of the event loop are those since somebody asked last', { timeout: 180_000 }, async () => {
   const metrics = createMetrics({ processMetrics: true });
   const rest = (): Promise<void> => new Promise((resolve) => void setTimeout(resolve, 30));
   const block = (): void => {

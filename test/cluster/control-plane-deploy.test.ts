@@ -27,7 +27,7 @@ const ask = async (address: string, port = 80): Promise<EchoAnswer | number> => 
 
 before(async () => {
   // The next release of the gateway, as far as this cluster can tell.
-  cluster = await startCluster({ images: { 'gateway-next': createNodeImage('src/cmd/main.ts') } });
+  cluster = await startCluster({ images: { 'gateway-next': createNodeImage('bin/mcp-gateway.mjs') } });
   await cluster.apply([...createEcho('first'), ...createEcho('second')]);
   controller = await installController(cluster);
 });

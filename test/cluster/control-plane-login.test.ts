@@ -1,11 +1,11 @@
 // The whole way on a cluster: a controller with its own rights, four resources, and a person who logs in through the address of the load balancer.
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { startOidcProviderIdp, type OidcProviderIdp } from '../idp/oidc-provider-idp.ts';
 import { ask } from '../idp/flow-client.ts';
 import { authSdkV1, authSdkV2 } from '../idp/sdk-auth-clients.ts';
+import { program } from '../mcp/gateway-program.ts';
 import { createAuthority, createCertificate } from '../self-signed-certificate.ts';
 import type { Cluster } from './cluster.ts';
 import {
@@ -114,7 +114,6 @@ test('nobody gets in without a token', async () => {
 });
 
 test('mcp-gateway status says that all is well', async () => {
-  const program = join(import.meta.dirname, '../../src/cmd/main.ts');
   const flags = ['--kubeconfig', cluster.access.kubeconfigFile, '-A'];
   const { stdout } = await runCommand(process.execPath, [program, 'status', ...flags]);
   for (const word of ['web', 'tickets', address]) assert.ok(stdout.includes(word), stdout);

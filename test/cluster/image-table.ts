@@ -61,8 +61,8 @@ export async function buildProductImages(): Promise<ImageTable> {
 /** What every cluster has. */
 export function createDefaultImages(programs: { readonly echoBasic: string }): ImageTable {
   return {
-    controller: createNodeImage('src/cmd/main.ts'),
-    gateway: createNodeImage('src/cmd/main.ts'),
+    controller: createNodeImage('bin/mcp-gateway.mjs'),
+    gateway: createNodeImage('bin/mcp-gateway.mjs'),
     'echo-basic': createBinaryImage(programs.echoBasic),
     // A shell and the machine's tools, for probes of the harness itself.
     shell: { entrypoint: ['/bin/sh'], env: { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' } },

@@ -117,6 +117,8 @@ export class BrowserAgent {
           ...(method === 'POST' && origin !== undefined ? { origin } : {}),
         },
         body: body ?? null,
+        // A connection each: one that a test cuts in between is no failure, as a browser would try again.
+        reset: true,
         headersTimeout: 60_000,
         bodyTimeout: 60_000,
       });

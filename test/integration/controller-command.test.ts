@@ -12,6 +12,7 @@ import { controllerCommandFlags } from '../../src/cmd/controller-flags.ts';
 import { formatFlagName } from '../../src/cmd/flags.ts';
 import { createControllerMetrics } from '../../src/controller/controller-metrics.ts';
 import { conditionReasons } from '../../src/translate/conditions.ts';
+import { program } from '../mcp/gateway-program.ts';
 import { putGateway, startCluster, waitFor, waitForCondition } from './controller-fixture.ts';
 import type { Cleanup, FakeApiServer } from './fake-api-server/fake-api-server.ts';
 
@@ -48,7 +49,7 @@ function runCommand(context: Cleanup, cluster: FakeApiServer, args: readonly str
   );
   const child = spawn(
     process.execPath,
-    ['src/cmd/main.ts', 'controller', '--kubeconfig', kubeconfig, '--log-format', 'json', ...ports, ...args],
+    [program, 'controller', '--kubeconfig', kubeconfig, '--log-format', 'json', ...ports, ...args],
     { cwd: root, env: { PATH: process.env['PATH'], HOME: folder }, stdio: ['ignore', 'pipe', 'pipe'] },
   );
   const lines: LogLine[] = [];

@@ -22,7 +22,7 @@ export const installation = 'proxy-system';
 export async function waitFor<T>(
   what: string,
   read: () => T | undefined | false | Promise<T | undefined | false>,
-  timeoutMs = 20_000,
+  timeoutMs = 120_000,
 ): Promise<T> {
   const until = performance.now() + timeoutMs;
   for (;;) {

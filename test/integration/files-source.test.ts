@@ -505,7 +505,7 @@ describe('Secrets', () => {
   });
 });
 
-describe('changes on disk are noticed', { timeout: 60_000 }, () => {
+describe('changes on disk are noticed', { timeout: 180_000 }, () => {
   const watched = { watch: true, watchTimes: quickTimes };
 
   for (const [mode, watchTimes] of [

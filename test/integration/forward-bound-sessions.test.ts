@@ -14,7 +14,7 @@ import {
   type TestGateway,
 } from './forwarding-fixture.ts';
 
-const options = { timeout: 60_000 };
+const options = { timeout: 180_000 };
 const mcp: McpConfig = { target: 'tickets', path: '/mcp', transport: 'streamable-http', sessionRouting: 'stateful' };
 const key = createSealKey();
 

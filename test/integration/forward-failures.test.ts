@@ -21,7 +21,7 @@ import {
   type TestGateway,
 } from './forwarding-fixture.ts';
 
-const options = { timeout: 20_000 };
+const options = { timeout: 180_000 };
 
 function assertError(answer: Answer, status: number, reason: string): void {
   assert.equal(answer.status, status);

@@ -27,7 +27,7 @@ import {
   type TestGateway,
 } from './forwarding-fixture.ts';
 
-const options = { timeout: 20_000 };
+const options = { timeout: 180_000 };
 type Starter = Parameters<typeof startRawUpstream>[0];
 
 async function startHttp2(

@@ -20,7 +20,7 @@ import {
 } from './forwarding-fixture.ts';
 import type { IncomingMessage } from 'node:http';
 
-const options = { timeout: 20_000 };
+const options = { timeout: 180_000 };
 type Starter = Parameters<typeof startUpstream>[0];
 
 function mcp(overrides: Partial<McpConfig> = {}): McpConfig {

@@ -17,7 +17,7 @@ import {
   withBody,
 } from './forwarding-fixture.ts';
 
-const options = { timeout: 20_000 };
+const options = { timeout: 180_000 };
 
 function mirrorTo(...backends: BackendConfig[]): () => Partial<ForwardPlan> {
   return () => ({

@@ -19,7 +19,7 @@ import {
   waitUntil,
 } from './forwarding-fixture.ts';
 
-const options = { timeout: 20_000 };
+const options = { timeout: 180_000 };
 
 async function startCounting(
   t: Parameters<typeof startUpstream>[0],

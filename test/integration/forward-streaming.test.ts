@@ -20,7 +20,7 @@ import {
   withBody,
 } from './forwarding-fixture.ts';
 
-const options = { timeout: 20_000 };
+const options = { timeout: 180_000 };
 
 test('the head and every chunk reach the client at once', options, async (t) => {
   let answer: ServerResponse | undefined;

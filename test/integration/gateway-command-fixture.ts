@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { silentLog } from '../../src/base/log.ts';
 import { type Configuration, emptyConfiguration } from '../../src/ir/configuration.ts';
@@ -23,10 +22,9 @@ import {
 import { startXdsServer, type XdsServer, type XdsServerOptions } from '../../src/xds/server.ts';
 import { buildSnapshot } from '../../src/xds/snapshot.ts';
 import { type Child, startChild } from '../mcp/child-process.ts';
+import { program } from '../mcp/gateway-program.ts';
 import { findFreePorts } from '../mcp/gateway-under-test.ts';
 import { waitFor } from './run-gateway.ts';
-
-const program = fileURLToPath(new URL('../../src/cmd/main.ts', import.meta.url));
 
 export const gatewayName = 'n/g';
 

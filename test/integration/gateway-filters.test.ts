@@ -260,7 +260,7 @@ function get(path: string, options: AskOptions = {}): Promise<Answer> {
   return ask(gateway.port, { path, ...options });
 }
 
-describe('header modifiers', { timeout: 60_000 }, () => {
+describe('header modifiers', { timeout: 180_000 }, () => {
   test('set, add and remove, on the rule and on the backendRef, for requests and answers', async () => {
     a.handle('/headers', (request, response) => {
       response.writeHead(200, [
@@ -312,7 +312,7 @@ describe('header modifiers', { timeout: 60_000 }, () => {
   });
 });
 
-describe('redirects', { timeout: 60_000 }, () => {
+describe('redirects', { timeout: 180_000 }, () => {
   const cases: readonly (readonly [string, number, (port: number) => string])[] = [
     ['scheme', 302, () => 'https://localhost/redirect/scheme/x?q=1'],
     ['host', 301, (port) => `http://other.test:${port}/redirect/host/x?q=1`],
@@ -333,7 +333,7 @@ describe('redirects', { timeout: 60_000 }, () => {
   }
 });
 
-describe('rewrites', { timeout: 60_000 }, () => {
+describe('rewrites', { timeout: 180_000 }, () => {
   test('of the path: whole, prefix, down to the root', async () => {
     assert.equal(readEcho(await get('/rewrite/full/x?q=1')).url, '/new?q=1');
     assert.equal(readEcho(await get('/rewrite/prefix/x?q=1')).url, '/new/x?q=1');
@@ -351,7 +351,7 @@ describe('rewrites', { timeout: 60_000 }, () => {
   });
 });
 
-describe('mirrors', { timeout: 60_000 }, () => {
+describe('mirrors', { timeout: 180_000 }, () => {
   /** How many of `count` requests the mirror got. A marker at the end, by a rule that mirrors all, shows that no more are on their way. */
   async function countMirrored(path: string, count: number): Promise<number> {
     let copies = 0;
@@ -401,7 +401,7 @@ describe('mirrors', { timeout: 60_000 }, () => {
   });
 });
 
-describe('CORS', { timeout: 60_000 }, () => {
+describe('CORS', { timeout: 180_000 }, () => {
   const preflight = (path: string, origin: string, method = 'DELETE', headers = 'mcp-session-id') =>
     get(path, {
       method: 'OPTIONS',
@@ -455,7 +455,7 @@ describe('CORS', { timeout: 60_000 }, () => {
   });
 });
 
-describe('matches', { timeout: 60_000 }, () => {
+describe('matches', { timeout: 180_000 }, () => {
   const cases: readonly (readonly [string, string, AskOptions?])[] = [
     ['/match', 'prefix'],
     ['/match/', 'prefix'],
@@ -489,7 +489,7 @@ describe('matches', { timeout: 60_000 }, () => {
   });
 });
 
-describe('weights', { timeout: 60_000 }, () => {
+describe('weights', { timeout: 180_000 }, () => {
   test('0 gets nothing, the others share', async () => {
     const names = async (path: string, count: number): Promise<Set<string>> => {
       const found = new Set<string>();
@@ -513,7 +513,7 @@ describe('weights', { timeout: 60_000 }, () => {
   });
 });
 
-describe('time-outs', { timeout: 60_000 }, () => {
+describe('time-outs', { timeout: 180_000 }, () => {
   test('no answer in time: 504, and the upstream is let go', async () => {
     for (const [path, reason] of [
       ['/timeouts/request', '504 request_timeout'],
@@ -561,7 +561,7 @@ describe('time-outs', { timeout: 60_000 }, () => {
   });
 });
 
-describe('hosts, parents and namespaces', { timeout: 60_000 }, () => {
+describe('hosts, parents and namespaces', { timeout: 180_000 }, () => {
   test('the most specific hostname of a route wins', async () => {
     const named = async (host: string): Promise<string> =>
       readEcho(await get('/hosts', { headers: { host } })).upstream;

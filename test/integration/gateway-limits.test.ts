@@ -8,10 +8,10 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test, type TestContext } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { formatFlagName } from '../../src/cmd/flags.ts';
 import { runCommandFlags } from '../../src/cmd/run-flags.ts';
 import { type Child, startChild } from '../mcp/child-process.ts';
+import { program } from '../mcp/gateway-program.ts';
 import { findFreePorts } from '../mcp/gateway-under-test.ts';
 import {
   ask,
@@ -44,8 +44,7 @@ import {
   waitFor,
 } from './run-gateway.ts';
 
-const limits = { timeout: 90_000 };
-const program = fileURLToPath(new URL('../../src/cmd/main.ts', import.meta.url));
+const limits = { timeout: 180_000 };
 let gateway: GatewayRun;
 let upstream: Upstream;
 let spare: Upstream;

@@ -33,7 +33,7 @@ import { RawClient } from './listen-fixture.ts';
 import { type GatewayRun, routeResource, runGateway, waitFor } from './run-gateway.ts';
 import { createCertificate } from '../self-signed-certificate.ts';
 
-const limits = { timeout: 90_000 };
+const limits = { timeout: 180_000 };
 let gateway: GatewayRun;
 let upstream: Upstream;
 let collector: Collector;

@@ -210,7 +210,7 @@ async function readCommonName(t: TestContext, options: ConnectionOptions): Promi
   return String(CN);
 }
 
-describe('versions of HTTP', { timeout: 60_000 }, () => {
+describe('versions of HTTP', { timeout: 180_000 }, () => {
   test('ALPN chooses between HTTP/2 and HTTP/1.1; without it HTTP/1.1 is spoken', async (t) => {
     const socket = await handshake(t, { servername: 'a.test', ALPNProtocols: ['h2', 'http/1.1'] });
     assert.equal(socket.alpnProtocol, 'h2');
@@ -260,7 +260,7 @@ describe('versions of HTTP', { timeout: 60_000 }, () => {
   });
 });
 
-describe('TLS', { timeout: 60_000 }, () => {
+describe('TLS', { timeout: 180_000 }, () => {
   test('each server name gets the certificate of its listener: exact, wildcard, any', async (t) => {
     const names = await Promise.all([
       readCommonName(t, { servername: 'a.test' }),
@@ -317,7 +317,7 @@ describe('TLS', { timeout: 60_000 }, () => {
   });
 });
 
-describe('a change of certificates', { timeout: 60_000 }, () => {
+describe('a change of certificates', { timeout: 180_000 }, () => {
   /** One of each kind of connection that must not notice anything. */
   async function openConnections(t: TestContext, name: string) {
     let streamed: ((text: string) => void) | undefined;
@@ -393,7 +393,7 @@ describe('a change of certificates', { timeout: 60_000 }, () => {
   });
 });
 
-describe('WebSocket', { timeout: 60_000 }, () => {
+describe('WebSocket', { timeout: 180_000 }, () => {
   const accepted = (key: string): string =>
     createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
   const upgraded: Duplex[] = [];
@@ -475,7 +475,7 @@ describe('WebSocket', { timeout: 60_000 }, () => {
   });
 });
 
-describe('messages', { timeout: 60_000 }, () => {
+describe('messages', { timeout: 180_000 }, () => {
   test('trailers of requests and answers, from both kinds of clients', async (t) => {
     upstream.handle('/trailers', (request, response) => {
       void readText(request).then((body) => {
@@ -646,7 +646,7 @@ describe('messages', { timeout: 60_000 }, () => {
   });
 });
 
-describe('upstreams', { timeout: 60_000 }, () => {
+describe('upstreams', { timeout: 180_000 }, () => {
   test('TLS with a private authority: verified, with the configured server name', async () => {
     const answer = await ask(gateway.port, { path: '/secure' });
     assert.deepEqual([answer.status, answer.body], [200, `secure 127.0.0.1:${securePort}`]);

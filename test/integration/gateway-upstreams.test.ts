@@ -35,7 +35,7 @@ import {
 } from './gateway-fixture.ts';
 import { backendResource, type GatewayRun, routeResource, ruleTo, runGateway, waitFor } from './run-gateway.ts';
 
-const limits = { timeout: 90_000 };
+const limits = { timeout: 180_000 };
 const closables: Closable[] = [];
 let gateway: GatewayRun;
 let main: Upstream;

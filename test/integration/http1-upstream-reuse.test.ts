@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { waitUntil } from './forwarding-fixture.ts';
 import { send, startEndpoint, type TestEndpoint } from './http1-upstream-fixture.ts';
 
-const options = { timeout: 20_000 };
+const options = { timeout: 180_000 };
 const ok = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok';
 
 /** A whole exchange on the n-th connection. */

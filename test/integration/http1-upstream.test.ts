@@ -6,7 +6,7 @@ import { waitForStandstill } from './backpressure.ts';
 import { waitUntil } from './forwarding-fixture.ts';
 import { send, startEndpoint, type RecordedCall } from './http1-upstream-fixture.ts';
 
-const options = { timeout: 20_000 };
+const options = { timeout: 180_000 };
 const ok = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok';
 
 describe('requests', () => {

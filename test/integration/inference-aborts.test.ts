@@ -19,7 +19,7 @@ import {
 } from './inference-fixture.ts';
 import { waitFor } from './run-gateway.ts';
 
-const options = { timeout: 30_000 };
+const options = { timeout: 180_000 };
 
 interface Stage {
   /** What the picker does. */

@@ -14,7 +14,7 @@ import {
 } from './inference-fixture.ts';
 import { bearerOf, createIssuer, jwtPolicyOf, providerOf } from './jwt-authentication-fixture.ts';
 
-const options = { timeout: 30_000 };
+const options = { timeout: 180_000 };
 const issuer = createIssuer('https://issuer.example');
 const target = { kind: 'HTTPRoute', name: 'pool' } as const;
 

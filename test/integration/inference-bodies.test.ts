@@ -26,7 +26,7 @@ import {
 } from './inference-fixture.ts';
 import type { ServerResponse } from 'node:http';
 
-const options = { timeout: 30_000 };
+const options = { timeout: 180_000 };
 
 /** Lets what is left of a call pass. */
 async function passRest(call: PickerCall): Promise<void> {

@@ -34,7 +34,7 @@ import {
   waitUntilIdle,
 } from './inference-fixture.ts';
 
-const options = { timeout: 30_000 };
+const options = { timeout: 180_000 };
 const body = 'x'.repeat(200_000);
 
 /** What the client of a failed pick gets: with FailClose a 503, with FailOpen what the request would have got. */

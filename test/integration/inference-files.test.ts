@@ -5,12 +5,13 @@ import { type FakeModelServer, startModelServer } from '../inference/fake-model-
 import { type FakePicker, startFakePicker } from '../inference/fake-picker.ts';
 import { pick, saysNothing } from '../inference/picker-scripts.ts';
 import { poolOf, type PoolOptions, poolRef } from '../inference/pool-resources.ts';
+import { sources } from '../mcp/gateway-program.ts';
 import { createAuthority, createCertificate } from '../self-signed-certificate.ts';
 import { ask, gatewayOf, readSeries, resource, rule } from './gateway-fixture.ts';
 import { readArrival, readReason } from './inference-fixture.ts';
 import { type GatewayRun, routeResource, runGateway, waitFor } from './run-gateway.ts';
 
-const limits = { timeout: 90_000 };
+const limits = { timeout: 180_000 };
 const authority = createAuthority();
 const annotation = (name: string): string => `gateway.proxy/endpoint-picker-${name}`;
 const certificates = {
@@ -148,7 +149,7 @@ describe('the switch', limits, () => {
   test('the code that asks pickers is loaded with the first request to a pool, and never when the switch is off', async () => {
     const code = ['/inference/picked-call.ts', '/inference/picker-stream.ts', '/ir/gen/envoy/'];
     for (const flags of [[], ['--inference-extension']]) {
-      const run = await runGateway({ resources, flags, env: { NODE_OPTIONS: tellsModules } });
+      const run = await runGateway({ resources, flags, env: { NODE_OPTIONS: tellsModules }, program: sources });
       const isLoaded = (file: string): boolean => run.child.readOutput().includes(file);
       try {
         assert.ok(isLoaded('/src/gateway/gateway.ts'));

@@ -7,7 +7,7 @@ import { answerAtOnce, choose, passChunk, passHeaders, streamChunk } from '../in
 import { askHttp2, openSession, receiveResponse, valuesOf } from './gateway-fixture.ts';
 import { readToEnd, startInferenceGateway, startModel, startPicker, waitUntilIdle } from './inference-fixture.ts';
 
-const options = { timeout: 30_000 };
+const options = { timeout: 180_000 };
 const refusal = answerAtOnce(429, '{"error": "too many requests"}', {
   set: [
     { name: 'content-type', value: 'application/json' },

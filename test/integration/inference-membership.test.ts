@@ -5,7 +5,7 @@ import { hashBody } from '../inference/fake-model-server.ts';
 import { pick } from '../inference/picker-scripts.ts';
 import { readArrival, startInferenceGateway, startModel, startPicker, waitUntilIdle } from './inference-fixture.ts';
 
-const options = { timeout: 60_000 };
+const options = { timeout: 180_000 };
 
 for (const mode of ['plain', 'streamed'] as const) {
   test(`an endpoint that the gateway does not know yet is waited for (${mode})`, options, async (t) => {

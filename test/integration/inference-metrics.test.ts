@@ -6,7 +6,7 @@ import { pick } from '../inference/picker-scripts.ts';
 import { findClosedPort } from './forwarding-fixture.ts';
 import { poolKey, startInferenceGateway, startModel, startPicker, waitUntilIdle } from './inference-fixture.ts';
 
-const options = { timeout: 30_000 };
+const options = { timeout: 180_000 };
 
 test('picks by result, and their time', options, async (t) => {
   const server = await startModel(t);

@@ -17,7 +17,7 @@ import {
   waitUntilIdle,
 } from './inference-fixture.ts';
 
-const options = { timeout: 30_000 };
+const options = { timeout: 180_000 };
 const places: readonly ChoicePlace[] = ['header', 'metadata', 'both'];
 const afters = ['headers', 'body'] as const;
 const modes = ['plain', 'streamed'] as const;

@@ -14,7 +14,7 @@ import {
   waitUntilIdle,
 } from './inference-fixture.ts';
 
-const options = { timeout: 30_000 };
+const options = { timeout: 180_000 };
 const count = 50;
 const chat = JSON.stringify({
   model: 'test',

@@ -14,7 +14,7 @@ import {
   waitUntilIdle,
 } from './inference-fixture.ts';
 
-const options = { timeout: 30_000 };
+const options = { timeout: 180_000 };
 const authority = createAuthority();
 const serverName = 'picker.default.svc';
 const signed = createCertificate({ names: [serverName], issuer: authority });

@@ -30,6 +30,8 @@ async function createCheckout(context: TestContext): Promise<Checkout> {
   const say = (who: string): string => `console.log('${who}', process.argv.slice(2).join(' '));`;
   await writeFile(join(folder, 'src/cmd/main.ts'), `const typed: string = 'x';\n${say('sources')}`);
   await writeFile(join(folder, 'build/program/mcp-gateway.js'), say('built'));
+  await mkdir(join(folder, 'build/controller'));
+  await writeFile(join(folder, 'build/controller/mcp-gateway.js'), say('built controller:'));
   return {
     folder,
     async start(...args) {
@@ -39,7 +41,9 @@ async function createCheckout(context: TestContext): Promise<Checkout> {
     async noteInputs(node = process.version) {
       const { size, mtimeMs } = await stat(join(folder, 'src/cmd/main.ts'));
       const inputs = [['src/cmd/main.ts', size, mtimeMs]];
-      await writeFile(join(folder, 'build/program/inputs.json'), JSON.stringify({ node, inputs }));
+      for (const built of ['program', 'controller']) {
+        await writeFile(join(folder, 'build', built, 'inputs.json'), JSON.stringify({ node, inputs }));
+      }
     },
   };
 }
@@ -51,7 +55,8 @@ describe('the program that is started', () => {
     assert.equal(await checkout.start('run', '-f', 'x.yaml'), 'built run -f x.yaml');
     assert.equal(await checkout.start('gateway'), 'built gateway');
     assert.equal(await checkout.start('worker'), 'built worker');
-    for (const args of [['check'], ['demo'], ['--version'], ['controller'], []]) {
+    assert.equal(await checkout.start('controller'), 'built controller: controller');
+    for (const args of [['check'], ['demo'], ['--version'], ['status'], []]) {
       assert.equal(await checkout.start(...args), `sources ${args.join(' ')}`.trim());
     }
   });

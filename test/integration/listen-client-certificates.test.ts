@@ -109,7 +109,7 @@ const isServed = ({ text }: { readonly text: string }): boolean => text.startsWi
 for (const version of versions) {
   const only = { minVersion: version, maxVersion: version };
 
-  describe(version, { timeout: 60_000 }, () => {
+  describe(version, { timeout: 180_000 }, () => {
     test('clients with a certificate of the authority are served', async (t) => {
       const { port, events } = await open(t, { ca: ['clients'] });
       assert.ok(isServed(await ask(t, port, client, only)));
@@ -170,7 +170,7 @@ for (const version of versions) {
   });
 }
 
-test('another authority counts from the next handshake on', { timeout: 60_000 }, async (t) => {
+test('another authority counts from the next handshake on', { timeout: 180_000 }, async (t) => {
   const { port, listeners, config } = await open(t, { ca: ['clients'] });
   assert.ok(isServed(await ask(t, port, client, {})));
   await listeners.reconcile(toPorts({ ...config, ...compilePort({ ca: ['other-clients'] }).config }));
@@ -178,7 +178,7 @@ test('another authority counts from the next handshake on', { timeout: 60_000 },
   assert.ok(isServed(await ask(t, port, strangers['one of another authority'], {})));
 });
 
-test('it is the same for HTTP/2', { timeout: 60_000 }, async (t) => {
+test('it is the same for HTTP/2', { timeout: 180_000 }, async (t) => {
   const { port } = await open(t, { ca: ['clients'] });
   const authority = `https://127.0.0.1:${port}`;
   const trust = { ca: serverAuthority.cert, servername: 'a.test' };
@@ -198,7 +198,7 @@ test('it is the same for HTTP/2', { timeout: 60_000 }, async (t) => {
   assert.equal(answered, false);
 });
 
-test('authorities that cannot be read refuse every handshake', { timeout: 60_000 }, async (t) => {
+test('authorities that cannot be read refuse every handshake', { timeout: 180_000 }, async (t) => {
   for (const [ca, problem] of [
     [['absent'], /^the CA certificates absent are missing; TLS handshakes for its hostname are refused$/],
     [['server'], /server are missing/],

@@ -368,7 +368,7 @@ describe('HTTP/2', () => {
 
   test(
     'floods of PING and SETTINGS from a client that does not read end the connection',
-    { timeout: 60_000 },
+    { timeout: 180_000 },
     async (t) => {
       const { port, listeners } = await openPort(t, echoHandler);
       for (const frame of ['\0\0\x08\x06\0\0\0\0\0pingpong', '\0\0\0\x04\0\0\0\0\0']) {

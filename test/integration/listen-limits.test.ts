@@ -172,7 +172,7 @@ describe('time', () => {
     await waitFor(() => listeners.connectionCount() === 0);
   });
 
-  test('1,000 slow-loris connections do not keep others out, and go', { timeout: 60_000 }, async (t) => {
+  test('1,000 slow-loris connections do not keep others out, and go', { timeout: 180_000 }, async (t) => {
     const { port, listeners } = await openPort(t, echoHandler, { limits: { headerTimeoutMs: 2_000 } });
     const sockets: Socket[] = [];
     t.after(() => {
@@ -239,7 +239,7 @@ describe('connections', () => {
     await waitFor(() => listeners.connectionCount() === 1);
   });
 
-  test('a flood past the limit leaves nothing behind', { timeout: 60_000 }, async (t) => {
+  test('a flood past the limit leaves nothing behind', { timeout: 180_000 }, async (t) => {
     const { port, listeners } = await openPort(t, echoHandler, { limits: { maxConnections: 1 } });
     const holder = await connectRaw(t, port);
     await waitFor(() => listeners.connectionCount() === 1);
@@ -266,7 +266,7 @@ describe('connections', () => {
 });
 
 describe('memory', () => {
-  test('aborted streams leave nothing behind', { timeout: 60_000 }, async (t) => {
+  test('aborted streams leave nothing behind', { timeout: 180_000 }, async (t) => {
     const references: WeakRef<Exchange>[] = [];
     const { port, listeners } = await openPort(t, (exchange) => {
       references.push(new WeakRef(exchange));

@@ -201,7 +201,7 @@ describe('reconcile', () => {
     await waitFor(() => listeners.connectionCount() === 0);
   });
 
-  test('reloads under load fail no request', { timeout: 60_000 }, async (t) => {
+  test('reloads under load fail no request', { timeout: 180_000 }, async (t) => {
     const { port, listeners, config } = await openPort(t, echoHandler);
     const agent = new Agent({ keepAlive: true, maxSockets: 16 });
     t.after(() => agent.destroy());
@@ -231,7 +231,7 @@ describe('reconcile', () => {
 });
 
 describe('drain', () => {
-  test('fails no request under load', { timeout: 60_000 }, async (t) => {
+  test('fails no request under load', { timeout: 180_000 }, async (t) => {
     const { port, listeners } = await openPort(t, (exchange, config) => {
       setTimeout(() => echoHandler(exchange, config), Math.random() * 20);
     });

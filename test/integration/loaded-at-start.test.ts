@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { createTestKey } from '../../src/gateway/token/testing/test-issuer.ts';
+import { sources } from '../mcp/gateway-program.ts';
 import { startRecordingUpstream } from '../security/recording-upstream.ts';
 import type { Loaded } from './list-loaded.ts';
 import {
@@ -22,7 +23,7 @@ const list = join(tmpdir(), `mcp-gateway-loaded-${process.pid}.json`);
 /** A gateway that can be asked what it has loaded. */
 function start(resources: (port: number) => readonly object[]): Promise<GatewayRun> {
   const hook = new URL('list-loaded.ts', import.meta.url).href;
-  return runGateway({ resources, env: { NODE_OPTIONS: `--import=${hook}`, LOADED_LIST: list } });
+  return runGateway({ resources, env: { NODE_OPTIONS: `--import=${hook}`, LOADED_LIST: list }, program: sources });
 }
 
 async function readLoaded(gateway: GatewayRun): Promise<Loaded> {

@@ -14,7 +14,7 @@ import { HostTable } from '../../src/gateway/route/hostname.ts';
 import { fetchAnswer, openRequest, readAll, readChunk, receiveResponse, waitUntil } from './forwarding-fixture.ts';
 import { base, list, post, readError, rules, serve, tools } from './mcp-rules-answers-fixture.ts';
 
-const options = { timeout: 30_000 };
+const options = { timeout: 180_000 };
 
 describe('an event stream', () => {
   const events = { 'content-type': 'text/event-stream' };

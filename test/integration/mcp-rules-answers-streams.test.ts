@@ -14,7 +14,7 @@ import {
   waitFor,
 } from './run-gateway.ts';
 
-const options = { timeout: 60_000 };
+const options = { timeout: 180_000 };
 const tool = (name: string): string => `mcp.tool.name == "${name}"`;
 const prompt = (name: string): string => `mcp.prompt.name == "${name}"`;
 

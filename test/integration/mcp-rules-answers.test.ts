@@ -23,7 +23,7 @@ import {
 } from './forwarding-fixture.ts';
 import { call, list, post, readError, serve, startHttp2, tools } from './mcp-rules-answers-fixture.ts';
 
-const options = { timeout: 30_000 };
+const options = { timeout: 180_000 };
 
 describe('a body that was read', () => {
   test('is sent with its length, whatever the length was before', options, async (t) => {

@@ -7,17 +7,17 @@ import { createServer, type Server } from 'node:http';
 import http2 from 'node:http2';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { createHealth } from '../../src/base/health.ts';
 import { Watchable } from '../../src/base/watchable.ts';
 import { runProbeCommand } from '../../src/cmd/probe.ts';
 import type { PeerVerdict, XdsCertificate } from '../../src/xds/server.ts';
+import { program } from '../mcp/gateway-program.ts';
 import { createAuthority, createCertificate } from '../self-signed-certificate.ts';
 import { startServer } from './xds-server-fixture.ts';
 
-const options = { timeout: 60_000 };
-const main = resolve(import.meta.dirname, '../../src/cmd/main.ts');
+const options = { timeout: 180_000 };
 
 interface Outcome {
   readonly code: number;
@@ -228,7 +228,7 @@ describe('the command line', options, () => {
     health.addCheck('process', 'starting').pass();
     const url = await startReadyPage(t, health);
     const { server } = await startServer(t, { authorizeReplica: refuseStrangers });
-    const args = [main, 'probe', '--ready', url, '--xds', `127.0.0.1:${server.port}`];
+    const args = [program, 'probe', '--ready', url, '--xds', `127.0.0.1:${server.port}`];
     const { promise, resolve: done, reject } = Promise.withResolvers<string>();
     execFile(process.execPath, args, { timeout: 50_000 }, (error, stdout) => (error ? reject(error) : done(stdout)));
     assert.deepEqual(

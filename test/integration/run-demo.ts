@@ -1,10 +1,8 @@
 // Starts the demo as `npm start` does: a process, with free ports for all of its parts.
-import { fileURLToPath } from 'node:url';
 import { type Child, startChild } from '../mcp/child-process.ts';
+import { program } from '../mcp/gateway-program.ts';
 import { findFreePorts } from '../mcp/gateway-under-test.ts';
 import { waitFor } from './run-gateway.ts';
-
-const program = fileURLToPath(new URL('../../src/cmd/main.ts', import.meta.url));
 
 /** The flags that name ports, each with the part that listens there. */
 export const demoPortFlags = {

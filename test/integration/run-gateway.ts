@@ -3,11 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync, renameSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { type Child, startChild } from '../mcp/child-process.ts';
+import { program } from '../mcp/gateway-program.ts';
 import { findFreePorts } from '../mcp/gateway-under-test.ts';
-
-const program = fileURLToPath(new URL('../../src/cmd/main.ts', import.meta.url));
 
 export interface GatewayRun {
   readonly child: Child;
@@ -28,6 +26,8 @@ export interface GatewayRunOptions {
   readonly resources: (port: number) => readonly object[];
   readonly flags?: readonly string[];
   readonly env?: NodeJS.ProcessEnv;
+  /** The launcher without one. */
+  readonly program?: string;
 }
 
 /** Starts a gateway and resolves when it is ready. */
@@ -46,7 +46,7 @@ export async function runGateway(options: GatewayRunOptions): Promise<GatewayRun
   );
   const child = startChild({
     command: process.execPath,
-    args: [program, 'run', '-f', file, ...ports, ...(options.flags ?? [])],
+    args: [options.program ?? program, 'run', '-f', file, ...ports, ...(options.flags ?? [])],
     // Seal keys of a test do not belong into the home of whoever runs it.
     env: { ...process.env, XDG_STATE_HOME: folder, ...options.env },
   });
@@ -84,9 +84,9 @@ export async function runGateway(options: GatewayRunOptions): Promise<GatewayRun
 
 /** Asks again until the answer is yes. Gives up after a minute: slow is fine, stuck is not. */
 export async function waitFor(condition: () => Promise<boolean> | boolean): Promise<void> {
-  const deadline = Date.now() + 60_000;
+  const deadline = Date.now() + 120_000;
   while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error(`waited a minute in vain for ${String(condition)}`);
+    if (Date.now() > deadline) throw new Error(`waited two minutes in vain for ${String(condition)}`);
     await delay(10);
   }
 }

@@ -5,12 +5,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { runRotateKeyCommand } from '../../src/cmd/rotate-key.ts';
 import { buildShortForm, printResources } from '../../src/cmd/short-form.ts';
 import { startOidcProviderIdp } from '../idp/oidc-provider-idp.ts';
 import { type ProtectedGateway, startProtectedGateway } from '../idp/protected-gateway.ts';
 import { startChild } from '../mcp/child-process.ts';
+import { program } from '../mcp/gateway-program.ts';
 import { findFreePorts } from '../mcp/gateway-under-test.ts';
 import { backendResource, gatewayResource, routeResource, ruleTo, runGateway, waitFor } from './run-gateway.ts';
 
@@ -151,8 +151,6 @@ describe('seal keys of a running gateway', () => {
 });
 
 describe('a gateway that cannot have its keys does not start', () => {
-  const program = fileURLToPath(new URL('../../src/cmd/main.ts', import.meta.url));
-
   async function runWith(t: TestContext, file: string, env: NodeJS.ProcessEnv = {}): Promise<string> {
     const folder = await makeFolder(t);
     const short = buildShortForm({ target: 'http://127.0.0.1:9/mcp', port: 1, issuer: 'http://127.0.0.1:9' });

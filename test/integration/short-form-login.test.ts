@@ -4,16 +4,14 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { runLoginCommand } from '../../src/cmd/login.ts';
 import { startSampleServer } from '../../src/demo/sample-mcp-server.ts';
 import { BrowserAgent } from '../idp/browser-agent.ts';
 import { startOidcProviderIdp } from '../idp/oidc-provider-idp.ts';
 import { startChild } from '../mcp/child-process.ts';
+import { program } from '../mcp/gateway-program.ts';
 import { findFreePorts } from '../mcp/gateway-under-test.ts';
 import { waitFor } from './run-gateway.ts';
-
-const program = fileURLToPath(new URL('../../src/cmd/main.ts', import.meta.url));
 
 async function makeFolder(t: TestContext): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'short-form-'));

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
 import type { StatusReport } from '../../src/cmd/status/status-report.ts';
+import { program } from '../mcp/gateway-program.ts';
 import { createTerminal, goodResources, startCluster, startStatus } from './status-command-fixture.ts';
 import { waitFor } from './listen-fixture.ts';
 
@@ -106,8 +106,7 @@ describe('status --watch without a terminal', () => {
 
 test('the program ends by Ctrl-C', async (t) => {
   const { kubeconfig } = await startCluster(t);
-  const main = join(import.meta.dirname, '../../src/cmd/main.ts');
-  const child = spawn(process.execPath, [main, 'status', '--kubeconfig', kubeconfig, '--watch'], {
+  const child = spawn(process.execPath, [program, 'status', '--kubeconfig', kubeconfig, '--watch'], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   t.after(() => void child.kill('SIGKILL'));

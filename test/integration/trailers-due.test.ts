@@ -11,7 +11,7 @@ import { test, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { openPort, waitFor } from './listen-fixture.ts';
 
-const options = { timeout: 60_000 };
+const options = { timeout: 180_000 };
 
 const frameTypes = { data: 0, headers: 1, reset: 3, settings: 4, windowUpdate: 8 } as const;
 const endOfStream = 1;

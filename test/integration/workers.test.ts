@@ -1,8 +1,8 @@
 // `mcp-gateway run --workers 2`: two processes on one port, and what one process would do.
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { startChild } from '../mcp/child-process.ts';
+import { program } from '../mcp/gateway-program.ts';
 import { findFreePorts } from '../mcp/gateway-under-test.ts';
 import { type CountingUpstream, startCountingUpstream } from './counting-upstream.ts';
 import { openEventStream, startRequestLoad } from './load-clients.ts';
@@ -17,7 +17,6 @@ import {
 } from './run-gateway.ts';
 import { connectToEach, findOwner, type KeptConnection, killHard, listWorkers } from './workers-fixture.ts';
 
-const program = fileURLToPath(new URL('../../src/cmd/main.ts', import.meta.url));
 const anyPorts = ['--admin-port', '0', '--metrics-port', '0', '--readiness-port', '0'];
 
 async function start(

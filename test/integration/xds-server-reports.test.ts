@@ -26,7 +26,7 @@ import {
   waitUntil,
 } from './xds-server-fixture.ts';
 
-const options = { timeout: 60_000 };
+const options = { timeout: 180_000 };
 const snapshot = makeSnapshot({ secrets: { s: '1' } });
 
 /** Opens a report stream. */

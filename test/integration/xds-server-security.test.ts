@@ -12,7 +12,7 @@ import type { PeerRequest, PeerVerdict } from '../../src/xds/server.ts';
 import { getTypeUrl, makeSnapshot } from '../../src/xds/testing/small-snapshots.ts';
 import { gateway, startServer, TestGateway, waitForValue, waitUntil } from './xds-server-fixture.ts';
 
-const options = { timeout: 60_000 };
+const options = { timeout: 180_000 };
 const snapshot = makeSnapshot({ secrets: { s: 'the key' } });
 const path = '/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources';
 

@@ -11,7 +11,7 @@ import { makeSnapshot } from '../../src/xds/testing/small-snapshots.ts';
 import { createAuthority, createCertificate } from '../self-signed-certificate.ts';
 import { gateway, startServer, TestGateway, waitUntil } from './xds-server-fixture.ts';
 
-const options = { timeout: 60_000 };
+const options = { timeout: 180_000 };
 const scheme = 'https';
 
 function issue(): { ca: string; certificate: XdsCertificate } {

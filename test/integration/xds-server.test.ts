@@ -12,7 +12,7 @@ import { getTypeUrl, makeSnapshot } from '../../src/xds/testing/small-snapshots.
 import { silentLog } from '../../src/base/log.ts';
 import { gateway, startServer, TestGateway, waitForValue, waitUntil } from './xds-server-fixture.ts';
 
-const options = { timeout: 60_000 };
+const options = { timeout: 180_000 };
 const first = makeSnapshot({ secrets: { s: '1' }, policies: { p: '1', q: '1' }, routes: { r: '1' } });
 const second = makeSnapshot({ secrets: { s: '1' }, policies: { p: '2', q: '1' }, routes: { r: '1' } });
 

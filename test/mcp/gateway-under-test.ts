@@ -4,8 +4,8 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { type Child, startChild } from './child-process.ts';
+import { program } from './gateway-program.ts';
 
 /** An MCP server to put behind the gateway. */
 export interface GatewayTarget {
@@ -42,8 +42,6 @@ export class GatewayNotReadyError extends Error {
   readonly code = 'GATEWAY_NOT_READY';
 }
 
-const program = fileURLToPath(new URL('../../src/cmd/main.ts', import.meta.url));
-
 /** Starts a gateway and resolves once it says that it is ready. */
 export async function startGateway(options: GatewayOptions): Promise<RunningGateway> {
   for (let attempt = 1; ; attempt += 1) {
@@ -75,7 +73,7 @@ export async function startGateway(options: GatewayOptions): Promise<RunningGate
 }
 
 async function waitUntilReady(child: Child, port: number): Promise<boolean> {
-  const deadline = Date.now() + 60_000;
+  const deadline = Date.now() + 120_000;
   while (child.exitCode() === undefined && Date.now() < deadline) {
     try {
       const response = await fetch(`http://127.0.0.1:${port}/ready`);

@@ -102,7 +102,7 @@ async function askFor(connection: RawClient, host: string): Promise<string> {
   return head;
 }
 
-describe('a listener that wants certificates', { timeout: 60_000 }, () => {
+describe('a listener that wants certificates', { timeout: 180_000 }, () => {
   test('serves clients that have one', async (t) => {
     const connection = await openConnection(t, { servername: 'guarded.test', ...client });
     assert.match(await askFor(connection, 'guarded.test'), /^HTTP\/1.1 200 /);

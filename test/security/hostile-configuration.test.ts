@@ -4,7 +4,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, test, type TestContext } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
 import {
   backendResource,
@@ -16,12 +15,12 @@ import {
   waitFor,
 } from '../integration/run-gateway.ts';
 import { startChild } from '../mcp/child-process.ts';
+import { program } from '../mcp/gateway-program.ts';
 import { findFreePorts } from '../mcp/gateway-under-test.ts';
 import { closeBackend, closeRoute } from './closed-policy.ts';
 import { readResidentBytes } from './process-memory.ts';
 import { type RecordingUpstream, startRecordingUpstream } from './recording-upstream.ts';
 
-const program = fileURLToPath(new URL('../../src/cmd/main.ts', import.meta.url));
 const hidden = 'value-that-must-not-be-seen';
 
 let gateway: GatewayRun;

@@ -63,7 +63,7 @@ function startWatch(t: TestContext, disk: FakeDisk, times: Partial<WatchTimes> =
   return watch;
 }
 
-describe('FileWatch', { timeout: 30_000 }, () => {
+describe('FileWatch', { timeout: 180_000 }, () => {
   test('reads nothing while nothing changes, and the newest state when it does', async (t) => {
     const disk = new FakeDisk();
     startWatch(t, disk);
