@@ -29,8 +29,10 @@ export interface LogDestinationOptions {
 
 const firstRetryMs = 1;
 const lastRetryMs = 50;
-/** How long exit waits for a reader that does not read. */
+/** How long exit waits for a reader that does not read, */
 const exitPatienceMs = 2_000;
+/** and for one that is slow. */
+const mostExitPatienceMs = 10_000;
 const defaultMaxWaitMs = 100;
 /** Characters that are worth a system call: half of what a pipe holds. */
 const batchLength = 32_768;
@@ -157,8 +159,15 @@ export function openLogDestination(target: number | string, options: LogDestinat
   }
 
   function flushSync(): void {
-    const deadline = Date.now() + exitPatienceMs;
-    while (!writeAll() && Date.now() < deadline) {
+    const last = Date.now() + mostExitPatienceMs;
+    let deadline = 0;
+    let left = Number.POSITIVE_INFINITY;
+    while (!writeAll()) {
+      const now = Date.now();
+      const stillLeft = waiting.length + batchedBytes + rest.length;
+      if (stillLeft < left) deadline = Math.min(now + exitPatienceMs, last);
+      if (now >= deadline) return;
+      left = stillLeft;
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, firstRetryMs);
     }
   }

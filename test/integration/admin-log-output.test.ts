@@ -69,6 +69,19 @@ describe('no line is lost', () => {
     expectAll(lines, count);
   });
 
+  test('at process.exit, while the reader takes longer than exit would wait for one that does not read', async () => {
+    let pauses = 0;
+    const { code, lines } = await run(`${write} process.exit(3);`, ({ stdout }) => {
+      if (pauses === 5) return;
+      pauses += 1;
+      stdout!.pause();
+      setTimeout(() => stdout!.resume(), 500);
+    });
+    assert.equal(pauses, 5);
+    assert.equal(code, 3);
+    expectAll(lines, count);
+  });
+
   test('at process.exit while a write is under way', async () => {
     const { code, lines } = await run(
       `${write} setImmediate(() => setImmediate(() => { log.info({ i: ${count} }, 'last'); process.exit(4); }));`,
