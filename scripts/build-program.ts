@@ -11,8 +11,9 @@ const checkout = join(import.meta.dirname, '..');
 /** Where the launcher looks for what serves traffic. */
 export const programFolder = join(checkout, 'build', 'program');
 
+const servingEntry = 'src/cmd/gateway-image.ts';
 const programs = [
-  { entry: 'src/cmd/gateway-image.ts', folder: programFolder },
+  { entry: servingEntry, folder: programFolder },
   { entry: 'src/cmd/controller-image.ts', folder: join(checkout, 'build', 'controller') },
 ];
 
@@ -22,7 +23,7 @@ type Input = readonly [file: string, size: number, changed: number];
 /** Builds a program in a folder, in place of what is there: the one that serves traffic, unless told otherwise. */
 export async function buildProgram(
   folder: string,
-  entry: string = programs[0]!.entry,
+  entry = servingEntry,
 ): Promise<{ readonly files: number; readonly bytes: number }> {
   const { files, inputs } = await bundleEntryPoint(entry);
   const made = `${folder}.${process.pid}`;
