@@ -120,7 +120,7 @@ describe('translate', () => {
         for (const each of configuration.policies) toBinary(PolicySchema, each);
         for (const each of configuration.secrets) toBinary(SecretSchema, each);
       }),
-      { numRuns: 500 },
+      { numRuns: 120 },
     );
   });
 
@@ -142,7 +142,7 @@ describe('translate', () => {
         assert.deepEqual(printAll(input), printAll(input));
         assert.deepEqual(printAll(other), printAll(input));
       }),
-      { numRuns: 300 },
+      { numRuns: 100 },
     );
   });
 
@@ -208,7 +208,7 @@ describe('translate', () => {
           assert.ok(there[target.kind], key);
         }
       }),
-      { numRuns: 500 },
+      { numRuns: 120 },
     );
   });
 
@@ -234,7 +234,7 @@ describe('translate', () => {
           for (const { conditions } of parents) checkConditions('inferencePoolParent', conditions);
         }
       }),
-      { numRuns: 300 },
+      { numRuns: 100 },
     );
   });
 
@@ -269,7 +269,7 @@ describe('translate', () => {
           }
         }
       }),
-      { numRuns: 500 },
+      { numRuns: 120 },
     );
   });
 
@@ -303,7 +303,7 @@ describe('translate', () => {
         const used = JSON.stringify(configuration.policies.map((policy) => toJsonString(PolicySchema, policy)));
         for (const key of text) assert.ok(used.includes(key), key);
       }),
-      { numRuns: 500 },
+      { numRuns: 120 },
     );
   });
 
@@ -336,7 +336,7 @@ describe('translate', () => {
         }
         for (const { source } of configuration.policies) assert.ok(source in statuses.proxyPolicies, source);
       }),
-      { numRuns: 300 },
+      { numRuns: 100 },
     );
   });
 
@@ -366,7 +366,7 @@ describe('translate', () => {
             assert.ok(addresses.has(`${key.split('/')[1]} ${host}`), `${key} ${host}`);
         }
       }),
-      { numRuns: 300 },
+      { numRuns: 100 },
     );
   });
 
@@ -381,7 +381,7 @@ describe('translate', () => {
         const without = translateWith({ ...input, inferencePools: [], pods: [], invalid: rest });
         assert.deepEqual(without, translateWith({ ...input, invalid: rest }));
       }),
-      { numRuns: 100 },
+      { numRuns: 50 },
     );
   });
 
