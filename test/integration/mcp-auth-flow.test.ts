@@ -4,9 +4,10 @@ import { after, before, describe, test } from 'node:test';
 import { walkJourney } from '../idp/auth-journey.ts';
 import { type AuthSetup, oidcProviderSetups, profileSetups } from '../idp/auth-setups.ts';
 import { BrowserAgent } from '../idp/browser-agent.ts';
-import { ask, FlowClient } from '../idp/flow-client.ts';
+import { ask, FlowClient, postMcp } from '../idp/flow-client.ts';
 import { type ProtectedSystem, startProtectedSystem } from '../idp/protected-system.ts';
 import { authSdkV1, authSdkV2 } from '../idp/sdk-auth-clients.ts';
+import { waitFor } from './run-gateway.ts';
 
 const libraries = [authSdkV1, authSdkV2];
 
@@ -15,6 +16,8 @@ for (const setup of [...oidcProviderSetups, ...profileSetups]) {
     let system: ProtectedSystem;
     before(async () => {
       system = await startProtectedSystem({ startIdp: (callback) => setup.start(callback) });
+      // On a busy machine the gateway's first call to the identity provider may come to nothing.
+      await waitFor(async () => (await postMcp(system.url, {})).status !== 503);
     });
     after(() => system?.close());
 
