@@ -59,7 +59,9 @@ function runFiles(files: readonly string[], concurrency: number): number {
   if (code === 0 || failed.length === 0 || process.env['RETRY_FAILED_FILES'] !== '1') return code;
   console.log(`\nFailed, and once more, alone: ${failed.join(', ')}`);
   const second = runOnce(failed, 1);
-  const passed = failed.filter((file) => !second.failed.includes(file));
+  // A run that broke without saying where has shown nothing.
+  const isTold = second.code === 0 || second.failed.length > 0;
+  const passed = isTold ? failed.filter((file) => !second.failed.includes(file)) : [];
   if (passed.length > 0) console.log(`Passed at the second attempt only: ${passed.join(', ')}`);
   return second.code;
 }
