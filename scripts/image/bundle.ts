@@ -2,7 +2,9 @@
 // when they are needed.
 import { build } from 'esbuild';
 import { isBuiltin } from 'node:module';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
+import { mergeChunks } from './merge-chunks.ts';
+import { nodePartsByName } from './node-parts.ts';
 
 /** A bundle in memory. */
 export interface Bundle {
@@ -31,6 +33,9 @@ const forms = {
   '@opentelemetry/otlp-grpc-exporter-base': './node_modules/@opentelemetry/otlp-grpc-exporter-base/dist/index.cjs',
 };
 
+/** Commands that somebody waits for. What one of them needs at once comes in as few files as can be. */
+const servingCommands = new Set(['run', 'gateway', 'workers/worker', 'controller'].map((name) => `src/cmd/${name}.ts`));
+
 /** Makes the bundle; `entry` is relative to the checkout. */
 export async function bundleEntryPoint(entry: string): Promise<Bundle> {
   const { outputFiles, metafile, warnings } = await build({
@@ -52,6 +57,7 @@ export async function bundleEntryPoint(entry: string): Promise<Bundle> {
     legalComments: 'none',
     external: optionalPackages,
     alias: forms,
+    plugins: [nodePartsByName],
     logLevel: 'silent',
   });
   if (warnings.length > 0) {
@@ -62,10 +68,20 @@ export async function bundleEntryPoint(entry: string): Promise<Bundle> {
     throw new Error(`${entry} would look for what is not in its bundle: ${[...new Set(missing)].join(', ')}`);
   }
   const inputs = Object.values(metafile.outputs).flatMap((output) =>
-    Object.entries(output.inputs).flatMap(([file, { bytesInOutput }]) => (bytesInOutput > 0 ? [file] : [])),
+    Object.entries(output.inputs).flatMap(([file, { bytesInOutput }]) =>
+      bytesInOutput > 0 && !isBuiltin(file) ? [file] : [],
+    ),
+  );
+  const files = Object.fromEntries(outputFiles.map(({ path, text }) => [basename(path), text]));
+  const roots = Object.entries(metafile.outputs).filter(
+    ([, { entryPoint = '' }]) => entryPoint === entry || servingCommands.has(entryPoint),
   );
   return {
-    files: Object.fromEntries(outputFiles.map(({ path, text }) => [path.slice(path.lastIndexOf('/') + 1), text])),
+    files: await mergeChunks(
+      files,
+      metafile.outputs,
+      roots.map(([path]) => basename(path)),
+    ),
     inputs: [...new Set(inputs)].toSorted(),
   };
 }

@@ -1,7 +1,7 @@
 // Values that travel through a client and come back: sealed with AES-256-GCM, so that nobody can read or change them, and nothing
 // has to be stored. Two key slots and more: the first key seals, every key opens, so that keys rotate without logging anyone out.
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
-import { deflateRawSync, inflateRawSync } from 'node:zlib';
+import { getZlib } from './node-parts.ts';
 
 /** Why a sealed value cannot be used. Never shown to clients in this detail. */
 export type SealProblem = 'malformed' | 'unknown_key' | 'tampered' | 'expired' | 'other_purpose';
@@ -117,7 +117,7 @@ function encodeInner(value: unknown, options: SealOptions): Buffer {
   if (text === undefined) throw new TypeError('only JSON values can be sealed');
   const json = Buffer.from(text);
   const deflated =
-    options.compress === true && json.length >= compressFrom ? deflateRawSync(json, { level: 9 }) : undefined;
+    options.compress === true && json.length >= compressFrom ? getZlib().deflateRawSync(json, { level: 9 }) : undefined;
   const isDeflated = deflated !== undefined && deflated.length < json.length;
   const head = Buffer.alloc(innerHeadLength);
   head.writeUInt8(isDeflated ? flagDeflated : 0, 0);
@@ -158,6 +158,7 @@ function decodeInner<T>(inner: Buffer, nowMs: number): OpenResult<T> {
   const expiresAtMs = inner.readUIntBE(1, 6);
   if (expiresAtMs !== 0 && nowMs >= expiresAtMs) return { ok: false, problem: 'expired' };
   const body = inner.subarray(innerHeadLength);
-  const json = inner[0] === flagDeflated ? inflateRawSync(body, { maxOutputLength: 16 * maxTextLength }) : body;
+  const json =
+    inner[0] === flagDeflated ? getZlib().inflateRawSync(body, { maxOutputLength: 16 * maxTextLength }) : body;
   return { ok: true, value: JSON.parse(json.toString('utf8')) as T };
 }

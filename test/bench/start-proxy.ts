@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { imageComponents } from '../../scripts/image/components.ts';
 import { waitFor } from '../integration/run-gateway.ts';
 import { findFreePorts } from '../mcp/gateway-under-test.ts';
 import type { BenchProxy } from './bench-case.ts';
@@ -10,6 +11,8 @@ import { type PinnedProcess, startPinned } from './pinned-process.ts';
 
 /** What users start. */
 const program = fileURLToPath(new URL('../../bin/mcp-gateway.mjs', import.meta.url));
+/** As the image starts it. */
+const imageFlags = imageComponents.flatMap(({ name, nodeFlag }) => (name === 'gateway' && nodeFlag ? [nodeFlag] : []));
 
 /** Where the programs are. */
 export type Tools = Readonly<Record<'nginx' | 'haproxy' | 'envoy' | 'wrk' | 'taskset', string>>;
@@ -73,7 +76,7 @@ async function launch(proxy: BenchProxy, folder: string, options: StartOptions):
     const gateway = startPinned({
       ...pinned,
       command: process.execPath,
-      args: [...nodeFlags, program, 'run', '-f', file, ...flags],
+      args: [...imageFlags, ...nodeFlags, program, 'run', '-f', file, ...flags],
       env: { ...process.env, NODE_OPTIONS: '', XDG_STATE_HOME: folder },
     });
     const isReady = async (): Promise<boolean> =>

@@ -1,7 +1,7 @@
 // The client_id that the gateway gives out (RFC 7591 3.2.1): the registration itself, sealed. Nothing is stored, so every replica knows
 // every client, also after a restart. It travels in URLs, so it is packed tightly.
 import { createHash } from 'node:crypto';
-import { deflateRawSync, inflateRawSync } from 'node:zlib';
+import { getZlib } from '../../../base/node-parts.ts';
 import type { Sealer, SealProblem } from '../../../base/sealed.ts';
 
 /** How a client authenticates at the IdP's token endpoint: the method that the IdP answered at registration, and no other. */
@@ -121,13 +121,13 @@ const dictionary = Buffer.from(
 /** Compressed when that is shorter. Only this part, which the client chose: a secret beside it would show in the length. */
 function packDescription(description: ClientDescription): ClientDescription | string {
   const text = JSON.stringify(description);
-  const compressed = deflateRawSync(text, { level: 9, dictionary }).toString('base64url');
+  const compressed = getZlib().deflateRawSync(text, { level: 9, dictionary }).toString('base64url');
   return compressed.length + 2 < text.length ? compressed : description;
 }
 
 function unpackDescription(description: ClientDescription | string): ClientDescription {
   if (typeof description !== 'string') return description;
-  const text = inflateRawSync(Buffer.from(description, 'base64url'), { dictionary }).toString('utf8');
+  const text = getZlib().inflateRawSync(Buffer.from(description, 'base64url'), { dictionary }).toString('utf8');
   return JSON.parse(text) as ClientDescription;
 }
 
