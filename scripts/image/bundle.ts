@@ -4,7 +4,6 @@ import { build } from 'esbuild';
 import { isBuiltin } from 'node:module';
 import { basename, join } from 'node:path';
 import { mergeChunks } from './merge-chunks.ts';
-import { nodePartsByName } from './node-parts.ts';
 
 /** A bundle in memory. */
 export interface Bundle {
@@ -57,7 +56,6 @@ export async function bundleEntryPoint(entry: string): Promise<Bundle> {
     legalComments: 'none',
     external: optionalPackages,
     alias: forms,
-    plugins: [nodePartsByName],
     logLevel: 'silent',
   });
   if (warnings.length > 0) {
@@ -68,9 +66,7 @@ export async function bundleEntryPoint(entry: string): Promise<Bundle> {
     throw new Error(`${entry} would look for what is not in its bundle: ${[...new Set(missing)].join(', ')}`);
   }
   const inputs = Object.values(metafile.outputs).flatMap((output) =>
-    Object.entries(output.inputs).flatMap(([file, { bytesInOutput }]) =>
-      bytesInOutput > 0 && !isBuiltin(file) ? [file] : [],
-    ),
+    Object.entries(output.inputs).flatMap(([file, { bytesInOutput }]) => (bytesInOutput > 0 ? [file] : [])),
   );
   const files = Object.fromEntries(outputFiles.map(({ path, text }) => [basename(path), text]));
   const roots = Object.entries(metafile.outputs).filter(

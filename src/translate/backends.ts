@@ -1,4 +1,5 @@
 // Backends: Service ports, ProxyBackends and InferencePools as messages, and what is wrong with references to them.
+import { isIPv6 } from 'node:net';
 import { create } from '@bufbuild/protobuf';
 import type { BackendObjectReference } from '../api/object-reference.ts';
 import type { McpTarget as McpTargetSpec, ProxyBackend } from '../api/proxy-backend.ts';
@@ -316,8 +317,7 @@ function locateTarget(index: ResourceIndex, namespace: string, target: McpTarget
 
 // As a client of that server would write it. Servers that guard against DNS rebinding refuse any other.
 function formatHostHeader(host: string, port: number, isSecure: boolean): string {
-  // Names have no colons, only addresses of version 6 do.
-  const name = host.includes(':') ? `[${host}]` : host;
+  const name = isIPv6(host) ? `[${host}]` : host;
   return port === (isSecure ? 443 : 80) ? name : `${name}:${port}`;
 }
 

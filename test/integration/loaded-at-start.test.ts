@@ -4,6 +4,8 @@ import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { buildProgram } from '../../scripts/build-program.ts';
 import { createTestKey } from '../../src/gateway/token/testing/test-issuer.ts';
 import { sources } from '../mcp/gateway-program.ts';
 import { startRecordingUpstream } from '../security/recording-upstream.ts';
@@ -21,9 +23,9 @@ import {
 const list = join(tmpdir(), `mcp-gateway-loaded-${process.pid}.json`);
 
 /** A gateway that can be asked what it has loaded. */
-function start(resources: (port: number) => readonly object[]): Promise<GatewayRun> {
+function start(resources: (port: number) => readonly object[], program = sources): Promise<GatewayRun> {
   const hook = new URL('list-loaded.ts', import.meta.url).href;
-  return runGateway({ resources, env: { NODE_OPTIONS: `--import=${hook}`, LOADED_LIST: list }, program: sources });
+  return runGateway({ resources, env: { NODE_OPTIONS: `--import=${hook}`, LOADED_LIST: list }, program });
 }
 
 async function readLoaded(gateway: GatewayRun): Promise<Loaded> {
@@ -89,6 +91,22 @@ test('a gateway with a JWT policy loads what it needs, and no more', async (t) =
     assert.ok(!loaded.builtins.includes(builtin), `${builtin} is loaded`);
   }
   assert.ok(loaded.builtins.includes('net') && loaded.builtins.includes('crypto'));
+});
+
+test('the program that is built has few files to load', async (t) => {
+  const folder = fileURLToPath(new URL(`../../build/loaded-at-start-${process.pid}`, import.meta.url));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  await buildProgram(folder);
+  const upstream = await startRecordingUpstream('mcp');
+  t.after(() => upstream.close());
+  const keys = { inline: JSON.stringify({ keys: [key.publicJwk] }) };
+  const gateway = await start((port) => createResources(port, upstream.port, keys), join(folder, 'mcp-gateway.js'));
+  t.after(() => gateway.stop());
+  assert.equal((await fetch(`http://127.0.0.1:${gateway.port}/open`)).status, 200);
+
+  const loaded = await readLoaded(gateway);
+  const files = loaded.files.filter((file) => file.includes('/build/'));
+  assert.ok(files.length > 1 && files.length <= 8, files.join('\n'));
 });
 
 test('the HTTP client for identity providers is loaded with the first call to one', async (t) => {

@@ -1,5 +1,6 @@
 // A policy message with MCP authentication -> what the request path uses. Secrets and key endpoints are looked up here; connections to
 // identity providers come from outside, because they live longer than a configuration.
+import { isIPv6 } from 'node:net';
 import {
   AuthenticationMode,
   type KeySource,
@@ -93,5 +94,5 @@ export function listKeyUrls(
   if (config === undefined) throw new PolicyError(`the backend ${backend}, which has the keys, cannot be used`);
   if (config.protocol !== 'http1' || config.tls !== undefined)
     throw new PolicyError(`the backend ${backend}, which has the keys, does not speak HTTP/1.1 without TLS`);
-  return config.endpoints.map(({ host, port }) => `http://${host.includes(':') ? `[${host}]` : host}:${port}${path}`);
+  return config.endpoints.map(({ host, port }) => `http://${isIPv6(host) ? `[${host}]` : host}:${port}${path}`);
 }

@@ -249,9 +249,7 @@ function readPort(authority: string, localPort: number): string {
 /** The port that an authority names; empty: none. Every request has one, and they are few. */
 const readNamedPort = rememberTexts((authority) => {
   const colon = authority.lastIndexOf(':');
-  if (colon === -1 || authority.endsWith(']')) return '';
-  // With one colon it is no address, which is cheaper to see than for Node: its expression for addresses takes milliseconds to compile.
-  if (authority.indexOf(':') !== colon && isIPv6(authority)) return '';
+  if (colon === -1 || authority.endsWith(']') || isIPv6(authority)) return '';
   const port = authority.slice(colon + 1);
   return /^\d{1,5}$/.test(port) ? copyText(port) : '';
 });
