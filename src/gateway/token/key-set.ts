@@ -8,6 +8,8 @@ export interface VerificationKey {
   readonly id: string | undefined;
   readonly algorithms: ReadonlySet<Algorithm>;
   readonly key: KeyObject;
+  /** In bytes, where it depends on the key: RSA. */
+  readonly signatureLength?: number | undefined;
 }
 
 /** A key that was left out, and why. */
@@ -70,12 +72,13 @@ function readKey(entry: unknown): VerificationKey | string {
   if (typeof material === 'string') return material;
   const served = alg === undefined ? material.algorithms : material.algorithms.filter((name) => name === alg);
   if (served.length === 0) return 'has an alg that does not fit its type or curve';
-  return { id: kid, algorithms: new Set(served), key: material.key };
+  return { id: kid, algorithms: new Set(served), key: material.key, signatureLength: material.signatureLength };
 }
 
 interface Material {
   readonly key: KeyObject;
   readonly algorithms: readonly Algorithm[];
+  readonly signatureLength?: number;
 }
 
 function importKey(jwk: JsonObject): Material | string {
@@ -87,7 +90,8 @@ function importKey(jwk: JsonObject): Material | string {
       if (modulusLength < minRsaBits) return `is too short: ${modulusLength} bits, at least ${minRsaBits} are needed`;
       if (modulusLength > maxRsaBits) return `is too long: ${modulusLength} bits`;
       if (publicExponent < 3n || publicExponent % 2n === 0n) return 'has a public exponent that proves nothing';
-      return { key, algorithms: findAlgorithms('rsa') };
+      // RFC 8017 8.1.2 and 8.2.2: as long as the modulus.
+      return { key, algorithms: findAlgorithms('rsa'), signatureLength: Math.ceil(modulusLength / 8) };
     }
     case 'EC': {
       const served = typeof jwk.crv === 'string' ? findAlgorithms(jwk.crv) : [];

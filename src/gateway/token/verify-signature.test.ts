@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { constants, generateKeyPairSync, sign } from 'node:crypto';
 import { test } from 'node:test';
+import { readKeySet } from './key-set.ts';
 import { verifySignature } from './verify-signature.ts';
 
 // One signature in 256 begins with a zero byte. Without it, it is the same number, and OpenSSL takes it where the padding is PSS.
@@ -10,9 +11,9 @@ for (const [algorithm, padding] of [
 ] as const)
   test(`${algorithm}: a signature without its leading zero is none, nor is one with a zero more`, () => {
     const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
-    const key = { key: publicKey, algorithms: new Set([algorithm]) } as unknown as Parameters<
-      typeof verifySignature
-    >[1];
+    const read = readKeySet({ keys: [publicKey.export({ format: 'jwk' })] });
+    assert.ok(read.ok);
+    const key = read.keySet.keys[0]!;
     const judge = (signingInput: string, signature: Uint8Array): boolean =>
       verifySignature({ algorithm, signingInput, signature: Buffer.from(signature) }, key);
     for (let attempt = 0; ; attempt += 1) {
