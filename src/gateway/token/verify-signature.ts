@@ -12,9 +12,10 @@ export function verifySignature(
   const { algorithm, signature } = token;
   if (!served.has(algorithm)) return false;
   const definition = algorithms[algorithm];
-  // A number with leading zeros is the same number without them, and passes OpenSSL.
+  // RSA: the number of the key. A signature with leading zeros is the same number without them, and passes OpenSSL; so no length, no verification.
   const length = 'signatureLength' in definition ? definition.signatureLength : signatureLength;
-  if (length === undefined ? definition.keyType === 'rsa' : signature.length !== length) return false;
+  if (length === undefined && definition.keyType === 'rsa') return false;
+  if (length !== undefined && signature.length !== length) return false;
   const options = {
     key,
     // JWS has the two numbers side by side, not in DER (RFC 7518 3.4).
