@@ -40,7 +40,7 @@ function describeWith(factors: Readonly<Record<string, number>>): StampedResult 
 
 describe('verdicts', () => {
   const finding = (median: number, kind: Finding['target']['kind']): Finding => {
-    return { what: 'it', measured: { ok: true, median, spread: 0.01 }, unit: 'times', target: { kind, value: 2 } };
+    return { what: 'it', measured: { ok: true, median, spread: 0 }, unit: 'times', target: { kind, value: 2 } };
   };
 
   test('of every kind of target, at the bound and beyond it', () => {
@@ -50,6 +50,17 @@ describe('verdicts', () => {
     assert.equal(judge(finding(1.999, 'below')), 'met');
     assert.equal(judge(finding(2, 'atLeast')), 'met');
     assert.equal(judge(finding(1.999, 'atLeast')), 'missed');
+  });
+
+  test('a number meets a target with all of its interval, or it is not sure', () => {
+    const measure = (measured: Omit<Extract<Finding['measured'], { ok: true }>, 'ok'>): string =>
+      judge({ ...finding(9, 'atMost'), measured: { ok: true, ...measured } });
+    assert.equal(measure({ median: 1.9, spread: 0.1 }), 'met');
+    assert.equal(measure({ median: 1.95, spread: 0.1 }), 'unsure');
+    assert.equal(measure({ median: 2.05, spread: 0.1 }), 'unsure');
+    assert.equal(measure({ median: 2.2, spread: 0.1 }), 'missed');
+    assert.equal(measure({ median: 1.95, spread: 0.1, range: [1.8, 2] }), 'met');
+    assert.equal(measure({ median: 1.9, spread: 0.1, range: [1.85, 2.04] }), 'unsure');
   });
 
   test('what is not sure is never missed', () => {

@@ -5,7 +5,8 @@ export interface BenchRequest {
   readonly method: 'GET' | 'POST';
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string;
+  /** Sent one after the other and from the start again. */
+  readonly bodies?: readonly string[];
   /** Made when they are needed: sent as bearer tokens, one after the other and from the start again. */
   readonly tokens?: () => readonly string[];
 }

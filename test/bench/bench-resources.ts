@@ -2,9 +2,9 @@
 import { backendResource, gatewayResource, routeResource, ruleTo } from '../integration/run-gateway.ts';
 import type { BenchAnswer, BenchPorts, BenchRequest } from './bench-case.ts';
 import { audience, issuer, jwks, oneToken } from './bench-tokens.ts';
-import { answerBody } from './nginx-upstream.ts';
+import { answerPattern } from './nginx-upstream.ts';
 
-/** The same for every case: what differs is what the gateway does. Without its policy the gateway passes the token on. */
+/** The same for every case: what differs is what the gateway does. No two in a row are alike, as it is with those of clients: the length differs, too. Without its policy the gateway passes the token on. */
 export const toolCall: BenchRequest = {
   method: 'POST',
   path: '/mcp',
@@ -15,16 +15,18 @@ export const toolCall: BenchRequest = {
     'mcp-protocol-version': '2025-06-18',
     'user-agent': 'bench/1.0',
   },
-  body: JSON.stringify({
-    jsonrpc: '2.0',
-    id: 1,
-    method: 'tools/call',
-    params: { name: 'ticket_read', arguments: { id: 4711, fields: ['title', 'state'] } },
-  }),
+  bodies: Array.from({ length: 16 }, (_, each) =>
+    JSON.stringify({
+      jsonrpc: '2.0',
+      id: each + 1,
+      method: 'tools/call',
+      params: { name: 'ticket_read', arguments: { id: 4711 + each, fields: ['title', 'state'.slice(each % 5)] } },
+    }),
+  ),
 };
 
 /** What comes back when it is let through. */
-export const toolAnswer: BenchAnswer = { status: 200, body: answerBody };
+export const toolAnswer: BenchAnswer = { status: 200, body: answerPattern };
 
 /** The same without a token. */
 export const anonymousToolCall: BenchRequest = {

@@ -63,13 +63,17 @@ export interface StampedResult extends ExperimentResult {
   readonly stamp: Stamp;
 }
 
-/** Holds a number against its target; or both ends of where it surely lies. */
+/** Holds both ends of where the number surely lies against its target. */
 export function judge({ measured, target }: Finding): Outcome {
-  if (measured.ok) return keepsTarget(measured.median, target) ? 'met' : 'missed';
-  if (measured.range === undefined) return 'unsure';
-  const [low, high] = measured.range.map((end) => keepsTarget(end, target));
+  const range = measured.ok ? findRange(measured) : measured.range;
+  if (range === undefined) return 'unsure';
+  const [low, high] = range.map((end) => keepsTarget(end, target));
   if (low !== high) return 'unsure';
   return low === true ? 'met' : 'missed';
+}
+
+function findRange({ median, spread, range }: Extract<Measured, { readonly ok: true }>): readonly [number, number] {
+  return range ?? [median * (1 - spread / 2), median * (1 + spread / 2)];
 }
 
 function keepsTarget(value: number, target: Target): boolean {

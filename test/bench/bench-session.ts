@@ -73,7 +73,7 @@ export function formatUrl({ request }: BenchCase, { port }: RunningProxy): strin
 /** The proxy must answer as the case says: or the wrong thing is measured. */
 async function checkAnswer(each: BenchCase, proxy: RunningProxy): Promise<void> {
   const { request, answer: expected, name } = each;
-  const { method, headers, body } = request;
+  const { method, headers, bodies: [body] = [] } = request;
   const answer = await fetch(formatUrl(each, proxy), { method, headers, ...(body === undefined ? {} : { body }) });
   const text = await answer.text();
   const hasBody =

@@ -1,15 +1,21 @@
-// The upstream of the benchmarks: nginx that answers every request with the same small JSON, as cheaply as anything can, and some with more.
+// The upstream of the benchmarks: nginx that answers every request with a small JSON, as cheaply as anything can, and some with more.
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { waitFor } from '../integration/run-gateway.ts';
 import { type PinnedProcess, startPinned } from './pinned-process.ts';
 
-/** What it answers everywhere else: the result of a tool. */
-export const answerBody = JSON.stringify({
-  jsonrpc: '2.0',
-  id: 1,
-  result: { content: [{ type: 'text', text: 'Ticket 4711: The printer on the second floor is on fire.' }] },
-});
+/** What it answers everywhere else: the result of a tool, not always of the same length. */
+export const formatAnswer = (floor: string): string =>
+  JSON.stringify({
+    jsonrpc: '2.0',
+    id: 1,
+    result: { content: [{ type: 'text', text: `Ticket 4711: The printer on the ${floor} floor is on fire.` }] },
+  });
+const floors = ['first', 'second', 'third', 'fifth', 'seventh', 'eleventh', 'thirteenth', 'seventeenth'];
+
+/** Matches its answers. */
+export const answerPattern =
+  /^\{"jsonrpc":"2.0","id":1,"result":.*"Ticket 4711: The printer on the \w+ floor is on fire\."\}\]\}\}$/;
 
 /** Answers a GET with so many bytes. */
 export function sizedPath(bytes: number): string {
@@ -61,6 +67,9 @@ http {
   keepalive_timeout 1h;
   client_max_body_size 0;
   client_body_buffer_size 2m;
+  split_clients $connection_requests $floor {
+    ${floors.map((floor, each) => `${each < floors.length - 1 ? `${100 / floors.length}%` : '*'} ${floor};`).join('\n    ')}
+  }
   server {
     listen 127.0.0.1:${port} backlog=4096;
     location /mcp/sized/ { alias ${folder}/sized/; default_type application/json; }
@@ -70,7 +79,7 @@ http {
       proxy_pass_request_body off;
       proxy_set_header Content-Length "";
     }
-    location / { default_type application/json; return 200 '${answerBody}'; }
+    location / { default_type application/json; return 200 '${formatAnswer('$floor')}'; }
   }
 }
 `;

@@ -51,13 +51,21 @@ export function findQuantile(values: readonly number[], part: number): number {
 
 /** A number that several measurements agree on, or why there is none. */
 export type Measured =
-  | { readonly ok: true; readonly median: number; readonly spread: number }
+  | {
+      readonly ok: true;
+      readonly median: number;
+      readonly spread: number;
+      /** Where the true median lies with 95 % confidence; half the spread to either side when it is not said. */
+      readonly range?: Range;
+    }
   | {
       readonly ok: false;
       readonly why: string;
-      /** Where the true median lies with 95 % confidence, if there were enough measurements: too wide to be called a number, but it may lie on one side of a target. */
-      readonly range?: readonly [low: number, high: number];
+      /** The same, if there were enough measurements: too wide to be called a number, but it may lie on one side of a target. */
+      readonly range?: Range;
     };
+
+type Range = readonly [low: number, high: number];
 
 /** The median, if the measurements are enough and agree. */
 export function settle(values: readonly number[], widest = widestSpread): Measured {
@@ -65,12 +73,13 @@ export function settle(values: readonly number[], widest = widestSpread): Measur
     return { ok: false, why: `${values.length} rounds are too few; ${fewestRounds} are needed` };
   }
   const { median, spread } = summarize(values);
+  const range = findMedianInterval(values);
   if (spread > widest) {
     const percent = (part: number): string => `${(100 * part).toFixed(1)} %`;
     const why = `it is only known to within ${percent(spread)}, and ${percent(widest)} is the limit`;
-    return { ok: false, why, range: findMedianInterval(values) };
+    return { ok: false, why, range };
   }
-  return { ok: true, median, spread };
+  return { ok: true, median, spread, range };
 }
 
 /** How many times the base it is, from measurements of the same rounds: what slows the machine down for a while slows down both. */

@@ -38,10 +38,12 @@ export async function writeLoadScript(folder: string, name: string, request: Ben
   const tokens = request.tokens?.();
   const tokenFile = join(folder, `${name}.tokens`);
   if (tokens !== undefined) await writeFile(tokenFile, tokens.map((token) => `${token}\n`).join(''));
+  const bodies = request.bodies ?? [];
+  const addRequest = '    requests[#requests + 1] = wrk.format(nil, nil, nil, bodies[#requests % #bodies + 1])';
   const lines = [
     `wrk.method = ${quote(request.method)}`,
     ...Object.entries(request.headers).map(([header, value]) => `wrk.headers[${quote(header)}] = ${quote(value)}`),
-    ...(request.body === undefined ? [] : [`wrk.body = ${quote(request.body)}`]),
+    `local bodies = { ${bodies.map(quote).join(', ')} }`,
     // Memory that it shares with us: reading the count costs wrk nothing and needs no answer of it. 2 is O_RDWR, 3 PROT_READ and PROT_WRITE.
     'local ffi = require("ffi")',
     'ffi.cdef[[int open(const char *, int); void *mmap(void *, size_t, int, int, int, long);]]',
@@ -51,11 +53,11 @@ export async function writeLoadScript(folder: string, name: string, request: Ben
     'local last = 0',
     'init = function()',
     ...(tokens === undefined
-      ? ['  requests[1] = wrk.format()']
+      ? [`  for each = 1, ${Math.max(1, bodies.length)} do`, addRequest, '  end']
       : [
           `  for token in io.lines(${quote(tokenFile)}) do`,
           '    wrk.headers["authorization"] = "Bearer " .. token',
-          '    requests[#requests + 1] = wrk.format()',
+          addRequest,
           '  end',
         ]),
     'end',

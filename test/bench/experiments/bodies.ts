@@ -32,7 +32,7 @@ const isLong = (bytes: number): boolean => bytes >= 1_000_000;
 export function createBodyCases(direction: Direction, bytes: number): readonly BenchCase[] {
   const [request, answer] =
     direction === 'to the server'
-      ? [{ ...toolCall, path: uploadPath, body: createBody(bytes) }, toolAnswer]
+      ? [{ ...toolCall, path: uploadPath, bodies: [createBody(bytes)] }, toolAnswer]
       : [
           { method: 'GET' as const, path: sizedPath(bytes), headers: toolCall.headers },
           { status: 200, body: 'x'.repeat(bytes) },

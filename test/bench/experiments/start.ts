@@ -88,7 +88,7 @@ export const startExperiment: Experiment = {
 
 /** Asks again and again on new connections, as an impatient client would. */
 async function waitForAnswer({ name, request }: BenchCase, proxy: RunningProxy): Promise<void> {
-  const { method, path, headers, body = '' } = request;
+  const { method, path, headers, bodies: [body = ''] = [] } = request;
   const lines = Object.entries({ host: `127.0.0.1:${proxy.port}`, ...headers, 'content-length': body.length });
   const text = `${method} ${path} HTTP/1.1\r\n${lines.map((pair) => `${pair.join(': ')}\r\n`).join('')}\r\n${body}`;
   const deadline = Date.now() + 60_000;

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { answerBody } from '../nginx-upstream.ts';
+import { formatAnswer } from '../nginx-upstream.ts';
 
 export interface SoakServer {
   readonly port: number;
@@ -25,7 +25,7 @@ export async function startSoakServer(): Promise<SoakServer> {
         'content-type': 'application/json',
         ...(isFirst ? { 'mcp-session-id': randomUUID() } : {}),
       });
-      response.end(request.method === 'DELETE' ? undefined : answerBody);
+      response.end(request.method === 'DELETE' ? undefined : formatAnswer('second'));
     });
   });
   server.keepAliveTimeout = 120_000;
