@@ -34,29 +34,60 @@ export interface RequestJournal extends RequestObserver {
 const defaultLimits: RequestJournalLimits = { maxRequests: 1_000, maxDecisions: 32, maxSeenCharacters: 8_192 };
 const maxTextLength = 1_024;
 
-/** What is kept: nothing is formatted before somebody asks. */
-interface Entry {
+type EntryLimits = Pick<RequestJournalLimits, 'maxDecisions' | 'maxSeenCharacters'>;
+
+/**
+ * What is kept: nothing is formatted before somebody asks. The one that is forgotten is used for the next request: a new one each time would be garbage that
+ * is too old to be collected at little cost, with all that it holds.
+ */
+class Entry {
   /** Counts up; entries of both queues are in this order. */
-  readonly number: number;
-  readonly id: string;
-  readonly startedAtMs: number;
-  readonly milliseconds: number;
-  readonly method: string;
-  readonly host: string;
-  readonly path: string;
-  readonly status: number;
-  readonly reason: string | undefined;
-  readonly detail: string | undefined;
-  readonly refused: boolean;
-  readonly listener: string | undefined;
-  readonly route: EntryRoute;
-  readonly backend: string | undefined;
-  readonly endpoint: string | undefined;
-  readonly caller: Caller | undefined;
-  readonly message: ShownMessage | undefined;
-  readonly decisions: readonly Decision[];
+  number = 0;
+  id = '';
+  startedAtMs = 0;
+  milliseconds = 0;
+  method = '';
+  host = '';
+  path = '';
+  status = 0;
+  reason: string | undefined;
+  detail: string | undefined;
+  refused = false;
+  listener: string | undefined;
+  route: EntryRoute = noRoute;
+  backend: string | undefined;
+  endpoint: string | undefined;
+  caller: Caller | undefined;
+  message: ShownMessage | undefined;
+  decisions: readonly Decision[] = [];
   /** Undefined: nothing. */
-  readonly omitted: Omitted | undefined;
+  omitted: Omitted | undefined;
+
+  fill(context: RequestContext, number: number, limits: EntryLimits): void {
+    const { caller, mcpMessage, detail } = context;
+    const bounded = areSmall(context.decisions, limits.maxDecisions)
+      ? undefined
+      : boundDecisions(context.decisions, limits);
+    this.number = number;
+    this.id = context.requestId;
+    this.startedAtMs = context.startedAtMs;
+    this.milliseconds = measureDuration(context);
+    this.method = keepName(context.exchange.method);
+    this.host = keepName(context.hostname);
+    this.path = keepPath(context.path);
+    this.status = context.status;
+    this.reason = context.reason;
+    this.detail = detail === undefined ? undefined : cutText(detail, maxTextLength);
+    this.refused = hasRefusal(context.decisions);
+    this.listener = context.listener?.key;
+    this.route = keepRoute(context.route);
+    this.backend = context.backend;
+    this.endpoint = context.endpoint;
+    this.caller = caller === undefined ? undefined : describeCaller(caller);
+    this.message = mcpMessage === undefined ? undefined : showMessage(mcpMessage);
+    this.decisions = bounded?.decisions ?? context.decisions;
+    this.omitted = bounded?.omitted;
+  }
 }
 
 /** What is kept of a route: not the whole of it, because a configuration that is gone must not stay in memory. */
@@ -77,18 +108,23 @@ interface Omitted {
 export function createRequestJournal(limits: Partial<RequestJournalLimits> = {}): RequestJournal {
   const { maxRequests, ...perRequest } = { ...defaultLimits, ...limits };
   // Apart, so that neither a busy hour nor a flood of bad requests makes the journal forget all of the others: each has half for sure.
-  const passed = new EntryQueue();
-  const refused = new EntryQueue();
+  const passed = new EntryQueue(maxRequests + 1);
+  const refused = new EntryQueue(maxRequests + 1);
   let count = 0;
+  let spare: Entry | undefined;
   const listEntries = (): Entry[] => [...passed, ...refused].toSorted((left, right) => right.number - left.number);
   return {
     start: () => {},
     finish(context) {
       if (context.decisions.length === 0) return;
       count += 1;
-      const entry = createEntry(context, count, perRequest);
+      const entry = spare ?? new Entry();
+      entry.fill(context, count, perRequest);
       (entry.refused ? refused : passed).push(entry);
-      if (passed.size + refused.size > maxRequests) (passed.size > maxRequests / 2 ? passed : refused).shift();
+      spare =
+        passed.size + refused.size > maxRequests
+          ? (passed.size > maxRequests / 2 ? passed : refused).shift()
+          : undefined;
     },
     list: () => listEntries().map(describeEntry),
     find(id) {
@@ -98,65 +134,40 @@ export function createRequestJournal(limits: Partial<RequestJournalLimits> = {})
   };
 }
 
-/** First in, first out. */
+/** First in, first out, at most so many. */
 class EntryQueue {
-  #entries: (Entry | undefined)[] = [];
+  readonly #capacity: number;
+  /** A ring: in use from `start` on. */
+  readonly #entries: (Entry | undefined)[] = [];
   #start = 0;
+  #size = 0;
+
+  constructor(capacity: number) {
+    this.#capacity = capacity;
+  }
 
   get size(): number {
-    return this.#entries.length - this.#start;
+    return this.#size;
   }
 
   push(entry: Entry): void {
-    this.#entries.push(entry);
+    this.#entries[(this.#start + this.#size) % this.#capacity] = entry;
+    this.#size += 1;
   }
 
-  /** Drops the oldest. */
-  shift(): void {
-    if (this.size === 0) return;
+  /** Takes the oldest out. */
+  shift(): Entry | undefined {
+    if (this.#size === 0) return undefined;
+    const entry = this.#entries[this.#start];
     this.#entries[this.#start] = undefined;
-    this.#start += 1;
-    // Now and then, not every time: moving all of them costs.
-    if (this.#start < 1_024 && this.size > 0) return;
-    this.#entries = this.#entries.slice(this.#start);
-    this.#start = 0;
+    this.#start = (this.#start + 1) % this.#capacity;
+    this.#size -= 1;
+    return entry;
   }
 
   *[Symbol.iterator](): Iterator<Entry> {
     for (const entry of this.#entries) if (entry !== undefined) yield entry;
   }
-}
-
-function createEntry(
-  context: RequestContext,
-  number: number,
-  limits: Pick<RequestJournalLimits, 'maxDecisions' | 'maxSeenCharacters'>,
-): Entry {
-  const { caller, mcpMessage, detail } = context;
-  const bounded = areSmall(context.decisions, limits.maxDecisions)
-    ? undefined
-    : boundDecisions(context.decisions, limits);
-  return {
-    number,
-    id: context.requestId,
-    startedAtMs: context.startedAtMs,
-    milliseconds: measureDuration(context),
-    method: keepName(context.exchange.method),
-    host: keepName(context.hostname),
-    path: keepPath(context.path),
-    status: context.status,
-    reason: context.reason,
-    detail: detail === undefined ? undefined : cutText(detail, maxTextLength),
-    refused: hasRefusal(context.decisions),
-    listener: context.listener?.key,
-    route: keepRoute(context.route),
-    backend: context.backend,
-    endpoint: context.endpoint,
-    caller: caller === undefined ? undefined : describeCaller(caller),
-    message: mcpMessage === undefined ? undefined : showMessage(mcpMessage),
-    decisions: bounded?.decisions ?? context.decisions,
-    omitted: bounded?.omitted,
-  };
 }
 
 /** A text cut to its length, and never a piece of a longer one: that would keep the query or other headers in memory. */
@@ -203,7 +214,7 @@ function areSmall(decisions: readonly Decision[], maxDecisions: number): boolean
 
 function boundDecisions(
   decisions: readonly Decision[],
-  { maxDecisions, maxSeenCharacters }: Pick<RequestJournalLimits, 'maxDecisions' | 'maxSeenCharacters'>,
+  { maxDecisions, maxSeenCharacters }: EntryLimits,
 ): { readonly decisions: readonly Decision[]; readonly omitted: Omitted } {
   const kept = decisions.length > maxDecisions ? keepEnds(decisions, maxDecisions) : decisions;
   let left = maxSeenCharacters;
