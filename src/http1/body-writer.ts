@@ -1,9 +1,10 @@
 // Sends messages over a connection: head, body in its framing (RFC 9112 section 6), trailers. What belongs together and is small leaves in one
-// write: a head waits for what follows it in the same turn of the event loop, and so do small pieces of a body.
+// write: a head waits for what follows it, and so do small pieces of a body.
 import type { Socket } from 'node:net';
 import { appendFields, finishHead } from './message-head.ts';
 import type { RawHeaders } from './raw-headers.ts';
 import { chunkedBody } from './framing.ts';
+import type { Sender, Sending } from './sending.ts';
 
 /** A piece up to this size is copied behind what waits; a larger one is handed to the kernel as it is. */
 const smallBytes = 4_096;
@@ -11,14 +12,19 @@ const smallBytes = 4_096;
 const maxHeldBytes = 16_384;
 
 /** The sending side of one connection, for one message after the other: begin, write*, end. */
-export class BodyWriter {
+export class BodyWriter implements Sender {
   readonly #socket: Socket;
+  readonly #isTls: boolean;
+  /** How long it waits. */
+  readonly #sending: Sending;
   #framing = 0;
   /** Not yet given to the socket. One character for each byte. */
   #held = '';
   #isScheduled = false;
-  /** A head that is alone waits for one tick more: the body is often asked for in the same tick that sends the head, and comes in the next. */
-  #isHeadAlone = false;
+  /** What is held is the end of the message, */
+  #isLast = false;
+  /** or was. */
+  #isLastSent = false;
   /** Bytes of a body with a length that are still to come. */
   #left = 0;
   #isFlushed = false;
@@ -31,8 +37,10 @@ export class BodyWriter {
     else callback();
   };
 
-  constructor(socket: Socket) {
+  constructor(socket: Socket, sending: Sending) {
     this.#socket = socket;
+    this.#isTls = 'encrypted' in socket;
+    this.#sending = sending;
   }
 
   /** A head outside of a message, e.g. of an informational answer: it leaves at once. */
@@ -41,16 +49,17 @@ export class BodyWriter {
     this.#send();
   }
 
-  /** Starts a message. `bodyLength` says how its body is framed; 0 is also right for one without a body. */
+  /**
+   * Starts a message. `bodyLength` says how its body is framed; 0 is also right for one without a body. A head with a body waits for that until
+   * `flushSoon`.
+   */
   begin(head: string, bodyLength: number): void {
     this.#framing = bodyLength;
     this.#left = bodyLength;
     this.#isFlushed = false;
     this.#onFlushed = undefined;
     this.#held += head;
-    if (bodyLength === 0) return void this.#sendLast();
-    this.#isHeadAlone = true;
-    this.#schedule();
+    if (bodyLength === 0) this.#sendLast();
   }
 
   /** A piece of the body, not longer than what is left of its length. False: wait for the socket's drain event. */
@@ -59,7 +68,6 @@ export class BodyWriter {
     // As a chunk it would be the last one.
     if (chunk.length === 0) return !socket.writableNeedDrain;
     const isChunked = this.#framing === chunkedBody;
-    this.#isHeadAlone = false;
     if (isChunked) this.#held += `${chunk.length.toString(16)}\r\n`;
     this.#left -= chunk.length;
     if (chunk.length <= smallBytes) {
@@ -67,7 +75,7 @@ export class BodyWriter {
       if (isChunked) this.#held += '\r\n';
       if (this.#left === 0) return this.#sendLast();
       if (this.#held.length >= maxHeldBytes) return this.#send();
-      this.#schedule();
+      this.flushSoon();
       return !socket.writableNeedDrain;
     }
     const isLast = this.#left === 0;
@@ -83,12 +91,15 @@ export class BodyWriter {
     // Goes with the size of the next chunk.
     if (isChunked) {
       this.#held = '\r\n';
-      this.#schedule();
+      this.flushSoon();
     }
     return hasRoom && !socket.writableNeedDrain;
   }
 
-  /** The message is complete. The callback runs once, after the last byte has left the process; never when the connection breaks before. */
+  /**
+   * The message is complete. The callback runs once, after the last byte has left the process; never when the connection breaks before, nor where
+   * what is complete does not wait.
+   */
   end(trailers: RawHeaders, onFlushed: () => void): void {
     if (this.#framing === chunkedBody) {
       this.#held += trailers.length === 0 ? '0\r\n\r\n' : finishHead(appendFields('0', trailers));
@@ -109,35 +120,47 @@ export class BodyWriter {
     if (this.#held !== '') this.#send();
   }
 
-  #schedule(): void {
-    if (this.#isScheduled) return;
+  /** What waits does not wait for more. */
+  flushSoon(): void {
+    if (this.#isScheduled || this.#held === '') return;
     this.#isScheduled = true;
-    process.nextTick(flushHeld, this);
+    this.#sending.add(this);
   }
 
   /** @internal */
-  flushScheduled(): void {
+  send(): void {
     this.#isScheduled = false;
-    if (!this.#isHeadAlone || this.#held === '') return this.flush();
-    this.#isHeadAlone = false;
-    this.#schedule();
+    if (this.#held === '') return;
+    // A callback costs a tick. Nearly always the kernel takes all of it at once, which is seen as well.
+    this.#isLastSent = this.#isLast && !this.#isTls;
+    if (this.#isLastSent) this.#isLast = false;
+    this.#send();
+  }
+
+  /** @internal */
+  noteSent(): void {
+    if (!this.#isLastSent) return;
+    this.#isLastSent = false;
+    const socket = this.#socket;
+    if (socket.writableLength > 0) socket.write('', 'latin1', this.#noteFlushed);
+    else if (!socket.destroyed && socket.errored === null) this.#noteFlushed();
   }
 
   #send(): boolean {
     const text = this.#held;
+    const isLast = this.#isLast;
     this.#held = '';
-    return this.#socket.write(text, 'latin1');
+    this.#isLast = false;
+    return this.#socket.write(text, 'latin1', isLast ? this.#noteFlushed : undefined);
   }
 
   #sendLast(): boolean {
-    const text = this.#held;
-    this.#held = '';
-    return this.#socket.write(text, 'latin1', this.#noteFlushed);
+    // To a server: nobody asks when it has left.
+    if (!this.#sending.isLate) return this.#send();
+    this.#isLast = true;
+    this.flushSoon();
+    return !this.#socket.writableNeedDrain;
   }
-}
-
-function flushHeld(writer: BodyWriter): void {
-  writer.flushScheduled();
 }
 
 function toBuffer(bytes: Uint8Array): Buffer {

@@ -19,7 +19,12 @@ const colon = 0x3a;
  */
 export function readFieldLines(text: string, start: number, maxCount: number): RawHeaders {
   const fields: string[] = [];
-  const end = text.length - 2;
+  readFieldLinesUpTo(fields, text, start, text.length - 2, maxCount);
+  return fields;
+}
+
+/** Reads those from `start` to `end`, where a line ends, after the fields that are there already. `maxCount`: of all of them. Throws an Http1Error. */
+export function readFieldLinesUpTo(fields: string[], text: string, start: number, end: number, maxCount: number): void {
   let at = start;
   while (at < end) {
     const nameAt = at;
@@ -45,8 +50,12 @@ export function readFieldLines(text: string, start: number, maxCount: number): R
   }
   // The empty line must be where it was found: a line cannot end inside of it.
   if (at !== end) throw new Http1Error('bad_request', 'a malformed end of the header fields');
+  checkFieldCount(fields, maxCount);
+}
+
+/** Throws an Http1Error when there are too many. */
+export function checkFieldCount(fields: RawHeaders, maxCount: number): void {
   if (fields.length > maxCount * 2) throw new Http1Error('too_many_headers', `more than ${maxCount} header fields`);
-  return fields;
 }
 
 function isTransferEncoding(name: string): boolean {

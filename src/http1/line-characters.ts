@@ -6,10 +6,16 @@ const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 const space = 0x20;
 const del = 0x7f;
+/** Words are not worth it. */
+const shortBytes = 64;
 
 /** True when every byte may be part of a line, and every CR and LF from `start` to `end` is one of a pair. */
 export function areLinesClean(bytes: Buffer, start: number, end: number): boolean {
   let at = start;
+  if (end - start < shortBytes) {
+    for (; at < end; at++) if (isSuspicious(bytes[at]!) && !isAllowed(bytes, at, start, end)) return false;
+    return true;
+  }
   const aligned = Math.min(end, start + ((4 - ((bytes.byteOffset + start) & 3)) & 3));
   for (; at < aligned; at++) if (isSuspicious(bytes[at]!) && !isAllowed(bytes, at, start, end)) return false;
   const count = (end - at) >> 2;

@@ -4,6 +4,7 @@ import { ChunkSizeLine } from './chunk-size-line.ts';
 import { readFieldLines } from './field-lines.ts';
 import { bodyUntilClose, chunkedBody } from './framing.ts';
 import { Http1Error } from './http1-error.ts';
+import { KnownHead } from './known-head.ts';
 import { areLinesClean } from './line-characters.ts';
 import { noHeaders, type RawHeaders } from './raw-headers.ts';
 import { readRequestHead, type RequestHead } from './request-head.ts';
@@ -41,8 +42,9 @@ const lineFeed = 0x0a;
 const noBytes = Buffer.alloc(0);
 const headEnd = Buffer.from('\r\n\r\n', 'latin1');
 
-abstract class MessageReader<Head extends { readonly bodyLength: number }> {
+abstract class MessageReader<Head extends { readonly bodyLength: number; readonly headers: RawHeaders }> {
   protected readonly limits: ReaderLimits;
+  protected readonly known = new KnownHead<Head>();
   readonly #events: MessageEvents<Head>;
   #state: State = inHead;
   /** Bytes left of the body or the chunk. */
@@ -69,6 +71,9 @@ abstract class MessageReader<Head extends { readonly bodyLength: number }> {
     this.#events = events;
   }
 
+  /** A head that needs no reading, since it is there once more. */
+  protected abstract findKnown(bytes: Buffer, at: number): Head | undefined;
+  /** The text was compared with what is known, and the lines that are not are clean. */
   protected abstract readHead(text: string): Head;
   /** An empty line before the start line is overlooked once (RFC 9112 section 2.2). */
   protected abstract readonly allowsEmptyLine: boolean;
@@ -211,9 +216,14 @@ abstract class MessageReader<Head extends { readonly bodyLength: number }> {
       at = this.#skipEmptyLine(bytes, at);
       if (at === bytes.length) return at;
     }
-    const text = this.#gather(bytes, at);
-    if (text === undefined) return bytes.length;
-    const head = this.readHead(text);
+    let head = this.#partial === undefined ? this.findKnown(bytes, at) : undefined;
+    if (head !== undefined) {
+      this.#gathered = at + this.known.length;
+    } else {
+      const text = this.#gather(bytes, at, true);
+      if (text === undefined) return bytes.length;
+      head = this.readHead(text);
+    }
     const next = this.#gathered;
     this.#beginBody(head.bodyLength);
     this.#events.onHead(head);
@@ -236,15 +246,14 @@ abstract class MessageReader<Head extends { readonly bodyLength: number }> {
   }
 
   /** The text up to the empty line, or undefined while that has not come. Sets where it ended. */
-  #gather(bytes: Buffer, at: number): string | undefined {
+  #gather(bytes: Buffer, at: number, isHead: boolean): string | undefined {
     const { maxHeaderBytes } = this.limits;
     if (this.#partial === undefined) {
       const found = bytes.indexOf(headEnd, at);
       if (found >= 0) {
         if (found + 4 - at > maxHeaderBytes) throw tooLarge(maxHeaderBytes);
-        checkLines(bytes, at, found + 4);
         this.#gathered = found + 4;
-        return bytes.toString('latin1', at, found + 4);
+        return this.#take(bytes, at, found + 4, isHead);
       }
       const length = bytes.length - at;
       if (length > maxHeaderBytes) throw tooLarge(maxHeaderBytes);
@@ -266,15 +275,22 @@ abstract class MessageReader<Head extends { readonly bodyLength: number }> {
     const partial = this.#partial.subarray(0, length);
     const found = partial.indexOf(headEnd, Math.max(0, before - 3));
     if (found >= 0 && found + 4 <= maxHeaderBytes) {
-      checkLines(partial, 0, found + 4);
       this.#partial = undefined;
       this.#gathered = at + found + 4 - before;
-      return partial.toString('latin1', 0, found + 4);
+      return this.#take(partial, 0, found + 4, isHead);
     }
     if (length > maxHeaderBytes) throw tooLarge(maxHeaderBytes);
     this.#partialLength = length;
     checkPartialLines(partial, before, length);
     return undefined;
+  }
+
+  #take(bytes: Buffer, start: number, end: number, isHead: boolean): string {
+    const text = bytes.toString('latin1', start, end);
+    const changes = isHead ? this.known.compare(text) : undefined;
+    if (changes === undefined) checkLines(bytes, start, end);
+    else for (const { from, to } of changes) checkLines(bytes, start + from, start + to);
+    return text;
   }
 
   #beginBody(bodyLength: number): void {
@@ -330,7 +346,7 @@ abstract class MessageReader<Head extends { readonly bodyLength: number }> {
       this.#endMessage(noHeaders);
       return at + 1;
     }
-    const text = this.#gather(bytes, at);
+    const text = this.#gather(bytes, at, false);
     if (text === undefined) return bytes.length;
     const next = this.#gathered;
     const trailers = readFieldLines(text, 0, this.limits.maxHeaderCount);
@@ -352,8 +368,16 @@ export class RequestReader extends MessageReader<RequestHead> {
 
   readonly #before = { url: '', authority: '' };
 
+  protected override findKnown(bytes: Buffer, at: number): RequestHead | undefined {
+    return this.known.find(bytes, at);
+  }
+
   protected override readHead(text: string): RequestHead {
-    return readRequestHead(text, this.limits.maxHeaderCount, this.#before);
+    const { known } = this;
+    if (known.isSame) return known.head!;
+    const head = readRequestHead(text, this.limits.maxHeaderCount, this.#before, known);
+    known.keep(text, head);
+    return head;
   }
 }
 
@@ -363,8 +387,17 @@ export class ResponseReader extends MessageReader<ResponseHead> {
   isToHead = false;
   protected override readonly allowsEmptyLine = false;
 
+  protected override findKnown(bytes: Buffer, at: number): ResponseHead | undefined {
+    return this.isToHead ? undefined : this.known.find(bytes, at);
+  }
+
   protected override readHead(text: string): ResponseHead {
-    return readResponseHead(text, this.isToHead, this.limits.maxHeaderCount);
+    const { known, isToHead } = this;
+    if (known.isSame && !isToHead) return known.head!;
+    const head = readResponseHead(text, isToHead, this.limits.maxHeaderCount, known);
+    // The same text says something else there.
+    if (!isToHead) known.keep(text, head);
+    return head;
   }
 }
 

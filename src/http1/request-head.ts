@@ -1,7 +1,6 @@
 // The head of a request (RFC 9112 sections 3 to 6): request line, target, authority and framing. Whatever two implementations could read
 // in two ways is refused, so that nothing can be smuggled past this gateway.
 import { toLowerCaseName } from './common-names.ts';
-import { readFieldLines } from './field-lines.ts';
 import {
   hasToken,
   keepsConnection,
@@ -11,6 +10,7 @@ import {
   takeTransferEncoding,
 } from './framing.ts';
 import { Http1Error } from './http1-error.ts';
+import { KnownHead } from './known-head.ts';
 import type { RawHeaders } from './raw-headers.ts';
 
 /** A complete request head. */
@@ -60,8 +60,13 @@ export function isUpgradeToken(value: string): boolean {
   return /^[!#$%&'*+.^_`|~0-9A-Za-z/-]+$/.test(value) && !/^(?:h2c?|http\/.*|tls\/.*)$/i.test(value);
 }
 
-/** Reads a head from its first character to the empty line, which is the end of the text. Throws an Http1Error. */
-export function readRequestHead(text: string, maxHeaderCount: number, before: TextsBefore): RequestHead {
+/** Reads a head from its first character to the empty line, which is the end of the text. `known` was compared with it. Throws an Http1Error. */
+export function readRequestHead(
+  text: string,
+  maxHeaderCount: number,
+  before: TextsBefore,
+  known = new KnownHead<RequestHead>(),
+): RequestHead {
   const lineEnd = text.indexOf('\r\n');
   const methodEnd = text.indexOf(' ');
   const targetEnd = lineEnd - 9;
@@ -75,7 +80,7 @@ export function readRequestHead(text: string, maxHeaderCount: number, before: Te
       throw new Http1Error('bad_request', 'a character in the target that is not allowed');
   }
   const url = text.slice(methodEnd + 1, targetEnd);
-  const headers = readFieldLines(text, lineEnd + 2, maxHeaderCount);
+  const headers = known.readFields(text, lineEnd + 2, maxHeaderCount);
   if (url !== before.url) before.url = url;
   const head = judgeRequest(method, before.url, httpVersion, headers, before.authority);
   before.authority = head.authority;

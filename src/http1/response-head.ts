@@ -1,6 +1,5 @@
 // The head of a response (RFC 9112 sections 4 to 6). How long its body is depends on the request, too.
 import { toLowerCaseName } from './common-names.ts';
-import { readFieldLines } from './field-lines.ts';
 import {
   bodyUntilClose,
   keepsConnection,
@@ -10,6 +9,7 @@ import {
   takeTransferEncoding,
 } from './framing.ts';
 import { Http1Error } from './http1-error.ts';
+import type { KnownHead } from './known-head.ts';
 import type { RawHeaders } from './raw-headers.ts';
 
 /** A complete response head. */
@@ -29,10 +29,15 @@ const zero = 0x30;
 const space = 0x20;
 
 /**
- * Reads a head from its first character to the empty line, which is the end of the text; `isHead`: of an answer to HEAD.
+ * Reads a head from its first character to the empty line, which is the end of the text; `isHead`: of an answer to HEAD; `known` was compared with it.
  * Throws an Http1Error.
  */
-export function readResponseHead(text: string, isHead: boolean, maxHeaderCount: number): ResponseHead {
+export function readResponseHead(
+  text: string,
+  isHead: boolean,
+  maxHeaderCount: number,
+  known: KnownHead<ResponseHead>,
+): ResponseHead {
   // `HTTP/1.1 200 OK`; servers leave out the phrase, and some of them the space before it.
   const lineEnd = text.indexOf('\r\n');
   const status = readStatus(text);
@@ -43,7 +48,7 @@ export function readResponseHead(text: string, isHead: boolean, maxHeaderCount: 
   if (lineEnd < 12 || (hasPhrase && text.charCodeAt(12) !== space))
     throw new Http1Error('bad_request', 'a malformed status line');
   const httpVersion = minor === 1 ? '1.1' : '1.0';
-  const headers = readFieldLines(text, lineEnd + 2, maxHeaderCount);
+  const headers = known.readFields(text, lineEnd + 2, maxHeaderCount);
 
   let transferEncoding: string | undefined;
   let contentLength = noLength;

@@ -31,12 +31,24 @@ export function drawValidStream(random: SeededRandom): WireStream {
 
 function drawRequests(random: SeededRandom): WireStream {
   let bytes = '';
+  let request: DrawnMessage | undefined;
   for (let left = 1 + random.below(4); left > 0; left -= 1) {
-    const request = drawRequest(random);
+    request = request === undefined || random.below(2) === 0 ? drawRequest(random) : repeat(random, request);
     bytes += request.bytes;
     if (request.last) break;
   }
   return { kind: 'request', bytes, methods: [] };
+}
+
+/** The message once more, as it was or with another line or two: whoever remembers heads must see what changed. */
+function repeat(random: SeededRandom, { bytes, last }: DrawnMessage): DrawnMessage {
+  if (random.below(2) === 0) return { bytes, last };
+  const lines = bytes.slice(0, bytes.indexOf('\r\n\r\n') + 2).split(/(?<=\r\n)/);
+  const added = drawPlainFields(random, 2);
+  return {
+    bytes: lines.toSpliced(1 + random.below(lines.length), 0, ...added).join('') + bytes.slice(lines.join('').length),
+    last,
+  };
 }
 
 function drawPath(random: SeededRandom): string {
@@ -119,11 +131,17 @@ function drawRequest(random: SeededRandom): DrawnMessage {
 function drawAnswers(random: SeededRandom): WireStream {
   let bytes = '';
   const asked: string[] = [];
+  let answer: DrawnMessage | undefined;
   for (let left = 1 + random.below(4); left > 0; left -= 1) {
     while (random.below(6) === 0) bytes += drawInformational(random);
-    const method = random.below(4) === 0 ? 'HEAD' : random.pick(['GET', 'POST']);
-    asked.push(method);
-    const answer = drawAnswer(random, method);
+    if (answer === undefined || random.below(2) === 0) {
+      const method = random.below(4) === 0 ? 'HEAD' : random.pick(['GET', 'POST']);
+      asked.push(method);
+      answer = drawAnswer(random, method);
+    } else {
+      asked.push(asked.at(-1)!);
+      answer = repeat(random, answer);
+    }
     bytes += answer.bytes;
     if (answer.last) break;
   }

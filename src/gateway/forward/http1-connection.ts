@@ -8,6 +8,7 @@ import type { Http1Error } from '../../http1/http1-error.ts';
 import { ResponseReader, type MessageEvents, type ReaderLimits } from '../../http1/message-reader.ts';
 import type { RawHeaders } from '../../http1/raw-headers.ts';
 import type { ResponseHead } from '../../http1/response-head.ts';
+import { sendingSoon } from '../../http1/sending.ts';
 import { formatUpstreamHead, readBodyLength } from './http1-upstream-head.ts';
 import type { UpstreamCall, UpstreamEvents, UpstreamRequest } from './upstream-call.ts';
 import { UpstreamProtocolError } from './upstream-error.ts';
@@ -68,13 +69,15 @@ export class Http1Connection implements Omit<UpstreamCall, 'start'>, MessageEven
   #isResumed = false;
   #isReadFull = false;
   #isEnded = false;
+  /** Closed, or broken and about to be. */
+  #isClosed = false;
   /** The answer cannot be read any further. */
   #isBroken = false;
 
   constructor(socket: Socket, limits: ReaderLimits, owner: ConnectionOwner) {
     this.#socket = socket;
     this.#reader = new ResponseReader(limits, this);
-    this.#writer = new BodyWriter(socket);
+    this.#writer = new BodyWriter(socket, sendingSoon);
     this.#owner = owner;
     this.#socket[connectionOf] = this;
     socket.on('data', deliverBytes);
@@ -86,10 +89,9 @@ export class Http1Connection implements Omit<UpstreamCall, 'start'>, MessageEven
     socket.unref();
   }
 
-  /** True while nothing speaks against another request. */
+  /** True while nothing speaks against another request. Of a socket that broke, an event has told before the next turn of the event loop. */
   get isUsable(): boolean {
-    const socket = this.#socket;
-    return !this.#isEnded && !socket.destroyed && socket.readable && socket.writable;
+    return !this.#isEnded && !this.#isClosed;
   }
 
   /** Sends a request. An error before onStart: not a byte of it was written. */
@@ -114,6 +116,8 @@ export class Http1Connection implements Omit<UpstreamCall, 'start'>, MessageEven
     if (request.hasBody && bodyLength === 0) this.#heldHead = head;
     else this.#writer.begin(head, bodyLength);
     user.onStart();
+    // After what that has brought about.
+    this.#writer.flushSoon();
   }
 
   writeBody(chunk: Uint8Array): boolean {
@@ -163,6 +167,7 @@ export class Http1Connection implements Omit<UpstreamCall, 'start'>, MessageEven
 
   /** Closes it. */
   destroy(): void {
+    this.#isClosed = true;
     this.#reader.stop();
     this.#socket.destroy();
   }
@@ -204,6 +209,7 @@ export class Http1Connection implements Omit<UpstreamCall, 'start'>, MessageEven
 
   /** @internal */
   receiveClose(): void {
+    this.#isClosed = true;
     if (this.#user === undefined) this.#owner.onGone(this);
     else this.#fail(new Error('the connection was closed'));
   }

@@ -14,8 +14,9 @@ export function readBodyLength({ hasBody, contentLength, wantsTrailers }: Upstre
 
 /** The text from the request line to the empty line. Throws an UnsendableHeadError. */
 export function formatUpstreamHead(request: UpstreamRequest, bodyLength: number): string {
-  const { method, target, host, headers, hasBody, upgrade } = request;
-  let head = appendFields(appendField(formatRequestLine(method, target), 'host', host), headers);
+  const { method, target, host, headers, hasBody, upgrade, sentFields } = request;
+  const start = appendField(formatRequestLine(method, target), 'host', host);
+  let head = sentFields === undefined ? appendFields(start, headers) : start + sentFields.format(headers);
   if (upgrade !== undefined) head = appendField(`${head}\r\nconnection: upgrade`, 'upgrade', upgrade);
   if (bodyLength === chunkedBody) head += '\r\ntransfer-encoding: chunked';
   else if (hasBody || methodsWithBody.has(method)) head += `\r\ncontent-length: ${bodyLength}`;

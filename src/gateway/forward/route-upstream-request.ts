@@ -163,6 +163,7 @@ function describeStreamed(
     // A body of unknown length may end with trailers, announced or not.
     wantsTrailers: hasBody && (length === undefined || findHeader(headers, 'trailer') !== undefined),
     upgrade: undefined,
+    sentFields: exchange.sentFields,
   };
 }
 

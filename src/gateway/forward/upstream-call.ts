@@ -1,6 +1,7 @@
 // The seam between the forwarder and a transport: one request on its way to one endpoint, and its answer.
 // http1-connection.ts, http2-call.ts and inference/picked-call.ts are behind it.
 import type { Duplex } from 'node:stream';
+import type { SentFields } from '../../http1/sent-fields.ts';
 import type { RawHeaders } from '../listen/exchange.ts';
 
 export interface UpstreamRequest {
@@ -17,6 +18,8 @@ export interface UpstreamRequest {
   readonly wantsTrailers: boolean;
   /** Name of the protocol to switch to. */
   readonly upgrade: string | undefined;
+  /** What was sent for the client before. */
+  readonly sentFields?: SentFields | undefined;
 }
 
 /**

@@ -2,6 +2,7 @@
 // The codec in src/http1 and node:http2 are behind it; nothing above knows which one it got.
 import type { Duplex } from 'node:stream';
 import type { RawHeaders } from '../../http1/raw-headers.ts';
+import type { SentFields } from '../../http1/sent-fields.ts';
 import type { PortConfig } from '../config/runtime-config.ts';
 
 export type { RawHeaders } from '../../http1/raw-headers.ts';
@@ -50,6 +51,8 @@ export interface Exchange {
   readonly serverName: string | undefined;
   /** Whether the handshake validated a certificate of the client by these authorities, which are those of a ListenerConfig. */
   isClientValidatedBy(authorities: string): boolean;
+  /** The fields that went to servers for requests of the same connection, for those that have much in common. */
+  readonly sentFields?: SentFields | undefined;
   /** False: the request ends with its head. */
   readonly hasBody: boolean;
   /** The client asked to switch protocols (HTTP/1.1 Upgrade, or an extended CONNECT): its name, e.g. websocket. */

@@ -5,6 +5,8 @@ import { BodyWriter } from '../../http1/body-writer.ts';
 import type { Http1Error } from '../../http1/http1-error.ts';
 import { type MessageEvents, RequestReader } from '../../http1/message-reader.ts';
 import type { RequestHead } from '../../http1/request-head.ts';
+import { sendingTogether } from '../../http1/sending.ts';
+import { SentFields } from '../../http1/sent-fields.ts';
 import type { Reason } from '../reasons.ts';
 import { type ConnectionPeer, describePeer } from './connection-peer.ts';
 import { type EarlyAnswer, endConnection, formatEarlyAnswer, refuseRequest } from './early-answer.ts';
@@ -39,6 +41,7 @@ export class Http1Connection implements ClientConnection, MessageEvents<RequestH
   readonly writer: BodyWriter;
   readonly peer: ConnectionPeer;
   readonly keepAliveLines: string;
+  readonly sentFields = new SentFields();
   readonly noteFlushed = (): void => this.#current?.settle(true);
   readonly #context: PortContext;
   readonly #reader: RequestReader;
@@ -63,7 +66,7 @@ export class Http1Connection implements ClientConnection, MessageEvents<RequestH
     this.socket = socket;
     this.#context = context;
     this.peer = describePeer(socket);
-    this.writer = new BodyWriter(socket);
+    this.writer = new BodyWriter(socket, sendingTogether);
     this.#reader = new RequestReader(context.limits, this);
     this.keepAliveLines = formatKeepAlive(context.limits.idleTimeoutMs);
     this.#bytesWhenIdle = socket.bytesRead - alreadyReceived;

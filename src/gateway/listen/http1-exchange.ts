@@ -12,6 +12,7 @@ import {
 } from '../../http1/message-head.ts';
 import { noHeaders } from '../../http1/raw-headers.ts';
 import type { RequestHead } from '../../http1/request-head.ts';
+import type { SentFields } from '../../http1/sent-fields.ts';
 import { deliverNothing } from './body-delivery.ts';
 import type { ConnectionPeer } from './connection-peer.ts';
 import { currentHttpDate } from './current-http-date.ts';
@@ -32,6 +33,8 @@ export interface Http1ExchangeOwner {
   readonly peer: ConnectionPeer;
   /** The header lines that tell a client for how long it may use the connection again. */
   readonly keepAliveLines: string;
+  /** What went to servers for its requests. */
+  readonly sentFields: SentFields;
   /** Asked when the head goes out: must the connection close after this answer? */
   readonly mustClose: boolean;
   /** To be called when the last byte of the answer has left. */
@@ -115,6 +118,10 @@ export class Http1Exchange implements Exchange, BodyFlow {
 
   isClientValidatedBy(authorities: string): boolean {
     return this.#owner.peer.validatedBy === authorities;
+  }
+
+  get sentFields(): SentFields {
+    return this.#owner.sentFields;
   }
 
   get headSent(): boolean {
@@ -242,7 +249,7 @@ export class Http1Exchange implements Exchange, BodyFlow {
     if (this.#phase === 'closed') return;
     const { socket, writer } = this.#owner;
     // The client is to see how far it got.
-    if (this.#phase === 'streaming') writer.flush();
+    writer.flush();
     // Without framing a plain close would look like the regular end of the answer.
     const endsWithConnection = this.#headSent && this.#bodyAllowed && !this.#isChunked && this.#declaredLength < 0;
     if (endsWithConnection && this.scheme === 'http') socket.resetAndDestroy();
@@ -310,7 +317,9 @@ export class Http1Exchange implements Exchange, BodyFlow {
       this.#sendInvalidHead(this.#owner.explainInvalidHead(error));
       return false;
     }
-    this.#owner.writer.begin(text, this.#framing);
+    const { writer } = this.#owner;
+    writer.begin(text, this.#framing);
+    writer.flushSoon();
     return true;
   }
 
