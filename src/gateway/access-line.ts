@@ -9,7 +9,7 @@ import type { RawHeaders } from './listen/exchange.ts';
 import type { RuleReference } from './policies/authorization/rule-set.ts';
 import { measureDuration, type RequestContext } from './request-context.ts';
 import { showMessage } from './seen-message.ts';
-import type { VerifiedToken } from './token/verified-token.ts';
+import type { Caller, VerifiedToken } from './token/verified-token.ts';
 
 /** Formats what comes after level and time, with the end of the line. Members that are unknown are left out. */
 export type AccessLineFormatter = (
@@ -27,7 +27,6 @@ const lineEnd = ',"msg":"request"}\n';
 /** Creates a formatter with a memory of its own. */
 export function createAccessLineFormatter(): AccessLineFormatter {
   const formatAsked = createAskedPiece();
-  const formatCaller = createCallerPiece();
   const formatPlace = createPlacePiece();
   const formatReason = createField('reason');
   const formatDetail = createField('detail');
@@ -170,19 +169,15 @@ function createPlacePiece(): (context: RequestContext) => string {
 }
 
 /** Who asked; the same for every request with the token. */
-function createCallerPiece(): (token: VerifiedToken) => string {
-  const known = new WeakMap<VerifiedToken, string>();
-  return (token) => {
-    let text = known.get(token);
-    if (text === undefined) {
-      const { subject, issuer, clientId } = describeCaller(token);
-      text = copyText(
-        `${formatKnown('subject', subject)}${formatMember('issuer', issuer)}${formatKnown('client_id', clientId)}`,
-      );
-      known.set(token, text);
-    }
-    return text;
-  };
+function formatCaller(token: VerifiedToken): string {
+  const caller = describeCaller(token);
+  return (caller.logged ??= formatMembers(caller));
+}
+
+function formatMembers({ subject, issuer, clientId }: Caller): string {
+  return copyText(
+    `${formatKnown('subject', subject)}${formatMember('issuer', issuer)}${formatKnown('client_id', clientId)}`,
+  );
 }
 
 function formatMessage(seen: NonNullable<RequestContext['mcpMessage']>): string {

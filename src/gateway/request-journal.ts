@@ -6,7 +6,7 @@ import { hasNoCredentials, redactText } from '../base/redact.ts';
 import { rememberTexts } from '../base/text-memory.ts';
 import { formatBackendName } from './admin/backend-name.ts';
 import type { Decision } from './decision.ts';
-import { type Caller, describeCaller } from './describe-caller.ts';
+import { describeCaller } from './describe-caller.ts';
 import type { RequestObserver } from './handle-request.ts';
 import type { JournaledDecision, JournaledRequest, JournaledRule } from './journaled-request.ts';
 import type { RuleOutcome, RuleReference } from './policies/authorization/rule-set.ts';
@@ -14,6 +14,7 @@ import type { PolicyPlace, PolicyProvenance } from './policies/policy-level.ts';
 import type { RouteConfig } from './config/runtime-config.ts';
 import { measureDuration, type RequestContext } from './request-context.ts';
 import { showMessage, type ShownMessage } from './seen-message.ts';
+import type { Caller } from './token/verified-token.ts';
 
 /** Limits of the memory. */
 export interface RequestJournalLimits {

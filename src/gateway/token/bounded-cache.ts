@@ -1,4 +1,4 @@
-// Values by the text they were made from: bounded in number and in size, the least recently used goes first.
+// Values by the text they were made from: bounded in number and in size, the least recently used goes first, more or less.
 
 export interface CacheLimits {
   readonly maxEntries: number;
@@ -9,22 +9,30 @@ export interface CacheLimits {
 interface Entry<V> {
   /** The key as it is kept, which is not the one that a lookup brings along. */
   readonly key: string;
+  readonly place: number;
   readonly value: V;
+  /** When it came to the end of the list, in moves. */
+  movedAt: number;
   /** Those that were used before and after it. */
   older: Entry<V> | undefined;
   newer: Entry<V> | undefined;
 }
 
 /**
- * A cache by text. The text itself is the key and not a hash of it: two texts never share an entry, whatever becomes of any hash,
- * and a lookup costs a fraction of a digest. The order of use is a list of its own: a use does not touch the table.
+ * A cache by text. The place in the table comes from a few characters, and the whole text is compared with the one that is there: two texts never share
+ * an entry, and a lookup costs less than a hash of a token, which V8 would make of every text that it has not seen. Of two texts for one place the later
+ * one stays; who makes such texts up pushes out no more than their own, since tokens end with a signature.
+ *
+ * The order of use is a list of its own. Who is used again while half of the others at most have come behind it stays where it is: what is used over and
+ * over is read and not written.
  */
 export class BoundedCache<V> {
-  readonly #entries = new Map<string, Entry<V>>();
+  readonly #entries = new Map<number, Entry<V>>();
   readonly #maxEntries: number;
   readonly #maxWeight: number;
   #oldest: Entry<V> | undefined;
   #newest: Entry<V> | undefined;
+  #moves = 0;
   #weight = 0;
 
   constructor({ maxEntries, maxWeight = 16_777_216 }: CacheLimits) {
@@ -38,9 +46,9 @@ export class BoundedCache<V> {
 
   /** Counts as a use. */
   get(key: string): V | undefined {
-    const entry = this.#entries.get(key);
-    if (entry === undefined) return undefined;
-    if (entry !== this.#newest) {
+    const entry = this.#entries.get(findPlace(key));
+    if (entry === undefined || entry.key !== key) return undefined;
+    if (this.#moves - entry.movedAt > this.#entries.size >> 1) {
       this.#unlink(entry);
       this.#append(entry);
     }
@@ -49,22 +57,20 @@ export class BoundedCache<V> {
 
   /** What does not fit at all is not kept. */
   set(key: string, value: V): void {
-    this.delete(key);
+    const place = findPlace(key);
+    const before = this.#entries.get(place);
+    if (before !== undefined) this.#remove(before);
     if (key.length > this.#maxWeight || this.#maxEntries < 1) return;
-    const own = detach(key);
-    const entry: Entry<V> = { key: own, value, older: undefined, newer: undefined };
-    this.#entries.set(own, entry);
+    const entry: Entry<V> = { key: detach(key), place, value, movedAt: 0, older: undefined, newer: undefined };
+    this.#entries.set(place, entry);
     this.#append(entry);
     this.#weight += key.length;
-    while (this.#entries.size > this.#maxEntries || this.#weight > this.#maxWeight) this.delete(this.#oldest!.key);
+    while (this.#entries.size > this.#maxEntries || this.#weight > this.#maxWeight) this.#remove(this.#oldest!);
   }
 
   delete(key: string): void {
-    const entry = this.#entries.get(key);
-    if (entry === undefined) return;
-    this.#entries.delete(key);
-    this.#unlink(entry);
-    this.#weight -= key.length;
+    const entry = this.#entries.get(findPlace(key));
+    if (entry?.key === key) this.#remove(entry);
   }
 
   clear(): void {
@@ -74,7 +80,15 @@ export class BoundedCache<V> {
     this.#weight = 0;
   }
 
+  #remove(entry: Entry<V>): void {
+    this.#entries.delete(entry.place);
+    this.#unlink(entry);
+    this.#weight -= entry.key.length;
+  }
+
   #append(entry: Entry<V>): void {
+    this.#moves += 1;
+    entry.movedAt = this.#moves;
     const before = this.#newest;
     entry.older = before;
     entry.newer = undefined;
@@ -89,6 +103,18 @@ export class BoundedCache<V> {
     if (newer === undefined) this.#newest = older;
     else newer.older = older;
   }
+}
+
+/** Characters at the end of a text that tell it from others: of a signature, or of a seal. */
+const tellingCharacters = 8;
+
+/** 32 bits, so that it is a small integer for V8. */
+function findPlace(text: string): number {
+  const { length } = text;
+  let place = length;
+  for (let at = Math.max(0, length - tellingCharacters); at < length; at++)
+    place = (Math.imul(place, 0x01000193) ^ text.charCodeAt(at)) | 0;
+  return place;
 }
 
 /** The text on its own: a piece that was cut out of a longer one keeps all of it in memory, such as every other cookie of a request. */

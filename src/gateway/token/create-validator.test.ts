@@ -70,6 +70,7 @@ describe('real keys of every algorithm, tokens made by another implementation', 
           claims: goodClaims,
           scopes: new Set(['mcp']),
           expiresAtMs: nowMs + 300_000,
+          caller: undefined,
         },
       });
       const stranger = createTestKey(alg);

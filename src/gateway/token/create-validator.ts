@@ -148,9 +148,11 @@ export function createTokenValidator(options: ValidatorOptions): TokenValidator 
 
   /** What depends on the resource that is asked for, and so is not part of what is remembered. */
   function finish(cached: CachedToken, audiences: AcceptedAudiences): TokenVerdict {
-    return (
-      checkAudience(cached.audiences, audiences) ?? checkScopes(cached.verdict.token, requiredScopes) ?? cached.verdict
-    );
+    const { verdict } = cached;
+    if (cached.acceptedFor === audiences) return verdict;
+    const refusal = checkAudience(cached.audiences, audiences) ?? checkScopes(verdict.token, requiredScopes);
+    if (refusal === undefined) cached.acceptedFor = audiences;
+    return refusal ?? verdict;
   }
 
   function judgeLater(candidate: Candidate, audiences: AcceptedAudiences): TokenVerdict {
@@ -247,9 +249,11 @@ function describeToken({ token, issuer, expiresAtMs }: Candidate): CachedToken {
         claims,
         scopes: readScopes(claims),
         expiresAtMs,
+        caller: undefined,
       },
     },
     audiences: readAudiences(claims),
+    acceptedFor: undefined,
   };
 }
 

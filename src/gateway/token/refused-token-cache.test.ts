@@ -44,7 +44,9 @@ describe('tokens that were refused for their signature', () => {
     assert.equal(cache.get('token 1999', 'v1', nowMs), undefined);
     assert.equal(cache.get('token 2999', 'v1', nowMs), refusal);
     for (let index = 0; index < 200; index += 1)
-      cache.set(`${index}`.padEnd(16_384, 'x'), 'v1', refusal, nowMs, laterMs);
+      cache.set(`${index}`.padStart(16_384, 'x'), 'v1', refusal, nowMs, laterMs);
     assert.equal(cache.size, 64);
+    for (let index = 0; index < 200; index += 1) cache.set(`${index} with the same end`, 'v1', refusal, nowMs, laterMs);
+    assert.ok(cache.size <= 64 + 3, 'those with the same length and end have one place');
   });
 });

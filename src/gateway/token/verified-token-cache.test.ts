@@ -6,6 +6,7 @@ function createEntry(subject: string, expiresAtMs = 1_000): CachedToken {
   return {
     verdict: { ok: true, token: { issuer: 'i', subject, claims: {}, scopes: undefined, expiresAtMs } },
     audiences: [],
+    acceptedFor: undefined,
   };
 }
 

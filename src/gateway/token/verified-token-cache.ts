@@ -1,10 +1,12 @@
 // Remembers tokens that were verified, so that a token costs one lookup per request and one verification in its life.
 import { BoundedCache, type CacheLimits } from './bounded-cache.ts';
-import type { TokenVerdict } from './verified-token.ts';
+import type { AcceptedAudiences, TokenVerdict } from './verified-token.ts';
 
 export interface CachedToken {
   readonly verdict: Extract<TokenVerdict, { readonly ok: true }>;
   readonly audiences: readonly string[];
+  /** The list that it was accepted for last; a list does not change. */
+  acceptedFor: AcceptedAudiences | undefined;
 }
 
 /** Bounded. All entries belong to one version of keys and policy. */

@@ -10,6 +10,18 @@ export interface VerifiedToken {
   /** From `scope` or `scp`; undefined when the token has neither. */
   readonly scopes: ReadonlySet<string> | undefined;
   readonly expiresAtMs: number;
+  /** Who that is, once somebody has asked (describe-caller.ts): the same for every request with the token. */
+  caller?: Caller | undefined;
+}
+
+/** A caller, by name. */
+export interface Caller {
+  readonly subject: string | undefined;
+  readonly issuer: string;
+  /** The OAuth client: `client_id` (RFC 9068), or `azp` where the provider calls it so. */
+  readonly clientId: string | undefined;
+  /** The members of an access line, once there was one (access-line.ts). */
+  logged: string | undefined;
 }
 
 export type TokenVerdict = { readonly ok: true; readonly token: VerifiedToken } | TokenRefusal;
@@ -33,6 +45,6 @@ export type AcceptedAudiences = readonly string[] | 'any';
 export interface TokenValidator {
   /** `read`: the same token taken apart, for a caller that had to look into it before. */
   validate(token: string, audiences: AcceptedAudiences, read?: CompactToken): TokenVerdict | Promise<TokenVerdict>;
-  /** The same for a text that was judged before, whatever it looks like; undefined: it was not, or that is forgotten. */
+  /** The same for a text that was judged before, whatever it looks like; undefined: it was not, or that is forgotten. Absent: nothing is remembered. */
   recall?(token: string, audiences: AcceptedAudiences): TokenVerdict | Promise<TokenVerdict> | undefined;
 }

@@ -1,6 +1,5 @@
 // JWT authentication as the request path uses it: compiled when the configuration changes.
 import type { JwtAuthentication, JwtProvider } from '../../../ir/gen/config_pb.ts';
-import type { BoundedCache } from '../../token/bounded-cache.ts';
 import type { TokenLocation } from '../../token/find-token.ts';
 import type { KeyHealth } from '../../token/key-health.ts';
 import type { KeySourceStatus } from '../../token/key-source.ts';
@@ -18,10 +17,6 @@ export interface JwtAuthenticationConfig {
   readonly claimHeaders: ReadonlySet<string>;
   /** The same, and the header that has the token: what does not go on when the token does not. */
   readonly withheldHeaders: ReadonlySet<string>;
-  /** Issuers of tokens that were good before, by their text: what a text says does not change, so all policies share it. */
-  readonly knownIssuers: BoundedCache<string>;
-  /** The same of tokens whose signature was wrong. */
-  readonly refusedIssuers: BoundedCache<string>;
   /** Claims as headers (name, value, name, value) of tokens that are remembered elsewhere. */
   readonly claimsOfTokens: WeakMap<VerifiedToken, readonly string[]>;
 }

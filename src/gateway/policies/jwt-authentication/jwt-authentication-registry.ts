@@ -5,7 +5,6 @@ import { toBinary } from '@bufbuild/protobuf';
 import type { GuardedFetcher } from '../../../base/fetch-json.ts';
 import type { Log } from '../../../base/log.ts';
 import { type JwtAuthentication, JwtAuthenticationSchema, type JwtProvider } from '../../../ir/gen/config_pb.ts';
-import { BoundedCache } from '../../token/bounded-cache.ts';
 import { createTokenValidator } from '../../token/create-validator.ts';
 import type { TokenLocation } from '../../token/find-token.ts';
 import { describeKeyOrigin, readCacheDuration, readKeyOrigin } from '../../token/key-origin.ts';
@@ -49,8 +48,6 @@ export class JwtAuthenticationError extends Error {
   readonly code = 'invalid_jwt_authentication';
 }
 
-const maxKnownIssuers = 10_000;
-
 interface OpenKeys {
   readonly source: KeySource;
   /** Follows the endpoints of the Service. */
@@ -75,8 +72,6 @@ export class JwtAuthenticationRegistry {
   readonly #keys = new Map<string, OpenKeys>();
   readonly #validators = new Map<string, OpenValidator>();
   readonly #configs = new Map<string, KnownConfig>();
-  readonly #knownIssuers = new BoundedCache<string>({ maxEntries: maxKnownIssuers });
-  readonly #refusedIssuers = new BoundedCache<string>({ maxEntries: 1_000, maxWeight: 1_048_576 });
 
   constructor(options: JwtRegistryOptions) {
     this.#options = options;
@@ -108,8 +103,6 @@ export class JwtAuthenticationRegistry {
       claimHeaders,
       withheldHeaders:
         location.kind === 'header' ? new Set([...claimHeaders, location.name.replaceAll('_', '-')]) : claimHeaders,
-      knownIssuers: this.#knownIssuers,
-      refusedIssuers: this.#refusedIssuers,
       claimsOfTokens: new WeakMap(),
     };
     this.#configs.set(key, { config, validators: opened });

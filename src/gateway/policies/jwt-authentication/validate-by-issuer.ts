@@ -4,18 +4,18 @@ import { refuseToken, showValue } from '../../token/refusal.ts';
 import type { TokenVerdict } from '../../token/verified-token.ts';
 import type { JwtAuthenticationConfig } from './jwt-authentication-config.ts';
 
-type Issuers = Pick<JwtAuthenticationConfig, 'providers' | 'knownIssuers' | 'refusedIssuers'>;
+type Issuers = Pick<JwtAuthenticationConfig, 'providers'>;
 
-/** Judges a token that was here before, without taking it apart. Undefined: it was not, or that is forgotten. */
-export function validateKnown(config: Issuers, text: string): TokenVerdict | Promise<TokenVerdict> | undefined {
-  const { providers, knownIssuers, refusedIssuers } = config;
-  let issuer = knownIssuers.get(text);
-  const isRefused = issuer === undefined && refusedIssuers.size > 0;
-  if (isRefused) issuer = refusedIssuers.get(text);
-  const provider = issuer === undefined ? undefined : providers.get(issuer);
-  if (provider === undefined) return undefined;
-  const verdict = provider.validator.validate(text, provider.audiences);
-  return isRefused ? remember(config, text, issuer!, verdict) : verdict;
+/**
+ * Judges a token that was here before, without taking it apart. Undefined: it was not, or that is forgotten. Whoever remembers it has judged it because it
+ * names them: what a text says does not change.
+ */
+export function validateKnown({ providers }: Issuers, text: string): TokenVerdict | Promise<TokenVerdict> | undefined {
+  for (const { validator, audiences } of providers.values()) {
+    const verdict = validator.recall?.(text, audiences);
+    if (verdict !== undefined) return verdict;
+  }
+  return undefined;
 }
 
 /**
@@ -34,30 +34,5 @@ export function validateByIssuer(
       iss === undefined ? 'The token names no issuer.' : 'The token comes from an issuer that is not accepted here.';
     return refuseToken('token_wrong_issuer', detail, `iss is ${showValue(iss)}`);
   }
-  return remember(config, text, iss as string, provider.validator.validate(text, provider.audiences, token));
-}
-
-/** Good tokens, and those that cost the most to refuse, each in a place of its own: nobody can drive out good ones with bad ones. */
-function remember(
-  config: Issuers,
-  text: string,
-  issuer: string,
-  verdict: TokenVerdict | Promise<TokenVerdict>,
-): TokenVerdict | Promise<TokenVerdict> {
-  if (verdict instanceof Promise) {
-    return verdict.then((late) => {
-      note(config, text, issuer, late);
-      return late;
-    });
-  }
-  note(config, text, issuer, verdict);
-  return verdict;
-}
-
-function note({ knownIssuers, refusedIssuers }: Issuers, text: string, issuer: string, verdict: TokenVerdict): void {
-  if (verdict.ok) {
-    knownIssuers.set(text, issuer);
-    refusedIssuers.delete(text);
-  } else if (verdict.reason === 'token_bad_signature' && refusedIssuers.get(text) === undefined)
-    refusedIssuers.set(text, issuer);
+  return provider.validator.validate(text, provider.audiences, token);
 }
