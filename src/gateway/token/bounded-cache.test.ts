@@ -28,6 +28,33 @@ describe('a bounded cache', () => {
     assert.equal(cache.size, 2, 'and nothing had to go for what does not fit anyway');
   });
 
+  test('keeps what is used over and over, whatever comes by', () => {
+    const cache = new BoundedCache<number>({ maxEntries: 100 });
+    cache.set('mine', 0);
+    for (let index = 0; index < 1_000; index++) {
+      cache.set(`of others ${index}`, index);
+      if (index % 40 === 0) assert.equal(cache.get('mine'), 0);
+    }
+    assert.equal(cache.get('mine'), 0);
+    assert.equal(cache.size, 100);
+  });
+
+  test('has one place for texts of the same length and end, and takes none of them for another', () => {
+    const cache = new BoundedCache<number>({ maxEntries: 10 });
+    cache.set('one of the same end', 1);
+    assert.equal(cache.get('two of the same end'), undefined);
+    cache.delete('two of the same end');
+    assert.equal(cache.get('one of the same end'), 1);
+    cache.set('two of the same end', 2);
+    assert.deepEqual(
+      [cache.get('one of the same end'), cache.get('two of the same end'), cache.size],
+      [undefined, 2, 1],
+    );
+    cache.set('three', 3);
+    cache.delete('two of the same end');
+    assert.deepEqual([cache.get('three'), cache.size], [3, 1]);
+  });
+
   test('has room again after something was deleted', () => {
     const cache = new BoundedCache<number>({ maxEntries: 2, maxWeight: 4 });
     cache.set('aa', 1);
