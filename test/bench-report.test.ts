@@ -156,15 +156,32 @@ describe('other experiments', () => {
 
   test('workers: growth where there are cores for it, CPU per request everywhere', () => {
     const measured = [
-      { rates: rounds, cpu: rounds },
-      { rates: times(1.9), cpu: times(1.05) },
+      { rates: rounds, cpu: rounds, slicedRates: [] },
+      { rates: times(1.9), cpu: times(1.05), slicedRates: [] },
     ];
     assert.deepEqual(describeWorkers(measured, 4).findings.map(judge), ['met', 'met']);
     const cramped = describeWorkers(measured, 2);
     assert.deepEqual(cramped.findings.map(judge), ['unsure', 'met']);
     assert.match(JSON.stringify(cramped.findings[0]), /takes 4 cores/);
-    const slow = [measured[0]!, { rates: times(1.5), cpu: times(1.3) }];
+    const slow = [measured[0]!, { rates: times(1.5), cpu: times(1.3), slicedRates: [] }];
     assert.deepEqual(describeWorkers(slow, 8).findings.map(judge), ['missed', 'missed']);
+  });
+
+  test('workers: growth by slices of cores, where there are too few of them', () => {
+    const measureGrowth = (growth: number, cores: number) =>
+      describeWorkers(
+        [
+          { rates: rounds, cpu: rounds, slicedRates: rounds },
+          { rates: times(1.3), cpu: times(1.05), slicedRates: times(growth) },
+        ],
+        cores,
+      );
+    const { findings, tables } = measureGrowth(1.95, 2);
+    assert.deepEqual(findings.map(judge), ['met', 'met']);
+    assert.match(findings[0]!.what, /with 25 % of a core each/);
+    assert.equal(tables[0]!.rows[1]!.length, 4);
+    assert.deepEqual(measureGrowth(1.7, 2).findings.map(judge), ['missed', 'met']);
+    assert.deepEqual(measureGrowth(1.95, 4).findings.map(judge), ['missed', 'met'], 'where there are cores these count');
   });
 
   test('busy streams: an event beside one of nginx', () => {

@@ -1,13 +1,16 @@
 // One worker and two of them: what the second one adds. Where the machine has two cores for the gateway and two for the load it is a matter of
-// requests per second; where it has not, load and upstream take from the workers what they need, and only CPU time can be compared.
+// requests per second; where it has not, load and upstream take from the workers what they need. There CPU time is compared, and then every worker gets a
+// slice of a core, the same for all, so that the load always has what it needs: two slow cores that are free.
+import { readFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { BenchCase } from '../bench-case.ts';
 import { formatNumber } from '../bench-report.ts';
 import { createResources, jwtPolicy, toolAnswer, toolCall } from '../bench-resources.ts';
 import type { ExperimentResult } from '../bench-result.ts';
-import { formatUrl, inSession } from '../bench-session.ts';
+import { type BenchSession, formatUrl, inSession } from '../bench-session.ts';
 import { createCalmRounds } from '../calm-rounds.ts';
+import { createCpuSlice } from '../cpu-slice.ts';
 import { readCpuTime } from '../cpu-time.ts';
 import type { Experiment } from '../experiment.ts';
 import { startProxy } from '../start-proxy.ts';
@@ -19,11 +22,23 @@ const connections = 64;
 const neededCores = 4;
 /** It is a rate over wall-clock time, which is less sure than CPU time. */
 const widestSpread = 0.1;
+/** Of a core, for each worker. Load and upstream need less than the rest. */
+const slice = 0.25;
 
 /** Requests per second and microseconds of CPU per request, one entry per round. */
 export interface WorkerMeasurements {
   readonly rates: readonly number[];
   readonly cpu: readonly number[];
+  /** With a slice of a core per worker; empty where that was not measured. */
+  readonly slicedRates: readonly number[];
+}
+
+interface RunningWorkers {
+  readonly load: Load;
+  readonly pid: number;
+  readonly rates: number[];
+  readonly cpu: number[];
+  readonly slicedRates: number[];
 }
 
 export const workerExperiment: Experiment = {
@@ -36,7 +51,7 @@ export const workerExperiment: Experiment = {
     const isRoomy = cores >= neededCores;
     return inSession(options, async (session) => {
       const { wrk, taskset } = session.tools;
-      const running: { load: Load; pid: number; rates: number[]; cpu: number[] }[] = [];
+      const running: RunningWorkers[] = [];
       for (const count of counts) {
         report(`Starting ${formatWorkers(count)}`);
         const each: BenchCase = {
@@ -57,24 +72,40 @@ export const workerExperiment: Experiment = {
         );
         while ((await load.countRequests()) <= connections) await delay(10);
         load.pause();
-        running.push({ load, pid: proxy.pid, rates: [], cpu: [] });
+        running.push({ load, pid: proxy.pid, rates: [], cpu: [], slicedRates: [] });
       }
       report('Warming up');
       for (const each of running) await takeTurn(each, pace.warmUpSeconds * 1_000);
-      const inCalm = createCalmRounds(pace.mostSpoiltRounds, { report });
-      for (let round = 0; round < pace.mostRounds && (round < pace.fewestRounds || !isSure(running)); round += 1) {
-        const turns = await inCalm(async () => {
-          const taken = [];
-          for (const each of running) taken.push(await takeTurn(each, pace.secondsPerRound * 1_000));
-          return taken;
-        });
-        for (const [index, { rate, cpu }] of turns.entries()) {
-          running[index]!.rates.push(rate);
-          running[index]!.cpu.push(cpu);
+      const measure = async (isSure: () => boolean, keep: (each: RunningWorkers, turn: Turn) => void): Promise<void> => {
+        const inCalm = createCalmRounds(pace.mostSpoiltRounds, { report });
+        for (let round = 0; round < pace.mostRounds && (round < pace.fewestRounds || !isSure()); round += 1) {
+          const turns = await inCalm(async () => {
+            const taken: Turn[] = [];
+            for (const each of running) taken.push(await takeTurn(each, pace.secondsPerRound * 1_000));
+            return taken;
+          });
+          for (const [index, turn] of turns.entries()) keep(running[index]!, turn);
+          const told = turns.map(({ rate, cpu }) => `${rate.toFixed(0)}/s at ${cpu.toFixed(1)} us`);
+          report(
+            `Round ${round + 1} of at most ${pace.mostRounds}, requests of one worker and of two: ${told.join(', ')}`,
+          );
         }
-        const told = running.map(({ rates, cpu }) => `${rates.at(-1)!.toFixed(0)}/s at ${cpu.at(-1)!.toFixed(1)} us`);
-        report(
-          `Round ${round + 1} of at most ${pace.mostRounds}, requests of one worker and of two: ${told.join(', ')}`,
+      };
+      const [one, two] = running as [RunningWorkers, RunningWorkers];
+      const isCpuSure = (): boolean => compare(two.cpu, one.cpu).ok;
+      const isGrowthSure = (): boolean => compare(two.rates, one.rates, widestSpread).ok;
+      await measure(
+        () => isCpuSure() && (!isRoomy || isGrowthSure()),
+        (each, { rate, cpu }) => {
+          each.rates.push(rate);
+          each.cpu.push(cpu);
+        },
+      );
+      if (!isRoomy && (await giveSlices(running, session))) {
+        report(`Every worker gets ${slice * 100} % of a core`);
+        await measure(
+          () => compare(two.slicedRates, one.slicedRates, widestSpread).ok,
+          (each, { rate }) => each.slicedRates.push(rate),
         );
       }
       for (const { load } of running) {
@@ -86,10 +117,13 @@ export const workerExperiment: Experiment = {
   },
 };
 
-async function takeTurn(
-  { load, pid }: { load: Load; pid: number },
-  ms: number,
-): Promise<{ rate: number; cpu: number }> {
+/** What was done in a turn. */
+interface Turn {
+  readonly rate: number;
+  readonly cpu: number;
+}
+
+async function takeTurn({ load, pid }: RunningWorkers, ms: number): Promise<Turn> {
   const requestsBefore = await load.countRequests();
   const cpuBefore = await readCpuTime(pid);
   const begun = performance.now();
@@ -103,9 +137,22 @@ async function takeTurn(
   return { rate: requests / seconds, cpu: ((await readCpuTime(pid)) - cpuBefore) / requests };
 }
 
-function isSure(measured: readonly WorkerMeasurements[]): boolean {
-  const [one, two] = measured;
-  return compare(two!.rates, one!.rates, widestSpread).ok && compare(two!.cpu, one!.cpu).ok;
+/** False where the machine does not let us. */
+async function giveSlices(running: readonly RunningWorkers[], session: BenchSession): Promise<boolean> {
+  for (const { pid } of running) {
+    for (const worker of await listWorkers(pid)) {
+      const own = await createCpuSlice(`mcp-gateway-bench-${worker}`, slice);
+      if (own === undefined) return false;
+      await session.keep(own).add(worker);
+    }
+  }
+  return true;
+}
+
+/** The processes that serve requests: one alone has none beside it. */
+async function listWorkers(pid: number): Promise<readonly number[]> {
+  const children = (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).split(' ').filter(Boolean);
+  return children.length === 0 ? [pid] : children.map(Number);
 }
 
 function formatWorkers(count: number): string {
@@ -115,26 +162,31 @@ function formatWorkers(count: number): string {
 /** Puts the numbers together: what one worker did, and what two did. */
 export function describeWorkers(measured: readonly WorkerMeasurements[], cores: number): ExperimentResult {
   const [one, two] = measured as readonly [WorkerMeasurements, WorkerMeasurements];
-  const growth: Measured =
-    cores >= neededCores
-      ? compare(two.rates, one.rates, widestSpread)
+  const isRoomy = cores >= neededCores;
+  const isSliced = !isRoomy && two.slicedRates.length > 0;
+  const growth: Measured = isRoomy
+    ? compare(two.rates, one.rates, widestSpread)
+    : isSliced
+      ? compare(two.slicedRates, one.slicedRates, widestSpread)
       : {
           ok: false,
-          why: `it takes ${neededCores} cores, two for the workers and two for the load, and here are ${cores}`,
+          why: `it takes ${neededCores} cores, two for the workers and two for the load, and here are ${cores}; or the right to make control groups (cgroups), which give each worker a slice of a core`,
         };
+  const sliced = isSliced ? [`requests/s with ${slice * 100} % of a core each`] : [];
   return {
     name: 'workers',
     title: 'Workers',
     tables: [
       {
-        head: ['workers', 'requests/s', 'CPU us/request'],
-        rows: measured.map(({ rates, cpu }, index) => [
+        head: ['workers', 'requests/s', 'CPU us/request', ...sliced],
+        rows: measured.map(({ rates, cpu, slicedRates }, index) => [
           String(counts[index]),
           formatNumber(summarize(rates).median),
           formatNumber(summarize(cpu).median),
+          ...(isSliced ? [formatNumber(summarize(slicedRates).median)] : []),
         ]),
         notes: [
-          cores >= neededCores
+          isRoomy
             ? 'A JWT-protected request. The workers have two cores, load and upstream others.'
             : 'A JWT-protected request. Load and upstream share the two cores with the workers, so the second worker gets less than a core: see CPU per request.',
         ],
@@ -142,7 +194,7 @@ export function describeWorkers(measured: readonly WorkerMeasurements[], cores: 
     ],
     findings: [
       {
-        what: 'Two workers: requests per second, beside one',
+        what: `Two workers: requests per second, beside one${isSliced ? `, with ${slice * 100} % of a core each` : ''}`,
         measured: growth,
         unit: 'times',
         target: { kind: 'atLeast', value: 1.8 },
