@@ -181,7 +181,11 @@ describe('other experiments', () => {
     assert.match(findings[0]!.what, /with 25 % of a core each/);
     assert.equal(tables[0]!.rows[1]!.length, 4);
     assert.deepEqual(measureGrowth(1.7, 2).findings.map(judge), ['missed', 'met']);
-    assert.deepEqual(measureGrowth(1.95, 4).findings.map(judge), ['missed', 'met'], 'where there are cores these count');
+    assert.deepEqual(
+      measureGrowth(1.95, 4).findings.map(judge),
+      ['missed', 'met'],
+      'where there are cores these count',
+    );
   });
 
   test('busy streams: an event beside one of nginx', () => {

@@ -53,8 +53,7 @@ export async function createCpuSlice(name: string, share: number): Promise<CpuSl
 async function remove(root: string, folder: string): Promise<void> {
   const pids = await readFile(join(folder, 'cgroup.procs'), 'utf8');
   // One that has ended meanwhile is in none.
-  for (const pid of pids.split('\n').filter(Boolean))
-    await say(join(root, 'cgroup.procs'), pid).catch(() => {});
+  for (const pid of pids.split('\n').filter(Boolean)) await say(join(root, 'cgroup.procs'), pid).catch(() => {});
   await rmdir(folder);
 }
 

@@ -76,7 +76,10 @@ export const workerExperiment: Experiment = {
       }
       report('Warming up');
       for (const each of running) await takeTurn(each, pace.warmUpSeconds * 1_000);
-      const measure = async (isSure: () => boolean, keep: (each: RunningWorkers, turn: Turn) => void): Promise<void> => {
+      const measure = async (
+        isSure: () => boolean,
+        keep: (each: RunningWorkers, turn: Turn) => void,
+      ): Promise<void> => {
         const inCalm = createCalmRounds(pace.mostSpoiltRounds, { report });
         for (let round = 0; round < pace.mostRounds && (round < pace.fewestRounds || !isSure()); round += 1) {
           const turns = await inCalm(async () => {
