@@ -11,14 +11,14 @@ const builtCommands = new Map([
   ['controller', 'controller'],
 ]);
 
-/** The file to start for a command. */
+/** The file to start for a command, and whether it was built. */
 export function findProgram(checkout, command) {
   const folder = builtCommands.get(command);
   if (folder !== undefined) {
     const built = join(checkout, 'build', folder);
-    if (isCurrent(checkout, join(built, 'inputs.json'))) return join(built, 'mcp-gateway.js');
+    if (isCurrent(checkout, join(built, 'inputs.json'))) return { file: join(built, 'mcp-gateway.js'), isBuilt: true };
   }
-  return join(checkout, 'src', 'cmd', 'main.ts');
+  return { file: join(checkout, 'src', 'cmd', 'main.ts'), isBuilt: false };
 }
 
 /** Whether every file that the program was made of is as it was then. A look at each of some hundred files takes few milliseconds. */

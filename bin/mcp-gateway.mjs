@@ -30,8 +30,10 @@ function findBundledNode() {
 }
 
 if (Number(process.versions.node.split('.')[0]) >= neededMajor) {
-  keepCompiledCode(checkout);
-  await import(pathToFileURL(findProgram(checkout, process.argv[2])).href);
+  const { file, isBuilt } = findProgram(checkout, process.argv[2]);
+  // What is built keeps its own.
+  if (!isBuilt) keepCompiledCode(checkout);
+  await import(pathToFileURL(file).href);
 } else {
   const node = findBundledNode();
   if (node === undefined) {

@@ -36,6 +36,8 @@ export async function buildProgram(
       return [file, size, mtimeMs];
     }),
   );
+  // For the code that V8 makes of it (src/cmd/load-bundle.ts).
+  await mkdir(join(made, 'code'));
   await writeFile(join(made, 'inputs.json'), JSON.stringify({ node: process.version, inputs: looks }));
   await rm(folder, { recursive: true, force: true });
   await rename(made, folder);

@@ -4,6 +4,7 @@ import { build } from 'esbuild';
 import { isBuiltin } from 'node:module';
 import { basename, join } from 'node:path';
 import { mergeChunks } from './merge-chunks.ts';
+import { loaderSource, wrapChunks } from './wrap-chunks.ts';
 
 /** A bundle in memory. */
 export interface Bundle {
@@ -17,12 +18,6 @@ export interface Bundle {
 export const bundleEntry = 'mcp-gateway.js';
 
 const checkout = join(import.meta.dirname, '..', '..');
-
-/** CommonJS packages ask for Node's own modules with `require`, which an ES module does not have. */
-const requireForBundle = [
-  "import { createRequire as createRequireForBundle } from 'node:module';",
-  'const require = createRequireForBundle(import.meta.url);',
-].join('\n');
 
 /** Packages that others try to load and do without. They are in no image. */
 const optionalPackages = ['bufferutil', 'supports-color', 'utf-8-validate'];
@@ -48,7 +43,6 @@ export async function bundleEntryPoint(entry: string): Promise<Bundle> {
     platform: 'node',
     target: `node${process.versions.node}`,
     format: 'esm',
-    banner: { js: requireForBundle },
     // Not the names: a stack trace of a container is to name our functions.
     minifyWhitespace: true,
     minifySyntax: true,
@@ -72,14 +66,12 @@ export async function bundleEntryPoint(entry: string): Promise<Bundle> {
   const roots = Object.entries(metafile.outputs).filter(
     ([, { entryPoint = '' }]) => entryPoint === entry || servingCommands.has(entryPoint),
   );
-  return {
-    files: await mergeChunks(
-      files,
-      metafile.outputs,
-      roots.map(([path]) => basename(path)),
-    ),
-    inputs: [...new Set(inputs)].toSorted(),
-  };
+  const merged = await mergeChunks(
+    files,
+    metafile.outputs,
+    roots.map(([path]) => basename(path)),
+  );
+  return { files: await wrapChunks(merged, bundleEntry), inputs: [...new Set([...inputs, loaderSource])].toSorted() };
 }
 
 /** Packages that a file of the bundle would look for when it runs. Bundlers, ours and those of packages, call the function by that name. */

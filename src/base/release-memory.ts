@@ -61,8 +61,6 @@ export function createMemoryWatch(host: MemoryHost): () => void {
 
 /** Watches this process. Keeps it from ending no more than a look does. */
 export function releaseMemoryWhenQuiet(): void {
-  // V8 has a watch of its own, which takes breaks of some seconds between two bursts for the end of both, and throws away the code that the next one needs.
-  process.getBuiltinModule('node:v8').setFlagsFromString('--memory-reducer-gc-count=0');
   const watch = createMemoryWatch({
     now: () => performance.now(),
     cpuMs: () => {
@@ -75,7 +73,13 @@ export function releaseMemoryWhenQuiet(): void {
     },
     release: collectAllGarbage,
   });
-  setInterval(watch, lookMs).unref();
+  setTimeout(() => {
+    // V8 has a watch of its own, which takes breaks of some seconds between two bursts for the end of both, and throws away the code that the next one needs.
+    // Not at once: code that is kept for the next start is only good with the flags of a start (src/cmd/load-bundle.ts).
+    process.getBuiltinModule('node:v8').setFlagsFromString('--memory-reducer-gc-count=0');
+    watch();
+    setInterval(watch, lookMs).unref();
+  }, lookMs).unref();
 }
 
 /** Node has no function for it: V8's own is in contexts that are made while its flag is set. */

@@ -2,4 +2,6 @@
 import { runCommandLine } from './command-line.ts';
 import { controllerCommands } from './controller-commands.ts';
 
-process.exitCode = await runCommandLine(controllerCommands, process.argv.slice(2));
+void runCommandLine(controllerCommands, process.argv.slice(2)).then((exitCode) => {
+  process.exitCode = exitCode;
+});

@@ -2,4 +2,6 @@
 import { runCommandLine } from './command-line.ts';
 import { gatewayCommands } from './gateway-commands.ts';
 
-process.exitCode = await runCommandLine(gatewayCommands, process.argv.slice(2));
+void runCommandLine(gatewayCommands, process.argv.slice(2)).then((exitCode) => {
+  process.exitCode = exitCode;
+});

@@ -110,6 +110,14 @@ describe('compiled code', () => {
     await assert.rejects(stat(join(checkout.folder, 'node_modules')), { code: 'ENOENT' });
   });
 
+  test('is kept by the built program itself', async (t) => {
+    const checkout = await createCheckout(t);
+    await mkdir(join(checkout.folder, 'node_modules'));
+    await checkout.noteInputs();
+    assert.equal(await checkout.start('run'), 'built run');
+    assert.deepEqual(await readdir(join(checkout.folder, 'node_modules')), []);
+  });
+
   test('is not kept in a folder of somebody else', async (t) => {
     const checkout = await createCheckout(t);
     const modules = join(checkout.folder, 'node_modules');
@@ -138,10 +146,11 @@ test('the build makes a program that runs, and the list of what it was made of',
   const files = await readdir(program);
   assert.ok(files.includes('inputs.json') && files.includes('mcp-gateway.js'));
   const { findProgram } = (await import(join(root, 'bin/find-program.mjs'))) as {
-    findProgram: (checkout: string, command: string) => string;
+    findProgram: (checkout: string, command: string) => { readonly file: string; readonly isBuilt: boolean };
   };
-  assert.equal(findProgram(checkout.folder, 'run'), join(program, 'mcp-gateway.js'));
+  assert.deepEqual(findProgram(checkout.folder, 'run'), { file: join(program, 'mcp-gateway.js'), isBuilt: true });
   // One source fewer is enough.
   await rm(join(checkout.folder, 'package.json'));
-  assert.equal(findProgram(checkout.folder, 'run'), join(checkout.folder, 'src/cmd/main.ts'));
+  const sources = join(checkout.folder, 'src/cmd/main.ts');
+  assert.deepEqual(findProgram(checkout.folder, 'run'), { file: sources, isBuilt: false });
 });

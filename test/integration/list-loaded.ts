@@ -1,6 +1,7 @@
 // Imported before the program: on SIGUSR2 it writes down what has been loaded, into the file that LOADED_LIST names.
 import { renameSync, writeFileSync } from 'node:fs';
-import { registerHooks } from 'node:module';
+import { registerHooks, syncBuiltinESMExports } from 'node:module';
+import vm from 'node:vm';
 
 /** What a process has loaded. */
 export interface Loaded {
@@ -19,6 +20,14 @@ if (file !== undefined) {
       return next(url, context);
     },
   });
+  // Files of a bundle (src/cmd/load-bundle.ts).
+  vm.Script = class extends vm.Script {
+    constructor(code: string, options: vm.ScriptOptions) {
+      super(code, options);
+      files.add(options.filename!);
+    }
+  };
+  syncBuiltinESMExports();
   process.on('SIGUSR2', () => {
     // Not in the types: it is for Node's own tests, which make sure of the same.
     const { moduleLoadList } = process as unknown as { readonly moduleLoadList: readonly string[] };
