@@ -6,6 +6,8 @@ import { once } from 'node:events';
 export interface PinnedProcess {
   /** Of the program itself: taskset becomes it. */
   readonly pid: number;
+  /** When it was started, by `performance.now()`. */
+  readonly startedAt: number;
   /** What it said to stderr. */
   readErrors(): string;
   /** What it said to stdout, where that was asked for. */
@@ -37,6 +39,7 @@ process.once('exit', () => {
 
 /** Starts a program on a core. */
 export function startPinned({ taskset, core, command, args, env, keepsOutput = false }: PinnedOptions): PinnedProcess {
+  const startedAt = performance.now();
   const child: ChildProcess = spawn(taskset, ['--cpu-list', String(core), command, ...args], {
     stdio: ['ignore', keepsOutput ? 'pipe' : 'ignore', 'pipe'],
     ...(env === undefined ? {} : { env }),
@@ -54,6 +57,7 @@ export function startPinned({ taskset, core, command, args, env, keepsOutput = f
   });
   return {
     pid: child.pid,
+    startedAt,
     readErrors: () => errors,
     readOutput: () => output,
     exitCode: () => code,
