@@ -1,5 +1,5 @@
-// Makes functions of the files of a bundle, and puts the file before them that loads them (src/cmd/load-bundle.ts): V8 can be handed compiled code for those,
-// which it cannot for ES modules.
+// Makes functions of the files of a bundle, and puts the file before them that loads them (src/cmd/load-bundle.ts): Node lets one
+// hand compiled code to V8 for those, and not for ES modules.
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { build, transform } from 'esbuild';

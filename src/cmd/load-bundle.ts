@@ -1,7 +1,7 @@
 // What a bundle starts with: loads the files of the program, and keeps the code that V8 makes of them from one start to the next, where there is a folder for
 // it. Node's own cache has what V8 compiles at first sight; most functions of a start are compiled when they are called, a fifth of its time.
 import { hash } from 'node:crypto';
-import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { cachedDataVersionTag } from 'node:v8';
 import { Script } from 'node:vm';
@@ -29,7 +29,7 @@ const loaded = new Map<string, { exports: unknown }>();
 /** Files whose code nobody has kept yet. */
 const unkept = new Map<string, Script>();
 
-process.once('exit', keepCode);
+if (keepsCode) process.once('exit', keepCode);
 loadFile(bundleMain);
 
 /** A file of the bundle, loaded once. */
@@ -79,17 +79,24 @@ function readCode(name: string): Buffer | undefined {
 function keepCode(): void {
   try {
     const place = findCode();
-    if (unkept.size > 0) mkdirSync(place, { recursive: true });
-    for (const [name, script] of unkept) {
-      const code = script.createCachedData();
-      const made = `${place}/${name}.${process.pid}`;
-      writeFileSync(made, Buffer.concat([sumUp(code), code]), { mode: 0o600 });
-      renameSync(made, `${place}/${name}`);
-    }
+    // Not the folder around it: when that is gone, so is the program.
+    if (unkept.size > 0 && !existsSync(place)) mkdirSync(place);
+    for (const [name, script] of unkept) writeCode(`${place}/${name}`, script.createCachedData());
   } catch {
     // The disk is full, or the program was built anew meanwhile.
   }
   unkept.clear();
+}
+
+/** Whole or not at all: others may read it, or write the same. */
+function writeCode(file: string, code: Buffer): void {
+  const made = `${file}.${process.pid}`;
+  try {
+    writeFileSync(made, Buffer.concat([sumUp(code), code]), { mode: 0o600 });
+    renameSync(made, file);
+  } finally {
+    rmSync(made, { force: true });
+  }
 }
 
 function sumUp(code: Buffer): Buffer {

@@ -90,6 +90,12 @@ for (const [what, damage] of [
     const kept = await program.listCode();
     for (const name of Object.keys(kept)) await damage(join(program.code, name));
     assert.equal(await program.start(), help);
+    const names = await readdir(program.code, { recursive: true });
+    assert.deepEqual(
+      names.filter((name) => /\.\d+$/.test(name)),
+      [],
+      'half a file is left',
+    );
     if (what === 'is a folder') return;
     const again = await program.listCode();
     assert.deepEqual(Object.keys(again), Object.keys(kept));
