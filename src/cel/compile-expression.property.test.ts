@@ -263,6 +263,8 @@ describe('every expression that compiles', () => {
         if (!compiled.ok) return;
         const ours = compiled.expression.evaluate(createVariables());
         const theirs = plan(environment, parse(source))();
+        // They take texts for numbers that are none: an empty one for 0, others for NaN. That ours does not, expression-values.test.ts shows.
+        if (!ours.ok && /^the text is not a (?:whole )?number$/.test(ours.problem)) return;
         compared += 1;
         if (isCelError(theirs)) assert.equal(ours.ok, false, `${source}: they say ${theirs.message}`);
         else assert.deepEqual(ours, { ok: true, value: theirs }, source);
