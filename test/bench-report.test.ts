@@ -12,6 +12,7 @@ import { describeRequests } from './bench/experiments/requests.ts';
 import { describeSoak } from './bench/experiments/soak.ts';
 import { describeStart } from './bench/experiments/start.ts';
 import { describeWorkers } from './bench/experiments/workers.ts';
+import type { Measurements } from './bench/measure-cases.ts';
 import { mergeResults, readKept, replaceSection } from './bench/performance-page.ts';
 import { renderPlot } from './bench/performance-plot.ts';
 import { createProgress } from './bench/progress-line.ts';
@@ -30,12 +31,12 @@ const times = (factor: number): readonly number[] => rounds.map((value) => value
 const pace = { fewestRounds: 10, mostRounds: 10, secondsPerRound: 1, warmUpSeconds: 1, mostSpoiltRounds: 0 };
 
 function describeWith(factors: Readonly<Record<string, number>>): StampedResult {
-  const measured = new Map(
+  const all = new Map(
     requestCases.map(({ name }) => {
       return [name, { cpuMicrosPerRequest: times(factors[name] ?? 1), requestsPerSecond: rounds }];
     }),
   );
-  return { ...describeRequests(requestCases, measured, { pace }), stamp };
+  return { ...describeRequests(requestCases, { all, closer: new Map() }, { pace }), stamp };
 }
 
 describe('verdicts', () => {
@@ -110,17 +111,48 @@ describe('requests', () => {
   });
 
   test('rounds that disagree make no ratio, and the report says why', () => {
-    const measured = new Map(
+    const all = new Map(
       requestCases.map(({ name }, index) => {
         const cpuMicrosPerRequest = rounds.map((_, round) => ((index + round) % 3 === 0 ? 100 : 130));
         return [name, { cpuMicrosPerRequest, requestsPerSecond: rounds }];
       }),
     );
-    const result = { ...describeRequests(requestCases, measured, { pace }), stamp };
+    const result = { ...describeRequests(requestCases, { all, closer: new Map() }, { pace }), stamp };
     const unsure = result.findings.filter((finding) => judge(finding) === 'unsure');
     assert.ok(unsure.length > 0);
     assert.match(formatMarkdown([result]), /it is only known to within \d+\.\d %, and 5\.0 % is the limit\./);
     assert.match(formatMarkdown([result]), /\| 0\.\d+ to 1\.\d+ times \| at most .* \| not sure \|/);
+  });
+
+  test('a closer look counts for the ratio between those that it looked at, and for nothing else', () => {
+    const measure = (cpuMicrosPerRequest: readonly number[]): Measurements => {
+      return { cpuMicrosPerRequest, requestsPerSecond: rounds };
+    };
+    const all = new Map(requestCases.map(({ name }) => [name, measure(times(1))]));
+    // Between 1.0 and 1.2 times as much as one token.
+    all.set('jwt-1000', measure(rounds.map((value, round) => value * (round % 2 === 0 ? 1 : 1.2))));
+    const closer = new Map([
+      ['jwt', measure([...times(2), ...times(2), ...times(2)])],
+      ['jwt-1000', measure([...times(2.08), ...times(2.08), ...times(2.08)])],
+    ]);
+    const describe1000 = (looked: typeof closer): { outcome: string; notes: readonly string[] } => {
+      const { findings, tables } = describeRequests(requestCases, { all, closer: looked }, { pace });
+      const { notes, rows } = tables[0]!;
+      assert.ok(
+        findings
+          .filter(({ what }) => !what.startsWith('1,000'))
+          .every(({ measured }) => measured.ok && measured.median === 1),
+      );
+      assert.equal(rows.find(([name]) => name === 'jwt')![1], '105');
+      return { outcome: judge(findings.find(({ what }) => what.startsWith('1,000'))!), notes };
+    };
+    assert.equal(describe1000(new Map()).outcome, 'unsure');
+    const { outcome, notes } = describe1000(closer);
+    assert.equal(outcome, 'met');
+    assert.ok(
+      notes.some((note) => note.startsWith('30 more of jwt, jwt-1000 alone,')),
+      notes.join(),
+    );
   });
 });
 

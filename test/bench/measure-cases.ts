@@ -25,6 +25,8 @@ export interface MeasureOptions extends SessionOptions {
   readonly pace: Pace;
   /** Pairs of cases whose ratio must be sure before it ends. */
   readonly compared: readonly Comparison[];
+  /** Those that are worth more rounds, with nobody else taking turns: up to twice as many. */
+  readonly findUndecided?: (measured: MeasuredCases) => readonly Comparison[];
   /** How long a case has the cores to itself before it is the next one's turn. */
   readonly turnMs?: number;
 }
@@ -40,6 +42,14 @@ export interface Comparison {
 export interface Measurements {
   readonly cpuMicrosPerRequest: readonly number[];
   readonly requestsPerSecond: readonly number[];
+}
+
+export type MeasuredCases = ReadonlyMap<string, Measurements>;
+
+/** All cases, and those that had more rounds. */
+export interface CaseMeasurements {
+  readonly all: MeasuredCases;
+  readonly closer: MeasuredCases;
 }
 
 const usualTurnMs = 200;
@@ -58,10 +68,7 @@ interface RunningCase {
 }
 
 /** Measures all cases. Throws when a request fails: then it is no measurement. */
-export async function measureCases(
-  cases: readonly BenchCase[],
-  options: MeasureOptions,
-): Promise<ReadonlyMap<string, Measurements>> {
+export async function measureCases(cases: readonly BenchCase[], options: MeasureOptions): Promise<CaseMeasurements> {
   return inSession(options, async (session) => {
     const { pace, report, compared, turnMs = usualTurnMs } = options;
     const proxies: RunningProxy[] = [];
@@ -79,21 +86,43 @@ export async function measureCases(
     }
     report('Warming up');
     await warmUp(running, { seconds: pace.warmUpSeconds, turnMs });
-    const { fewestRounds, mostRounds } = pace;
-    const inCalm = createCalmRounds(pace.mostSpoiltRounds, { report });
-    for (let round = 0; round < mostRounds && (round < fewestRounds || !areSure(running, compared)); round += 1) {
-      const measured = await inCalm(() => measureRound(running, { seconds: pace.secondsPerRound, round, turnMs }));
-      const costs = running.map((each, index) => {
-        const { cpuMicrosPerRequest, requestsPerSecond } = measured[index]!;
-        each.cpuMicrosPerRequest.push(cpuMicrosPerRequest);
-        each.requestsPerSecond.push(requestsPerSecond);
-        return `${each.name} ${cpuMicrosPerRequest.toFixed(1)}`;
-      });
-      report(`Round ${round + 1} of at most ${mostRounds}, us of CPU per request: ${costs.join(', ')}`);
+    await measureRounds(running, compared, options);
+    const all = listMeasurements(running);
+    const undecided = options.findUndecided?.(all) ?? [];
+    const closer = running
+      .filter(({ name }) => undecided.some(({ of, to }) => of === name || to === name))
+      .map((each): RunningCase => ({ ...each, cpuMicrosPerRequest: [], requestsPerSecond: [] }));
+    if (closer.length > 0) {
+      report(`A closer look at ${closer.map(({ name }) => name).join(', ')}`);
+      await measureRounds(closer, undecided, { ...options, pace: { ...pace, mostRounds: 2 * pace.mostRounds } });
     }
     for (const each of running) await finishCase(each);
-    return new Map(running.map((each) => [each.name, each]));
+    return { all, closer: listMeasurements(closer) };
   });
+}
+
+function listMeasurements(running: readonly RunningCase[]): MeasuredCases {
+  return new Map(running.map((each) => [each.name, each]));
+}
+
+/** Rounds until all that is compared is sure. */
+async function measureRounds(
+  running: readonly RunningCase[],
+  compared: readonly Comparison[],
+  { pace, report, turnMs = usualTurnMs }: MeasureOptions,
+): Promise<void> {
+  const { fewestRounds, mostRounds } = pace;
+  const inCalm = createCalmRounds(pace.mostSpoiltRounds, { report });
+  for (let round = 0; round < mostRounds && (round < fewestRounds || !areSure(running, compared)); round += 1) {
+    const measured = await inCalm(() => measureRound(running, { seconds: pace.secondsPerRound, round, turnMs }));
+    const costs = running.map((each, index) => {
+      const { cpuMicrosPerRequest, requestsPerSecond } = measured[index]!;
+      each.cpuMicrosPerRequest.push(cpuMicrosPerRequest);
+      each.requestsPerSecond.push(requestsPerSecond);
+      return `${each.name} ${cpuMicrosPerRequest.toFixed(1)}`;
+    });
+    report(`Round ${round + 1} of at most ${mostRounds}, us of CPU per request: ${costs.join(', ')}`);
+  }
 }
 
 /** Starts the load of a case, and holds it still. */

@@ -82,11 +82,22 @@ export function settle(values: readonly number[], widest = widestSpread): Measur
   return { ok: true, median, spread, range };
 }
 
+/** Two things that were measured in the same rounds. */
+export interface ComparedRounds {
+  readonly values: readonly number[];
+  readonly base: readonly number[];
+}
+
 /** How many times the base it is, from measurements of the same rounds: what slows the machine down for a while slows down both. */
 export function compare(values: readonly number[], base: readonly number[], widest = widestSpread): Measured {
-  if (values.length !== base.length) throw new RangeError('not the same rounds');
+  return compareRounds([{ values, base }], widest);
+}
+
+/** The same for rounds of several times. */
+export function compareRounds(times: readonly ComparedRounds[], widest = widestSpread): Measured {
+  if (times.some(({ values, base }) => values.length !== base.length)) throw new RangeError('not the same rounds');
   return settle(
-    values.map((value, round) => value / base[round]!),
+    times.flatMap(({ values, base }) => values.map((value, round) => value / base[round]!)),
     widest,
   );
 }

@@ -4,7 +4,7 @@ import { formatNumber } from '../bench-report.ts';
 import { createResources, jwtPolicy, toolAnswer, toolCall } from '../bench-resources.ts';
 import type { BenchTable, ExperimentResult, Finding } from '../bench-result.ts';
 import type { Experiment, ExperimentOptions } from '../experiment.ts';
-import { measureCases, type Measurements } from '../measure-cases.ts';
+import { type MeasuredCases, measureCases } from '../measure-cases.ts';
 import { sizedPath, uploadPath } from '../nginx-upstream.ts';
 import { configureEnvoy } from '../peers/envoy-configuration.ts';
 import { configureNginx } from '../peers/nginx-configuration.ts';
@@ -64,7 +64,7 @@ export interface BodyMeasurement {
   readonly direction: Direction;
   readonly size: string;
   readonly bytes: number;
-  readonly measured: ReadonlyMap<string, Measurements>;
+  readonly measured: MeasuredCases;
 }
 
 export const bodyExperiment: Experiment = {
@@ -84,19 +84,16 @@ export const bodyExperiment: Experiment = {
   },
 };
 
-function measureSize(
-  direction: Direction,
-  bytes: number,
-  options: ExperimentOptions,
-): Promise<ReadonlyMap<string, Measurements>> {
+async function measureSize(direction: Direction, bytes: number, options: ExperimentOptions): Promise<MeasuredCases> {
   const { pace } = options;
-  return measureCases(createBodyCases(direction, bytes), {
+  const { all } = await measureCases(createBodyCases(direction, bytes), {
     ...options,
     sizes: [bytes],
     turnMs: isLong(bytes) ? 500 : 200,
     pace: { ...pace, secondsPerRound: Math.max(pace.secondsPerRound, isLong(bytes) ? 2 : 1) },
     compared: isLong(bytes) ? [{ of: 'gateway', to: 'nginx', by: 'requestsPerSecond' }] : [],
   });
+  return all;
 }
 
 /** Puts the numbers together. */

@@ -1,11 +1,11 @@
 // CPU per request: our gateway with more and more to do, beside its peers.
 import type { BenchCase } from '../bench-case.ts';
 import { formatNumber } from '../bench-report.ts';
-import type { ExperimentResult, Finding, Target } from '../bench-result.ts';
+import { type ExperimentResult, type Finding, judge, type Target } from '../bench-result.ts';
 import type { Experiment, ExperimentOptions } from '../experiment.ts';
-import { measureCases, type Measurements } from '../measure-cases.ts';
+import { type CaseMeasurements, type MeasuredCases, measureCases } from '../measure-cases.ts';
 import { ourCases, requestCases } from '../request-cases.ts';
-import { compare, summarize } from '../statistics.ts';
+import { compareRounds, summarize } from '../statistics.ts';
 
 /** A case, and what it may cost as a multiple of another one. */
 interface RequestTarget {
@@ -57,7 +57,12 @@ export const requestExperiment: Experiment = {
   cases: requestCases.map(({ name }) => name),
   async run(options) {
     const cases = selectCases(options.cases);
-    const measured = await measureCases(cases, { ...options, compared: findCompared(cases) });
+    const compared = findCompared(cases);
+    const measured = await measureCases(cases, {
+      ...options,
+      compared,
+      findUndecided: (all) => compared.filter((target) => isUndecided(findRatio(target, [all]))),
+    });
     return describeRequests(cases, measured, options);
   },
 };
@@ -75,23 +80,35 @@ function findCompared(cases: readonly BenchCase[]): readonly RequestTarget[] {
   return requestTargets.filter(({ of, to }) => has(of) && has(to));
 }
 
+/** The ratio, from all rounds that both took part in. */
+function findRatio({ of, to, what, target }: RequestTarget, looks: readonly MeasuredCases[]): Finding {
+  const rounds = looks
+    .filter((look) => look.has(of) && look.has(to))
+    .map((look) => ({ values: look.get(of)!.cpuMicrosPerRequest, base: look.get(to)!.cpuMicrosPerRequest }));
+  return { what, measured: compareRounds(rounds), unit: 'times', target };
+}
+
+/** There were enough rounds to tell, and they do not. */
+function isUndecided(finding: Finding): boolean {
+  return finding.measured.range !== undefined && judge(finding) === 'unsure';
+}
+
 /** Puts the numbers together. */
 export function describeRequests(
   cases: readonly BenchCase[],
-  measured: ReadonlyMap<string, Measurements>,
+  { all, closer }: CaseMeasurements,
   { pace }: Pick<ExperimentOptions, 'pace'>,
 ): ExperimentResult {
-  const costs = (name: string): readonly number[] => measured.get(name)!.cpuMicrosPerRequest;
+  const costs = (name: string): readonly number[] => all.get(name)!.cpuMicrosPerRequest;
   const rows = cases.map(({ name, description }) => {
     const { median, spread } = summarize(costs(name));
-    const perSecond = summarize(measured.get(name)!.requestsPerSecond).median;
+    const perSecond = summarize(all.get(name)!.requestsPerSecond).median;
     return [name, formatNumber(median), `+-${(50 * spread).toFixed(1)} %`, formatNumber(perSecond), description];
   });
-  const findings = findCompared(cases).map(({ of, to, what, target }): Finding => {
-    return { what, measured: compare(costs(of), costs(to)), unit: 'times', target };
-  });
+  const findings = findCompared(cases).map((target) => findRatio(target, [all, closer]));
   const rounds = costs(cases[0]!.name).length;
-  const has = (name: string): boolean => measured.has(name);
+  const [looked] = closer.values();
+  const has = (name: string): boolean => all.has(name);
   return {
     name: 'requests',
     title: 'CPU per request',
@@ -101,6 +118,11 @@ export function describeRequests(
         rows,
         notes: [
           `${rounds} rounds of ${pace.secondsPerRound} s per case, in turns of a fifth of a second; 32 connections.`,
+          ...(looked === undefined
+            ? []
+            : [
+                `${looked.cpuMicrosPerRequest.length} more of ${[...closer.keys()].join(', ')} alone, because a ratio lay on both sides of its target. They count for the ratios between them.`,
+              ]),
           ...(has('jwt-first') && has('jwt')
             ? [
                 `The first sight of a token costs ${formatNumber(summarize(costs('jwt-first')).median - summarize(costs('jwt')).median)} us more than the next ones.`,

@@ -24,6 +24,9 @@ const neededCores = 4;
 const widestSpread = 0.1;
 /** Of a core, for each worker. Load and upstream need less than the rest. */
 const slice = 0.25;
+const usualTurnMs = 200;
+/** Slices are dealt out fifty times a second: in a short turn one more or less would count. */
+const slicedTurnMs = 1_000;
 
 /** Requests per second and microseconds of CPU per request, one entry per round. */
 export interface WorkerMeasurements {
@@ -77,18 +80,15 @@ export const workerExperiment: Experiment = {
       report('Warming up');
       for (const each of running) await takeTurn(each, pace.warmUpSeconds * 1_000);
       const measure = async (
+        turnMs: number,
         isSure: () => boolean,
-        keep: (each: RunningWorkers, turn: Turn) => void,
+        keep: (each: RunningWorkers, round: Round) => void,
       ): Promise<void> => {
         const inCalm = createCalmRounds(pace.mostSpoiltRounds, { report });
         for (let round = 0; round < pace.mostRounds && (round < pace.fewestRounds || !isSure()); round += 1) {
-          const turns = await inCalm(async () => {
-            const taken: Turn[] = [];
-            for (const each of running) taken.push(await takeTurn(each, pace.secondsPerRound * 1_000));
-            return taken;
-          });
-          for (const [index, turn] of turns.entries()) keep(running[index]!, turn);
-          const told = turns.map(({ rate, cpu }) => `${rate.toFixed(0)}/s at ${cpu.toFixed(1)} us`);
+          const measured = await inCalm(() => measureRound(running, { seconds: pace.secondsPerRound, turnMs }));
+          for (const [index, each] of running.entries()) keep(each, measured[index]!);
+          const told = measured.map(({ rate, cpu }) => `${rate.toFixed(0)}/s at ${cpu.toFixed(1)} us`);
           report(
             `Round ${round + 1} of at most ${pace.mostRounds}, requests of one worker and of two: ${told.join(', ')}`,
           );
@@ -98,6 +98,7 @@ export const workerExperiment: Experiment = {
       const isCpuSure = (): boolean => compare(two.cpu, one.cpu).ok;
       const isGrowthSure = (): boolean => compare(two.rates, one.rates, widestSpread).ok;
       await measure(
+        usualTurnMs,
         () => isCpuSure() && (!isRoomy || isGrowthSure()),
         (each, { rate, cpu }) => {
           each.rates.push(rate);
@@ -107,6 +108,7 @@ export const workerExperiment: Experiment = {
       if (!isRoomy && (await giveSlices(running, session))) {
         report(`Every worker gets ${slice * 100} % of a core`);
         await measure(
+          slicedTurnMs,
           () => compare(two.slicedRates, one.slicedRates, widestSpread).ok,
           (each, { rate }) => each.slicedRates.push(rate),
         );
@@ -120,9 +122,34 @@ export const workerExperiment: Experiment = {
   },
 };
 
+/** What came of a round. */
+interface Round {
+  readonly rate: number;
+  readonly cpu: number;
+}
+
+/** So many seconds of both, in turns. */
+async function measureRound(
+  running: readonly RunningWorkers[],
+  { seconds, turnMs }: { readonly seconds: number; readonly turnMs: number },
+): Promise<readonly Round[]> {
+  const sums = running.map(() => ({ requests: 0, seconds: 0, cpu: 0 }));
+  for (let turn = 0; turn < Math.max(1, (seconds * 1_000) / turnMs); turn += 1) {
+    for (const [index, each] of running.entries()) {
+      const taken = await takeTurn(each, turnMs);
+      const sum = sums[index]!;
+      sum.requests += taken.requests;
+      sum.seconds += taken.seconds;
+      sum.cpu += taken.cpu;
+    }
+  }
+  return sums.map((sum) => ({ rate: sum.requests / sum.seconds, cpu: sum.cpu / sum.requests }));
+}
+
 /** What was done in a turn. */
 interface Turn {
-  readonly rate: number;
+  readonly requests: number;
+  readonly seconds: number;
   readonly cpu: number;
 }
 
@@ -137,7 +164,7 @@ async function takeTurn({ load, pid }: RunningWorkers, ms: number): Promise<Turn
   // What is under way is answered before it is the turn of the others.
   await delay(25);
   const requests = (await load.countRequests()) - requestsBefore;
-  return { rate: requests / seconds, cpu: ((await readCpuTime(pid)) - cpuBefore) / requests };
+  return { requests, seconds, cpu: (await readCpuTime(pid)) - cpuBefore };
 }
 
 /** False where the machine does not let us. */
