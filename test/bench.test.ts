@@ -1,10 +1,13 @@
 // The parts of the benchmarks that turn readings into numbers, and the configurations that they measure.
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { verify } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { formatStatusProblems } from '../src/cmd/status-problems.ts';
 import { createFixedSource } from '../src/sources/fixed-source.ts';
 import { translate } from '../src/translate/translate.ts';
@@ -176,6 +179,40 @@ describe('readings', () => {
     assert.equal(findVersion('no idea'), 'unknown');
   });
 });
+
+test('who breaks the benchmarks off leaves no worker of a proxy behind', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'mcp-gateway-pinned-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const [taskset, program] = [join(folder, 'taskset'), join(folder, 'break-off.ts')];
+  // Stays on no core: this is not about that.
+  writeFileSync(taskset, '#!/bin/sh\nshift 2\nexec "$@"\n', { mode: 0o755 });
+  const pinned = new URL('bench/pinned-process.ts', import.meta.url).href;
+  const master = 'sleep 600 & echo $!; wait';
+  writeFileSync(
+    program,
+    `import { startPinned } from ${JSON.stringify(pinned)};
+const master = startPinned({ taskset: ${JSON.stringify(taskset)}, core: 0, command: 'sh', args: ['-c', ${JSON.stringify(master)}], keepsOutput: true });
+setInterval(() => {
+  if (!master.readOutput().includes('\\n')) return;
+  console.log(master.readOutput().trim());
+  process.exit(0);
+}, 5);
+`,
+  );
+  const { stdout } = await promisify(execFile)(process.execPath, [program]);
+  const worker = Number(stdout);
+  assert.ok(worker > 1, stdout);
+  while (isRunning(worker)) await delay(10);
+});
+
+/** A process that has ended and that nobody has asked about yet is not running. */
+function isRunning(pid: number): boolean {
+  try {
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return false;
+  }
+}
 
 describe('cases', () => {
   test('have names of their own, and belong to a group of the plot', () => {

@@ -31,17 +31,27 @@ export interface PinnedOptions {
   readonly keepsOutput?: boolean;
 }
 
-/** Who ends takes along what still runs. One listener for all: there are dozens of them. */
+/** Who ends takes along what still runs, and the workers of that: nginx's outlive their master. One listener for all: there are dozens of them. */
 const running = new Set<ChildProcess>();
 process.once('exit', () => {
-  for (const child of running) child.kill('SIGKILL');
+  for (const { pid } of running) killGroup(pid!);
 });
+
+function killGroup(pid: number): void {
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    // All of it is gone.
+  }
+}
 
 /** Starts a program on a core. */
 export function startPinned({ taskset, core, command, args, env, keepsOutput = false }: PinnedOptions): PinnedProcess {
   const startedAt = performance.now();
   const child: ChildProcess = spawn(taskset, ['--cpu-list', String(core), command, ...args], {
     stdio: ['ignore', keepsOutput ? 'pipe' : 'ignore', 'pipe'],
+    // A group of its own, so that all of it can be stopped.
+    detached: true,
     ...(env === undefined ? {} : { env }),
   });
   if (child.pid === undefined) throw new Error(`${command} could not be started`);
