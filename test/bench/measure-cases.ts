@@ -89,14 +89,17 @@ export async function measureCases(cases: readonly BenchCase[], options: Measure
     await measureRounds(running, compared, options);
     const all = listMeasurements(running);
     const undecided = options.findUndecided?.(all) ?? [];
+    const isUndecided = ({ name }: RunningCase): boolean => undecided.some(({ of, to }) => of === name || to === name);
+    // Who is held still for minutes loses connections.
+    for (const each of running) if (!isUndecided(each)) await finishCase(each);
     const closer = running
-      .filter(({ name }) => undecided.some(({ of, to }) => of === name || to === name))
+      .filter(isUndecided)
       .map((each): RunningCase => ({ ...each, cpuMicrosPerRequest: [], requestsPerSecond: [] }));
     if (closer.length > 0) {
       report(`A closer look at ${closer.map(({ name }) => name).join(', ')}`);
       await measureRounds(closer, undecided, { ...options, pace: { ...pace, mostRounds: 2 * pace.mostRounds } });
     }
-    for (const each of running) await finishCase(each);
+    for (const each of closer) await finishCase(each);
     return { all, closer: listMeasurements(closer) };
   });
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { imageComponents } from '../../scripts/image/components.ts';
 import { waitFor } from '../integration/run-gateway.ts';
-import { findFreePorts } from '../mcp/gateway-under-test.ts';
+import { findFreePorts } from '../mcp/free-ports.ts';
 import type { BenchProxy } from './bench-case.ts';
 import { type PinnedProcess, startPinned } from './pinned-process.ts';
 

@@ -18,7 +18,7 @@ import { version } from '../../src/cmd/version.ts';
 import { startCollector } from '../integration/admin-otlp-collector.ts';
 import { waitFor } from '../integration/run-gateway.ts';
 import type { Child } from '../mcp/child-process.ts';
-import { findFreePorts } from '../mcp/gateway-under-test.ts';
+import { findFreePorts } from '../mcp/free-ports.ts';
 import { createAuthority, createCertificate } from '../self-signed-certificate.ts';
 import { startGrpcCollector } from './grpc-collector.ts';
 import { requireImageMachine } from './image-machine.ts';

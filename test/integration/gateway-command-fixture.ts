@@ -23,7 +23,7 @@ import { startXdsServer, type XdsServer, type XdsServerOptions } from '../../src
 import { buildSnapshot } from '../../src/xds/snapshot.ts';
 import { type Child, startChild } from '../mcp/child-process.ts';
 import { program } from '../mcp/gateway-program.ts';
-import { findFreePorts } from '../mcp/gateway-under-test.ts';
+import { findFreePorts } from '../mcp/free-ports.ts';
 import { waitFor } from './run-gateway.ts';
 
 export const gatewayName = 'n/g';

@@ -8,7 +8,7 @@ import { after, before, describe, test } from 'node:test';
 import { AuthenticationMode, AuthorizationAction, type Policy } from '../../src/ir/gen/config_pb.ts';
 import { Watchable } from '../../src/base/watchable.ts';
 import type { XdsServer } from '../../src/xds/server.ts';
-import { findFreePorts } from '../mcp/gateway-under-test.ts';
+import { findFreePorts } from '../mcp/free-ports.ts';
 import { createAuthority, createCertificate } from '../self-signed-certificate.ts';
 import {
   configure, gatewayName, getStatus, makeFolder, policy, publish, route, startController, startGatewayCommand, waitForSettled,

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { after, before, describe, test } from 'node:test';
-import { findFreePorts } from '../mcp/gateway-under-test.ts';
+import { findFreePorts } from '../mcp/free-ports.ts';
 import {
   ask,
   type Answer,

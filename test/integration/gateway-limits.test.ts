@@ -12,7 +12,7 @@ import { formatFlagName } from '../../src/cmd/flags.ts';
 import { runCommandFlags } from '../../src/cmd/run-flags.ts';
 import { type Child, startChild } from '../mcp/child-process.ts';
 import { program } from '../mcp/gateway-program.ts';
-import { findFreePorts } from '../mcp/gateway-under-test.ts';
+import { findFreePorts } from '../mcp/free-ports.ts';
 import {
   ask,
   type Answer,

@@ -28,7 +28,7 @@ import {
   type Upstream,
   valuesOf,
 } from './gateway-fixture.ts';
-import { findFreePorts } from '../mcp/gateway-under-test.ts';
+import { findFreePorts } from '../mcp/free-ports.ts';
 import { RawClient } from './listen-fixture.ts';
 import { type GatewayRun, routeResource, runGateway, waitFor } from './run-gateway.ts';
 import { createCertificate } from '../self-signed-certificate.ts';

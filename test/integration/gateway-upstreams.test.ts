@@ -6,7 +6,7 @@ import type { ClientHttp2Stream } from 'node:http2';
 import { connect } from 'node:net';
 import { after, before, describe, test, type TestContext } from 'node:test';
 import { Worker } from 'node:worker_threads';
-import { findFreePorts } from '../mcp/gateway-under-test.ts';
+import { findFreePorts } from '../mcp/free-ports.ts';
 import { pump, waitForStandstill } from './backpressure.ts';
 import {
   type AccessLine,

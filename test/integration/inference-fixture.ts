@@ -33,7 +33,7 @@ import {
   type ModelServerOptions,
   startModelServer,
 } from '../inference/fake-model-server.ts';
-import { findFreePorts } from '../mcp/gateway-under-test.ts';
+import { findFreePorts } from '../mcp/free-ports.ts';
 import {
   type Answer,
   ask,

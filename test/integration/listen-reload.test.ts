@@ -12,6 +12,7 @@ import type { Exchange } from '../../src/gateway/listen/exchange.ts';
 import { defaultListenLimits } from '../../src/gateway/listen/limits.ts';
 import { createListeners } from '../../src/gateway/listen/listeners.ts';
 import type { ListenEvent } from '../../src/gateway/listen/port-context.ts';
+import { findFreePorts } from '../mcp/free-ports.ts';
 import { connectRaw, createPortConfig, echoHandler, openPort, RawClient, toPorts, waitFor } from './listen-fixture.ts';
 import { createCertificate } from '../self-signed-certificate.ts';
 
@@ -52,15 +53,6 @@ function askHttp2(session: ClientHttp2Session): Promise<void> {
   });
 }
 
-async function findFreePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
-
 /** Only when its port is closed is it surely draining. */
 async function waitUntilClosed(port: number): Promise<void> {
   for (;;) {
@@ -87,7 +79,7 @@ describe('reconcile', () => {
       versions.push((config as PortConfig & { version: string }).version);
       exchange.respond(200, [], 'ok');
     });
-    const [first, second] = [await findFreePort(), await findFreePort()];
+    const [first, second] = (await findFreePorts(2)) as [number, number];
     assert.deepEqual(await listeners.reconcile(toPorts(withVersion(first, '1'))), []);
     const client = await connectRaw(t, first);
     client.send('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
@@ -152,7 +144,7 @@ describe('reconcile', () => {
   });
 
   test('a change of protocol binds the port anew', async (t) => {
-    const port = await findFreePort();
+    const [port] = (await findFreePorts(1)) as [number];
     const listeners = createSet(t);
     const cleartext = createPortConfig({ port });
     await listeners.reconcile(toPorts(cleartext));
@@ -216,7 +208,8 @@ describe('reconcile', () => {
     };
     const workers = Array.from({ length: 16 }, () => load(() => ask(agent, port, 'x')));
     for (let index = 0; index < 8; index += 1) workers.push(load(() => askHttp2(session)));
-    const extra = createPortConfig({ port: await findFreePort() });
+    const [free] = (await findFreePorts(1)) as [number];
+    const extra = createPortConfig({ port: free });
     let reloads = 0;
     while (reloads < 100 || state.answered < 2_000) {
       const ports = reloads % 2 === 0 ? toPorts({ ...config }, extra) : toPorts({ ...config });

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { startChild } from '../mcp/child-process.ts';
-import { findFreePorts } from '../mcp/gateway-under-test.ts';
+import { findFreePorts } from '../mcp/free-ports.ts';
 import { startCountingUpstream } from './counting-upstream.ts';
 import { backendResource, gatewayResource, routeResource, ruleTo, runGateway, waitFor } from './run-gateway.ts';
 

@@ -1,7 +1,7 @@
 // Starts the demo as `npm start` does: a process, with free ports for all of its parts.
 import { type Child, startChild } from '../mcp/child-process.ts';
 import { program } from '../mcp/gateway-program.ts';
-import { findFreePorts } from '../mcp/gateway-under-test.ts';
+import { findFreePorts } from '../mcp/free-ports.ts';
 import { waitFor } from './run-gateway.ts';
 
 /** The flags that name ports, each with the part that listens there. */

@@ -11,7 +11,7 @@ import { startOidcProviderIdp } from '../idp/oidc-provider-idp.ts';
 import { type ProtectedGateway, startProtectedGateway } from '../idp/protected-gateway.ts';
 import { startChild } from '../mcp/child-process.ts';
 import { program } from '../mcp/gateway-program.ts';
-import { findFreePorts } from '../mcp/gateway-under-test.ts';
+import { findFreePorts } from '../mcp/free-ports.ts';
 import { backendResource, gatewayResource, routeResource, ruleTo, runGateway, waitFor } from './run-gateway.ts';
 
 async function makeFolder(t: TestContext): Promise<string> {

@@ -10,7 +10,7 @@ import { BrowserAgent } from '../idp/browser-agent.ts';
 import { startOidcProviderIdp } from '../idp/oidc-provider-idp.ts';
 import { startChild } from '../mcp/child-process.ts';
 import { program } from '../mcp/gateway-program.ts';
-import { findFreePorts } from '../mcp/gateway-under-test.ts';
+import { findFreePorts } from '../mcp/free-ports.ts';
 import { waitFor } from './run-gateway.ts';
 
 async function makeFolder(t: TestContext): Promise<string> {

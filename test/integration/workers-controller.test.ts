@@ -1,7 +1,7 @@
 // `mcp-gateway gateway --workers 2`: one stream from the controller for all workers.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { findFreePorts } from '../mcp/gateway-under-test.ts';
+import { findFreePorts } from '../mcp/free-ports.ts';
 import { startCountingUpstream } from './counting-upstream.ts';
 import {
   configure,

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import { startChild } from '../mcp/child-process.ts';
 import { program } from '../mcp/gateway-program.ts';
-import { findFreePorts } from '../mcp/gateway-under-test.ts';
+import { findFreePorts } from '../mcp/free-ports.ts';
 import { type CountingUpstream, startCountingUpstream } from './counting-upstream.ts';
 import { openEventStream, startRequestLoad } from './load-clients.ts';
 import {

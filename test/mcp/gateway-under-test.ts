@@ -1,10 +1,10 @@
 // Runs a real gateway process from files, on free loopback ports, with one route per MCP server behind it.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Child, startChild } from './child-process.ts';
+import { findFreePorts } from './free-ports.ts';
 import { program } from './gateway-program.ts';
 
 /** An MCP server to put behind the gateway. */
@@ -85,23 +85,6 @@ async function waitUntilReady(child: Child, port: number): Promise<boolean> {
     await delay(20);
   }
   return false;
-}
-
-/** Finds loopback ports that are free now. */
-export async function findFreePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = createServer();
-      await new Promise<void>((resolve, reject) => {
-        server.once('error', reject);
-        server.listen({ host: '127.0.0.1', port: 0 }, resolve);
-      });
-      return server;
-    }),
-  );
-  const ports = servers.map((server) => (server.address() as AddressInfo).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
 }
 
 function formatResources(port: number, targets: GatewayOptions['targets']): string {

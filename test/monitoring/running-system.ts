@@ -17,7 +17,7 @@ import {
 } from '../integration/controller-fixture.ts';
 import { createIssuer } from '../integration/jwt-authentication-fixture.ts';
 import { gatewayName, makeFolder, startGatewayCommand } from '../integration/gateway-command-fixture.ts';
-import { findFreePorts } from '../mcp/gateway-under-test.ts';
+import { findFreePorts } from '../mcp/free-ports.ts';
 
 /** The text of both `/metrics`. */
 export interface ExposedTexts {

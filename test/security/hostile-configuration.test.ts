@@ -16,7 +16,7 @@ import {
 } from '../integration/run-gateway.ts';
 import { startChild } from '../mcp/child-process.ts';
 import { program } from '../mcp/gateway-program.ts';
-import { findFreePorts } from '../mcp/gateway-under-test.ts';
+import { findFreePorts } from '../mcp/free-ports.ts';
 import { closeBackend, closeRoute } from './closed-policy.ts';
 import { readResidentBytes } from './process-memory.ts';
 import { type RecordingUpstream, startRecordingUpstream } from './recording-upstream.ts';
