@@ -5,6 +5,7 @@ import type { BenchCase } from './bench-case.ts';
 import { type BenchSession, formatUrl, inSession, type SessionOptions } from './bench-session.ts';
 import { createCalmRounds } from './calm-rounds.ts';
 import { readCpuTime } from './cpu-time.ts';
+import { measureRound, usualTurnMs } from './measure-round.ts';
 import { otherCore, type RunningProxy } from './start-proxy.ts';
 import { compare } from './statistics.ts';
 import { type Load, type LoadScript, startLoad, writeLoadScript } from './wrk-load.ts';
@@ -52,11 +53,8 @@ export interface CaseMeasurements {
   readonly closer: MeasuredCases;
 }
 
-const usualTurnMs = 200;
 /** How often half of the time of the warm-up is added at most. */
 const longestWarmUp = 8;
-/** For what is on its way when the load is held still. */
-const settleMs = 20;
 
 interface RunningCase {
   readonly name: string;
@@ -170,50 +168,6 @@ async function warmUp(
     const used = await Promise.all(ours.map(({ proxy }) => readCpuTime(proxy.pid)));
     if (round > 0 && used.every((micros) => micros >= seconds * 1_000_000)) return;
   }
-}
-
-/** One round: so many seconds of every case, in turns. */
-async function measureRound(
-  running: readonly RunningCase[],
-  { seconds, round, turnMs }: { readonly seconds: number; readonly round: number; readonly turnMs: number },
-): Promise<readonly { readonly cpuMicrosPerRequest: number; readonly requestsPerSecond: number }[]> {
-  const turns = Math.max(1, Math.round((seconds * 1_000) / turnMs));
-  const sums = running.map(() => ({ cpuMicros: 0, requests: 0, seconds: 0 }));
-  for (let turn = 0; turn < turns; turn += 1) {
-    for (let place = 0; place < running.length; place += 1) {
-      // Another one begins each time, so that none is always behind the same neighbour.
-      const index = (round + turn + place) % running.length;
-      const taken = await takeTurn(running[index]!, turnMs);
-      const sum = sums[index]!;
-      sum.cpuMicros += taken.cpuMicros;
-      sum.requests += taken.requests;
-      sum.seconds += taken.seconds;
-    }
-  }
-  return sums.map(({ cpuMicros, requests, seconds: spent }, index) => {
-    const { name, proxy } = running[index]!;
-    if (requests === 0) throw new Error(`${name}: no request came through:\n${proxy.readErrors()}`);
-    return { cpuMicrosPerRequest: cpuMicros / requests, requestsPerSecond: requests / spent };
-  });
-}
-
-/** Lets the load run for a moment. Only what the proxy does meanwhile and right after counts: it waits much longer than it works. */
-async function takeTurn(
-  { load, proxy }: RunningCase,
-  turnMs: number,
-): Promise<{ readonly cpuMicros: number; readonly requests: number; readonly seconds: number }> {
-  const [sent, used] = [await load.countRequests(), await readCpuTime(proxy.pid)];
-  const begun = performance.now();
-  load.resume();
-  await delay(turnMs);
-  load.pause();
-  const seconds = (performance.now() - begun) / 1_000;
-  await delay(settleMs);
-  return {
-    cpuMicros: (await readCpuTime(proxy.pid)) - used,
-    requests: (await load.countRequests()) - sent,
-    seconds,
-  };
 }
 
 async function finishCase({ name, each, proxy, load }: RunningCase): Promise<void> {

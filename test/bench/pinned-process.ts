@@ -76,7 +76,7 @@ export function startPinned({ taskset, core, command, args, env, keepsOutput = f
     async stop() {
       if (code !== undefined) return;
       child.kill('SIGTERM');
-      const insist = setTimeout(() => child.kill('SIGKILL'), 10_000);
+      const insist = setTimeout(() => killGroup(child.pid!), 10_000);
       await closed;
       clearTimeout(insist);
     },

@@ -16,6 +16,7 @@ export async function findFreePorts(count: number, choose = chooseAny): Promise<
   for (let tries = 0; ports.length < count; tries += 1) {
     if (tries === mostTries) throw new Error(`no free port from ${first} to ${last} in ${mostTries} tries`);
     const port = choose();
+    // In this order: who looks whether a port is free takes it for a moment, and somebody who has claimed it may be about to listen.
     if ((await claim(port)) && (await isFree(port))) ports.push(port);
   }
   return ports;

@@ -11,11 +11,11 @@ import type { ExperimentResult } from '../bench-result.ts';
 import { type BenchSession, formatUrl, inSession } from '../bench-session.ts';
 import { createCalmRounds } from '../calm-rounds.ts';
 import { createCpuSlice } from '../cpu-slice.ts';
-import { readCpuTime } from '../cpu-time.ts';
 import type { Experiment } from '../experiment.ts';
+import { type LoadedProxy, measureRound, type RoundResult, usualTurnMs } from '../measure-round.ts';
 import { startProxy } from '../start-proxy.ts';
 import { compare, type Measured, summarize } from '../statistics.ts';
-import { type Load, startLoad, writeLoadScript } from '../wrk-load.ts';
+import { startLoad, writeLoadScript } from '../wrk-load.ts';
 
 const counts = [1, 2] as const;
 const connections = 64;
@@ -24,7 +24,6 @@ const neededCores = 4;
 const widestSpread = 0.1;
 /** Of a core, for each worker. Load and upstream need less than the rest. */
 const slice = 0.25;
-const usualTurnMs = 200;
 /** Slices are dealt out fifty times a second: in a short turn one more or less would count. */
 const slicedTurnMs = 1_000;
 
@@ -36,9 +35,7 @@ export interface WorkerMeasurements {
   readonly slicedRates: readonly number[];
 }
 
-interface RunningWorkers {
-  readonly load: Load;
-  readonly pid: number;
+interface RunningWorkers extends LoadedProxy {
   readonly rates: number[];
   readonly cpu: number[];
   readonly slicedRates: number[];
@@ -75,20 +72,23 @@ export const workerExperiment: Experiment = {
         );
         while ((await load.countRequests()) <= connections) await delay(10);
         load.pause();
-        running.push({ load, pid: proxy.pid, rates: [], cpu: [], slicedRates: [] });
+        running.push({ name: each.name, proxy, load, rates: [], cpu: [], slicedRates: [] });
       }
       report('Warming up');
-      for (const each of running) await takeTurn(each, pace.warmUpSeconds * 1_000);
+      await measureRound(running, { seconds: pace.warmUpSeconds, round: 0, turnMs: pace.warmUpSeconds * 1_000 });
       const measure = async (
         turnMs: number,
         isSure: () => boolean,
-        keep: (each: RunningWorkers, round: Round) => void,
+        keep: (each: RunningWorkers, result: RoundResult) => void,
       ): Promise<void> => {
         const inCalm = createCalmRounds(pace.mostSpoiltRounds, { report });
         for (let round = 0; round < pace.mostRounds && (round < pace.fewestRounds || !isSure()); round += 1) {
-          const measured = await inCalm(() => measureRound(running, { seconds: pace.secondsPerRound, turnMs }));
+          const measured = await inCalm(() => measureRound(running, { seconds: pace.secondsPerRound, round, turnMs }));
           for (const [index, each] of running.entries()) keep(each, measured[index]!);
-          const told = measured.map(({ rate, cpu }) => `${rate.toFixed(0)}/s at ${cpu.toFixed(1)} us`);
+          const told = measured.map(
+            ({ requestsPerSecond, cpuMicrosPerRequest }) =>
+              `${requestsPerSecond.toFixed(0)}/s at ${cpuMicrosPerRequest.toFixed(1)} us`,
+          );
           report(
             `Round ${round + 1} of at most ${pace.mostRounds}, requests of one worker and of two: ${told.join(', ')}`,
           );
@@ -100,9 +100,9 @@ export const workerExperiment: Experiment = {
       await measure(
         usualTurnMs,
         () => isCpuSure() && (!isRoomy || isGrowthSure()),
-        (each, { rate, cpu }) => {
-          each.rates.push(rate);
-          each.cpu.push(cpu);
+        (each, { requestsPerSecond, cpuMicrosPerRequest }) => {
+          each.rates.push(requestsPerSecond);
+          each.cpu.push(cpuMicrosPerRequest);
         },
       );
       if (!isRoomy && (await giveSlices(running, session))) {
@@ -110,7 +110,7 @@ export const workerExperiment: Experiment = {
         await measure(
           slicedTurnMs,
           () => compare(two.slicedRates, one.slicedRates, widestSpread).ok,
-          (each, { rate }) => each.slicedRates.push(rate),
+          (each, { requestsPerSecond }) => each.slicedRates.push(requestsPerSecond),
         );
       }
       for (const { load } of running) {
@@ -122,55 +122,10 @@ export const workerExperiment: Experiment = {
   },
 };
 
-/** What came of a round. */
-interface Round {
-  readonly rate: number;
-  readonly cpu: number;
-}
-
-/** So many seconds of both, in turns. */
-async function measureRound(
-  running: readonly RunningWorkers[],
-  { seconds, turnMs }: { readonly seconds: number; readonly turnMs: number },
-): Promise<readonly Round[]> {
-  const sums = running.map(() => ({ requests: 0, seconds: 0, cpu: 0 }));
-  for (let turn = 0; turn < Math.max(1, (seconds * 1_000) / turnMs); turn += 1) {
-    for (const [index, each] of running.entries()) {
-      const taken = await takeTurn(each, turnMs);
-      const sum = sums[index]!;
-      sum.requests += taken.requests;
-      sum.seconds += taken.seconds;
-      sum.cpu += taken.cpu;
-    }
-  }
-  return sums.map((sum) => ({ rate: sum.requests / sum.seconds, cpu: sum.cpu / sum.requests }));
-}
-
-/** What was done in a turn. */
-interface Turn {
-  readonly requests: number;
-  readonly seconds: number;
-  readonly cpu: number;
-}
-
-async function takeTurn({ load, pid }: RunningWorkers, ms: number): Promise<Turn> {
-  const requestsBefore = await load.countRequests();
-  const cpuBefore = await readCpuTime(pid);
-  const begun = performance.now();
-  load.resume();
-  await delay(ms);
-  load.pause();
-  const seconds = (performance.now() - begun) / 1_000;
-  // What is under way is answered before it is the turn of the others.
-  await delay(25);
-  const requests = (await load.countRequests()) - requestsBefore;
-  return { requests, seconds, cpu: (await readCpuTime(pid)) - cpuBefore };
-}
-
 /** False where the machine does not let us. */
 async function giveSlices(running: readonly RunningWorkers[], session: BenchSession): Promise<boolean> {
-  for (const { pid } of running) {
-    for (const worker of await listWorkers(pid)) {
+  for (const { proxy } of running) {
+    for (const worker of await listWorkers(proxy.pid)) {
       const own = await createCpuSlice(`mcp-gateway-bench-${worker}`, slice);
       if (own === undefined) return false;
       await session.keep(own).add(worker);
