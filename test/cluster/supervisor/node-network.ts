@@ -27,6 +27,11 @@ export class NoFreeAddressError extends Error {
 }
 
 const bridge = 'cbr0';
+/**
+ * Without one of its own, a bridge has the lowest of its links: with a pod that comes or goes it may become another, and whoever has talked to the node
+ * before, the test process above all, talks to nobody for a minute or more.
+ */
+const bridgeAddress = '02:00:00:00:00:01';
 
 /** A namespace lives as long as its sockets: those that nobody owns any more must not wait minutes for a peer that is gone. */
 const ownSysctls = [
@@ -49,7 +54,7 @@ export async function createNodeNetwork(addresses: ClusterAddresses, stateFolder
   await stopBridgeRules();
   await runScript([
     'link set lo up',
-    `link add ${bridge} type bridge`,
+    `link add ${bridge} address ${bridgeAddress} type bridge`,
     `link set ${bridge} up`,
     `address add ${addresses.node}/32 dev ${bridge}`,
     `link set ${innerLink} master ${bridge} up`,
