@@ -22,7 +22,10 @@ export async function collectApiCases(apiVersion: string, kinds: readonly string
     );
     // Not a part of this test run: what they expect is their own affair.
     const { NODE_TEST_CONTEXT: _, ...env } = process.env;
-    const child = spawn(process.execPath, ['--import', recorder, '--test', ...tests], {
+    const keeper = join(import.meta.dirname, '..', 'keep-compiled-code.mjs');
+    // In one process: a process for each takes longer than all of the tests.
+    const imports = ['--import', keeper, '--import', recorder];
+    const child = spawn(process.execPath, [...imports, '--test', '--test-isolation=none', ...tests], {
       cwd: root,
       stdio: 'ignore',
       env: { ...env, API_CASES_FILE: file },

@@ -1,4 +1,5 @@
 // The resources that tests of the control plane apply, as short as people write them.
+import { readNamespace } from './file-namespace.ts';
 
 const gatewayApi = 'gateway.networking.k8s.io/v1';
 const ownApi = 'gateway.proxy/v1alpha1';
@@ -9,7 +10,7 @@ export const plainListener = { name: 'http', port: 80, protocol: 'HTTP' };
 /** A Gateway of class proxy. */
 export function createGateway(
   name: string,
-  { namespace = 'default', listeners = [plainListener], ...spec }: ResourceSpec & { listeners?: object[] } = {},
+  { namespace = readNamespace(), listeners = [plainListener], ...spec }: ResourceSpec & { listeners?: object[] } = {},
 ): object {
   return {
     apiVersion: gatewayApi,
@@ -43,7 +44,7 @@ export const toInferencePool = (name: string, rest: object = {}): object => ({
 export function createInferencePool(
   name: string,
   {
-    namespace = 'default',
+    namespace = readNamespace(),
     app,
     port,
     picker,
@@ -71,7 +72,7 @@ export interface PickerService {
 export function createRoute(
   name: string,
   {
-    namespace = 'default',
+    namespace = readNamespace(),
     gateway = 'web',
     path = '/',
     to,
@@ -93,7 +94,7 @@ export function createRoute(
 /** A ProxyBackend whose one target is a Service. */
 export function createProxyBackend(
   name: string,
-  { namespace = 'default', service }: { namespace?: string; service: object },
+  { namespace = readNamespace(), service }: { namespace?: string; service: object },
 ): object {
   const backendRef = { path: '/mcp', ...service };
   return {
@@ -109,7 +110,7 @@ export function createPolicy(
   name: string,
   target: { kind: 'Gateway' | 'HTTPRoute' | 'ProxyBackend'; name: string; sectionName?: string },
   spec: object,
-  namespace = 'default',
+  namespace = readNamespace(),
 ): object {
   const group = target.kind === 'ProxyBackend' ? 'gateway.proxy' : 'gateway.networking.k8s.io';
   return {
@@ -160,7 +161,7 @@ export function createTlsSecret(
 export function createWorkload(
   name: string,
   {
-    namespace = 'default',
+    namespace = readNamespace(),
     container,
     port,
     ready,
@@ -189,7 +190,7 @@ export function createWorkload(
 }
 
 /** The conformance suite's echo server as a workload. */
-export function createEcho(name: string, namespace = 'default'): object[] {
+export function createEcho(name: string, namespace = readNamespace()): object[] {
   const env = [
     { name: 'POD_NAME', value: name },
     { name: 'NAMESPACE', value: namespace },
@@ -198,6 +199,6 @@ export function createEcho(name: string, namespace = 'default'): object[] {
 }
 
 /** The sample MCP server as a workload; its image is `sampleMcpImages`. */
-export function createSampleMcp(name: string, namespace = 'default'): object[] {
+export function createSampleMcp(name: string, namespace = readNamespace()): object[] {
   return createWorkload(name, { namespace, container: { image: 'sample-mcp' }, port: 8080 });
 }

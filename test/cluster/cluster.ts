@@ -3,8 +3,10 @@ import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ApiClient, ApiObject } from './api-client.ts';
 import type { ClusterAddresses } from './cluster-addresses.ts';
-import { formatManifests, type Kubectl } from './kubectl.ts';
+import { readNamespace } from './file-namespace.ts';
+import type { Kubectl } from './kubectl.ts';
 import type { ImageTable } from './image-table.ts';
+import { ObjectWriter } from './object-writer.ts';
 import type { BlackHole, ContainerName, ExecOptions, ExecResult, ProcessUsage } from './supervisor-commands.ts';
 import type { SupervisorProcess } from './supervisor-process.ts';
 import { authorizationRecordFile } from './supervisor/authorization-record.ts';
@@ -48,9 +50,11 @@ export interface ClusterParts {
 /** A cluster. All methods throw with what the API server, kubectl or the supervisor said. */
 export class Cluster {
   readonly #parts: ClusterParts;
+  readonly #writer: ObjectWriter;
 
   constructor(parts: ClusterParts) {
     this.#parts = parts;
+    this.#writer = new ObjectWriter(parts.api);
   }
 
   /** The API as cluster-admin: paths as in the API reference, `/api/v1/namespaces/default/pods`. */
@@ -89,12 +93,9 @@ export class Cluster {
     return this.#parts.kubectl;
   }
 
-  /** `kubectl apply --server-side` of YAML or of objects. */
-  async apply(manifests: string | object | readonly object[]): Promise<void> {
-    await this.kubectl(
-      ['apply', '--server-side', '--force-conflicts', '--field-manager=test', '-f', '-'],
-      formatManifests(manifests),
-    );
+  /** Applies YAML or objects as `kubectl apply --server-side` does. */
+  apply(manifests: string | object | readonly object[]): Promise<void> {
+    return this.#writer.apply(manifests, readNamespace());
   }
 
   /** Applies every YAML file of a folder. */
@@ -105,8 +106,8 @@ export class Cluster {
   }
 
   /** Deletes what YAML or objects name, and waits until it is gone. What does not exist is gone. */
-  async delete(manifests: string | object | readonly object[]): Promise<void> {
-    await this.kubectl(['delete', '--ignore-not-found', '--wait', '-f', '-'], formatManifests(manifests));
+  delete(manifests: string | object | readonly object[]): Promise<void> {
+    return this.#writer.delete(manifests, readNamespace());
   }
 
   /** Waits until a probe says anything but undefined and false; what the pods say is part of the message when it does not. */
@@ -240,6 +241,11 @@ export class Cluster {
     } catch (error) {
       return `The cluster cannot be described: ${String(error)}`;
     }
+  }
+
+  /** Whether the process stays for as long as the cluster is there, which is so at first. */
+  setBinding(isBound: boolean): void {
+    this.#parts.supervisor.setBinding(isBound);
   }
 
   /** Ends everything and waits until nothing is left. */

@@ -2,6 +2,7 @@
 import { createConnection } from 'node:net';
 import type { ApiObject } from './api-client.ts';
 import type { Cluster } from './cluster.ts';
+import { readNamespace } from './file-namespace.ts';
 import { installationNamespace } from './installed-controller.ts';
 import type { PodObject } from './observed-pod.ts';
 import { locateResource, locateResources } from './resource-paths.ts';
@@ -11,7 +12,7 @@ interface GatewayObject extends ApiObject {
 }
 
 /** The address in the status of a Gateway, once there is one. */
-export async function waitForAddress(cluster: Cluster, name: string, namespace = 'default'): Promise<string> {
+export async function waitForAddress(cluster: Cluster, name: string, namespace = readNamespace()): Promise<string> {
   const path = locateResource({ kind: 'Gateway', name, namespace });
   return cluster.waitFor(async () => (await cluster.api.get<GatewayObject>(path)).status?.addresses?.[0]?.value, {
     what: `Gateway ${namespace}/${name} has an address`,
@@ -23,7 +24,7 @@ export async function waitForAddress(cluster: Cluster, name: string, namespace =
 export async function waitUntilReachable(
   cluster: Cluster,
   name: string,
-  namespace = 'default',
+  namespace = readNamespace(),
   port = 80,
 ): Promise<string> {
   const address = await waitForAddress(cluster, name, namespace);
@@ -49,7 +50,7 @@ const nameLabel = 'gateway.networking.k8s.io/gateway-name';
 export async function listGatewayPods(
   cluster: Cluster,
   name: string,
-  namespace = 'default',
+  namespace = readNamespace(),
 ): Promise<readonly PodObject[]> {
   const pods = await cluster.api.list<PodObject>(locateResources('Pod', namespace));
   return pods.filter(
@@ -58,7 +59,7 @@ export async function listGatewayPods(
 }
 
 /** Waits until a Gateway has a pod that is Ready, and returns it. */
-export function waitForGatewayPod(cluster: Cluster, name: string, namespace = 'default'): Promise<PodObject> {
+export function waitForGatewayPod(cluster: Cluster, name: string, namespace = readNamespace()): Promise<PodObject> {
   return cluster.waitFor(
     async () =>
       (await listGatewayPods(cluster, name, namespace)).find(({ status }) =>
@@ -69,7 +70,11 @@ export function waitForGatewayPod(cluster: Cluster, name: string, namespace = 'd
 }
 
 /** What is deployed for a Gateway of a name, in its namespace and in that of the controller: `Deployment web-proxy`. */
-export async function listDeployed(cluster: Cluster, name: string, namespace = 'default'): Promise<readonly string[]> {
+export async function listDeployed(
+  cluster: Cluster,
+  name: string,
+  namespace = readNamespace(),
+): Promise<readonly string[]> {
   const kinds = ['Deployment', 'ReplicaSet', 'Service', 'ServiceAccount', 'ConfigMap', 'Pod'];
   const found: string[] = [];
   for (const kind of kinds) {

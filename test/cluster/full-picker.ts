@@ -1,14 +1,15 @@
 // The full endpoint picker of the Inference Extension (epp) as resources, with the rights and probes that its own chart gives it.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { installEndpointPicker } from '../../scripts/install-inference-extension.ts';
+import { installEndpointPicker, installInferenceExtension } from '../../scripts/install-inference-extension.ts';
 import type { Cluster } from './cluster.ts';
+import { readNamespace } from './file-namespace.ts';
 import { createBinaryImage, type ImageTable } from './image-table.ts';
 
 /** The image `epp`, and what its pods need of the cluster. */
 export interface FullPicker {
   readonly images: ImageTable;
-  /** Installs the CRDs that it watches beside that of InferencePools. */
+  /** Installs the CRD of InferencePools, and those that it watches beside that. */
   installCrds(cluster: Cluster): Promise<void>;
 }
 
@@ -20,6 +21,7 @@ export async function buildFullPicker(report: (line: string) => void = console.l
   return {
     images: { epp: createBinaryImage(join(folder, 'epp')) },
     async installCrds(cluster) {
+      await cluster.applyFolder(join(await installInferenceExtension(report), 'crds'));
       for (const name of names) {
         await cluster.apply(await readFile(join(folder, 'crds', `inference.networking.x-k8s.io_${name}.yaml`), 'utf8'));
         await cluster.kubectl(['wait', '--for=condition=Established', `crd/${name}.inference.networking.x-k8s.io`]);
@@ -32,7 +34,7 @@ export async function buildFullPicker(report: (line: string) => void = console.l
 export const fullPickerPort = 9002;
 
 /** A picker for a pool of the same namespace: ServiceAccount, rights, Deployment and Service. */
-export function createFullPicker(name: string, pool: string, namespace = 'default'): object[] {
+export function createFullPicker(name: string, pool: string, namespace = readNamespace()): object[] {
   const metadata = { name, namespace };
   const labels = { app: name };
   const verbs = ['get', 'watch', 'list'];

@@ -1,6 +1,7 @@
 // How deployed gateways follow their controller to another address: what their pods are told, and when the last of those before is gone.
 import type { ApiObject } from './api-client.ts';
 import type { Cluster } from './cluster.ts';
+import { readNamespace } from './file-namespace.ts';
 import type { PodObject } from './observed-pod.ts';
 import { locateResource, locateResources } from './resource-paths.ts';
 
@@ -35,7 +36,7 @@ export async function waitUntilFollowed(
   cluster: Cluster,
   name: string,
   controllerUrl: string,
-  namespace = 'default',
+  namespace = readNamespace(),
 ): Promise<void> {
   const label = encodeURIComponent(`gateway.networking.k8s.io/gateway-name=${name}`);
   const path = `${locateResources('Pod', namespace)}?labelSelector=${label}`;

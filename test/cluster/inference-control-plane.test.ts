@@ -61,7 +61,7 @@ interface PoolStatus {
 }
 
 async function readParents(): Promise<PoolStatus['parents']> {
-  const { status } = (await cluster.api.get(locateResource(pool))) as ApiObject & { readonly status?: PoolStatus };
+  const { status } = await cluster.api.get<ApiObject & { readonly status?: PoolStatus }>(locateResource(pool));
   return status?.parents;
 }
 

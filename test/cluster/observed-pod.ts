@@ -2,6 +2,7 @@
 import { createNodeImage, type ImageTable } from './image-table.ts';
 import type { ApiObject } from './api-client.ts';
 import type { Cluster } from './cluster.ts';
+import { readNamespace } from './file-namespace.ts';
 
 /** The image of observed pods. */
 export const observedImages: ImageTable = { observed: createNodeImage('test/cluster/observed-server.ts') };
@@ -34,7 +35,7 @@ export function createObservedPod(
   return {
     apiVersion: 'v1',
     kind: 'Pod',
-    metadata: { name, namespace: 'default', labels: { app: name }, ...metadata },
+    metadata: { name, namespace: readNamespace(), labels: { app: name }, ...metadata },
     spec: {
       terminationGracePeriodSeconds: 5,
       ...spec,
@@ -57,7 +58,7 @@ export function createObservedPod(
 
 /** Where a pod is in the API. */
 export function locatePod(name: string): string {
-  return `/api/v1/namespaces/default/pods/${name}`;
+  return `/api/v1/namespaces/${readNamespace()}/pods/${name}`;
 }
 
 /** Waits until a pod is Ready. */

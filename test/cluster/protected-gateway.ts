@@ -7,6 +7,7 @@ import { createSigningKey, type SigningKey } from '../idp/signing-keys.ts';
 import type { Cluster } from './cluster.ts';
 import { createEcho, createGateway, createPolicy, createRoute, toService } from './cluster-resources.ts';
 import { listGatewayPods, waitUntilReachable } from './deployed-gateway.ts';
+import { readNamespace } from './file-namespace.ts';
 import type { PodObject } from './observed-pod.ts';
 import { waitForCondition, waitUntilWell } from './resource-conditions.ts';
 import { locateResource, type ResourceName } from './resource-paths.ts';
@@ -154,7 +155,7 @@ export async function deployProtectedGateway(cluster: Cluster, replicas = 1): Pr
     {
       apiVersion: 'gateway.proxy/v1alpha1',
       kind: 'GatewayParameters',
-      metadata: { name: 'web', namespace: 'default' },
+      metadata: { name: 'web', namespace: readNamespace() },
       spec: { replicas, shutdown: { drain: '5s' } },
     },
     createGateway('web', {

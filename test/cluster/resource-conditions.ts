@@ -1,6 +1,7 @@
 // What the statuses of resources say, condition by condition, for tests that wait for it.
 import type { ApiObject } from './api-client.ts';
 import type { Cluster } from './cluster.ts';
+import { readNamespace } from './file-namespace.ts';
 import { locateResource, type ResourceName } from './resource-paths.ts';
 
 /** A condition and whose it is. */
@@ -115,7 +116,7 @@ export interface ToldEvent extends ApiObject {
 
 /** Waits for an Event about a resource. */
 export function waitForEvent(cluster: Cluster, resource: ResourceName, reason: string): Promise<ToldEvent> {
-  const path = `/apis/events.k8s.io/v1/namespaces/${resource.namespace ?? 'default'}/events`;
+  const path = `/apis/events.k8s.io/v1/namespaces/${resource.namespace ?? readNamespace()}/events`;
   return cluster.waitFor(
     async () =>
       (await cluster.api.list<ToldEvent>(path)).find(

@@ -1,10 +1,11 @@
 // Where resources are in the API, by kind and name.
+import { readNamespace } from './file-namespace.ts';
 
 /** Names a resource. */
 export interface ResourceName {
   readonly kind: string;
   readonly name: string;
-  /** Absent: default, for kinds that have one. */
+  /** Absent: that of the file of tests, for kinds that have one. */
   readonly namespace?: string;
 }
 
@@ -17,6 +18,7 @@ const places: Readonly<Record<string, readonly [api: string, plural: string, isO
   GatewayParameters: ['/apis/gateway.proxy/v1alpha1', 'gatewayparameters'],
   HorizontalPodAutoscaler: ['/apis/autoscaling/v2', 'horizontalpodautoscalers'],
   HTTPRoute: ['/apis/gateway.networking.k8s.io/v1', 'httproutes'],
+  Job: ['/apis/batch/v1', 'jobs'],
   InferencePool: ['/apis/inference.networking.k8s.io/v1', 'inferencepools'],
   Lease: ['/apis/coordination.k8s.io/v1', 'leases'],
   Namespace: ['/api/v1', 'namespaces', true],
@@ -40,6 +42,6 @@ export function locateResources(kind: string, namespace?: string): string {
 }
 
 /** The path of one resource. */
-export function locateResource({ kind, name, namespace = 'default' }: ResourceName): string {
+export function locateResource({ kind, name, namespace = readNamespace() }: ResourceName): string {
   return `${locateResources(kind, places[kind]?.[2] === true ? undefined : namespace)}/${name}`;
 }

@@ -1,6 +1,6 @@
 // Starts a Kubernetes cluster for a test: a real etcd, API server and controller manager, and one node whose pods are processes
 // in namespaces. README.md beside this file says how to use it. Everything ends with the test process, however that ends.
-import { access, readdir, rm } from 'node:fs/promises';
+import { access, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { installEtcd } from '../../scripts/install-etcd.ts';
 import { installGatewayApi } from '../../scripts/install-gateway-api.ts';
@@ -67,12 +67,16 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
       },
       hasNode: options.hasNode ?? true,
       admissionPlugins: options.admissionPlugins ?? [],
+      crdFolders: [
+        ...((options.hasCrds ?? true) ? [join(gatewayApi, 'crds'), ownCrds] : []),
+        ...(inferenceExtension === undefined ? [] : [join(inferenceExtension, 'crds')]),
+      ],
       ...(options.recordedUser === undefined ? {} : { recordedUser: options.recordedUser }),
     });
     await Promise.all([connectHost(addresses), booting]);
     const { server, ca, token, kubeconfigFile } = await booting;
     const kubectlProgram = join(kubernetes, 'kubectl');
-    const cluster = new Cluster({
+    return new Cluster({
       folder,
       addresses,
       supervisor,
@@ -83,12 +87,6 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
       inferenceExtensionFolder: inferenceExtension,
       stop: () => stop(supervisor, folder, nameHostLink(addresses.slot)),
     });
-    const crds = [
-      ...((options.hasCrds ?? true) ? [join(gatewayApi, 'crds'), ownCrds] : []),
-      ...(inferenceExtension === undefined ? [] : [join(inferenceExtension, 'crds')]),
-    ];
-    if (crds.length > 0) await installCrds(cluster, crds);
-    return cluster;
   } catch (error) {
     await supervisor.stop();
     throw error;
@@ -113,22 +111,4 @@ async function stop(supervisor: SupervisorProcess, folder: string, link: string)
   );
   if (process.env['KEEP_CLUSTER_LOGS'] === undefined) await rm(folder, { recursive: true, force: true });
   else console.log(`The logs of the cluster: ${folder}`);
-}
-
-async function installCrds(cluster: Cluster, folders: readonly string[]): Promise<void> {
-  for (const folder of folders) await cluster.applyFolder(folder);
-  const files = (await Promise.all(folders.map((folder) => readdir(folder)))).flat();
-  const crds = files.filter((file) => !file.includes('vap')).length;
-  await cluster.waitFor(
-    async () => {
-      const { stdout } = await cluster.kubectl(['get', 'crds', '-o', 'json']);
-      const items = (
-        JSON.parse(stdout) as { items: { status?: { conditions?: { type: string; status: string }[] } }[] }
-      ).items;
-      const isEstablished = (crd: (typeof items)[number]): boolean =>
-        crd.status?.conditions?.some(({ type, status }) => type === 'Established' && status === 'True') ?? false;
-      return items.length >= crds && items.every(isEstablished);
-    },
-    { what: 'all CRDs are established' },
-  );
 }

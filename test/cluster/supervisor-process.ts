@@ -42,7 +42,8 @@ export class SupervisorProcess {
   constructor(folder: string) {
     const log = openSync(join(folder, 'supervisor.log'), 'a');
     const main = join(import.meta.dirname, 'supervisor', 'main.ts');
-    this.#child = spawn('setpriv', ['--pdeathsig', 'TERM', 'sh', '-c', keeper, folder, process.execPath, main], {
+    const program = [process.execPath, '--import', join(import.meta.dirname, '..', 'keep-compiled-code.mjs'), main];
+    this.#child = spawn('setpriv', ['--pdeathsig', 'TERM', 'sh', '-c', keeper, folder, ...program], {
       stdio: ['ignore', log, log, 'ipc'],
       // Ctrl-C must not tear the cluster down under a test that is about to stop it.
       detached: true,
@@ -64,6 +65,14 @@ export class SupervisorProcess {
       return children === '' ? undefined : Number(children);
     } catch {
       return undefined;
+    }
+  }
+
+  /** Whether this process stays for as long as the supervisor does. */
+  setBinding(isBound: boolean): void {
+    for (const handle of [this.#child, this.#child.channel]) {
+      if (isBound) handle?.ref();
+      else handle?.unref();
     }
   }
 

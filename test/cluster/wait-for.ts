@@ -6,11 +6,14 @@ export interface WaitOptions {
   /** What is awaited, for the message: `the pod echo is Ready`. */
   readonly what: string;
   readonly timeoutMs?: number;
+  /** The longest pause between two questions. They come more often at first. */
   readonly intervalMs?: number;
   /** Asked when the time is up: what was seen last. */
   readonly describe?: () => string | Promise<string>;
   readonly signal?: AbortSignal;
 }
+
+const shortestPause = 10;
 
 /** Thrown when a condition does not come true in time. */
 export class WaitTimeoutError extends Error {
@@ -25,7 +28,8 @@ export async function waitFor<T>(
   probe: () => Promise<T | undefined | false> | T | undefined | false,
   { what, timeoutMs = 120_000, intervalMs = 100, describe, signal }: WaitOptions,
 ): Promise<T> {
-  const deadline = Date.now() + timeoutMs;
+  const start = Date.now();
+  const deadline = start + timeoutMs;
   let problem: unknown;
   for (;;) {
     signal?.throwIfAborted();
@@ -37,7 +41,8 @@ export async function waitFor<T>(
       problem = error;
     }
     if (Date.now() >= deadline) break;
-    await sleep(intervalMs);
+    // What comes soon is seen soon, and what takes long is not asked for all the time.
+    await sleep(Math.min(intervalMs, Math.max(shortestPause, (Date.now() - start) / 10)));
   }
   const seen = describe === undefined ? '' : `\n${await describe()}`;
   const why =

@@ -18,7 +18,7 @@ export interface ProbeTarget {
 export type ProbeResult = { readonly isWell: true } | { readonly isWell: false; readonly reason: string };
 
 /** How often someone is asked before the first good answer: nobody should wait a whole period for a program that is ready. */
-const eagerInterval = 200;
+const eagerInterval = 50;
 
 /** Asks until the signal; tells when the judgement changes, and the reason of each failure that counts. */
 export async function runProbe(

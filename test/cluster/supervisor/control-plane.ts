@@ -5,6 +5,7 @@ import { request } from 'undici';
 import { ApiClient } from '../api-client.ts';
 import type { ClusterAddresses } from '../cluster-addresses.ts';
 import { waitFor } from '../wait-for.ts';
+import { installCrds } from './install-crds.ts';
 import { startAuthorizationRecord } from './authorization-record.ts';
 import { createCredentials, type Credentials } from './credentials.ts';
 import { ManagedProcess } from './managed-process.ts';
@@ -22,6 +23,8 @@ export interface ControlPlaneOptions {
   /** Set: what the API server is asked about this user is written down. */
   readonly recordedUser?: string;
   readonly admissionPlugins: readonly string[];
+  /** Folders with CRDs, and what goes with them, that are there before anything else is. */
+  readonly crdFolders: readonly string[];
 }
 
 /** The programs that tests can stop, pause and start. */
@@ -39,6 +42,9 @@ export interface ControlPlane {
   /** Forgets the history of objects: whoever resumes a watch from before is told 410. */
   compactHistory(): Promise<void>;
 }
+
+/** Clusters live for a minute or two: memory costs less than looking for what is not used any more. */
+const runtime = { GOGC: '400', GOMEMLIMIT: '1GiB' };
 
 const etcdClient = 'http://127.0.0.1:2379';
 const etcdPeer = 'http://127.0.0.1:2380';
@@ -59,15 +65,18 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   const plugins = options.admissionPlugins.map((plugin) => `--enable-admission-plugins=${plugin}`);
   const optionalFlags = [authorizationFlag, ...plugins];
 
-  const start = (name: Component, command: string, args: readonly string[]): ManagedProcess => {
-    const managed = new ManagedProcess({ name, command, args, logFile: join(logs, `${name}.log`) });
-    managed.start();
-    return managed;
-  };
+  const manage = (name: Component, command: string, args: readonly string[]): ManagedProcess =>
+    new ManagedProcess({
+      name,
+      command,
+      args,
+      logFile: join(logs, `${name}.log`),
+      env: { ...process.env, ...runtime },
+    });
   const processes = {
-    etcd: start('etcd', options.etcd, etcdFlags(join(stateFolder, 'etcd'))),
-    apiserver: start('apiserver', options.apiServer, [...apiServerFlags(addresses, credentials), ...optionalFlags]),
-    'controller-manager': start(
+    etcd: manage('etcd', options.etcd, etcdFlags(join(stateFolder, 'etcd'))),
+    apiserver: manage('apiserver', options.apiServer, [...apiServerFlags(addresses, credentials), ...optionalFlags]),
+    'controller-manager': manage(
       'controller-manager',
       options.controllerManager,
       controllerManagerFlags(addresses, credentials),
@@ -76,7 +85,13 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   const client = new ApiClient({ server, ca: credentials.ca, token: credentials.adminToken });
   const waitReady = (component: Component): Promise<void> => waitUntilReady(component, processes[component], client);
 
-  for (const component of ['etcd', 'apiserver', 'controller-manager'] as const) await waitReady(component);
+  processes.etcd.start();
+  processes.apiserver.start();
+  await waitReady('apiserver');
+  // Before the controller manager, which looks only twice a minute for kinds that have come, and collects no garbage of others until then.
+  await installCrds(client, options.crdFolders);
+  processes['controller-manager'].start();
+  await waitReady('controller-manager');
   return {
     credentials,
     server,
