@@ -5,18 +5,23 @@ import { combinations } from '../chart/combinations.ts';
 import { crdChart, proxyChart, renderChart, type RenderOptions, runHelm, type Values } from '../chart/helm.ts';
 import type { RenderedObject } from '../chart/rendering.ts';
 import { nameCase, toValues, valueCases } from '../chart/value-cases.ts';
-import type { Cluster } from './cluster.ts';
 import { createNamespace } from './cluster-resources.ts';
-import { startCluster } from './start-cluster.ts';
+import type { Cluster } from './cluster.ts';
+import { claimNamespace } from './file-namespace.ts';
+import { installationNamespace, removeController } from './installed-controller.ts';
+import { joinCluster, leaveCluster } from './shared-cluster.ts';
 
+claimNamespace('chart-dry-run');
 let cluster: Cluster;
 
 before(async () => {
-  cluster = await startCluster({ hasNode: false });
-  const namespaces = new Set(['proxy-system', ...combinations.flatMap(({ namespace }) => namespace ?? [])]);
+  cluster = await joinCluster();
+  // Of another file: what is there cannot be created, not even for show.
+  await removeController(cluster);
+  const namespaces = new Set([installationNamespace, ...combinations.flatMap(({ namespace }) => namespace ?? [])]);
   await cluster.apply([...namespaces].map((name) => createNamespace(name)));
 });
-after(() => cluster?.stop());
+after(leaveCluster);
 
 const plurals: Readonly<Record<string, string>> = {
   ClusterRole: 'clusterroles',
@@ -88,5 +93,6 @@ describe('helm itself', () => {
     assert.deepEqual(await list(), there);
     // And again, as the README says, without a word about ownership.
     await install(['proxy-crds', crdChart, '--wait']);
+    await runHelm(['uninstall', 'proxy-crds', '--wait', ...kubeconfig]);
   });
 });

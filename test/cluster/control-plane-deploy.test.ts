@@ -2,16 +2,18 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { ApiObject } from './api-client.ts';
-import type { Cluster } from './cluster.ts';
 import { createEcho, createGateway, createRoute, toService } from './cluster-resources.ts';
+import type { Cluster } from './cluster.ts';
 import { listDeployed, listGatewayPods, waitUntilReachable, waitForGatewayPod } from './deployed-gateway.ts';
+import { claimNamespace } from './file-namespace.ts';
 import { createNodeImage } from './image-table.ts';
 import { installController, type InstalledController } from './installed-controller.ts';
 import { listConditions, waitForCondition, waitForEvent, waitUntilWell } from './resource-conditions.ts';
 import { locateResource } from './resource-paths.ts';
+import { joinCluster, leaveCluster } from './shared-cluster.ts';
 import { startSteadyLoad } from './steady-load.ts';
-import { startCluster } from './start-cluster.ts';
 
+const namespace = claimNamespace('deployed');
 interface EchoAnswer {
   readonly service: string;
   readonly pod: string;
@@ -27,11 +29,14 @@ const ask = async (address: string, port = 80): Promise<EchoAnswer | number> => 
 
 before(async () => {
   // The next release of the gateway, as far as this cluster can tell.
-  cluster = await startCluster({ images: { 'gateway-next': createNodeImage('bin/mcp-gateway.mjs') } });
+  cluster = await joinCluster({ images: { 'gateway-next': createNodeImage('bin/mcp-gateway.mjs') } });
   await cluster.apply([...createEcho('first'), ...createEcho('second')]);
   controller = await installController(cluster);
 });
-after(() => cluster?.stop());
+after(async () => {
+  await cluster?.delete(foreignClass);
+  await leaveCluster();
+});
 
 test('two Gateways with the same port do not disturb each other', async () => {
   await cluster.apply([
@@ -56,15 +61,17 @@ test('two Gateways with the same port do not disturb each other', async () => {
   assert.equal(((await ask(web)) as EchoAnswer).pod, 'first');
 });
 
+const foreignClass = {
+  apiVersion: 'gateway.networking.k8s.io/v1',
+  kind: 'GatewayClass',
+  metadata: { name: 'theirs' },
+  spec: { controllerName: 'example.com/other-controller' },
+};
+
 test('a Gateway and a GatewayClass of another controller are never touched', async () => {
   const foreign = createGateway('foreign', { gatewayClassName: 'theirs' });
   await cluster.apply([
-    {
-      apiVersion: 'gateway.networking.k8s.io/v1',
-      kind: 'GatewayClass',
-      metadata: { name: 'theirs' },
-      spec: { controllerName: 'example.com/other-controller' },
-    },
+    foreignClass,
     foreign,
     createRoute('to-foreign', { gateway: 'foreign', to: toService('first') }),
     // Applied after them: once it is well, they have been looked at.
@@ -87,7 +94,7 @@ test('an object of somebody else that is in the way is never taken over, and the
   const taken = {
     apiVersion: 'apps/v1',
     kind: 'Deployment',
-    metadata: { name: 'taken-proxy', namespace: 'default' },
+    metadata: { name: 'taken-proxy', namespace },
     spec: {
       selector: { matchLabels: { app: 'somebody-else' } },
       template: {
@@ -122,7 +129,7 @@ const setParameters = (spec: object): Promise<void> =>
   cluster.apply({
     apiVersion: 'gateway.proxy/v1alpha1',
     kind: 'GatewayParameters',
-    metadata: { name: 'web', namespace: 'default' },
+    metadata: { name: 'web', namespace },
     spec: { shutdown: { drain: '5s' }, ...spec },
   });
 

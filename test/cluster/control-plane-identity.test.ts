@@ -8,7 +8,6 @@ import { after, before, test } from 'node:test';
 import { decodeJwt, decodeProtectedHeader, type JWTHeaderParameters, SignJWT } from 'jose';
 import { createCertificate } from '../self-signed-certificate.ts';
 import { askController, type ControllerAnswer, type ControllerQuestion } from './ask-controller.ts';
-import type { Cluster } from './cluster.ts';
 import {
   createEcho,
   createGateway,
@@ -17,16 +16,21 @@ import {
   createTlsSecret,
   toService,
 } from './cluster-resources.ts';
+import type { Cluster } from './cluster.ts';
 import { waitForGatewayPod } from './deployed-gateway.ts';
+import { claimNamespace } from './file-namespace.ts';
 import { installController, type InstalledController } from './installed-controller.ts';
 import { observedImages, type PodObject, startObservedPod } from './observed-pod.ts';
 import { waitForCondition, waitUntilWell } from './resource-conditions.ts';
 import { locateResource } from './resource-paths.ts';
-import { startCluster } from './start-cluster.ts';
+import { joinCluster, leaveCluster } from './shared-cluster.ts';
 
+const home = claimNamespace('identity');
 type Claim = Omit<ControllerQuestion, 'server'>;
 
-const gateway = 'default/web';
+/** Where the other Gateway is. */
+const teamNamespace = 'identity-team';
+const gateway = 'identity/web';
 let cluster: Cluster;
 let controller: InstalledController;
 let server: string;
@@ -41,35 +45,35 @@ const secure = (secret: string): object[] => [
 ];
 
 before(async () => {
-  cluster = await startCluster({ images: observedImages });
+  cluster = await joinCluster({ images: observedImages, furtherNamespaces: [teamNamespace] });
   controller = await installController(cluster);
   const certificate = createCertificate({ names: ['example.com'] });
   await cluster.apply([
-    createNamespace('team'),
+    createNamespace(teamNamespace),
     ...createEcho('echo'),
-    ...createEcho('echo', 'team'),
-    createTlsSecret('web', 'default', certificate),
-    createTlsSecret('unrelated', 'default', certificate),
-    createTlsSecret('team', 'team', certificate),
+    ...createEcho('echo', teamNamespace),
+    createTlsSecret('web', home, certificate),
+    createTlsSecret('unrelated', home, certificate),
+    createTlsSecret('team', teamNamespace, certificate),
     createGateway('web', { listeners: secure('web') }),
-    createGateway('team', { namespace: 'team', listeners: secure('team') }),
+    createGateway('team', { namespace: teamNamespace, listeners: secure('team') }),
     createRoute('web', { to: toService('echo') }),
-    createRoute('team', { namespace: 'team', gateway: 'team', to: toService('echo') }),
+    createRoute('team', { namespace: teamNamespace, gateway: 'team', to: toService('echo') }),
   ]);
   await waitUntilWell(cluster, [
     { kind: 'Gateway', name: 'web' },
-    { kind: 'Gateway', name: 'team', namespace: 'team' },
+    { kind: 'Gateway', name: 'team', namespace: teamNamespace },
     { kind: 'HTTPRoute', name: 'web' },
-    { kind: 'HTTPRoute', name: 'team', namespace: 'team' },
+    { kind: 'HTTPRoute', name: 'team', namespace: teamNamespace },
   ]);
   web = await waitForGatewayPod(cluster, 'web');
-  team = await waitForGatewayPod(cluster, 'team', 'team');
-  webToken = await readToken('default', web.metadata.name);
-  teamToken = await readToken('team', team.metadata.name);
+  team = await waitForGatewayPod(cluster, 'team', teamNamespace);
+  webToken = await readToken(home, web.metadata.name);
+  teamToken = await readToken(teamNamespace, team.metadata.name);
   await startObservedPod(cluster, 'intruder', { spec: { serviceAccountName: 'default' } });
   server = `http://${await controller.findAddress()}:9978`;
 });
-after(() => cluster?.stop());
+after(leaveCluster);
 
 async function readToken(namespace: string, pod: string): Promise<string> {
   const command = ['cat', '/var/run/secrets/mcp-gateway/token'];
@@ -102,15 +106,15 @@ async function askFrom(namespace: string, pod: string, claim: Claim): Promise<Co
 const askFromHost = (claim: Claim): Promise<ControllerAnswer> => askController({ server, ...claim });
 
 test('a pod gets the configuration of its own Gateway, with the Secrets that this one needs and no other', async () => {
-  const { code, resources } = await askFrom('default', web.metadata.name, {
+  const { code, resources } = await askFrom(home, web.metadata.name, {
     token: webToken,
     nodeId: web.metadata.name,
     gateway,
   });
   assert.equal(code, 'OK');
   const secrets = resources.filter((resource) => resource.startsWith('secrets '));
-  assert.deepEqual(secrets, ['secrets Secret/default/web']);
-  assert.ok(resources.some((resource) => resource.startsWith('routes ') && resource.includes('default/web')));
+  assert.deepEqual(secrets, ['secrets Secret/identity/web']);
+  assert.ok(resources.some((resource) => resource.startsWith('routes ') && resource.includes(gateway)));
   assert.deepEqual(
     resources.filter((resource) => /team|unrelated/.test(resource)),
     [],
@@ -152,41 +156,41 @@ const refusals: readonly Refusal[] = [
   {
     name: 'the token of the pod, stolen and used from the test machine',
     code: 'PermissionDenied',
-    message: /is not an address of pod default\/web-proxy-/,
+    message: /is not an address of pod identity\/web-proxy-/,
     ask: () => askFromHost(claimOfWeb(webToken)),
   },
   {
     name: 'the token of the pod, stolen and used from another pod',
     code: 'PermissionDenied',
-    message: /is not an address of pod default\/web-proxy-/,
-    ask: () => askFrom('default', 'intruder', claimOfWeb(webToken)),
+    message: /is not an address of pod identity\/web-proxy-/,
+    ask: () => askFrom(home, 'intruder', claimOfWeb(webToken)),
   },
   {
     name: 'the token of the pod, from its own address, for another pod of the Gateway',
     code: 'PermissionDenied',
     message: /the token is of pod web-proxy-.*, not of web-proxy-another/,
-    ask: () => askFrom('default', web.metadata.name, { token: webToken, gateway, nodeId: 'web-proxy-another' }),
+    ask: () => askFrom(home, web.metadata.name, { token: webToken, gateway, nodeId: 'web-proxy-another' }),
   },
   {
     name: 'the token of another Gateway, from the address of its pod',
     code: 'PermissionDenied',
-    message: /must be of system:serviceaccount:default:web-proxy/,
-    ask: () => askFrom('team', team.metadata.name, { token: teamToken, gateway, nodeId: team.metadata.name }),
+    message: /must be of system:serviceaccount:identity:web-proxy/,
+    ask: () => askFrom(teamNamespace, team.metadata.name, { token: teamToken, gateway, nodeId: team.metadata.name }),
   },
   {
     name: 'the token of another ServiceAccount, for the right audience',
     code: 'PermissionDenied',
-    message: /must be of system:serviceaccount:default:web-proxy/,
-    ask: async () => askFrom('default', 'intruder', claimOfWeb(await requestToken('default', 'default'))),
+    message: /must be of system:serviceaccount:identity:web-proxy/,
+    ask: async () => askFrom(home, 'intruder', claimOfWeb(await requestToken(home, 'default'))),
   },
   {
     name: 'a ServiceAccount of the same name in another namespace',
     code: 'PermissionDenied',
-    message: /must be of system:serviceaccount:default:web-proxy/,
+    message: /must be of system:serviceaccount:identity:web-proxy/,
     async ask() {
-      const metadata = { name: 'web-proxy', namespace: 'team' };
+      const metadata = { name: 'web-proxy', namespace: teamNamespace };
       await cluster.apply({ apiVersion: 'v1', kind: 'ServiceAccount', metadata });
-      return askFromHost(claimOfWeb(await requestToken('team', 'web-proxy')));
+      return askFromHost(claimOfWeb(await requestToken(teamNamespace, 'web-proxy')));
     },
   },
   {
@@ -195,15 +199,15 @@ const refusals: readonly Refusal[] = [
     message: /not for the audience proxy-xds/,
     async ask() {
       const audience = 'https://kubernetes.default.svc.cluster.local';
-      const token = await requestToken('default', 'web-proxy', { audience, pod: web });
-      return askFrom('default', web.metadata.name, claimOfWeb(token));
+      const token = await requestToken(home, 'web-proxy', { audience, pod: web });
+      return askFrom(home, web.metadata.name, claimOfWeb(token));
     },
   },
   {
     name: 'the right ServiceAccount, with a token that is bound to no pod',
     code: 'PermissionDenied',
     message: /not bound to a pod/,
-    ask: async () => askFrom('default', web.metadata.name, claimOfWeb(await requestToken('default', 'web-proxy'))),
+    ask: async () => askFrom(home, web.metadata.name, claimOfWeb(await requestToken(home, 'web-proxy'))),
   },
   {
     name: 'a token of the pod that has expired',
@@ -215,9 +219,9 @@ const refusals: readonly Refusal[] = [
       const now = Math.floor(Date.now() / 1000);
       // The same key and the same claims are good as long as they are not too old.
       const fresh = await sign(key, { iat: now, nbf: now, exp: now + 600 });
-      assert.equal((await askFrom('default', web.metadata.name, claimOfWeb(fresh))).code, 'OK');
+      assert.equal((await askFrom(home, web.metadata.name, claimOfWeb(fresh))).code, 'OK');
       const old = await sign(key, { iat: now - 7200, nbf: now - 7200, exp: now - 3600 });
-      return askFrom('default', web.metadata.name, claimOfWeb(old));
+      return askFrom(home, web.metadata.name, claimOfWeb(old));
     },
   },
   {
@@ -226,27 +230,32 @@ const refusals: readonly Refusal[] = [
     message: /does not accept the token/,
     async ask() {
       const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
-      return askFrom('default', web.metadata.name, claimOfWeb(await sign(privateKey, {})));
+      return askFrom(home, web.metadata.name, claimOfWeb(await sign(privateKey, {})));
     },
   },
   {
     name: 'a good token, for a Gateway that does not exist',
     code: 'PermissionDenied',
-    message: /Gateway default\/nowhere is not served by this controller/,
-    ask: () => askFrom('default', web.metadata.name, { ...claimOfWeb(webToken), gateway: 'default/nowhere' }),
+    message: /Gateway identity\/nowhere is not served by this controller/,
+    ask: () => askFrom(home, web.metadata.name, { ...claimOfWeb(webToken), gateway: 'identity/nowhere' }),
   },
   {
     name: 'a report about a Gateway by the pod of another',
     code: 'PermissionDenied',
-    message: /must be of system:serviceaccount:default:web-proxy/,
+    message: /must be of system:serviceaccount:identity:web-proxy/,
     ask: () =>
-      askFrom('team', team.metadata.name, { call: 'report', token: teamToken, gateway, nodeId: team.metadata.name }),
+      askFrom(teamNamespace, team.metadata.name, {
+        call: 'report',
+        token: teamToken,
+        gateway,
+        nodeId: team.metadata.name,
+      }),
   },
   {
     name: 'a gateway that gives itself out as a replica of the controller',
     code: 'PermissionDenied',
     message: /must be of system:serviceaccount:proxy-system:proxy/,
-    ask: () => askFrom('default', web.metadata.name, { ...claimOfWeb(webToken), call: 'relay' }),
+    ask: () => askFrom(home, web.metadata.name, { ...claimOfWeb(webToken), call: 'relay' }),
   },
 ];
 
@@ -267,12 +276,12 @@ for (const { name, code, message, ask } of refusals) {
 test('what they said changed no status', async () => {
   await waitUntilWell(cluster, [
     { kind: 'Gateway', name: 'web' },
-    { kind: 'Gateway', name: 'team', namespace: 'team' },
+    { kind: 'Gateway', name: 'team', namespace: teamNamespace },
   ]);
 });
 
 test('refused with Unauthenticated: a token of a pod that was deleted', async () => {
-  const token = await requestToken('default', 'web-proxy', { pod: web });
+  const token = await requestToken(home, 'web-proxy', { pod: web });
   await cluster.api.delete(locateResource({ kind: 'Pod', name: web.metadata.name }));
   await cluster.waitFor(
     () =>
@@ -285,24 +294,24 @@ test('refused with Unauthenticated: a token of a pod that was deleted', async ()
   const { code, resources } = await askFromHost(claimOfWeb(token));
   assert.deepEqual([code, resources], ['Unauthenticated', []]);
   // The one that it used is known to the controller from a moment ago, and of no use either.
-  const known = await askFrom('default', 'intruder', claimOfWeb(webToken));
+  const known = await askFrom(home, 'intruder', claimOfWeb(webToken));
   assert.notEqual(known.code, 'OK');
   assert.deepEqual(known.resources, []);
 });
 
 test('refused with PermissionDenied: a good token, when its Gateway is of another controller', async () => {
-  const pod = await waitForGatewayPod(cluster, 'team', 'team');
-  const token = await readToken('team', pod.metadata.name);
-  const claim = { token, nodeId: pod.metadata.name, gateway: 'team/team' };
-  const changed = createGateway('team', { namespace: 'team', gatewayClassName: 'of-another-controller' });
+  const pod = await waitForGatewayPod(cluster, 'team', teamNamespace);
+  const token = await readToken(teamNamespace, pod.metadata.name);
+  const claim = { token, nodeId: pod.metadata.name, gateway: `${teamNamespace}/team` };
+  const changed = createGateway('team', { namespace: teamNamespace, gatewayClassName: 'of-another-controller' });
   await cluster.apply(changed);
   await waitForCondition(
     cluster,
-    { kind: 'Gateway', name: 'team', namespace: 'team' },
+    { kind: 'Gateway', name: 'team', namespace: teamNamespace },
     { type: 'Accepted', status: 'Unknown' },
   );
   // Its pod goes away with it, so the question comes from here; what is said first is that there is nothing to ask for.
   const { code, message, resources } = await askFromHost(claim);
   assert.deepEqual([code, resources], ['PermissionDenied', []]);
-  assert.match(message, /Gateway team\/team is not served by this controller/);
+  assert.match(message, /Gateway identity-team\/team is not served by this controller/);
 });

@@ -6,7 +6,6 @@ import { SignJWT } from 'jose';
 import { startOidcProviderIdp } from '../idp/oidc-provider-idp.ts';
 import { createSigningKey, type SigningKey } from '../idp/signing-keys.ts';
 import { createAuthority, createCertificate } from '../self-signed-certificate.ts';
-import type { Cluster } from './cluster.ts';
 import {
   createEcho,
   createGateway,
@@ -16,12 +15,15 @@ import {
   toProxyBackend,
   toService,
 } from './cluster-resources.ts';
+import type { Cluster } from './cluster.ts';
 import { waitForGatewayPod, waitUntilReachable } from './deployed-gateway.ts';
+import { claimNamespace } from './file-namespace.ts';
 import { installController, type InstalledController } from './installed-controller.ts';
 import { waitForCondition, waitForEvent, waitUntilWell } from './resource-conditions.ts';
 import { locateResource, type ResourceName } from './resource-paths.ts';
-import { startCluster } from './start-cluster.ts';
+import { joinCluster, leaveCluster } from './shared-cluster.ts';
 
+const namespace = claimNamespace('policies');
 const issuer = 'https://idp.example.com';
 /** A key set in form, and no key in it: the point is not on the curve. Only who is to use it finds out. */
 const unusable = JSON.stringify({ keys: [{ kty: 'EC', crv: 'P-256', kid: 'broken', x: 'AAAA', y: 'AAAA' }] });
@@ -33,7 +35,7 @@ let address: string;
 
 before(async () => {
   key = await createSigningKey();
-  cluster = await startCluster();
+  cluster = await joinCluster();
   controller = await installController(cluster);
   await cluster.apply([
     ...createEcho('echo'),
@@ -44,7 +46,7 @@ before(async () => {
   address = await waitUntilReachable(cluster, 'web');
   await cluster.waitFor(async () => (await ask('/open')).status === 200, { what: 'the open route answers' });
 });
-after(() => cluster?.stop());
+after(leaveCluster);
 
 interface Answer {
   readonly status: number;
@@ -151,7 +153,7 @@ for (const { name, path, resources, route, edit, audience } of cases) {
           const answer = await ask(path, token);
           return answer.status === status ? answer : undefined;
         },
-        { what: `${path} answers ${status}`, intervalMs: 5 },
+        { what: `${path} answers ${status}` },
       );
 
     test('its route answers 500 with a reason, and its status and an Event have the words of the gateway', async () => {
@@ -166,7 +168,7 @@ for (const { name, path, resources, route, edit, audience } of cases) {
       assert.equal(accepted.reason, 'Accepted', 'nothing was wrong with it before the gateway saw it');
       const event = await waitForEvent(cluster, policy, 'Rejected');
       assert.equal(event.type, 'Warning');
-      assert.match(event.note, /default\/web cannot use it: .*the inline key set/);
+      assert.match(event.note, /policies\/web cannot use it: .*the inline key set/);
       assert.ok((await controller.readMetric('mcp_gateway_controller_xds_nacks_total')) > nacks);
     });
 
@@ -177,7 +179,7 @@ for (const { name, path, resources, route, edit, audience } of cases) {
 
     test('it stays closed when the gateway is killed and starts again', async () => {
       const pod = await waitForGatewayPod(cluster, 'web');
-      await cluster.signalContainer({ namespace: 'default', pod: pod.metadata.name }, 'SIGKILL');
+      await cluster.signalContainer({ namespace, pod: pod.metadata.name }, 'SIGKILL');
       await cluster.waitFor(async () => (await ask('/open')).status === 200, { what: 'the gateway is back' });
       assert.equal((await ask(path)).status, 500);
       await waitForCondition(cluster, policy, { type: 'Programmed', status: 'False', reason: 'Rejected' });
@@ -265,8 +267,8 @@ test('of two policies that want the same, the older is in force, and the other s
   await waitUntilWell(cluster, [first!]);
   await cluster.apply(create(second!, 'of-second'));
   const told = await waitForCondition(cluster, second!, { type: 'Accepted', status: 'False', reason: 'Conflicted' });
-  assert.match(told.message, /default\/conflict-a/);
-  assert.match((await waitForEvent(cluster, second!, 'Conflicted')).note, /default\/conflict-a/);
+  assert.match(told.message, /policies\/conflict-a/);
+  assert.match((await waitForEvent(cluster, second!, 'Conflicted')).note, /policies\/conflict-a/);
   await waitUntilWell(cluster, [first!]);
   assert.equal((await ask('/conflict', await createToken('of-first'))).status, 200);
   assert.equal((await ask('/conflict', await createToken('of-second'))).status, 401);

@@ -5,7 +5,6 @@ import { after, before, test } from 'node:test';
 import { connect } from 'node:tls';
 import { createSigningKey } from '../idp/signing-keys.ts';
 import { createCertificate, type TestCertificate } from '../self-signed-certificate.ts';
-import type { Cluster } from './cluster.ts';
 import {
   createEcho,
   createGateway,
@@ -19,12 +18,15 @@ import {
   toProxyBackend,
   toService,
 } from './cluster-resources.ts';
+import type { Cluster } from './cluster.ts';
 import { waitUntilReachable } from './deployed-gateway.ts';
+import { claimNamespace } from './file-namespace.ts';
 import { installController } from './installed-controller.ts';
 import { listConditions, waitForCondition, waitUntilWell } from './resource-conditions.ts';
 import { locateResource, type ResourceName } from './resource-paths.ts';
-import { startCluster } from './start-cluster.ts';
+import { joinCluster, leaveCluster } from './shared-cluster.ts';
 
+const namespace = claimNamespace('revocation');
 const gatewayApi = 'gateway.networking.k8s.io';
 const webGateway: ResourceName = { kind: 'Gateway', name: 'web' };
 const httpsListener = {
@@ -43,7 +45,7 @@ const gateway = createGateway('web', { listeners: [plainListener, httpsListener,
 const certificateGrant = createGrant(
   'web',
   'certificates',
-  { group: gatewayApi, kind: 'Gateway', namespace: 'default' },
+  { group: gatewayApi, kind: 'Gateway', namespace },
   'Secret',
 );
 const certificate = createCertificate({ names: ['web.example.com'] });
@@ -51,7 +53,7 @@ let cluster: Cluster;
 let address: string;
 
 before(async () => {
-  cluster = await startCluster();
+  cluster = await joinCluster({ furtherNamespaces: ['certificates', 'shop', 'team'] });
   await installController(cluster);
   await cluster.apply([
     createNamespace('certificates'),
@@ -68,7 +70,7 @@ before(async () => {
   await waitUntilWell(cluster, [webGateway, { kind: 'HTTPRoute', name: 'open' }]);
   address = await waitUntilReachable(cluster, 'web');
 });
-after(() => cluster?.stop());
+after(leaveCluster);
 
 async function ask(path: string, port = 80): Promise<number> {
   const answer = await fetch(`http://${address}:${port}${path}`, { headers: { connection: 'close' } });
@@ -79,7 +81,6 @@ async function ask(path: string, port = 80): Promise<number> {
 const waitForStatus = (path: string, status: number, port?: number): Promise<boolean> =>
   cluster.waitFor(async () => (await ask(path, port)) === status, {
     what: `${path} answers ${status}`,
-    intervalMs: 20,
   });
 
 /** The number of the certificate that port 443 shows; undefined: there is no handshake. */
@@ -100,7 +101,6 @@ function readSerialNumber(): Promise<string | undefined> {
 async function waitForHandshakes(work: boolean): Promise<void> {
   await cluster.waitFor(async () => ((await readSerialNumber()) !== undefined) === work, {
     what: work ? 'port 443 has a certificate' : 'port 443 has none',
-    intervalMs: 20,
   });
 }
 
@@ -118,7 +118,7 @@ for (const [name, resources] of [
     const isRoute = resources.length === 1;
     const group = isRoute ? gatewayApi : 'gateway.proxy';
     const kind = isRoute ? 'HTTPRoute' : 'ProxyBackend';
-    const grant = createGrant('shop', 'shop', { group, kind, namespace: 'default' }, 'Service');
+    const grant = createGrant('shop', 'shop', { group, kind, namespace }, 'Service');
     await cluster.apply([grant, ...resources]);
     await waitUntilWell(cluster, [{ kind, name: 'shop' }]);
     await waitForStatus('/shop', 200);
@@ -189,7 +189,7 @@ test('a Secret that a policy needs is deleted: its route is closed, and heals wi
   const secret = {
     apiVersion: 'v1',
     kind: 'Secret',
-    metadata: { name: 'registration', namespace: 'default' },
+    metadata: { name: 'registration', namespace },
     stringData: { token: 'initial-access-token' },
   };
   const authentication = {
@@ -209,7 +209,7 @@ test('a Secret that a policy needs is deleted: its route is closed, and heals wi
   await waitForCondition(cluster, policy, {
     type: 'Accepted',
     status: 'False',
-    message: /Secret default\/registration/,
+    message: /Secret revocation\/registration/,
   });
   await cluster.apply(secret);
   await waitForStatus('/mcp', 401);
@@ -219,7 +219,7 @@ test('a Secret that a policy needs is deleted: its route is closed, and heals wi
 
 test('a namespace loses the label that a listener asks for, and gets it back', async () => {
   const route: ResourceName = { kind: 'HTTPRoute', name: 'team', namespace: 'team' };
-  const parent = { name: 'web', namespace: 'default', sectionName: 'teams' };
+  const parent = { name: 'web', namespace, sectionName: 'teams' };
   await cluster.apply(
     createRoute('team', { namespace: 'team', path: '/team', gateway: parent, to: toService('echo') }),
   );
@@ -239,7 +239,7 @@ test('a namespace leaves those that the controller looks after, and comes back',
   const route: ResourceName = { kind: 'HTTPRoute', name: 'team', namespace: 'team' };
   const selectors = [
     { matchLabels: { tenant: 'yes' } },
-    { matchExpressions: [{ key: 'kubernetes.io/metadata.name', operator: 'In', values: ['default', 'certificates'] }] },
+    { matchExpressions: [{ key: 'kubernetes.io/metadata.name', operator: 'In', values: [namespace, 'certificates'] }] },
   ];
   const environment = { MCP_GATEWAY_DISCOVERY_NAMESPACE_SELECTORS: JSON.stringify(selectors) };
   await installController(cluster, { environment });

@@ -4,16 +4,23 @@ import { X509Certificate } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { connect } from 'node:tls';
 import { createAuthority, createCertificate, type TestAuthority } from '../self-signed-certificate.ts';
-import type { Cluster } from './cluster.ts';
 import { createEcho, createGateway, createRoute, createTlsSecret, toService } from './cluster-resources.ts';
+import type { Cluster } from './cluster.ts';
 import { listDeployed, listGatewayPods, waitUntilReachable } from './deployed-gateway.ts';
-import { installationNamespace, installController, type InstalledController } from './installed-controller.ts';
+import { claimNamespace } from './file-namespace.ts';
+import {
+  installationNamespace,
+  installController,
+  type InstalledController,
+  removeController,
+} from './installed-controller.ts';
 import type { PodObject } from './observed-pod.ts';
 import { waitForEvent, waitUntilWell } from './resource-conditions.ts';
 import { locateResource } from './resource-paths.ts';
+import { joinCluster, leaveCluster } from './shared-cluster.ts';
 import { startSteadyLoad } from './steady-load.ts';
-import { startCluster } from './start-cluster.ts';
 
+claimNamespace('xds-tls');
 const serverName = `proxy.${installationNamespace}.svc`;
 const authority = createAuthority('the first authority');
 let cluster: Cluster;
@@ -62,10 +69,13 @@ async function proveConnected(name: string, address: string): Promise<void> {
 }
 
 before(async () => {
-  cluster = await startCluster();
+  cluster = await joinCluster();
+  // One without TLS would deploy the gateway.
+  await removeController(cluster);
+  await cluster.delete(createTlsSecret('proxy-xds-cert', installationNamespace, { cert: '', key: '' }));
   await cluster.apply([...createEcho('echo'), createGateway('web')]);
 });
-after(() => cluster?.stop());
+after(leaveCluster);
 
 test('without its Secret the controller starts, and says what is missing', async () => {
   const values = { controller: { xds: { tls: { enabled: true } } } };

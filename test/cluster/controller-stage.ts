@@ -68,7 +68,7 @@ export class ControllerStage {
         await this.controller.readReadiness();
         return pods.length === old.length && pods.every(({ metadata }) => !old.includes(metadata.name));
       },
-      { what: 'the new pods of the controller answer', intervalMs: 50 },
+      { what: 'the new pods of the controller answer' },
     );
   }
 

@@ -11,8 +11,10 @@ import { loadGoodResources, type RawResource } from '../../src/api/testing/load-
 import { type ApiCase, collectApiCases } from './api-cases.ts';
 import { ApiError } from './api-client.ts';
 import type { Cluster } from './cluster.ts';
-import { startCluster } from './start-cluster.ts';
+import { claimNamespace } from './file-namespace.ts';
+import { joinCluster, leaveCluster } from './shared-cluster.ts';
 
+const namespace = claimNamespace('crds');
 const apiVersion = 'gateway.proxy/v1alpha1';
 const plurals: Readonly<Record<string, string>> = {
   ProxyPolicy: 'proxypolicies',
@@ -47,10 +49,10 @@ let cluster: Cluster;
 let cases: readonly ApiCase[];
 
 before(async () => {
-  cluster = await startCluster({ hasNode: false });
+  cluster = await joinCluster();
   cases = [...(await collectApiCases(apiVersion, Object.keys(plurals))), ...furtherCases];
 });
-after(() => cluster?.stop());
+after(leaveCluster);
 
 function createCase(kind: string, spec: object): ApiCase {
   return { apiVersion, kind, metadata: { name: 'a' }, spec };
@@ -58,7 +60,7 @@ function createCase(kind: string, spec: object): ApiCase {
 
 /** What the API server says against creating a resource; undefined when nothing. Nothing is created. */
 async function judge(resource: ApiCase, validation: 'Strict' | 'Ignore'): Promise<string | undefined> {
-  const path = `/apis/${apiVersion}/namespaces/default/${plurals[resource.kind]}`;
+  const path = `/apis/${apiVersion}/namespaces/${namespace}/${plurals[resource.kind]}`;
   try {
     await cluster.api.create(`${path}?dryRun=All&fieldValidation=${validation}`, resource);
     return undefined;

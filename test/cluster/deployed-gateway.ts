@@ -28,7 +28,7 @@ export async function waitUntilReachable(
   port = 80,
 ): Promise<string> {
   const address = await waitForAddress(cluster, name, namespace);
-  await cluster.waitFor(() => connect(address, port), { what: `${address}:${port} takes connections`, intervalMs: 20 });
+  await cluster.waitFor(() => connect(address, port), { what: `${address}:${port} takes connections` });
   return address;
 }
 

@@ -4,22 +4,24 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { ApiError, type ApiObject } from './api-client.ts';
 import type { Cluster } from './cluster.ts';
+import { claimNamespace } from './file-namespace.ts';
 import { installationNamespace, installController, type InstalledController } from './installed-controller.ts';
 import type { PodObject } from './observed-pod.ts';
 import { deployProtectedGateway, type ProtectedGateway } from './protected-gateway.ts';
 import { locateResource } from './resource-paths.ts';
-import { startCluster } from './start-cluster.ts';
+import { joinCluster, leaveCluster } from './shared-cluster.ts';
 
+const home = claimNamespace('fault-controller');
 let cluster: Cluster;
 let controller: InstalledController;
 let gateway: ProtectedGateway;
 
 before(async () => {
-  cluster = await startCluster();
+  cluster = await joinCluster();
   controller = await installController(cluster);
   gateway = await deployProtectedGateway(cluster, 2);
 });
-after(() => cluster?.stop());
+after(leaveCluster);
 
 const locateController = ({ metadata }: PodObject): { namespace: string; pod: string } => ({
   namespace: installationNamespace,
@@ -34,7 +36,7 @@ async function waitForRestart(seen: PodObject): Promise<void> {
   await cluster.waitForObject<PodObject>(
     locateResource({ kind: 'Pod', name, namespace }),
     (pod) => countRestarts(pod) > countRestarts(seen) && pod.status.containerStatuses?.[0]?.ready === true,
-    { what: `the container of ${name} runs again`, intervalMs: 50 },
+    { what: `the container of ${name} runs again` },
   );
 }
 
@@ -129,12 +131,9 @@ async function waitForUnreadyPod(known: readonly PodObject[]): Promise<void> {
 const orderlyRestarts: Readonly<Record<string, (pods: readonly PodObject[]) => Promise<void>>> = {
   async 'the container of one of two gateways is restarted in order'([pod]) {
     const { name } = pod!.metadata;
-    await cluster.signalContainer({ namespace: 'default', pod: name }, 'SIGTERM');
+    await cluster.signalContainer({ namespace: home, pod: name }, 'SIGTERM');
     await waitForRestart(pod!);
-    assert.match(
-      await cluster.logs('default', name),
-      /"shutting down".*"stopped".*serving what the snapshot file has/s,
-    );
+    assert.match(await cluster.logs(home, name), /"shutting down".*"stopped".*serving what the snapshot file has/s);
   },
   async 'the pod of one of two gateways is deleted'(pods) {
     const path = locateResource({ kind: 'Pod', name: pods[0]!.metadata.name });
@@ -174,7 +173,7 @@ for (const [what, restart] of Object.entries(orderlyRestarts))
     assert.deepEqual(load.failures, []);
     await installController(cluster);
     await cluster.waitForObject<Deployment>(
-      '/apis/apps/v1/namespaces/default/deployments/web-proxy',
+      `/apis/apps/v1/namespaces/${home}/deployments/web-proxy`,
       ({ spec, status }) =>
         [status.replicas, status.updatedReplicas, status.readyReplicas].every((count) => count === spec.replicas),
       { what: 'all gateways are ready' },
@@ -188,11 +187,10 @@ const failsToReach = (failure: string): boolean => /^\S+ (ECONNREFUSED|ECONNRESE
 /** Kills the process of a gateway pod, and waits until the next one serves and the load balancer knows it. Returns how long there was none. */
 async function killGateway(pod: PodObject): Promise<number> {
   const killedAt = performance.now();
-  await cluster.signalContainer({ namespace: 'default', pod: pod.metadata.name }, 'SIGKILL');
+  await cluster.signalContainer({ namespace: home, pod: pod.metadata.name }, 'SIGKILL');
   const wait = (address: string): Promise<boolean> =>
     cluster.waitFor(async () => (await gateway.ask(address)) === 401, {
       what: `the gateway serves again at ${address}`,
-      intervalMs: 5,
     });
   await wait(pod.status.podIP ?? '');
   const awayMs = Math.round(performance.now() - killedAt);
@@ -223,7 +221,7 @@ for (const replicas of [2, 1]) {
     );
     // It serves from its file, for as long as it takes.
     await load.waitForMore(100);
-    assert.match(await cluster.logs('default', pod!.metadata.name), /serving what the snapshot file has/);
+    assert.match(await cluster.logs(home, pod!.metadata.name), /serving what the snapshot file has/);
     await installController(cluster);
     await gateway.proveChange(t);
     await gateway.expectUnharmed(t, load);

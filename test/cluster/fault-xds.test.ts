@@ -6,27 +6,29 @@ import { after, before, test } from 'node:test';
 import { connect } from 'node:tls';
 import { createAuthority, createCertificate, type TestAuthority } from '../self-signed-certificate.ts';
 import type { ApiObject } from './api-client.ts';
-import type { Cluster } from './cluster.ts';
 import { createNamespace, createTlsSecret } from './cluster-resources.ts';
+import type { Cluster } from './cluster.ts';
+import { claimNamespace } from './file-namespace.ts';
 import { installationNamespace, installController, type InstalledController } from './installed-controller.ts';
 import { deployProtectedGateway, protectingPolicy, type ProtectedGateway } from './protected-gateway.ts';
 import { listShortcomings } from './resource-conditions.ts';
 import { locateResource } from './resource-paths.ts';
-import { startCluster } from './start-cluster.ts';
+import { joinCluster, leaveCluster } from './shared-cluster.ts';
 
+claimNamespace('fault-xds');
 const first = createAuthority('the first authority');
 let cluster: Cluster;
 let controller: InstalledController;
 let gateway: ProtectedGateway;
 
 before(async () => {
-  cluster = await startCluster();
+  cluster = await joinCluster();
   await cluster.apply(createNamespace(installationNamespace));
   await putCertificate(first, [first]);
   controller = await installController(cluster, { values: { controller: { xds: { tls: { enabled: true } } } } });
   gateway = await deployProtectedGateway(cluster);
 });
-after(() => cluster?.stop());
+after(leaveCluster);
 
 /** Puts a new certificate into the Secret, with the authorities that gateways are to trust, and returns its number. */
 async function putCertificate(issuer: TestAuthority, trusted: readonly TestAuthority[]): Promise<string> {

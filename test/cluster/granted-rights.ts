@@ -105,7 +105,6 @@ export class LiveRights {
       const isGiven = !taken.has(right);
       await this.#cluster.waitFor(async () => (await this.#isAllowed(right)) === isGiven, {
         what: `the controller ${isGiven ? 'may' : 'may not'} ${formatRight(right)}`,
-        intervalMs: 20,
       });
     }
   }

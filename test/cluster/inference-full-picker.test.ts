@@ -6,7 +6,6 @@ import { Agent, type IncomingMessage, request } from 'node:http';
 import { after, before, test, type TestContext } from 'node:test';
 import { type Arrival, hashBody, type TokenEvent } from '../inference/fake-model-server.ts';
 import { readEvents } from '../inference/server-events.ts';
-import type { Cluster } from './cluster.ts';
 import {
   createGateway,
   createInferencePool,
@@ -14,16 +13,19 @@ import {
   createWorkload,
   toInferencePool,
 } from './cluster-resources.ts';
+import type { Cluster } from './cluster.ts';
 import { waitForGatewayPod, waitUntilReachable } from './deployed-gateway.ts';
+import { claimNamespace } from './file-namespace.ts';
 import { buildFullPicker, createFullPicker, fullPickerPort } from './full-picker.ts';
 import { createNodeImage } from './image-table.ts';
 import { installController } from './installed-controller.ts';
 import type { PodObject } from './observed-pod.ts';
 import { waitUntilWell } from './resource-conditions.ts';
 import { locateResource, locateResources } from './resource-paths.ts';
-import { startCluster } from './start-cluster.ts';
+import { joinCluster, leaveCluster } from './shared-cluster.ts';
 import { startSteadyLoad, type SteadyLoad } from './steady-load.ts';
 
+const namespace = claimNamespace('inference');
 const path = '/v1/chat/completions';
 const modelPort = 8000;
 const modelCount = 3;
@@ -55,8 +57,7 @@ const createModels = (): object[] => {
 
 before(async () => {
   const picker = await buildFullPicker();
-  cluster = await startCluster({
-    hasInferenceExtension: true,
+  cluster = await joinCluster({
     images: { ...picker.images, 'fake-model': createNodeImage('test/cluster/serve-fake-model.ts') },
   });
   await picker.installCrds(cluster);
@@ -77,7 +78,7 @@ before(async () => {
 });
 after(async () => {
   agent.destroy();
-  await cluster?.stop();
+  await leaveCluster();
 });
 
 // ---- the cluster
@@ -87,7 +88,7 @@ const isReady = ({ metadata, status }: PodObject): boolean =>
   status.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True') === true;
 
 async function listPods(app: string): Promise<readonly PodObject[]> {
-  const pods = await cluster.api.list<PodObject>(locateResources('Pod', 'default'));
+  const pods = await cluster.api.list<PodObject>(locateResources('Pod', namespace));
   return pods.filter(({ metadata }) => metadata.labels?.['app'] === app);
 }
 
@@ -109,20 +110,20 @@ const waitUntilServed = (pool: Pool): Promise<unknown> =>
       const { status } = await ask(pool, formatChat('are you there'));
       return status === 200;
     },
-    { what: `pool ${pool} serves`, intervalMs: 20 },
+    { what: `pool ${pool} serves` },
   );
 
 /** Kills the process of a pod, and waits until another runs in its place and is ready. */
 async function kill({ metadata: { name }, status }: PodObject): Promise<void> {
   const restarts = status.containerStatuses?.[0]?.restartCount ?? 0;
-  await cluster.signalContainer({ namespace: 'default', pod: name }, 'SIGKILL');
+  await cluster.signalContainer({ namespace, pod: name }, 'SIGKILL');
   await cluster.waitForObject<PodObject>(
     locateResource({ kind: 'Pod', name }),
     (pod) => {
       const [container] = pod.status.containerStatuses ?? [];
       return container !== undefined && container.restartCount > restarts && container.ready;
     },
-    { what: `${name} runs again`, intervalMs: 50 },
+    { what: `${name} runs again` },
   );
 }
 
@@ -191,7 +192,7 @@ function startLoad(t: TestContext, pool: Pool): SteadyLoad {
 async function waitUntilServing(load: SteadyLoad, { metadata: { name } }: PodObject): Promise<void> {
   const count = (): number => load.answeredBy.get(name) ?? 0;
   const served = count();
-  await cluster.waitFor(() => count() > served, { what: `${name} serves`, intervalMs: 10 });
+  await cluster.waitFor(() => count() > served, { what: `${name} serves` });
 }
 
 /** Nothing has failed since, and nothing does. */
@@ -220,7 +221,7 @@ const countPicks = async (pool: Pool, result: string): Promise<number> =>
     await waitForGatewayPod(cluster, 'web'),
     15_020,
     'mcp_gateway_picks_total',
-    `pool="InferencePool/default/${pool}",result="${result}"`,
+    `pool="InferencePool/${namespace}/${pool}",result="${result}"`,
   );
 
 // ---- what holds

@@ -39,12 +39,22 @@ export async function installController(
     ['--set', `controller.replicaCount=${replicas},image.registry=,image.tag=test`],
     ['--set-json', `controller.extraEnv=${JSON.stringify(environment)}`],
   ];
-  const args = ['--skip-tests', ...own.flat()];
-  const { text } = await renderChart(values, { namespace: installationNamespace, args });
-  await cluster.apply(text);
+  await cluster.apply(await render(values, own.flat()));
   const controller = new InstalledController(cluster);
   if (waitsUntilReady) await controller.waitUntilReady();
   return controller;
+}
+
+/** Removes the controller, if there is one, and waits until it has ended. What it has deployed stays. */
+export async function removeController(cluster: Cluster): Promise<void> {
+  await cluster.delete(await render({}, []));
+  const controller = new InstalledController(cluster);
+  await cluster.waitFor(async () => (await controller.listPods()).length === 0, { what: 'no controller is left' });
+}
+
+async function render(values: Values, args: readonly string[]): Promise<string> {
+  const { text } = await renderChart(values, { namespace: installationNamespace, args: ['--skip-tests', ...args] });
+  return text;
 }
 
 /** What `/readyz` says. */

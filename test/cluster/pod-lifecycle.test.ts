@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { ApiError } from './api-client.ts';
 import type { Cluster } from './cluster.ts';
+import { claimNamespace } from './file-namespace.ts';
 import {
   createObservedPod,
   locatePod,
@@ -13,14 +14,15 @@ import {
   waitUntilReady,
 } from './observed-pod.ts';
 import { listDescendants } from './process-tree.ts';
-import { startCluster } from './start-cluster.ts';
+import { joinCluster, leaveCluster } from './shared-cluster.ts';
 
+const namespace = claimNamespace('pod-lifecycle');
 let cluster: Cluster;
 
 before(async () => {
-  cluster = await startCluster({ images: observedImages, hasCrds: false });
+  cluster = await joinCluster({ images: observedImages });
 });
-after(() => cluster?.stop());
+after(leaveCluster);
 
 const waitUntilGone = (name: string): Promise<true> =>
   cluster.waitFor(
@@ -56,11 +58,11 @@ test('a container that ends is started again, with its exit code in the status a
   );
   await assert.rejects(observe(address, '/read?path=/tmp/file'), /ENOENT/);
 
-  await cluster.signalContainer({ namespace: 'default', pod: 'restarted' }, 'SIGKILL');
+  await cluster.signalContainer({ namespace, pod: 'restarted' }, 'SIGKILL');
   const killed = await waitForRestart('restarted', 2);
   assert.equal(killed.status.containerStatuses?.[0]?.lastState['terminated']?.exitCode, 137);
   // Logs go on across runs.
-  assert.equal((await cluster.logs('default', 'restarted')).match(/listening on 8080/g)?.length, 3);
+  assert.equal((await cluster.logs(namespace, 'restarted')).match(/listening on 8080/g)?.length, 3);
 });
 
 test('a failed readiness probe takes a pod out, and a good one brings it back', async () => {
@@ -87,7 +89,7 @@ test('a failed liveness probe restarts the container, gracefully', async () => {
   });
   await observe(address, '/set?alive=false');
   await waitForRestart('unwell', 1);
-  assert.match(await cluster.logs('default', 'unwell'), /SIGTERM\ndrained\n/);
+  assert.match(await cluster.logs(namespace, 'unwell'), /SIGTERM\ndrained\n/);
   const { stdout } = await cluster.kubectl(['get', 'events', '-o', 'jsonpath={.items[*].message}']);
   assert.match(stdout, /Liveness probe failed: HTTP probe failed with statuscode: 500/);
 });
@@ -119,7 +121,7 @@ test('gRPC probes ask for the health of a service', async () => {
   await waitUntilReady(cluster, 'healthy');
   await observe(address, '/set?alive=false');
   await waitForRestart('healthy', 1);
-  assert.match(await cluster.logs('default', 'healthy'), /SIGTERM\ndrained\n/);
+  assert.match(await cluster.logs(namespace, 'healthy'), /SIGTERM\ndrained\n/);
   const readEvents = async (): Promise<string> =>
     (await cluster.kubectl(['get', 'events', '-o', 'jsonpath={range .items[*]}{.message}{"\\n"}{end}'])).stdout;
   assert.match(await readEvents(), /Readiness probe failed: the server said NOT_SERVING\n/);
@@ -127,7 +129,7 @@ test('gRPC probes ask for the health of a service', async () => {
 
   // Its server lives and answers, but knows no such service.
   await cluster.waitFor(
-    async () => ((await cluster.logs('default', 'unknown-service')).match(/asked about other/g)?.length ?? 0) > 2,
+    async () => ((await cluster.logs(namespace, 'unknown-service')).match(/asked about other/g)?.length ?? 0) > 2,
     { what: 'it was asked three times' },
   );
   const [other] = (await cluster.api.get<PodObject>(locatePod('unknown-service'))).status.containerStatuses ?? [];
@@ -154,7 +156,7 @@ test('a startup probe holds the others back until it succeeds', async () => {
   );
   assert.equal(status.containerStatuses?.[0]?.ready, false);
   assert.equal(status.containerStatuses?.[0]?.restartCount, 0);
-  await cluster.exec({ namespace: 'default', pod: 'starting', command: ['sh', '-c', ': > /kept/started'] });
+  await cluster.exec({ namespace, pod: 'starting', command: ['sh', '-c', ': > /kept/started'] });
   // Now liveness is judged, and fails.
   await cluster.waitForObject<PodObject>(
     locatePod('starting'),
@@ -170,7 +172,7 @@ test('a deleted pod gets SIGTERM, finishes what it does, and goes away', async (
   assert.ok(metadata.deletionTimestamp !== undefined);
   assert.equal(await slow, 'slept');
   await waitUntilGone('leaving');
-  assert.match(await cluster.logs('default', 'leaving'), /SIGTERM\ndrained\n$/);
+  assert.match(await cluster.logs(namespace, 'leaving'), /SIGTERM\ndrained\n$/);
   await assert.rejects(fetch(`http://${address}:8080/ready`, { signal: AbortSignal.timeout(2000) }));
 });
 
@@ -184,14 +186,14 @@ test('a pod that does not listen is killed when its time is up; preStop comes fi
   });
   await cluster.api.delete(locatePod('stubborn'));
   await waitUntilGone('stubborn');
-  assert.match(await cluster.logs('default', 'stubborn'), /from preStop\nSIGTERM\n$/);
+  assert.match(await cluster.logs(namespace, 'stubborn'), /from preStop\nSIGTERM\n$/);
 });
 
 test('a pod that is deleted while it starts leaves no process', async () => {
   const createBrief = (index: number): object =>
     createObservedPod(`brief-${index}`, { container: { args: ['brief-pod'] } });
   for (let index = 0; index < 6; index += 1) {
-    await cluster.api.create('/api/v1/namespaces/default/pods', createBrief(index));
+    await cluster.api.create(`/api/v1/namespaces/${namespace}/pods`, createBrief(index));
     // At once, and while its process starts.
     if (index % 2 === 1) {
       await cluster.waitForObject<PodObject>(locatePod(`brief-${index}`), ({ status }) => status.podIP !== undefined);
@@ -210,7 +212,7 @@ test('a Job succeeds or fails by its exit code, after its init containers', asyn
   const createJob = (name: string, script: string): object => ({
     apiVersion: 'batch/v1',
     kind: 'Job',
-    metadata: { name, namespace: 'default' },
+    metadata: { name, namespace },
     spec: {
       backoffLimit: 0,
       template: {
@@ -238,7 +240,7 @@ test('a Job succeeds or fails by its exit code, after its init containers', asyn
     },
   });
   await cluster.apply([createJob('good', 'grep first /shared/file'), createJob('bad', 'exit 4')]);
-  const path = '/apis/batch/v1/namespaces/default/jobs';
+  const path = `/apis/batch/v1/namespaces/${namespace}/jobs`;
   type Job = PodObject & { readonly status: { readonly succeeded?: number; readonly failed?: number } };
   await cluster.waitForObject<Job>(`${path}/good`, ({ status }) => status.succeeded === 1);
   await cluster.waitForObject<Job>(`${path}/bad`, ({ status }) => status.failed === 1);
@@ -248,7 +250,7 @@ test('a Deployment rolls over without leaving anything behind', async () => {
   const createDeployment = (version: string): object => ({
     apiVersion: 'apps/v1',
     kind: 'Deployment',
-    metadata: { name: 'rolled', namespace: 'default' },
+    metadata: { name: 'rolled', namespace },
     spec: {
       replicas: 2,
       selector: { matchLabels: { app: 'rolled' } },
@@ -271,7 +273,9 @@ test('a Deployment rolls over without leaving anything behind', async () => {
   const waitForVersion = (version: string): Promise<readonly PodObject[]> =>
     cluster.waitFor(
       async () => {
-        const pods = await cluster.api.list<PodObject>('/api/v1/namespaces/default/pods?labelSelector=app%3Drolled');
+        const pods = await cluster.api.list<PodObject>(
+          `/api/v1/namespaces/${namespace}/pods?labelSelector=app%3Drolled`,
+        );
         const versions = await Promise.all(
           pods.map(({ status }) =>
             observe<Record<string, string>>(status.podIP ?? '', '/environment').then((all) => all['VERSION']),
@@ -291,7 +295,7 @@ test('a Deployment rolls over without leaving anything behind', async () => {
 
 test('usage of a container is what the kernel counts', async () => {
   await startObservedPod(cluster, 'measured');
-  const usage = await cluster.readUsage({ namespace: 'default', pod: 'measured' });
+  const usage = await cluster.readUsage({ namespace, pod: 'measured' });
   assert.ok(usage.residentBytes > 20e6 && usage.residentBytes < 1e9, String(usage.residentBytes));
   assert.ok(usage.peakResidentBytes >= usage.residentBytes);
   assert.ok(usage.cpuSeconds > 0);

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { access } from 'node:fs/promises';
 import { after, before, test } from 'node:test';
 import type { Cluster } from './cluster.ts';
+import { claimNamespace } from './file-namespace.ts';
 import {
   locatePod,
   observe,
@@ -11,8 +12,9 @@ import {
   startObservedPod,
   waitUntilReady,
 } from './observed-pod.ts';
-import { startCluster } from './start-cluster.ts';
+import { joinCluster, leaveCluster } from './shared-cluster.ts';
 
+const namespace = claimNamespace('pods');
 let cluster: Cluster;
 
 interface FileAnswer {
@@ -24,9 +26,9 @@ interface FileAnswer {
 const readFileIn = (address: string, path: string): Promise<FileAnswer> => observe(address, `/read?path=${path}`);
 
 before(async () => {
-  cluster = await startCluster({ images: observedImages, hasCrds: false });
+  cluster = await joinCluster({ images: observedImages });
 });
-after(() => cluster?.stop());
+after(leaveCluster);
 
 test('a container has the environment, arguments and folder of its spec', async () => {
   await cluster.apply([
@@ -60,13 +62,13 @@ test('a container has the environment, arguments and folder of its spec', async 
   const environment = await observe<Record<string, string>>(address, '/environment');
   const expected = {
     NAME: 'environment',
-    NAMESPACE: 'default',
+    NAMESPACE: namespace,
     ADDRESS: address,
     NODE: 'node-1',
     TIER: 'front',
     PASSWORD: 's3cret',
     COLOUR: 'blue',
-    COMBINED: 'environment in default',
+    COMBINED: `environment in ${namespace}`,
     LINES: "two\nlines, $HOME and 'quotes'",
     SECRET_password: 's3cret',
     KUBERNETES_SERVICE_HOST: cluster.addresses.kubernetesService,
@@ -121,7 +123,7 @@ test('a container runs as its user, without privileges, on a read-only root', as
   await observe(address, '/write?path=/scratch/written');
   // The limit of the volume holds.
   const { exitCode, stderr } = await cluster.exec({
-    namespace: 'default',
+    namespace,
     pod: 'restricted',
     command: ['dd', 'if=/dev/zero', 'of=/scratch/big', 'bs=1k', 'count=2048'],
   });
@@ -316,7 +318,7 @@ test('tokens are bound to the pod, have the audience that was asked for, and are
     { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenReview', spec: { token, audiences: ['proxy-xds'] } },
   );
   assert.equal(review.status.authenticated, true);
-  assert.equal(review.status.user.username, 'system:serviceaccount:default:default');
+  assert.equal(review.status.user.username, `system:serviceaccount:${namespace}:default`);
 
   await cluster.renewTokens();
   await cluster.waitFor(async () => (await readFileIn(address, '/tokens/token')).content !== token, {
@@ -326,19 +328,19 @@ test('tokens are bound to the pod, have the audience that was asked for, and are
 
 test('a pod reaches the API server with its own token, and may do what its role says', async () => {
   await cluster.apply([
-    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'reader', namespace: 'default' } },
+    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'reader', namespace } },
     {
       apiVersion: 'rbac.authorization.k8s.io/v1',
       kind: 'Role',
-      metadata: { name: 'reader', namespace: 'default' },
+      metadata: { name: 'reader', namespace },
       rules: [{ apiGroups: [''], resources: ['services'], verbs: ['list'] }],
     },
     {
       apiVersion: 'rbac.authorization.k8s.io/v1',
       kind: 'RoleBinding',
-      metadata: { name: 'reader', namespace: 'default' },
+      metadata: { name: 'reader', namespace },
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'reader' },
-      subjects: [{ kind: 'ServiceAccount', name: 'reader', namespace: 'default' }],
+      subjects: [{ kind: 'ServiceAccount', name: 'reader', namespace }],
     },
   ]);
   const address = await startObservedPod(cluster, 'reader', {
@@ -348,13 +350,13 @@ test('a pod reaches the API server with its own token, and may do what its role 
     },
   });
   const folder = '/var/run/secrets/kubernetes.io/serviceaccount';
-  assert.equal((await readFileIn(address, `${folder}/namespace`)).content, 'default');
+  assert.equal((await readFileIn(address, `${folder}/namespace`)).content, namespace);
   const script = `
     const token = require('node:fs').readFileSync('${folder}/token', 'utf8');
     const ask = async (path) => (await fetch('https://kubernetes.default.svc' + path, { headers: { authorization: 'Bearer ' + token } })).status;
-    Promise.all([ask('/api/v1/namespaces/default/services'), ask('/api/v1/namespaces/default/secrets')]).then((all) => console.log(all.join()));`;
+    Promise.all([ask('/api/v1/namespaces/${namespace}/services'), ask('/api/v1/namespaces/${namespace}/secrets')]).then((all) => console.log(all.join()));`;
   const result = await cluster.exec({
-    namespace: 'default',
+    namespace,
     pod: 'reader',
     command: ['/usr/local/bin/node', '-e', script],
   });

@@ -85,7 +85,6 @@ export class ProtectedGateway {
     const since = (): number => Math.round(performance.now() - madeAt);
     const enforced = await this.#cluster.waitFor(async () => (await this.isEnforced(audience, pods)) && since(), {
       what: `every pod enforces ${audience}`,
-      intervalMs: 20,
     });
     await waitForCondition(this.#cluster, protectingPolicy, { type: 'Programmed', status: 'True' });
     t.diagnostic(`the change was enforced after ${enforced} ms, and told after ${since()} ms`);

@@ -101,7 +101,6 @@ export async function waitForCondition(
     );
   const object = await cluster.waitForObject(locateResource(resource), (each) => find(each) !== undefined, {
     what: `${resource.kind} ${resource.name} has ${wanted.type}=${wanted.status} ${wanted.reason ?? ''}`,
-    intervalMs: 20,
   });
   return find(object)!;
 }

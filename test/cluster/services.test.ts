@@ -5,9 +5,11 @@ import { createServer } from 'node:http';
 import { after, before, test } from 'node:test';
 import type { ApiObject } from './api-client.ts';
 import type { Cluster } from './cluster.ts';
+import { claimNamespace } from './file-namespace.ts';
 import { observe, observedImages, startObservedPod } from './observed-pod.ts';
-import { startCluster } from './start-cluster.ts';
+import { joinCluster, leaveCluster } from './shared-cluster.ts';
 
+const namespace = claimNamespace('services');
 let cluster: Cluster;
 let first: string;
 let second: string;
@@ -20,10 +22,10 @@ interface ServiceObject extends ApiObject {
 const createService = (name: string, selector: object, spec: object = {}): object => ({
   apiVersion: 'v1',
   kind: 'Service',
-  metadata: { name, namespace: 'default' },
+  metadata: { name, namespace },
   spec: { selector, ports: [{ port: 80, targetPort: 8080 }], ...spec },
 });
-const locateService = (name: string): string => `/api/v1/namespaces/default/services/${name}`;
+const locateService = (name: string): string => `/api/v1/namespaces/${namespace}/services/${name}`;
 
 /** What a pod gets from a URL. */
 const fetchFrom = (address: string, url: string, timeout = 30_000): Promise<{ status: number; body: string }> =>
@@ -34,16 +36,16 @@ const waitUntilServed = (address: string, url: string): Promise<{ status: number
   cluster.waitFor(() => fetchFrom(address, url), { what: `${url} answers` });
 
 before(async () => {
-  cluster = await startCluster({ images: observedImages, hasCrds: false });
+  cluster = await joinCluster({ images: observedImages });
   first = await startObservedPod(cluster, 'first', { metadata: { labels: { app: 'pair' } } });
   second = await startObservedPod(cluster, 'second', { metadata: { labels: { app: 'pair' } } });
 });
-after(() => cluster?.stop());
+after(leaveCluster);
 
 test("a Service is reached by each of its names, on a port that is not the pod's, and sees the true source", async () => {
   await cluster.apply(createService('pair', { app: 'pair' }));
   await waitUntilServed(first, 'http://pair/ready');
-  for (const name of ['pair', 'pair.default', 'pair.default.svc', 'pair.default.svc.cluster.local']) {
+  for (const name of ['pair', 'pair.services', 'pair.services.svc', 'pair.services.svc.cluster.local']) {
     const { status, body } = await fetchFrom(first, `http://${name}/peer`);
     assert.equal(status, 200, name);
     // A pod that reaches itself is seen as the node.
@@ -52,8 +54,8 @@ test("a Service is reached by each of its names, on a port that is not the pod's
   const { spec } = await cluster.api.get<ServiceObject>(locateService('pair'));
   assert.deepEqual(await observe(first, '/lookup?name=pair'), [spec.clusterIP]);
   // By DNS alone, which has no hosts file.
-  assert.deepEqual(await observe(first, '/resolve?name=pair.default.svc.cluster.local'), [spec.clusterIP]);
-  await assert.rejects(observe(first, '/lookup?name=nowhere.default.svc'), /ENOTFOUND/);
+  assert.deepEqual(await observe(first, '/resolve?name=pair.services.svc.cluster.local'), [spec.clusterIP]);
+  await assert.rejects(observe(first, '/lookup?name=nowhere.services.svc'), /ENOTFOUND/);
 });
 
 test('connections go to all ready pods in turn, and to no other', async () => {
@@ -84,7 +86,7 @@ test('a headless Service resolves to its pods', async () => {
   const addresses = new Set([first, second]);
   assert.deepEqual(new Set(await observe<string[]>(first, '/lookup?name=headless')), addresses);
   assert.deepEqual(
-    new Set(await observe<string[]>(first, '/resolve?name=headless.default.svc.cluster.local')),
+    new Set(await observe<string[]>(first, '/resolve?name=headless.services.svc.cluster.local')),
     addresses,
   );
 });
@@ -140,7 +142,7 @@ test('the echo server of the Gateway API answers through its load balancer', asy
     {
       apiVersion: 'apps/v1',
       kind: 'Deployment',
-      metadata: { name: 'echo', namespace: 'default' },
+      metadata: { name: 'echo', namespace },
       spec: {
         replicas: 2,
         selector: { matchLabels: { app: 'echo' } },
@@ -173,7 +175,7 @@ test('the echo server of the Gateway API answers through its load balancer', asy
     async () => {
       const echo = await observe<{ path: string; namespace: string; pod: string }>(address, '/a/b?c=d');
       assert.equal(echo.path, '/a/b?c=d');
-      assert.equal(echo.namespace, 'default');
+      assert.equal(echo.namespace, namespace);
       return pods.add(echo.pod).size === 2;
     },
     { what: 'both pods have answered' },

@@ -106,7 +106,6 @@ async function stop(supervisor: SupervisorProcess, folder: string, link: string)
       ),
     {
       what: `the link ${link} is gone`,
-      intervalMs: 20,
     },
   );
   if (process.env['KEEP_CLUSTER_LOGS'] === undefined) await rm(folder, { recursive: true, force: true });

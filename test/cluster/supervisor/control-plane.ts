@@ -118,7 +118,7 @@ async function waitUntilReady(component: Component, managed: ManagedProcess, cli
           return isControllerManagerReady(client);
       }
     },
-    { what: `${component} is ready`, intervalMs: 50, timeoutMs: 120_000, signal: ended.signal },
+    { what: `${component} is ready`, timeoutMs: 120_000, signal: ended.signal },
   ).catch((error: unknown) => {
     managed.throwIfEnded();
     throw error;

@@ -2,7 +2,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ApiClient, ApiObject } from '../api-client.ts';
-import { ObjectWriter } from '../object-writer.ts';
 import { waitFor } from '../wait-for.ts';
 
 interface Crd extends ApiObject {
@@ -14,11 +13,30 @@ interface Crd extends ApiObject {
   readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
 }
 
-/** Applies all YAML files of these folders. */
+/** Where the kinds are that the folders have. */
+const places: Readonly<Record<string, string>> = {
+  CustomResourceDefinition: '/apis/apiextensions.k8s.io/v1/customresourcedefinitions',
+  ValidatingAdmissionPolicy: '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies',
+  ValidatingAdmissionPolicyBinding: '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings',
+};
+
+/** Creates what the YAML files of these folders have. The API server reads a megabyte of YAML in a tenth of the time that it takes us. */
 export async function installCrds(client: ApiClient, folders: readonly string[]): Promise<void> {
-  const writer = new ObjectWriter(client);
   const files = (await Promise.all(folders.map(listFiles))).flat();
-  await Promise.all(files.map(async (file) => writer.apply(await readFile(file, 'utf8'), 'default')));
+  const texts = (await Promise.all(files.map((file) => readFile(file, 'utf8')))).flatMap((text) =>
+    text.split(/^---$/m),
+  );
+  const documents = texts.flatMap((text) => {
+    const kind = /^kind: (\w+)$/m.exec(text)?.[1];
+    return kind === undefined ? [] : [{ kind, text }];
+  });
+  await Promise.all(
+    documents.map(({ kind, text }) => {
+      const place = places[kind];
+      if (place === undefined) throw new Error(`install-crds.ts does not know the kind ${kind}`);
+      return client.call('POST', `${place}?fieldManager=test`, text, 'application/yaml');
+    }),
+  );
   await waitFor(
     async () => {
       const crds = await client.list<Crd>('/apis/apiextensions.k8s.io/v1/customresourcedefinitions');
