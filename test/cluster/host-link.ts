@@ -1,5 +1,6 @@
 // The link between the machine's own network and the cluster's: one veth pair, whose inner end is in the cluster's namespace. The
 // kernel removes it when that namespace ends, however it ends.
+import { readFile } from 'node:fs/promises';
 import { type ClusterAddresses, assignAddresses, parseAddress, slotCount } from './cluster-addresses.ts';
 import { CommandFailedError, runCommand } from './run-command.ts';
 
@@ -33,6 +34,11 @@ export async function createHostLink(pid: number): Promise<ClusterAddresses> {
     return addresses;
   }
   throw new NoFreeSlotError(`${slotCount} test clusters run already, or their addresses are in use on this machine.`);
+}
+
+/** The kernel's number of a link, which no other ever gets; undefined: there is none of this name. */
+export async function readLinkIndex(link: string): Promise<string | undefined> {
+  return readFile(`/sys/class/net/${link}/ifindex`, 'utf8').catch(() => undefined);
 }
 
 /** Gives the machine's end its address and routes. The inner end must be up. */

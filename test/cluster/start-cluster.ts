@@ -1,6 +1,6 @@
 // Starts a Kubernetes cluster for a test: a real etcd, API server and controller manager, and one node whose pods are processes
 // in namespaces. README.md beside this file says how to use it. Everything ends with the test process, however that ends.
-import { access, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { installEtcd } from '../../scripts/install-etcd.ts';
 import { installGatewayApi } from '../../scripts/install-gateway-api.ts';
@@ -8,7 +8,7 @@ import { installInferenceExtension } from '../../scripts/install-inference-exten
 import { installKubernetes } from '../../scripts/install-kubernetes.ts';
 import { ApiClient } from './api-client.ts';
 import { Cluster } from './cluster.ts';
-import { connectHost, createHostLink, nameHostLink } from './host-link.ts';
+import { connectHost, createHostLink, nameHostLink, readLinkIndex } from './host-link.ts';
 import { createDefaultImages, createInferenceImages, type ImageTable } from './image-table.ts';
 import { createKubectl } from './kubectl.ts';
 import { requireMachine } from './machine.ts';
@@ -73,8 +73,11 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
       ],
       ...(options.recordedUser === undefined ? {} : { recordedUser: options.recordedUser }),
     });
+    const link = nameHostLink(addresses.slot);
+    const linkIndex = await readLinkIndex(link);
     await Promise.all([connectHost(addresses), booting]);
     const { server, ca, token, kubeconfigFile } = await booting;
+    let stopping: Promise<void> | undefined;
     const kubectlProgram = join(kubernetes, 'kubectl');
     return new Cluster({
       folder,
@@ -85,7 +88,8 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
       kubectl: createKubectl(kubectlProgram, kubeconfigFile, join(folder, 'kubectl')),
       gatewayApiFolder: gatewayApi,
       inferenceExtensionFolder: inferenceExtension,
-      stop: () => stop(supervisor, folder, nameHostLink(addresses.slot)),
+      stop: () =>
+        (stopping ??= stop(supervisor, folder, async () => (await readLinkIndex(link)) === linkIndex && link)),
     });
   } catch (error) {
     await supervisor.stop();
@@ -93,21 +97,20 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   }
 }
 
-/** Resolves when nothing is left: the kernel takes a moment to end namespaces and the links in them. */
-async function stop(supervisor: SupervisorProcess, folder: string, link: string): Promise<void> {
-  await supervisor.stop();
+/**
+ * Resolves when nothing is left: the kernel takes a moment to end namespaces and the links in them. `findLink` names the link as long as it is that of this
+ * cluster: another one may have the name since.
+ */
+async function stop(
+  supervisor: SupervisorProcess,
+  folder: string,
+  findLink: () => Promise<string | false>,
+): Promise<void> {
   // It would go with its namespace; that may wait for sockets.
-  await runCommand('ip', ['link', 'delete', link]).catch(() => undefined);
-  await waitFor(
-    () =>
-      access(`/sys/class/net/${link}`).then(
-        () => false,
-        () => true,
-      ),
-    {
-      what: `the link ${link} is gone`,
-    },
-  );
+  const link = await findLink();
+  if (link !== false) await runCommand('ip', ['link', 'delete', link]).catch(() => undefined);
+  await supervisor.stop();
+  await waitFor(async () => (await findLink()) === false, { what: 'the link of the cluster is gone' });
   if (process.env['KEEP_CLUSTER_LOGS'] === undefined) await rm(folder, { recursive: true, force: true });
   else console.log(`The logs of the cluster: ${folder}`);
 }
