@@ -42,7 +42,7 @@ export async function waitFor<T>(
     }
     if (Date.now() >= deadline) break;
     // What comes soon is seen soon, and what takes long is not asked for all the time.
-    await sleep(Math.min(intervalMs, Math.max(shortestPause, (Date.now() - start) / 10)));
+    await sleep(Math.min(intervalMs, Math.max(shortestPause, (Date.now() - start) / 4)));
   }
   const seen = describe === undefined ? '' : `\n${await describe()}`;
   const why =
