@@ -13,7 +13,8 @@ import { readClock, type TokenEvent } from '../test/inference/fake-model-server.
 import { poolOf, poolRef } from '../test/inference/pool-resources.ts';
 import { readEvents } from '../test/inference/server-events.ts';
 import { gatewayOf, rule } from '../test/integration/gateway-fixture.ts';
-import { type GatewayRun, routeResource, runGateway } from '../test/integration/run-gateway.ts';
+import { routeResource } from '../test/kit/gateway-resources.ts';
+import { type GatewayProcessRun, runGatewayProcess } from '../test/kit/run-gateway.ts';
 import type { InferencePeers } from './inference-peers.ts';
 
 const usage =
@@ -120,7 +121,7 @@ async function watchPeak<T>(
 
 /** The same several times: memory that is needed is needed once, memory that leaks is needed every time. */
 async function measureLoad(
-  gateway: GatewayRun,
+  gateway: GatewayProcessRun,
   peers: InferencePeers,
   { requests: count, rounds }: Settings,
 ): Promise<LoadResult> {
@@ -167,7 +168,7 @@ async function measureMode(mode: (typeof modes)[number], settings: Settings): Pr
   const child = fork(new URL('inference-peers.ts', import.meta.url), [mode]);
   const [peers] = (await once(child, 'message')) as [InferencePeers];
   const ports = peers.servers.map(({ port }) => port);
-  const gateway = await runGateway({
+  const gateway = await runGatewayProcess({
     resources: (port) => [
       gatewayOf('test', [{ name: 'http', port, protocol: 'HTTP' }]),
       routeResource('pool', [rule('/', [poolRef('pool')])]),

@@ -1,103 +1,79 @@
 // Runs a suite of tests: `node scripts/run-tests.ts SUITE`, which `npm test` and `npm run test:SUITE` do. `-- NAME...` runs some of its files
-// (`npm run test:cluster -- control-plane-login`), `-- --list` names them all. With RETRY_FAILED_FILES=1 files that failed run once more, alone, and what
-// passes only then is named: CI runs on machines that others use, too.
-import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { availableParallelism, tmpdir } from 'node:os';
-import { basename, join, relative } from 'node:path';
+// (`npm run test:cluster -- control-plane-login`), `-- --list` names them all, `-- --times` says what each file cost, and `-- --names FILE` writes down every
+// test that ran, for scripts/compare-tests.ts.
+import { randomInt } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { formatCounts, formatFailures, formatTimes, showDots, showLines } from './test-run/progress.ts';
+import { runChecks, runProgram } from './test-run/run-checks.ts';
+import { runLanes } from './test-run/run-lanes.ts';
+import { findSuite, nameFile, type Suite, suiteNames } from './test-run/suites.ts';
+import { TestResults } from './test-run/test-results.ts';
 
-interface Suite {
-  /** Below test/. */
-  readonly folders: readonly string[];
-  /** False: nothing of it starts the program. */
-  readonly isBuilt: boolean;
-  /** Files that run at the same time. */
-  readonly concurrency: number;
-}
+const { values, positionals } = parseArgs({
+  // npm takes one `--` away, and whoever calls this by hand writes one all the same.
+  args: process.argv.slice(2).filter((argument) => argument !== '--'),
+  options: {
+    list: { type: 'boolean' },
+    lines: { type: 'boolean' },
+    times: { type: 'boolean' },
+    names: { type: 'string' },
+  },
+  allowPositionals: true,
+});
+const noWait = Promise.resolve();
+process.exitCode = await runSuite(positionals[0] ?? '', positionals.slice(1));
 
-const checkout = join(import.meta.dirname, '..');
-const ending = '.test.ts';
-/** Tests wait more than they work. */
-const asMachineHas = Math.max(2, availableParallelism() - 1);
-const suites: Readonly<Record<string, Suite>> = {
-  default: { folders: ['.', 'integration', 'security'], isBuilt: true, concurrency: asMachineHas },
-  browser: { folders: ['browser'], isBuilt: true, concurrency: 1 },
-  chart: { folders: ['chart'], isBuilt: false, concurrency: asMachineHas },
-  image: { folders: ['image'], isBuilt: false, concurrency: 1 },
-  // Each file has a cluster of its own.
-  cluster: { folders: ['cluster'], isBuilt: true, concurrency: 2 },
-  conformance: { folders: ['conformance'], isBuilt: true, concurrency: 2 },
-  compatibility: { folders: ['compatibility'], isBuilt: true, concurrency: 1 },
-};
-
-const { values, positionals } = parseArgs({ options: { list: { type: 'boolean' } }, allowPositionals: true });
-process.exitCode = runSuite(positionals[0] ?? '', positionals.slice(1));
-
-function runSuite(suiteName: string, chosen: readonly string[]): number {
-  const suite = suites[suiteName];
-  if (suite === undefined)
-    return refuse(`There is no suite ${suiteName}. There are: ${Object.keys(suites).join(', ')}`);
-  const files = suite.folders.flatMap(listFiles);
-  const names = new Map(files.map((file) => [basename(file, ending), file]));
-  const unknown = chosen.filter((name) => !names.has(name));
+async function runSuite(suiteName: string, chosen: readonly string[]): Promise<number> {
+  const suite = findSuite(suiteName);
+  if (suite === undefined) return refuse(`There is no suite ${suiteName}. There are: ${suiteNames.join(', ')}`);
+  const names = suite.files.map(nameFile);
+  const unknown = chosen.filter((name) => !names.includes(name));
   if (unknown.length > 0)
-    return refuse(`There is no ${unknown.join(', ')} in this suite. There are: ${[...names.keys()].join(', ')}`);
+    return refuse(`There is no ${unknown.join(', ')} in this suite. There are: ${names.join(', ')}`);
   if (values.list === true) {
-    console.log([...names.keys()].join('\n'));
+    console.log(names.join('\n'));
     return 0;
   }
-  if (suite.isBuilt) {
-    const code = runNode([join('scripts', 'build-program.ts')]);
-    if (code !== 0) return code;
+  const files = chosen.length === 0 ? suite.files : suite.files.filter((file) => chosen.includes(nameFile(file)));
+  return runFiles(suite, files, chosen.length === 0);
+}
+
+async function runFiles(suite: Suite, files: readonly string[], isWhole: boolean): Promise<number> {
+  const startedAt = performance.now();
+  const write = (text: string): void => void process.stdout.write(text);
+  const dots = process.stdout.isTTY || suite.isLive || values.lines === true ? undefined : showDots(write);
+  const results = new TestResults(dots ?? showLines(write));
+  const env: NodeJS.ProcessEnv = { ...process.env };
+  if (suite.isFull === true) {
+    env['TEST_EFFORT'] = 'full';
+    env['TEST_SEED'] ??= String(randomInt(2 ** 31));
+    console.log(`The seed is ${env['TEST_SEED']}: with TEST_SEED=${env['TEST_SEED']} all inputs are the same again.`);
   }
-  return runFiles(chosen.length === 0 ? files : chosen.map((name) => names.get(name)!), suite.concurrency);
+
+  const built = suite.isBuilt ? build(results) : Promise.resolve();
+  const tested = runLanes({ ...suite, files, env, results, awaitBefore: (file) => (isUnit(file) ? noWait : built) });
+  const checked = suite.hasChecks === true && isWhole ? runChecks(results) : noWait;
+  await Promise.all([tested, checked]);
+
+  dots?.end();
+  if (results.hasFailed) console.log(formatFailures(results));
+  if (values.times === true) console.log(`\n${formatTimes(results)}`);
+  if (values.names !== undefined)
+    writeFileSync(values.names, results.ends.map((end) => `${JSON.stringify(end)}\n`).join(''));
+  console.log(`\n${formatCounts(results, (performance.now() - startedAt) / 1_000)}`);
+  return results.hasFailed ? 1 : 0;
 }
 
-function runFiles(files: readonly string[], concurrency: number): number {
-  const { code, failed } = runOnce(files, concurrency);
-  if (code === 0 || failed.length === 0 || process.env['RETRY_FAILED_FILES'] !== '1') return code;
-  console.log(`\nFailed, and once more, alone: ${failed.join(', ')}`);
-  const second = runOnce(failed, 1);
-  // A run that broke without saying where has shown nothing.
-  const isTold = second.code === 0 || second.failed.length > 0;
-  const passed = isTold ? failed.filter((file) => !second.failed.includes(file)) : [];
-  if (passed.length > 0) console.log(`Passed at the second attempt only: ${passed.join(', ')}`);
-  return second.code;
+/** What tests start is built once, not with each start. */
+async function build(results: TestResults): Promise<void> {
+  const { code, output } = await runProgram(process.execPath, [join('scripts', 'build-program.ts')]);
+  if (code !== 0) results.failures.push({ file: '', title: 'npm run build', error: output });
 }
 
-function runOnce(
-  files: readonly string[],
-  concurrency: number,
-): { readonly code: number; readonly failed: readonly string[] } {
-  const folder = mkdtempSync(join(tmpdir(), 'mcp-gateway-test-run-'));
-  const failures = join(folder, 'failed-files');
-  try {
-    const code = runNode([
-      '--test',
-      '--import',
-      './test/keep-compiled-code.mjs',
-      `--test-concurrency=${concurrency}`,
-      '--test-reporter=spec',
-      '--test-reporter-destination=stdout',
-      '--test-reporter=./test/report-failed-files.mjs',
-      `--test-reporter-destination=${failures}`,
-      ...files,
-    ]);
-    const failed = readFileSync(failures, 'utf8').split('\n').filter(Boolean);
-    return { code, failed: failed.map((file) => relative(checkout, file)) };
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
-}
-
-function runNode(args: readonly string[]): number {
-  return spawnSync(process.execPath, args, { cwd: checkout, stdio: 'inherit' }).status ?? 1;
-}
-
-function listFiles(folder: string): readonly string[] {
-  const files = readdirSync(join(checkout, 'test', folder)).filter((file) => file.endsWith(ending));
-  return files.toSorted().map((file) => join('test', folder, file));
+function isUnit(file: string): boolean {
+  return file.startsWith('src/');
 }
 
 function refuse(message: string): number {

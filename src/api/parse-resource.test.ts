@@ -9,6 +9,7 @@ import { describeSchema } from './schema-description.ts';
 import type { SchemaNode } from './schema-description.ts';
 import { listProblems } from './testing/expect-problems.ts';
 import { loadGoodResources } from './testing/load-testdata.ts';
+import { effort } from '../../test/kit/effort.ts';
 
 const route = (yaml: string): unknown =>
   parse(`{apiVersion: gateway.networking.k8s.io/v1, kind: HTTPRoute, metadata: {name: a}, spec: ${yaml}}`);
@@ -232,7 +233,7 @@ describe('properties', () => {
           assert.equal(result.ok, false);
         },
       ),
-      { numRuns: 500 },
+      { numRuns: effort(500, 100) },
     );
   });
 
@@ -258,7 +259,7 @@ describe('properties', () => {
             if (!/^line \d+, column \d+: /.test(message)) assert.doesNotMatch(message, unfriendly);
           }
         }),
-        { numRuns: 150 },
+        { numRuns: effort(150, 30) },
       );
     });
   }

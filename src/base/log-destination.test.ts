@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { type LogDestination, openLogDestination } from './log-destination.ts';
+import { waitFor } from '../../test/kit/wait-for.ts';
 
 const never = 2 ** 31 - 1;
 
@@ -24,14 +25,6 @@ function open(t: TestContext, maxWaitMs: number): Opened {
 }
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
-
-async function waitFor(condition: () => boolean): Promise<void> {
-  const deadline = performance.now() + 30_000;
-  while (!condition()) {
-    assert.ok(performance.now() < deadline, 'it never came');
-    await nextTurn();
-  }
-}
 
 describe('lines that may wait', () => {
   test('go out with the next one that may not, in order', async (t) => {

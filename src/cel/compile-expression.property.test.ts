@@ -5,6 +5,7 @@ import { celEnv, isCelError, parse, plan } from '@bufbuild/cel';
 import * as fc from 'fast-check';
 import { compileExpression } from './compile-expression.ts';
 import { createVariables } from './testing/sample-variables.ts';
+import { effort } from '../../test/kit/effort.ts';
 
 /** The types that are made up. */
 const kinds = ['bool', 'int', 'double', 'string', 'strings', 'ints', 'map', 'time', 'duration'] as const;
@@ -215,7 +216,7 @@ describe('every text', () => {
         assert.ok(column >= 1 && column <= Array.from(lines[line - 1]!).length + 1, `column ${column}`);
         assert.doesNotMatch(message, /undefined|\[object|NaN|cannot be read from here on.*undefined/);
       }),
-      { numRuns: 2000 },
+      { numRuns: effort(2_000, 400) },
     );
   });
 });
@@ -232,7 +233,7 @@ describe('every expression that compiles', () => {
         if (outcome.ok) assert.equal(typeof outcome.value, 'boolean');
         else assert.doesNotMatch(outcome.problem, /^cannot be evaluated|undefined|\[object/);
       }),
-      { numRuns: 2000 },
+      { numRuns: effort(2_000, 400) },
     );
     assert.ok(compiledCount > 300, `${compiledCount} compiled`);
   });
@@ -249,7 +250,7 @@ describe('every expression that compiles', () => {
         const outcome = compiled.expression.evaluate(createVariables());
         if (!outcome.ok) assert.doesNotMatch(outcome.problem, mistyped, source);
       }),
-      { numRuns: 2500 },
+      { numRuns: effort(2_500, 400) },
     );
     assert.ok(compiledCount > 300, `${compiledCount} compiled`);
   });
@@ -269,8 +270,8 @@ describe('every expression that compiles', () => {
         if (isCelError(theirs)) assert.equal(ours.ok, false, `${source}: they say ${theirs.message}`);
         else assert.deepEqual(ours, { ok: true, value: theirs }, source);
       }),
-      { numRuns: 2500 },
+      { numRuns: effort(2_500, 400) },
     );
-    assert.ok(compared > 500, `${compared} compared`);
+    assert.ok(compared > effort(500, 100), `${compared} compared`);
   });
 });

@@ -15,6 +15,7 @@ import { type FlagValues, readFlags } from './flags.ts';
 import { readTrustedProxies, readWorkers } from './gateway-flags.ts';
 import { listExtensions } from './inference-extension-flag.ts';
 import { overrideAddress } from './override-address.ts';
+import { type ProcessHost, wholeProcess } from './process-host.ts';
 import { runCommandFlags } from './run-flags.ts';
 import { findDefaultKeyFile } from './seal-key-file.ts';
 import { SealKeySource } from './seal-key-source.ts';
@@ -27,8 +28,16 @@ import { formatStatusProblems } from './status-problems.ts';
 type RunValues = FlagValues<typeof runCommandFlags.flags>;
 
 /** Serves until a signal ends the process. Returns an exit code when it could not start, or was not meant to. */
-export async function runRunCommand(args: readonly string[]): Promise<number> {
-  const read = readFlags(runCommandFlags, args, process.env);
+export async function runRunCommand(args: readonly string[], host: ProcessHost = wholeProcess()): Promise<number> {
+  const print = (text: string): number => {
+    host.stdout(text);
+    return 0;
+  };
+  const refuse = (lines: readonly string[], code: number): number => {
+    for (const line of lines) host.stderr(`${line}\n`);
+    return code;
+  };
+  const read = readFlags(runCommandFlags, args, host.env);
   if (read.kind === 'help') return print(read.text);
   if (read.kind === 'problems') return refuse([...read.problems, 'See mcp-gateway run --help.'], 2);
   const { values } = read;
@@ -39,7 +48,7 @@ export async function runRunCommand(args: readonly string[]): Promise<number> {
   if (values.target === undefined) {
     source = new FilesSource({
       paths: values.file,
-      environment: process.env,
+      environment: host.env,
       extensions: listExtensions(values),
       watchTimes: { settle: values.reloadSettle },
     });
@@ -52,7 +61,7 @@ export async function runRunCommand(args: readonly string[]): Promise<number> {
     });
     if (!short.ok) return refuse([short.message], 2);
     if (values.print) return print(printResources(short.resources));
-    const filled = await fillSecrets(short.resources);
+    const filled = await fillSecrets(short.resources, host.env);
     if (!filled.ok) return refuse(filled.problems, 1);
     source = createFixedSource(filled.resources);
   }
@@ -60,7 +69,7 @@ export async function runRunCommand(args: readonly string[]): Promise<number> {
   const started = await source.start();
   if (!started.ok) return refuse(started.problems.map(formatProblem), 1);
   try {
-    await serve(await startGatewayProcess(values), source, values);
+    await serve(await startGatewayProcess(values, host), source, values, host.env);
     return 0;
   } catch (error) {
     await source.stop();
@@ -69,7 +78,12 @@ export async function runRunCommand(args: readonly string[]): Promise<number> {
   }
 }
 
-async function serve(gateway: GatewayProcess, source: ResourceSource, values: RunValues): Promise<void> {
+async function serve(
+  gateway: GatewayProcess,
+  source: ResourceSource,
+  values: RunValues,
+  env: NodeJS.ProcessEnv,
+): Promise<void> {
   const { log, metrics, shutdown } = gateway;
   shutdown.addStep({ name: 'stop watching files', timeoutMs: 1_000, run: () => source.stop() });
 
@@ -91,7 +105,7 @@ async function serve(gateway: GatewayProcess, source: ResourceSource, values: Ru
     return translation.configuration;
   };
 
-  const sealKeys = new SealKeySource({ path: values.sealKeyFile ?? findDefaultKeyFile(process.env), log });
+  const sealKeys = new SealKeySource({ path: values.sealKeyFile ?? findDefaultKeyFile(env), log });
   shutdown.addStep({ name: 'stop watching the seal keys', timeoutMs: 1_000, run: () => sealKeys.stop() });
   /** Without keys nothing can be sealed, and what needs it is closed. */
   const completeConfiguration = async (configuration: Configuration): Promise<Configuration> => {
@@ -138,12 +152,13 @@ async function serve(gateway: GatewayProcess, source: ResourceSource, values: Ru
 /** Puts the content of files in the place of the references in Secrets, as reading them with -f would. */
 async function fillSecrets(
   resources: readonly object[],
+  environment: NodeJS.ProcessEnv,
 ): Promise<
   | { readonly ok: true; readonly resources: readonly object[] }
   | { readonly ok: false; readonly problems: readonly string[] }
 > {
   const sources = {
-    environment: process.env,
+    environment,
     folder: process.cwd(),
     readValueFile: (path: string) => readText(path, maxSecretBytes),
   };
@@ -189,14 +204,4 @@ function findMistakes(values: RunValues): string[] {
 
 function formatProblem(problem: SourceProblem): string {
   return formatProblemLine(problem, process.cwd());
-}
-
-function print(text: string): number {
-  process.stdout.write(text);
-  return 0;
-}
-
-function refuse(lines: readonly string[], code: number): number {
-  for (const line of lines) process.stderr.write(`${line}\n`);
-  return code;
 }

@@ -24,6 +24,7 @@ import {
   readUpstreamLimits,
   readWorkers,
 } from './gateway-flags.ts';
+import { type ProcessHost, wholeProcess } from './process-host.ts';
 import type { Serving } from './serving.ts';
 import { formatServing, type OwnPages, summarizeServing } from './serving-lines.ts';
 import { StartError } from './start-error.ts';
@@ -54,7 +55,10 @@ export interface GatewayProcess {
 }
 
 /** Opens the process's own ports and builds the gateway. Throws a StartError when a port cannot be opened. */
-export async function startGatewayProcess(values: FlagValues<typeof gatewayFlags>): Promise<GatewayProcess> {
+export async function startGatewayProcess(
+  values: FlagValues<typeof gatewayFlags>,
+  host: ProcessHost = wholeProcess(),
+): Promise<GatewayProcess> {
   const proxies = readTrustedProxies(values);
   if (!proxies.ok) throw new StartError(proxies.problem);
   const workers = readWorkers(values);
@@ -65,15 +69,19 @@ export async function startGatewayProcess(values: FlagValues<typeof gatewayFlags
     format: values.logFormat,
     textFormatters: { [accessLogKind]: formatAccessText },
     isShared: !isAlone,
+    env: host.env,
+    ...(host.logSink === undefined ? {} : { destination: host.logSink }),
   });
-  logCrashes(log);
-  releaseMemoryWhenQuiet();
-  const shutdown = createShutdown({ log });
+  if (host.isWhole) {
+    logCrashes(log);
+    releaseMemoryWhenQuiet();
+  }
+  const shutdown = createShutdown({ ...host, log });
   const registry = createMetrics({ processMetrics: true });
   const metrics = createGatewayMetrics(registry, version);
   const health = createHealth();
   const readiness = health.addCheck('configuration', 'no configuration has been applied yet');
-  const tracing = isAlone ? await startTracing(process.env, log, version) : undefined;
+  const tracing = isAlone ? await startTracing(host.env, log, version) : undefined;
   const flows = createFlowInspector();
   const journal = createRequestJournal();
   const options: GatewayOptions = {
@@ -187,7 +195,7 @@ export async function startGatewayProcess(values: FlagValues<typeof gatewayFlags
       const served = describeRoutes(gateway.runtime);
       if (log.isText) {
         log.flushSync();
-        process.stdout.write(formatServing(served, pages));
+        host.stdout(formatServing(served, pages));
       } else log.info({ version, served: summarizeServing(served), pages }, 'serving');
     },
     async applyFirst(configuration) {

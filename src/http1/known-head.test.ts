@@ -5,6 +5,7 @@ import type { Http1Error } from './http1-error.ts';
 import { type ReaderLimits, RequestReader, ResponseReader } from './message-reader.ts';
 import type { RequestHead } from './request-head.ts';
 import type { ResponseHead } from './response-head.ts';
+import { effort } from '../../test/kit/effort.ts';
 
 const limits: ReaderLimits = { maxHeaderBytes: 1_000, maxHeaderCount: 12 };
 
@@ -201,7 +202,7 @@ for (const kind of ['request', 'response'] as const) {
           }
         },
       ),
-      { numRuns: 2_000 },
+      { numRuns: effort(2_000) },
     );
   });
 }

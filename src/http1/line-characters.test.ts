@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { areLinesClean } from './line-characters.ts';
+import { effort } from '../../test/kit/effort.ts';
 
 const clean = /^(?:[\t\x20-\x7e\x80-\xff]|\r\n)*$/;
 
@@ -38,6 +39,6 @@ test('as the pattern says', () => {
       const expected = clean.test(memory.toString('latin1', offset));
       assert.equal(areLinesClean(memory, offset, memory.length), expected);
     }),
-    { numRuns: 5_000 },
+    { numRuns: effort(5_000) },
   );
 });

@@ -12,6 +12,7 @@ import {
   type WatchEvent,
 } from './client.ts';
 import { leaderAddressAnnotation, LeaderElection } from './leader-election.ts';
+import { effort } from '../../test/kit/effort.ts';
 
 function refuse(code: number, reason: string): ApiError {
   return new ApiError(reason, { code, reason, message: reason, retryAfterSeconds: undefined });
@@ -324,7 +325,7 @@ describe('leader election', () => {
         assert.equal(replicas.filter((replica) => replica.isLeading()).length, 1);
         await Promise.all(replicas.map((replica) => replica.stop()));
       }),
-      { numRuns: 30 },
+      { numRuns: effort(30, 10) },
     );
   });
 });

@@ -11,6 +11,7 @@ import { arbitraryResources } from './testdata/arbitrary-resources.ts';
 import type { Translation } from './translate.ts';
 import { translate } from './translate.ts';
 import { inferenceTranslation } from './inference-translation.ts';
+import { effort } from '../../test/kit/effort.ts';
 
 const lists: readonly (keyof Configuration)[] = ['listeners', 'routes', 'policies', 'backends', 'secrets'];
 
@@ -87,7 +88,7 @@ describe('what is programmed', () => {
         for (const { ancestors } of Object.values(statuses.proxyPolicies))
           for (const { conditions } of ancestors) checkConditions('policyAncestor', conditions);
       }),
-      { numRuns: 200 },
+      { numRuns: effort(200, 40) },
     );
   });
 
@@ -125,7 +126,7 @@ describe('what is programmed', () => {
           }
         }
       }),
-      { numRuns: 300 },
+      { numRuns: effort(300, 60) },
     );
   });
 
@@ -140,7 +141,7 @@ describe('what is programmed', () => {
           for (const [name, status] of Object.entries(described))
             assert.equal(status, (statuses[kind] as Record<string, unknown>)[name], `${kind} ${name}`);
       }),
-      { numRuns: 100 },
+      { numRuns: effort(100, 20) },
     );
   });
 });

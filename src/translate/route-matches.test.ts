@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { RE2JS } from '@bufbuild/re2';
 import * as fc from 'fast-check';
 import { translateMatches } from './route-matches.ts';
+import { effort } from '../../test/kit/effort.ts';
 
 function widen(value: string): string {
   const { matches, problems } = translateMatches([{ path: { type: 'RegularExpression', value } }]);
@@ -67,6 +68,6 @@ test('what a valid beginning matches, the widened form of its broken continuatio
       assert.ok(widened.matches(head), `${beginning} matched ${head}`);
       assert.ok(!beginning.includes('|') ? widened.matches(head + tail) : true);
     }),
-    { numRuns: 2000 },
+    { numRuns: effort(2_000) },
   );
 });

@@ -17,6 +17,7 @@ import { collectResources } from './testdata/collect-resources.ts';
 import type { Translation } from './translate.ts';
 import { createTranslator, translate } from './translate.ts';
 import { inferenceTranslation } from './inference-translation.ts';
+import { effort } from '../../test/kit/effort.ts';
 
 const hosts = ['a.example.com', 'x.example.com', 'x.a.example.com', 'example.com', 'x.com', 'b.example.org', 'other'];
 const paths = ['/', '/a', '/a/b', '/mcp', '/mcp/x', '/v1', '/x'];
@@ -132,7 +133,7 @@ describe('slices', () => {
             );
           }
       }),
-      { numRuns: 200 },
+      { numRuns: effort(200, 40) },
     );
   });
 
@@ -159,7 +160,7 @@ describe('slices', () => {
           }
         }
       }),
-      { numRuns: 60 },
+      { numRuns: effort(60, 12) },
     );
     assert.ok(compared > 500, `only ${compared}`);
   });

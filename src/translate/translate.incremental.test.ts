@@ -14,6 +14,7 @@ import { sliceConfiguration } from './slice-configuration.ts';
 import type { Translation } from './translate.ts';
 import { createTranslator, translate } from './translate.ts';
 import { inferenceTranslation } from './inference-translation.ts';
+import { effort } from '../../test/kit/effort.ts';
 
 type Lists = { [L in keyof Resources]: readonly unknown[] };
 
@@ -128,7 +129,7 @@ describe('translating again', () => {
             }
           },
         ),
-        { numRuns: 100 },
+        { numRuns: effort(500, 20) },
       );
     });
   }

@@ -22,6 +22,7 @@ import type { Condition } from './conditions.ts';
 import { arbitraryResources as resources } from './testdata/arbitrary-resources.ts';
 import { translate as translateWith, type Translation } from './translate.ts';
 import { inferenceTranslation } from './inference-translation.ts';
+import { effort } from '../../test/kit/effort.ts';
 
 /** With everything that there is. */
 function translate(input: Resources): Translation {
@@ -120,7 +121,7 @@ describe('translate', () => {
         for (const each of configuration.policies) toBinary(PolicySchema, each);
         for (const each of configuration.secrets) toBinary(SecretSchema, each);
       }),
-      { numRuns: 120 },
+      { numRuns: effort(500, 20) },
     );
   });
 
@@ -142,7 +143,7 @@ describe('translate', () => {
         assert.deepEqual(printAll(input), printAll(input));
         assert.deepEqual(printAll(other), printAll(input));
       }),
-      { numRuns: 100 },
+      { numRuns: effort(500, 20) },
     );
   });
 
@@ -208,7 +209,7 @@ describe('translate', () => {
           assert.ok(there[target.kind], key);
         }
       }),
-      { numRuns: 120 },
+      { numRuns: effort(500, 20) },
     );
   });
 
@@ -234,7 +235,7 @@ describe('translate', () => {
           for (const { conditions } of parents) checkConditions('inferencePoolParent', conditions);
         }
       }),
-      { numRuns: 100 },
+      { numRuns: effort(500, 20) },
     );
   });
 
@@ -269,7 +270,7 @@ describe('translate', () => {
           }
         }
       }),
-      { numRuns: 120 },
+      { numRuns: effort(500, 20) },
     );
   });
 
@@ -303,7 +304,7 @@ describe('translate', () => {
         const used = JSON.stringify(configuration.policies.map((policy) => toJsonString(PolicySchema, policy)));
         for (const key of text) assert.ok(used.includes(key), key);
       }),
-      { numRuns: 120 },
+      { numRuns: effort(500, 20) },
     );
   });
 
@@ -336,7 +337,7 @@ describe('translate', () => {
         }
         for (const { source } of configuration.policies) assert.ok(source in statuses.proxyPolicies, source);
       }),
-      { numRuns: 100 },
+      { numRuns: effort(500, 20) },
     );
   });
 
@@ -366,7 +367,7 @@ describe('translate', () => {
             assert.ok(addresses.has(`${key.split('/')[1]} ${host}`), `${key} ${host}`);
         }
       }),
-      { numRuns: 100 },
+      { numRuns: effort(500, 20) },
     );
   });
 
@@ -381,7 +382,7 @@ describe('translate', () => {
         const without = translateWith({ ...input, inferencePools: [], pods: [], invalid: rest });
         assert.deepEqual(without, translateWith({ ...input, invalid: rest }));
       }),
-      { numRuns: 50 },
+      { numRuns: effort(200, 20) },
     );
   });
 

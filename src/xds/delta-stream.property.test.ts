@@ -9,6 +9,7 @@ import { resourceTypes } from './resource-types.ts';
 import type { Snapshot } from './snapshot.ts';
 import { ReferenceClient } from './testing/reference-client.ts';
 import { makeSnapshot, type SmallConfiguration } from './testing/small-snapshots.ts';
+import { effort } from '../../test/kit/effort.ts';
 
 const names = ['a', 'b', 'c'];
 const typeUrls = resourceTypes.map(({ typeUrl }) => typeUrl);
@@ -219,6 +220,6 @@ test('a gateway converges to the newest snapshot, whatever happens on the way', 
         world.finish(last);
       },
     ),
-    { numRuns: 1_000 },
+    { numRuns: effort(1_000, 200) },
   );
 });

@@ -11,6 +11,7 @@ import { BackendSchema, PolicySchema, SecretSchema } from '../ir/gen/config_pb.t
 import type { HeldResource, HeldResources } from './client-resources.ts';
 import { resourceTypes } from './resource-types.ts';
 import { readSnapshotFile, SnapshotWriter, type SnapshotWriterOptions } from './snapshot-file.ts';
+import { effort } from '../../test/kit/effort.ts';
 
 const typeUrl = (list: string): string => resourceTypes.find((type) => type.list === list)!.typeUrl;
 
@@ -147,7 +148,7 @@ describe('a snapshot file', () => {
         await files.writeFile(path, bytes);
         assert.equal((await readSnapshotFile(path, 'n/g')).kind, 'refused');
       }),
-      { numRuns: 300 },
+      { numRuns: effort(300, 60) },
     );
   });
 });

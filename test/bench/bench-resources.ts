@@ -1,5 +1,5 @@
 // The resources and the request that cases are made of.
-import { backendResource, gatewayResource, routeResource, ruleTo } from '../integration/run-gateway.ts';
+import { backendResource, gatewayResource, routeResource, ruleTo } from '../kit/gateway-resources.ts';
 import type { BenchAnswer, BenchPorts, BenchRequest } from './bench-case.ts';
 import { audience, issuer, jwks, oneToken } from './bench-tokens.ts';
 import { answerPattern } from './nginx-upstream.ts';

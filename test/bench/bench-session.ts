@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { findFreePorts } from '../mcp/free-ports.ts';
+import { findFreePorts } from '../kit/free-ports.ts';
 import type { BenchCase } from './bench-case.ts';
 import { startNginxUpstream } from './nginx-upstream.ts';
 import { otherCore, type RunningProxy, startProxy, type Tools } from './start-proxy.ts';

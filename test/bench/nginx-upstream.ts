@@ -1,7 +1,7 @@
 // The upstream of the benchmarks: nginx that answers every request with a small JSON, as cheaply as anything can, and some with more.
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { waitFor } from '../integration/run-gateway.ts';
+import { waitFor } from '../kit/wait-for.ts';
 import { type PinnedProcess, startPinned } from './pinned-process.ts';
 
 /** What it answers everywhere else: the result of a tool, not always of the same length. */

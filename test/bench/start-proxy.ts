@@ -4,8 +4,8 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { imageComponents } from '../../scripts/image/components.ts';
-import { waitFor } from '../integration/run-gateway.ts';
-import { findFreePorts } from '../mcp/free-ports.ts';
+import { waitFor } from '../kit/wait-for.ts';
+import { findFreePorts } from '../kit/free-ports.ts';
 import type { BenchProxy } from './bench-case.ts';
 import { type PinnedProcess, startPinned } from './pinned-process.ts';
 

@@ -1,7 +1,7 @@
 // Lets the pages of one origin use a protected MCP server: the CORS filter that an operator adds to the route for browser-based clients.
 import { formatResources } from '../idp/protected-gateway.ts';
 import type { ProtectedSystem } from '../idp/protected-system.ts';
-import { waitFor } from '../integration/run-gateway.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 interface Route {
   readonly kind: string;

@@ -11,7 +11,7 @@ import { type Keycloak, startKeycloak } from '../idp/keycloak.ts';
 import { type ProtectedSystem, startProtectedSystem } from '../idp/protected-system.ts';
 import type { RecordedCall } from '../idp/switchable-server.ts';
 import { type AuthClientLibrary, authSdkV1, authSdkV2 } from '../idp/sdk-auth-clients.ts';
-import { waitFor } from '../integration/run-gateway.ts';
+import { waitFor } from '../kit/wait-for.ts';
 import { allowOrigin } from './allow-origin.ts';
 import { type AuthenticationRow, type Cell, formatAuthenticationSection } from './authentication-page.ts';
 import { type BrowserClient, ChromiumUnavailableError, startBrowserClient } from './browser-client.ts';

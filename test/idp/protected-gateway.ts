@@ -3,14 +3,14 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { backendResource, gatewayResource, routeResource, ruleTo } from '../kit/gateway-resources.ts';
 import {
-  backendResource,
+  type GatewayProcessRun,
   type GatewayRun,
-  gatewayResource,
-  routeResource,
-  ruleTo,
+  type GatewayRunOptions,
   runGateway,
-} from '../integration/run-gateway.ts';
+  runGatewayProcess,
+} from '../kit/run-gateway.ts';
 
 /** A protected MCP server. */
 export interface ProtectedBackend {
@@ -37,19 +37,33 @@ export interface ProtectedGatewayOptions {
 }
 
 /** A gateway that runs. */
-export interface ProtectedGateway extends GatewayRun {
+export type ProtectedGateway<Run extends GatewayRun = GatewayRun> = Run & {
   readonly url: string;
   /** The URL of a protected server as clients see it. */
   urlOf(path: string): string;
   /** The log, record by record. */
   readLog(): Record<string, unknown>[];
-}
+};
 
 /** Starts one. */
-export async function startProtectedGateway(options: ProtectedGatewayOptions): Promise<ProtectedGateway> {
+export function startProtectedGateway(options: ProtectedGatewayOptions): Promise<ProtectedGateway> {
+  return start(options, runGateway);
+}
+
+/** Starts one as a process of its own. */
+export function startProtectedGatewayProcess(
+  options: ProtectedGatewayOptions,
+): Promise<ProtectedGateway<GatewayProcessRun>> {
+  return start(options, runGatewayProcess);
+}
+
+async function start<Run extends GatewayRun>(
+  options: ProtectedGatewayOptions,
+  begin: (options: GatewayRunOptions) => Promise<Run>,
+): Promise<ProtectedGateway<Run>> {
   const folder = mkdtempSync(join(tmpdir(), 'mcp-gateway-auth-'));
   const sealKeyFile = options.sealKeyFile ?? join(folder, 'seal-keys');
-  const run = await runGateway({
+  const run = await begin({
     resources: (port) => formatResources(port, options),
     flags: ['--log-format', 'json', '--seal-key-file', sealKeyFile, ...(options.flags ?? [])],
   }).catch((error: unknown) => {
@@ -62,7 +76,7 @@ export async function startProtectedGateway(options: ProtectedGatewayOptions): P
     url,
     urlOf: (path) => url + path,
     readLog: () =>
-      run.child
+      run
         .readOutput()
         .split('\n')
         .filter((line) => line.startsWith('{'))

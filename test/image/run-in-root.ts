@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { imageEnvironment, imageProgram, imageUser } from '../../scripts/image/components.ts';
 import { machinePath } from '../cluster/machine.ts';
-import { type Child, startChild } from '../mcp/child-process.ts';
+import { type Child, startChild } from '../kit/child-process.ts';
 
 /** What to run. */
 export interface RootRun {

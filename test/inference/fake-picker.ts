@@ -15,6 +15,7 @@ import {
   type ProcessingResponse,
 } from '../../src/ir/gen/envoy/service/ext_proc/v3/external_processor_pb.ts';
 import type { TestCertificate } from '../self-signed-certificate.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 /** What a picker does with one stream. When it returns the stream ends well; a ConnectError ends it with that status. */
 export type PickerScript = (call: PickerCall) => Promise<void>;
@@ -95,7 +96,7 @@ export class PickerCall {
 
   /** Resolves when so many messages of the gateway were read. */
   async heard(count: number): Promise<void> {
-    while (this.received.length < count) await new Promise((resolve) => setImmediate(resolve));
+    await waitFor(() => this.received.length >= count, { intervalMs: 0 });
   }
 
   send(...answers: readonly ProcessingResponse[]): void {

@@ -15,14 +15,9 @@ import {
   serviceRef,
   startUpstream,
 } from './gateway-fixture.ts';
-import {
-  backendResource,
-  gatewayResource,
-  type GatewayRun,
-  routeResource,
-  runGateway,
-  waitFor,
-} from './run-gateway.ts';
+import { backendResource, gatewayResource, routeResource } from '../kit/gateway-resources.ts';
+import { type GatewayRun, runGateway } from '../kit/run-gateway.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 /** Whose tokens are accepted. */
 export const issuer = 'https://idp.test';

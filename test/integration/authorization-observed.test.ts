@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import type { JournaledRequest } from '../../src/gateway/journaled-request.ts';
 import { checkDenial, idOf, issuer, type RuledGateway, startRuledGateway, team } from './authorization-fixture.ts';
 import { readSeries } from './gateway-fixture.ts';
-import type { GatewayRun } from './run-gateway.ts';
+import type { GatewayRun } from '../kit/run-gateway.ts';
 
 let ruled: RuledGateway;
 let gateway: GatewayRun;
@@ -52,7 +52,7 @@ describe('the operator is told', () => {
       [expired['reason'], expired['subject'], expired['policy']],
       ['missing_token', undefined, 'default/strict-jwt'],
     );
-    assert.ok(!gateway.child.readOutput().includes('\u001b'), 'no control character gets to a terminal');
+    assert.ok(!gateway.readOutput().includes('\u001b'), 'no control character gets to a terminal');
   });
 
   test('in the metrics: every decision, by policy, step, mode, outcome and reason', async () => {
@@ -187,7 +187,7 @@ describe('the operator is told', () => {
         ['text/html', '*/*'].map(async (accept) => (await fetch(admin + path, { headers: { accept } })).text()),
       ),
     );
-    const told = [gateway.child.readOutput(), ...pages].join('\n');
+    const told = [gateway.readOutput(), ...pages].join('\n');
     for (const secret of [...token.split('.'), 'c2VjcmV0OnNlY3JldA==']) assert.ok(!told.includes(secret), secret);
   });
 });

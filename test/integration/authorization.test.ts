@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { checkDenial, type RuledGateway, startRuledGateway } from './authorization-fixture.ts';
 import { ask, askHttp2, openSession, readError } from './gateway-fixture.ts';
-import type { GatewayRun } from './run-gateway.ts';
+import type { GatewayRun } from '../kit/run-gateway.ts';
 
 let ruled: RuledGateway;
 let gateway: GatewayRun;

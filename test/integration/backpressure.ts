@@ -1,5 +1,4 @@
 // Whoever does not read must stop whoever writes: writers that write as fast as they may, and the moment at which nothing moves any more.
-import { setTimeout as delay } from 'node:timers/promises';
 
 interface PumpTarget {
   readonly destroyed?: boolean;
@@ -25,13 +24,4 @@ export function pump(target: PumpTarget, total: number): { readonly written: num
   };
   go();
   return state;
-}
-
-/** Until nothing has moved for a while: all buffers are full. A late move only makes the test stricter. */
-export async function waitForStandstill(read: () => number): Promise<void> {
-  for (let last = -1, quiet = 0; quiet < 5;) {
-    await delay(100);
-    quiet = read() === last ? quiet + 1 : 0;
-    last = read();
-  }
 }

@@ -11,8 +11,8 @@ import {
   readConditions,
   startCluster,
   startReplica,
-  waitFor,
 } from './controller-fixture.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 describe('access to configuration', () => {
   for (const [what, options, reason] of [

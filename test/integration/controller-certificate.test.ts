@@ -11,10 +11,10 @@ import {
   putRoute,
   startCluster,
   startReplica,
-  waitFor,
   waitForCondition,
   waitForService,
 } from './controller-fixture.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 const names = ['proxy.proxy-system.svc', '127.0.0.1'];
 

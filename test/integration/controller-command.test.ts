@@ -12,9 +12,10 @@ import { controllerCommandFlags } from '../../src/cmd/controller-flags.ts';
 import { formatFlagName } from '../../src/cmd/flags.ts';
 import { createControllerMetrics } from '../../src/controller/controller-metrics.ts';
 import { conditionReasons } from '../../src/translate/conditions.ts';
-import { program } from '../mcp/gateway-program.ts';
-import { putGateway, startCluster, waitFor, waitForCondition } from './controller-fixture.ts';
+import { program } from '../kit/gateway-program.ts';
+import { putGateway, startCluster, waitForCondition } from './controller-fixture.ts';
 import type { Cleanup, FakeApiServer } from './fake-api-server/fake-api-server.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 const root = resolve(fileURLToPath(import.meta.url), '../../..');
 
@@ -74,10 +75,8 @@ describe('the command', () => {
     const cluster = await startCluster(context);
     putGateway(cluster);
     const command = runCommand(context, cluster, ['--pod-name', 'proxy-7', '--pod-address', '127.0.0.1']);
-    const { ports } = await waitFor(
-      `it runs ${command.errors()}`,
-      () => command.lines.find(({ msg }) => msg === 'the controller runs'),
-      60_000,
+    const { ports } = await waitFor(`it runs ${command.errors()}`, () =>
+      command.lines.find(({ msg }) => msg === 'the controller runs'),
     );
     const get = (port: number, path: string): Promise<Response> => fetch(`http://127.0.0.1:${port}${path}`);
     assert.deepEqual(await (await get(ports!.health, '/healthz')).json(), { live: true });
@@ -119,11 +118,7 @@ describe('the command', () => {
     const cluster = await startCluster(context);
     await cluster.goAway();
     const command = runCommand(context, cluster, []);
-    const { ports } = await waitFor(
-      'it runs',
-      () => command.lines.find(({ msg }) => msg === 'the controller runs'),
-      60_000,
-    );
+    const { ports } = await waitFor('it runs', () => command.lines.find(({ msg }) => msg === 'the controller runs'));
     const readyz = `http://127.0.0.1:${ports!.health}/readyz`;
     const reason = await waitFor('it says why', async () => {
       const answer = await fetch(readyz);
@@ -133,7 +128,7 @@ describe('the command', () => {
     });
     assert.match(reason, /no answer from/);
     await cluster.comeBack();
-    await waitFor('it is ready', async () => (await fetch(readyz)).status === 200, 60_000);
+    await waitFor('it is ready', async () => (await fetch(readyz)).status === 200);
   });
 });
 

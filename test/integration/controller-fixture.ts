@@ -14,24 +14,10 @@ import type { Configuration } from '../../src/ir/configuration.ts';
 import type { KubernetesObject } from '../../src/kubernetes/client.ts';
 import { type ApplyOutcome, startXdsClient, type XdsClient, type XdsClientOptions } from '../../src/xds/client.ts';
 import { type Cleanup, type FakeApiServer, startFakeApiServer } from './fake-api-server/fake-api-server.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 export const controllerName = 'gateway.proxy/controller';
 export const installation = 'proxy-system';
-
-/** Waits until something holds; fails with what was there instead. */
-export async function waitFor<T>(
-  what: string,
-  read: () => T | undefined | false | Promise<T | undefined | false>,
-  timeoutMs = 120_000,
-): Promise<T> {
-  const until = performance.now() + timeoutMs;
-  for (;;) {
-    const value = await read();
-    if (value !== undefined && value !== false) return value;
-    if (performance.now() > until) throw new Error(`waited in vain until ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}
 
 /** A token that says whose it is, as those of Kubernetes do, and is good for nothing else. */
 export function makeToken(namespace: string, serviceAccount: string, pod: string, claims: object = {}): string {

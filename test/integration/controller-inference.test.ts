@@ -11,10 +11,10 @@ import {
   startCluster,
   startReplica,
   type TestGateway,
-  waitFor,
   waitForCondition,
 } from './controller-fixture.ts';
 import type { Cleanup, FakeApiServer } from './fake-api-server/fake-api-server.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 const inferenceExtension = true;
 const poolKey = 'InferencePool/team/model';

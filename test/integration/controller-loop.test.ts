@@ -12,9 +12,9 @@ import {
   readConditions,
   startCluster,
   startReplica,
-  waitFor,
   waitForCondition,
 } from './controller-fixture.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 describe('from resources to gateways and back', () => {
   test('a Gateway is deployed, configured, and programmed when its gateway says so', async (context) => {

@@ -16,11 +16,11 @@ import {
   type Replica,
   startCluster,
   startReplica,
-  waitFor,
   waitForCondition,
   waitForService,
 } from './controller-fixture.ts';
 import type { FakeApiServer } from './fake-api-server/fake-api-server.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 function readLease(cluster: FakeApiServer): string | undefined {
   return (

@@ -11,11 +11,12 @@ import {
   readConditions,
   startCluster,
   startReplica,
-  waitFor,
   waitForCondition,
   waitForService,
 } from './controller-fixture.ts';
 import type { FakeApiServer } from './fake-api-server/fake-api-server.ts';
+import { waitFor } from '../kit/wait-for.ts';
+import { effort } from '../kit/effort.ts';
 
 interface RouteStatus {
   parents: { controllerName: string; parentRef: object; conditions: { type: string }[] }[];
@@ -166,10 +167,11 @@ describe('statuses', () => {
     await waitForCondition(cluster, 'HTTPRoute', 'team/across', 'ResolvedRefs', 'False', 'RefNotPermitted');
   });
 
-  test('some hundred routes with a policy each', async (context) => {
+  const many = effort(300, 60);
+  test(`${many} routes with a policy each`, async (context) => {
     const cluster = await startCluster(context);
     putGateway(cluster);
-    const names = Array.from({ length: 300 }, (_, index) => `r${index}`);
+    const names = Array.from({ length: many }, (_, index) => `r${index}`);
     for (const name of names) {
       putRoute(cluster, `team/${name}`);
       putPolicy(cluster, `team/${name}`, name);
@@ -177,14 +179,11 @@ describe('statuses', () => {
     const replica = await startReplica(context, cluster);
     await waitForService(cluster);
     const gateway = connectGateway(context, cluster, { port: replica.xdsPort });
-    await waitFor(
-      'every policy is programmed',
-      () =>
-        names.every(
-          (name) => readConditions(cluster.find('ProxyPolicy', `team/${name}`))['Programmed']?.status === 'True',
-        ),
-      120_000,
+    await waitFor('every policy is programmed', () =>
+      names.every(
+        (name) => readConditions(cluster.find('ProxyPolicy', `team/${name}`))['Programmed']?.status === 'True',
+      ),
     );
-    assert.equal(gateway.configuration?.policies.length, 300);
+    assert.equal(gateway.configuration?.policies.length, many);
   });
 });

@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Log, silentLog } from '../../src/base/log.ts';
-import { startDeployFixture, until } from './deploy-fixture.ts';
+import { startDeployFixture } from './deploy-fixture.ts';
 import { startFakeApiServer } from './fake-api-server/fake-api-server.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 test('what the API server refuses is told on that Gateway, and holds up nobody else', async (context) => {
   const { cluster, makeGateway, plan, reconcile, result, events } = await startDeployFixture(context);
@@ -21,8 +22,8 @@ test('what the API server refuses is told on that Gateway, and holds up nobody e
     fault: refusal,
   });
   reconcile([plan(makeGateway('bad')), plan(makeGateway('good'))]);
-  await until('the good one is deployed', () => result('default/good')?.replicas !== undefined);
-  await until(
+  await waitFor('the good one is deployed', () => result('default/good')?.replicas !== undefined);
+  await waitFor(
     'the bad one says why',
     () => result('default/bad')?.problem?.includes('Service "bad-proxy" is invalid: spec.ports') === true,
   );
@@ -33,7 +34,7 @@ test('what the API server refuses is told on that Gateway, and holds up nobody e
     [['bad', 'DeployFailed']],
   );
   heal();
-  await until('it heals', () => result('default/bad')?.problem === undefined);
+  await waitFor('it heals', () => result('default/bad')?.problem === undefined);
 });
 
 test('a moment of trouble is no news, and a long one is', async (context) => {
@@ -49,7 +50,7 @@ test('a moment of trouble is no news, and a long one is', async (context) => {
   cluster.inject({ kind: 'Deployment', verb: 'get', times: 1, fault: { type: 'drop' } });
   const gateway = makeGateway('web');
   reconcile([plan(gateway)]);
-  await until('it is deployed', () => result('default/web')?.replicas !== undefined);
+  await waitFor('it is deployed', () => result('default/web')?.replicas !== undefined);
   assert.deepEqual(new Set(problems), new Set([undefined]));
   assert.deepEqual(events, []);
 
@@ -60,9 +61,9 @@ test('a moment of trouble is no news, and a long one is', async (context) => {
     fault: { type: 'status', code: 500, message: 'failed calling webhook' },
   });
   reconcile([plan(gateway, { service: { type: 'NodePort' } })]);
-  await until('it is told', () => result('default/web')?.problem?.includes('failed calling webhook') === true);
+  await waitFor('it is told', () => result('default/web')?.problem?.includes('failed calling webhook') === true);
   heal();
-  await until('it heals', () => result('default/web')?.problem === undefined);
+  await waitFor('it heals', () => result('default/web')?.problem === undefined);
 });
 
 test('a kind that may not be listed is named in the log', async (context) => {
@@ -77,10 +78,10 @@ test('a kind that may not be listed is named in the log', async (context) => {
   });
   const { makeGateway, plan, reconcile } = await startDeployFixture(context, cluster, log);
   reconcile([plan(makeGateway('web'))]);
-  await until('it is told', () => warnings.length > 0);
+  await waitFor('it is told', () => warnings.length > 0);
   assert.match(JSON.stringify(warnings), /HorizontalPodAutoscaler.*may not list horizontalpodautoscalers/);
   heal();
-  await until('all is deployed', () => cluster.find('Deployment', 'default/web-proxy') !== undefined);
+  await waitFor('all is deployed', () => cluster.find('Deployment', 'default/web-proxy') !== undefined);
 });
 
 test('an API server that goes away and comes back', async (context) => {
@@ -90,13 +91,13 @@ test('an API server that goes away and comes back', async (context) => {
   await cluster.goAway();
   reconcile([plan(gateway, { replicas: 3 })]);
   await cluster.comeBack();
-  await until('it is deployed', () =>
+  await waitFor('it is deployed', () =>
     JSON.stringify(cluster.find('Deployment', 'default/web-proxy')).includes('"replicas":3'),
   );
   // Changes are still noticed.
   cluster.delete('Service', 'default/web-proxy');
-  await until('the Service is back', () => cluster.find('Service', 'default/web-proxy') !== undefined);
-  await until('all is well', () => result('default/web')?.problem === undefined);
+  await waitFor('the Service is back', () => cluster.find('Service', 'default/web-proxy') !== undefined);
+  await waitFor('all is well', () => result('default/web')?.problem === undefined);
 });
 
 test('conflicts are looked at again', async (context) => {
@@ -116,7 +117,7 @@ test('conflicts are looked at again', async (context) => {
     fault: { type: 'status', code: 409, reason: 'Conflict' },
   });
   await deploy(plan(gateway, { replicas: 2 }));
-  await until('two replicas', () =>
+  await waitFor('two replicas', () =>
     JSON.stringify(cluster.find('Deployment', 'default/web-proxy')).includes('"replicas":2'),
   );
   assert.equal(result('default/web')?.problem, undefined);
@@ -129,7 +130,7 @@ test('after stop nothing is written', async (context) => {
   const hang = new Promise(() => {});
   cluster.inject({ verb: 'get', kind: 'Deployment', fault: { type: 'wait', until: hang } });
   reconcile([plan(gateway, { replicas: 2 })]);
-  await until(
+  await waitFor(
     'it is at work',
     () => cluster.requests.filter(({ verb, kind }) => verb === 'get' && kind === 'Deployment').length > 1,
   );
@@ -149,6 +150,9 @@ test('parameters that cannot be rendered change nothing', async (context) => {
   reconcile([
     plan(gateway, { overlays: { deployment: { spec: { template: { spec: { containers: [{ image: 'x' }] } } } } } }),
   ]);
-  await until('it is told', () => result('default/web')?.problem?.startsWith('an overlay cannot be applied') === true);
+  await waitFor(
+    'it is told',
+    () => result('default/web')?.problem?.startsWith('an overlay cannot be applied') === true,
+  );
   assert.equal(cluster.find('Deployment', 'default/web-proxy'), before);
 });

@@ -11,6 +11,7 @@ import type { EventRecord } from '../../src/kubernetes/events.ts';
 import type { GatewayPlan } from '../../src/translate/gateway-plan.ts';
 import { type FakeApiServer, startFakeApiServer } from './fake-api-server/fake-api-server.ts';
 import type { SeenRequest } from './fake-api-server/fault.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 /** Short waits between failures. */
 export const quick = { firstRetryMs: 1, maxRetryMs: 4, lookAgainMs: 2, confirmMs: 1 };
@@ -28,15 +29,6 @@ export interface DeployFixture {
   readonly deploy: (plan: GatewayPlan) => Promise<void>;
   /** Writes so far, as `verb Kind name`. */
   readonly listWrites: () => readonly string[];
-}
-
-/** Waits for something to become true. */
-export async function until(what: string, check: () => boolean): Promise<void> {
-  for (let turn = 0; turn < 2_000; turn++) {
-    if (check()) return;
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-  assert.fail(`never: ${what}`);
 }
 
 /** Starts an API server, unless there is one, and a deployer. */
@@ -76,7 +68,7 @@ export async function startDeployFixture(
     plan: (gateway, ...specs) => makePlan(gateway, specs.map(readParameters)),
     async deploy(plan) {
       reconcile([plan]);
-      await until(`${plan.name} is deployed`, () => {
+      await waitFor(`${plan.name} is deployed`, () => {
         const seen = result(plan.name);
         return seen !== undefined && seen.problem === undefined && seen.replicas !== undefined;
       });

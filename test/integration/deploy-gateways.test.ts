@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { usualSettings } from '../../src/deploy/testdata/read-plan.ts';
-import { startDeployFixture, until } from './deploy-fixture.ts';
+import { startDeployFixture } from './deploy-fixture.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 interface LiveDeployment {
   readonly spec: {
@@ -35,7 +36,7 @@ test('objects are made once, belong to the Gateway, and what is as it is to be c
   reconcile([{ ...planned, ports: [...planned.ports] }]);
   // Something that has to be done shows that everything before it was.
   reconcile([plan(gateway)]);
-  await until(
+  await waitFor(
     'the optional objects are gone',
     () => cluster.find('PodDisruptionBudget', 'default/web-proxy') === undefined,
   );
@@ -59,12 +60,12 @@ test('fields that are no longer said go away, and those of others stay', async (
   assert.equal(read().spec.replicas, 2);
   // What was made by POST counts as applied: it goes when it is not said any more.
   await deploy(plan(gateway, {}));
-  await until('nobody says how many any more', () => read().spec.replicas === undefined);
+  await waitFor('nobody says how many any more', () => read().spec.replicas === undefined);
   await deploy(plan(gateway, { replicas: 3 }));
-  await until('three replicas', () => read().spec.replicas === 3);
+  await waitFor('three replicas', () => read().spec.replicas === 3);
   assert.equal(read().spec.template.spec.containers[0]?.resources['limits'], undefined);
   await deploy(plan(gateway, {}));
-  await until('nobody says how many', () => read().spec.replicas === undefined);
+  await waitFor('nobody says how many', () => read().spec.replicas === undefined);
   assert.deepEqual(cluster.find('Deployment', 'default/web-proxy')?.metadata.annotations, {
     'example.com/note': 'mine',
   });
@@ -97,13 +98,13 @@ test('the authority of the controller is in a ConfigMap that follows it, and goe
   assert.equal(cluster.find('ConfigMap', 'default/web-proxy'), undefined);
   for (const xdsCa of ['one', 'two']) {
     reconcile([planned], { settings: { ...usualSettings, xdsCa } });
-    await until(`authority ${xdsCa}`, () => {
+    await waitFor(`authority ${xdsCa}`, () => {
       const data = cluster.find('ConfigMap', 'default/web-proxy')?.['data'] as Record<string, string> | undefined;
       return data?.['ca.crt'] === xdsCa;
     });
   }
   reconcile([planned]);
-  await until('no ConfigMap', () => cluster.find('ConfigMap', 'default/web-proxy') === undefined);
+  await waitFor('no ConfigMap', () => cluster.find('ConfigMap', 'default/web-proxy') === undefined);
 });
 
 test('what somebody changes or deletes is repaired', async (context) => {
@@ -113,12 +114,12 @@ test('what somebody changes or deletes is repaired', async (context) => {
     (cluster.find('Service', 'default/web-proxy')?.['spec'] as { type: unknown } | undefined)?.type;
   for (const type of ['ClusterIP', 'NodePort', 'ExternalName']) {
     cluster.change('Service', 'default/web-proxy', (service) => void (service['spec'].type = type));
-    await until(`${type} is undone`, () => readType() === 'LoadBalancer');
+    await waitFor(`${type} is undone`, () => readType() === 'LoadBalancer');
   }
   for (const kind of ['ServiceAccount', 'Service', 'Deployment']) {
     const { uid } = cluster.find(kind, 'default/web-proxy')!.metadata;
     cluster.delete(kind, 'default/web-proxy');
-    await until(`another ${kind}`, () => {
+    await waitFor(`another ${kind}`, () => {
       const found = cluster.find(kind, 'default/web-proxy');
       return found !== undefined && found.metadata.uid !== uid;
     });
@@ -131,7 +132,7 @@ test('what somebody changes or deletes is repaired', async (context) => {
     deployment['spec'].replicas = 5;
   });
   cluster.delete('ServiceAccount', 'default/web-proxy');
-  await until('one more write', () => listWrites().length > writes);
+  await waitFor('one more write', () => listWrites().length > writes);
   assert.deepEqual(listWrites().slice(writes), ['create ServiceAccount web-proxy']);
 });
 
@@ -143,11 +144,11 @@ test('the autoscaler keeps its number of pods', async (context) => {
   await deploy(plan(gateway, { replicas: 4 }));
   const autoscaled = { replicas: 4, overlays: { horizontalPodAutoscaler: {} } };
   await deploy(plan(gateway, autoscaled));
-  await until('an autoscaler', () => cluster.find('HorizontalPodAutoscaler', 'default/web-proxy') !== undefined);
+  await waitFor('an autoscaler', () => cluster.find('HorizontalPodAutoscaler', 'default/web-proxy') !== undefined);
   assert.equal(readReplicas(), 4, 'nobody else has set it: letting go of it would leave one pod');
   cluster.change('Deployment', 'default/web-proxy', (deployment) => void (deployment['spec'].replicas = 7));
   await deploy(plan(gateway, { ...autoscaled, logging: { level: 'debug' } }));
-  await until('the level is applied', () =>
+  await waitFor('the level is applied', () =>
     JSON.stringify(cluster.find('Deployment', 'default/web-proxy')).includes('"debug"'),
   );
   assert.equal(readReplicas(), 7);
@@ -169,8 +170,8 @@ test('addresses and pods are those of the live objects', async (context) => {
     service['status'] = { loadBalancer: { ingress: [{ ip: '192.0.2.1' }, { hostname: 'lb.example.com' }, {}] } };
   });
   cluster.change('Deployment', 'default/web-proxy', (deployment) => void (deployment['status'] = { readyReplicas: 1 }));
-  await until('an address', () => (result('default/web')?.addresses.length ?? 0) > 0);
-  await until('a pod', () => result('default/web')?.replicas?.ready === 1);
+  await waitFor('an address', () => (result('default/web')?.addresses.length ?? 0) > 0);
+  await waitFor('a pod', () => result('default/web')?.replicas?.ready === 1);
   assert.deepEqual(result('default/web')?.addresses, [
     { type: 'IPAddress', value: '192.0.2.1' },
     { type: 'Hostname', value: 'lb.example.com' },
@@ -179,7 +180,7 @@ test('addresses and pods are those of the live objects', async (context) => {
   cluster.change('Service', 'default/web-proxy', (service) => {
     service['spec'].clusterIPs = ['10.96.0.1', 'fd00::1'];
   });
-  await until('cluster IPs', () => result('default/web')?.addresses[0]?.value === '10.96.0.1');
+  await waitFor('cluster IPs', () => result('default/web')?.addresses[0]?.value === '10.96.0.1');
   assert.equal(result('default/web')?.addresses.length, 2);
 });
 
@@ -202,7 +203,7 @@ test('without a port a Service that is there stays as it is', async (context) =>
   // Twice: what is left over from the first turn is removed before the second.
   for (const replicas of [2, 3]) {
     await deploy({ ...planned, ports: [], parameters: plan(planned.gateway, { replicas }).parameters });
-    await until(`${replicas} replicas`, () =>
+    await waitFor(`${replicas} replicas`, () =>
       JSON.stringify(cluster.find('Deployment', 'default/web-proxy')).includes(`"replicas":${replicas}`),
     );
   }

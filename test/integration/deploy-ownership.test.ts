@@ -1,7 +1,8 @@
 // Objects that are not ours, or not ours any more: who touches what, whatever happens at the same time.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readGateway, startDeployFixture, until } from './deploy-fixture.ts';
+import { readGateway, startDeployFixture } from './deploy-fixture.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 const foreign = {
   apiVersion: 'v1',
@@ -16,13 +17,13 @@ test('an object of somebody else is never touched, and told', async (context) =>
   const planned = plan(makeGateway('web'));
   reconcile([planned]);
   const problem = 'Service default/web-proxy exists and does not belong to this Gateway';
-  await until('it is told', () => result('default/web')?.problem === problem);
-  await until('the others are made', () => cluster.find('Deployment', 'default/web-proxy') !== undefined);
+  await waitFor('it is told', () => result('default/web')?.problem === problem);
+  await waitFor('the others are made', () => cluster.find('Deployment', 'default/web-proxy') !== undefined);
   assert.equal(cluster.find('Service', 'default/web-proxy'), before);
   // It is looked at again and again, and told once.
   const gets = (): number => cluster.requests.filter(({ verb, kind }) => verb === 'get' && kind === 'Service').length;
   const seen = gets();
-  await until('further looks', () => gets() > seen + 3);
+  await waitFor('further looks', () => gets() > seen + 3);
   assert.deepEqual(
     events.map(({ subject, type, reason, note }) => [subject.kind, subject.name, subject.uid, type, reason, note]),
     [['Gateway', 'web', planned.gateway.metadata.uid, 'Warning', 'NotOwned', problem]],
@@ -32,7 +33,7 @@ test('an object of somebody else is never touched, and told', async (context) =>
     [],
   );
   cluster.delete('Service', 'default/web-proxy');
-  await until('ours takes its place', () => result('default/web')?.problem === undefined);
+  await waitFor('ours takes its place', () => result('default/web')?.problem === undefined);
   assert.equal(cluster.find('Service', 'default/web-proxy')?.metadata.ownerReferences?.[0]?.name, 'web');
 });
 
@@ -59,13 +60,13 @@ test("an object that has our labels and another owner is somebody else's", async
     },
   });
   reconcile([plan(makeGateway('web')), plan(other)]);
-  await until('it is told', () => result('default/web')?.problem?.includes('does not belong') === true);
+  await waitFor('it is told', () => result('default/web')?.problem?.includes('does not belong') === true);
   // It is the other Gateway's, which has a name of its own for its Service, and so it is left over there.
-  await until(
+  await waitFor(
     "it goes with the other Gateway's leftovers",
     () => cluster.find('Service', 'default/web-proxy')?.metadata.uid !== before.metadata.uid,
   );
-  await until('then ours is made', () => result('default/web')?.problem === undefined);
+  await waitFor('then ours is made', () => result('default/web')?.problem === undefined);
 });
 
 test('somebody who makes the object between our look and our write keeps it', async (context) => {
@@ -81,7 +82,7 @@ test('somebody who makes the object between our look and our write keeps it', as
     fault: { type: 'drop' },
   });
   reconcile([plan(makeGateway('web'))]);
-  await until('it is told', () => result('default/web')?.problem?.includes('does not belong') === true);
+  await waitFor('it is told', () => result('default/web')?.problem?.includes('does not belong') === true);
   assert.deepEqual(cluster.find('Service', 'default/web-proxy')?.['spec'], foreign.spec);
 });
 
@@ -104,7 +105,7 @@ test('somebody who replaces our object between our look and our write keeps thei
     fault: { type: 'drop' },
   });
   reconcile([plan(gateway, { service: { type: 'NodePort' } })]);
-  await until('it is told', () => result('default/web')?.problem?.includes('does not belong') === true);
+  await waitFor('it is told', () => result('default/web')?.problem?.includes('does not belong') === true);
   assert.ok(replaced);
   assert.deepEqual(cluster.find('Service', 'default/web-proxy')?.['spec'], foreign.spec);
 });
@@ -116,11 +117,11 @@ test('a Gateway that is made anew waits until what belonged to the earlier one i
   cluster.delete('Gateway', 'default/web');
   const planned = plan(makeGateway('web'));
   reconcile([planned]);
-  await until('it waits', () => result('default/web')?.problem?.includes('an earlier Gateway of this name') === true);
+  await waitFor('it waits', () => result('default/web')?.problem?.includes('an earlier Gateway of this name') === true);
   assert.equal(cluster.find('Service', 'default/web-proxy')?.metadata.uid, uid);
   assert.deepEqual(result('default/web')?.addresses, [], 'addresses of the earlier one are not its own');
   cluster.collectGarbage();
-  await until('all is made anew', () => result('default/web')?.problem === undefined);
+  await waitFor('all is made anew', () => result('default/web')?.problem === undefined);
   assert.equal(
     cluster.find('Deployment', 'default/web-proxy')?.metadata.ownerReferences?.[0]?.uid,
     planned.gateway.metadata.uid,
@@ -143,7 +144,7 @@ test('an autoscaler of somebody else under our name is not removed', async (cont
   const gateway = makeGateway('web');
   await deploy(plan(gateway, { overlays: { podDisruptionBudget: {} } }));
   await deploy(plan(gateway));
-  await until('the budget is gone', () => cluster.find('PodDisruptionBudget', 'default/web-proxy') === undefined);
+  await waitFor('the budget is gone', () => cluster.find('PodDisruptionBudget', 'default/web-proxy') === undefined);
   assert.ok(cluster.find('HorizontalPodAutoscaler', 'default/web-proxy') !== undefined);
   assert.deepEqual(
     listWrites().filter((write) => write.startsWith('delete')),
@@ -156,10 +157,10 @@ test('of a Gateway that names another class now everything is removed', async (c
   await deploy(plan(makeGateway('web')));
   cluster.change('Gateway', 'default/web', (gateway) => void (gateway['spec'].gatewayClassName = 'theirs'));
   reconcile([]);
-  await until('nothing is left', () =>
+  await waitFor('nothing is left', () =>
     ['ServiceAccount', 'Service', 'Deployment'].every((kind) => cluster.find(kind, 'default/web-proxy') === undefined),
   );
-  await until('no result is left', () => result('default/web') === undefined);
+  await waitFor('no result is left', () => result('default/web') === undefined);
 });
 
 test('a Gateway that moves between two classes of ours gets new objects, and loses the old ones', async (context) => {
@@ -171,8 +172,8 @@ test('a Gateway that moves between two classes of ours gets new objects, and los
     (gateway) => void (gateway['spec'].gatewayClassName = 'proxy2'),
   );
   await deploy(plan(readGateway(moved)));
-  await until('the new ones are there', () => cluster.find('Deployment', 'default/web-proxy2') !== undefined);
-  await until('the old ones are gone', () => cluster.find('Deployment', 'default/web-proxy') === undefined);
+  await waitFor('the new ones are there', () => cluster.find('Deployment', 'default/web-proxy2') !== undefined);
+  await waitFor('the old ones are gone', () => cluster.find('Deployment', 'default/web-proxy') === undefined);
 });
 
 test('of a Gateway that is held, not seen any more, or gone, nothing is removed by us', async (context) => {
@@ -182,15 +183,15 @@ test('of a Gateway that is held, not seen any more, or gone, nothing is removed 
   const gets = (): number => cluster.requests.filter(({ verb, kind }) => verb === 'get' && kind === 'Gateway').length;
 
   reconcile([other], { held: [{ name: 'default/web', reason: 'its parameters are invalid' }] });
-  await until('the other one is deployed', () => result('default/other')?.replicas !== undefined);
+  await waitFor('the other one is deployed', () => result('default/other')?.replicas !== undefined);
   assert.equal(gets(), 0);
   assert.deepEqual(result('default/web')?.replicas, { wanted: 1, ready: 0 }, 'its addresses and pods are still told');
 
   reconcile([other]);
-  await until('the API server is asked', () => gets() > 0);
+  await waitFor('the API server is asked', () => gets() > 0);
   cluster.delete('Gateway', 'default/web');
   reconcile([plan(other.gateway, { replicas: 2 })]);
-  await until('two replicas', () =>
+  await waitFor('two replicas', () =>
     JSON.stringify(cluster.find('Deployment', 'default/other-proxy')).includes('"replicas":2'),
   );
   assert.ok(cluster.find('Deployment', 'default/web-proxy') !== undefined);
@@ -199,7 +200,7 @@ test('of a Gateway that is held, not seen any more, or gone, nothing is removed 
     [],
   );
   cluster.collectGarbage();
-  await until('the garbage collector takes it', () => result('default/web') === undefined);
+  await waitFor('the garbage collector takes it', () => result('default/web') === undefined);
 });
 
 test('a Gateway that is being deleted gets nothing new', async (context) => {
@@ -207,6 +208,6 @@ test('a Gateway that is being deleted gets nothing new', async (context) => {
   const leaving = makeGateway('leaving');
   const planned = plan({ ...leaving, metadata: { ...leaving.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } });
   reconcile([planned, plan(makeGateway('web'))]);
-  await until('the other one is deployed', () => result('default/web')?.replicas !== undefined);
+  await waitFor('the other one is deployed', () => result('default/web')?.replicas !== undefined);
   assert.equal(cluster.find('Deployment', 'default/leaving-proxy'), undefined);
 });

@@ -7,8 +7,9 @@ import { nameSealKeySecret } from '../../src/deploy/deployed-names.ts';
 import { type SealKeyKeeper, startSealKeyKeeper } from '../../src/deploy/seal-key-keeper.ts';
 import { readSealKeys, type SealKeyOwner } from '../../src/deploy/seal-key-secret.ts';
 import type { KubernetesObject } from '../../src/kubernetes/client.ts';
-import { quick, until } from './deploy-fixture.ts';
+import { quick } from './deploy-fixture.ts';
 import { type FakeApiServer, startFakeApiServer } from './fake-api-server/fake-api-server.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 const installationNamespace = 'proxy-system';
 
@@ -42,7 +43,7 @@ test('keys are made once, and stay the same through restarts', async (context) =
   const [web, other] = [makeGateway(cluster, 'web'), makeGateway(cluster, 'other')];
   const first = startKeeper(context, cluster);
   first.reconcile([web]);
-  await until('keys', () => findSecret(cluster, web) !== undefined);
+  await waitFor('keys', () => findSecret(cluster, web) !== undefined);
   const secret = findSecret(cluster, web)!;
   assert.equal(secret.metadata.labels?.['gateway.proxy/seal-keys'], 'true');
   const parsed = parseResource(secret, { origin: 'kubernetes' });
@@ -57,7 +58,7 @@ test('keys are made once, and stay the same through restarts', async (context) =
   await first.stop();
   const second = startKeeper(context, cluster);
   second.reconcile([web, other]);
-  await until('keys of the other', () => findSecret(cluster, other) !== undefined);
+  await waitFor('keys of the other', () => findSecret(cluster, other) !== undefined);
   assert.deepEqual(findSecret(cluster, web), secret);
   assert.notDeepEqual(findSecret(cluster, other)?.['data'], secret['data']);
 });
@@ -67,11 +68,11 @@ test('two leaders at once end up with the same keys', async (context) => {
   const web = makeGateway(cluster, 'web');
   const keepers = [startKeeper(context, cluster), startKeeper(context, cluster)];
   for (const keeper of keepers) keeper.reconcile([web]);
-  await until('both have tried', () => findSecret(cluster, web) !== undefined);
+  await waitFor('both have tried', () => findSecret(cluster, web) !== undefined);
   const { uid } = findSecret(cluster, web)!.metadata;
   const other = makeGateway(cluster, 'other');
   for (const keeper of keepers) keeper.reconcile([web, other]);
-  await until('keys of the other', () => findSecret(cluster, other) !== undefined);
+  await waitFor('keys of the other', () => findSecret(cluster, other) !== undefined);
   assert.equal(findSecret(cluster, web)?.metadata.uid, uid);
   assert.equal(cluster.list('Secret').length, 2);
 });
@@ -81,11 +82,11 @@ test('keys go when the Gateway is gone, and not when it is merely not seen', asy
   const [web, hidden] = [makeGateway(cluster, 'web'), makeGateway(cluster, 'hidden')];
   const keeper = startKeeper(context, cluster);
   keeper.reconcile([web, hidden]);
-  await until('keys', () => findSecret(cluster, web) !== undefined && findSecret(cluster, hidden) !== undefined);
+  await waitFor('keys', () => findSecret(cluster, web) !== undefined && findSecret(cluster, hidden) !== undefined);
   cluster.delete('Gateway', 'team/web');
   keeper.reconcile([]);
-  await until('the keys are gone', () => findSecret(cluster, web) === undefined);
-  await until('the hidden one was asked for', () =>
+  await waitFor('the keys are gone', () => findSecret(cluster, web) === undefined);
+  await waitFor('the hidden one was asked for', () =>
     cluster.requests.some(({ verb, kind, name }) => verb === 'get' && kind === 'Gateway' && name === 'hidden'),
   );
   assert.ok(findSecret(cluster, hidden) !== undefined);
@@ -96,11 +97,11 @@ test('keys go when only the name of the Gateway is still there', async (context)
   const web = makeGateway(cluster, 'web');
   const keeper = startKeeper(context, cluster);
   keeper.reconcile([web]);
-  await until('keys', () => findSecret(cluster, web) !== undefined);
+  await waitFor('keys', () => findSecret(cluster, web) !== undefined);
   cluster.delete('Gateway', 'team/web');
   makeGateway(cluster, 'web');
   keeper.reconcile([]);
-  await until('the keys are gone', () => findSecret(cluster, web) === undefined);
+  await waitFor('the keys are gone', () => findSecret(cluster, web) === undefined);
 });
 
 test('nothing is removed before it is known which Gateways there are', async (context) => {
@@ -108,11 +109,11 @@ test('nothing is removed before it is known which Gateways there are', async (co
   const web = makeGateway(cluster, 'web');
   const first = startKeeper(context, cluster);
   first.reconcile([web]);
-  await until('keys', () => findSecret(cluster, web) !== undefined);
+  await waitFor('keys', () => findSecret(cluster, web) !== undefined);
   await first.stop();
   cluster.delete('Gateway', 'team/web');
   const second = startKeeper(context, cluster);
-  await until(
+  await waitFor(
     'it watches',
     () => cluster.requests.filter(({ verb, kind }) => verb === 'watch' && kind === 'Secret').length >= 2,
   );
@@ -123,7 +124,7 @@ test('nothing is removed before it is known which Gateways there are', async (co
   );
   assert.ok(findSecret(cluster, web) !== undefined);
   second.reconcile([]);
-  await until('now it is', () => findSecret(cluster, web) === undefined);
+  await waitFor('now it is', () => findSecret(cluster, web) === undefined);
 });
 
 test('a Gateway of the same name that was made anew gets keys of its own', async (context) => {
@@ -131,12 +132,12 @@ test('a Gateway of the same name that was made anew gets keys of its own', async
   const web = makeGateway(cluster, 'web');
   const keeper = startKeeper(context, cluster);
   keeper.reconcile([web]);
-  await until('keys', () => findSecret(cluster, web) !== undefined);
+  await waitFor('keys', () => findSecret(cluster, web) !== undefined);
   const before = findSecret(cluster, web)!;
   cluster.delete('Gateway', 'team/web');
   const again = makeGateway(cluster, 'web');
   keeper.reconcile([again]);
-  await until('other keys', () => {
+  await waitFor('other keys', () => {
     const secret = findSecret(cluster, again);
     return secret !== undefined && secret.metadata.uid !== before.metadata.uid;
   });
@@ -148,7 +149,7 @@ test('keys that were rotated are left alone, and those that somebody deletes are
   const web = makeGateway(cluster, 'web');
   const keeper = startKeeper(context, cluster);
   keeper.reconcile([web]);
-  await until('keys', () => findSecret(cluster, web) !== undefined);
+  await waitFor('keys', () => findSecret(cluster, web) !== undefined);
   const name = `${installationNamespace}/${nameSealKeySecret('team', 'web')}`;
   cluster.change('Secret', name, (secret) => {
     secret['data'] = { current: Buffer.alloc(32, 1).toString('base64'), previous: secret['data'].current };
@@ -156,10 +157,10 @@ test('keys that were rotated are left alone, and those that somebody deletes are
   const rotated = findSecret(cluster, web);
   const other = makeGateway(cluster, 'other');
   keeper.reconcile([web, other]);
-  await until('keys of the other', () => findSecret(cluster, other) !== undefined);
+  await waitFor('keys of the other', () => findSecret(cluster, other) !== undefined);
   assert.equal(findSecret(cluster, web), rotated);
   cluster.delete('Secret', name);
-  await until('new keys', () => findSecret(cluster, web) !== undefined);
+  await waitFor('new keys', () => findSecret(cluster, web) !== undefined);
 });
 
 test('failures are tried again', async (context) => {
@@ -167,5 +168,5 @@ test('failures are tried again', async (context) => {
   cluster.inject({ verb: 'create', kind: 'Secret', fault: { type: 'drop' } });
   const web = makeGateway(cluster, 'web');
   startKeeper(context, cluster).reconcile([web]);
-  await until('keys', () => findSecret(cluster, web) !== undefined);
+  await waitFor('keys', () => findSecret(cluster, web) !== undefined);
 });

@@ -3,20 +3,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startCountingUpstream } from './counting-upstream.ts';
 import { openEventStream, startRequestLoad } from './load-clients.ts';
-import {
-  backendResource,
-  gatewayResource,
-  type GatewayRun,
-  routeResource,
-  ruleTo,
-  runGateway,
-  waitFor,
-} from './run-gateway.ts';
+import { backendResource, gatewayResource, routeResource, ruleTo } from '../kit/gateway-resources.ts';
+import { type GatewayProcessRun, runGatewayProcess } from '../kit/run-gateway.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 async function startUnderLoad(t: { after(fn: () => unknown): void }, flags: readonly string[]) {
   const upstream = await startCountingUpstream({ delayMs: 20 });
   t.after(() => upstream.close());
-  const gateway = await runGateway({
+  const gateway = await runGatewayProcess({
     resources: (port) => [
       gatewayResource(port),
       routeResource('main', [ruleTo('/mcp', 'server')]),
@@ -29,7 +23,7 @@ async function startUnderLoad(t: { after(fn: () => unknown): void }, flags: read
 }
 
 /** Signals until the process ends. A terminal and npm may both pass on one Ctrl-C: signals that come together count as one. */
-async function endAtOnce({ child }: GatewayRun): Promise<void> {
+async function endAtOnce({ child }: GatewayProcessRun): Promise<void> {
   assert.equal(child.exitCode(), undefined);
   await waitFor(() => {
     if (child.exitCode() === undefined) process.kill(child.pid, 'SIGTERM');
@@ -48,7 +42,7 @@ test('SIGTERM under load loses no accepted request', async (t) => {
   // Once the port is closed, new connections are refused: those requests were never accepted.
   const lost = load.failures.filter((failure) => !failure.startsWith('ECONNREFUSED'));
   assert.deepEqual(lost, []);
-  assert.equal(code, 0, gateway.child.readOutput());
+  assert.equal(code, 0, gateway.readOutput());
 });
 
 test('SIGTERM with a delay: not ready at once, and new connections are served until the delay is over', async (t) => {
@@ -67,7 +61,7 @@ test('SIGTERM with a delay: not ready at once, and new connections are served un
 test('when the delay is over it drains, and ends with 0', async (t) => {
   const { gateway } = await startUnderLoad(t, ['--shutdown-delay', '50ms', '--drain-timeout', '20s']);
   process.kill(gateway.child.pid, 'SIGTERM');
-  assert.equal(await gateway.child.waitForExit(), 0, gateway.child.readOutput());
+  assert.equal(await gateway.child.waitForExit(), 0, gateway.readOutput());
 });
 
 test('an open stream goes on until the drain time-out, then the process ends with 0', async (t) => {
@@ -83,7 +77,7 @@ test('an open stream goes on until the drain time-out, then the process ends wit
   upstream.tick();
   await waitFor(() => stream.last === 2);
   assert.equal(stream.failure, undefined);
-  assert.equal(await gateway.child.waitForExit(), 0, gateway.child.readOutput());
+  assert.equal(await gateway.child.waitForExit(), 0, gateway.readOutput());
   await waitFor(() => stream.failure !== undefined);
   assert.notEqual(stream.failure, 'ended', 'a stream that was cut must not look complete');
 });

@@ -17,7 +17,8 @@ import {
   runExplain,
 } from './explain-fixture.ts';
 import { type Answer, ask, type Echo, listenOnLoopback, startUpstream, type Upstream } from './gateway-fixture.ts';
-import { type GatewayRun, runGateway, waitFor } from './run-gateway.ts';
+import { type GatewayRun, runGateway } from '../kit/run-gateway.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 const issuer = createIssuer();
 const tools = ['ticket_list', 'ticket_close', 'ticket_delete', 'admin_reset', 'weather'];

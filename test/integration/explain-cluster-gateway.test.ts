@@ -18,7 +18,8 @@ import {
   writeFolder,
 } from './explain-fixture.ts';
 import { listenOnLoopback } from './gateway-fixture.ts';
-import { type GatewayRun, runGateway, waitFor } from './run-gateway.ts';
+import { type GatewayRun, runGateway } from '../kit/run-gateway.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 const issuer = createIssuer();
 

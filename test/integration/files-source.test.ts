@@ -6,10 +6,10 @@ import { dirname, join } from 'node:path';
 import { describe, test } from 'node:test';
 import type { TestContext } from 'node:test';
 import type { Resources } from '../../src/api/resources.ts';
-import type { ReadonlyWatchable } from '../../src/base/watchable.ts';
 import { FilesSource } from '../../src/sources/files/files-source.ts';
 import type { FilesSourceOptions } from '../../src/sources/files/files-source.ts';
 import { formatProblemLine } from '../../src/sources/files/problem-line.ts';
+import { waitForValue } from '../kit/wait-for.ts';
 
 const gateway = (name: string, port: number | string = 3000): string => `apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
@@ -104,18 +104,6 @@ async function startSource(
     names: () => listNames(source.resources.get()),
     lines: () => source.problems.get().map((problem) => formatProblemLine(problem, folder)),
   };
-}
-
-/** Waits for a condition over a watchable; the test's own time-out bounds it. */
-function waitFor<T>(watchable: ReadonlyWatchable<T>, condition: (value: T) => boolean): Promise<T> {
-  if (condition(watchable.get())) return Promise.resolve(watchable.get());
-  return new Promise((fulfil) => {
-    const end = watchable.subscribe((value) => {
-      if (!condition(value)) return;
-      end();
-      fulfil(value);
-    });
-  });
 }
 
 const portIs =
@@ -515,21 +503,21 @@ describe('changes on disk are noticed', { timeout: 180_000 }, () => {
     test(`${mode}: written in place, replaced by a rename, removed, and in a new folder`, async (t) => {
       const { folder, source, write } = await startSource(t, { 'a.yaml': [gateway('g')] }, { watch: true, watchTimes });
       await write('a.yaml', gateway('g', 3001));
-      await waitFor(source.resources, portIs(3001));
+      await waitForValue(source.resources, portIs(3001));
       await write('a.yaml.tmp', gateway('g', 3002));
       await rename(join(folder, 'a.yaml.tmp'), join(folder, 'a.yaml'));
-      await waitFor(source.resources, portIs(3002));
+      await waitForValue(source.resources, portIs(3002));
       await write('new/deep/b.yaml', backend('x'));
-      await waitFor(source.resources, ({ proxyBackends }) => proxyBackends.length === 1);
+      await waitForValue(source.resources, ({ proxyBackends }) => proxyBackends.length === 1);
       await write('new/deep/b.yaml', backend('x', 3009));
-      await waitFor(
+      await waitForValue(
         source.resources,
         ({ proxyBackends }) => proxyBackends[0]?.spec.mcp.targets[0]?.static?.port === 3009,
       );
       await rm(join(folder, 'new'), { recursive: true });
-      await waitFor(source.resources, ({ proxyBackends }) => proxyBackends.length === 0);
+      await waitForValue(source.resources, ({ proxyBackends }) => proxyBackends.length === 0);
       await write('a.yaml', gateway('g', 0));
-      const problems = await waitFor(source.problems, ([problem]) => problem?.code === 'invalid');
+      const problems = await waitForValue(source.problems, ([problem]) => problem?.code === 'invalid');
       assert.match(problems[0]!.consequence ?? '', /keeping the version from before/);
       assert.ok(portIs(3002)(source.resources.get()));
     });
@@ -552,7 +540,7 @@ describe('changes on disk are noticed', { timeout: 180_000 }, () => {
       await writeDocuments(folder, `..${port}/b.yaml`, [backend('x', port)]);
       await symlink(`..${port}`, join(folder, '..data_tmp'));
       await rename(join(folder, '..data_tmp'), join(folder, '..data'));
-      await waitFor(source.resources, portIs(port));
+      await waitForValue(source.resources, portIs(port));
     }
     assert.deepEqual(seen, [
       [3002, 3002],
@@ -573,7 +561,7 @@ describe('changes on disk are noticed', { timeout: 180_000 }, () => {
     );
     await symlink('v2', join(folder, 'next'));
     await rename(join(folder, 'next'), join(folder, 'current'));
-    await waitFor(source.resources, portIs(3002));
+    await waitForValue(source.resources, portIs(3002));
   });
 
   test('a file that a Secret takes its value from', async (t) => {
@@ -586,7 +574,7 @@ describe('changes on disk are noticed', { timeout: 180_000 }, () => {
     );
     await writeFile(join(folder, 'token.tmp'), 'two');
     await rename(join(folder, 'token.tmp'), join(folder, 'token'));
-    await waitFor(source.resources, ({ secrets }) => secrets[0]?.stringData['token'] === 'two');
+    await waitForValue(source.resources, ({ secrets }) => secrets[0]?.stringData['token'] === 'two');
   });
 
   test('touching a file, or writing the same again, causes nothing', async (t) => {
@@ -605,7 +593,7 @@ describe('changes on disk are noticed', { timeout: 180_000 }, () => {
     await source.reload();
     await writeFile(join(folder, 'notes.txt'), 'x');
     await write('a.yaml', gateway('g', 3001));
-    await waitFor(source.resources, portIs(3001));
+    await waitForValue(source.resources, portIs(3001));
     assert.deepEqual(seen, [3001]);
     assert.equal(problems, 0);
   });
@@ -615,7 +603,7 @@ describe('changes on disk are noticed', { timeout: 180_000 }, () => {
     for (let round = 0; round < 5; round++) {
       const last = 4000 + round * 100 + 39;
       for (let port = last - 39; port <= last; port++) await writeFile(join(folder, 'a.yaml'), gateway('g', port));
-      await waitFor(source.resources, portIs(last));
+      await waitForValue(source.resources, portIs(last));
     }
   });
 
@@ -631,10 +619,10 @@ describe('changes on disk are noticed', { timeout: 180_000 }, () => {
       while (!done.signal.aborted)
         await writeFile(join(folder, 'a.yaml'), gateway('g', (port = port === 60_000 ? 5000 : port + 1)));
     })();
-    await waitFor(source.resources, ({ gateways }) => (gateways[0]?.spec.listeners[0]?.port ?? 0) > 5000);
+    await waitForValue(source.resources, ({ gateways }) => (gateways[0]?.spec.listeners[0]?.port ?? 0) > 5000);
     done.abort();
     await writing;
-    await waitFor(source.resources, portIs(port));
+    await waitForValue(source.resources, portIs(port));
   });
 
   test('an editor that deletes a file before it writes it anew takes nothing away', async (t) => {
@@ -652,7 +640,7 @@ describe('changes on disk are noticed', { timeout: 180_000 }, () => {
       await writeFile(join(folder, 'policy.yaml'), text);
     }
     await write('a.yaml', gateway('g', 3001));
-    await waitFor(source.resources, portIs(3001));
+    await waitForValue(source.resources, portIs(3001));
     assert.deepEqual(seen, [1]);
   });
 
@@ -664,7 +652,7 @@ describe('changes on disk are noticed', { timeout: 180_000 }, () => {
     const other = await startSource(t, { 'a.yaml': [gateway('g')] }, watched);
     await write('a.yaml', gateway('g', 3002));
     await other.write('a.yaml', gateway('g', 3003));
-    await waitFor(other.source.resources, portIs(3003));
+    await waitForValue(other.source.resources, portIs(3003));
     assert.equal(source.resources.get(), stopped);
     await source.stop();
   });

@@ -15,11 +15,11 @@ import {
   startGateway,
   startRawUpstream,
   startUpstream,
-  waitUntil,
   withBody,
   type Answer,
   type TestGateway,
 } from './forwarding-fixture.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 const options = { timeout: 180_000 };
 
@@ -131,7 +131,7 @@ describe('before the answer', () => {
     assertError(await fetchAnswer(byBackend), 504, 'upstream_timeout');
     const whole = await startGateway(t, { backend, plan: () => ({ requestTimeoutMs: 50 }) });
     assertError(await fetchAnswer(whole), 504, 'request_timeout');
-    await waitUntil(() => closed === 3);
+    await waitFor(() => closed === 3);
   });
 
   test('a value that would break the header lines is refused and not sent', options, async (t) => {
@@ -218,7 +218,7 @@ describe('in the middle of the answer', () => {
     const response = await receiveResponse(message);
     await assertBrokenOff(response);
     assert.equal((await gateway.finished(0)).context.reason, 'upstream_idle_timeout');
-    await waitUntil(() => answer!.closed);
+    await waitFor(() => answer!.closed);
   });
 
   test('the time of the request is over: the stream ends as an error', options, async (t) => {
@@ -243,9 +243,9 @@ describe('the client leaves', () => {
     const gateway = await startGateway(t, { backend: backendOn([upstream.port]) });
     const message = openRequest(gateway);
     message.end();
-    await waitUntil(() => upstream.requests.length === 1);
+    await waitFor(() => upstream.requests.length === 1);
     message.destroy();
-    await waitUntil(() => upstream.closed() === 1);
+    await waitFor(() => upstream.closed() === 1);
     const { context, clean } = await gateway.finished(0);
     assert.deepEqual([clean, context.reason], [false, 'client_disconnected']);
   });
@@ -257,7 +257,7 @@ describe('the client leaves', () => {
     message.end();
     await receiveResponse(message);
     message.destroy();
-    await waitUntil(() => upstream.closed() === 1);
+    await waitFor(() => upstream.closed() === 1);
     assert.equal((await gateway.finished(0)).context.reason, 'client_disconnected');
   });
 
@@ -277,9 +277,9 @@ describe('the client leaves', () => {
     for (const [i, headers] of framings.entries()) {
       const message = openRequest(gateway, { method: 'POST', headers });
       message.write('a part');
-      await waitUntil(() => begun.length === i + 1);
+      await waitFor(() => begun.length === i + 1);
       message.destroy();
-      await waitUntil(() => closed.length === i + 1);
+      await waitFor(() => closed.length === i + 1);
       assert.equal((await gateway.finished(i)).context.reason, 'client_disconnected');
     }
     assert.deepEqual(closed, [false, false, false]);
@@ -295,13 +295,13 @@ describe('the client leaves', () => {
     const gateway = await startGateway(t, { backend });
     const message = openRequest(gateway);
     message.end();
-    await waitUntil(() => upstream !== undefined);
+    await waitFor(() => upstream !== undefined);
     message.destroy();
     assert.equal((await gateway.finished(0)).context.reason, 'client_disconnected');
     const [endpoint] = gateway.upstreams.get(backend.key)!.endpoints;
     assert.equal(endpoint!.outstanding, 1);
     upstream!.destroy();
-    await waitUntil(() => endpoint!.outstanding === 0);
+    await waitFor(() => endpoint!.outstanding === 0);
   });
 });
 
@@ -406,14 +406,14 @@ describe('too many requests', () => {
   test('one runs, one waits, the next is told so', options, async (t) => {
     const { gateway, held } = await startHolding(t);
     const running = fetchAnswer(gateway);
-    await waitUntil(() => held.length === 1);
+    await waitFor(() => held.length === 1);
     const waiting = fetchAnswer(gateway);
-    await waitUntil(() => gateway.contexts.length === 2);
+    await waitFor(() => gateway.contexts.length === 2);
     assertError(await fetchAnswer(gateway), 503, 'upstream_overloaded');
     assert.equal(held.length, 1);
     held[0]!.end('first');
     assert.equal((await running).body, 'first');
-    await waitUntil(() => held.length === 2);
+    await waitFor(() => held.length === 2);
     held[1]!.end('second');
     assert.equal((await waiting).body, 'second');
   });
@@ -421,19 +421,19 @@ describe('too many requests', () => {
   test('one that leaves gives up its place in line', options, async (t) => {
     const { gateway, held } = await startHolding(t);
     const running = fetchAnswer(gateway);
-    await waitUntil(() => held.length === 1);
+    await waitFor(() => held.length === 1);
     for (let i = 1; i <= 3; i++) {
       const leaving = openRequest(gateway);
       leaving.end();
-      await waitUntil(() => gateway.contexts.length === i + 1);
+      await waitFor(() => gateway.contexts.length === i + 1);
       leaving.destroy();
       await gateway.finished(i);
     }
     const waiting = fetchAnswer(gateway);
-    await waitUntil(() => gateway.contexts.length === 5);
+    await waitFor(() => gateway.contexts.length === 5);
     held[0]!.end('first');
     await running;
-    await waitUntil(() => held.length === 2);
+    await waitFor(() => held.length === 2);
     held[1]!.end('second');
     assert.equal((await waiting).body, 'second');
     assert.equal(held.length, 2);
@@ -450,7 +450,7 @@ test('a client that breaks its chunked body gets 400, and the upstream no comple
   const gateway = await startGateway(t, { backend: backendOn([port]) });
   const socket = await connectRaw(t, gateway.port);
   socket.write('POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n4\r\npart\r\n');
-  await waitUntil(() => gateway.contexts.length === 1);
+  await waitFor(() => gateway.contexts.length === 1);
   socket.write('zz\r\n');
   assert.match(await readAll(socket), /^HTTP\/1\.1 400 /);
   await gateway.finished(0);

@@ -22,10 +22,10 @@ import {
   receiveResponse,
   startGateway,
   startRawUpstream,
-  waitUntil,
   withBody,
   type TestGateway,
 } from './forwarding-fixture.ts';
+import { waitFor, waitForStandstill } from '../kit/wait-for.ts';
 
 const options = { timeout: 180_000 };
 type Starter = Parameters<typeof startRawUpstream>[0];
@@ -266,7 +266,7 @@ test('a client that leaves resets the stream, and the connection lives on', opti
   message.end();
   await receiveResponse(message);
   message.destroy();
-  await waitUntil(() => codes.length === 1);
+  await waitFor(() => codes.length === 1);
   assert.deepEqual(codes, [8]);
   assert.equal((await fetchAnswer(gateway, { path: '/ok' })).body, 'ok');
   assert.equal(sessions.length, 1);
@@ -310,7 +310,7 @@ test('a goodbye of the upstream lets streams finish and new ones go to a new con
   message.end();
   const response = await receiveResponse(message);
   sessions[0]!.goaway();
-  await waitUntil(() => sessions[0]!.closed || sessions[0]!.destroyed || open.length === 1);
+  await waitFor(() => sessions[0]!.closed || sessions[0]!.destroyed || open.length === 1);
   // The goodbye travels on its own; until it is there requests still share the old connection.
   do assert.equal((await fetchAnswer(gateway)).body, 'new');
   while (sessions.length === 1);
@@ -332,7 +332,7 @@ test('removed while a stream is open: the stream ends first, then the connection
   open[0]!.end('last');
   assert.equal(await readAll(response), 'last');
   await closing;
-  await waitUntil(() => sessions[0]!.destroyed);
+  await waitFor(() => sessions[0]!.destroyed);
 });
 
 test('a slow client slows an HTTP/2 upstream down', options, async (t) => {
@@ -357,11 +357,7 @@ test('a slow client slows an HTTP/2 upstream down', options, async (t) => {
   const message = openRequest(gateway);
   message.end();
   const response = await receiveResponse(message);
-  let last = -1;
-  while (last !== written) {
-    last = written;
-    await new Promise((resolve) => setTimeout(resolve, 200));
-  }
+  await waitForStandstill(() => written);
   assert.ok(written < total / 2, String(written));
   let received = 0;
   for await (const part of response as AsyncIterable<Buffer>) received += part.length;

@@ -14,11 +14,11 @@ import {
   receiveResponse,
   startGateway,
   startUpstream,
-  waitUntil,
   withBody,
   type TestGateway,
 } from './forwarding-fixture.ts';
 import type { IncomingMessage } from 'node:http';
+import { waitFor } from '../kit/wait-for.ts';
 
 const options = { timeout: 180_000 };
 type Starter = Parameters<typeof startUpstream>[0];
@@ -192,7 +192,7 @@ describe('legacy SSE', () => {
     const received = await readAll(socket);
     assert.ok(!received.includes('evil.example') && !received.includes('\r\n0\r\n'), received);
     assert.equal((await gateway.finished(0)).context.reason, 'upstream_protocol_error');
-    await waitUntil(() => server.streams[0]!.closed);
+    await waitFor(() => server.streams[0]!.closed);
   });
 
   test('a session stays on its endpoint, from any gateway with the same key', options, async (t) => {

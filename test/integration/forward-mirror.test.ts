@@ -13,9 +13,9 @@ import {
   receiveResponse,
   startGateway,
   startUpstream,
-  waitUntil,
   withBody,
 } from './forwarding-fixture.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 const options = { timeout: 180_000 };
 
@@ -53,7 +53,7 @@ test('a mirror gets the whole request, and its answer reaches nobody', options, 
   const answer = await fetchAnswer(gateway, { method: 'POST', headers: { 'x-test': '1' } }, 'the body');
   assert.deepEqual([answer.status, answer.body], [200, 'main the body']);
   assert.equal((await fetchAnswer(gateway)).body, 'main ');
-  await waitUntil(() => copies.length === 2);
+  await waitFor(() => copies.length === 2);
   assert.deepEqual(copies[0], {
     url: '/shadow?x=1',
     host: 'mirror.example',
@@ -104,10 +104,10 @@ test('a slow mirror is given up and never holds the request up', options, async 
   }
   message.end();
   assert.equal(await readAll(await receiveResponse(message)), String(total));
-  await waitUntil(() => gateway.upstreams.get(shadow.key)!.endpoints[0]!.outstanding === 0);
+  await waitFor(() => gateway.upstreams.get(shadow.key)!.endpoints[0]!.outstanding === 0);
   // A server that reads nothing does not notice either that the connection is gone.
   copy!.resume();
-  await waitUntil(() => closed);
+  await waitFor(() => closed);
   assert.equal(copy!.complete, false);
 });
 
@@ -124,9 +124,9 @@ test('a request that breaks off does not reach the mirror as a complete one', op
   const gateway = await startGateway(t, { backend: backendOn([main.port]), others: [shadow], plan: mirrorTo(shadow) });
   const message = openRequest(gateway, { method: 'POST', headers: { 'content-length': '100' } });
   message.write('a part');
-  await waitUntil(() => begun);
+  await waitFor(() => begun);
   message.destroy();
-  await waitUntil(() => seen.length === 1);
+  await waitFor(() => seen.length === 1);
   assert.deepEqual(seen, [false]);
 });
 
@@ -149,8 +149,8 @@ test('the endless answer of a mirror is closed after a while', options, async (t
       limits: { mirrorTimeoutMs },
     });
     assert.equal((await fetchAnswer(gateway)).body, 'main');
-    await waitUntil(() => gateway.upstreams.get(shadow.key)!.endpoints[0]!.outstanding === 0);
+    await waitFor(() => gateway.upstreams.get(shadow.key)!.endpoints[0]!.outstanding === 0);
     if (begun > 0) break;
   }
-  await waitUntil(() => closed === begun);
+  await waitFor(() => closed === begun);
 });

@@ -16,8 +16,8 @@ import {
   receiveResponse,
   startGateway,
   startUpstream,
-  waitUntil,
 } from './forwarding-fixture.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 const options = { timeout: 180_000 };
 
@@ -86,7 +86,7 @@ describe('reconcile', () => {
       assert.equal(await readAll(response), 'data: bye\n\n');
     }
     // The last stream of a removed endpoint takes its connection along.
-    await waitUntil(() => removed.open() === 0);
+    await waitFor(() => removed.open() === 0);
   });
 
   test('only what connections depend on makes new ones', options, async (t) => {
@@ -165,7 +165,7 @@ test('idle connections are closed after a while', options, async (t) => {
     limits: { keepAliveTimeoutMs: 20, keepAliveMaxTimeoutMs: 20 },
   });
   await fetchAnswer(gateway);
-  await waitUntil(() => upstream.open() === 0);
+  await waitFor(() => upstream.open() === 0);
   assert.equal(gateway.upstreams.get('default/upstream')!.endpoints[0]!.pool.idleConnections, 0);
   assert.equal((await fetchAnswer(gateway)).body, 'ok');
 });

@@ -16,9 +16,9 @@ import {
   startGateway,
   startRawUpstream,
   startUpstream,
-  waitUntil,
   withBody,
 } from './forwarding-fixture.ts';
+import { waitFor, waitForStandstill } from '../kit/wait-for.ts';
 
 const options = { timeout: 180_000 };
 
@@ -231,7 +231,7 @@ test('a slow upstream slows the client down', options, async (t) => {
     message.end();
   };
   pump();
-  await waitUntil(() => release !== undefined);
+  await waitFor(() => release !== undefined);
   await waitForStandstill(() => written);
   assert.ok(written < total / 2, `${written} bytes were taken from the client for an upstream that reads none`);
   release!();
@@ -337,7 +337,7 @@ test('a stray answer that comes later, while the connection is idle, reaches nob
   const gateway = await startGateway(t, { backend: backendOn([port]) });
   assert.equal((await fetchAnswer(gateway)).body, 'mine');
   stray!();
-  await waitUntil(() => closed === 1);
+  await waitFor(() => closed === 1);
   assert.equal((await fetchAnswer(gateway)).body, 'mine');
 });
 
@@ -350,14 +350,3 @@ test('an early answer does not wait for the rest of the request', options, async
   socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\nfirst bytes');
   assert.match(await readUntil(socket, 'big'), /^HTTP\/1\.1 413 /);
 });
-
-/** Two looks with time for the loop between them show the same number, several times. */
-async function waitForStandstill(read: () => number): Promise<void> {
-  let last = -1;
-  let same = 0;
-  while (same < 20) {
-    await new Promise((resolve) => setTimeout(resolve, 10));
-    same = read() === last ? same + 1 : 0;
-    last = read();
-  }
-}

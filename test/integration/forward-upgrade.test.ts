@@ -15,9 +15,9 @@ import {
   startGateway,
   startRawUpstream,
   startUpstream,
-  waitUntil,
   type TestGateway,
 } from './forwarding-fixture.ts';
+import { waitFor, waitForStandstill } from '../kit/wait-for.ts';
 
 const options = { timeout: 180_000 };
 const ask =
@@ -73,7 +73,7 @@ test('a WebSocket passes, with the bytes that came along with the head', options
   assert.equal(await readAll(socket), '');
   const { context } = await gateway.finished(0);
   assert.deepEqual([context.status, context.reason], [101, undefined]);
-  await waitUntil(() => endpoint!.outstanding === 0);
+  await waitFor(() => endpoint!.outstanding === 0);
 });
 
 test('one direction can end before the other', options, async (t) => {
@@ -168,11 +168,7 @@ test('a slow reader behind an upgrade slows the writer down', options, async (t)
   const socket = await connectRaw(t, gateway.port);
   socket.write(ask);
   await readUntil(socket, '\r\n\r\n');
-  let last = -1;
-  while (last !== written) {
-    last = written;
-    await new Promise((resolve) => setTimeout(resolve, 200));
-  }
+  await waitForStandstill(() => written);
   assert.ok(written < total / 2, String(written));
   let received = 0;
   for await (const part of socket as AsyncIterable<Buffer>) received += part.length;

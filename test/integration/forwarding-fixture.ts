@@ -258,8 +258,3 @@ export async function connectRaw(t: TestContext, port: number): Promise<Socket> 
   await once(socket, 'connect');
   return socket;
 }
-
-/** Waits until the condition holds; the test's own time limit ends a hopeless wait. */
-export async function waitUntil(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 2));
-}

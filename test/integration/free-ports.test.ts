@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import { findFreePorts } from '../mcp/free-ports.ts';
+import { findFreePorts } from '../kit/free-ports.ts';
 
 test('ports are free, and all different', async () => {
   const ports = [...(await findFreePorts(20)), ...(await findFreePorts(20))];
@@ -21,7 +21,7 @@ test('a port that was handed out before, in this process or another one, is not 
   const [given] = (await findFreePorts(1)) as [number];
   const [here] = await findFreePorts(1, chooseAfter(given));
   assert.notEqual(here, given);
-  const freePorts = new URL('../mcp/free-ports.ts', import.meta.url).href;
+  const freePorts = new URL('../kit/free-ports.ts', import.meta.url).href;
   const program = `
     import { findFreePorts } from ${JSON.stringify(freePorts)};
     let tries = 0;

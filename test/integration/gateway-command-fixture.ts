@@ -21,10 +21,10 @@ import {
 } from '../../src/ir/gen/config_pb.ts';
 import { startXdsServer, type XdsServer, type XdsServerOptions } from '../../src/xds/server.ts';
 import { buildSnapshot } from '../../src/xds/snapshot.ts';
-import { type Child, startChild } from '../mcp/child-process.ts';
-import { program } from '../mcp/gateway-program.ts';
-import { findFreePorts } from '../mcp/free-ports.ts';
-import { waitFor } from './run-gateway.ts';
+import { type Child, startChild } from '../kit/child-process.ts';
+import { program } from '../kit/gateway-program.ts';
+import { findFreePorts } from '../kit/free-ports.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 export const gatewayName = 'n/g';
 

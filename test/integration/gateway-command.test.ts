@@ -8,13 +8,13 @@ import { after, before, describe, test } from 'node:test';
 import { AuthenticationMode, AuthorizationAction, type Policy } from '../../src/ir/gen/config_pb.ts';
 import { Watchable } from '../../src/base/watchable.ts';
 import type { XdsServer } from '../../src/xds/server.ts';
-import { findFreePorts } from '../mcp/free-ports.ts';
+import { findFreePorts } from '../kit/free-ports.ts';
 import { createAuthority, createCertificate } from '../self-signed-certificate.ts';
 import {
   configure, gatewayName, getStatus, makeFolder, policy, publish, route, startController, startGatewayCommand, waitForSettled,
 } from './gateway-command-fixture.ts'; // prettier-ignore
 import { listenOnLoopback, startUpstream, type Upstream } from './gateway-fixture.ts';
-import { waitFor } from './run-gateway.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 let upstream: Upstream;
 before(async () => {

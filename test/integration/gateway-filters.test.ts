@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { after, before, describe, test } from 'node:test';
-import { findFreePorts } from '../mcp/free-ports.ts';
+import { findFreePorts } from '../kit/free-ports.ts';
 import {
   ask,
   type Answer,
@@ -24,7 +24,9 @@ import {
   type Upstream,
   valuesOf,
 } from './gateway-fixture.ts';
-import { type GatewayRun, routeResource, runGateway, waitFor } from './run-gateway.ts';
+import { routeResource } from '../kit/gateway-resources.ts';
+import { type GatewayRun, runGateway } from '../kit/run-gateway.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 const api = 'gateway.networking.k8s.io/v1';
 let gateway: GatewayRun;
@@ -603,7 +605,7 @@ describe('hosts, parents and namespaces', { timeout: 180_000 }, () => {
     gateway.write(describeResources(gateway.port, []));
     await waitFor(async () => (await get('/cross')).status === 500);
     assert.equal(readError(await get('/cross')), '500 backend_invalid');
-    await waitFor(() => /ReferenceGrant/.test(gateway.child.readOutput()));
+    await waitFor(() => /ReferenceGrant/.test(gateway.readOutput()));
     gateway.write(describeResources(gateway.port, [grant]));
     await waitFor(async () => (await get('/cross')).status === 200);
   });

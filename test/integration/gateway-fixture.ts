@@ -21,7 +21,7 @@ import {
 import { request as requestHttps } from 'node:https';
 import { createServer as createTcpServer, type AddressInfo, type Server as TcpServer, type Socket } from 'node:net';
 import type { ConnectionOptions } from 'node:tls';
-import type { GatewayRun } from './run-gateway.ts';
+import type { GatewayRun } from '../kit/run-gateway.ts';
 
 /** A thing that must be closed when the file or the test is done. */
 export interface Closable {
@@ -335,7 +335,7 @@ export type AccessLine = Readonly<Record<string, string | number | boolean | und
 /** All lines of the access log so far. */
 export function readAccessLog(gateway: GatewayRun): AccessLine[] {
   const lines: AccessLine[] = [];
-  for (const line of gateway.child.readOutput().split('\n')) {
+  for (const line of gateway.readOutput().split('\n')) {
     // The last line may be half written.
     if (!line.startsWith('{') || !line.endsWith('}')) continue;
     const record = JSON.parse(line) as AccessLine;

@@ -10,9 +10,9 @@ import { join } from 'node:path';
 import { after, before, describe, test, type TestContext } from 'node:test';
 import { formatFlagName } from '../../src/cmd/flags.ts';
 import { runCommandFlags } from '../../src/cmd/run-flags.ts';
-import { type Child, startChild } from '../mcp/child-process.ts';
-import { program } from '../mcp/gateway-program.ts';
-import { findFreePorts } from '../mcp/free-ports.ts';
+import { type Child, startChild } from '../kit/child-process.ts';
+import { program } from '../kit/gateway-program.ts';
+import { findFreePorts } from '../kit/free-ports.ts';
 import {
   ask,
   type Answer,
@@ -34,15 +34,9 @@ import {
   type Upstream,
 } from './gateway-fixture.ts';
 import { RawClient, readErrorAnswer } from './listen-fixture.ts';
-import {
-  backendResource,
-  type GatewayRun,
-  gatewayResource,
-  routeResource,
-  ruleTo,
-  runGateway,
-  waitFor,
-} from './run-gateway.ts';
+import { backendResource, gatewayResource, routeResource, ruleTo } from '../kit/gateway-resources.ts';
+import { type GatewayRun, runGateway } from '../kit/run-gateway.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 const limits = { timeout: 180_000 };
 let gateway: GatewayRun;

@@ -28,13 +28,15 @@ import {
   type Upstream,
   valuesOf,
 } from './gateway-fixture.ts';
-import { findFreePorts } from '../mcp/free-ports.ts';
+import { findFreePorts } from '../kit/free-ports.ts';
 import { RawClient } from './listen-fixture.ts';
-import { type GatewayRun, routeResource, runGateway, waitFor } from './run-gateway.ts';
+import { routeResource } from '../kit/gateway-resources.ts';
+import { type GatewayProcessRun, runGatewayProcess } from '../kit/run-gateway.ts';
+import { waitFor } from '../kit/wait-for.ts';
 import { createCertificate } from '../self-signed-certificate.ts';
 
 const limits = { timeout: 180_000 };
-let gateway: GatewayRun;
+let gateway: GatewayProcessRun;
 let upstream: Upstream;
 let collector: Collector;
 let tlsPort = 0;
@@ -59,7 +61,7 @@ before(async () => {
   upstream = await startUpstream();
   collector = await startCollector();
   [tlsPort, deadPort] = (await findFreePorts(2)) as [number, number];
-  gateway = await runGateway({
+  gateway = await runGatewayProcess({
     resources: (port) => [
       gatewayOf('test', [
         { name: 'http', port, protocol: 'HTTP' },
@@ -191,8 +193,8 @@ describe('the access log', limits, () => {
     await waitFor(() => readAccessLog(gateway).some(({ path }) => String(path).startsWith('/longlong')));
     const long = readAccessLog(gateway).find(({ path }) => String(path).startsWith('/longlong'))!;
     assert.ok(String(long['path']).length < 1_100);
-    await waitFor(() => gateway.child.readOutput().includes('line%0'));
-    assert.ok(!gateway.child.readOutput().includes('\u001b[31m'));
+    await waitFor(() => gateway.readOutput().includes('line%0'));
+    assert.ok(!gateway.readOutput().includes('\u001b[31m'));
   });
 });
 
@@ -241,7 +243,7 @@ describe('secrets', limits, () => {
 
     const metrics = await (await fetch(`http://127.0.0.1:${gateway.metricsPort}/metrics`)).text();
     const places = {
-      log: gateway.child.readOutput(),
+      log: gateway.readOutput(),
       config: await readAdmin('/config'),
       routes: await readAdmin('/routes'),
       routesJson: await readAdmin('/routes?format=json'),
@@ -361,7 +363,7 @@ describe('admin', limits, () => {
     assert.match(await setLevel('info'), /"level": ?"info"/);
     await get('/logged-again');
     await findLine('/logged-again');
-    assert.ok(!gateway.child.readOutput().includes('/not-logged'));
+    assert.ok(!gateway.readOutput().includes('/not-logged'));
     assert.match(await setLevel('loud'), /invalid_level/);
     // Nothing changes by GET, and no web page gets in.
     await readAdmin('/loglevel?level=error');
@@ -385,7 +387,7 @@ describe('admin', limits, () => {
   });
 
   test('at the start the log says what is served', () => {
-    const line = gateway.child
+    const line = gateway
       .readOutput()
       .split('\n')
       .find((each) => each.includes('"msg":"serving"'))!;

@@ -17,7 +17,7 @@ import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { after, before, describe, test, type TestContext } from 'node:test';
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls';
-import { findFreePorts } from '../mcp/free-ports.ts';
+import { findFreePorts } from '../kit/free-ports.ts';
 import {
   type Answer,
   ask,
@@ -45,7 +45,9 @@ import {
   valuesOf,
 } from './gateway-fixture.ts';
 import { RawClient } from './listen-fixture.ts';
-import { type GatewayRun, routeResource, ruleTo, runGateway, waitFor } from './run-gateway.ts';
+import { routeResource, ruleTo } from '../kit/gateway-resources.ts';
+import { type GatewayRun, runGateway } from '../kit/run-gateway.ts';
+import { waitFor } from '../kit/wait-for.ts';
 import { createAuthority, createCertificate } from '../self-signed-certificate.ts';
 
 const authority = createAuthority();
@@ -384,7 +386,7 @@ describe('a change of certificates', { timeout: 180_000 }, () => {
 
   test('to a key that does not belong to the certificate: said, not served, and the other listeners go on', async (t) => {
     writeValueFiles({ cert: issue('file-3.test').cert, key: issue('file-3.test').key });
-    await waitFor(() => /from-file.*tls\.key does not belong/.test(gateway.child.readOutput()));
+    await waitFor(() => /from-file.*tls\.key does not belong/.test(gateway.readOutput()));
     const served = await readCommonName(t, { servername: 'file.test' }).catch(() => 'refused');
     assert.notEqual(served, 'file-3.test');
     assert.equal(await readCommonName(t, { servername: 'a.test' }), 'a.test');

@@ -2,15 +2,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { type Echo, startUpstream, type Upstream } from './gateway-fixture.ts';
-import {
-  backendResource,
-  gatewayResource,
-  type GatewayRun,
-  routeResource,
-  ruleTo,
-  runGateway,
-  waitFor,
-} from './run-gateway.ts';
+import { backendResource, gatewayResource, routeResource, ruleTo } from '../kit/gateway-resources.ts';
+import { type GatewayRun, runGateway } from '../kit/run-gateway.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 const forwarded = {
   'x-forwarded-for': '198.51.100.7',
@@ -111,8 +105,8 @@ for (const [who, network, isTrusted] of [
         isTrusted ? 'https://127.0.0.1:8443/here' : `http://127.0.0.1:${gateway.port}/here`,
       );
       const address = isTrusted ? '"client":"198.51.100.7"' : '"client":"127.0.0.1:';
-      await waitFor(() => gateway.child.readOutput().includes(address));
-      assert.equal(gateway.child.readOutput().includes('198.51.100.7'), isTrusted);
+      await waitFor(() => gateway.readOutput().includes(address));
+      assert.equal(gateway.readOutput().includes('198.51.100.7'), isTrusted);
     });
   });
 }

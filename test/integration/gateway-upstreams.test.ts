@@ -6,8 +6,8 @@ import type { ClientHttp2Stream } from 'node:http2';
 import { connect } from 'node:net';
 import { after, before, describe, test, type TestContext } from 'node:test';
 import { Worker } from 'node:worker_threads';
-import { findFreePorts } from '../mcp/free-ports.ts';
-import { pump, waitForStandstill } from './backpressure.ts';
+import { findFreePorts } from '../kit/free-ports.ts';
+import { pump } from './backpressure.ts';
 import {
   type AccessLine,
   type Answer,
@@ -33,7 +33,9 @@ import {
   type Upstream,
   valuesOf,
 } from './gateway-fixture.ts';
-import { backendResource, type GatewayRun, routeResource, ruleTo, runGateway, waitFor } from './run-gateway.ts';
+import { backendResource, routeResource, ruleTo } from '../kit/gateway-resources.ts';
+import { type GatewayRun, runGateway } from '../kit/run-gateway.ts';
+import { waitFor, waitForStandstill } from '../kit/wait-for.ts';
 
 const limits = { timeout: 180_000 };
 const closables: Closable[] = [];

@@ -7,7 +7,8 @@ import type { UpstreamCall, UpstreamEvents, UpstreamRequest } from '../../src/ga
 import { defaultUpstreamLimits, type UpstreamLimits } from '../../src/gateway/forward/upstream-limits.ts';
 import { silentUpstreamObserver } from '../../src/gateway/forward/upstream-observer.ts';
 import type { RawHeaders } from '../../src/http1/raw-headers.ts';
-import { startRawUpstream, waitUntil } from './forwarding-fixture.ts';
+import { startRawUpstream } from './forwarding-fixture.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 /** The upstream's end of a connection. */
 export class UpstreamPeer {
@@ -25,7 +26,7 @@ export class UpstreamPeer {
 
   /** Waits for a text, and forgets everything that has come so far. */
   async expect(text: string): Promise<string> {
-    await waitUntil(() => this.received.includes(text));
+    await waitFor(() => this.received.includes(text));
     const { received } = this;
     this.received = '';
     return received;
@@ -33,7 +34,7 @@ export class UpstreamPeer {
 
   /** The gateway has closed its side. */
   async gone(): Promise<void> {
-    await waitUntil(() => this.isEnded || this.isClosed);
+    await waitFor(() => this.isEnded || this.isClosed);
   }
 }
 
@@ -62,7 +63,7 @@ export async function startEndpoint(
   });
   t.after(() => pool.destroy(new Error('the test is over')));
   const peer = async (index: number): Promise<UpstreamPeer> => {
-    await waitUntil(() => peers.length > index);
+    await waitFor(() => peers.length > index);
     return peers[index]!;
   };
   return { pool, peers, peer };
@@ -112,18 +113,18 @@ export class RecordedCall implements UpstreamEvents {
 
   /** Until its end, which must be a good one. */
   async complete(): Promise<this> {
-    await waitUntil(() => this.isOver);
+    await waitFor(() => this.isOver);
     if (this.error !== undefined) throw this.error;
     return this;
   }
 
   async failed(): Promise<Error> {
-    await waitUntil(() => this.error !== undefined);
+    await waitFor(() => this.error !== undefined);
     return this.error!;
   }
 
   async saw(event: string): Promise<void> {
-    await waitUntil(() => this.events.includes(event));
+    await waitFor(() => this.events.includes(event));
   }
 
   #note(event: string): void {

@@ -1,8 +1,8 @@
 // When a connection to an HTTP/1.1 upstream carries another request, and when it must not.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { waitUntil } from './forwarding-fixture.ts';
 import { send, startEndpoint, type TestEndpoint } from './http1-upstream-fixture.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 const options = { timeout: 180_000 };
 const ok = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok';
@@ -130,7 +130,7 @@ describe('not used again', () => {
       const endpoint = await startEndpoint(t);
       await exchange(endpoint, 0);
       act(endpoint.peers[0]!.socket);
-      await waitUntil(() => endpoint.pool.idleConnections === 0);
+      await waitFor(() => endpoint.pool.idleConnections === 0);
       await exchange(endpoint, 1);
     });
   }
@@ -223,7 +223,7 @@ describe('how long a free connection is kept', () => {
       limits: { keepAliveTimeoutMs: 4_000, keepAliveMaxTimeoutMs: 10_000 },
     });
     const accepted = (async () => {
-      while (endpoint.peers.length === 0) await new Promise((resolve) => setImmediate(resolve));
+      await waitFor(() => endpoint.peers.length > 0);
       return endpoint.peers[0]!.socket;
     })();
     return { ...endpoint, accepted };

@@ -2,9 +2,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { classifyUpstreamError } from '../../src/gateway/forward/upstream-error.ts';
-import { waitForStandstill } from './backpressure.ts';
-import { waitUntil } from './forwarding-fixture.ts';
 import { send, startEndpoint, type RecordedCall } from './http1-upstream-fixture.ts';
+import { waitFor, waitForStandstill } from '../kit/wait-for.ts';
 
 const options = { timeout: 180_000 };
 const ok = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok';
@@ -126,7 +125,7 @@ describe('requests', () => {
       assert.deepEqual(sent.events, ['error']);
     }
     assert.equal(pool.outstanding, 0);
-    await waitUntil(() => peers.every(({ isEnded, isClosed }) => isEnded || isClosed));
+    await waitFor(() => peers.every(({ isEnded, isClosed }) => isEnded || isClosed));
     assert.ok(peers.every(({ received }) => received === ''));
   });
 
@@ -150,7 +149,7 @@ describe('requests', () => {
     const before = written;
     assert.ok(before < 64 * 1024 * 1024, String(before));
     socket.resume();
-    await waitUntil(() => written > before * 2);
+    await waitFor(() => written > before * 2);
     sent.call.abort();
   });
 });
@@ -334,7 +333,7 @@ describe('answers', () => {
     const { socket } = await peer(0);
     socket.end(`${chunked}1\r\na\r\n1\r\nb\r\n1\r\nc\r\n0\r\nx: y\r\n\r\n`);
     for (const body of ['a', 'ab', 'abc']) {
-      await waitUntil(() => sent.body === body);
+      await waitFor(() => sent.body === body);
       assert.ok(!sent.isOver);
       sent.call.resume();
     }
@@ -356,7 +355,7 @@ describe('answers', () => {
       assert.equal(sent.events.at(-1), 'data');
       sent.during = () => sent.call.resume();
       sent.call.resume();
-      await waitUntil(() => sent.isOver);
+      await waitFor(() => sent.isOver);
       assert.equal(sent.events.at(-1), last);
       assert.equal(sent.body, 'ab');
     }
@@ -411,17 +410,17 @@ describe('upgrades', () => {
       assert.deepEqual([sent.status, sent.headers], [101, ['Upgrade', 'websocket']]);
       let received = '';
       sent.stream!.on('data', (chunk: Buffer) => (received += chunk.toString())).resume();
-      await waitUntil(() => received === 'HTTP/1.1 early');
+      await waitFor(() => received === 'HTTP/1.1 early');
       sent.stream!.write('hello');
       await upstream.expect('hello');
       upstream.socket.write(' late');
-      await waitUntil(() => received === 'HTTP/1.1 early late');
+      await waitFor(() => received === 'HTTP/1.1 early late');
       assert.equal(pool.outstanding, 1);
       // One direction at a time.
       sent.stream!.end();
-      await waitUntil(() => upstream.isEnded);
+      await waitFor(() => upstream.isEnded);
       upstream.socket.end(' bye');
-      await waitUntil(() => pool.outstanding === 0);
+      await waitFor(() => pool.outstanding === 0);
       assert.equal(received, 'HTTP/1.1 early late bye');
       assert.deepEqual(sent.events, ['start', 'informational', 'upgrade']);
     },

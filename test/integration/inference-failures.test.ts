@@ -33,6 +33,8 @@ import {
   waitUntilForgotten,
   waitUntilIdle,
 } from './inference-fixture.ts';
+import { waitFor } from '../kit/wait-for.ts';
+import { effort } from '../kit/effort.ts';
 
 const options = { timeout: 180_000 };
 const body = 'x'.repeat(200_000);
@@ -467,7 +469,9 @@ test('a picker that is lost before it let the head of the answer pass: the answe
   await waitUntilIdle(gateway, [picker], [server]);
 });
 
-test('hundreds of failures of every kind leave nothing behind', { timeout: 120_000 }, async (t) => {
+const failures = effort(300, 60);
+
+test(`${failures} failures of every kind leave nothing behind`, { timeout: 120_000 }, async (t) => {
   const before = countCalls();
   const server = await startModel(t);
   const picker = await startPicker(t, { script: saysNothing });
@@ -480,7 +484,7 @@ test('hundreds of failures of every kind leave nothing behind', { timeout: 120_0
   const all = Object.values(scripts);
   let next = 0;
   picker.script = (call) => all[next++ % all.length]!(call);
-  for (let round = 0; round < 10; round += 1) {
+  for (let round = 0; round < failures / 30; round += 1) {
     const answers = await Promise.all(
       Array.from({ length: 30 }, () => gateway.ask({ method: 'POST' }, 'x'.repeat(10_000))),
     );
@@ -493,5 +497,5 @@ test('hundreds of failures of every kind leave nothing behind', { timeout: 120_0
   picker.script = pick({ endpoints: server.endpoint });
   readArrival(await gateway.ask({ method: 'POST' }, body));
   await gateway.close();
-  while (picker.openSessions > 0) await new Promise((resolve) => setImmediate(resolve));
+  await waitFor(() => picker.openSessions === 0);
 });

@@ -5,11 +5,13 @@ import { type FakeModelServer, startModelServer } from '../inference/fake-model-
 import { type FakePicker, startFakePicker } from '../inference/fake-picker.ts';
 import { pick, saysNothing } from '../inference/picker-scripts.ts';
 import { poolOf, type PoolOptions, poolRef } from '../inference/pool-resources.ts';
-import { sources } from '../mcp/gateway-program.ts';
+import { sources } from '../kit/gateway-program.ts';
 import { createAuthority, createCertificate } from '../self-signed-certificate.ts';
 import { ask, gatewayOf, readSeries, resource, rule } from './gateway-fixture.ts';
 import { readArrival, readReason } from './inference-fixture.ts';
-import { type GatewayRun, routeResource, runGateway, waitFor } from './run-gateway.ts';
+import { routeResource } from '../kit/gateway-resources.ts';
+import { type GatewayRun, runGateway, runGatewayProcess } from '../kit/run-gateway.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 const limits = { timeout: 180_000 };
 const authority = createAuthority();
@@ -138,8 +140,8 @@ describe('the switch', limits, () => {
   test('off: a pool in the files is refused with a word about the flag, and the share of its routes is answered 500', async () => {
     const off = await runGateway({ resources });
     try {
-      assert.match(off.child.readOutput(), /InferencePool[^\n]*--inference-extension/);
-      assert.match(off.child.readOutput(), /Pod[^\n]*--inference-extension/);
+      assert.match(off.readOutput(), /InferencePool[^\n]*--inference-extension/);
+      assert.match(off.readOutput(), /Pod[^\n]*--inference-extension/);
       assert.equal(readReason(await ask(off.port)), '500 backend_invalid');
     } finally {
       await off.stop();
@@ -149,8 +151,8 @@ describe('the switch', limits, () => {
   test('the code that asks pickers is loaded with the first request to a pool, and never when the switch is off', async () => {
     const code = ['/inference/picked-call.ts', '/inference/picker-stream.ts', '/ir/gen/envoy/'];
     for (const flags of [[], ['--inference-extension']]) {
-      const run = await runGateway({ resources, flags, env: { NODE_OPTIONS: tellsModules }, program: sources });
-      const isLoaded = (file: string): boolean => run.child.readOutput().includes(file);
+      const run = await runGatewayProcess({ resources, flags, env: { NODE_OPTIONS: tellsModules }, program: sources });
+      const isLoaded = (file: string): boolean => run.readOutput().includes(file);
       try {
         assert.ok(isLoaded('/src/gateway/gateway.ts'));
         for (const file of code) assert.ok(!isLoaded(file), file);

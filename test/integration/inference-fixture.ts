@@ -33,7 +33,7 @@ import {
   type ModelServerOptions,
   startModelServer,
 } from '../inference/fake-model-server.ts';
-import { findFreePorts } from '../mcp/free-ports.ts';
+import { findFreePorts } from '../kit/free-ports.ts';
 import {
   type Answer,
   ask,
@@ -44,7 +44,8 @@ import {
   serviceOf,
   serviceRef,
 } from './gateway-fixture.ts';
-import { routeResource, waitFor } from './run-gateway.ts';
+import { routeResource } from '../kit/gateway-resources.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 /** The key of the one pool, and the label by which metrics name it. */
 export const poolKey = formatInferencePoolKey('default', 'pool');

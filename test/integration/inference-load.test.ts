@@ -5,11 +5,12 @@ import { sendPrompts, wishHeader } from '../inference/concurrent-prompts.ts';
 import type { PickerCall } from '../inference/fake-picker.ts';
 import { pick } from '../inference/picker-scripts.ts';
 import { startInferenceGateway, startModel, startPicker, waitUntilIdle } from './inference-fixture.ts';
+import { effort } from '../kit/effort.ts';
 
-const count = 1_000;
+const count = effort(1_000, 100);
 const endpoints = (call: PickerCall): string => call.headers.get(wishHeader)!;
 
-test('1,000 requests at once, with pickers of every kind', { timeout: 300_000 }, async (t) => {
+test(`${count.toLocaleString('en')} requests at once, with pickers of every kind`, { timeout: 300_000 }, async (t) => {
   const servers = await Promise.all(Array.from({ length: 4 }, () => startModel(t)));
   const scripts = (['plain', 'streamed'] as const).flatMap((mode) =>
     (['headers', 'body'] as const).map((after) => pick({ endpoints, mode, after })),

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import type { PickerScript } from '../inference/fake-picker.ts';
 import { choose, passChunk } from '../inference/picker-answers.ts';
 import { pick } from '../inference/picker-scripts.ts';
-import { pump, waitForStandstill } from './backpressure.ts';
+import { pump } from './backpressure.ts';
 import { receiveResponse } from './gateway-fixture.ts';
 import {
   readReason,
@@ -15,11 +15,12 @@ import {
   startPicker,
   waitUntilIdle,
 } from './inference-fixture.ts';
-import { waitFor } from './run-gateway.ts';
+import { waitFor, waitForStandstill } from '../kit/wait-for.ts';
+import { effort } from '../kit/effort.ts';
 
 const options = { timeout: 120_000 };
 const mebibyte = 1024 * 1024;
-const total = 192 * mebibyte;
+const total = effort(192, 96) * mebibyte;
 /** What may be in flight between two that do not move: the buffers of three connections, and 16 MiB that the gateway may keep. */
 const bound = 64 * mebibyte;
 

@@ -26,7 +26,9 @@ import {
   seconds,
   startKeyServer,
 } from './jwt-authentication-fixture.ts';
-import { type GatewayRun, routeResource, runGateway, waitFor } from './run-gateway.ts';
+import { routeResource } from '../kit/gateway-resources.ts';
+import { type GatewayRun, runGateway } from '../kit/run-gateway.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 const corp = createIssuer('https://corp.example', 'one');
 const partner = createIssuer('https://partner.example', 'one');
@@ -421,7 +423,7 @@ test('no token is ever in the log', async () => {
   await ask(gateway.port, { path: `/header?token=${token}`, headers: bearerOf(`${token}x`) });
   await ask(gateway.port, { path: '/cookie', headers: { cookie: `session=${token}x` } });
   await waitFor(() => readAccessLog(gateway).length >= lines + 4);
-  const output = gateway.child.readOutput();
+  const output = gateway.readOutput();
   const [, claims, signature] = token.split('.');
   for (const part of [claims!, signature!])
     for (const piece of [part.slice(0, 40), part.slice(-40)]) assert.ok(!output.includes(piece));

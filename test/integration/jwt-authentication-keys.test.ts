@@ -25,7 +25,9 @@ import {
   startKeyServer,
   type TestIssuer,
 } from './jwt-authentication-fixture.ts';
-import { type GatewayRun, routeResource, runGateway, waitFor } from './run-gateway.ts';
+import { routeResource } from '../kit/gateway-resources.ts';
+import { type GatewayRun, runGateway } from '../kit/run-gateway.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 interface Setup {
   readonly upstream: Upstream;

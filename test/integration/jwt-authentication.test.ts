@@ -24,7 +24,9 @@ import {
   valuesOf,
 } from './gateway-fixture.ts';
 import { bearerOf, createIssuer, describeDenial, jwtPolicyOf, providerOf } from './jwt-authentication-fixture.ts';
-import { backendResource, type GatewayRun, routeResource, runGateway, waitFor } from './run-gateway.ts';
+import { backendResource, routeResource } from '../kit/gateway-resources.ts';
+import { type GatewayRun, runGateway } from '../kit/run-gateway.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 const corp = createIssuer('https://corp.example');
 const staff = createIssuer('https://staff.example');
@@ -558,7 +560,7 @@ describe('a rule that a policy names', () => {
       // What another process writes arrives when it arrives.
       const told =
         /policy default\/admins \(policy_invalid\): HTTPRoute default\/api has no rule named \\"admin\\"; it has admins, rest\. Did you mean admins\? Until that is repaired all of it is closed\./;
-      await waitFor(() => told.test(run.child.readOutput()));
+      await waitFor(() => told.test(run.readOutput()));
       run.write(list(run.port, 'admins', 'admins'));
       await waitFor(async () => (await send('/rest')) === '200');
       assert.equal(await send('/admin'), '401 missing_token');

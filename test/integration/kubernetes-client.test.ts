@@ -6,6 +6,7 @@ import { createRestClient } from '../../src/kubernetes/rest-client.ts';
 import { resourceTypes } from '../../src/kubernetes/resource-type.ts';
 import { createAuthority, createCertificate } from '../self-signed-certificate.ts';
 import { startFakeApiServer } from './fake-api-server/fake-api-server.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 const { ConfigMap, Deployment, Gateway, HTTPRoute, Namespace, Secret } = resourceTypes;
 
@@ -203,7 +204,7 @@ test('a watch tells what happens, with bookmarks, and asks to end after 5 to 10 
   const first = cluster.put({ kind: 'ConfigMap', metadata: { name: 'a' } });
   cluster.put({ kind: 'ConfigMap', metadata: { name: 'a' }, data: { x: '1' } });
   cluster.delete('ConfigMap', 'default/a');
-  await until(() => cluster.watches.count() === 1);
+  await waitFor(() => cluster.watches.count() === 1);
   cluster.watches.sendBookmarks();
   const [added, modified, deleted, bookmark] = await taken;
   assert.ok(added?.type === 'ADDED' && added.object.metadata.uid === first.metadata.uid);
@@ -212,7 +213,7 @@ test('a watch tells what happens, with bookmarks, and asks to end after 5 to 10 
   const { query } = cluster.requests.at(-1)!;
   assert.equal(query.get('allowWatchBookmarks'), 'true');
   assert.ok(Number(query.get('timeoutSeconds')) >= 300 && Number(query.get('timeoutSeconds')) <= 600);
-  await until(() => cluster.watches.count() === 0);
+  await waitFor(() => cluster.watches.count() === 0);
 });
 
 test('a watch of an expired version fails with 410, or has it as an event', async (context) => {
@@ -235,10 +236,10 @@ test('a watch ends with the signal, and leaves no connection behind', async (con
   const client = cluster.connect();
   const controller = new AbortController();
   const taken = take(client.watch(ConfigMap, {}, '', controller.signal), 1);
-  await until(() => cluster.watches.count() === 1);
+  await waitFor(() => cluster.watches.count() === 1);
   controller.abort(new Error('enough'));
   await assert.rejects(taken, /^Error: enough$/);
-  await until(() => cluster.connections === 0);
+  await waitFor(() => cluster.connections === 0);
 });
 
 test('a watch that is cut, or is none, fails', async (context) => {
@@ -246,19 +247,19 @@ test('a watch that is cut, or is none, fails', async (context) => {
   const client = cluster.connect();
   const { signal } = new AbortController();
   const cut = take(client.watch(ConfigMap, {}, '', signal), 1);
-  await until(() => cluster.watches.count() === 1);
+  await waitFor(() => cluster.watches.count() === 1);
   cluster.watches.drop();
   assert.match((await unanswered(cut)).message, /^cannot watch configmaps: no answer from http/);
-  await until(() => cluster.watches.count() === 0);
+  await waitFor(() => cluster.watches.count() === 0);
   for (const text of ['<html>\n', '[]\n', '{"type":"ADDED"}\n', '{"type":"ADDED","object":{}}\n']) {
     const broken = take(client.watch(ConfigMap, {}, '', signal), 1);
-    await until(() => cluster.watches.count() === 1);
+    await waitFor(() => cluster.watches.count() === 1);
     cluster.watches.writeRaw(text);
     assert.match((await unanswered(broken)).message, /^cannot watch configmaps: an event/);
-    await until(() => cluster.watches.count() === 0);
+    await waitFor(() => cluster.watches.count() === 0);
   }
   const halved = take(client.watch(ConfigMap, {}, '', signal), 1);
-  await until(() => cluster.watches.count() === 1);
+  await waitFor(() => cluster.watches.count() === 1);
   cluster.watches.writeRaw('{"type":"ADDED",');
   cluster.watches.end();
   await unanswered(halved);
@@ -285,9 +286,9 @@ test('a burst of calls shares some connections, and watches do not wait for them
   const hold = Promise.withResolvers<void>();
   cluster.inject({ verb: 'create', times: Infinity, fault: { type: 'wait', until: hold.promise } });
   const calls = Array.from({ length: 200 }, (_, index) => client.create(ConfigMap, makeConfigMap(`c${index}`)));
-  await until(() => cluster.requests.length === 32);
+  await waitFor(() => cluster.requests.length === 32);
   const watched = take(client.watch(ConfigMap, {}, '', new AbortController().signal), 1);
-  await until(() => cluster.watches.count() === 1);
+  await waitFor(() => cluster.watches.count() === 1);
   assert.equal(cluster.connections, 33);
   hold.resolve();
   await Promise.all(calls);
@@ -333,7 +334,7 @@ test('a call without an answer fails in time, one that is called off at once', a
   cluster.inject({ fault: { type: 'hang' } });
   const controller = new AbortController();
   const call = patient.list(Secret, {}, {}, controller.signal);
-  await until(() => cluster.requests.length === 3);
+  await waitFor(() => cluster.requests.length === 3);
   controller.abort(new Error('enough'));
   await assert.rejects(call, /^Error: enough$/);
 });
@@ -450,7 +451,3 @@ test('a path in front of the API is kept', async (context) => {
   await failing(client.list(Secret, {}));
   assert.equal(cluster.requests[0]?.path, '/k8s/clusters/c-1/api/v1/secrets');
 });
-
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 2));
-}

@@ -13,6 +13,7 @@ import {
 } from '../../src/kubernetes/list-watch.ts';
 import { resourceTypes } from '../../src/kubernetes/resource-type.ts';
 import { type FakeApiServer, startFakeApiServer } from './fake-api-server/fake-api-server.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 const quick = { firstRetryMs: 1, maxRetryMs: 4, lookAgainMs: 2, confirmMs: 1 };
 
@@ -65,12 +66,8 @@ function formatName({ metadata }: KubernetesObject): string {
   return metadata.namespace === undefined ? metadata.name : `${metadata.namespace}/${metadata.name}`;
 }
 
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 2));
-}
-
 async function untilWatching({ cluster, watch }: Followed): Promise<void> {
-  await until(() => watch.state.state === 'synced' && cluster.watches.count() === 1);
+  await waitFor(() => watch.state.state === 'synced' && cluster.watches.count() === 1);
 }
 
 function put(cluster: FakeApiServer, name: string, data: Record<string, string> = {}): KubernetesObject {
@@ -80,7 +77,7 @@ function put(cluster: FakeApiServer, name: string, data: Record<string, string> 
 /** Resolves when the server has seen a list or watch of the kind after now. */
 async function untilAsked(cluster: FakeApiServer, verb: 'list' | 'watch'): Promise<void> {
   const before = cluster.requests.length;
-  await until(() => cluster.requests.slice(before).some((request) => request.verb === verb));
+  await waitFor(() => cluster.requests.slice(before).some((request) => request.verb === verb));
 }
 
 test('lists, then follows: changes, deletions, and an object made anew', async (context) => {
@@ -96,7 +93,7 @@ test('lists, then follows: changes, deletions, and an object made anew', async (
   put(cluster, 'a', { x: '1' });
   cluster.delete('ConfigMap', 'default/b');
   put(cluster, 'c');
-  await until(() => followed.objects.has('default/c'));
+  await waitFor(() => followed.objects.has('default/c'));
   assert.deepEqual(followed.told.slice(2), ['+ default/a', '- default/b', '+ default/c']);
   assert.deepEqual(followed.objects.get('default/a')?.['data'], { x: '1' });
   assert.equal(followed.watch.size, 2);
@@ -114,7 +111,7 @@ test('managedFields are never told', async (context) => {
   const followed = await follow(context, { cluster });
   await untilWatching(followed);
   put(cluster, 'b', { x: '1' });
-  await until(() => followed.objects.size === 2);
+  await waitFor(() => followed.objects.size === 2);
   for (const object of followed.objects.values()) assert.ok(!('managedFields' in object.metadata));
 });
 
@@ -157,7 +154,7 @@ test('a dropped watch goes on where it was: no list, nothing told twice, nothing
   for (let round = 0; round < 5; round += 1) {
     cluster.watches.drop();
     put(cluster, `while-away-${round}`);
-    await until(() => followed.objects.has(`default/while-away-${round}`));
+    await waitFor(() => followed.objects.has(`default/while-away-${round}`));
   }
   assert.equal(followed.told.length, 6);
   assert.equal(cluster.requests.filter(({ verb }) => verb === 'list').length, 1);
@@ -196,7 +193,7 @@ for (const form of ['status', 'event'] as const)
     cluster.delete('ConfigMap', 'default/anew');
     put(cluster, 'anew');
     cluster.expireHistory(form);
-    await until(() => followed.told.includes('- default/gone'));
+    await waitFor(() => followed.told.includes('- default/gone'));
     assert.deepEqual(followed.told.toSorted(), [
       '+ default/anew',
       '+ default/changed',
@@ -218,10 +215,10 @@ test('a server that says Gone again and again is not asked without pause', async
   cluster.watches.drop();
   // The break, and each Gone after it.
   for (const expected of [500, 1_000, 2_000]) {
-    await until(() => clock.pendingDelays().includes(expected));
+    await waitFor(() => clock.pendingDelays().includes(expected));
     await clock.advance(expected);
   }
-  await until(() => clock.pendingDelays().includes(4_000));
+  await waitFor(() => clock.pendingDelays().includes(4_000));
 });
 
 test('failures are told with their reason, waited for, and over when it works', async (context) => {
@@ -233,7 +230,7 @@ test('failures are told with their reason, waited for, and over when it works', 
     fault: { type: 'status', code: 403, message: 'no rights' },
   });
   const followed = await follow(context, { cluster });
-  await until(() => followed.watch.state.state === 'failing');
+  await waitFor(() => followed.watch.state.state === 'failing');
   assert.deepEqual(followed.states, [
     { state: 'failing', wasSynced: false, reason: 'cannot list configmaps: no rights' },
   ]);
@@ -249,13 +246,13 @@ test('objects stay while the server is away, and are right when it is back', asy
   const followed = await follow(context, { cluster });
   await untilWatching(followed);
   await cluster.goAway();
-  await until(() => followed.watch.state.state === 'failing');
+  await waitFor(() => followed.watch.state.state === 'failing');
   assert.equal(followed.watch.state.state === 'failing' && followed.watch.state.wasSynced, true);
   assert.equal(followed.objects.size, 2);
   cluster.delete('ConfigMap', 'default/a');
   put(cluster, 'c');
   await cluster.comeBack();
-  await until(() => followed.objects.has('default/c'));
+  await waitFor(() => followed.objects.has('default/c'));
   assert.deepEqual([...followed.objects.keys()].toSorted(), ['default/b', 'default/c']);
   await untilWatching(followed);
 });
@@ -265,11 +262,11 @@ test('Retry-After is waited out', async (context) => {
   const cluster = await startFakeApiServer(context);
   cluster.inject({ verb: 'list', fault: { type: 'status', code: 429, retryAfterSeconds: 7 } });
   const followed = await follow(context, { cluster, clock, timing: {}, random: () => 0.5 });
-  await until(() => clock.pendingDelays().includes(8_750));
+  await waitFor(() => clock.pendingDelays().includes(8_750));
   await clock.advance(8_749);
   assert.equal(cluster.requests.length, 1);
   await clock.advance(1);
-  await until(() => followed.watch.state.state === 'synced');
+  await waitFor(() => followed.watch.state.state === 'synced');
 });
 
 test('waits grow while it fails, and begin anew after it worked', async (context) => {
@@ -280,16 +277,16 @@ test('waits grow while it fails, and begin anew after it worked', async (context
   const stop = cluster.inject({ verb: 'watch', times: Infinity, fault: { type: 'drop' } });
   cluster.watches.drop();
   for (const expected of [500, 1_000, 2_000, 4_000, 8_000, 10_000, 10_000]) {
-    await until(() => clock.pendingDelays().includes(expected));
+    await waitFor(() => clock.pendingDelays().includes(expected));
     await clock.advance(expected);
   }
   stop();
-  await until(() => clock.pendingDelays().includes(10_000));
+  await waitFor(() => clock.pendingDelays().includes(10_000));
   await clock.advance(10_000);
   put(cluster, 'a');
-  await until(() => followed.objects.size === 1);
+  await waitFor(() => followed.objects.size === 1);
   cluster.watches.drop();
-  await until(() => clock.pendingDelays().includes(500));
+  await waitFor(() => clock.pendingDelays().includes(500));
 });
 
 test('hurry cuts a long wait short, but not one that the server asked for', async (context) => {
@@ -299,15 +296,15 @@ test('hurry cuts a long wait short, but not one that the server asked for', asyn
   cluster.inject({ verb: 'list', fault: { type: 'status', code: 429, retryAfterSeconds: 60 } });
   const followed = await follow(context, { cluster, clock, timing: {}, random: () => 0.5 });
   for (const expected of [250, 500, 1_000]) {
-    await until(() => clock.pendingDelays().includes(expected));
+    await waitFor(() => clock.pendingDelays().includes(expected));
     await clock.advance(expected);
   }
-  await until(() => clock.pendingDelays().includes(2_000));
+  await waitFor(() => clock.pendingDelays().includes(2_000));
   followed.watch.hurry();
   followed.watch.hurry();
   assert.deepEqual(clock.pendingDelays(), [250]);
   await clock.advance(250);
-  await until(() => clock.pendingDelays().some((delay) => delay > 60_000));
+  await waitFor(() => clock.pendingDelays().some((delay) => delay > 60_000));
   followed.watch.hurry();
   assert.ok(clock.pendingDelays()[0]! > 60_000);
 });
@@ -322,7 +319,7 @@ test('garbage, cut answers and hung up connections are only delays', async (cont
   await untilWatching(followed);
   cluster.watches.writeRaw('what?\n');
   put(cluster, 'b');
-  await until(() => followed.objects.size === 2);
+  await waitFor(() => followed.objects.size === 2);
   assert.deepEqual(followed.told, ['+ default/a', '+ default/b']);
 });
 
@@ -331,18 +328,18 @@ test('a watch over which nothing comes is replaced, one with bookmarks is not', 
   const followed = await follow(context, { clock, timing: { silenceMs: 150_000 }, random: () => 0 });
   const { cluster } = followed;
   await untilWatching(followed);
-  await until(() => clock.pendingDelays().includes(150_000));
+  await waitFor(() => clock.pendingDelays().includes(150_000));
   await clock.advance(149_000);
   cluster.put({ kind: 'Secret', metadata: { name: 'other' } });
   cluster.watches.sendBookmarks();
-  await until(() => clock.pendingDelays().includes(150_000));
+  await waitFor(() => clock.pendingDelays().includes(150_000));
   cluster.watches.silence();
   put(cluster, 'a');
   assert.equal(followed.objects.size, 0);
   await clock.advance(150_000);
-  await until(() => clock.pendingDelays().length > 0);
+  await waitFor(() => clock.pendingDelays().length > 0);
   await clock.advance(0);
-  await until(() => followed.objects.size === 1);
+  await waitFor(() => followed.objects.size === 1);
   assert.equal(cluster.requests.filter(({ verb }) => verb === 'list').length, 1);
 });
 
@@ -353,9 +350,9 @@ test('a watch that ends at once again and again is not asked without pause', asy
   await untilWatching(followed);
   cluster.inject({ verb: 'watch', times: Infinity, fault: { type: 'garbage' } });
   cluster.watches.drop();
-  await until(() => clock.pendingDelays().includes(500));
+  await waitFor(() => clock.pendingDelays().includes(500));
   await clock.advance(500);
-  await until(() => clock.pendingDelays().includes(1_000));
+  await waitFor(() => clock.pendingDelays().includes(1_000));
 });
 
 test('a version that the server does not know is given up after a few tries', async (context) => {
@@ -369,7 +366,7 @@ test('a version that the server does not know is given up after a few tries', as
     fault: { type: 'status', code: 504, reason: 'Timeout', message: 'Too large resource version' },
   });
   put(cluster, 'a');
-  await until(() => followed.objects.size === 1);
+  await waitFor(() => followed.objects.size === 1);
   const listed = untilAsked(cluster, 'list');
   cluster.watches.drop();
   await listed;
@@ -382,7 +379,7 @@ test('a kind that is not installed has no objects, is looked for, and is followe
   const cluster = await startFakeApiServer(context, { without: ['HTTPRoute'] });
   const { HTTPRoute } = resourceTypes;
   const followed = await follow(context, { cluster, type: HTTPRoute });
-  await until(() => followed.watch.state.state === 'not-installed');
+  await waitFor(() => followed.watch.state.state === 'not-installed');
   assert.deepEqual(followed.states, [{ state: 'not-installed' }]);
   assert.ok(cluster.requests.length >= 2, 'it was confirmed');
   cluster.install(HTTPRoute);
@@ -400,7 +397,7 @@ test('one 404 is not believed', async (context) => {
   cluster.inject({ verb: 'watch', fault: { type: 'status', code: 404 } });
   cluster.inject({ verb: 'list', fault: { type: 'status', code: 404 } });
   cluster.watches.drop();
-  await until(() => followed.states.length === 3);
+  await waitFor(() => followed.states.length === 3);
   assert.deepEqual(
     followed.states.map(({ state }) => state),
     ['synced', 'failing', 'synced'],
@@ -417,12 +414,12 @@ test('when a CRD is deleted its objects go one by one, and when it comes back th
   await untilWatching(followed);
   // As the real one does: every object is deleted, the watches hear of it, and then the kind is gone.
   cluster.uninstall('HTTPRoute');
-  await until(() => followed.watch.state.state === 'not-installed');
+  await waitFor(() => followed.watch.state.state === 'not-installed');
   assert.deepEqual(followed.told, ['+ default/r', '- default/r']);
   assert.equal(followed.watch.size, 0);
   cluster.install(HTTPRoute);
   cluster.put({ kind: 'HTTPRoute', metadata: { name: 'r' }, spec: {} });
-  await until(() => followed.objects.size === 1);
+  await waitFor(() => followed.objects.size === 1);
 });
 
 test('objects of a kind that is not served any more stay, until a list of it says otherwise', async (context) => {
@@ -433,7 +430,7 @@ test('objects of a kind that is not served any more stay, until a list of it say
   await untilWatching(followed);
   cluster.stopServing('HTTPRoute');
   const before = cluster.requests.length;
-  await until(() => cluster.requests.length > before + 10);
+  await waitFor(() => cluster.requests.length > before + 10);
   const reason = 'the API server does not serve httproutes.gateway.networking.k8s.io any more; those last seen stay';
   assert.deepEqual(followed.watch.state, { state: 'failing', wasSynced: true, reason });
   assert.equal(followed.watch.isFollowing, false);
@@ -453,11 +450,11 @@ test('deletions of a CRD that nobody told of are not believed either', async (co
   cluster.watches.drop();
   cluster.uninstall('HTTPRoute');
   const before = cluster.requests.length;
-  await until(() => cluster.requests.length > before + 10);
+  await waitFor(() => cluster.requests.length > before + 10);
   assert.equal(followed.objects.size, 1);
   // A list that works is believed.
   cluster.install(HTTPRoute);
-  await until(() => followed.objects.size === 0);
+  await waitFor(() => followed.objects.size === 0);
 });
 
 test('it says when it follows: not between two watches, nor before the first', async (context) => {
@@ -466,18 +463,18 @@ test('it says when it follows: not between two watches, nor before the first', a
   cluster.inject({ verb: 'watch', fault: { type: 'wait', until: hold.promise } });
   let opened = 0;
   const followed = await follow(context, { cluster, onFollowing: () => (opened += 1) });
-  await until(() => followed.watch.state.state === 'synced');
+  await waitFor(() => followed.watch.state.state === 'synced');
   assert.equal(followed.watch.isFollowing, false);
   hold.resolve();
-  await until(() => followed.watch.isFollowing);
+  await waitFor(() => followed.watch.isFollowing);
   assert.equal(opened, 1);
   const again = Promise.withResolvers<void>();
   cluster.inject({ verb: 'watch', fault: { type: 'wait', until: again.promise } });
   cluster.watches.end();
-  await until(() => !followed.watch.isFollowing);
+  await waitFor(() => !followed.watch.isFollowing);
   assert.equal(followed.watch.state.state, 'synced', 'that a watch ends is no failure');
   again.resolve();
-  await until(() => opened === 2);
+  await waitFor(() => opened === 2);
 });
 
 test('lookAgain does not wait for the next look', async (context) => {
@@ -485,9 +482,9 @@ test('lookAgain does not wait for the next look', async (context) => {
   const cluster = await startFakeApiServer(context, { without: ['HTTPRoute'] });
   const { HTTPRoute } = resourceTypes;
   const followed = await follow(context, { cluster, type: HTTPRoute, clock, timing: {}, random: () => 0.5 });
-  await until(() => clock.pendingDelays().includes(1_000));
+  await waitFor(() => clock.pendingDelays().includes(1_000));
   await clock.advance(1_000);
-  await until(() => clock.pendingDelays().includes(7_500));
+  await waitFor(() => clock.pendingDelays().includes(7_500));
   cluster.install(HTTPRoute);
   followed.watch.lookAgain();
   assert.equal(followed.watch.state.state, 'syncing');
@@ -506,11 +503,11 @@ test('an older version is read where the newer is not served', async (context) =
   // And it follows when the served version moves on.
   cluster.install(HTTPRoute, ['v1', 'v1beta1']);
   cluster.watches.end();
-  await until(() => followed.watch.version === 'v1');
+  await waitFor(() => followed.watch.version === 'v1');
   assert.deepEqual(followed.relists, ['better_version']);
   cluster.install(HTTPRoute, ['v1alpha2']);
   cluster.watches.drop();
-  await until(() => followed.watch.version === 'v1alpha2');
+  await waitFor(() => followed.watch.version === 'v1alpha2');
   assert.equal(followed.objects.size, 1);
 });
 
@@ -528,7 +525,7 @@ test('only metadata, of one namespace, by selectors', async (context) => {
   secret('d', 'y', 'Opaque');
   secret('e', 'x', 'helm.sh/release.v1');
   secret('f', 'x', 'Opaque');
-  await until(() => followed.objects.has('x/f'));
+  await waitFor(() => followed.objects.has('x/f'));
   assert.deepEqual(followed.told, ['+ x/a', '+ x/f']);
   for (const object of followed.objects.values()) {
     assert.equal(object.kind, 'Secret');
@@ -542,19 +539,19 @@ test('stop leaves nothing open and tells nothing more', async (context) => {
   const watching = await follow(context, { cluster });
   await untilWatching(watching);
   await watching.watch.stop();
-  await until(() => cluster.watches.count() === 0);
+  await waitFor(() => cluster.watches.count() === 0);
   put(cluster, 'b');
 
   // In the middle of a list, of a wait, and of looking for a kind.
   const hold = Promise.withResolvers<void>();
   cluster.inject({ verb: 'list', fault: { type: 'wait', until: hold.promise } });
   const listing = await follow(context, { cluster });
-  await until(() => cluster.requests.filter(({ verb }) => verb === 'list').length === 2);
+  await waitFor(() => cluster.requests.filter(({ verb }) => verb === 'list').length === 2);
   await listing.watch.stop();
   hold.resolve();
   cluster.inject({ verb: 'list', fault: { type: 'status', code: 500 } });
   const waiting = await follow(context, { cluster, timing: { firstRetryMs: 1e9, maxRetryMs: 1e9 } });
-  await until(() => waiting.watch.state.state === 'failing');
+  await waitFor(() => waiting.watch.state.state === 'failing');
   await waiting.watch.stop();
   assert.deepEqual(watching.told, ['+ default/a']);
   assert.deepEqual(listing.told, []);
@@ -578,6 +575,6 @@ test('an object whose telling fails is told again', async (context) => {
   });
   await untilWatching(followed);
   for (const name of ['a', 'b', 'c']) put(cluster, name);
-  await until(() => told.includes('c'));
+  await waitFor(() => told.includes('c'));
   assert.deepEqual(told, ['a', 'b', 'c']);
 });

@@ -1,5 +1,4 @@
 // A Kubernetes source on the fake API server, objects to put there, and what the source should show of them.
-import assert from 'node:assert/strict';
 import { isDeepStrictEqual } from 'node:util';
 import { type Extension, type Kind, listKinds } from '../../src/api/kinds.ts';
 import { type LabelSelector, matchesLabels } from '../../src/api/label-selector.ts';
@@ -17,6 +16,7 @@ import {
 import { watchedKindsByName } from '../../src/sources/kubernetes/watched-kinds.ts';
 import { collectResources, type SnapshotEntry } from '../../src/sources/resource-snapshot.ts';
 import type { Cleanup, FakeApiServer } from './fake-api-server/fake-api-server.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 /** No waiting: retries at once, and changes are told as soon as the event loop turns. */
 export const quickTiming = { firstRetryMs: 1, maxRetryMs: 4, lookAgainMs: 2, confirmMs: 1, settleMs: 0 };
@@ -194,29 +194,19 @@ export async function untilEqual(
   extensions: readonly Extension[] = [],
 ): Promise<void> {
   const expect = (): Resources => expectResources(cluster, selectors, extensions);
-  await until(
+  await waitFor(
+    'the source shows what is in the cluster',
     () => source.sync.get().synced && isDeepStrictEqual(source.resources.get(), expect()),
-    () => assert.deepEqual(source.resources.get(), expect()),
+    { describe: () => ({ shown: source.resources.get(), expected: expect() }) },
   );
 }
 
 /** Moves time on until a source that goes by the clock is synced and has nothing more to tell. */
 export async function untilSynced(source: KubernetesSource, clock: ManualClock): Promise<void> {
-  while (!source.sync.get().synced) {
-    await new Promise((resolve) => setTimeout(resolve, 2));
+  await waitFor('the source is synced', async () => {
+    if (source.sync.get().synced) return true;
     await clock.advance(20);
-  }
+    return false;
+  });
   await clock.advance(40);
-}
-
-/** Waits for a condition; fails with `explain` only when nothing has happened for very long. */
-export async function until(condition: () => boolean, explain: () => void = () => {}): Promise<void> {
-  const give = Date.now() + 30_000;
-  while (!condition()) {
-    if (Date.now() > give) {
-      explain();
-      assert.fail('the condition did not come true');
-    }
-    await new Promise((resolve) => setTimeout(resolve, 2));
-  }
 }

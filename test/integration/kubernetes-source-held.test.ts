@@ -5,7 +5,8 @@ import { createManualClock } from '../../src/base/testing/manual-clock.ts';
 import type { KubernetesObject } from '../../src/kubernetes/client.ts';
 import { resourceTypes } from '../../src/kubernetes/resource-type.ts';
 import { startFakeApiServer } from './fake-api-server/fake-api-server.ts';
-import { make, startSource, until, untilEqual, untilSynced } from './kubernetes-source-fixture.ts';
+import { make, startSource, untilEqual, untilSynced } from './kubernetes-source-fixture.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 test('policies that are not served any more stay in force, and nothing else moves until they are', async (context) => {
   const cluster = await startFakeApiServer(context);
@@ -15,11 +16,11 @@ test('policies that are not served any more stay in force, and nothing else move
   await untilEqual(source, cluster);
   const before = source.resources.get();
   cluster.stopServing('ProxyPolicy');
-  await until(() => source.sync.get().isHeld);
+  await waitFor(() => source.sync.get().isHeld);
   const asked = cluster.requests.length;
   cluster.put(make.route('b'));
-  await until(() => source.findStatus('HTTPRoute', 'default', 'b') !== undefined);
-  await until(() => cluster.requests.length > asked + 10);
+  await waitFor(() => source.findStatus('HTTPRoute', 'default', 'b') !== undefined);
+  await waitFor(() => cluster.requests.length > asked + 10);
   assert.equal(source.resources.get(), before);
   assert.equal(before.proxyPolicies.length, 1);
   const { synced, isHeld, reasons } = source.sync.get();
@@ -29,7 +30,7 @@ test('policies that are not served any more stay in force, and nothing else move
   ]);
   cluster.install(resourceTypes.ProxyPolicy);
   await untilEqual(source, cluster);
-  await until(() => !source.sync.get().isHeld && source.sync.get().reasons.length === 0);
+  await waitFor(() => !source.sync.get().isHeld && source.sync.get().reasons.length === 0);
 });
 
 for (const kind of ['ProxyPolicy', 'ReferenceGrant', 'Namespace', 'Secret'] as const) {
@@ -50,16 +51,16 @@ for (const kind of ['ProxyPolicy', 'ReferenceGrant', 'Namespace', 'Secret'] as c
     cluster.watches.drop(kind);
     cluster.put(make.policy('b'));
     cluster.put(make.route('b'));
-    await until(() => source.findStatus('HTTPRoute', 'default', 'b') !== undefined && source.sync.get().isHeld);
+    await waitFor(() => source.findStatus('HTTPRoute', 'default', 'b') !== undefined && source.sync.get().isHeld);
     const asked = cluster.requests.length;
-    await until(() => cluster.requests.length > asked + 10);
+    await waitFor(() => cluster.requests.length > asked + 10);
     assert.equal(source.resources.get(), before);
     assert.match(source.sync.get().reasons.join(), /no$/);
     assert.equal(source.sync.get().synced, true);
     for (const stop of stops) stop();
     await untilEqual(source, cluster);
     assert.deepEqual(seen, ['2 2']);
-    await until(() => !source.sync.get().isHeld);
+    await waitFor(() => !source.sync.get().isHeld);
   });
 }
 
@@ -76,16 +77,18 @@ test('between two watches of policies no new route is shown', async (context) =>
   cluster.inject({ verb: 'watch', kind: 'ProxyPolicy', fault: { type: 'wait', until: hold.promise } });
   const asked = cluster.requests.length;
   cluster.watches.end('ProxyPolicy');
-  await until(() => cluster.requests.slice(asked).some(({ verb, kind }) => verb === 'watch' && kind === 'ProxyPolicy'));
+  await waitFor(() =>
+    cluster.requests.slice(asked).some(({ verb, kind }) => verb === 'watch' && kind === 'ProxyPolicy'),
+  );
   cluster.put(make.policy('a'));
   cluster.put(make.route('a'));
-  await until(() => source.findStatus('HTTPRoute', 'default', 'a') !== undefined);
+  await waitFor(() => source.findStatus('HTTPRoute', 'default', 'a') !== undefined);
   await clock.advance(100);
   assert.deepEqual(seen, []);
   assert.equal(source.sync.get().isHeld, false, 'that is no reason to worry');
   hold.resolve();
   // What came before the watch was open has waited for long; what comes over it needs a moment.
-  await until(() => source.findStatus('ProxyPolicy', 'default', 'a') !== undefined);
+  await waitFor(() => source.findStatus('ProxyPolicy', 'default', 'a') !== undefined);
   await clock.advance(40);
   assert.deepEqual(seen, ['1 1']);
 });
@@ -103,11 +106,11 @@ test('a policy that was made before a route is shown before it, also when its wa
   cluster.watches.silence('ProxyPolicy');
   const policy = cluster.put(make.policy('a'));
   cluster.put(make.route('a'));
-  await until(() => find('HTTPRoute') !== undefined);
+  await waitFor(() => find('HTTPRoute') !== undefined);
   await clock.advance(19);
   assert.deepEqual(seen, []);
   cluster.watches.writeRaw(`${JSON.stringify({ type: 'ADDED', object: policy })}\n`, 'ProxyPolicy');
-  await until(() => find('ProxyPolicy') !== undefined);
+  await waitFor(() => find('ProxyPolicy') !== undefined);
   await clock.advance(1);
   assert.deepEqual(seen, ['1 1']);
 
@@ -121,10 +124,10 @@ test('a policy that was made before a route is shown before it, also when its wa
     cluster.watches.writeRaw(`${JSON.stringify({ type: 'DELETED', object: { ...object, metadata } })}\n`, kind);
   };
   tellDeleted('ProxyPolicy', policy, 2);
-  await until(() => find('ProxyPolicy') === undefined);
+  await waitFor(() => find('ProxyPolicy') === undefined);
   await clock.advance(19);
   tellDeleted('HTTPRoute', route, 1);
-  await until(() => find('HTTPRoute') === undefined);
+  await waitFor(() => find('HTTPRoute') === undefined);
   await clock.advance(1);
   assert.deepEqual(seen, ['1 1', '0 0']);
 });

@@ -5,15 +5,8 @@ import { createLog } from '../../src/base/log.ts';
 import { createManualClock } from '../../src/base/testing/manual-clock.ts';
 import { resourceTypes } from '../../src/kubernetes/resource-type.ts';
 import { startFakeApiServer } from './fake-api-server/fake-api-server.ts';
-import {
-  make,
-  makeInference,
-  quickTiming,
-  startSource,
-  until,
-  untilEqual,
-  untilSynced,
-} from './kubernetes-source-fixture.ts';
+import { make, makeInference, quickTiming, startSource, untilEqual, untilSynced } from './kubernetes-source-fixture.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 const extensions = ['inference'] as const;
 
@@ -114,14 +107,14 @@ test('a Pod that becomes ready, is not any more, or is on its way out is told', 
   const steps = ['True', 'False', 'True'] as const;
   for (const [index, ready] of steps.entries()) {
     cluster.put(makeInference.pod('model-0', 'default', ready));
-    await until(() => told.length === index + 1);
+    await waitFor(() => told.length === index + 1);
   }
   // Its containers are given time to end.
   cluster.change('Pod', 'default/model-0', (pod) => (pod.metadata['finalizers'] = ['example.com/grace']));
   cluster.delete('Pod', 'default/model-0');
-  await until(() => told.length === 4);
+  await waitFor(() => told.length === 4);
   cluster.change('Pod', 'default/model-0', (pod) => (pod.metadata['finalizers'] = []));
-  await until(() => told.length === 5);
+  await waitFor(() => told.length === 5);
   assert.deepEqual(told, ['True false', 'False false', 'True false', 'True true', 'gone']);
 });
 
@@ -130,24 +123,24 @@ test('what a node writes into a Pod again and again wakes nobody', async (contex
   const clock = createManualClock();
   cluster.put(makeInference.pod('model-0'));
   const source = startSource(context, cluster, { extensions, clock, timing: { ...quickTiming, settleMs: 17 } });
-  await until(() => cluster.watches.count('Pod') === 1);
+  await waitFor(() => cluster.watches.count('Pod') === 1);
   await untilSynced(source, clock);
   const isWoken = (): boolean => clock.pendingDelays().some((delay) => delay <= 17);
-  await until(() => !isWoken());
+  await waitFor(() => !isWoken());
   const before = source.resources.get();
   for (let beat = 0; beat < 3; beat += 1) {
     const written = cluster.change('Pod', 'default/model-0', (pod) => {
       pod['status'].conditions[1].lastProbeTime = `2026-01-01T00:0${beat}:00Z`;
       pod.metadata['annotations'] = { beat: String(beat) };
     });
-    await until(
+    await waitFor(
       () => source.findStatus('Pod', 'default', 'model-0')?.resourceVersion === written.metadata.resourceVersion,
     );
     assert.equal(isWoken(), false, `beat ${beat}`);
   }
   assert.equal(source.resources.get(), before);
   cluster.put(makeInference.pod('model-0', 'default', 'False'));
-  await until(isWoken);
+  await waitFor(isWoken);
 });
 
 test('without the CRD of InferencePools everything else is read, and what to install is told', async (context) => {
@@ -159,7 +152,7 @@ test('without the CRD of InferencePools everything else is read, and what to ins
   const source = startSource(context, cluster, { extensions, log });
   await untilEqual(source, cluster, [], extensions);
   assert.equal(source.sync.get().isHeld, false);
-  await until(() => source.sync.get().reasons.length === 1);
+  await waitFor(() => source.sync.get().reasons.length === 1);
   assert.match(
     source.sync.get().reasons[0]!,
     /^not installed: InferencePool; install the CRDs of the Inference Extension/,
@@ -170,7 +163,7 @@ test('without the CRD of InferencePools everything else is read, and what to ins
   cluster.install(resourceTypes.InferencePool);
   cluster.put(makeInference.pool('model'));
   await untilEqual(source, cluster, [], extensions);
-  await until(() => source.sync.get().reasons.length === 0);
+  await waitFor(() => source.sync.get().reasons.length === 0);
   assert.equal(source.resources.get().inferencePools.length, 1);
   assert.deepEqual(
     lines.map((line) => (JSON.parse(line) as { readonly msg: string }).msg),

@@ -4,14 +4,8 @@ import { test, type TestContext } from 'node:test';
 import type { KubernetesSource, NamespaceSelector } from '../../src/sources/kubernetes/kubernetes-source.ts';
 import { listWatchedKinds } from '../../src/sources/kubernetes/watched-kinds.ts';
 import { type FakeApiServer, startFakeApiServer } from './fake-api-server/fake-api-server.ts';
-import {
-  installationNamespace,
-  make,
-  quickTiming,
-  startSource,
-  until,
-  untilEqual,
-} from './kubernetes-source-fixture.ts';
+import { installationNamespace, make, quickTiming, startSource, untilEqual } from './kubernetes-source-fixture.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 const namespacedKinds = listWatchedKinds([]).filter(({ type }) => type.namespaced).length;
 const byTeam: readonly NamespaceSelector[] = [{ matchLabels: { team: 'x' } }];
@@ -108,7 +102,7 @@ test('a few namespaces are watched one by one, and nothing of the others is aske
     cluster.requests.filter(({ kind }) => kind === 'HTTPRoute').map(({ namespace }) => String(namespace)),
   );
   assert.deepEqual([...places].toSorted(), ['a', 'b']);
-  await until(() => cluster.watches.count('HTTPRoute') === 2);
+  await waitFor(() => cluster.watches.count('HTTPRoute') === 2);
 });
 
 test('many namespaces are watched together', async (context) => {
@@ -152,7 +146,7 @@ for (const maxSeparateNamespaces of [16, 0])
 
     cluster.deleteNamespace('a');
     await untilEqual(source, cluster, byTeam);
-    await until(() => cluster.watches.count('HTTPRoute') <= (maxSeparateNamespaces === 0 ? 2 : 1));
+    await waitFor(() => cluster.watches.count('HTTPRoute') <= (maxSeparateNamespaces === 0 ? 2 : 1));
   });
 
 test('a namespace is shown as a whole or not at all', async (context) => {
@@ -164,11 +158,11 @@ test('a namespace is shown as a whole or not at all', async (context) => {
   const hold = Promise.withResolvers<void>();
   cluster.inject({ verb: 'list', kind: 'ProxyPolicy', fault: { type: 'wait', until: hold.promise } });
   label(cluster, 'b', { team: 'x' });
-  await until(() => source.sync.get().reasons.includes('not complete yet: namespace b'));
+  await waitFor(() => source.sync.get().reasons.includes('not complete yet: namespace b'));
   assert.equal(source.sync.get().synced, true, 'the others go on');
   cluster.put(make.route('r2', 'a'));
   cluster.put(make.policy('r2', 'a'));
-  await until(() => source.resources.get().proxyPolicies.length === 2);
+  await waitFor(() => source.resources.get().proxyPolicies.length === 2);
   hold.resolve();
   await untilEqual(source, cluster, byTeam);
   assert.ok(
@@ -194,7 +188,7 @@ test('from one by one to together and on: nothing is lost, changed or shown twic
   assert.deepEqual(gone, []);
   assert.equal(source.resources.get().httpRoutes[0], first);
   // Together, and at most two that came after that.
-  await until(() => cluster.watches.count('HTTPRoute') <= 3);
+  await waitFor(() => cluster.watches.count('HTTPRoute') <= 3);
   assert.ok(cluster.watches.count() <= 3 * namespacedKinds + 5);
 });
 
@@ -211,15 +205,15 @@ test('many namespaces at once, while they are being taken in', async (context) =
   for (let index = 0; index < 30; index += 1) {
     label(cluster, `n${index}`, { team: 'x' });
     cluster.put(make.route('r', `n${index}`));
-    if (index % 7 === 6) await until(() => source.namespaces.get()!.size === index + 2);
+    if (index % 7 === 6) await waitFor(() => source.namespaces.get()!.size === index + 2);
   }
   label(cluster, 'n3', {});
   label(cluster, 'a', {});
   cluster.deleteNamespace('n4');
-  await until(() => source.namespaces.get()!.size === 28);
+  await waitFor(() => source.namespaces.get()!.size === 28);
   hold.resolve();
   await untilEqual(source, cluster, byTeam);
-  await until(() => source.sync.get().reasons.length === 0);
+  await waitFor(() => source.sync.get().reasons.length === 0);
 });
 
 test('of the installation namespace Secrets, ConfigMaps and GatewayParameters are always there, and nothing else', async (context) => {
@@ -270,5 +264,5 @@ test('stop leaves nothing open', async (context) => {
   const { cluster, source } = await startWith(context, { a: { team: 'x' }, b: { team: 'x' } });
   label(cluster, 'b', {});
   await source.stop();
-  await until(() => cluster.watches.count() === 0);
+  await waitFor(() => cluster.watches.count() === 0);
 });

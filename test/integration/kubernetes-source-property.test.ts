@@ -10,6 +10,7 @@ import type {
 import { type FakeApiServer, startFakeApiServer } from './fake-api-server/fake-api-server.ts';
 import type { Fault } from './fake-api-server/fault.ts';
 import { installationNamespace, make, quickTiming, startSource, untilEqual } from './kubernetes-source-fixture.ts';
+import { effort } from '../kit/effort.ts';
 
 const selectors: readonly NamespaceSelector[] = [{ matchLabels: { team: 'x' } }];
 const namespaces = ['a', 'b', 'c', 'd', installationNamespace];
@@ -217,6 +218,6 @@ for (const [what, isSelective, maxSeparateNamespaces] of [
           for (const run of cleanups) await run();
         }
       }),
-      { numRuns: 15, endOnFailure: true },
+      { numRuns: effort(15, 4), endOnFailure: true },
     );
   });

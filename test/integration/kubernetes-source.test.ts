@@ -12,10 +12,10 @@ import {
   make,
   quickTiming,
   startSource,
-  until,
   untilEqual,
   untilSynced,
 } from './kubernetes-source-fixture.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 const watchedKinds = listWatchedKinds([]);
 
@@ -93,7 +93,7 @@ test('nothing is shown before everything is known', async (context) => {
   const source = startSource(context, cluster);
   const seen: Resources[] = [];
   source.resources.subscribe((resources) => seen.push(resources));
-  await until(() => source.sync.get().reasons.join() === 'still reading: ProxyPolicy');
+  await waitFor(() => source.sync.get().reasons.join() === 'still reading: ProxyPolicy');
   assert.equal(source.sync.get().synced, false);
   assert.equal(source.resources.get(), emptyResources);
   hold.resolve();
@@ -107,10 +107,10 @@ test('many changes are told together', async (context) => {
   const source = startSource(context, cluster, { clock, timing: {} });
   let told = 0;
   source.resources.subscribe(() => (told += 1));
-  await until(() => cluster.watches.count() === watchedKinds.length);
+  await waitFor(() => cluster.watches.count() === watchedKinds.length);
   await untilSynced(source, clock);
   for (let index = 0; index < 200; index += 1) cluster.put(make.route(`r${index}`));
-  await until(() => source.findStatus('HTTPRoute', 'default', 'r199') !== undefined);
+  await waitFor(() => source.findStatus('HTTPRoute', 'default', 'r199') !== undefined);
   assert.equal(told, 0);
   // The first has waited long enough before the others, which wait for what may have been made before them.
   await clock.advance(30);
@@ -165,7 +165,7 @@ test('a write of the status changes no resources, and is told by itself', async 
   cluster.change('Service', 'default/web', (service) => {
     service['status'] = { loadBalancer: { ingress: [{ ip: '192.0.2.1' }] } };
   });
-  await until(() => written.length === 2);
+  await waitFor(() => written.length === 2);
   assert.deepEqual(written.toSorted(), ['Gateway default web', 'Service default web']);
   assert.equal(source.resources.get(), before);
   assert.deepEqual(source.findStatus('Gateway', 'default', 'web'), {
@@ -199,7 +199,7 @@ test('a change of the spec has a fresh generation, and is told after the resourc
   source.resources.subscribe(({ httpRoutes }) => order.push(`generation ${httpRoutes[0]?.metadata.generation}`));
   source.onStatusChange((kind, namespace, name) => order.push(`${kind} ${namespace}/${name}`));
   cluster.put(make.route('a', 'default', 'b.example.com'));
-  await until(() => order.length === 2);
+  await waitFor(() => order.length === 2);
   assert.deepEqual(order, ['generation 2', 'HTTPRoute default/a']);
   assert.equal(source.findStatus('HTTPRoute', 'default', 'a')?.generation, 2);
   assert.ok(source.findStatus('GatewayClass', '', 'proxy'));
@@ -238,7 +238,7 @@ test('without Gateway API and our CRDs the source is synced with what there is, 
     'not installed: GatewayParameters, ProxyBackend, ProxyPolicy; install the chart proxy-crds',
   ]);
   for (const kind of without) cluster.install(watchedKinds.find((watched) => watched.kind === kind)!.type);
-  await until(() => source.sync.get().reasons.length === 0 && cluster.watches.count() === watchedKinds.length);
+  await waitFor(() => source.sync.get().reasons.length === 0 && cluster.watches.count() === watchedKinds.length);
   // Those that were installed between a look for v1 and one for v1beta1 move on.
   cluster.watches.end();
   cluster.put(make.route('a'));
@@ -254,12 +254,12 @@ test('a route is never shown without its policy because one CRD was found before
   source.resources.subscribe(({ httpRoutes, proxyPolicies }) =>
     seen.push(`${httpRoutes.length} ${proxyPolicies.length}`),
   );
-  await until(() => clock.pendingDelays().filter((delay) => delay === 1_000).length === 2);
+  await waitFor(() => clock.pendingDelays().filter((delay) => delay === 1_000).length === 2);
   await clock.advance(1_000);
   // Both are looked for every five seconds.
-  await until(() => clock.pendingDelays().filter((delay) => delay > 4_000 && delay <= 5_000).length === 2);
+  await waitFor(() => clock.pendingDelays().filter((delay) => delay > 4_000 && delay <= 5_000).length === 2);
   await clock.advance(1);
-  await until(() => source.sync.get().synced);
+  await waitFor(() => source.sync.get().synced);
 
   cluster.install(resourceTypes.ProxyPolicy);
   cluster.install(resourceTypes.HTTPRoute);
@@ -268,12 +268,12 @@ test('a route is never shown without its policy because one CRD was found before
   const hold = Promise.withResolvers<void>();
   cluster.inject({ verb: 'list', kind: 'ProxyPolicy', times: Infinity, fault: { type: 'wait', until: hold.promise } });
   await clock.advance(5_000);
-  await until(() => source.findStatus('HTTPRoute', 'default', 'a') !== undefined);
+  await waitFor(() => source.findStatus('HTTPRoute', 'default', 'a') !== undefined);
   await clock.advance(100);
   assert.deepEqual(seen, []);
   hold.resolve();
-  await until(() => source.findStatus('ProxyPolicy', 'default', 'a') !== undefined);
-  await until(() => cluster.watches.count('ProxyPolicy') === 1);
+  await waitFor(() => source.findStatus('ProxyPolicy', 'default', 'a') !== undefined);
+  await waitFor(() => cluster.watches.count('ProxyPolicy') === 1);
   await clock.advance(100);
   assert.deepEqual(seen, ['1 1']);
 });
@@ -287,10 +287,10 @@ test('when a CRD is deleted, its objects go as the server deletes them', async (
   cluster.uninstall('ReferenceGrant');
   await untilEqual(source, cluster);
   assert.deepEqual(source.resources.get().referenceGrants, []);
-  await until(() => source.sync.get().reasons.length === 0);
+  await waitFor(() => source.sync.get().reasons.length === 0);
   cluster.uninstall('HTTPRoute');
   await untilEqual(source, cluster);
-  await until(() => source.sync.get().reasons.some((reason) => reason.startsWith('not installed: HTTPRoute')));
+  await waitFor(() => source.sync.get().reasons.some((reason) => reason.startsWith('not installed: HTTPRoute')));
 });
 
 test('ReferenceGrants are read at the version that is served', async (context) => {
@@ -299,7 +299,7 @@ test('ReferenceGrants are read at the version that is served', async (context) =
   cluster.install(type, ['v1beta1']);
   cluster.put(make.grant('g'));
   const source = startSource(context, cluster);
-  await until(() => source.resources.get().referenceGrants.length === 1);
+  await waitFor(() => source.resources.get().referenceGrants.length === 1);
   assert.equal(source.resources.get().referenceGrants[0]?.apiVersion, 'gateway.networking.k8s.io/v1beta1');
 });
 
@@ -314,7 +314,7 @@ test('a kind that may not be read keeps the source from being synced, with the r
     fault: { type: 'status', code: 403, message },
   });
   const source = startSource(context, cluster);
-  await until(() => source.sync.get().reasons.join() === `cannot list secrets: ${message}`);
+  await waitFor(() => source.sync.get().reasons.join() === `cannot list secrets: ${message}`);
   assert.equal(source.sync.get().synced, false);
   assert.equal(source.resources.get(), emptyResources);
   stop();
@@ -331,7 +331,7 @@ test('an API server that goes away leaves everything as it was, and is followed 
   await untilEqual(source, cluster);
   const before = source.resources.get();
   await cluster.goAway();
-  await until(() => source.sync.get().reasons.length > 0);
+  await waitFor(() => source.sync.get().reasons.length > 0);
   assert.equal(source.sync.get().synced, true);
   assert.ok(source.sync.get().reasons.length <= 6);
   assert.equal(source.resources.get(), before);
@@ -339,7 +339,7 @@ test('an API server that goes away leaves everything as it was, and is followed 
   cluster.put(make.route('b'));
   await cluster.comeBack();
   await untilEqual(source, cluster);
-  await until(() => source.sync.get().reasons.length === 0);
+  await waitFor(() => source.sync.get().reasons.length === 0);
   // However many list-watches there are.
   assert.deepEqual(
     lines.map((line) => (JSON.parse(line) as { level: string }).level),
@@ -364,7 +364,7 @@ test('a listener that fails does not harm the others', async (context) => {
   cluster.put(make.route('a'));
   await untilEqual(source, cluster);
   cluster.put(make.route('a', 'default', 'b.example.com'));
-  await until(() => written.includes('a'));
+  await waitFor(() => written.includes('a'));
   assert.ok(seen.length >= 2);
 });
 
@@ -379,7 +379,7 @@ test('stop leaves no connection open and tells nothing more', async (context) =>
   await source.stop();
   told = 0;
   cluster.put(make.route('b'));
-  await until(() => cluster.watches.count() === 0);
+  await waitFor(() => cluster.watches.count() === 0);
   assert.equal(told, 0);
   assert.notDeepEqual(source.resources.get(), expectResources(cluster));
 });

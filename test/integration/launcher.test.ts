@@ -1,52 +1,9 @@
 // What `npx mcp-gateway` starts: the program that `npm run build` has made while it is of the sources that are there, and the sources otherwise.
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
-import { cp, mkdir, mkdtemp, readdir, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
-import { describe, type TestContext, test } from 'node:test';
-import { promisify } from 'node:util';
-import { buildProgram } from '../../scripts/build-program.ts';
-
-const root = resolve(import.meta.dirname, '../..');
-const run = promisify(execFile);
-
-interface Checkout {
-  readonly folder: string;
-  /** What the launcher prints for these arguments: each program says who it is. */
-  start(...args: readonly string[]): Promise<string>;
-  /** Writes down how the inputs are now, as the build does. */
-  noteInputs(node?: string): Promise<void>;
-}
-
-/** A checkout with the real launcher, and programs that say who they are. */
-async function createCheckout(context: TestContext): Promise<Checkout> {
-  const folder = await mkdtemp(join(tmpdir(), 'mcp-gateway-launcher-'));
-  context.after(() => rm(folder, { recursive: true, force: true }));
-  await cp(join(root, 'bin'), join(folder, 'bin'), { recursive: true });
-  await mkdir(join(folder, 'src/cmd'), { recursive: true });
-  await mkdir(join(folder, 'build/program'), { recursive: true });
-  await writeFile(join(folder, 'package.json'), '{"type": "module"}');
-  const say = (who: string): string => `console.log('${who}', process.argv.slice(2).join(' '));`;
-  await writeFile(join(folder, 'src/cmd/main.ts'), `const typed: string = 'x';\n${say('sources')}`);
-  await writeFile(join(folder, 'build/program/mcp-gateway.js'), say('built'));
-  await mkdir(join(folder, 'build/controller'));
-  await writeFile(join(folder, 'build/controller/mcp-gateway.js'), say('built controller:'));
-  return {
-    folder,
-    async start(...args) {
-      const { stdout } = await run(process.execPath, [join(folder, 'bin/mcp-gateway.mjs'), ...args]);
-      return stdout.trim();
-    },
-    async noteInputs(node = process.version) {
-      const { size, mtimeMs } = await stat(join(folder, 'src/cmd/main.ts'));
-      const inputs = [['src/cmd/main.ts', size, mtimeMs]];
-      for (const built of ['program', 'controller']) {
-        await writeFile(join(folder, 'build', built, 'inputs.json'), JSON.stringify({ node, inputs }));
-      }
-    },
-  };
-}
+import { mkdir, readdir, stat, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { createCheckout, run } from './launcher-fixture.ts';
 
 describe('the program that is started', () => {
   test('is the built one for commands that serve, and the sources for all others', async (t) => {
@@ -128,29 +85,4 @@ describe('compiled code', () => {
     assert.equal(stdout.trim(), 'sources check');
     assert.deepEqual(await readdir(modules), []);
   });
-});
-
-test('the build makes a program that runs, and the list of what it was made of', async (t) => {
-  const checkout = await createCheckout(t);
-  // Beside node_modules and the sources, where the launcher looks for it.
-  for (const part of ['src', 'node_modules', 'package.json']) {
-    await rm(join(checkout.folder, part), { recursive: true, force: true });
-    await symlink(join(root, part), join(checkout.folder, part));
-  }
-  const program = join(checkout.folder, 'build/program');
-  await buildProgram(program);
-  const help = await checkout.start('run', '--help');
-  assert.match(help, /^Usage: mcp-gateway run/m);
-  const { stdout } = await run(process.execPath, [join(program, 'mcp-gateway.js'), 'run', '--help']);
-  assert.equal(stdout.trim(), help);
-  const files = await readdir(program);
-  assert.ok(files.includes('inputs.json') && files.includes('mcp-gateway.js'));
-  const { findProgram } = (await import(join(root, 'bin/find-program.mjs'))) as {
-    findProgram: (checkout: string, command: string) => { readonly file: string; readonly isBuilt: boolean };
-  };
-  assert.deepEqual(findProgram(checkout.folder, 'run'), { file: join(program, 'mcp-gateway.js'), isBuilt: true });
-  // One source fewer is enough.
-  await rm(join(checkout.folder, 'package.json'));
-  const sources = join(checkout.folder, 'src/cmd/main.ts');
-  assert.deepEqual(findProgram(checkout.folder, 'run'), { file: sources, isBuilt: false });
 });

@@ -9,7 +9,8 @@ import { compile } from '../../src/gateway/config/compile.ts';
 import type { PortConfig } from '../../src/gateway/config/runtime-config.ts';
 import { ListenerProtocol, ListenerSchema, type Secret, SecretSchema } from '../../src/ir/gen/config_pb.ts';
 import { createAuthority, createCertificate, type TestCertificate } from '../self-signed-certificate.ts';
-import { echoHandler, type OpenPortFixture, openPort, toPorts, waitFor } from './listen-fixture.ts';
+import { echoHandler, type OpenPortFixture, openPort, toPorts } from './listen-fixture.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 const serverAuthority = createAuthority('servers');
 const clients = createAuthority('clients', 'rsa');

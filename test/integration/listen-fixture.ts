@@ -9,6 +9,7 @@ import type { BodySink, Exchange, ExchangeHandler, RawHeaders } from '../../src/
 import { defaultListenLimits, type ListenLimits } from '../../src/gateway/listen/limits.ts';
 import { createListeners, type Listeners } from '../../src/gateway/listen/listeners.ts';
 import type { ListenEvent } from '../../src/gateway/listen/port-context.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 /** A port configuration without routes: the tests bring their own handler. */
 export function createPortConfig(overrides: Partial<PortConfig> = {}): PortConfig {
@@ -59,17 +60,17 @@ export async function openPort(
   return { listeners, port: listeners.addresses().get(config.bindKey)!.port, config, events };
 }
 
-/** Resolves when the condition holds; the test runner's own time-out is the only clock. */
-export async function waitFor(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5));
-}
-
 /** Does it again and again, with a turn of the event loop in between, until the condition holds. */
 export async function repeatUntil(condition: () => boolean, action: () => void): Promise<void> {
-  while (!condition()) {
-    action();
-    await new Promise((resolve) => setImmediate(resolve));
-  }
+  await waitFor(
+    String(condition),
+    () => {
+      if (condition()) return true;
+      action();
+      return false;
+    },
+    { intervalMs: 0 },
+  );
 }
 
 /** A client that writes raw bytes and keeps all that comes back. */

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { Agent, request as httpRequest } from 'node:http';
 import { describe, test } from 'node:test';
 import type { Exchange } from '../../src/gateway/listen/exchange.ts';
-import { pump, waitForStandstill } from './backpressure.ts';
+import { pump } from './backpressure.ts';
 import {
   collectBody,
   connectRaw,
@@ -11,10 +11,10 @@ import {
   openPort,
   readErrorAnswer,
   repeatUntil,
-  waitFor,
   waitForExchangeClose,
   type ClosedExchange,
 } from './listen-fixture.ts';
+import { waitFor, waitForStandstill } from '../kit/wait-for.ts';
 
 const bytes = (text: string): Uint8Array => Buffer.from(text);
 

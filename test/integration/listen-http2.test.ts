@@ -11,9 +11,9 @@ import {
   echoHandler,
   openPort,
   repeatUntil,
-  waitFor,
   waitForExchangeClose,
 } from './listen-fixture.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 const bytes = (text: string): Uint8Array => Buffer.from(text);
 
@@ -238,6 +238,7 @@ describe('HTTP/2', () => {
     });
     const session = await openSession(t, port);
     const request = session.request({ ':path': '/', ':method': 'POST' });
+    const answered = once(request, 'response');
     request.end(Buffer.alloc(total));
     await waitFor(() => paused === 1);
     assert.ok(received <= 65_536);
@@ -246,7 +247,7 @@ describe('HTTP/2', () => {
       () => resume?.(),
     );
     resume?.();
-    await once(request, 'response');
+    await answered;
     let length = 0;
     request.on('data', (chunk: Buffer) => {
       length += chunk.length;

@@ -12,9 +12,10 @@ import type { Exchange } from '../../src/gateway/listen/exchange.ts';
 import { defaultListenLimits } from '../../src/gateway/listen/limits.ts';
 import { createListeners } from '../../src/gateway/listen/listeners.ts';
 import type { ListenEvent } from '../../src/gateway/listen/port-context.ts';
-import { findFreePorts } from '../mcp/free-ports.ts';
-import { connectRaw, createPortConfig, echoHandler, openPort, RawClient, toPorts, waitFor } from './listen-fixture.ts';
+import { findFreePorts } from '../kit/free-ports.ts';
+import { connectRaw, createPortConfig, echoHandler, openPort, RawClient, toPorts } from './listen-fixture.ts';
 import { createCertificate } from '../self-signed-certificate.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 /** One request over the agent; rejects on anything but a complete 200. */
 function ask(agent: Agent, port: number, body: string): Promise<{ text: string; connection: string | undefined }> {
@@ -55,12 +56,12 @@ function askHttp2(session: ClientHttp2Session): Promise<void> {
 
 /** Only when its port is closed is it surely draining. */
 async function waitUntilClosed(port: number): Promise<void> {
-  for (;;) {
+  await waitFor(`port ${port} is closed`, async () => {
     const probe = connect(port, '127.0.0.1');
     const outcome = await Promise.race([once(probe, 'connect').catch(() => 'refused'), once(probe, 'error')]);
     probe.destroy();
-    if (outcome === 'refused' || outcome[0] instanceof Error) return;
-  }
+    return outcome === 'refused' || outcome[0] instanceof Error;
+  });
 }
 
 const withVersion = (port: number, version: string): PortConfig =>

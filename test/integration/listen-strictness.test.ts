@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Exchange } from '../../src/gateway/listen/exchange.ts';
-import { collectBody, connectRaw, openPort, readErrorAnswer, waitFor } from './listen-fixture.ts';
+import { collectBody, connectRaw, openPort, readErrorAnswer } from './listen-fixture.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 const smuggled = 'GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n';
 

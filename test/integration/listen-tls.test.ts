@@ -9,8 +9,9 @@ import { describe, test, type TestContext } from 'node:test';
 import { type ConnectionOptions, connect, createSecureContext, type SecureContext, type TLSSocket } from 'node:tls';
 import type { PortConfig } from '../../src/gateway/config/runtime-config.ts';
 import type { Exchange } from '../../src/gateway/listen/exchange.ts';
-import { echoHandler, openPort, RawClient, toPorts, waitFor } from './listen-fixture.ts';
+import { echoHandler, openPort, RawClient, toPorts } from './listen-fixture.ts';
 import { createAuthority, createCertificate } from '../self-signed-certificate.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 const authority = createAuthority();
 

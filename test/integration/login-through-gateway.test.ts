@@ -6,7 +6,7 @@ import type { InspectedFlow } from '../../src/gateway/flow-inspector.ts';
 import { oidcProviderSetups } from '../idp/auth-setups.ts';
 import { BrowserAgent } from '../idp/browser-agent.ts';
 import { type ProtectedSystem, startProtectedSystem } from '../idp/protected-system.ts';
-import { waitFor } from './run-gateway.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 interface Run {
   readonly code: number;

@@ -13,7 +13,7 @@ import { createGatewayMetrics } from '../../src/gateway/request-metrics.ts';
 import { createFixedSource } from '../../src/sources/fixed-source.ts';
 import { translate } from '../../src/translate/translate.ts';
 import { formatResources, type ProtectedGatewayOptions } from '../idp/protected-gateway.ts';
-import { findFreePorts } from '../mcp/free-ports.ts';
+import { findFreePorts } from '../kit/free-ports.ts';
 import { type Closable, listenOnLoopback, readText } from './gateway-fixture.ts';
 
 // ---- the IdP

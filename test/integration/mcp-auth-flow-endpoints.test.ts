@@ -4,10 +4,10 @@ import { after, before, beforeEach, describe, test } from 'node:test';
 import { type StartedIdp, startQuirky } from '../idp/auth-setups.ts';
 import { BrowserAgent } from '../idp/browser-agent.ts';
 import { ask, FlowClient, listTools, postMcp, readParameter } from '../idp/flow-client.ts';
-import { startMcpUpstream } from '../idp/mcp-upstream.ts';
+import { startMcpUpstream } from '../kit/mcp-upstream.ts';
 import { type ProtectedGateway, startProtectedGateway } from '../idp/protected-gateway.ts';
 import type { QuirkyIdp } from '../idp/quirky-idp.ts';
-import type { RecordingUpstream } from '../security/recording-upstream.ts';
+import type { RecordingUpstream } from '../kit/recording-upstream.ts';
 
 type QuirkyStart = StartedIdp & { readonly quirky: QuirkyIdp };
 
@@ -213,8 +213,8 @@ describe('a host with one protected server', () => {
   });
 
   test('which flow is in force and why: in the log and at the admin port', async () => {
-    assert.match(gateway.child.readOutput(), /Broker/);
-    assert.match(gateway.child.readOutput(), /authorization_response_iss_parameter_supported|RFC 9207|`?iss`?/);
+    assert.match(gateway.readOutput(), /Broker/);
+    assert.match(gateway.readOutput(), /authorization_response_iss_parameter_supported|RFC 9207|`?iss`?/);
     const pages = await Promise.all(
       ['/config_dump', '/configuration', '/config', '/flows.json', '/flows', '/'].map(
         async (path) => (await ask(`http://127.0.0.1:${gateway.adminPort}${path}`)).body,

@@ -8,6 +8,7 @@ import { ask, FlowClient } from '../idp/flow-client.ts';
 import { idpProfiles } from '../idp/idp-profiles.ts';
 import { startOidcProviderIdp } from '../idp/oidc-provider-idp.ts';
 import { startQuirkyIdp } from '../idp/quirky-idp.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 const resource = 'https://mcp.example.com/tickets';
 
@@ -88,7 +89,7 @@ test('switches: down, held still, recorded', async (t) => {
   idp.server.pause();
   idp.server.forget();
   const held = ask(url);
-  while (idp.server.calls.length === 0) await new Promise((resolve) => setImmediate(resolve));
+  await waitFor(() => idp.server.calls.length > 0);
   assert.equal(idp.server.calls[0]!.status, undefined);
   idp.server.resume();
   assert.equal((await held).status, 200);

@@ -4,12 +4,13 @@ import { after, before, describe, test } from 'node:test';
 import { Pool } from 'undici';
 import { startQuirky } from '../idp/auth-setups.ts';
 import { ask, listTools, postMcp } from '../idp/flow-client.ts';
-import { startMcpUpstream } from '../idp/mcp-upstream.ts';
+import { startMcpUpstream } from '../kit/mcp-upstream.ts';
 import { type ProtectedGateway, startProtectedGateway } from '../idp/protected-gateway.ts';
 import type { QuirkyIdp } from '../idp/quirky-idp.ts';
 import type { Quirks } from '../idp/quirks.ts';
-import type { RecordingUpstream } from '../security/recording-upstream.ts';
-import { waitFor } from './run-gateway.ts';
+import type { RecordingUpstream } from '../kit/recording-upstream.ts';
+import { waitFor } from '../kit/wait-for.ts';
+import { effort } from '../kit/effort.ts';
 
 let upstream: RecordingUpstream;
 before(async () => {
@@ -129,7 +130,9 @@ test('broken or empty key sets never replace good ones', async (t) => {
   assert.equal(await post(good), 200);
 });
 
-test('10,000 requests with unknown kids cause at most one fetch per cooldown', async (t) => {
+const strangers = effort(10_000);
+
+test(`${strangers.toLocaleString('en')} requests with unknown kids cause at most one fetch per cooldown`, async (t) => {
   const { idp, url, issue, post } = await run(t);
   const good = await issue();
   assert.equal(await post(good), 200);
@@ -141,7 +144,7 @@ test('10,000 requests with unknown kids cause at most one fetch per cooldown', a
   const started = Date.now();
   let next = 0;
   const worker = async (): Promise<void> => {
-    while (next < 10_000) {
+    while (next < strangers) {
       next += 1;
       const head = Buffer.from(JSON.stringify({ alg: 'RS256', typ: 'at+jwt', kid: `unknown-${next}` })).toString(
         'base64url',
@@ -157,7 +160,7 @@ test('10,000 requests with unknown kids cause at most one fetch per cooldown', a
     }
   };
   await Promise.all(Array.from({ length: 20 }, worker));
-  assert.deepEqual([...statuses], [[401, 10_000]]);
+  assert.deepEqual([...statuses], [[401, strangers]]);
   const cooldowns = Math.ceil((Date.now() - started) / 10_000);
   const fetches = idp.server.callsTo(idp.paths.jwks).length;
   assert.ok(fetches >= 1 && fetches <= cooldowns + 1, `${fetches} fetches in ${cooldowns} cooldowns`);

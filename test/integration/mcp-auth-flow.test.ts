@@ -7,7 +7,7 @@ import { BrowserAgent } from '../idp/browser-agent.ts';
 import { ask, FlowClient, postMcp } from '../idp/flow-client.ts';
 import { type ProtectedSystem, startProtectedSystem } from '../idp/protected-system.ts';
 import { authSdkV1, authSdkV2 } from '../idp/sdk-auth-clients.ts';
-import { waitFor } from './run-gateway.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 const libraries = [authSdkV1, authSdkV2];
 

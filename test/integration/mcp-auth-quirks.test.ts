@@ -14,8 +14,8 @@ import { type QuirkCase, quirkCases } from '../idp/quirk-cases.ts';
 import type { QuirkyIdp } from '../idp/quirky-idp.ts';
 import type { Quirks } from '../idp/quirks.ts';
 import { startTcpSwitch, type TcpSwitch } from '../idp/tcp-switch.ts';
-import { startMcpUpstream } from '../idp/mcp-upstream.ts';
-import type { RecordingUpstream } from '../security/recording-upstream.ts';
+import { startMcpUpstream } from '../kit/mcp-upstream.ts';
+import type { RecordingUpstream } from '../kit/recording-upstream.ts';
 
 type QuirkyStart = StartedIdp & { readonly quirky: QuirkyIdp };
 

@@ -1,7 +1,7 @@
 // Real MCP clients (SDK v1 and SDK v2) use real MCP servers through a real gateway process.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { clientScenarios, waitUntil } from '../mcp/client-scenarios.ts';
+import { clientScenarios } from '../mcp/client-scenarios.ts';
 import { type ClientLibrary, type DrivenClient, sdkV1, sdkV2, sdkV2Stateless } from '../mcp/sdk-clients.ts';
 import {
   answerOfModel,
@@ -12,6 +12,7 @@ import {
   serveFixtures,
   type ServerFixture,
 } from '../mcp/server-fixtures.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 let served: ServedFixtures;
 
@@ -46,10 +47,10 @@ for (const library of [sdkV1, sdkV2]) {
       const client = await library.connect({ url: served.gateway.urlOf('dialogue') });
       t.after(() => client.close());
       // The client opens its stream on its own, some time after initialize; until then announcements go unheard.
-      await waitUntil(async () => {
+      await waitFor('an announcement arrives', async () => {
         await client.callTool('announce', { text: 'lunch is ready' });
         return client.logged.length > 0;
-      }, 'an announcement arrives');
+      });
       assert.equal(client.logged[0], 'lunch is ready');
       const stream = client.wire.exchanges.find((exchange) => exchange.method === 'GET');
       assert.equal(stream?.status, 200);

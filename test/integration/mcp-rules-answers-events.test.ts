@@ -11,8 +11,9 @@ import { NotificationStreams } from '../../src/gateway/mcp/messages/list-changed
 import type { MessageRules } from '../../src/gateway/mcp/messages/message-rules.ts';
 import type { MessageVerdict } from '../../src/gateway/mcp/messages/message-verdict.ts';
 import { HostTable } from '../../src/gateway/route/hostname.ts';
-import { fetchAnswer, openRequest, readAll, readChunk, receiveResponse, waitUntil } from './forwarding-fixture.ts';
+import { fetchAnswer, openRequest, readAll, readChunk, receiveResponse } from './forwarding-fixture.ts';
 import { base, list, post, readError, rules, serve, tools } from './mcp-rules-answers-fixture.ts';
+import { waitFor, waitForStandstill } from '../kit/wait-for.ts';
 
 const options = { timeout: 180_000 };
 
@@ -60,11 +61,7 @@ describe('an event stream', () => {
     );
     const response = await receiveResponse(openRequest(gateway).end());
     // Nobody reads: the upstream comes to a halt long before its end.
-    let before = -1;
-    while (before !== written) {
-      before = written;
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
+    await waitForStandstill(() => written);
     assert.ok(written < total, `${written} events were taken`);
     const text = await readAll(response);
     assert.equal(text.split(tools('a')).length, 1 + total / 100);
@@ -217,11 +214,7 @@ describe('a notification of ours', () => {
       { backend: { mcp }, plan: { filterAnswer: undefined, judgeAgain }, streams },
     );
     const response = await receiveResponse(openRequest(gateway).end());
-    let before = -1;
-    while (before !== written) {
-      before = written;
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
+    await waitForStandstill(() => written);
     assert.equal(streams.size, 1);
     for (const now of [rules, undefined, rules]) streams.reconcile(configure(now));
     isOver = true;
@@ -231,7 +224,7 @@ describe('a notification of ours', () => {
     assert.equal(parts.length, 2, 'told once of three changes');
     for (const part of parts) assert.equal(part.length % event.length, 0);
     assert.equal(parts.join('').split(event).length, 1 + text.split('data: x').length - 1);
-    await waitUntil(() => streams.size === 0);
+    await waitFor(() => streams.size === 0);
   });
 
   test('a stream is known as long as it is open, however it ends', options, async (t) => {
@@ -256,7 +249,7 @@ describe('a notification of ours', () => {
       response.on('error', () => {}).resume();
       assert.equal(streams.size, 1);
       end(message);
-      await waitUntil(() => streams.size === 0);
+      await waitFor(() => streams.size === 0);
     }
     // Neither errors nor other answers are streams.
     server = undefined;

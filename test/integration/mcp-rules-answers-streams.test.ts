@@ -4,15 +4,9 @@ import assert from 'node:assert/strict';
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { ask, openRequest, receiveResponse, resource, startUpstream, type Upstream } from './gateway-fixture.ts';
-import {
-  backendResource,
-  gatewayResource,
-  type GatewayRun,
-  routeResource,
-  ruleTo,
-  runGateway,
-  waitFor,
-} from './run-gateway.ts';
+import { backendResource, gatewayResource, routeResource, ruleTo } from '../kit/gateway-resources.ts';
+import { type GatewayRun, runGateway } from '../kit/run-gateway.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 const options = { timeout: 180_000 };
 const tool = (name: string): string => `mcp.tool.name == "${name}"`;

@@ -18,10 +18,10 @@ import {
   startGateway,
   startRawUpstream,
   startUpstream,
-  waitUntil,
   withBody,
 } from './forwarding-fixture.ts';
 import { call, list, post, readError, serve, startHttp2, tools } from './mcp-rules-answers-fixture.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 const options = { timeout: 180_000 };
 
@@ -86,7 +86,7 @@ describe('a body that was read', () => {
       { body, others: [shadow], plan: { mirrors } },
     );
     assert.equal((await post(gateway)).headers['x-length'], String(body.length));
-    await waitUntil(() => copies.length === 1);
+    await waitFor(() => copies.length === 1);
     assert.deepEqual(copies, [body.length]);
 
     const port = await startHttp2(

@@ -24,15 +24,9 @@ import {
   startDeskServer,
   statelessVersion,
 } from './mcp-rules-clients-server.ts';
-import {
-  backendResource,
-  gatewayResource,
-  type GatewayRun,
-  routeResource,
-  ruleTo,
-  runGateway,
-  waitFor,
-} from './run-gateway.ts';
+import { backendResource, gatewayResource, routeResource, ruleTo } from '../kit/gateway-resources.ts';
+import { type GatewayRun, runGateway } from '../kit/run-gateway.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 const options = { timeout: 120_000 };
 const issuer = 'https://idp.test';

@@ -8,7 +8,8 @@ import { startEverythingServer } from '../mcp/everything-server.ts';
 import { type ClientLibrary, sdkV1, sdkV2, sdkV2Stateless } from '../mcp/sdk-clients.ts';
 import { dialogueFixture, everythingFixture, type ServerFixture } from '../mcp/server-fixtures.ts';
 import { gatewayOf, resource } from './gateway-fixture.ts';
-import { type GatewayRun, routeResource, ruleTo, runGateway } from './run-gateway.ts';
+import { routeResource, ruleTo } from '../kit/gateway-resources.ts';
+import { type GatewayRun, runGateway } from '../kit/run-gateway.ts';
 
 let gateway: GatewayRun;
 const started: (() => Promise<unknown>)[] = [];

@@ -4,13 +4,10 @@ import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { SignJWT } from 'jose';
 import { createSigningKey, type SigningKey } from '../idp/signing-keys.ts';
-import {
-  type RecordedRequest,
-  type RecordingUpstream,
-  startRecordingUpstream,
-} from '../security/recording-upstream.ts';
+import { type RecordedRequest, type RecordingUpstream, startRecordingUpstream } from '../kit/recording-upstream.ts';
 import { type Answer, ask, gatewayOf, resource, startUpstream, type Upstream } from './gateway-fixture.ts';
-import { backendResource, type GatewayRun, routeResource, ruleTo, runGateway } from './run-gateway.ts';
+import { backendResource, routeResource, ruleTo } from '../kit/gateway-resources.ts';
+import { type GatewayRun, runGateway } from '../kit/run-gateway.ts';
 
 const issuer = 'https://idp.test';
 

@@ -15,7 +15,7 @@ import {
   receiveResponse,
 } from './gateway-fixture.ts';
 import { call, limit, message, rpcError, type RuledSystem, startRuledSystem } from './mcp-rules-requests-fixture.ts';
-import { waitFor } from './run-gateway.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 let system: RuledSystem;
 before(async () => (system = await startRuledSystem()));

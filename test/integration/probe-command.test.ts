@@ -13,7 +13,7 @@ import { createHealth } from '../../src/base/health.ts';
 import { Watchable } from '../../src/base/watchable.ts';
 import { runProbeCommand } from '../../src/cmd/probe.ts';
 import type { PeerVerdict, XdsCertificate } from '../../src/xds/server.ts';
-import { program } from '../mcp/gateway-program.ts';
+import { program } from '../kit/gateway-program.ts';
 import { createAuthority, createCertificate } from '../self-signed-certificate.ts';
 import { startServer } from './xds-server-fixture.ts';
 

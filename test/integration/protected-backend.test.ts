@@ -23,7 +23,9 @@ import {
   type Upstream,
   valuesOf,
 } from './gateway-fixture.ts';
-import { backendResource, type GatewayRun, routeResource, runGateway, waitFor } from './run-gateway.ts';
+import { backendResource, routeResource } from '../kit/gateway-resources.ts';
+import { type GatewayRun, runGateway } from '../kit/run-gateway.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 const issuer = 'https://idp.test';
 const mcp = (name: string, rest: object = {}): object => ({
@@ -273,13 +275,13 @@ describe('what cannot be enforced is closed', () => {
     for (const headers of [{}, { authorization: `Bearer ${await sign()}` }])
       assert.equal(readError(await ask(gateway.port, { path: '/broken', headers })), '500 policy_invalid');
     assert.equal(main.hits, hits);
-    assert.match(gateway.child.readOutput(), /Secret default\/nothing does not exist/);
+    assert.match(gateway.readOutput(), /Secret default\/nothing does not exist/);
   });
 
   test('a route by regular expression to a backend without a configured resource', async () => {
     const headers = { authorization: `Bearer ${await sign()}` };
     assert.equal(readError(await ask(gateway.port, { path: '/v1', headers })), '500 policy_invalid');
-    assert.match(gateway.child.readOutput(), /HTTPRoute default\/all matches by a regular expression/);
+    assert.match(gateway.readOutput(), /HTTPRoute default\/all matches by a regular expression/);
   });
 
   test('the second of two policies on one path, for its share of requests', async () => {
@@ -290,7 +292,7 @@ describe('what cannot be enforced is closed', () => {
       seen.add(answer.status === 200 ? '200' : readError(answer));
     }
     assert.deepEqual([...seen].toSorted(), ['200', '500 policy_invalid']);
-    assert.match(gateway.child.readOutput(), /protected by ProxyPolicy default\/weighted-a and by default\/weighted-b/);
+    assert.match(gateway.readOutput(), /protected by ProxyPolicy default\/weighted-a and by default\/weighted-b/);
   });
 });
 

@@ -7,10 +7,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { startChild } from '../mcp/child-process.ts';
-import { findFreePorts } from '../mcp/free-ports.ts';
+import { startChild } from '../kit/child-process.ts';
+import { findFreePorts } from '../kit/free-ports.ts';
 import { startCountingUpstream } from './counting-upstream.ts';
-import { backendResource, gatewayResource, routeResource, ruleTo, runGateway, waitFor } from './run-gateway.ts';
+import { backendResource, gatewayResource, routeResource, ruleTo } from '../kit/gateway-resources.ts';
+import { runGateway } from '../kit/run-gateway.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 const launcher = fileURLToPath(new URL('../../bin/mcp-gateway.mjs', import.meta.url));
 
@@ -146,7 +148,7 @@ describe('the Inference Extension', () => {
     const off = await runGateway({ resources: (port) => listResources(port, model.port) });
     t.after(() => off.stop());
     assert.equal(await readError(await postTo(off.port, '/open')), '500 backend_invalid');
-    const output = off.child.readOutput();
+    const output = off.readOutput();
     assert.match(
       output,
       /kind: InferencePools are only read with the Inference Extension: start with --inference-extension/,
@@ -201,8 +203,8 @@ describe('one bad resource does not take down the good ones', () => {
     assert.equal(await readError(await postTo(gateway.port, '/protected-backend')), '503 keys_unavailable');
     // On a busy machine the first attempt may say that there was no answer in time.
     const saysWhy = /http:\/\/127\.0\.0\.1:9\S* cannot be reached: nothing listens there/;
-    await waitFor(() => saysWhy.test(gateway.child.readOutput()));
-    const output = gateway.child.readOutput();
+    await waitFor(() => saysWhy.test(gateway.readOutput()));
+    const output = gateway.readOutput();
     assert.match(output, /gateway\.yaml:\d+:\d+ spec\.rules\[0\]\.matchs: .*did you mean .*matches/);
     assert.match(output, /gateway\.yaml:\d+:\d+ spec\.traffic\.crs: .*did you mean .*cors/);
     assert.match(output, /gateway\.yaml:\d+:\d+ spec\.traffic\.jwtAuthentication\.providers\[0\]\.jwks: required/);
@@ -239,11 +241,11 @@ describe('one bad resource does not take down the good ones', () => {
     assert.equal(await allowedOrigin(), 'https://app.example');
 
     gateway.write(describeAll(gateway.port, cors({ allowOrgins: ['https://other.example'] })));
-    await waitFor(() => /allowOrgins.*did you mean/.test(gateway.child.readOutput()));
+    await waitFor(() => /allowOrgins.*did you mean/.test(gateway.readOutput()));
     assert.equal(await allowedOrigin(), 'https://app.example');
 
     gateway.write([]);
-    await waitFor(() => /gateway\.yaml:.*(empt|no resources)/i.test(gateway.child.readOutput()));
+    await waitFor(() => /gateway\.yaml:.*(empt|no resources)/i.test(gateway.readOutput()));
     assert.equal(await allowedOrigin(), 'https://app.example');
 
     gateway.write(describeAll(gateway.port, cors({ allowOrigins: ['https://*.example'] })));

@@ -1,8 +1,8 @@
 // Starts the demo as `npm start` does: a process, with free ports for all of its parts.
-import { type Child, startChild } from '../mcp/child-process.ts';
-import { program } from '../mcp/gateway-program.ts';
-import { findFreePorts } from '../mcp/free-ports.ts';
-import { waitFor } from './run-gateway.ts';
+import { type Child, startChild } from '../kit/child-process.ts';
+import { program } from '../kit/gateway-program.ts';
+import { findFreePorts } from '../kit/free-ports.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 /** The flags that name ports, each with the part that listens there. */
 export const demoPortFlags = {

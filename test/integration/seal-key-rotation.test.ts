@@ -9,10 +9,12 @@ import { runRotateKeyCommand } from '../../src/cmd/rotate-key.ts';
 import { buildShortForm, printResources } from '../../src/cmd/short-form.ts';
 import { startOidcProviderIdp } from '../idp/oidc-provider-idp.ts';
 import { type ProtectedGateway, startProtectedGateway } from '../idp/protected-gateway.ts';
-import { startChild } from '../mcp/child-process.ts';
-import { program } from '../mcp/gateway-program.ts';
-import { findFreePorts } from '../mcp/free-ports.ts';
-import { backendResource, gatewayResource, routeResource, ruleTo, runGateway, waitFor } from './run-gateway.ts';
+import { startChild } from '../kit/child-process.ts';
+import { program } from '../kit/gateway-program.ts';
+import { findFreePorts } from '../kit/free-ports.ts';
+import { backendResource, gatewayResource, routeResource, ruleTo } from '../kit/gateway-resources.ts';
+import { runGateway } from '../kit/run-gateway.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 async function makeFolder(t: TestContext): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'seal-keys-'));

@@ -8,10 +8,10 @@ import { runLoginCommand } from '../../src/cmd/login.ts';
 import { startSampleServer } from '../../src/demo/sample-mcp-server.ts';
 import { BrowserAgent } from '../idp/browser-agent.ts';
 import { startOidcProviderIdp } from '../idp/oidc-provider-idp.ts';
-import { startChild } from '../mcp/child-process.ts';
-import { program } from '../mcp/gateway-program.ts';
-import { findFreePorts } from '../mcp/free-ports.ts';
-import { waitFor } from './run-gateway.ts';
+import { startChild } from '../kit/child-process.ts';
+import { program } from '../kit/gateway-program.ts';
+import { findFreePorts } from '../kit/free-ports.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 async function makeFolder(t: TestContext): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'short-form-'));

@@ -5,9 +5,9 @@ import { once } from 'node:events';
 import { describe, test } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
 import type { StatusReport } from '../../src/cmd/status/status-report.ts';
-import { program } from '../mcp/gateway-program.ts';
+import { program } from '../kit/gateway-program.ts';
 import { createTerminal, goodResources, startCluster, startStatus } from './status-command-fixture.ts';
-import { waitFor } from './listen-fixture.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 const broken = goodResources.replace('name: tickets}]\n---', 'name: ticket}]\n---');
 const home = '\u001B[H';

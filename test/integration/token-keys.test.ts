@@ -9,6 +9,7 @@ import { createTokenValidator } from '../../src/gateway/token/create-validator.t
 import { createKeySource, type KeySource } from '../../src/gateway/token/key-source.ts';
 import { createTestKey, signWithJose, type TestKey } from '../../src/gateway/token/testing/test-issuer.ts';
 import type { TokenVerdict } from '../../src/gateway/token/verified-token.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 const issuer = 'https://idp.example.com';
 const keyA = createTestKey('ES256', { kid: 'a' });
@@ -90,7 +91,7 @@ function sign(key: TestKey, claims: object = {}): Promise<string> {
 
 /** A refresh in the background has ended when its outcome can be seen. */
 async function waitForFetch(fixture: Fixture, before: number): Promise<void> {
-  while (fixture.fetches() <= before) await new Promise((resolve) => setImmediate(resolve));
+  await waitFor(() => fixture.fetches() > before, { intervalMs: 0 });
   await fixture.source.load();
 }
 

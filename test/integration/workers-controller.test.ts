@@ -1,7 +1,7 @@
 // `mcp-gateway gateway --workers 2`: one stream from the controller for all workers.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { findFreePorts } from '../mcp/free-ports.ts';
+import { findFreePorts } from '../kit/free-ports.ts';
 import { startCountingUpstream } from './counting-upstream.ts';
 import {
   configure,
@@ -12,7 +12,7 @@ import {
   startGatewayCommand,
   waitForSettled,
 } from './gateway-command-fixture.ts';
-import { waitFor } from './run-gateway.ts';
+import { waitFor } from '../kit/wait-for.ts';
 import { connectToEach, listWorkers } from './workers-fixture.ts';
 
 test('a configuration is acknowledged once, when both workers have it, and comes back from the snapshot file', async (t) => {

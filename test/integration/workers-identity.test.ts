@@ -7,8 +7,8 @@ import type { JournaledRequest } from '../../src/gateway/journaled-request.ts';
 import { startQuirky } from '../idp/auth-setups.ts';
 import { BrowserAgent } from '../idp/browser-agent.ts';
 import { FlowClient } from '../idp/flow-client.ts';
-import { startMcpUpstream } from '../idp/mcp-upstream.ts';
-import { startProtectedGateway } from '../idp/protected-gateway.ts';
+import { startMcpUpstream } from '../kit/mcp-upstream.ts';
+import { startProtectedGatewayProcess } from '../idp/protected-gateway.ts';
 import { startCountingUpstream } from './counting-upstream.ts';
 import { listenOnLoopback } from './gateway-fixture.ts';
 import {
@@ -19,20 +19,14 @@ import {
   startKeyServer,
   type TestIssuer,
 } from './jwt-authentication-fixture.ts';
-import {
-  backendResource,
-  type GatewayRun,
-  gatewayResource,
-  routeResource,
-  ruleTo,
-  runGateway,
-  waitFor,
-} from './run-gateway.ts';
+import { backendResource, gatewayResource, routeResource, ruleTo } from '../kit/gateway-resources.ts';
+import { type GatewayProcessRun, runGatewayProcess } from '../kit/run-gateway.ts';
+import { waitFor } from '../kit/wait-for.ts';
 import { connectToEach, type KeptConnection, killHard, listWorkers } from './workers-fixture.ts';
 
 const workers = ['--workers', '2'];
 
-async function connect(t: TestContext, gateway: GatewayRun, path: string): Promise<KeptConnection[]> {
+async function connect(t: TestContext, gateway: GatewayProcessRun, path: string): Promise<KeptConnection[]> {
   const connections = await connectToEach(listWorkers(gateway.child.pid), gateway.port, path);
   t.after(() => {
     for (const connection of connections.values()) connection.close();
@@ -42,14 +36,14 @@ async function connect(t: TestContext, gateway: GatewayRun, path: string): Promi
 }
 
 describe('keys', () => {
-  async function start(t: TestContext): Promise<{ gateway: GatewayRun; issuer: TestIssuer; keys: KeyServer }> {
+  async function start(t: TestContext): Promise<{ gateway: GatewayProcessRun; issuer: TestIssuer; keys: KeyServer }> {
     const upstream = await startCountingUpstream();
     t.after(() => upstream.close());
     const issuer = createIssuer('https://idp.example.com');
     const keys = await startKeyServer(issuer.jwks);
     t.after(() => keys.close());
     const provider = { name: 'one', issuer: issuer.issuer, audiences: ['api'], jwks: { url: keys.url } };
-    const gateway = await runGateway({
+    const gateway = await runGatewayProcess({
       resources: (port) => [
         gatewayResource(port),
         routeResource('a', [ruleTo('/a', 'a')]),
@@ -122,7 +116,7 @@ describe('logins', () => {
     t.after(() => idp.close());
     const upstream = await startMcpUpstream();
     t.after(() => upstream.close());
-    const gateway = await startProtectedGateway({
+    const gateway = await startProtectedGatewayProcess({
       backends: [{ path: '/tickets', port: upstream.port, authentication: idp.authentication }],
       flags: workers,
     });
@@ -143,7 +137,7 @@ describe('logins', () => {
     t.after(() => idp.close());
     const upstream = await startMcpUpstream();
     t.after(() => upstream.close());
-    const gateway = await startProtectedGateway({
+    const gateway = await startProtectedGatewayProcess({
       backends: [{ path: '/tickets', port: upstream.port, authentication: idp.authentication }],
       flags: workers,
     });
@@ -187,7 +181,7 @@ test('a message URL of a legacy SSE server is good at every worker', async (t) =
     }),
   );
   t.after(() => server.close());
-  const gateway = await runGateway({
+  const gateway = await runGatewayProcess({
     resources: (port) => [
       gatewayResource(port),
       routeResource('a', [ruleTo('/a', 'a')]),

@@ -1,20 +1,14 @@
 // `mcp-gateway run --workers 2`: two processes on one port, and what one process would do.
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
-import { startChild } from '../mcp/child-process.ts';
-import { program } from '../mcp/gateway-program.ts';
-import { findFreePorts } from '../mcp/free-ports.ts';
+import { startChild } from '../kit/child-process.ts';
+import { program } from '../kit/gateway-program.ts';
+import { findFreePorts } from '../kit/free-ports.ts';
 import { type CountingUpstream, startCountingUpstream } from './counting-upstream.ts';
 import { openEventStream, startRequestLoad } from './load-clients.ts';
-import {
-  backendResource,
-  type GatewayRun,
-  gatewayResource,
-  routeResource,
-  ruleTo,
-  runGateway,
-  waitFor,
-} from './run-gateway.ts';
+import { backendResource, gatewayResource, routeResource, ruleTo } from '../kit/gateway-resources.ts';
+import { type GatewayProcessRun, runGatewayProcess } from '../kit/run-gateway.ts';
+import { waitFor } from '../kit/wait-for.ts';
 import { connectToEach, findOwner, type KeptConnection, killHard, listWorkers } from './workers-fixture.ts';
 
 const anyPorts = ['--admin-port', '0', '--metrics-port', '0', '--readiness-port', '0'];
@@ -22,10 +16,10 @@ const anyPorts = ['--admin-port', '0', '--metrics-port', '0', '--readiness-port'
 async function start(
   t: TestContext,
   { flags = [], delayMs = 0 }: { readonly flags?: readonly string[]; readonly delayMs?: number } = {},
-): Promise<{ gateway: GatewayRun; upstream: CountingUpstream; pids: () => number[] }> {
+): Promise<{ gateway: GatewayProcessRun; upstream: CountingUpstream; pids: () => number[] }> {
   const upstream = await startCountingUpstream({ delayMs });
   t.after(() => upstream.close());
-  const gateway = await runGateway({
+  const gateway = await runGatewayProcess({
     resources: (port) => resources(port, upstream.port, '/a'),
     flags: ['--workers', '2', '--log-format', 'json', ...flags],
   });
@@ -37,7 +31,7 @@ function resources(port: number, upstream: number, path: string): object[] {
   return [gatewayResource(port), routeResource('a', [ruleTo(path, 'a')]), backendResource('a', upstream)];
 }
 
-async function connect(t: TestContext, gateway: GatewayRun): Promise<Map<number, KeptConnection>> {
+async function connect(t: TestContext, gateway: GatewayProcessRun): Promise<Map<number, KeptConnection>> {
   const pids = listWorkers(gateway.child.pid);
   assert.equal(pids.length, 2);
   const connections = await connectToEach(pids, gateway.port, '/a');
@@ -48,7 +42,7 @@ async function connect(t: TestContext, gateway: GatewayRun): Promise<Map<number,
   return connections;
 }
 
-function readLog(gateway: GatewayRun): Record<string, unknown>[] {
+function readLog(gateway: GatewayProcessRun): Record<string, unknown>[] {
   return gateway.child
     .readOutput()
     .split('\n')
@@ -213,11 +207,11 @@ describe('the end', () => {
     t.after(() => stream.close());
     await waitFor(() => upstream.openStreams === 1);
     process.kill(gateway.child.pid, 'SIGTERM');
-    await waitFor(() => gateway.child.readOutput().includes('shutting down'));
+    await waitFor(() => gateway.readOutput().includes('shutting down'));
     // Signals within a moment of each other are one.
     await waitFor(() => {
-      if (gateway.child.exitCode() === undefined) process.kill(gateway.child.pid, 'SIGTERM');
-      return gateway.child.readOutput().includes('second signal');
+      if (gateway.exitCode() === undefined) process.kill(gateway.child.pid, 'SIGTERM');
+      return gateway.readOutput().includes('second signal');
     });
     assert.equal(await gateway.child.waitForExit(), 143);
     await waitFor(() => before.every(isGone));
@@ -257,7 +251,7 @@ test('limits are those of all workers together', async (t) => {
 test('one worker is this process itself', async (t) => {
   const upstream = await startCountingUpstream();
   t.after(() => upstream.close());
-  const gateway = await runGateway({ resources: (port) => resources(port, upstream.port, '/a') });
+  const gateway = await runGatewayProcess({ resources: (port) => resources(port, upstream.port, '/a') });
   t.after(() => gateway.stop());
   assert.deepEqual(listWorkers(gateway.child.pid), []);
   const connections = await connectToEach([gateway.child.pid], gateway.port, '/a');
@@ -267,7 +261,7 @@ test('one worker is this process itself', async (t) => {
   assert.equal(connections.size, 1);
 });
 
-async function countRequests(gateway: GatewayRun): Promise<number> {
+async function countRequests(gateway: GatewayProcessRun): Promise<number> {
   const text = await (await fetch(`http://127.0.0.1:${gateway.metricsPort}/metrics`)).text();
   return text
     .split('\n')

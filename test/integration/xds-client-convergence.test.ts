@@ -9,7 +9,9 @@ import type { Backend, Secret } from '../../src/ir/gen/config_pb.ts';
 import { startXdsServer } from '../../src/xds/server.ts';
 import { buildSnapshot } from '../../src/xds/snapshot.ts';
 import { startBlackHole } from './xds-client-black-hole.ts';
-import { backend, policy, secret, startClient, until } from './xds-client-fixture.ts';
+import { backend, policy, secret, startClient } from './xds-client-fixture.ts';
+import { waitFor } from '../kit/wait-for.ts';
+import { effort } from '../kit/effort.ts';
 
 /** What a Gateway has: versions by name. Parts of one update differ together. */
 const anyState = fc.record({
@@ -65,8 +67,8 @@ describe('a client and a server', () => {
               await new Promise((resolve) => setTimeout(resolve, pauseMs));
               if (cuts) way.cut();
             }
-            const settle = (): Promise<void> =>
-              until('it is settled', () => server.connected.get().some(({ settled }) => settled === digest));
+            const settle = (): Promise<true> =>
+              waitFor('it is settled', () => server.connected.get().some(({ settled }) => settled === digest));
             await settle();
             const digestOf = (configuration: Configuration): string => buildSnapshot(configuration).digest;
             assert.equal(digestOf(tested.applied.at(-1)!), digest);
@@ -92,7 +94,7 @@ describe('a client and a server', () => {
           }
         },
       ),
-      { numRuns: 25 },
+      { numRuns: effort(25, 6) },
     );
   });
 });

@@ -1,5 +1,4 @@
 // A controller that does what a test says: it keeps the requests of every stream, and sends what it is told to.
-import assert from 'node:assert/strict';
 import { createServer, type Http2Server, type ServerHttp2Session } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
 import { create, toBinary } from '@bufbuild/protobuf';
@@ -292,13 +291,4 @@ export function startClient(server: string, options: Partial<XdsClientOptions> =
     times: { ...quickTimes, ...options.times },
   });
   return tested as TestedClient;
-}
-
-/** Waits until it is so; fails when it takes absurdly long. */
-export async function until(what: string, isSo: () => boolean): Promise<void> {
-  const end = Date.now() + 20_000;
-  while (!isSo()) {
-    assert.ok(Date.now() < end, `never happened: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 2));
-  }
 }

@@ -17,8 +17,9 @@ import { ControllerConnection } from '../../src/xds/client-connection.ts';
 import type { XdsClientOptions } from '../../src/xds/client.ts';
 import { startBlackHole } from './xds-client-black-hole.ts';
 import {
-  backend, digestOf, type FakeController, type FakeStream, policy, resource, secret, startClient, startFakeController, type TestedClient, typeUrlOf, until,
+  backend, digestOf, type FakeController, type FakeStream, policy, resource, secret, startClient, startFakeController, type TestedClient, typeUrlOf,
 } from './xds-client-fixture.ts'; // prettier-ignore
+import { waitFor } from '../kit/wait-for.ts';
 
 interface Setup extends TestedClient {
   readonly controller: FakeController;
@@ -38,7 +39,7 @@ async function start(t: TestContext, options: Partial<XdsClientOptions> = {}): P
 }
 
 async function nextStream(controller: FakeController, index: number): Promise<FakeStream> {
-  await until(`stream ${index}`, () => Object.keys(controller.streams[index]?.firsts ?? {}).length === 5);
+  await waitFor(`stream ${index}`, () => Object.keys(controller.streams[index]?.firsts ?? {}).length === 5);
   return controller.streams[index]!;
 }
 
@@ -61,10 +62,10 @@ describe('a stream', () => {
     const { stream, applied, events } = await start(t);
     const digest = digestOf(['secrets', 'Secret/n/s', 'v1'], ['backends', 'b', 'v1']);
     const first = stream.send('secrets', digest, [resource('secrets', 'v1', secret('Secret/n/s', 'x'))]);
-    await until('the first response', () => events.includes('received Secret 1 0'));
+    await waitFor('the first response', () => events.includes('received Secret 1 0'));
     assert.deepEqual([applied.length, stream.answerTo(first)], [0, undefined]);
     const second = stream.send('backends', digest, [resource('backends', 'v1', backend('b'))]);
-    await until('both answers', () => stream.answerTo(first) !== undefined && stream.answerTo(second) !== undefined);
+    await waitFor('both answers', () => stream.answerTo(first) !== undefined && stream.answerTo(second) !== undefined);
     assert.equal(applied.length, 1);
     assert.deepEqual(
       [applied[0]!.secrets.map(({ key }) => key), applied[0]!.backends.map(({ key }) => key)],
@@ -94,7 +95,7 @@ describe('a stream', () => {
     assert.ok(complaints.length > 0 && complaints.every((line) => line.startsWith('warn ')), lines.join('\n'));
 
     const nonce = third.send('policies', digest, [resource('policies', 'v1', policy('n/p/x/y'))]);
-    await until('it is in force', () => applied.length === 1 && third.answerTo(nonce) !== undefined);
+    await waitFor('it is in force', () => applied.length === 1 && third.answerTo(nonce) !== undefined);
     assert.deepEqual([applied[0]!.backends.length, applied[0]!.secrets.length, applied[0]!.policies.length], [1, 1, 1]);
   });
 
@@ -115,8 +116,8 @@ describe('a stream', () => {
     const openedAt = performance.now();
     const responses = connection.open();
     const first = responses.next();
-    await until('a stream', () => controller.streams.length === 1);
-    await until('pings are answered, and count for nothing', () => connection.silentMs > 50);
+    await waitFor('a stream', () => controller.streams.length === 1);
+    await waitFor('pings are answered, and count for nothing', () => connection.silentMs > 50);
     controller.streams[0]!.send('backends', digestOf(), []);
     await first;
     assert.ok(connection.silentMs < performance.now() - openedAt - 40);
@@ -129,7 +130,7 @@ describe('a stream', () => {
     const { stream, applied } = await start(t);
     const first = stream.send('secrets', digestOf(), []);
     const second = stream.send('backends', digestOf(), []);
-    await until('both answers', () => stream.answerTo(first) !== undefined && stream.answerTo(second) !== undefined);
+    await waitFor('both answers', () => stream.answerTo(first) !== undefined && stream.answerTo(second) !== undefined);
     assert.equal(applied.length, 1);
   });
 
@@ -139,18 +140,18 @@ describe('a stream', () => {
       resource('backends', 'v1', backend('a')),
       resource('backends', 'v1', backend('b')),
     ]);
-    await until('the first', () => applied.length === 1);
+    await waitFor('the first', () => applied.length === 1);
     stream.send('backends', digestOf(['backends', 'a', 'v2'], ['backends', 'b', 'v1']), [
       resource('backends', 'v2', backend('a', 81)),
       resource('backends', 'v1', backend('b')),
     ]);
-    await until('the second', () => applied.length === 2);
+    await waitFor('the second', () => applied.length === 2);
     const [before, after] = applied;
     assert.notEqual(after!.backends[0], before!.backends[0]);
     assert.equal(after!.backends[1], before!.backends[1]);
     assert.equal(after!.secrets, before!.secrets);
     stream.send('backends', digestOf(['backends', 'b', 'v1']), [], ['a', 'unknown']);
-    await until('the third', () => applied.length === 3);
+    await waitFor('the third', () => applied.length === 3);
     assert.deepEqual(applied[2]!.backends, [before!.backends[1]]);
   });
 
@@ -161,14 +162,14 @@ describe('a stream', () => {
     const first = stream.send('backends', digestOf(['backends', 'a', 'v1']), [
       resource('backends', 'v1', backend('a')),
     ]);
-    await until('received', () => events.includes('received Backend 1 0'));
+    await waitFor('received', () => events.includes('received Backend 1 0'));
     const second = stream.send('backends', digestOf(['backends', 'a', 'v1'], ['backends', 'b', 'v1']), [
       resource('backends', 'v1', backend('b')),
     ]);
-    await until('received', () => events.filter((event) => event === 'received Backend 1 0').length === 2);
+    await waitFor('received', () => events.filter((event) => event === 'received Backend 1 0').length === 2);
     assert.deepEqual([applied.length, stream.answerTo(first), stream.answerTo(second)], [0, undefined, undefined]);
     release();
-    await until('both answers', () => stream.answerTo(first) !== undefined && stream.answerTo(second) !== undefined);
+    await waitFor('both answers', () => stream.answerTo(first) !== undefined && stream.answerTo(second) !== undefined);
     assert.deepEqual(
       applied.map(({ backends }) => backends.length),
       [1, 2],
@@ -194,7 +195,7 @@ describe('what cannot be used', () => {
       resource('policies', 'v1', policy('n/q/x/y')),
     ]);
     const backends = stream.send('backends', digest, [resource('backends', 'v1', backend('n/p/x/y'))]);
-    await until(
+    await waitFor(
       'both answers',
       () => stream.answerTo(policies) !== undefined && stream.answerTo(backends) !== undefined,
     );
@@ -210,19 +211,19 @@ describe('what cannot be used', () => {
     const first = stream.send('policies', digestOf(['policies', 'n/p/x/y', 'v1']), [
       resource('policies', 'v1', policy('n/p/x/y')),
     ]);
-    await until('an ACK', () => stream.answerTo(first) !== undefined);
+    await waitFor('an ACK', () => stream.answerTo(first) !== undefined);
     assert.equal(stream.rejectionsIn(first), undefined);
     tested.problems = [{ list: 'policies', key: 'n/p/x/y', message: 'the secret is broken' }];
     const broken = ['secrets', 's', 'v1'] as const;
     const second = stream.send('secrets', digestOf(['policies', 'n/p/x/y', 'v1'], broken), [
       resource('secrets', 'v1', secret('s', 'broken')),
     ]);
-    await until('a NACK', () => stream.answerTo(second) !== undefined);
+    await waitFor('a NACK', () => stream.answerTo(second) !== undefined);
     assert.deepEqual(stream.rejectionsIn(second), [['n/p/x/y', 'the secret is broken']]);
     const third = stream.send('backends', digestOf(['policies', 'n/p/x/y', 'v1'], broken, ['backends', 'b', 'v1']), [
       resource('backends', 'v1', backend('b')),
     ]);
-    await until('a NACK', () => stream.answerTo(third) !== undefined);
+    await waitFor('a NACK', () => stream.answerTo(third) !== undefined);
     assert.deepEqual(stream.rejectionsIn(third), [['n/p/x/y', 'the secret is broken']], 'said again while it lasts');
     tested.problems = [];
     const fourth = stream.send(
@@ -230,7 +231,7 @@ describe('what cannot be used', () => {
       digestOf(['policies', 'n/p/x/y', 'v1'], ['secrets', 's', 'v2'], ['backends', 'b', 'v1']),
       [resource('secrets', 'v2', secret('s', 'good'))],
     );
-    await until('an ACK', () => stream.answerTo(fourth) !== undefined);
+    await waitFor('an ACK', () => stream.answerTo(fourth) !== undefined);
     assert.equal(stream.rejectionsIn(fourth), undefined);
   });
 
@@ -240,12 +241,12 @@ describe('what cannot be used', () => {
     const first = stream.send('policies', digestOf(['policies', 'n/p/x/y', 'v1']), [
       resource('policies', 'v1', policy('n/p/x/y')),
     ]);
-    await until('a NACK', () => stream.answerTo(first) !== undefined);
+    await waitFor('a NACK', () => stream.answerTo(first) !== undefined);
     tested.problems = [];
     const second = stream.send('secrets', digestOf(['policies', 'n/p/x/y', 'v1'], ['secrets', 's', 'v2']), [
       resource('secrets', 'v2', secret('s', 'good')),
     ]);
-    await until('an answer', () => stream.answerTo(second) !== undefined);
+    await waitFor('an answer', () => stream.answerTo(second) !== undefined);
     assert.deepEqual(stream.rejectionsIn(second), [['n/p/x/y', '']]);
   });
 
@@ -259,7 +260,7 @@ describe('what cannot be used', () => {
   test('because it cannot be read is rejected alone, and the version before it stays', async (t) => {
     const { stream, applied } = await start(t);
     stream.send('backends', digestOf(['backends', 'a', 'v1']), [resource('backends', 'v1', backend('a', 81))]);
-    await until('the first', () => applied.length === 1);
+    await waitFor('the first', () => applied.length === 1);
     const digest = digestOf(
       ['backends', 'a', 'v2'],
       ['backends', 'b', 'v1'],
@@ -274,7 +275,7 @@ describe('what cannot be used', () => {
       create(ResourceSchema, { ...resource('backends', 'v1', backend('other')), name: 'd' }),
       create(ResourceSchema, { ...resource('secrets', 'v1', secret('e', 'x')), name: 'e' }),
     ]);
-    await until('an answer', () => stream.answerTo(nonce) !== undefined);
+    await waitFor('an answer', () => stream.answerTo(nonce) !== undefined);
     const reasons = new Map(stream.rejectionsIn(nonce));
     assert.deepEqual([...reasons.keys()], ['a', 'c', 'd', 'e']);
     assert.match(reasons.get('a')!, /cannot be decoded/);
@@ -298,18 +299,18 @@ describe('what cannot be used', () => {
       ),
       [resource('backends', 'v3', backend('a', 82))],
     );
-    await until('an answer', () => stream.answerTo(repaired) !== undefined);
+    await waitFor('an answer', () => stream.answerTo(repaired) !== undefined);
     assert.equal(stream.rejectionsIn(repaired), undefined);
   });
 
   test('a policy that cannot be read closes what it protected', async (t) => {
     const { stream, applied } = await start(t);
     stream.send('policies', digestOf(['policies', 'n/p/x/y', 'v1']), [resource('policies', 'v1', policy('n/p/x/y'))]);
-    await until('the first', () => applied.length === 1);
+    await waitFor('the first', () => applied.length === 1);
     const nonce = stream.send('policies', digestOf(['policies', 'n/p/x/y', 'v2']), [
       garbage('n/p/x/y', 'policies', 'v2'),
     ]);
-    await until('an answer', () => stream.answerTo(nonce) !== undefined);
+    await waitFor('an answer', () => stream.answerTo(nonce) !== undefined);
     const [closed] = applied.at(-1)!.policies as [Policy];
     assert.equal(closed.spec.case, 'failure');
     assert.deepEqual(closed.target, (applied[0]!.policies[0] as Policy).target);
@@ -332,7 +333,7 @@ describe('what cannot be used', () => {
       resource('policies', 'v1', newer(names[0], route)),
       resource('policies', 'v1', newer(names[1], strange)),
     ]);
-    await until('an answer', () => stream.answerTo(nonce) !== undefined);
+    await waitFor('an answer', () => stream.answerTo(nonce) !== undefined);
     assert.deepEqual(stream.rejectionsIn(nonce), [
       [names[0], 'the resource has content that this gateway does not know: cors (field 99); upgrade the gateway'],
       [
@@ -352,11 +353,11 @@ describe('what cannot be used', () => {
   test('anything else of a newer controller stays as it was', async (t) => {
     const { stream, applied } = await start(t);
     stream.send('backends', digestOf(['backends', 'a', 'v1']), [resource('backends', 'v1', backend('a', 81))]);
-    await until('the first', () => applied.length === 1);
+    await waitFor('the first', () => applied.length === 1);
     const newer = backend('a', 82);
     newer.$unknown = [{ no: 99, wireType: WireType.Varint, data: new Uint8Array([1]) }];
     const nonce = stream.send('backends', digestOf(['backends', 'a', 'v2']), [resource('backends', 'v2', newer)]);
-    await until('an answer', () => stream.answerTo(nonce) !== undefined);
+    await waitFor('an answer', () => stream.answerTo(nonce) !== undefined);
     assert.match(stream.rejectionsIn(nonce)![0]![1], /does not know: \(field 99\)/);
     assert.equal(applied.at(-1)!.backends[0], applied[0]!.backends[0]);
   });
@@ -369,7 +370,7 @@ describe('what cannot be used', () => {
       digestOf(...names.map((name) => ['policies', name, 'v1'] as const)),
       names.map((name) => garbage(name, 'policies', 'v1')),
     );
-    await until('it is in force', () => applied.length === 1);
+    await waitFor('it is in force', () => applied.length === 1);
     assert.deepEqual(
       applied[0]!.policies.map(({ spec, target }) => [spec.case, target?.kind, target?.namespace, target?.name]),
       [
@@ -391,11 +392,11 @@ describe('what cannot be used', () => {
     const first = stream.send('backends', digestOf(['backends', 'a', 'v1']), [
       resource('backends', 'v1', backend('a')),
     ]);
-    await until('an answer', () => stream.answerTo(first) !== undefined);
+    await waitFor('an answer', () => stream.answerTo(first) !== undefined);
     assert.match(stream.answerTo(first)!.errorDetail!.message, /out of luck/);
     assert.ok(lines.some((line) => line.startsWith('error a configuration could not be put in force')));
     const second = stream.send('backends', digestOf(['backends', 'a', 'v1']), []);
-    await until('an answer', () => stream.answerTo(second) !== undefined);
+    await waitFor('an answer', () => stream.answerTo(second) !== undefined);
     assert.equal(calls, 2);
     assert.equal(stream.answerTo(second)!.errorDetail, undefined);
   });
@@ -409,7 +410,7 @@ describe('a connection that is lost', () => {
       resource('backends', 'v1', backend('good')),
       resource('backends', 'v1', backend('bad')),
     ]);
-    await until('it is in force', () => applied.length === 1);
+    await waitFor('it is in force', () => applied.length === 1);
     controller.breakConnections();
     const next = await nextStream(controller, 1);
     assert.deepEqual(next.firsts.backends!.initialResourceVersions, { good: 'v1', bad: '' });
@@ -417,7 +418,7 @@ describe('a connection that is lost', () => {
     const nonce = next.send('backends', digestOf(['backends', 'good', 'v1'], ['backends', 'bad', 'v1']), [
       resource('backends', 'v1', backend('bad')),
     ]);
-    await until('an answer', () => next.answerTo(nonce) !== undefined);
+    await waitFor('an answer', () => next.answerTo(nonce) !== undefined);
     assert.deepEqual(next.rejectionsIn(nonce), [['bad', 'no']], 'the new server is told');
     assert.equal(applied.length, 1, 'nothing changed');
   });
@@ -426,14 +427,14 @@ describe('a connection that is lost', () => {
     const { controller, stream, applied, events } = await start(t);
     const digest = digestOf(['secrets', 's', 'v1'], ['backends', 'b', 'v1']);
     stream.send('secrets', digest, [resource('secrets', 'v1', secret('s', 'x'))]);
-    await until('the first half', () => events.includes('received Secret 1 0'));
+    await waitFor('the first half', () => events.includes('received Secret 1 0'));
     controller.breakConnections();
     const next = await nextStream(controller, 1);
     assert.equal(applied.length, 0);
     assert.deepEqual(next.firsts.secrets!.initialResourceVersions, { s: 'v1' });
     next.send('secrets', digest, []);
     next.send('backends', digest, [resource('backends', 'v1', backend('b'))]);
-    await until('it is in force', () => applied.length === 1);
+    await waitFor('it is in force', () => applied.length === 1);
     assert.deepEqual([applied[0]!.secrets.length, applied[0]!.backends.length], [1, 1]);
   });
 
@@ -442,13 +443,13 @@ describe('a connection that is lost', () => {
     let release = (): void => {};
     tested.hold = new Promise((resolve) => (release = resolve));
     stream.send('backends', digestOf(['backends', 'b', 'v1']), [resource('backends', 'v1', backend('b'))]);
-    await until('received', () => events.includes('received Backend 1 0'));
+    await waitFor('received', () => events.includes('received Backend 1 0'));
     controller.breakConnections();
     const next = await nextStream(controller, 1);
     release();
-    await until('it is in force', () => applied.length === 1);
+    await waitFor('it is in force', () => applied.length === 1);
     const nonce = next.send('backends', digestOf(['backends', 'b', 'v1']), []);
-    await until('an answer', () => next.answerTo(nonce) !== undefined);
+    await waitFor('an answer', () => next.answerTo(nonce) !== undefined);
     assert.deepEqual(
       next.requests.filter(({ responseNonce }) => responseNonce !== '').map(({ responseNonce }) => responseNonce),
       [nonce],
@@ -462,7 +463,7 @@ describe('a connection that is lost', () => {
       random: () => 1,
     });
     stream.send('backends', digestOf(), []);
-    await until('it is in force', () => applied.length === 1);
+    await waitFor('it is in force', () => applied.length === 1);
     stream.fail(Code.Unavailable, 'shutting down');
     await nextStream(controller, 1);
   });
@@ -470,9 +471,9 @@ describe('a connection that is lost', () => {
   test('is found again when the controller comes back, and meanwhile the log says it once', async (t) => {
     const { controller, stream, applied, lines, client } = await start(t);
     stream.send('backends', digestOf(), []);
-    await until('it is in force', () => applied.length === 1);
+    await waitFor('it is in force', () => applied.length === 1);
     await controller.close();
-    await until('it was noticed', () => lines.some((line) => line.includes('ECONNREFUSED')));
+    await waitFor('it was noticed', () => lines.some((line) => line.includes('ECONNREFUSED')));
     const count = () => lines.filter((line) => line.startsWith('warn no connection')).length;
     const before = count();
     const other = await startFakeController(controller.port);
@@ -488,7 +489,7 @@ describe('a connection that is lost', () => {
   test('says in words that it broke off when the controller is killed', async (t) => {
     const { controller, stream, applied, lines } = await start(t);
     stream.send('backends', digestOf(), []);
-    await until('it is in force', () => applied.length === 1);
+    await waitFor('it is in force', () => applied.length === 1);
     controller.dropConnections();
     await nextStream(controller, 1);
     const said = lines.find((line) => line.startsWith('warn')) ?? '';
@@ -514,22 +515,22 @@ describe('a connection that is lost', () => {
 
   test('is noticed when nothing comes back any more', async (t) => {
     const { hole, count } = await startBehindHole(t, true);
-    await until('it is connected', () => count('connected') > count('disconnected'));
+    await waitFor('it is connected', () => count('connected') > count('disconnected'));
     const before = count('disconnected');
     hole.swallow();
-    await until('it was noticed', () => count('disconnected') > before);
+    await waitFor('it was noticed', () => count('disconnected') > before);
     const connections = count('connected');
     hole.letThrough();
-    await until('it is back', () => count('connected') > connections);
+    await waitFor('it is back', () => count('connected') > connections);
   });
 
   test('an attempt to connect that hangs is given up', async (t) => {
     // The hole takes connections, as the kernel of a process that hangs does: no ping is needed to find out that nobody speaks.
     const { hole, count } = await startBehindHole(t, false, { pingIntervalMs: 60_000, pingTimeoutMs: 60_000 });
-    await until('it was given up', () => count('disconnected') > 1);
+    await waitFor('it was given up', () => count('disconnected') > 1);
     assert.equal(count('connected'), 0);
     hole.letThrough();
-    await until('it is connected', () => count('connected') > 0);
+    await waitFor('it is connected', () => count('connected') > 0);
   });
 
   test('a GOAWAY is a good-bye too', async (t) => {
@@ -538,7 +539,7 @@ describe('a connection that is lost', () => {
       random: () => 1,
     });
     stream.send('backends', digestOf(), []);
-    await until('it is in force', () => applied.length === 1);
+    await waitFor('it is in force', () => applied.length === 1);
     controller.sayGoodBye();
     await nextStream(controller, 1);
   });
@@ -547,7 +548,7 @@ describe('a connection that is lost', () => {
     const { stream, applied } = await start(t);
     const text = 'x'.repeat(6 * 1024 * 1024);
     stream.send('secrets', digestOf(['secrets', 's', 'v1']), [resource('secrets', 'v1', secret('s', text))]);
-    await until('it is in force', () => applied.length === 1);
+    await waitFor('it is in force', () => applied.length === 1);
     assert.equal(applied[0]!.secrets[0]!.value.value, text);
   });
 });
@@ -579,14 +580,14 @@ describe('who is asking', () => {
   test('a refusal is said once, clearly, and tried again', async (t) => {
     const { controller, stream, applied, lines } = await start(t);
     stream.send('backends', digestOf(), []);
-    await until('it is in force', () => applied.length === 1);
+    await waitFor('it is in force', () => applied.length === 1);
     controller.refuseWith = new ConnectError('the token is of another Gateway', Code.PermissionDenied);
     stream.fail(Code.Unavailable);
-    await until('it was said', () =>
+    await waitFor('it was said', () =>
       lines.some((line) => line.startsWith('error the controller refuses this gateway')),
     );
     controller.refuseWith = new ConnectError('who are you?', Code.Unauthenticated);
-    await until('the change was said', () => lines.some((line) => line.includes('who are you?')));
+    await waitFor('the change was said', () => lines.some((line) => line.includes('who are you?')));
     controller.refuseWith = undefined;
     await nextStream(controller, 1);
     assert.equal(lines.filter((line) => line.includes('the token is of another Gateway')).length, 1);
@@ -601,17 +602,17 @@ describe('reports', () => {
     const { controller, stream, client, applied } = await start(t);
     client.report({ keyProblems: [create(KeyProblemSchema, { policy: 'n/p/x/y' })], bindProblems: [] });
     stream.send('backends', digestOf(), []);
-    await until('the first report', () => controller.reports.length === 1);
+    await waitFor('the first report', () => controller.reports.length === 1);
     assert.deepEqual([controller.reports[0]!.nodeId, controller.reports[0]!.gateway], ['pod-1', 'n/g']);
     assert.equal(controller.reports[0]!.keyProblems[0]!.policy, 'n/p/x/y');
     client.report({ keyProblems: [], bindProblems: [problem(80)] });
-    await until('the second report', () => controller.reports.length === 2);
-    await until('it is in force', () => applied.length === 1);
+    await waitFor('the second report', () => controller.reports.length === 2);
+    await waitFor('it is in force', () => applied.length === 1);
     controller.breakConnections();
     const next = await nextStream(controller, 1);
     assert.equal(controller.reports.length, 2, 'not before the controller knows who is asking');
     next.send('backends', digestOf(), []);
-    await until('the report again', () => controller.reports.length === 3);
+    await waitFor('the report again', () => controller.reports.length === 3);
     assert.equal(controller.reports[2]!.bindProblems[0]!.port, 80);
   });
 });
@@ -625,7 +626,7 @@ describe('what was saved before a restart', () => {
   test('is put in force without a controller', async (t) => {
     const tested = startClient('http://127.0.0.1:1', { initial });
     t.after(() => tested.client.close());
-    await until('it is in force', () => tested.applied.length === 1);
+    await waitFor('it is in force', () => tested.applied.length === 1);
     assert.equal(tested.applied[0]!.backends[0]!.key, 'b');
   });
 
@@ -634,7 +635,7 @@ describe('what was saved before a restart', () => {
     assert.deepEqual(stream.firsts.backends!.initialResourceVersions, { b: 'v1' });
     const digest = digestOf(['backends', 'b', 'v1'], ['secrets', 's', 'v2']);
     stream.send('secrets', digest, [resource('secrets', 'v2', secret('s', 'y'))]);
-    await until('it is in force', () => applied.length === 2);
+    await waitFor('it is in force', () => applied.length === 2);
     assert.equal(applied[1]!.backends[0], applied[0]!.backends[0]);
   });
 
@@ -642,7 +643,7 @@ describe('what was saved before a restart', () => {
     const saved: HeldResources[] = [];
     const { stream, applied } = await start(t, { save: (resources) => saved.push(resources) });
     stream.send('backends', digestOf(['backends', 'b', 'v1']), [resource('backends', 'v1', backend('b'))]);
-    await until('it is in force', () => applied.length === 1 && saved.length === 1);
+    await waitFor('it is in force', () => applied.length === 1 && saved.length === 1);
     const [kept] = saved[0]!.get(typeUrlOf('backends'))!;
     assert.deepEqual([kept!.name, kept!.version, kept!.message], ['b', 'v1', applied[0]!.backends[0]]);
   });

@@ -8,7 +8,8 @@ import { resourceTypes } from '../../src/xds/resource-types.ts';
 import { ReferenceClient } from '../../src/xds/testing/reference-client.ts';
 import { getTypeUrl, makeSnapshot } from '../../src/xds/testing/small-snapshots.ts';
 import { startBlackHole } from './xds-client-black-hole.ts';
-import { gateway, startServer, TestGateway, waitForValue, waitUntil } from './xds-server-fixture.ts';
+import { gateway, startServer, TestGateway } from './xds-server-fixture.ts';
+import { waitFor, waitForValue } from '../kit/wait-for.ts';
 
 const options = { timeout: 120_000 };
 const snapshot = makeSnapshot({ secrets: { s: '1' } });
@@ -32,7 +33,7 @@ test('a connection that answers pings stays', options, async (t) => {
   t.after(() => session.destroy());
   let pings = 0;
   session.on('ping', () => (pings += 1));
-  await waitUntil(() => pings >= 5);
+  await waitFor(() => pings >= 5);
   assert.ok(!session.destroyed);
 });
 
@@ -81,24 +82,24 @@ test('a gateway that does not read costs one response, and gets the newest when 
     });
   let latest = makeLarge('0');
   server.setSnapshot(gateway, latest);
-  await waitUntil(() => witness.client.digest === latest.digest);
+  await waitFor(() => witness.client.digest === latest.digest);
   const pushedToWitness = counts.pushed.length;
   const silent = openSilentGateway(t, server.port);
-  await waitUntil(() => counts.pushed.length > pushedToWitness);
+  await waitFor(() => counts.pushed.length > pushedToWitness);
 
   // 20 snapshots of 400 kB: what is sent to the witness goes to nobody else.
   let seen = witness.responses.length;
   for (let round = 1; round <= 20; round += 1) {
     latest = makeLarge(`${round % 10}`);
     server.setSnapshot(gateway, latest);
-    await waitUntil(() => witness.client.digest === latest.digest);
+    await waitFor(() => witness.client.digest === latest.digest);
   }
   const toWitness = witness.responses.length - seen + pushedToWitness;
   assert.ok(counts.pushed.length - toWitness <= 2, `${counts.pushed.length - toWitness} responses were made for it`);
 
   seen = counts.pushed.length;
   silent.read();
-  await waitUntil(() => silent.client.digest === latest.digest);
+  await waitFor(() => silent.client.digest === latest.digest);
   const bytes = counts.pushed.slice(seen).reduce((sum, push) => sum + push.bytes, 0);
   assert.ok(bytes < 900_000, `${bytes} bytes were sent to catch up`);
   await waitForValue(server.connected, (list) => list.every(({ settled }) => settled === latest.digest));

@@ -4,7 +4,6 @@ import type { TestContext } from 'node:test';
 import { Code, ConnectError, createClient } from '@connectrpc/connect';
 import { createGrpcTransport } from '@connectrpc/connect-node';
 import { silentLog } from '../../src/base/log.ts';
-import type { ReadonlyWatchable } from '../../src/base/watchable.ts';
 import {
   AggregatedDiscoveryService,
   type DeltaDiscoveryRequest,
@@ -131,15 +130,4 @@ export class TestGateway {
 /** A client for reports and relays. */
 export function createReportClient(port: number, options: ConnectOptions = {}) {
   return createClient(GatewayReports, createTransport(port, options));
-}
-
-/** Waits until something holds; the time-out of the test is the limit. */
-export async function waitUntil(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5));
-}
-
-/** Waits until a value is as wanted, and returns it. */
-export async function waitForValue<T>(watchable: ReadonlyWatchable<T>, isWanted: (value: T) => boolean): Promise<T> {
-  await waitUntil(() => isWanted(watchable.get()));
-  return watchable.get();
 }

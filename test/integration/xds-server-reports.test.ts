@@ -17,14 +17,8 @@ import { type RelayOptions, startRelay } from '../../src/xds/relay-client.ts';
 import type { PeerRequest } from '../../src/xds/server.ts';
 import { getTypeUrl, makeSnapshot } from '../../src/xds/testing/small-snapshots.ts';
 import { createAuthority, createCertificate } from '../self-signed-certificate.ts';
-import {
-  createReportClient,
-  gateway,
-  startServer,
-  TestGateway,
-  waitForValue,
-  waitUntil,
-} from './xds-server-fixture.ts';
+import { createReportClient, gateway, startServer, TestGateway } from './xds-server-fixture.ts';
+import { waitFor, waitForValue } from '../kit/wait-for.ts';
 
 const options = { timeout: 180_000 };
 const snapshot = makeSnapshot({ secrets: { s: '1' } });
@@ -92,7 +86,7 @@ test(
     });
     const report = openReport(t, server.port);
     report.send({ bindProblems });
-    await waitUntil(() => asked.length === 1);
+    await waitFor(() => asked.length === 1);
     assert.deepEqual(asked[0], { nodeId: 'pod-1', gateway, token: undefined, peerAddress: '127.0.0.1' });
     assert.deepEqual(server.connected.get(), []);
     new TestGateway(t, server.port).subscribeAll();
@@ -198,7 +192,7 @@ test('only replicas may relay', options, async (t) => {
     authorizeReplica: async () => ({ allowed: false, code: 'permission_denied', reason: 'you are no replica' }),
   });
   openRelay(t, { leader: `http://127.0.0.1:${server.port}`, connected: new Watchable([known]) });
-  await waitUntil(() => counts.refused.length > 0);
+  await waitFor(() => counts.refused.length > 0);
   assert.deepEqual(server.relayed.get(), []);
 });
 

@@ -10,7 +10,8 @@ import { DeltaDiscoveryRequestSchema } from '../../src/ir/gen/discovery_pb.ts';
 import { silentLog } from '../../src/base/log.ts';
 import type { PeerRequest, PeerVerdict } from '../../src/xds/server.ts';
 import { getTypeUrl, makeSnapshot } from '../../src/xds/testing/small-snapshots.ts';
-import { gateway, startServer, TestGateway, waitForValue, waitUntil } from './xds-server-fixture.ts';
+import { gateway, startServer, TestGateway } from './xds-server-fixture.ts';
+import { waitFor, waitForValue } from '../kit/wait-for.ts';
 
 const options = { timeout: 180_000 };
 const snapshot = makeSnapshot({ secrets: { s: 'the key' } });
@@ -26,7 +27,7 @@ test('the token, the claims and the address of a peer are judged before anything
   });
   server.setSnapshot(gateway, snapshot);
   const peer = new TestGateway(t, server.port, { token: 'abc.def-1' }).subscribeAll();
-  await waitUntil(() => peer.client.digest === snapshot.digest);
+  await waitFor(() => peer.client.digest === snapshot.digest);
   assert.deepEqual(asked, [{ nodeId: 'pod-1', gateway, token: 'abc.def-1', peerAddress: '127.0.0.1' }]);
 });
 
@@ -72,7 +73,7 @@ test('nothing is sent while a verdict is awaited', options, async (t) => {
   });
   server.setSnapshot(gateway, snapshot);
   const peer = new TestGateway(t, server.port).subscribeAll();
-  await waitUntil(() => isAsked);
+  await waitFor(() => isAsked);
   server.setSnapshot(gateway, makeSnapshot({ secrets: { s: 'another key' } }));
   verdict.resolve({ allowed: false, code: 'permission_denied', reason: 'no' });
   assert.equal((await peer.ended).code, Code.PermissionDenied);
@@ -169,7 +170,7 @@ test('strange requests end themselves, and nothing else', options, async (t) => 
   const { server, counts } = await startServer(t);
   server.setSnapshot(gateway, snapshot);
   const witness = new TestGateway(t, server.port).subscribeAll();
-  await waitUntil(() => witness.client.digest === snapshot.digest);
+  await waitFor(() => witness.client.digest === snapshot.digest);
 
   const strange: readonly [headers: http2.OutgoingHttpHeaders, body: Buffer, expected: object][] = [
     [{ ':path': '/' }, Buffer.alloc(0), { ':status': 404 }],
@@ -212,7 +213,7 @@ test('strange requests end themselves, and nothing else', options, async (t) => 
 
   const next = makeSnapshot({ secrets: { s: 'the next key' } });
   server.setSnapshot(gateway, next);
-  await waitUntil(() => witness.client.digest === next.digest);
+  await waitFor(() => witness.client.digest === next.digest);
   assert.equal(counts.open, 1);
 });
 
@@ -223,7 +224,7 @@ test(
     const { server } = await startServer(t);
     server.setSnapshot(gateway, snapshot);
     const known = new TestGateway(t, server.port).subscribeAll();
-    await waitUntil(() => known.client.digest === snapshot.digest);
+    await waitFor(() => known.client.digest === snapshot.digest);
     // Messages that are announced, and never come.
     const announce = (): ReturnType<typeof callRaw> => {
       const call = callRaw(t, server.port, {});
@@ -235,7 +236,7 @@ test(
     assert.equal(refused['grpc-status'], '8');
     const next = makeSnapshot({ secrets: { s: 'the next key' } });
     server.setSnapshot(gateway, next);
-    await waitUntil(() => known.client.digest === next.digest);
+    await waitFor(() => known.client.digest === next.digest);
     for (const { stream } of calls) stream.close();
     // What was held for them is free again.
     await Promise.all(calls.map(async ({ status }) => await status));
@@ -253,7 +254,7 @@ test(
     const { server } = await startServer(t, { strangers: { authorizeMs: 2_000 } });
     server.setSnapshot(gateway, snapshot);
     const known = new TestGateway(t, server.port).subscribeAll();
-    await waitUntil(() => known.client.digest === snapshot.digest);
+    await waitFor(() => known.client.digest === snapshot.digest);
     const silent = connect(server.port, '127.0.0.1')
       .on('error', () => {})
       .resume();
@@ -262,7 +263,7 @@ test(
     await Promise.all([once(silent, 'close'), status]);
     const next = makeSnapshot({ secrets: { s: 'the next key' } });
     server.setSnapshot(gateway, next);
-    await waitUntil(() => known.client.digest === next.digest);
+    await waitFor(() => known.client.digest === next.digest);
     assert.equal(known.responses.length > 0, true);
   },
 );
@@ -279,7 +280,7 @@ test('one address cannot take the places of others with connections of strangers
   // Those who are let in do not count.
   for (let index = 0; index < 5; index += 1) {
     const peer = new TestGateway(t, server.port).subscribeAll();
-    await waitUntil(() => peer.client.digest === snapshot.digest);
+    await waitFor(() => peer.client.digest === snapshot.digest);
   }
   const strangers = Array.from({ length: 8 }, () =>
     connect(server.port, '127.0.0.1')
@@ -289,7 +290,7 @@ test('one address cannot take the places of others with connections of strangers
   t.after(() => strangers.forEach((socket) => socket.destroy()));
   let closed = 0;
   for (const socket of strangers) socket.once('close', () => (closed += 1));
-  await waitUntil(() => closed === 5);
+  await waitFor(() => closed === 5);
   assert.deepEqual(lines[0]?.fields, { dropped: 1, peerAddress: '127.0.0.1' });
   assert.match(lines[0].message, /dropped: there are too many/);
   const elsewhere = connect({ port: server.port, host: '127.0.0.1', localAddress: '127.0.0.2' }).on('error', () => {});

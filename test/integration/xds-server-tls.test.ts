@@ -9,7 +9,8 @@ import { Watchable } from '../../src/base/watchable.ts';
 import type { XdsCertificate } from '../../src/xds/server.ts';
 import { makeSnapshot } from '../../src/xds/testing/small-snapshots.ts';
 import { createAuthority, createCertificate } from '../self-signed-certificate.ts';
-import { gateway, startServer, TestGateway, waitUntil } from './xds-server-fixture.ts';
+import { gateway, startServer, TestGateway } from './xds-server-fixture.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 const options = { timeout: 180_000 };
 const scheme = 'https';
@@ -33,18 +34,18 @@ test('a rotated certificate is used by the next handshake, and open streams go o
   const snapshot = makeSnapshot({ secrets: { s: '1' } });
   server.setSnapshot(gateway, snapshot);
   const old = new TestGateway(t, server.port, { scheme, ca: first.ca }).subscribeAll();
-  await waitUntil(() => old.client.digest === snapshot.digest);
+  await waitFor(() => old.client.digest === snapshot.digest);
 
   certificate.set(second.certificate);
   const young = new TestGateway(t, server.port, { scheme, ca: second.ca }).subscribeAll();
-  await waitUntil(() => young.client.digest === snapshot.digest);
+  await waitFor(() => young.client.digest === snapshot.digest);
   const stale = new TestGateway(t, server.port, { scheme, ca: first.ca }).subscribeAll();
   await stale.ended;
   assert.deepEqual(stale.responses, []);
 
   const next = makeSnapshot({ secrets: { s: '2' } });
   server.setSnapshot(gateway, next);
-  await waitUntil(() => [old, young].every(({ client }) => client.digest === next.digest));
+  await waitFor(() => [old, young].every(({ client }) => client.digest === next.digest));
 });
 
 test('without a certificate handshakes are refused, until there is one', options, async (t) => {
@@ -56,7 +57,7 @@ test('without a certificate handshakes are refused, until there is one', options
   await refused.ended;
   certificate.set(first.certificate);
   const served = new TestGateway(t, server.port, { scheme, ca: first.ca }).subscribeAll();
-  await waitUntil(() => served.client.digest === snapshot.digest);
+  await waitFor(() => served.client.digest === snapshot.digest);
   certificate.set(undefined);
   const again = new TestGateway(t, server.port, { scheme, ca: first.ca }).subscribeAll();
   await again.ended;
@@ -76,7 +77,7 @@ test('a certificate that cannot be used leaves the one before it', options, asyn
   for (const pair of broken) {
     certificate.set(pair);
     const peer = new TestGateway(t, server.port, { scheme, ca: first.ca }).subscribeAll();
-    await waitUntil(() => peer.client.digest === snapshot.digest);
+    await waitFor(() => peer.client.digest === snapshot.digest);
   }
 });
 
@@ -105,5 +106,5 @@ test('garbage and broken handshakes end themselves, and nothing else', options, 
   const untrusting = connectTls({ port: server.port, host: '127.0.0.1', ca: second.ca, ALPNProtocols: ['h2'] });
   await waitUntilClosed(untrusting);
   const peer = new TestGateway(t, server.port, { scheme, ca: first.ca }).subscribeAll();
-  await waitUntil(() => peer.client.digest === snapshot.digest);
+  await waitFor(() => peer.client.digest === snapshot.digest);
 });

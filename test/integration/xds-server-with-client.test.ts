@@ -5,7 +5,8 @@ import { silentLog } from '../../src/base/log.ts';
 import { type Configuration, emptyConfiguration } from '../../src/ir/configuration.ts';
 import { type ApplyOutcome, startXdsClient, type XdsClientOptions } from '../../src/xds/client.ts';
 import { getTypeUrl, makeSnapshot } from '../../src/xds/testing/small-snapshots.ts';
-import { gateway, startServer, waitForValue, waitUntil } from './xds-server-fixture.ts';
+import { gateway, startServer } from './xds-server-fixture.ts';
+import { waitFor, waitForValue } from '../kit/wait-for.ts';
 
 const options = { timeout: 120_000 };
 
@@ -139,7 +140,7 @@ test('a gateway whose token is not taken is not served, and is when it brings a 
     readToken: async () => token,
     times: { quietMs: 100_000, refusedFirstMs: 10, refusedMaxMs: 20 },
   });
-  await waitUntil(() => counts.refused.length >= 2);
+  await waitFor(() => counts.refused.length >= 2);
   assert.deepEqual(peer.applied, []);
   token = 'good';
   await waitForValue(server.connected, (list) => list[0]?.settled === snapshot.digest);
@@ -173,7 +174,7 @@ test('a gateway whose token expires comes back with the next one, and nobody wor
     random: () => 1,
   });
   peer.client.report({ keyProblems: [], bindProblems: [] });
-  await waitUntil(() => shown.includes('token-3'));
+  await waitFor(() => shown.includes('token-3'));
   await waitForValue(server.connected, (list) => list[0]?.settled === snapshot.digest);
   assert.deepEqual([...new Set(shown)], ['token-1', 'token-2', 'token-3']);
   assert.equal(peer.applied.length, 1, 'nothing was sent that it had');

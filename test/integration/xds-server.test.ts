@@ -10,7 +10,8 @@ import { startXdsServer } from '../../src/xds/server.ts';
 import { XdsListenError } from '../../src/xds/grpc-port.ts';
 import { getTypeUrl, makeSnapshot } from '../../src/xds/testing/small-snapshots.ts';
 import { silentLog } from '../../src/base/log.ts';
-import { gateway, startServer, TestGateway, waitForValue, waitUntil } from './xds-server-fixture.ts';
+import { gateway, startServer, TestGateway } from './xds-server-fixture.ts';
+import { waitFor, waitForValue } from '../kit/wait-for.ts';
 
 const options = { timeout: 180_000 };
 const first = makeSnapshot({ secrets: { s: '1' }, policies: { p: '1', q: '1' }, routes: { r: '1' } });
@@ -47,10 +48,10 @@ test('a change goes to all gateways of its Gateway, and to no other', options, a
   const { server } = await startServer(t);
   server.setSnapshot(gateway, first);
   const peers = [1, 2].map(() => new TestGateway(t, server.port).subscribeAll());
-  await waitUntil(() => peers.every(({ client }) => client.digest === first.digest));
+  await waitFor(() => peers.every(({ client }) => client.digest === first.digest));
   server.setSnapshot('default/other', makeSnapshot({ secrets: { other: '1' } }));
   server.setSnapshot(gateway, second);
-  await waitUntil(() => peers.every(({ client }) => client.digest === second.digest));
+  await waitFor(() => peers.every(({ client }) => client.digest === second.digest));
   for (const { responses } of peers) {
     assert.equal(responses.length, 6);
     assert.deepEqual(
@@ -64,10 +65,10 @@ test('changes in quick succession are one push', options, async (t) => {
   const { server } = await startServer(t);
   server.setSnapshot(gateway, first);
   const peer = new TestGateway(t, server.port).subscribeAll();
-  await waitUntil(() => peer.client.digest === first.digest);
+  await waitFor(() => peer.client.digest === first.digest);
   for (let index = 0; index < 50; index += 1) server.setSnapshot(gateway, makeSnapshot({ secrets: { s: `${index}` } }));
   server.setSnapshot(gateway, second);
-  await waitUntil(() => peer.client.digest === second.digest);
+  await waitFor(() => peer.client.digest === second.digest);
   assert.equal(peer.responses.length, 6);
 });
 
@@ -80,11 +81,11 @@ test(
     await waitForValue(server.connected, (list) => list.length === 1);
     assert.equal(server.connected.get()[0]!.settled, undefined);
     server.setSnapshot(gateway, first);
-    await waitUntil(() => peer.client.digest === first.digest);
+    await waitFor(() => peer.client.digest === first.digest);
     server.setSnapshot(gateway, undefined);
     // The next one comes after whatever would have been sent for it.
     server.setSnapshot(gateway, second);
-    await waitUntil(() => peer.client.digest === second.digest);
+    await waitFor(() => peer.client.digest === second.digest);
     assert.ok(peer.responses.every(({ removedResources }) => removedResources.length === 0));
     assert.equal(counts.pushed.length, 6);
   },
@@ -95,7 +96,7 @@ test('what a gateway rejects is known, in its words, until it is repaired', opti
   server.setSnapshot(gateway, first);
   const peer = new TestGateway(t, server.port, { answers: false }).subscribeAll();
   const answer = async (count: number): Promise<void> => {
-    await waitUntil(() => peer.responses.length === count);
+    await waitFor(() => peer.responses.length === count);
     while (peer.client.unanswered.length > 0) {
       const isRejected = peer.client.unanswered[0]!.resources.some(
         ({ name, version }) => name === 'p' && version === bad,
@@ -120,7 +121,7 @@ test('a gateway that comes back is sent what changed', options, async (t) => {
   const other = await startServer(t);
   server.setSnapshot(gateway, first);
   const before = new TestGateway(t, server.port).subscribeAll();
-  await waitUntil(() => before.client.digest === first.digest);
+  await waitFor(() => before.client.digest === first.digest);
   before.drop();
   // At another replica: versions are the same there.
   other.server.setSnapshot(gateway, makeSnapshot({ secrets: { s: '1' }, policies: { p: '2', q: '1' }, routes: {} }));
@@ -198,7 +199,7 @@ test(
     const { server } = await startServer(t);
     server.setSnapshot(gateway, first);
     const peers = [1, 2, 3].map(() => new TestGateway(t, server.port).subscribeAll());
-    await waitUntil(() => peers.every(({ client }) => client.digest === first.digest));
+    await waitFor(() => peers.every(({ client }) => client.digest === first.digest));
     const idle = connect(`http://127.0.0.1:${server.port}`);
     t.after(() => idle.destroy());
     await once(idle, 'remoteSettings');

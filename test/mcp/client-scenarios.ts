@@ -1,6 +1,5 @@
 // What a real MCP client must be able to do through the gateway: one function per thing, with assertions on real values.
 import assert from 'node:assert/strict';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { ClientLibrary, DrivenClient } from './sdk-clients.ts';
 import type { ExpectedCall, ServerFixture } from './server-fixtures.ts';
 
@@ -148,13 +147,4 @@ async function postPing(url: string, sessionId: string): Promise<number> {
   });
   await response.text();
   return response.status;
-}
-
-/** Waits until a condition holds. */
-export async function waitUntil(holds: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  const deadline = Date.now() + 30_000;
-  while (!(await holds())) {
-    if (Date.now() > deadline) throw new Error(`It did not happen within 30 seconds: ${what}`);
-    await delay(10);
-  }
 }

@@ -1,7 +1,7 @@
 // Runs @modelcontextprotocol/server-everything, the reference server on SDK v1, as a process of its own on loopback.
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import { startChild } from './child-process.ts';
+import { startChild } from '../kit/child-process.ts';
 import type { ResumeGate } from './wire-tap.ts';
 
 /** How the reference server speaks. */

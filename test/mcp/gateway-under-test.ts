@@ -3,9 +3,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Child, startChild } from './child-process.ts';
-import { findFreePorts } from './free-ports.ts';
-import { program } from './gateway-program.ts';
+import { type Child, startChild } from '../kit/child-process.ts';
+import { findFreePorts } from '../kit/free-ports.ts';
+import { program } from '../kit/gateway-program.ts';
 
 /** An MCP server to put behind the gateway. */
 export interface GatewayTarget {

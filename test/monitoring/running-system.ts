@@ -12,12 +12,12 @@ import {
   putPod,
   startCluster,
   startReplica,
-  waitFor,
   waitForCondition,
 } from '../integration/controller-fixture.ts';
 import { createIssuer } from '../integration/jwt-authentication-fixture.ts';
 import { gatewayName, makeFolder, startGatewayCommand } from '../integration/gateway-command-fixture.ts';
-import { findFreePorts } from '../mcp/free-ports.ts';
+import { findFreePorts } from '../kit/free-ports.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 /** The text of both `/metrics`. */
 export interface ExposedTexts {
@@ -56,7 +56,7 @@ export async function exposeRunningSystem(context: TestContext): Promise<Exposed
   putPod(cluster, namespace, 'pod-1');
   const controller = `http://127.0.0.1:${replica.xdsPort}`;
   const gateway = await startGatewayCommand(context, controller, ['--controller-token', token]);
-  await waitFor('the gateway is ready', () => gateway.isReady(), 60_000);
+  await waitFor('the gateway is ready', () => gateway.isReady());
   await waitForCondition(cluster, 'ProxyPolicy', `${namespace}/broken`, 'Programmed', 'False', 'Rejected');
   connectGateway(context, cluster, { port: replica.xdsPort, gateway: gatewayName, nodeId: 'other', token: 'a.e30.b' });
 

@@ -17,7 +17,8 @@ import {
   type Upstream,
 } from '../integration/gateway-fixture.ts';
 import { RawClient } from '../integration/listen-fixture.ts';
-import { type GatewayRun, runGateway, waitFor } from '../integration/run-gateway.ts';
+import { type GatewayRun, runGateway } from '../kit/run-gateway.ts';
+import { waitFor } from '../kit/wait-for.ts';
 import { createAuthority, createCertificate } from '../self-signed-certificate.ts';
 
 const clients = createAuthority('clients');
@@ -128,7 +129,7 @@ describe('a listener that wants certificates', { timeout: 180_000 }, () => {
   });
 
   test('serves connections no longer whose certificate would not be taken any more', async (t) => {
-    const waitForVersion = (version: string): Promise<void> =>
+    const waitForVersion = (version: string): Promise<true> =>
       waitFor(async () => {
         const connection = await openConnection(t, { servername: 'localhost' });
         const head = await askFor(connection, 'localhost');

@@ -5,15 +5,9 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { after, before, describe, test } from 'node:test';
-import {
-  backendResource,
-  type GatewayRun,
-  gatewayResource,
-  routeResource,
-  ruleTo,
-  runGateway,
-  waitFor,
-} from '../integration/run-gateway.ts';
+import { backendResource, gatewayResource, routeResource, ruleTo } from '../kit/gateway-resources.ts';
+import { type GatewayProcessRun, runGatewayProcess } from '../kit/run-gateway.ts';
+import { waitFor, waitForStandstill } from '../kit/wait-for.ts';
 import {
   connectHttp2Wire,
   endHeaders,
@@ -28,7 +22,7 @@ import { readResidentBytes } from './process-memory.ts';
 import { connectWire, sendHead } from './wire-client.ts';
 
 const megabyte = 1024 * 1024;
-let gateway: GatewayRun;
+let gateway: GatewayProcessRun;
 let upstream: ReturnType<typeof createServer>;
 let sent = 0;
 let received = 0;
@@ -59,7 +53,7 @@ before(async () => {
     }
   });
   await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve));
-  gateway = await runGateway({
+  gateway = await runGatewayProcess({
     resources: (port) => [
       gatewayResource(port),
       routeResource('all', [ruleTo('/', 'all')]),
@@ -77,17 +71,6 @@ after(async () => {
   upstream?.close();
 });
 
-/** Waits until a count has been the same for a while. */
-async function waitUntilStill(read: () => number): Promise<void> {
-  let last = -1;
-  let quiet = 0;
-  await waitFor(() => {
-    quiet = read() === last ? quiet + 1 : 0;
-    last = read();
-    return quiet > 30;
-  });
-}
-
 /** Runs an attack, then checks that the gateway is there, answers, and has not grown by more than the bound. */
 async function checkSurvival(
   t: Parameters<typeof sendHead>[0],
@@ -97,7 +80,7 @@ async function checkSurvival(
   const bytesBefore = readResidentBytes(gateway.child.pid);
   await attack();
   const grown = readResidentBytes(gateway.child.pid) - bytesBefore;
-  assert.equal(gateway.child.exitCode(), undefined);
+  assert.equal(gateway.exitCode(), undefined);
   assert.equal((await sendHead(t, gateway.port, 'GET /alive HTTP/1.1\r\nHost: localhost')).body, 'served');
   assert.ok(grown < boundBytes, `grew by ${Math.round(grown / megabyte)} MiB`);
   t.diagnostic(`grew by ${Math.round(grown / megabyte)} MiB`);
@@ -238,7 +221,7 @@ describe('slow readers', () => {
       }
       await waitFor(() => inFlight === 30);
       // Until nothing moves any more: every buffer on the way is full.
-      await waitUntilStill(() => sent);
+      await waitForStandstill(() => sent);
       t.diagnostic(`${Math.round(sent / megabyte)} MiB left the upstream`);
     });
     for (const socket of clients) socket.destroy();
@@ -268,7 +251,7 @@ describe('slow readers', () => {
         clients.push(socket);
       }
       await waitFor(() => received > 0 && inFlight === 20);
-      await waitUntilStill(() => written);
+      await waitForStandstill(() => written);
       t.diagnostic(`${Math.round(written / megabyte)} MiB left the clients`);
     });
     for (const socket of clients) socket.destroy();

@@ -6,16 +6,16 @@ import type { Algorithm } from '../../src/gateway/token/algorithms.ts';
 import { forgeToken, signAs } from '../../src/gateway/token/testing/forge-token.ts';
 import { createTestKey, type TestKey } from '../../src/gateway/token/testing/test-issuer.ts';
 import { ask, type FlowAnswer } from '../idp/flow-client.ts';
-import { startMcpUpstream } from '../idp/mcp-upstream.ts';
+import { startMcpUpstream } from '../kit/mcp-upstream.ts';
+import { backendResource, gatewayResource, routeResource, ruleTo } from '../kit/gateway-resources.ts';
 import {
-  backendResource,
+  type GatewayProcessRun,
   type GatewayRun,
-  gatewayResource,
-  routeResource,
-  ruleTo,
+  type GatewayRunOptions,
   runGateway,
-} from '../integration/run-gateway.ts';
-import { type RecordedRequest, type RecordingUpstream, startRecordingUpstream } from './recording-upstream.ts';
+  runGatewayProcess,
+} from '../kit/run-gateway.ts';
+import { type RecordedRequest, type RecordingUpstream, startRecordingUpstream } from '../kit/recording-upstream.ts';
 
 /** An identity provider of which only the keys exist. */
 export interface TestProvider {
@@ -70,8 +70,8 @@ export interface GuardedOptions {
 }
 
 /** A gateway that runs. */
-export interface GuardedGateway {
-  readonly run: GatewayRun;
+export interface GuardedGateway<Run extends GatewayRun = GatewayRun> {
+  readonly run: Run;
   readonly port: number;
   readonly upstream: RecordingUpstream;
   /** The resources, for another configuration made from them. */
@@ -90,7 +90,19 @@ export interface GuardedGateway {
 }
 
 /** Starts the MCP server and the gateway. */
-export async function startGuardedGateway(options: GuardedOptions): Promise<GuardedGateway> {
+export function startGuardedGateway(options: GuardedOptions): Promise<GuardedGateway> {
+  return start(options, runGateway);
+}
+
+/** The gateway is a process of its own: for tests that look at its memory. */
+export function startGuardedGatewayProcess(options: GuardedOptions): Promise<GuardedGateway<GatewayProcessRun>> {
+  return start(options, runGatewayProcess);
+}
+
+async function start<Run extends GatewayRun>(
+  options: GuardedOptions,
+  begin: (options: GatewayRunOptions) => Promise<Run>,
+): Promise<GuardedGateway<Run>> {
   const upstream =
     options.answer === undefined ? await startMcpUpstream() : await startRecordingUpstream('mcp', options.answer);
   const listResources = (port: number, policies: readonly object[]): readonly object[] => [
@@ -101,7 +113,7 @@ export async function startGuardedGateway(options: GuardedOptions): Promise<Guar
     ]),
     ...policies,
   ];
-  const run = await runGateway({
+  const run = await begin({
     resources: (port) => listResources(port, options.policies),
     flags: ['--log-format', 'json', ...(options.flags ?? [])],
   }).catch(async (error: unknown) => {

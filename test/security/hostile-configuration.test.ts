@@ -1,33 +1,26 @@
 // Files that are broken, half-written or hostile: what they protect stays protected, and the gateway stays up.
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, test, type TestContext } from 'node:test';
 import { stringify } from 'yaml';
-import {
-  backendResource,
-  type GatewayRun,
-  gatewayResource,
-  routeResource,
-  ruleTo,
-  runGateway,
-  waitFor,
-} from '../integration/run-gateway.ts';
-import { startChild } from '../mcp/child-process.ts';
-import { program } from '../mcp/gateway-program.ts';
-import { findFreePorts } from '../mcp/free-ports.ts';
+import { backendResource, gatewayResource, routeResource, ruleTo } from '../kit/gateway-resources.ts';
+import { createReadMarker, type ReadMarker } from '../kit/read-marker.ts';
+import { type GatewayProcessRun, runGatewayProcess } from '../kit/run-gateway.ts';
+import { waitFor } from '../kit/wait-for.ts';
+import { startChild } from '../kit/child-process.ts';
+import { program } from '../kit/gateway-program.ts';
+import { findFreePorts } from '../kit/free-ports.ts';
 import { closeBackend, closeRoute } from './closed-policy.ts';
 import { readResidentBytes } from './process-memory.ts';
-import { type RecordingUpstream, startRecordingUpstream } from './recording-upstream.ts';
+import { type RecordingUpstream, startRecordingUpstream } from '../kit/recording-upstream.ts';
 
 const hidden = 'value-that-must-not-be-seen';
 
-let gateway: GatewayRun;
+let gateway: GatewayProcessRun;
 let secret: RecordingUpstream;
 let open: RecordingUpstream;
-let folder: string;
-let generation = 0;
+let marker: ReadMarker;
 
 const corsPolicy = {
   apiVersion: 'gateway.proxy/v1alpha1',
@@ -55,41 +48,22 @@ const whole = (port: number): object[] => [
   closeRoute('guard', 'protected'),
 ];
 
-/** A file of its own, which is read in every reading: when its change is in force, so is what was written before it. */
-function writeMarker(): void {
-  generation += 1;
-  const redirect = {
-    matches: [{ path: { type: 'Exact', value: '/marker' } }],
-    filters: [{ type: 'RequestRedirect', requestRedirect: { hostname: `generation-${generation}.example` } }],
-  };
-  writeFileSync(join(folder, 'marker.yaml'), JSON.stringify(routeResource('marker', [redirect])));
-}
-
-async function waitUntilRead(): Promise<void> {
-  writeMarker();
-  const wanted = `generation-${generation}.example`;
-  // Asked of the admin port: a policy whose targets cannot be read closes every route there is.
-  await waitFor(async () => {
-    const answer = await fetch(`http://127.0.0.1:${gateway.adminPort}/config`);
-    return (await answer.text()).includes(wanted);
-  });
-}
+const waitUntilRead = (): Promise<void> => marker.waitUntilRead(gateway);
 
 before(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'mcp-gateway-security-'));
-  writeMarker();
+  marker = createReadMarker();
   secret = await startRecordingUpstream('secret');
   open = await startRecordingUpstream('open');
-  gateway = await runGateway({
+  gateway = await runGatewayProcess({
     resources: whole,
-    flags: ['-f', folder, '--reload-settle', '5ms'],
+    flags: marker.flags,
     env: { HIDDEN_VALUE: hidden },
   });
 });
 after(async () => {
   await gateway?.stop();
   await Promise.all([secret?.close(), open?.close()]);
-  rmSync(folder, { recursive: true, force: true });
+  marker?.remove();
 });
 beforeEach(() => {
   secret.forget();
@@ -178,11 +152,11 @@ describe('policy not yet programmed: a backend with a rejected policy is never r
     gateway.write(base(gateway.port));
     await waitUntilRead();
     // Never good: nothing new is served until it can be read.
-    writeFileSync(join(folder, 'policy.yaml'), `${stringify(closeRoute('guard', 'protected'))}\n  ] broken`);
+    writeFileSync(join(marker.folder, 'policy.yaml'), `${stringify(closeRoute('guard', 'protected'))}\n  ] broken`);
     gateway.write([...base(gateway.port), ...protectedRoute()]);
-    await waitFor(() => gateway.child.readOutput().includes('it may hold a policy'));
+    await waitFor(() => gateway.readOutput().includes('it may hold a policy'));
     assert.equal((await fetch(`http://127.0.0.1:${gateway.port}/protected`)).status, 404);
-    writeFileSync(join(folder, 'policy.yaml'), stringify(closeRoute('guard', 'protected')));
+    writeFileSync(join(marker.folder, 'policy.yaml'), stringify(closeRoute('guard', 'protected')));
     await waitUntilRead();
     const answer = await fetch(`http://127.0.0.1:${gateway.port}/protected`);
     assert.match(await answer.text(), /policy_invalid/);
@@ -212,7 +186,7 @@ describe('truncated configuration file', () => {
   };
 
   test('a file that was emptied keeps its last good content and is reported', async (t) => {
-    rmSync(join(folder, 'policy.yaml'), { force: true });
+    rmSync(join(marker.folder, 'policy.yaml'), { force: true });
     gateway.write(whole(gateway.port));
     await waitUntilRead();
     const load = hammer(`http://127.0.0.1:${gateway.port}/protected`);
@@ -222,8 +196,8 @@ describe('truncated configuration file', () => {
       await waitUntilRead();
       await checkProtected(JSON.stringify(text));
     }
-    assert.match(gateway.child.readOutput(), /has no resources any more/);
-    assert.match(gateway.child.readOutput(), /keeping its content from before/);
+    assert.match(gateway.readOutput(), /has no resources any more/);
+    assert.match(gateway.readOutput(), /keeping its content from before/);
     await load.stop();
     assert.deepEqual([...load.seen.keys()], ['500 policy_invalid']);
   });
@@ -281,16 +255,16 @@ describe('hostile YAML: reported at once, and the gateway goes on with what it h
 
   for (const [name, [text, report]] of Object.entries(bombs)) {
     test(name, async () => {
-      const outputBefore = gateway.child.readOutput().length;
+      const outputBefore = gateway.readOutput().length;
       const memoryBefore = readResidentBytes(gateway.child.pid);
       writeFileSync(configFile(), text);
-      await waitFor(() => report.test(gateway.child.readOutput().slice(outputBefore)));
+      await waitFor(() => report.test(gateway.readOutput().slice(outputBefore)));
       const answer = await fetch(`http://127.0.0.1:${gateway.port}/protected`);
       assert.match(await answer.text(), /policy_invalid/);
       assert.equal((await fetch(`http://127.0.0.1:${gateway.port}/open`)).status, 200);
       const grown = readResidentBytes(gateway.child.pid) - memoryBefore;
       assert.ok(grown < 256 * 1024 * 1024, `grew by ${grown} bytes`);
-      assert.equal(gateway.child.exitCode(), undefined);
+      assert.equal(gateway.exitCode(), undefined);
     });
   }
 
@@ -348,6 +322,6 @@ test('environment substitution only in Secrets', async (t: TestContext) => {
     const text = await (await fetch(`http://127.0.0.1:${gateway.adminPort}${page}`)).text();
     assert.doesNotMatch(text, new RegExp(hidden), page);
   }
-  assert.doesNotMatch(gateway.child.readOutput(), new RegExp(hidden));
-  t.diagnostic(`${generation} configurations were read`);
+  assert.doesNotMatch(gateway.readOutput(), new RegExp(hidden));
+  t.diagnostic(`${marker.readings} configurations were read`);
 });

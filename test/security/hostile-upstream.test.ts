@@ -6,20 +6,14 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { after, before, describe, test } from 'node:test';
-import {
-  backendResource,
-  type GatewayRun,
-  gatewayResource,
-  routeResource,
-  ruleTo,
-  runGateway,
-  waitFor,
-} from '../integration/run-gateway.ts';
+import { backendResource, gatewayResource, routeResource, ruleTo } from '../kit/gateway-resources.ts';
+import { type GatewayProcessRun, runGatewayProcess } from '../kit/run-gateway.ts';
+import { waitFor } from '../kit/wait-for.ts';
 import { readResidentBytes } from './process-memory.ts';
-import { type ScriptedUpstream, startScriptedUpstream } from './recording-upstream.ts';
+import { type ScriptedUpstream, startScriptedUpstream } from '../kit/recording-upstream.ts';
 import { connectWire, readAnswers, sendHead } from './wire-client.ts';
 
-let gateway: GatewayRun;
+let gateway: GatewayProcessRun;
 let upstream: ScriptedUpstream;
 let rpc: ReturnType<typeof createServer>;
 let legacy: ReturnType<typeof createServer>;
@@ -92,7 +86,7 @@ before(async () => {
       },
     },
   });
-  gateway = await runGateway({
+  gateway = await runGatewayProcess({
     resources: (port) => [
       gatewayResource(port),
       routeResource('all', [
@@ -434,8 +428,8 @@ describe('session id tampering', () => {
 });
 
 test('after all of this the gateway is the same process and serves', async (t) => {
-  assert.equal(gateway.child.exitCode(), undefined);
+  assert.equal(gateway.exitCode(), undefined);
   assert.equal((await ask(t, '/end')).body, '/end');
-  assert.doesNotMatch(gateway.child.readOutput(), /inside the gateway/);
+  assert.doesNotMatch(gateway.readOutput(), /inside the gateway/);
   await once(rpc.close(), 'close');
 });

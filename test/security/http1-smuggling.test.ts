@@ -3,16 +3,10 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { readByOwnReader } from '../fuzz/http1-own-reader.ts';
 import type { StreamKind } from '../fuzz/http1-reading.ts';
-import {
-  backendResource,
-  type GatewayRun,
-  gatewayResource,
-  routeResource,
-  ruleTo,
-  runGateway,
-} from '../integration/run-gateway.ts';
+import { backendResource, gatewayResource, routeResource, ruleTo } from '../kit/gateway-resources.ts';
+import { type GatewayRun, runGateway } from '../kit/run-gateway.ts';
 import { brokenChunks, refusedAnswers, refusedHeads, refusedLater, smuggled } from './http1-smuggling-corpus.ts';
-import { type RecordingUpstream, startRecordingUpstream } from './recording-upstream.ts';
+import { type RecordingUpstream, startRecordingUpstream } from '../kit/recording-upstream.ts';
 import { connectWire, readAnswers } from './wire-client.ts';
 
 const chunkedHead = 'POST /front HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n';
@@ -172,6 +166,6 @@ describe('through a gateway', () => {
     const client = await connectWire(t, gateway.port);
     client.send('GET /end HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n');
     assert.match(await client.waitForClose(), /upstream GET \/end$/);
-    assert.equal(gateway.child.exitCode(), undefined);
+    assert.equal(gateway.exitCode(), undefined);
   });
 });

@@ -3,15 +3,9 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:http2';
 import { after, before, beforeEach, describe, test } from 'node:test';
-import {
-  backendResource,
-  type GatewayRun,
-  gatewayResource,
-  routeResource,
-  ruleTo,
-  runGateway,
-  waitFor,
-} from '../integration/run-gateway.ts';
+import { backendResource, gatewayResource, routeResource, ruleTo } from '../kit/gateway-resources.ts';
+import { type GatewayRun, runGateway } from '../kit/run-gateway.ts';
+import { waitFor } from '../kit/wait-for.ts';
 import { closeRoute } from './closed-policy.ts';
 import {
   connectHttp2Wire,
@@ -22,7 +16,7 @@ import {
   writeFields,
   writeFrame,
 } from './http2-wire.ts';
-import { type RecordingUpstream, startRecordingUpstream } from './recording-upstream.ts';
+import { type RecordingUpstream, startRecordingUpstream } from '../kit/recording-upstream.ts';
 import { sendHead } from './wire-client.ts';
 
 let gateway: GatewayRun;

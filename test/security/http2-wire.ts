@@ -1,6 +1,7 @@
 // HTTP/2 frames (RFC 9113) and header blocks (RFC 7541) by hand: node's own client refuses to send what an attacker would.
 import type { TestContext } from 'node:test';
-import { connectWire, waitOn, type WireClient } from './wire-client.ts';
+import { connectWire, type WireClient } from './wire-client.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 export const frameTypes = {
   data: 0,
@@ -74,7 +75,7 @@ export interface Http2Wire {
   /** What came as DATA on a stream. */
   readData(streamId: number): string;
   /** Resolves when the stream was reset or has ended, or the connection is over. */
-  waitForStreamEnd(streamId: number): Promise<void>;
+  waitForStreamEnd(streamId: number): Promise<true>;
   hasFrame(type: number, streamId?: number): boolean;
 }
 
@@ -99,7 +100,7 @@ export async function connectHttp2Wire(t: TestContext, port: number): Promise<Ht
   });
   wire.send('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
   wire.send(writeFrame(frameTypes.settings, 0, 0, Buffer.alloc(0)));
-  await waitOn(wire.socket, () => frames.some(({ type }) => type === frameTypes.settings));
+  await waitFor(() => frames.some(({ type }) => type === frameTypes.settings));
   wire.send(writeFrame(frameTypes.settings, 1, 0, Buffer.alloc(0)));
   const hasFrame = (type: number, streamId?: number): boolean =>
     frames.some((frame) => frame.type === type && (streamId === undefined || frame.streamId === streamId));
@@ -114,8 +115,7 @@ export async function connectHttp2Wire(t: TestContext, port: number): Promise<Ht
           .map(({ payload }) => payload),
       ).toString('latin1'),
     waitForStreamEnd: (streamId) =>
-      waitOn(
-        wire.socket,
+      waitFor(
         () =>
           wire.closed ||
           hasFrame(frameTypes.goaway) ||

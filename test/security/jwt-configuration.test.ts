@@ -4,7 +4,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { listTools } from '../idp/flow-client.ts';
-import { waitFor } from '../integration/run-gateway.ts';
+import { createReadMarker } from '../kit/read-marker.ts';
+import { waitFor } from '../kit/wait-for.ts';
 import {
   backendPolicy,
   createTestProvider,
@@ -127,7 +128,9 @@ describe('truncated configuration file: an emptied file keeps what guards; only 
     ['rules over messages', [backendPolicy('mcp', { authorization: allow('jwt.sub == "alice"') })], '403 rbac_denied'],
   ] as const) {
     test(name, async (t) => {
-      const guarded = await startGuardedGateway({ routes: ['mcp'], policies });
+      const marker = createReadMarker();
+      t.after(() => marker.remove());
+      const guarded = await startGuardedGateway({ routes: ['mcp'], policies, flags: marker.flags });
       t.after(() => guarded.close());
       const assertGuarded = async (): Promise<void> => {
         guarded.upstream.forget();
@@ -142,9 +145,8 @@ describe('truncated configuration file: an emptied file keeps what guards; only 
         .map((each) => JSON.stringify(each))
         .join('\n---\n');
       for (const content of ['', '---\n', whole.slice(0, -40), whole.slice(0, -1)]) {
-        const written = guarded.run.child.readOutput().length;
         writeFileSync(file, content);
-        await waitFor(() => guarded.run.child.readOutput().length > written);
+        await marker.waitUntilRead(guarded.run);
         await assertGuarded();
       }
       guarded.run.write(guarded.resources([]));

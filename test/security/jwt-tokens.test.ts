@@ -5,7 +5,7 @@ import { after, before, beforeEach, describe, test } from 'node:test';
 import { forgeToken, signAs, signWithSecret } from '../../src/gateway/token/testing/forge-token.ts';
 import { listTools } from '../idp/flow-client.ts';
 import { startSwitchableServer, type SwitchableServer } from '../idp/switchable-server.ts';
-import { waitFor } from '../integration/run-gateway.ts';
+import { waitFor } from '../kit/wait-for.ts';
 import { createTestProvider, type GuardedGateway, routePolicy, startGuardedGateway } from './guarded-gateway.ts';
 
 // The same kid at both, and no alg in the keys: as confusing as providers can be.

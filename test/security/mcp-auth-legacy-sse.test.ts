@@ -8,7 +8,7 @@ import { startQuirky } from '../idp/auth-setups.ts';
 import { listTools, postMcp } from '../idp/flow-client.ts';
 import { type ProtectedGateway, startProtectedGateway } from '../idp/protected-gateway.ts';
 import type { QuirkyIdp } from '../idp/quirky-idp.ts';
-import { waitFor } from '../integration/run-gateway.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 let idp: QuirkyIdp;
 let upstream: Server;

@@ -5,11 +5,11 @@ import { after, before, beforeEach, describe, test } from 'node:test';
 import { type StartedIdp, startQuirky } from '../idp/auth-setups.ts';
 import { BrowserAgent } from '../idp/browser-agent.ts';
 import { ask, FlowClient } from '../idp/flow-client.ts';
-import { startMcpUpstream } from '../idp/mcp-upstream.ts';
+import { startMcpUpstream } from '../kit/mcp-upstream.ts';
 import { createSealKeyFile, type ProtectedGateway, startProtectedGateway } from '../idp/protected-gateway.ts';
 import type { QuirkyIdp } from '../idp/quirky-idp.ts';
 import { startTcpSwitch, type TcpSwitch } from '../idp/tcp-switch.ts';
-import type { RecordingUpstream } from './recording-upstream.ts';
+import type { RecordingUpstream } from '../kit/recording-upstream.ts';
 
 type QuirkyStart = StartedIdp & { readonly quirky: QuirkyIdp };
 
@@ -232,7 +232,7 @@ test('IdP secret given out with `none`: a secret that the IdP returns for a publ
   const shown = await readAdminPages();
   const everything = [
     ...client.told.map(({ headers, body }) => JSON.stringify(headers) + body),
-    gateway.child.readOutput(),
+    gateway.readOutput(),
     shown,
     ...forward.server.callsTo(forward.quirky.paths.token).map(({ body, headers }) => JSON.stringify(headers) + body),
   ].join('\n');
@@ -257,7 +257,7 @@ test('nothing that could be used is shown to the operator: no token, code, secre
   await client.redeem(callback);
   await client.refresh();
   assert.equal((await client.post()).status, 200);
-  const shown = (await readAdminPages()) + gateway.child.readOutput();
+  const shown = (await readAdminPages()) + gateway.readOutput();
   assert.match(shown, /Broker/, 'the pages were read');
   const [current = ''] = /(?<=current: )\S+/.exec(readFileSync(key.path, 'utf8')) ?? [];
   assert.equal(current.length > 40, true);

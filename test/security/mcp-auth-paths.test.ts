@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { startQuirky } from '../idp/auth-setups.ts';
 import { ask, listTools, postMcp } from '../idp/flow-client.ts';
-import { startMcpUpstream } from '../idp/mcp-upstream.ts';
+import { startMcpUpstream } from '../kit/mcp-upstream.ts';
 import {
   formatResources,
   policyResource,
@@ -14,9 +14,10 @@ import {
   startProtectedGateway,
 } from '../idp/protected-gateway.ts';
 import type { QuirkyIdp } from '../idp/quirky-idp.ts';
-import { waitFor } from '../integration/run-gateway.ts';
+import { createReadMarker } from '../kit/read-marker.ts';
+import { waitFor } from '../kit/wait-for.ts';
 import { openSession } from '../integration/gateway-fixture.ts';
-import type { RecordingUpstream } from './recording-upstream.ts';
+import type { RecordingUpstream } from '../kit/recording-upstream.ts';
 import { sendHead } from './wire-client.ts';
 
 let idp: QuirkyIdp;
@@ -360,24 +361,24 @@ test('policy not yet programmed: a backend with a rejected policy is never reach
 
 test('truncated configuration file: an emptied file keeps what protects; only deleting the policy removes it', async (t) => {
   const backends = [{ path: '/mcp', port: upstream.port, authentication }];
-  const own = await startProtectedGateway({ backends });
+  const marker = createReadMarker();
+  t.after(() => marker.remove());
+  const own = await startProtectedGateway({ backends, flags: marker.flags });
   t.after(() => own.stop());
   const target = own.urlOf('/mcp');
   assert.equal((await postMcp(target, listTools)).status, 401);
   const file = join(own.folder, 'gateway.yaml');
   for (const content of ['', '---\n', '{"apiVersion":"gateway.proxy/v1alph']) {
-    const written = own.child.readOutput().length;
     writeFileSync(file, content);
-    await waitFor(() => own.child.readOutput().length > written);
+    await marker.waitUntilRead(own);
     assert.equal((await postMcp(target, listTools)).status, 401);
   }
   // A policy that was good and becomes bad keeps its last good form.
   const resources = formatResources(own.port, { backends }).filter(
     (each) => !JSON.stringify(each).includes('ProxyPolicy'),
   );
-  const length = own.child.readOutput().length;
   own.write([...resources, policyResource('mcp', { ...authentication, mode: 'Sometimes' })]);
-  await waitFor(() => own.child.readOutput().length > length);
+  await marker.waitUntilRead(own);
   assert.ok([401, 500, 503].includes((await postMcp(target, listTools)).status));
   upstream.forget();
   own.write(resources);

@@ -5,10 +5,10 @@ import { createServer, type AddressInfo, type Server } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { startQuirky } from '../idp/auth-setups.ts';
 import { ask, FlowClient, listTools, postMcp } from '../idp/flow-client.ts';
-import { startMcpUpstream } from '../idp/mcp-upstream.ts';
+import { startMcpUpstream } from '../kit/mcp-upstream.ts';
 import { type ProtectedGateway, startProtectedGateway } from '../idp/protected-gateway.ts';
 import type { QuirkyIdp } from '../idp/quirky-idp.ts';
-import type { RecordingUpstream } from './recording-upstream.ts';
+import type { RecordingUpstream } from '../kit/recording-upstream.ts';
 
 let upstream: RecordingUpstream;
 let gateway: ProtectedGateway;

@@ -5,11 +5,11 @@ import { after, before, beforeEach, describe, test } from 'node:test';
 import { SignJWT } from 'jose';
 import { startQuirky } from '../idp/auth-setups.ts';
 import { type FlowAnswer, listTools, postMcp } from '../idp/flow-client.ts';
-import { startMcpUpstream } from '../idp/mcp-upstream.ts';
+import { startMcpUpstream } from '../kit/mcp-upstream.ts';
 import { type ProtectedGateway, startProtectedGateway } from '../idp/protected-gateway.ts';
 import type { QuirkyIdp } from '../idp/quirky-idp.ts';
 import { createSigningKey } from '../idp/signing-keys.ts';
-import type { RecordingUpstream } from './recording-upstream.ts';
+import type { RecordingUpstream } from '../kit/recording-upstream.ts';
 import { connectWire, readAnswers } from './wire-client.ts';
 
 let idp: QuirkyIdp;
@@ -272,7 +272,7 @@ test('the token is not passed on, and nothing of it is in the log', async () => 
   assert.equal((await post(`${token.slice(0, -4)}AAAA`)).status, 401);
   assert.equal(upstream.bytes.includes(token), false);
   assert.deepEqual(upstream.requests[0]!.all('authorization'), []);
-  assert.equal(gateway.child.readOutput().includes(token.slice(0, 60)), false);
+  assert.equal(gateway.readOutput().includes(token.slice(0, 60)), false);
 });
 
 describe('sessions', () => {

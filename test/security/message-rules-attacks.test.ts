@@ -4,9 +4,10 @@ import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import type { FlowAnswer } from '../idp/flow-client.ts';
-import { backendPolicy, type GuardedGateway, startGuardedGateway } from './guarded-gateway.ts';
+import { backendPolicy, type GuardedGateway, startGuardedGatewayProcess } from './guarded-gateway.ts';
 import { readResidentBytes } from './process-memory.ts';
-import type { RecordedRequest } from './recording-upstream.ts';
+import type { RecordedRequest } from '../kit/recording-upstream.ts';
+import type { GatewayProcessRun } from '../kit/run-gateway.ts';
 import { connectWire, readAnswers } from './wire-client.ts';
 
 const megabyte = 1024 * 1024;
@@ -15,10 +16,10 @@ const rulesOf = (name: string, action: string, ...matchExpressions: string[]): o
 
 /** What the server answers next; an empty result when there is nothing. */
 let next: ((request: RecordedRequest, response: ServerResponse) => void) | undefined;
-let gateway: GuardedGateway;
+let gateway: GuardedGateway<GatewayProcessRun>;
 
 before(async () => {
-  gateway = await startGuardedGateway({
+  gateway = await startGuardedGatewayProcess({
     routes: ['files', 'secrets', 'tools', 'force', 'arguments'],
     policies: [
       rulesOf('files', 'Allow', 'mcp.resource.uri.startsWith("file:///public/")', 'mcp.tool.name == "echo"'),

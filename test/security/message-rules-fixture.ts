@@ -10,7 +10,7 @@ import {
   routePolicy,
   startGuardedGateway,
 } from './guarded-gateway.ts';
-import type { RecordedRequest } from './recording-upstream.ts';
+import type { RecordedRequest } from '../kit/recording-upstream.ts';
 
 const provider = createTestProvider('idp');
 

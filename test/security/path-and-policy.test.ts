@@ -1,14 +1,8 @@
 // Router, policy and upstream must read a request in the same way, or a policy protects a door beside the one that opens.
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test, type TestContext } from 'node:test';
-import {
-  backendResource,
-  type GatewayRun,
-  gatewayResource,
-  routeResource,
-  ruleTo,
-  runGateway,
-} from '../integration/run-gateway.ts';
+import { backendResource, gatewayResource, routeResource, ruleTo } from '../kit/gateway-resources.ts';
+import { type GatewayRun, runGateway } from '../kit/run-gateway.ts';
 import { closeBackend, closeRoute } from './closed-policy.ts';
 import {
   connectHttp2Wire,
@@ -19,7 +13,7 @@ import {
   writeFields,
   writeFrame,
 } from './http2-wire.ts';
-import { type RecordingUpstream, startRecordingUpstream } from './recording-upstream.ts';
+import { type RecordingUpstream, startRecordingUpstream } from '../kit/recording-upstream.ts';
 import { connectWire, sendHead } from './wire-client.ts';
 
 let gateway: GatewayRun;

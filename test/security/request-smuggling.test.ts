@@ -2,16 +2,10 @@
 // upstream counts exactly the requests that the gateway counted.
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
-import {
-  backendResource,
-  type GatewayRun,
-  gatewayResource,
-  routeResource,
-  ruleTo,
-  runGateway,
-  waitFor,
-} from '../integration/run-gateway.ts';
-import { type RecordingUpstream, startRecordingUpstream } from './recording-upstream.ts';
+import { backendResource, gatewayResource, routeResource, ruleTo } from '../kit/gateway-resources.ts';
+import { type GatewayRun, runGateway } from '../kit/run-gateway.ts';
+import { waitFor } from '../kit/wait-for.ts';
+import { type RecordingUpstream, startRecordingUpstream } from '../kit/recording-upstream.ts';
 import { connectWire, readAnswers } from './wire-client.ts';
 
 let gateway: GatewayRun;

@@ -1,16 +1,10 @@
 // Web pages that a browser on this machine shows must not reach a gateway on loopback, nor its admin pages.
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test, type TestContext } from 'node:test';
-import {
-  backendResource,
-  type GatewayRun,
-  gatewayResource,
-  routeResource,
-  ruleTo,
-  runGateway,
-} from '../integration/run-gateway.ts';
+import { backendResource, gatewayResource, routeResource, ruleTo } from '../kit/gateway-resources.ts';
+import { type GatewayRun, runGateway } from '../kit/run-gateway.ts';
 import { connectHttp2Wire, endHeaders, endStream, frameTypes, writeFields, writeFrame } from './http2-wire.ts';
-import { type RecordingUpstream, startRecordingUpstream } from './recording-upstream.ts';
+import { type RecordingUpstream, startRecordingUpstream } from '../kit/recording-upstream.ts';
 import { connectWire, sendHead } from './wire-client.ts';
 
 let gateway: GatewayRun;

@@ -2,29 +2,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
-
-/** Resolves when the condition holds, looked at whenever something happens on the socket. Gives up after a minute: slow is fine, stuck is not. */
-export function waitOn(socket: Socket, condition: () => boolean): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const look = (): void => {
-      if (!condition()) return;
-      stop();
-      resolve();
-    };
-    const timer = setTimeout(() => {
-      stop();
-      reject(new Error(`waited a minute in vain for ${String(condition)}`));
-    }, 60_000);
-    const stop = (): void => {
-      clearTimeout(timer);
-      socket.off('data', look);
-      socket.off('close', look);
-    };
-    socket.on('data', look);
-    socket.on('close', look);
-    look();
-  });
-}
+import { waitFor } from '../kit/wait-for.ts';
 
 /** One connection, and everything that came back on it. */
 export interface WireClient {
@@ -60,13 +38,13 @@ export async function connectWire(t: TestContext, port: number): Promise<WireCli
       if (!socket.destroyed) socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes);
     },
     async waitForText(text) {
-      await waitOn(socket, () => received.includes(text) || closed);
+      await waitFor(() => received.includes(text) || closed);
       if (!received.includes(text)) {
         throw new Error(`closed before ${JSON.stringify(text)} came; received ${JSON.stringify(received)}`);
       }
     },
     async waitForClose() {
-      await waitOn(socket, () => closed);
+      await waitFor(() => closed);
       return received;
     },
   };

@@ -16,6 +16,7 @@ import { RouteTable } from '../route/route-table.ts';
 import { compile, type PolicyConnections } from './compile.ts';
 import { ConfigStore } from './config-store.ts';
 import type { RuntimeConfig } from './runtime-config.ts';
+import { effort } from '../../../test/kit/effort.ts';
 
 /** As the registries do: one object per content, that lives until a configuration comes that does not use it. */
 function createFakeRegistry() {
@@ -306,7 +307,7 @@ describe('a store', () => {
           }
         },
       ),
-      { numRuns: 300 },
+      { numRuns: effort(300, 60) },
     );
   });
 

@@ -14,6 +14,7 @@ import { findOwnEndpoint, findProtectedResource } from '../route/find-protection
 import { matchRoute } from '../route/match-route.ts';
 import { compile } from './compile.ts';
 import type { ListenerConfig } from './runtime-config.ts';
+import { effort } from '../../../test/kit/effort.ts';
 
 const known = new Map<string, McpAuthenticationConfig>();
 
@@ -395,7 +396,7 @@ describe('properties', () => {
             }
           }
       }),
-      { numRuns: 300 },
+      { numRuns: effort(300, 100) },
     );
   });
 });

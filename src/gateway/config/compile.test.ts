@@ -10,6 +10,7 @@ import {
 import { matchRoute } from '../route/match-route.ts';
 import { type Compilation, compile } from './compile.ts';
 import type { MatchedRoute, RouteConfig, RuntimeConfig } from './runtime-config.ts';
+import { effort } from '../../../test/kit/effort.ts';
 
 const { EXACT, PREFIX, REGULAR_EXPRESSION } = PathMatchType;
 
@@ -544,7 +545,7 @@ describe('compile', () => {
           assert.deepEqual([...backward.runtime.ports.keys()], [...forward.runtime.ports.keys()]);
         },
       ),
-      { numRuns: 500 },
+      { numRuns: effort(500, 100) },
     );
   });
 });

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { compareHostnamePatterns, HostTable, readHostname, readHostnamePattern } from './hostname.ts';
+import { effort } from '../../../test/kit/effort.ts';
 
 describe('readHostname', () => {
   const valid: readonly (readonly [string, string])[] = [
@@ -124,7 +125,7 @@ describe('HostTable', () => {
           .toSorted(compareHostnamePatterns);
         assert.equal(new HostTable(all.map((one) => [one, one] as const)).find(host), expected);
       }),
-      { numRuns: 3000 },
+      { numRuns: effort(3_000) },
     );
   });
 });

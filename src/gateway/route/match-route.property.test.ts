@@ -19,6 +19,7 @@ import {
 import { compile } from '../config/compile.ts';
 import { matchRoute } from './match-route.ts';
 import { compareMatchRanks, type MatchRank } from './precedence.ts';
+import { effort } from '../../../test/kit/effort.ts';
 
 interface TestRequest {
   readonly host: string;
@@ -309,10 +310,11 @@ function buildConfiguration(input: typeof table extends fc.Arbitrary<infer T> ? 
 }
 
 describe('the router and a second, naive one', () => {
-  test('agree on 1,000 random tables with 100 random requests each', () => {
+  const tables = effort(1_000, 200);
+  test(`agree on ${tables.toLocaleString('en')} random tables with 100 random requests each`, () => {
     let hits = 0;
     let contested = 0;
-    const requests = fc.sample(request, { numRuns: 20_000, seed: 7 });
+    const requests = fc.sample(request, { numRuns: tables * 20, seed: 7 });
     fc.assert(
       fc.property(table, fc.nat({ max: requests.length - 1 }), (input, offset) => {
         const configuration = buildConfiguration(input);
@@ -340,10 +342,13 @@ describe('the router and a second, naive one', () => {
           assert.equal(found?.matchedPrefix, expected?.prefix, about);
         }
       }),
-      { numRuns: 1000 },
+      { numRuns: tables },
     );
     // A generator that never hits, always hits, or never lets two matches compete would prove nothing.
-    assert.ok(hits > 20_000 && hits < 95_000 && contested > 10_000, `${hits} hits, ${contested} of them contested`);
+    assert.ok(
+      hits > 20 * tables && hits < 95 * tables && contested > 10 * tables,
+      `${hits} hits, ${contested} of them contested`,
+    );
   });
 });
 
@@ -368,7 +373,7 @@ describe('precedence', () => {
         if (compareMatchRanks(a, b) === 0) assert.deepEqual({ ...a }, { ...b });
         if (compareMatchRanks(a, b) <= 0 && compareMatchRanks(b, c) <= 0) assert.ok(compareMatchRanks(a, c) <= 0);
       }),
-      { numRuns: 5000 },
+      { numRuns: effort(5_000) },
     );
   });
 });

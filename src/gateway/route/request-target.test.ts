@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { readTarget } from './request-target.ts';
+import { effort } from '../../../test/kit/effort.ts';
 
 function read(target: string): string | undefined {
   const result = readTarget(target);
@@ -84,7 +85,7 @@ describe('the normal form', () => {
         if (!first.ok) return;
         assert.deepEqual(readTarget(`${first.path}${first.query}`), first);
       }),
-      { numRuns: 20_000 },
+      { numRuns: effort(20_000) },
     );
   });
 
@@ -100,7 +101,7 @@ describe('the normal form', () => {
           assert.doesNotMatch(String.fromCharCode(Number.parseInt(digits, 16)), /[A-Za-z0-9\-._~]/);
         }
       }),
-      { numRuns: 20_000 },
+      { numRuns: effort(20_000) },
     );
   });
 
@@ -111,7 +112,7 @@ describe('the normal form', () => {
         const text = `/${segments.join('/')}`;
         assert.equal(read(text), new URL(`http://host${text}`).pathname);
       }),
-      { numRuns: 5000 },
+      { numRuns: effort(5_000) },
     );
   });
 });

@@ -9,6 +9,7 @@ import { CallChannel } from './call-channel.ts';
 import { ConfigurationReceiver } from './configuration-relay.ts';
 import type { SupervisorCalls, WorkerCalls, WorkerSettings } from './worker-calls.ts';
 import { type WorkerEnd, WorkerGroup, WorkerStartError } from './worker-group.ts';
+import { waitFor } from '../../../test/kit/wait-for.ts';
 
 /** A worker that is no process. */
 class FakeWorker {
@@ -85,10 +86,6 @@ const configure = (...keys: readonly string[]) => ({
   ...emptyConfiguration,
   routes: keys.map((key) => create(RouteSchema, { key })),
 });
-
-async function waitFor(condition: () => boolean): Promise<void> {
-  while (!condition()) await delay(1);
-}
 
 describe('a group of workers', () => {
   test('has a configuration when every worker has it', async () => {

@@ -4,6 +4,7 @@ import * as fc from 'fast-check';
 import { readYaml, readYamlInTurns } from './read-yaml.ts';
 import type { RawResource, TextProblem } from './read-yaml.ts';
 import { Turns } from './take-turns.ts';
+import { effort } from '../../../test/kit/effort.ts';
 
 function readGood(text: string): readonly RawResource[] {
   const result = readYaml(text);
@@ -204,7 +205,7 @@ test('readYaml never throws, and positions lie in the text', () => {
           assert.ok(position === undefined || (position.line >= 1 && position.line <= lines));
       }
     }),
-    { numRuns: 2000 },
+    { numRuns: effort(2_000, 300) },
   );
 });
 

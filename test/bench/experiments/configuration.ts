@@ -2,7 +2,7 @@
 import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { backendResource, gatewayResource, routeResource, ruleTo } from '../../integration/run-gateway.ts';
+import { backendResource, gatewayResource, routeResource, ruleTo } from '../../kit/gateway-resources.ts';
 import type { BenchProxy } from '../bench-case.ts';
 import { formatNumber } from '../bench-report.ts';
 import { createPolicy, jwtAuthentication, toolCall } from '../bench-resources.ts';

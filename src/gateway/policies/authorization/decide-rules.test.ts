@@ -8,6 +8,7 @@ import { readRequestVariables } from './request-variables.ts';
 import { judgeByTheWords, type WrittenRule, type WrittenValue } from './testing/judge-by-the-words.ts';
 import { expressionOf, ruleOf, rulesOf } from './testing/rules-of-values.ts';
 import type { RuleAction, RuleSet } from './rule-set.ts';
+import { effort } from '../../../../test/kit/effort.ts';
 
 const variables = readRequestVariables(buildContext(), undefined);
 
@@ -179,6 +180,6 @@ test('any rules decide as the documented words say', () => {
         assert.equal(allowed, decidedBy.action === 'Allow');
       }
     }),
-    { numRuns: 20_000, seed: 5 },
+    { numRuns: effort(20_000) },
   );
 });

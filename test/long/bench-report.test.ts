@@ -2,21 +2,21 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { formatMarkdown, formatNumber, formatText, listMissed } from './bench/bench-report.ts';
-import { type Bar, type Finding, judge, type StampedResult, type Target } from './bench/bench-result.ts';
-import { describeBodies } from './bench/experiments/bodies.ts';
-import { describeBusyStreams } from './bench/experiments/busy-streams.ts';
-import { describeFlood } from './bench/experiments/flood.ts';
-import { describeIdleStreams } from './bench/experiments/idle-streams.ts';
-import { describeRequests } from './bench/experiments/requests.ts';
-import { describeSoak } from './bench/experiments/soak.ts';
-import { describeStart } from './bench/experiments/start.ts';
-import { describeWorkers } from './bench/experiments/workers.ts';
-import type { Measurements } from './bench/measure-cases.ts';
-import { mergeResults, readKept, replaceSection } from './bench/performance-page.ts';
-import { renderPlot } from './bench/performance-plot.ts';
-import { createProgress } from './bench/progress-line.ts';
-import { requestCases } from './bench/request-cases.ts';
+import { formatMarkdown, formatNumber, formatText, listMissed } from '../bench/bench-report.ts';
+import { type Bar, type Finding, judge, type StampedResult, type Target } from '../bench/bench-result.ts';
+import { describeBodies } from '../bench/experiments/bodies.ts';
+import { describeBusyStreams } from '../bench/experiments/busy-streams.ts';
+import { describeFlood } from '../bench/experiments/flood.ts';
+import { describeIdleStreams } from '../bench/experiments/idle-streams.ts';
+import { describeRequests } from '../bench/experiments/requests.ts';
+import { describeSoak } from '../bench/experiments/soak.ts';
+import { describeStart } from '../bench/experiments/start.ts';
+import { describeWorkers } from '../bench/experiments/workers.ts';
+import type { Measurements } from '../bench/measure-cases.ts';
+import { mergeResults, readKept, replaceSection } from '../bench/performance-page.ts';
+import { renderPlot } from '../bench/performance-plot.ts';
+import { createProgress } from '../bench/progress-line.ts';
+import { requestCases } from '../bench/request-cases.ts';
 
 const stamp = {
   date: '2026-11-15',
@@ -301,10 +301,10 @@ describe('the page', () => {
   });
 
   test('is what its numbers say', async () => {
-    const page = readFileSync(new URL('../docs/performance.md', import.meta.url), 'utf8');
+    const page = readFileSync(new URL('../../docs/performance.md', import.meta.url), 'utf8');
     const kept = await readKept();
     assert.equal(page, replaceSection(page, kept), 'docs/performance.md is not what docs/performance.json says');
-    const plot = readFileSync(new URL('../docs/performance.svg', import.meta.url), 'utf8');
+    const plot = readFileSync(new URL('../../docs/performance.svg', import.meta.url), 'utf8');
     assert.equal(plot, renderPlot(kept.flatMap(({ bars }) => bars)));
   });
 

@@ -7,28 +7,22 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { buildProgram } from '../../scripts/build-program.ts';
 import { createTestKey } from '../../src/gateway/token/testing/test-issuer.ts';
-import { sources } from '../mcp/gateway-program.ts';
-import { startRecordingUpstream } from '../security/recording-upstream.ts';
+import { sources } from '../kit/gateway-program.ts';
+import { startRecordingUpstream } from '../kit/recording-upstream.ts';
 import type { Loaded } from './list-loaded.ts';
-import {
-  backendResource,
-  gatewayResource,
-  type GatewayRun,
-  routeResource,
-  ruleTo,
-  runGateway,
-  waitFor,
-} from './run-gateway.ts';
+import { backendResource, gatewayResource, routeResource, ruleTo } from '../kit/gateway-resources.ts';
+import { type GatewayProcessRun, runGatewayProcess } from '../kit/run-gateway.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 const list = join(tmpdir(), `mcp-gateway-loaded-${process.pid}.json`);
 
 /** A gateway that can be asked what it has loaded. */
-function start(resources: (port: number) => readonly object[], program = sources): Promise<GatewayRun> {
+function start(resources: (port: number) => readonly object[], program = sources): Promise<GatewayProcessRun> {
   const hook = new URL('list-loaded.ts', import.meta.url).href;
-  return runGateway({ resources, env: { NODE_OPTIONS: `--import=${hook}`, LOADED_LIST: list }, program });
+  return runGatewayProcess({ resources, env: { NODE_OPTIONS: `--import=${hook}`, LOADED_LIST: list }, program });
 }
 
-async function readLoaded(gateway: GatewayRun): Promise<Loaded> {
+async function readLoaded(gateway: GatewayProcessRun): Promise<Loaded> {
   rmSync(list, { force: true });
   process.kill(gateway.child.pid, 'SIGUSR2');
   await waitFor(() => existsSync(list));

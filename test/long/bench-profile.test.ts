@@ -7,14 +7,14 @@ import {
   foldCpuProfile,
   listFunctions,
   scaleTo,
-} from './bench/profile/call-tree.ts';
-import { layOutFrames, renderFlameGraph } from './bench/profile/flame-graph.ts';
-import type { CallFrame, CpuProfile } from './bench/profile/inspector-client.ts';
-import { formatBytes, formatMicros, formatTop } from './bench/profile/profile-text.ts';
+} from '../bench/profile/call-tree.ts';
+import { layOutFrames, renderFlameGraph } from '../bench/profile/flame-graph.ts';
+import type { CallFrame, CpuProfile } from '../bench/profile/inspector-client.ts';
+import { formatBytes, formatMicros, formatTop } from '../bench/profile/profile-text.ts';
 
 const frame = (functionName: string, url = '', lineNumber = 0): CallFrame => ({ functionName, url, lineNumber });
-const ours = new URL('../src/gateway/answer.ts', import.meta.url).href;
-const fromPackage = new URL('../node_modules/undici/lib/client.js', import.meta.url).href;
+const ours = new URL('../../src/gateway/answer.ts', import.meta.url).href;
+const fromPackage = new URL('../../node_modules/undici/lib/client.js', import.meta.url).href;
 
 /** root -> serve -> (write, parse), root -> serve again, root -> idle. */
 const profile: CpuProfile = {

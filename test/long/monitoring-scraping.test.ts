@@ -4,10 +4,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { parse, parseAllDocuments } from 'yaml';
-import { gatewayNameLabel, managedBy, managedByLabel } from '../src/deploy/deployed-names.ts';
+import { gatewayNameLabel, managedBy, managedByLabel } from '../../src/deploy/deployed-names.ts';
 
 const readText = (name: string): string =>
-  readFileSync(join(import.meta.dirname, '..', 'docs', 'monitoring', name), 'utf8');
+  readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'monitoring', name), 'utf8');
 
 interface PodMetadata {
   readonly labels: Readonly<Record<string, string>>;
@@ -52,7 +52,7 @@ function nameMeta(kind: 'label' | 'annotation', name: string): string {
 }
 
 const rendered = parseAllDocuments(
-  readFileSync(join(import.meta.dirname, 'chart', 'goldens', 'defaults.yaml'), 'utf8'),
+  readFileSync(join(import.meta.dirname, '..', 'chart', 'goldens', 'defaults.yaml'), 'utf8'),
 ).map((document) => document.toJS() as { readonly kind: string } & Record<string, never>);
 const deployment = rendered.find(({ kind }) => kind === 'Deployment') as unknown as {
   readonly spec: { readonly template: { readonly metadata: PodMetadata } };

@@ -4,10 +4,10 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { gatewayApiVersion } from '../scripts/install-gateway-api.ts';
-import { inferenceExtensionVersion } from '../scripts/install-inference-extension.ts';
-import { formatInferencePage } from './conformance/inference-extension-report.ts';
-import { parseReport, readCommittedReport } from './conformance/suite-report.ts';
+import { gatewayApiVersion } from '../../scripts/install-gateway-api.ts';
+import { inferenceExtensionVersion } from '../../scripts/install-inference-extension.ts';
+import { formatInferencePage } from '../conformance/inference-extension-report.ts';
+import { parseReport, readCommittedReport } from '../conformance/suite-report.ts';
 
 const report = parseReport(await readCommittedReport('inference-extension'));
 
@@ -26,7 +26,7 @@ test('it is of the versions that we test with', () => {
 });
 
 test('the page is about this report', async () => {
-  const file = join(import.meta.dirname, '..', 'docs', 'conformance', 'inference-extension.md');
+  const file = join(import.meta.dirname, '..', '..', 'docs', 'conformance', 'inference-extension.md');
   const page = await readFile(file, 'utf8');
   const tests = [...page.matchAll(/^- (\w+)$/gm)].map(([, name]) => name ?? '');
   assert.equal(tests.length, report.profiles[0]?.core.statistics.Passed);

@@ -4,14 +4,14 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { parse } from 'yaml';
-import { decisionSteps } from '../src/gateway/decision.ts';
-import { reasons } from '../src/gateway/reasons.ts';
-import { checkQuery, type QueryWorld } from './monitoring/check-query.ts';
-import { readExposedMetrics } from './monitoring/exposed-metrics.ts';
-import { parsePromql, PromqlError, type Query } from './monitoring/promql.ts';
-import { exposeRunningSystem } from './monitoring/running-system.ts';
+import { decisionSteps } from '../../src/gateway/decision.ts';
+import { reasons } from '../../src/gateway/reasons.ts';
+import { checkQuery, type QueryWorld } from '../monitoring/check-query.ts';
+import { readExposedMetrics } from '../monitoring/exposed-metrics.ts';
+import { parsePromql, PromqlError, type Query } from '../monitoring/promql.ts';
+import { exposeRunningSystem } from '../monitoring/running-system.ts';
 
-const folder = join(import.meta.dirname, '..', 'docs', 'monitoring');
+const folder = join(import.meta.dirname, '..', '..', 'docs', 'monitoring');
 const readText = (name: string): string => readFileSync(join(folder, name), 'utf8');
 
 /** What the scrape examples put on everything: see monitoring-scraping.test.ts. */

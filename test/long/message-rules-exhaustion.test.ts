@@ -1,10 +1,11 @@
 // Rules over MCP messages make the gateway hold what otherwise streams. Callers and servers that make it hold as much as they can.
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
-import { waitFor } from '../integration/run-gateway.ts';
-import { backendPolicy, type GuardedGateway, startGuardedGateway } from './guarded-gateway.ts';
-import { readResidentBytes } from './process-memory.ts';
-import { connectWire, readAnswers, type WireClient } from './wire-client.ts';
+import type { GatewayProcessRun } from '../kit/run-gateway.ts';
+import { waitFor } from '../kit/wait-for.ts';
+import { backendPolicy, type GuardedGateway, startGuardedGatewayProcess } from '../security/guarded-gateway.ts';
+import { readResidentBytes } from '../security/process-memory.ts';
+import { connectWire, readAnswers, type WireClient } from '../security/wire-client.ts';
 
 const megabyte = 1024 * 1024;
 const list = '{"jsonrpc":"2.0","id":1,"method":"tools/list"}';
@@ -14,10 +15,10 @@ const call = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ec
 let slow: { readonly type: string; readonly start: string; readonly bytes: number } | undefined;
 /** The whole answer has been written. */
 let isWritten = false;
-let gateway: GuardedGateway;
+let gateway: GuardedGateway<GatewayProcessRun>;
 
 before(async () => {
-  gateway = await startGuardedGateway({
+  gateway = await startGuardedGatewayProcess({
     routes: ['tools'],
     policies: [
       backendPolicy('tools', {

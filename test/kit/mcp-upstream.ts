@@ -1,5 +1,5 @@
 // An MCP server that answers everything and remembers what it got: for tests that ask what reached it.
-import { type RecordingUpstream, startRecordingUpstream } from '../security/recording-upstream.ts';
+import { type RecordingUpstream, startRecordingUpstream } from './recording-upstream.ts';
 
 /** Starts it. `initialize` gets a session. */
 export function startMcpUpstream(): Promise<RecordingUpstream> {

@@ -1,9 +1,9 @@
 // The report of the Gateway API conformance suite that is committed is about what we claim now. `npm run test:conformance` makes a new one.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { gatewayApiVersion } from '../scripts/install-gateway-api.ts';
-import { supportedFeatures } from '../src/translate/supported-features.ts';
-import { parseReport, readCommittedReport, saysTheSame } from './conformance/suite-report.ts';
+import { gatewayApiVersion } from '../../scripts/install-gateway-api.ts';
+import { supportedFeatures } from '../../src/translate/supported-features.ts';
+import { parseReport, readCommittedReport, saysTheSame } from '../conformance/suite-report.ts';
 
 const text = await readCommittedReport('gateway-api');
 const report = parseReport(text);

@@ -2,9 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { startCountingUpstream } from './counting-upstream.ts';
-import { openEventStream, startRequestLoad } from './load-clients.ts';
-import { backendResource, gatewayResource, routeResource, ruleTo, runGateway, waitFor } from './run-gateway.ts';
+import { startCountingUpstream } from '../integration/counting-upstream.ts';
+import { openEventStream, startRequestLoad } from '../integration/load-clients.ts';
+import { backendResource, gatewayResource, routeResource, ruleTo } from '../kit/gateway-resources.ts';
+import { runGateway } from '../kit/run-gateway.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 /** The n-th configuration: routes, filters, backends and time-outs come and go around the ones that are used. */
 function describe(port: number, upstreams: readonly number[], n: number): object[] {

@@ -8,24 +8,24 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { formatStatusProblems } from '../src/cmd/status-problems.ts';
-import { createFixedSource } from '../src/sources/fixed-source.ts';
-import { translate } from '../src/translate/translate.ts';
-import type { EnvoyOptions } from './bench/peers/envoy-configuration.ts';
-import { findVersion } from './bench/bench-stamp.ts';
-import { createForgedTokens, createTokens, expiredToken, oneToken, publicKeyPem } from './bench/bench-tokens.ts';
-import { createCalmRounds, parseProcessorTime, type ProcessorTime } from './bench/calm-rounds.ts';
-import { parseCpuTime, parseThreadTime, readCpuTime } from './bench/cpu-time.ts';
-import { selectExperiments } from './bench/experiments.ts';
-import { createBodyCases } from './bench/experiments/bodies.ts';
-import { requestTargets, selectCases } from './bench/experiments/requests.ts';
-import { configureEnvoy } from './bench/peers/envoy-configuration.ts';
-import { configureHaproxy } from './bench/peers/haproxy-configuration.ts';
-import { configureNginx } from './bench/peers/nginx-configuration.ts';
-import { parseResidentMemory, readResidentMemory } from './bench/process-memory.ts';
-import { ourCases, requestCases } from './bench/request-cases.ts';
-import { compare, fewestRounds, findQuantile, settle, summarize } from './bench/statistics.ts';
-import { parseLoadResult, writeLoadScript } from './bench/wrk-load.ts';
+import { formatStatusProblems } from '../../src/cmd/status-problems.ts';
+import { createFixedSource } from '../../src/sources/fixed-source.ts';
+import { translate } from '../../src/translate/translate.ts';
+import type { EnvoyOptions } from '../bench/peers/envoy-configuration.ts';
+import { findVersion } from '../bench/bench-stamp.ts';
+import { createForgedTokens, createTokens, expiredToken, oneToken, publicKeyPem } from '../bench/bench-tokens.ts';
+import { createCalmRounds, parseProcessorTime, type ProcessorTime } from '../bench/calm-rounds.ts';
+import { parseCpuTime, parseThreadTime, readCpuTime } from '../bench/cpu-time.ts';
+import { selectExperiments } from '../bench/experiments.ts';
+import { createBodyCases } from '../bench/experiments/bodies.ts';
+import { requestTargets, selectCases } from '../bench/experiments/requests.ts';
+import { configureEnvoy } from '../bench/peers/envoy-configuration.ts';
+import { configureHaproxy } from '../bench/peers/haproxy-configuration.ts';
+import { configureNginx } from '../bench/peers/nginx-configuration.ts';
+import { parseResidentMemory, readResidentMemory } from '../bench/process-memory.ts';
+import { ourCases, requestCases } from '../bench/request-cases.ts';
+import { compare, fewestRounds, findQuantile, settle, summarize } from '../bench/statistics.ts';
+import { parseLoadResult, writeLoadScript } from '../bench/wrk-load.ts';
 
 describe('statistics', () => {
   test('quantiles lie between the values where they have to', () => {
@@ -186,7 +186,7 @@ test('who breaks the benchmarks off leaves no worker of a proxy behind', async (
   const [taskset, program] = [join(folder, 'taskset'), join(folder, 'break-off.ts')];
   // Stays on no core: this is not about that.
   writeFileSync(taskset, '#!/bin/sh\nshift 2\nexec "$@"\n', { mode: 0o755 });
-  const pinned = new URL('bench/pinned-process.ts', import.meta.url).href;
+  const pinned = new URL('../bench/pinned-process.ts', import.meta.url).href;
   const master = 'sleep 600 & echo $!; wait';
   writeFileSync(
     program,

@@ -1,0 +1,37 @@
+// What a lane (one process of a run of tests) and the run say to each other.
+
+/** What a file took. */
+export interface FileCost {
+  readonly seconds: number;
+  /** Seconds of CPU, of the lane itself and of the processes that its tests started. */
+  readonly ownCpu: number;
+  readonly childrenCpu: number;
+}
+
+/** How a test ended. */
+export interface TestEnd {
+  /** The file that was run, below the checkout. */
+  readonly file: string;
+  /** The names of what it is in, and its own. */
+  readonly path: readonly string[];
+  readonly outcome: 'passed' | 'failed' | 'skipped' | 'to do';
+  readonly isSuite: boolean;
+  readonly seconds: number;
+  /** What went wrong, in full. */
+  readonly error?: string;
+}
+
+/** From a lane to the run. */
+export type LaneMessage =
+  | { readonly kind: 'next' }
+  | { readonly kind: 'start'; readonly file: string; readonly path: readonly string[] }
+  | { readonly kind: 'end'; readonly end: TestEnd }
+  /** The file itself is done. */
+  | { readonly kind: 'done'; readonly file: string }
+  | { readonly kind: 'warning'; readonly text: string }
+  | { readonly kind: 'cost'; readonly file: string; readonly cost: FileCost; readonly open: readonly string[] };
+
+/** From the run to a lane. Without a file: there is no more to do. */
+export interface LaneOrder {
+  readonly file?: string;
+}

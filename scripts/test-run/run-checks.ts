@@ -1,0 +1,40 @@
+// Types, lint and format, which `npm test` looks at beside the tests. Types come from the linter: it reads the program anyway.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { checkout } from './suites.ts';
+import type { TestResults } from './test-results.ts';
+
+const checks = [
+  { title: 'types and lint', script: 'lint' },
+  { title: 'format', script: 'format:check' },
+] as const;
+
+/** Runs them one after the other; what they complain about is a failure of the run. */
+export async function runChecks(results: TestResults): Promise<void> {
+  for (const { title, script } of checks) {
+    const { code, output } = await runProgram('npm', ['run', '--silent', script]);
+    if (code !== 0)
+      results.failures.push({
+        file: '',
+        title: `${title} (npm run ${script})`,
+        error: output.trim() || `exit ${code}`,
+      });
+  }
+}
+
+/** Runs a program to its end, with what it printed. */
+export async function runProgram(
+  command: string,
+  args: readonly string[],
+): Promise<{ readonly code: number | null; readonly output: string }> {
+  const child = spawn(command, args, {
+    cwd: checkout,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    shell: process.platform === 'win32',
+  });
+  let output = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (output += text));
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, output };
+}

@@ -1,0 +1,150 @@
+// Runs files of tests in lanes: processes that take one file after the other, or one each.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join, relative } from 'node:path';
+import type { LaneMessage, LaneOrder } from './lane-messages.ts';
+import { formatFailures } from './progress.ts';
+import { checkout } from './suites.ts';
+import type { TestResults } from './test-results.ts';
+
+/** What runs, and how. */
+export interface LanesOptions {
+  /** In this order. */
+  readonly files: readonly string[];
+  readonly lanes: number;
+  readonly isShared: boolean;
+  /** What tests print is passed on at once. Otherwise it is kept for those that fail. */
+  readonly isLive: boolean;
+  readonly env: NodeJS.ProcessEnv;
+  /** A file is held back until this is settled. */
+  readonly awaitBefore: (file: string) => Promise<unknown>;
+  readonly results: TestResults;
+}
+
+/** Without a sign of life for so long a lane is stuck. Slow is fine: this is longer than any single test takes on a busy machine. */
+const stuckAfterMs = 10 * 60_000;
+/** When its last file is done, a lane has nothing more to do. */
+const endsWithinMs = 60_000;
+
+/** Resolves when all of them have run. */
+export async function runLanes(options: LanesOptions): Promise<void> {
+  const queue = [...options.files];
+  const running = new Set<ChildProcess>();
+  const stopAll = (): void => {
+    for (const child of running) child.kill('SIGKILL');
+  };
+  process.once('exit', stopAll);
+  const interrupt = (signal: NodeJS.Signals): void => {
+    if (options.results.hasFailed) console.log(formatFailures(options.results));
+    console.log(`\n${signal}, while these were running:\n${options.results.listRunning().join('\n')}`);
+    process.exit(130);
+  };
+  process.once('SIGINT', interrupt).once('SIGTERM', interrupt);
+  const runOneAfterTheOther = async (): Promise<void> => {
+    while (queue.length > 0) await runLane(queue, options, running);
+  };
+  await Promise.all(Array.from({ length: options.lanes }, runOneAfterTheOther));
+  process.off('exit', stopAll).off('SIGINT', interrupt).off('SIGTERM', interrupt);
+}
+
+/** One process: until the queue is empty, or for one file only. */
+async function runLane(queue: string[], options: LanesOptions, running: Set<ChildProcess>): Promise<void> {
+  const { results } = options;
+  const child = spawn(
+    process.execPath,
+    [
+      '--import',
+      `./${relative(checkout, join(import.meta.dirname, '..', '..', 'test', 'keep-compiled-code.mjs'))}`,
+      `--test-reporter=${join(import.meta.dirname, 'lane-reporter.ts')}`,
+      '--test-reporter-destination=stderr',
+      join(import.meta.dirname, 'lane.ts'),
+    ],
+    { cwd: checkout, env: options.env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] },
+  );
+  running.add(child);
+  let current: string | undefined;
+  let at = '';
+  let lastOpen: readonly string[] = [];
+  let output: string[] = [];
+  const keep = (text: string): void => {
+    if (options.isLive) process.stdout.write(text);
+    output.push(text);
+  };
+  child.stdout!.setEncoding('utf8').on('data', keep);
+  child.stderr!.setEncoding('utf8').on('data', keep);
+
+  const giveUp = (): void => {
+    const what = current === undefined ? 'after its last file' : `in ${at}`;
+    output.push(`\nNothing happened for ${stuckAfterMs / 60_000} minutes ${what}. The process was stopped.\n`);
+    child.kill('SIGKILL');
+  };
+  let watchdog = setTimeout(giveUp, stuckAfterMs);
+  const hear = (): void => {
+    clearTimeout(watchdog);
+    watchdog = setTimeout(giveUp, stuckAfterMs);
+  };
+
+  let handedOut = 0;
+  const handOut = async (): Promise<void> => {
+    const file = options.isShared || handedOut === 0 ? queue.shift() : undefined;
+    handedOut += 1;
+    if (file !== undefined) {
+      await options.awaitBefore(file);
+      current = file;
+      at = file;
+      output = [];
+      results.begin(file);
+    } else {
+      clearTimeout(watchdog);
+      watchdog = setTimeout(() => {
+        output.push(
+          `\nThe process did not end after its last file; open: ${lastOpen.join(', ') || 'nothing known'}.\n`,
+        );
+        child.kill('SIGKILL');
+      }, endsWithinMs);
+    }
+    const order: LaneOrder = file === undefined ? {} : { file };
+    if (child.connected) child.send(order);
+  };
+
+  const ended = new Set<string>();
+  const costs = new Set<string>();
+  const finish = (file: string): void => {
+    if (!ended.has(file) || !costs.has(file)) return;
+    results.finish(file, output.join(''));
+    if (current === file) current = undefined;
+  };
+  child.on('message', (message: LaneMessage) => {
+    if (message.kind !== 'next') hear();
+    switch (message.kind) {
+      case 'next':
+        void handOut();
+        break;
+      case 'start':
+        at = [message.file, ...message.path].join(' > ');
+        results.reach(message.file, message.path);
+        break;
+      case 'end':
+        results.add(message.end);
+        break;
+      case 'done':
+        ended.add(message.file);
+        finish(message.file);
+        break;
+      case 'cost':
+        lastOpen = message.open;
+        results.addCost(message.file, message.cost);
+        costs.add(message.file);
+        finish(message.file);
+        break;
+      case 'warning':
+        results.warn(message.text, current);
+        break;
+    }
+  });
+
+  const [code, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null];
+  clearTimeout(watchdog);
+  running.delete(child);
+  if (current !== undefined || code !== 0) results.breakOff(current, code ?? signal ?? 'unknown', output.join(''));
+}

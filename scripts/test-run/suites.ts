@@ -1,0 +1,84 @@
+// The suites of tests: which files belong to each, and how they run.
+import { globSync, readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { basename, join, sep } from 'node:path';
+
+/** One suite: `npm test`, or `npm run test:NAME`. */
+export interface Suite {
+  /** Below the checkout. Unit tests come first: they need nothing, and what the others need is built meanwhile. */
+  readonly files: readonly string[];
+  /** Types, lint and format are looked at beside the tests. */
+  readonly hasChecks?: true;
+  /** Its tests start the program. */
+  readonly isBuilt: boolean;
+  /** Processes at the same time. */
+  readonly lanes: number;
+  /** Files that run one after the other share a process; otherwise each has its own. */
+  readonly isShared: boolean;
+  /** What tests print is shown while they run: installations take minutes. */
+  readonly isLive: boolean;
+  /** Tests try all that they know of, with another seed each time (test/kit/effort.ts). */
+  readonly isFull?: true;
+}
+
+export const checkout = join(import.meta.dirname, '..', '..');
+const ending = '.test.ts';
+
+/** Tests wait more than they work. */
+const moreThanCores = availableParallelism() + 1;
+/** Where they also start programs of their own. */
+const asCores = Math.max(2, availableParallelism() - 1);
+
+const quickFolders = ['src/**', 'test', 'test/integration', 'test/security'];
+const heavy = { isBuilt: true, isShared: false, isLive: true };
+const suites: Readonly<Record<string, () => Suite>> = {
+  default: () => ({
+    files: list(...quickFolders),
+    hasChecks: true,
+    isBuilt: true,
+    lanes: moreThanCores,
+    isShared: true,
+    isLive: false,
+  }),
+  long: () => ({
+    // What `npm test` does with few inputs is done with all of them.
+    files: [...list('test/long'), ...list(...quickFolders).filter(triesLess)],
+    isBuilt: true,
+    lanes: moreThanCores,
+    isShared: true,
+    isLive: false,
+    isFull: true,
+  }),
+  browser: () => ({ ...heavy, files: list('test/browser'), lanes: 1 }),
+  chart: () => ({ ...heavy, files: list('test/chart'), lanes: asCores, isBuilt: false }),
+  image: () => ({ ...heavy, files: list('test/image'), lanes: 1, isBuilt: false }),
+  // Each file has a cluster of its own.
+  cluster: () => ({ ...heavy, files: list('test/cluster'), lanes: 2 }),
+  conformance: () => ({ ...heavy, files: list('test/conformance'), lanes: 2 }),
+  compatibility: () => ({ ...heavy, files: list('test/compatibility'), lanes: 1 }),
+};
+
+export const suiteNames = Object.keys(suites);
+
+/** Undefined: there is no such suite. */
+export function findSuite(name: string): Suite | undefined {
+  return Object.hasOwn(suites, name) ? suites[name]!() : undefined;
+}
+
+/** How a file is called on the command line: `control-plane-login`. */
+export function nameFile(file: string): string {
+  return basename(file, ending);
+}
+
+/** It asks how hard to try, or draws its inputs. */
+function triesLess(file: string): boolean {
+  return /kit\/effort\.ts'|'fast-check'/.test(readFileSync(join(checkout, file), 'utf8'));
+}
+
+function list(...folders: readonly string[]): readonly string[] {
+  return folders.flatMap((folder) => {
+    const files = globSync(`${folder}/*${ending}`, { cwd: checkout }).map((file) => file.split(sep).join('/'));
+    if (files.length === 0) throw new Error(`There is no test in ${folder}.`);
+    return files.toSorted();
+  });
+}
