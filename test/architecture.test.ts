@@ -64,7 +64,9 @@ function resolveImport(from: string, specifier: string): string {
 }
 
 const files = readSources();
-const production = files.filter((file) => !file.path.endsWith('.test.ts') && !file.path.includes('/testdata/'));
+const production = files.filter(
+  ({ path }) => !path.endsWith('.test.ts') && !path.includes('/testdata/') && !path.includes('/testing/'),
+);
 
 test('the scan saw a plausible number of files and imports', () => {
   assert.ok(production.length >= 60, `only ${production.length} source files found`);
@@ -89,6 +91,13 @@ test('folders import only what the architecture allows', () => {
       else if (targetLayer !== layer && !mayImport.includes(targetLayer)) wrong.push(`${file.path} imports ${target}`);
     }
   }
+  assert.deepEqual(wrong, []);
+});
+
+test('production code imports nothing that is for tests', () => {
+  const wrong = production.flatMap((file) =>
+    file.imports.filter((name) => /\/testing\/|\.test\.ts$/.test(name)).map((name) => `${file.path} imports ${name}`),
+  );
   assert.deepEqual(wrong, []);
 });
 

@@ -12,7 +12,7 @@ export interface LanesOptions {
   /** In this order. */
   readonly files: readonly string[];
   readonly lanes: number;
-  readonly isShared: boolean;
+  readonly isShared: (file: string) => boolean;
   /** What tests print is passed on at once. Otherwise it is kept for those that fail. */
   readonly isLive: boolean;
   readonly env: NodeJS.ProcessEnv;
@@ -28,7 +28,11 @@ const endsWithinMs = 60_000;
 
 /** Resolves when all of them have run. */
 export async function runLanes(options: LanesOptions): Promise<void> {
-  const queue = [...options.files];
+  // Those that are alone first: what comes last is short then.
+  const queue = [
+    ...options.files.filter((file) => !options.isShared(file)),
+    ...options.files.filter((file) => options.isShared(file)),
+  ];
   const running = new Set<ChildProcess>();
   const stopAll = (): void => {
     for (const child of running) child.kill('SIGKILL');
@@ -84,10 +88,10 @@ async function runLane(queue: string[], options: LanesOptions, running: Set<Chil
     watchdog = setTimeout(giveUp, stuckAfterMs);
   };
 
-  let handedOut = 0;
+  let isAlone = false;
   const handOut = async (): Promise<void> => {
-    const file = options.isShared || handedOut === 0 ? queue.shift() : undefined;
-    handedOut += 1;
+    const file = isAlone ? undefined : queue.shift();
+    isAlone = file !== undefined && !options.isShared(file);
     if (file !== undefined) {
       await options.awaitBefore(file);
       current = file;

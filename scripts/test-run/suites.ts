@@ -14,7 +14,7 @@ export interface Suite {
   /** Processes at the same time. */
   readonly lanes: number;
   /** Files that run one after the other share a process; otherwise each has its own. */
-  readonly isShared: boolean;
+  readonly isShared: (file: string) => boolean;
   /** What tests print is shown while they run: installations take minutes. */
   readonly isLive: boolean;
   /** Tests try all that they know of, with another seed each time (test/kit/effort.ts). */
@@ -30,14 +30,17 @@ const moreThanCores = availableParallelism() + 1;
 const asCores = Math.max(2, availableParallelism() - 1);
 
 const quickFolders = ['src/**', 'test', 'test/integration', 'test/security'];
-const heavy = { isBuilt: true, isShared: false, isLive: true };
+/** Files that count what is in the memory of their process, or that move so much through it that a heap full of others' makes them three times as expensive. */
+const alone = new Set(['inference-aborts', 'inference-failures', 'inference-pressure', 'loaded-at-start']);
+const canShare = (file: string): boolean => !alone.has(nameFile(file));
+const heavy = { isBuilt: true, isShared: () => false, isLive: true };
 const suites: Readonly<Record<string, () => Suite>> = {
   default: () => ({
     files: list(...quickFolders),
     hasChecks: true,
     isBuilt: true,
     lanes: moreThanCores,
-    isShared: true,
+    isShared: canShare,
     isLive: false,
   }),
   long: () => ({
@@ -45,7 +48,7 @@ const suites: Readonly<Record<string, () => Suite>> = {
     files: [...list('test/long'), ...list(...quickFolders).filter(triesLess)],
     isBuilt: true,
     lanes: moreThanCores,
-    isShared: true,
+    isShared: canShare,
     isLive: false,
     isFull: true,
   }),

@@ -1,7 +1,7 @@
 // Who gets configuration, and who does not: stolen, foreign and wrong tokens.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { createManualClock } from '../base/testing/manual-clock.ts';
+import { createManualClock } from '../../test/kit/manual-clock.ts';
 import { ApiError, ApiUnreachableError, type KubernetesClient, type KubernetesObject } from '../kubernetes/client.ts';
 import type { PeerRequest, PeerVerdict } from '../xds/server.ts';
 import { createPeerAuthorizer, type PeerAuthorizer, type PeerAuthorizerOptions } from './authorize-peer.ts';

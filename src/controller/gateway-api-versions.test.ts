@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { silentLog } from '../base/log.ts';
-import { createManualClock } from '../base/testing/manual-clock.ts';
+import { createManualClock } from '../../test/kit/manual-clock.ts';
 import { ApiError, ApiUnreachableError, type KubernetesObject, type Scope } from '../kubernetes/client.ts';
 import { GatewayApiVersionsWatch } from './gateway-api-versions.ts';
 

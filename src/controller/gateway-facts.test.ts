@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { create } from '@bufbuild/protobuf';
 import * as fc from 'fast-check';
-import { createManualClock } from '../base/testing/manual-clock.ts';
+import { createManualClock } from '../../test/kit/manual-clock.ts';
 import { emptyConfiguration } from '../ir/configuration.ts';
 import { PolicySchema } from '../ir/gen/config_pb.ts';
 import { BindProblemSchema, KeyProblemSchema } from '../ir/gen/report_pb.ts';

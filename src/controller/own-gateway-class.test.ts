@@ -5,7 +5,7 @@ import { controllerName } from '../api/gateway-class.ts';
 import { parseResource } from '../api/parse-resource.ts';
 import { emptyResources, type Resources } from '../api/resources.ts';
 import { silentLog } from '../base/log.ts';
-import { createManualClock } from '../base/testing/manual-clock.ts';
+import { createManualClock } from '../../test/kit/manual-clock.ts';
 import { ApiError, ApiUnreachableError, type KubernetesObject } from '../kubernetes/client.ts';
 import type { EventRecord } from '../kubernetes/events.ts';
 import { type ClassParametersReference, GatewayClassKeeper } from './own-gateway-class.ts';

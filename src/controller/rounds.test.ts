@@ -1,7 +1,7 @@
 // When a round starts, and what a failed one does.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { createManualClock } from '../base/testing/manual-clock.ts';
+import { createManualClock } from '../../test/kit/manual-clock.ts';
 import { Rounds } from './rounds.ts';
 
 function createFixture(run: () => void | Promise<void> = () => {}) {

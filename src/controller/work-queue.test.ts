@@ -1,7 +1,7 @@
 // Work by key: what runs when, and what wins.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { createManualClock } from '../base/testing/manual-clock.ts';
+import { createManualClock } from '../../test/kit/manual-clock.ts';
 import { type WorkOutcome, WorkQueue } from './work-queue.ts';
 
 interface Run {

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { controllerName } from '../api/gateway-class.ts';
 import { systemClock } from '../base/clock.ts';
 import { silentLog } from '../base/log.ts';
-import { createManualClock } from '../base/testing/manual-clock.ts';
+import { createManualClock } from '../../test/kit/manual-clock.ts';
 import { ApiError, ApiUnreachableError, type KubernetesObject } from '../kubernetes/client.ts';
 import type { SeenStatus } from '../sources/kubernetes/kubernetes-source.ts';
 import {

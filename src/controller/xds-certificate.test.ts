@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { createAuthority, createCertificate, type TestCertificate } from '../../test/self-signed-certificate.ts';
 import { silentLog } from '../base/log.ts';
-import { createManualClock } from '../base/testing/manual-clock.ts';
+import { createManualClock } from '../../test/kit/manual-clock.ts';
 import { checkCertificate } from './check-certificate.ts';
 import { XdsCertificateWatch } from './xds-certificate.ts';
 

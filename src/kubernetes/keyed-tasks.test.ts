@@ -1,7 +1,7 @@
 // Tasks by key: never twice at once, as many keys as there is room for, and the sooner of two times.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createManualClock, type ManualClock } from '../base/testing/manual-clock.ts';
+import { createManualClock, type ManualClock } from '../../test/kit/manual-clock.ts';
 import { KeyedTasks } from './keyed-tasks.ts';
 
 interface Fixture {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { silentLog } from '../base/log.ts';
-import { createManualClock, type ManualClock } from '../base/testing/manual-clock.ts';
+import { createManualClock, type ManualClock } from '../../test/kit/manual-clock.ts';
 import {
   ApiError,
   ApiUnreachableError,

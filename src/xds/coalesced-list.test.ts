@@ -1,7 +1,7 @@
 // Watchers of the list hear of changes at once, but not of every one of many.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createManualClock } from '../base/testing/manual-clock.ts';
+import { createManualClock } from '../../test/kit/manual-clock.ts';
 import { CoalescedList } from './coalesced-list.ts';
 
 function open() {

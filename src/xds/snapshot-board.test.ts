@@ -1,7 +1,7 @@
 // Bursts of changes become one push, and a push is never held back for long.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createManualClock } from '../base/testing/manual-clock.ts';
+import { createManualClock } from '../../test/kit/manual-clock.ts';
 import type { Snapshot } from './snapshot.ts';
 import { SnapshotBoard } from './snapshot-board.ts';
 import { makeSnapshot } from './testing/small-snapshots.ts';

@@ -1,7 +1,7 @@
 // The tokens of the benchmarks: RS256 and of the size that identity providers make them, good ones and forged ones.
 import { createPublicKey, randomBytes } from 'node:crypto';
-import { forgeToken, signAs, signWithBytes, type Signer } from '../../src/gateway/token/testing/forge-token.ts';
-import { createTestKey } from '../../src/gateway/token/testing/test-issuer.ts';
+import { forgeToken, signAs, signWithBytes, type Signer } from '../kit/forge-token.ts';
+import { createTestKey } from '../kit/test-issuer.ts';
 
 export const issuer = 'https://idp.example.com/realms/mcp';
 export const audience = 'https://mcp.example.com/mcp';

@@ -7,7 +7,7 @@ import type { TestContext } from 'node:test';
 import { runExplainCommand } from '../../src/cmd/explain.ts';
 import { runTokenCommand } from '../../src/cmd/token.ts';
 import type { TokenInput } from '../../src/cmd/token/read-token-input.ts';
-import { createTestKey, signWithJose, type TestKey } from '../../src/gateway/token/testing/test-issuer.ts';
+import { createTestKey, signWithJose, type TestKey } from '../kit/test-issuer.ts';
 
 /** What a command did. */
 export interface Run {

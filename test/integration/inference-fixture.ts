@@ -237,7 +237,8 @@ export function countCalls(): number {
 
 /** No more of them than there were `before`, but for those of the last requests, which connections remember until the next. */
 export async function waitUntilForgotten(before: number): Promise<void> {
-  await waitFor(() => countCalls() <= before + 4);
+  // Each look collects all garbage.
+  await waitFor(() => countCalls() <= before + 4, { intervalMs: 100 });
 }
 
 /** Nothing of any request is left, anywhere. */

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { createHmac, createPublicKey } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
-import { createTestKey, encodePart, signWithJose } from '../../src/gateway/token/testing/test-issuer.ts';
+import { createTestKey, encodePart, signWithJose } from '../kit/test-issuer.ts';
 import {
   ask,
   gatewayOf,

@@ -1,7 +1,7 @@
 // What the jwt-authentication*.test.ts files stand on: issuers with real keys, and policies as users write them.
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
-import { createTestKey, encodePart, signWithJose, type TestKey } from '../../src/gateway/token/testing/test-issuer.ts';
+import { createTestKey, encodePart, signWithJose, type TestKey } from '../kit/test-issuer.ts';
 import { type Answer, type Closable, listenOnLoopback, readError, resource } from './gateway-fixture.ts';
 
 /** Whoever issues tokens. */

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { silentLog } from '../../src/base/log.ts';
-import { createManualClock } from '../../src/base/testing/manual-clock.ts';
+import { createManualClock } from '../kit/manual-clock.ts';
 import { rememberAccess } from '../../src/kubernetes/access.ts';
 import { ApiError, ApiUnreachableError } from '../../src/kubernetes/client.ts';
 import {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { silentLog } from '../../src/base/log.ts';
-import { createManualClock } from '../../src/base/testing/manual-clock.ts';
+import { createManualClock } from '../kit/manual-clock.ts';
 import type { KubernetesObject } from '../../src/kubernetes/client.ts';
 import {
   type ListWatch,

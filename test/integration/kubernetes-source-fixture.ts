@@ -4,7 +4,7 @@ import { type Extension, type Kind, listKinds } from '../../src/api/kinds.ts';
 import { type LabelSelector, matchesLabels } from '../../src/api/label-selector.ts';
 import type { Resources } from '../../src/api/resources.ts';
 import { silentLog } from '../../src/base/log.ts';
-import type { ManualClock } from '../../src/base/testing/manual-clock.ts';
+import type { ManualClock } from '../kit/manual-clock.ts';
 import type { KubernetesObject } from '../../src/kubernetes/client.ts';
 import { cacheObject } from '../../src/sources/kubernetes/cached-object.ts';
 import {

@@ -1,7 +1,7 @@
 // What the Kubernetes source shows while some of the cluster cannot be followed, or comes late: never a route without the policy that was made before it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createManualClock } from '../../src/base/testing/manual-clock.ts';
+import { createManualClock } from '../kit/manual-clock.ts';
 import type { KubernetesObject } from '../../src/kubernetes/client.ts';
 import { resourceTypes } from '../../src/kubernetes/resource-type.ts';
 import { startFakeApiServer } from './fake-api-server/fake-api-server.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createLog } from '../../src/base/log.ts';
-import { createManualClock } from '../../src/base/testing/manual-clock.ts';
+import { createManualClock } from '../kit/manual-clock.ts';
 import { resourceTypes } from '../../src/kubernetes/resource-type.ts';
 import { startFakeApiServer } from './fake-api-server/fake-api-server.ts';
 import { make, makeInference, quickTiming, startSource, untilEqual, untilSynced } from './kubernetes-source-fixture.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { emptyResources, type Resources } from '../../src/api/resources.ts';
 import { createLog } from '../../src/base/log.ts';
-import { createManualClock } from '../../src/base/testing/manual-clock.ts';
+import { createManualClock } from '../kit/manual-clock.ts';
 import { resourceTypes } from '../../src/kubernetes/resource-type.ts';
 import { listWatchedKinds } from '../../src/sources/kubernetes/watched-kinds.ts';
 import { startFakeApiServer } from './fake-api-server/fake-api-server.ts';

@@ -13,6 +13,7 @@ import {
   type ServerFixture,
 } from '../mcp/server-fixtures.ts';
 import { waitFor } from '../kit/wait-for.ts';
+import { effort } from '../kit/effort.ts';
 
 let served: ServedFixtures;
 
@@ -89,7 +90,7 @@ interface Labelled {
   readonly client: DrivenClient;
 }
 
-const rounds = 25;
+const rounds = effort(25, 8);
 
 test('clients with equal JSON-RPC ids at the same time never get each other’s answers', async (t) => {
   const url = served.gateway.urlOf('dialogue');

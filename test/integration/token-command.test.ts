@@ -6,7 +6,7 @@ import type { TestContext } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
 import type { ExplainReport } from '../../src/cmd/explain/explain-report.ts';
 import type { TokenReport } from '../../src/cmd/token/token-report.ts';
-import { encodePart } from '../../src/gateway/token/testing/test-issuer.ts';
+import { encodePart } from '../kit/test-issuer.ts';
 import {
   backendTarget,
   baseResources,

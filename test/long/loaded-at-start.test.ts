@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { buildProgram } from '../../scripts/build-program.ts';
-import { createTestKey } from '../../src/gateway/token/testing/test-issuer.ts';
+import { createTestKey } from '../kit/test-issuer.ts';
 import { sources } from '../kit/gateway-program.ts';
 import { startRecordingUpstream } from '../kit/recording-upstream.ts';
 import type { Loaded } from './list-loaded.ts';

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import type { Algorithm } from '../../src/gateway/token/algorithms.ts';
-import { forgeToken, signAs } from '../../src/gateway/token/testing/forge-token.ts';
-import { createTestKey, type TestKey } from '../../src/gateway/token/testing/test-issuer.ts';
+import { forgeToken, signAs } from '../kit/forge-token.ts';
+import { createTestKey, type TestKey } from '../kit/test-issuer.ts';
 import { ask, type FlowAnswer } from '../idp/flow-client.ts';
 import { startMcpUpstream } from '../kit/mcp-upstream.ts';
 import { backendResource, gatewayResource, routeResource, ruleTo } from '../kit/gateway-resources.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createTokenValidator, type ValidatorOptions } from '../../src/gateway/token/create-validator.ts';
 import { createInlineKeySource } from '../../src/gateway/token/key-source.ts';
-import { forgeToken, signAs } from '../../src/gateway/token/testing/forge-token.ts';
+import { forgeToken, signAs } from '../kit/forge-token.ts';
 import type { TokenValidator } from '../../src/gateway/token/verified-token.ts';
 import type { CorpusPolicy } from './token-corpus-entry.ts';
 import { audience, goodClaims, issuer, keys, loneKey, served, severalKeys } from './token-corpus-issuer.ts';

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import type { Algorithm } from '../../src/gateway/token/algorithms.ts';
 import { createTokenValidator } from '../../src/gateway/token/create-validator.ts';
 import { createInlineKeySource } from '../../src/gateway/token/key-source.ts';
-import { forgeToken, signAs } from '../../src/gateway/token/testing/forge-token.ts';
+import { forgeToken, signAs } from '../kit/forge-token.ts';
 import { createSeededRandom } from './seeded-random.ts';
 import { audience, goodClaims, issuer, keys, served, severalKeys } from './token-corpus-issuer.ts';
 import { mutations } from './token-corpus-mutations.ts';

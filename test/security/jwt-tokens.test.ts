@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { createPublicKey } from 'node:crypto';
 import { after, before, beforeEach, describe, test } from 'node:test';
-import { forgeToken, signAs, signWithSecret } from '../../src/gateway/token/testing/forge-token.ts';
+import { forgeToken, signAs, signWithSecret } from '../kit/forge-token.ts';
 import { listTools } from '../idp/flow-client.ts';
 import { startSwitchableServer, type SwitchableServer } from '../idp/switchable-server.ts';
 import { waitFor } from '../kit/wait-for.ts';

@@ -1,8 +1,8 @@
 // Hostile tokens: games with `alg`, and secrets that are public.
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { type Algorithm, algorithms } from '../../src/gateway/token/algorithms.ts';
-import { forgeToken, signAs, signWithBytes, signWithSecret } from '../../src/gateway/token/testing/forge-token.ts';
-import { encodePart } from '../../src/gateway/token/testing/test-issuer.ts';
+import { forgeToken, signAs, signWithBytes, signWithSecret } from '../kit/forge-token.ts';
+import { encodePart } from '../kit/test-issuer.ts';
 import type { HostileToken } from './token-corpus-entry.ts';
 import { forgeLike, goodClaims, keys, loneKey, publishedSecret, served, severalKeys } from './token-corpus-issuer.ts';
 

@@ -1,7 +1,7 @@
 // Hostile tokens: extensions that must be understood (crit), types, compression, nesting. All with a good signature.
 import { deflateRawSync } from 'node:zlib';
-import { forgeToken, signAs } from '../../src/gateway/token/testing/forge-token.ts';
-import { encodePart } from '../../src/gateway/token/testing/test-issuer.ts';
+import { forgeToken, signAs } from '../kit/forge-token.ts';
+import { encodePart } from '../kit/test-issuer.ts';
 import type { AcceptableToken, HostileToken } from './token-corpus-entry.ts';
 import { forgeLike, goodClaims, goodHeader, keys } from './token-corpus-issuer.ts';
 

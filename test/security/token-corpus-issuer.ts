@@ -1,8 +1,8 @@
 // The issuer whose tokens are attacked: its keys, those of a stranger, and what a good token of it looks like.
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import type { Algorithm } from '../../src/gateway/token/algorithms.ts';
-import { forgeToken, signAs, type TokenParts } from '../../src/gateway/token/testing/forge-token.ts';
-import { createTestKey, type TestKey } from '../../src/gateway/token/testing/test-issuer.ts';
+import { forgeToken, signAs, type TokenParts } from '../kit/forge-token.ts';
+import { createTestKey, type TestKey } from '../kit/test-issuer.ts';
 
 export const issuer = 'https://idp.example.com';
 export const audience = 'https://mcp.example.com/mcp';

@@ -1,6 +1,6 @@
 // Ways to change a token, each a little or a lot, for the mutation fuzz.
 import { algorithms } from '../../src/gateway/token/algorithms.ts';
-import { encodePart } from '../../src/gateway/token/testing/test-issuer.ts';
+import { encodePart } from '../kit/test-issuer.ts';
 import type { SeededRandom } from './seeded-random.ts';
 
 /** Changes a token. `others`: good tokens to take parts from. What comes out may be the same token: then it was none. */

@@ -1,6 +1,6 @@
 // RSA signatures with padding of one's own making (RFC 8017 section 9.2): what careless verifiers take for PKCS #1 v1.5.
 import { constants, createHash, type KeyObject, privateEncrypt } from 'node:crypto';
-import type { Signer } from '../../src/gateway/token/testing/forge-token.ts';
+import type { Signer } from '../kit/forge-token.ts';
 
 const modulusBytes = 256;
 /** DigestInfo of SHA-256 up to the hash. */

@@ -1,8 +1,8 @@
 // Hostile tokens: signatures that prove nothing, and other spellings of signatures that do.
 import { sign } from 'node:crypto';
 import type { Algorithm } from '../../src/gateway/token/algorithms.ts';
-import { forgeToken, signAs, type Signer, signWithBytes } from '../../src/gateway/token/testing/forge-token.ts';
-import { encodePart } from '../../src/gateway/token/testing/test-issuer.ts';
+import { forgeToken, signAs, type Signer, signWithBytes } from '../kit/forge-token.ts';
+import { encodePart } from '../kit/test-issuer.ts';
 import type { AcceptableToken, HostileToken } from './token-corpus-entry.ts';
 import { forgeLike, goodClaims, keys } from './token-corpus-issuer.ts';
 import { oddPaddings, signPadded } from './token-corpus-pkcs1.ts';

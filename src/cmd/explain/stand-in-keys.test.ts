@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { algorithms } from '../../gateway/token/algorithms.ts';
 import { createTokenValidator } from '../../gateway/token/create-validator.ts';
 import { createInlineKeySource } from '../../gateway/token/key-source.ts';
-import { encodePart } from '../../gateway/token/testing/test-issuer.ts';
+import { encodePart } from '../../../test/kit/test-issuer.ts';
 import { getStandInKeys } from './stand-in-keys.ts';
 
 const keys = getStandInKeys();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createTokenValidator } from './create-validator.ts';
 import { createInlineKeySource, type KeySource, type KeyState } from './key-source.ts';
-import { createTestKey, signWithJose, type TestKey } from './testing/test-issuer.ts';
+import { createTestKey, signWithJose, type TestKey } from '../../../test/kit/test-issuer.ts';
 import type { TokenValidator } from './verified-token.ts';
 
 const issuer = 'https://idp.example.com';

@@ -6,7 +6,7 @@ import type { Algorithm } from './algorithms.ts';
 import { createTokenValidator, type ValidatorOptions } from './create-validator.ts';
 import { createInlineKeySource, type KeySource } from './key-source.ts';
 import { readCompactToken } from './read-compact-token.ts';
-import { createTestKey, encodePart, signWithJose, type TestKey } from './testing/test-issuer.ts';
+import { createTestKey, encodePart, signWithJose, type TestKey } from '../../../test/kit/test-issuer.ts';
 import type { TokenValidator, TokenVerdict } from './verified-token.ts';
 
 const issuer = 'https://idp.example.com';

@@ -3,7 +3,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { describe, test } from 'node:test';
 import type { Algorithm } from './algorithms.ts';
 import { readKeySet } from './key-set.ts';
-import { createTestKey } from './testing/test-issuer.ts';
+import { createTestKey } from '../../../test/kit/test-issuer.ts';
 
 const rsa = createTestKey('RS256').publicJwk;
 const ec = createTestKey('ES256').publicJwk;

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { FetchOutcome, GuardedFetcher, GuardedRequest } from '../../base/fetch-json.ts';
-import { createManualClock, type ManualClock } from '../../base/testing/manual-clock.ts';
+import { createManualClock, type ManualClock } from '../../../test/kit/manual-clock.ts';
 import { createTokenValidator } from './create-validator.ts';
 import { createKeySource, type KeySource, type KeySourceOptions } from './key-source.ts';
-import { createTestKey, signWithJose, type TestKey } from './testing/test-issuer.ts';
+import { createTestKey, signWithJose, type TestKey } from '../../../test/kit/test-issuer.ts';
 import type { TokenValidator } from './verified-token.ts';
 
 const issuer = 'https://idp.example.com';

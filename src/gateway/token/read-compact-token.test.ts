@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { maxTokenLength, readCompactToken } from './read-compact-token.ts';
-import { encodePart } from './testing/test-issuer.ts';
+import { encodePart } from '../../../test/kit/test-issuer.ts';
 
 const header = encodePart({ alg: 'ES256', kid: 'k' });
 const claims = encodePart({ iss: 'https://idp.example.com' });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type KeySet, readKeySet } from './key-set.ts';
 import { selectKey } from './select-key.ts';
-import { createTestKey } from './testing/test-issuer.ts';
+import { createTestKey } from '../../../test/kit/test-issuer.ts';
 
 const ec = createTestKey('ES256').publicJwk;
 const otherEc = createTestKey('ES256').publicJwk;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createPublicKey } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { hasSmallOrder, smallOrderPoints } from './small-order.ts';
-import { createTestKey } from './testing/test-issuer.ts';
+import { createTestKey } from '../../../test/kit/test-issuer.ts';
 
 type Point = readonly [x: bigint, y: bigint];
 

@@ -8,7 +8,7 @@ import { AuthenticationMode, JwtAuthenticationSchema } from '../../../ir/gen/con
 import type { MatchedRoute, RouteConfig } from '../../config/runtime-config.ts';
 import type { RequestContext } from '../../request-context.ts';
 import { createInlineKeySource, type KeySource } from '../../token/key-source.ts';
-import { createTestKey, signWithJose, type TestKey } from '../../token/testing/test-issuer.ts';
+import { createTestKey, signWithJose, type TestKey } from '../../../../test/kit/test-issuer.ts';
 import {
   createContext,
   createResource,

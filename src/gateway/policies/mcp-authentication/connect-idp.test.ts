@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { FetchOutcome } from '../../../base/fetch-json.ts';
 import { createLog } from '../../../base/log.ts';
-import { createTestKey, signWithJose } from '../../token/testing/test-issuer.ts';
+import { createTestKey, signWithJose } from '../../../../test/kit/test-issuer.ts';
 import { connectIdp } from './connect-idp.ts';
 import type { IdpConnectionOptions } from './idp-connection.ts';
 import { standardPreset } from './idp/provider-preset.ts';
 import { answerJson } from './testing/broker-fixture.ts';
-import { settle, TestClock } from './testing/test-clock.ts';
+import { createManualClock, type ManualClock, settle } from '../../../../test/kit/manual-clock.ts';
 
 const issuer = 'https://idp.example.com';
 const key = createTestKey('ES256', { kid: 'k', alg: 'ES256' });
@@ -22,7 +22,7 @@ const document = {
 };
 
 function connect(answers: Record<string, FetchOutcome>, options: Partial<IdpConnectionOptions> = {}) {
-  const clock = new TestClock();
+  const clock = createManualClock();
   const lines: Record<string, unknown>[] = [];
   const asked: string[] = [];
   const idp = connectIdp(
@@ -66,11 +66,11 @@ const working = (): Record<string, FetchOutcome> => ({
   [metadataUrl]: answerJson(document),
   [`${issuer}/jwks`]: answerJson({ keys: [key.publicJwk] }),
 });
-const sign = (clock: TestClock, claims: object = {}): Promise<string> =>
+const sign = (clock: ManualClock, claims: object = {}): Promise<string> =>
   signWithJose(
     key,
     { alg: 'ES256', kid: 'k' },
-    { iss: issuer, aud: 'a', sub: 's', exp: clock.nowMs / 1_000 + 60, ...claims },
+    { iss: issuer, aud: 'a', sub: 's', exp: clock.now() / 1_000 + 60, ...claims },
   );
 
 describe('connectIdp', () => {
@@ -84,7 +84,7 @@ describe('connectIdp', () => {
     assert.equal((await idp.validator.validate(await sign(clock), ['a'])).ok, true);
     assert.equal((await idp.validator.validate(await sign(clock), ['b'])).ok, false);
     idp.close();
-    assert.deepEqual(clock.pending, []);
+    assert.deepEqual(clock.pendingDelays(), []);
   });
 
   test('required claims come as JSON values', async () => {

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { createLog } from '../../../base/log.ts';
 import type { Discovery } from './discover-metadata.ts';
 import { createMetadataSource, type DiscoveryState, type MetadataSource } from './metadata-source.ts';
-import { settle, TestClock } from './testing/test-clock.ts';
+import { createManualClock, settle } from '../../../../test/kit/manual-clock.ts';
 
 const good = (name: string, freshForMs?: number): Discovery => ({
   ok: true,
@@ -17,7 +17,7 @@ const good = (name: string, freshForMs?: number): Discovery => ({
 const bad = (detail: string): Discovery => ({ ok: false, detail, tries: [] });
 
 class Harness {
-  readonly clock = new TestClock();
+  readonly clock = createManualClock();
   readonly lines: { readonly level: string; readonly msg: string }[] = [];
   readonly loaded: string[] = [];
   readonly source: MetadataSource;
@@ -73,7 +73,7 @@ describe('createMetadataSource', () => {
     ] as const) {
       const harness = new Harness(good('a', said));
       await settle();
-      assert.deepEqual(harness.clock.pending, [expected]);
+      assert.deepEqual(harness.clock.pendingDelays(), [expected]);
       harness.next = good('b');
       await harness.clock.advance(expected);
       assert.equal(harness.get(), 'b');
@@ -89,7 +89,7 @@ describe('createMetadataSource', () => {
     const pauses: number[] = [];
     for (let round = 0; round < 12; round += 1) {
       assert.equal(harness.get(), 'a');
-      pauses.push(harness.clock.pending[0]!);
+      pauses.push(harness.clock.pendingDelays()[0]!);
       await harness.clock.advance(pauses.at(-1)!);
     }
     assert.deepEqual(pauses.slice(0, 4), [1_000, 2_000, 4_000, 8_000]);
@@ -108,8 +108,8 @@ describe('createMetadataSource', () => {
     assert.equal(harness.get(), 'down (1 s)');
     for (let round = 0; round < 100; round += 1) harness.get();
     assert.equal(harness.fetches, 1);
-    for (let round = 0; round < 8; round += 1) await harness.clock.advance(harness.clock.pending[0]!);
-    assert.deepEqual(harness.clock.pending, [30_000]);
+    for (let round = 0; round < 8; round += 1) await harness.clock.advance(harness.clock.pendingDelays()[0]!);
+    assert.deepEqual(harness.clock.pendingDelays(), [30_000]);
     harness.next = good('a');
     await harness.clock.advance(30_000);
     assert.equal(harness.get(), 'a');
@@ -118,7 +118,7 @@ describe('createMetadataSource', () => {
   test('a timer that is late is made up for by the next request', async () => {
     const harness = new Harness(good('a'));
     await settle();
-    harness.clock.nowMs += 86_400_000;
+    harness.clock.leap(86_400_000);
     harness.next = good('b');
     assert.equal(harness.get(), 'a');
     await settle();
@@ -135,7 +135,7 @@ describe('createMetadataSource', () => {
     const harness = new Harness(good('a'));
     await settle();
     harness.source.close();
-    assert.deepEqual(harness.clock.pending, []);
+    assert.deepEqual(harness.clock.pendingDelays(), []);
     await harness.clock.advance(86_400_000);
     assert.equal(harness.get(), 'a');
     assert.equal(harness.fetches, 1);

@@ -1,8 +1,9 @@
 // An issuer for tests: real keys, and tokens that can be wrong in every way.
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { CompactSign, importJWK, type JWK } from 'jose';
-import type { Algorithm } from '../algorithms.ts';
-import type { JsonObject } from '../../../base/json-object.ts';
+import type { Algorithm } from '../../src/gateway/token/algorithms.ts';
+import type { JsonObject } from '../../src/base/json-object.ts';
+import { takeRsaKeys } from './rsa-keys.ts';
 
 export interface TestKey {
   readonly publicJwk: JWK;
@@ -29,7 +30,7 @@ function generateKeys(algorithm: Algorithm): { readonly publicKey: KeyObject; re
     case 'Ed448':
       return generateKeyPairSync('ed448');
     default:
-      return generateKeyPairSync('rsa', { modulusLength: 2048 });
+      return takeRsaKeys();
   }
 }
 

@@ -5,8 +5,8 @@ import { test } from 'node:test';
 import type { PickerScript } from '../inference/fake-picker.ts';
 import { choose, passChunk } from '../inference/picker-answers.ts';
 import { pick } from '../inference/picker-scripts.ts';
-import { pump } from './backpressure.ts';
-import { receiveResponse } from './gateway-fixture.ts';
+import { pump } from '../integration/backpressure.ts';
+import { receiveResponse } from '../integration/gateway-fixture.ts';
 import {
   readReason,
   readToEnd,
@@ -14,7 +14,7 @@ import {
   startModel,
   startPicker,
   waitUntilIdle,
-} from './inference-fixture.ts';
+} from '../integration/inference-fixture.ts';
 import { waitFor, waitForStandstill } from '../kit/wait-for.ts';
 import { effort } from '../kit/effort.ts';
 

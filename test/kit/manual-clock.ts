@@ -1,9 +1,11 @@
 // A clock that tests move by hand.
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../../src/base/clock.ts';
 
 export interface ManualClock extends Clock {
   /** Moves time on, firing the timers that become due on the way, in order; lets promises settle after each. */
   advance(ms: number): Promise<void>;
+  /** Moves time on without firing a timer, as a machine that slept. */
+  leap(ms: number): void;
   /** Delays until the timers that are set, soonest first. */
   pendingDelays(): number[];
 }
@@ -32,11 +34,12 @@ export function createManualClock(startMs = Date.UTC(2026, 0, 1)): ManualClock {
       nowMs = untilMs;
       await settle();
     },
+    leap: (ms) => void (nowMs += ms),
     pendingDelays: () => [...timers].map(({ at }) => at - nowMs).toSorted((left, right) => left - right),
   };
 }
 
 /** Several turns of the event loop: enough for chains of promises that do no input or output. */
-async function settle(): Promise<void> {
-  for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+export async function settle(): Promise<void> {
+  for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }
