@@ -39,7 +39,7 @@ const suites: Readonly<Record<string, () => Suite>> = {
     files: list(...quickFolders),
     hasChecks: true,
     isBuilt: true,
-    lanes: moreThanCores,
+    lanes: moreThanCores + 1,
     isShared: canShare,
     isLive: false,
   }),
@@ -55,8 +55,13 @@ const suites: Readonly<Record<string, () => Suite>> = {
   browser: () => ({ ...heavy, files: list('test/browser'), lanes: 1 }),
   chart: () => ({ ...heavy, files: list('test/chart'), lanes: asCores, isBuilt: false }),
   image: () => ({ ...heavy, files: list('test/image'), lanes: 1, isBuilt: false }),
-  // Each file has a cluster of its own.
-  cluster: () => ({ ...heavy, files: list('test/cluster'), lanes: 2 }),
+  // Files with a cluster of their own first, then those that share the one of their lane: it is started when the first of them comes.
+  cluster: () => ({
+    ...heavy,
+    files: list('test/cluster').toSorted((left, right) => Number(sharesCluster(left)) - Number(sharesCluster(right))),
+    lanes: moreThanCores,
+    isShared: () => true,
+  }),
   conformance: () => ({ ...heavy, files: list('test/conformance'), lanes: 2 }),
   compatibility: () => ({ ...heavy, files: list('test/compatibility'), lanes: 1 }),
 };
@@ -71,6 +76,10 @@ export function findSuite(name: string): Suite | undefined {
 /** How a file is called on the command line: `control-plane-login`. */
 export function nameFile(file: string): string {
   return basename(file, ending);
+}
+
+function sharesCluster(file: string): boolean {
+  return readFileSync(join(checkout, file), 'utf8').includes("'./shared-cluster.ts'");
 }
 
 /** It asks how hard to try, or draws its inputs. */

@@ -69,27 +69,8 @@ describe('two workers on one port', () => {
     }
   });
 
-  test('a port is opened and closed at both', async (t) => {
-    const { gateway, upstream } = await start(t);
-    const [other] = (await findFreePorts(1)) as [number];
-    gateway.write(resources(other, upstream.port, '/a'));
-    await waitFor(async () => (await gateway.readMetric('mcp_gateway_config_version')) === 2);
-    const connections = await connectToEach(listWorkers(gateway.child.pid), other, '/a');
-    for (const connection of connections.values()) connection.close();
-    assert.equal(connections.size, 2);
-    await assert.rejects(fetch(`http://127.0.0.1:${gateway.port}/a`), 'nobody listens where the port was');
-  });
-
-  test('the log level changes in all of them', async (t) => {
-    const { gateway } = await start(t, { flags: ['--log-level', 'warn'] });
-    const connections = [...(await connect(t, gateway)).values()];
-    await fetch(`http://127.0.0.1:${gateway.adminPort}/loglevel?level=info`, { method: 'PUT' });
-    for (const connection of connections) await connection.post('/a');
-    await waitFor(() => readLog(gateway).filter(({ kind }) => kind === 'access').length === 2);
-  });
-
-  test('a second gateway does not get a share of the port', async (t) => {
-    const { gateway } = await start(t);
+  test('the port is theirs, another one is opened and closed at both, and the log level changes in all of them', async (t) => {
+    const { gateway, upstream } = await start(t, { flags: ['--log-level', 'warn'] });
     const second = startChild({
       command: process.execPath,
       args: [program, 'run', '-f', `${gateway.folder}/gateway.yaml`, '--workers', '2', ...anyPorts],
@@ -98,6 +79,21 @@ describe('two workers on one port', () => {
     assert.equal(await second.waitForExit(), 1);
     assert.match(second.readOutput(), /another process or listener already uses it/);
     assert.deepEqual(listWorkers(second.pid), []);
+
+    const own = [...(await connect(t, gateway)).values()];
+    await fetch(`http://127.0.0.1:${gateway.adminPort}/loglevel?level=info`, { method: 'PUT' });
+    const countLines = (): number => readLog(gateway).filter(({ kind }) => kind === 'access').length;
+    const before = countLines();
+    for (const connection of own) await connection.post('/a');
+    await waitFor(() => countLines() === before + 2);
+
+    const [other] = (await findFreePorts(1)) as [number];
+    gateway.write(resources(other, upstream.port, '/a'));
+    await waitFor(async () => (await gateway.readMetric('mcp_gateway_config_version')) === 2);
+    const connections = await connectToEach(listWorkers(gateway.child.pid), other, '/a');
+    for (const connection of connections.values()) connection.close();
+    assert.equal(connections.size, 2);
+    await assert.rejects(fetch(`http://127.0.0.1:${gateway.port}/a`), 'nobody listens where the port was');
   });
 });
 

@@ -13,7 +13,7 @@ export const deadlineMs = 120_000;
 export interface WaitOptions {
   /** What is awaited, as a sentence without its end: `the pod echo is ready`. The text of the question when absent. */
   readonly what?: string;
-  /** Between two looks. Default 5; 0 is the next turn of the event loop. */
+  /** Between two looks; 0 is the next turn of the event loop. Default: 2 at first, and more and more up to 40. */
   readonly intervalMs?: number;
   /** Default two minutes; more for what builds or installs something. */
   readonly timeoutMs?: number;
@@ -46,10 +46,10 @@ export function waitFor<T>(
 }
 
 async function repeat<T>(ask: Question<T>, options: WaitOptions = {}): Promise<Answer<T>> {
-  const { what = String(ask), intervalMs = 5, timeoutMs = deadlineMs, retryErrors = false } = options;
+  const { what = String(ask), timeoutMs = deadlineMs, retryErrors = false } = options;
   const giveUpAt = performance.now() + timeoutMs;
   let seen: string;
-  for (;;) {
+  for (let looks = 0; ; looks += 1) {
     options.signal?.throwIfAborted();
     try {
       const answer = await ask();
@@ -60,6 +60,7 @@ async function repeat<T>(ask: Question<T>, options: WaitOptions = {}): Promise<A
       seen = error instanceof Error ? error.message : inspect(error);
     }
     if (performance.now() >= giveUpAt) break;
+    const intervalMs = options.intervalMs ?? Math.min(2 * 1.3 ** looks, 40);
     await (intervalMs === 0 ? turn() : pause(intervalMs));
   }
   if (options.describe !== undefined) seen = inspect(await options.describe());
