@@ -8,7 +8,8 @@ import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { type RunningGateway, startGateway } from '../test/mcp/gateway-under-test.ts';
+import type { GatewayProcessRun } from '../test/kit/run-gateway.ts';
+import { startTargetGatewayProcess, type TargetGateway } from '../test/mcp/target-gateway.ts';
 
 const mebibyte = 1024 * 1024;
 const observedSeconds = 15;
@@ -121,7 +122,7 @@ async function openStreams(url: URL, count: number, http1Room: number): Promise<
 }
 
 interface Setting {
-  readonly gateway: RunningGateway;
+  readonly gateway: TargetGateway<GatewayProcessRun>;
   readonly upstream: ChildProcess;
 }
 
@@ -130,7 +131,7 @@ async function withGateway(
   upstream: ChildProcess,
   measure: (setting: Setting) => Promise<void>,
 ): Promise<void> {
-  const gateway = await startGateway({
+  const gateway = await startTargetGatewayProcess({
     targets: { streams: { url: upstreamUrl } },
     flags: [
       '--max-connections',
@@ -156,10 +157,10 @@ async function measureIdleStreams({ gateway, upstream }: Setting, count: number,
   const warmUp = await openStreams(url, Math.min(count, 200), http1Room === 0 ? 0 : 100);
   warmUp.close();
   while ((await askUpstream(upstream)).streams > 0) await delay(50);
-  const before = await readSettledRss(gateway.pid);
+  const before = await readSettledRss(gateway.child.pid);
   const streams = await openStreams(url, count, http1Room);
   const { streams: reached } = await askUpstream(upstream);
-  const after = await readSettledRss(gateway.pid);
+  const after = await readSettledRss(gateway.child.pid);
   console.log(
     `${count} streams (${streams.description}; ${reached} at the upstream): ` +
       `RSS ${format(before)} -> ${format(after)}, ${Math.round((after - before) / count)} bytes per stream`,
@@ -192,7 +193,7 @@ async function measureSlowReaders({ gateway, upstream }: Setting): Promise<void>
   // Readers that do read come first: what the heap takes for passing bytes on at full speed is paid once.
   await Promise.all(Array.from({ length: 20 }, async () => readSome(await openSlowReader(url), 32 * mebibyte)));
   while ((await askUpstream(upstream)).streams > 0) await delay(50);
-  const before = await readSettledRss(gateway.pid);
+  const before = await readSettledRss(gateway.child.pid);
   const { bytesSent: sentBefore } = await askUpstream(upstream);
   const readers = await Promise.all(Array.from({ length: slowReaders }, () => openSlowReader(url)));
   // The buffers of the kernel on the way fill up first. When the upstream cannot send any more, everybody waits.
@@ -203,8 +204,8 @@ async function measureSlowReaders({ gateway, upstream }: Setting): Promise<void>
     if (next.streams === slowReaders && next.bytesSent === state.bytesSent) break;
     state = next;
   }
-  const standing = await readRss(gateway.pid);
-  const still = await observeRss(gateway.pid);
+  const standing = await readRss(gateway.child.pid);
+  const still = await observeRss(gateway.child.pid);
   const accepted = (state.bytesSent - sentBefore) / slowReaders;
   console.log(
     `${slowReaders} readers that do not read: the upstream could send ${format(accepted)} each, into buffers on the way. ` +
@@ -213,7 +214,7 @@ async function measureSlowReaders({ gateway, upstream }: Setting): Promise<void>
   );
   const [first, ...others] = readers;
   const reading = others.map((reader) => setInterval(() => void reader.read(16_384), 100));
-  const trickling = await observeRss(gateway.pid);
+  const trickling = await observeRss(gateway.child.pid);
   for (const timer of reading) clearInterval(timer);
   const { bytesSent: sentAfter } = await askUpstream(upstream);
   console.log(

@@ -54,7 +54,7 @@ async function runFiles(suite: Suite, files: readonly string[], isWhole: boolean
 
   const built = suite.isBuilt ? build(results) : Promise.resolve();
   const tested = runLanes({ ...suite, files, env, results, awaitBefore: (file) => (isUnit(file) ? noWait : built) });
-  const checked = suite.hasChecks === true && isWhole ? runChecks(results) : noWait;
+  const checked = isWhole ? runChecks(suite.checks ?? [], results) : noWait;
   await Promise.all([tested, checked]);
 
   dots?.end();

@@ -259,3 +259,12 @@ test('what the Inference Extension needs is loaded only by those who load it on 
   assert.deepEqual([...loaded].filter(isGuarded).toSorted(), []);
   assert.ok([...byPath.keys()].filter(isGuarded).length > 10);
 });
+
+test('the page about the test kit shows a test that runs', () => {
+  const page = readFileSync(join(root, 'test/kit/README.md'), 'utf8');
+  const shown = readFileSync(join(root, 'test/integration/kit-example.test.ts'), 'utf8');
+  assert.ok(
+    page.includes(`\`\`\`ts\n${shown}\`\`\``),
+    'test/kit/README.md and test/integration/kit-example.test.ts differ',
+  );
+});

@@ -1,24 +1,15 @@
-// Types, lint and format, which `npm test` looks at beside the tests. Types come from the linter: it reads the program anyway.
+// Types, lint and format: what is looked at beside the tests.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { checkout } from './suites.ts';
 import type { TestResults } from './test-results.ts';
 
-const checks = [
-  { title: 'types and lint', script: 'lint' },
-  { title: 'format', script: 'format:check' },
-] as const;
-
 /** Runs them one after the other; what they complain about is a failure of the run. */
-export async function runChecks(results: TestResults): Promise<void> {
-  for (const { title, script } of checks) {
+export async function runChecks(scripts: readonly string[], results: TestResults): Promise<void> {
+  for (const script of scripts) {
     const { code, output } = await runProgram('npm', ['run', '--silent', script]);
     if (code !== 0)
-      results.failures.push({
-        file: '',
-        title: `${title} (npm run ${script})`,
-        error: output.trim() || `exit ${code}`,
-      });
+      results.failures.push({ file: '', title: `npm run ${script}`, error: output.trim() || `exit ${code}` });
   }
 }
 

@@ -7,8 +7,8 @@ import { basename, join, sep } from 'node:path';
 export interface Suite {
   /** Below the checkout. Unit tests come first: they need nothing, and what the others need is built meanwhile. */
   readonly files: readonly string[];
-  /** Types, lint and format are looked at beside the tests. */
-  readonly hasChecks?: true;
+  /** Scripts of npm that run beside the tests. */
+  readonly checks?: readonly string[];
   /** Its tests start the program. */
   readonly isBuilt: boolean;
   /** Processes at the same time. */
@@ -37,7 +37,8 @@ const heavy = { isBuilt: true, isShared: () => false, isLive: true };
 const suites: Readonly<Record<string, () => Suite>> = {
   default: () => ({
     files: list(...quickFolders),
-    hasChecks: true,
+    // The linter tells about types, too: it reads the program anyway.
+    checks: ['lint', 'format:check'],
     isBuilt: true,
     lanes: moreThanCores + 1,
     isShared: canShare,
@@ -51,6 +52,8 @@ const suites: Readonly<Record<string, () => Suite>> = {
     isShared: canShare,
     isLive: false,
     isFull: true,
+    // Generated code included, which the linter leaves out.
+    checks: ['types'],
   }),
   browser: () => ({ ...heavy, files: list('test/browser'), lanes: 1 }),
   chart: () => ({ ...heavy, files: list('test/chart'), lanes: asCores, isBuilt: false }),

@@ -40,7 +40,7 @@ after(() => Promise.all([browser?.close(), idp?.close(), upstream?.close(), clie
 
 const { cert, key } = createCertificate({ names: ['127.0.0.1'] });
 
-function startGateway(scheme: 'http' | 'https'): Promise<BrokerGateway> {
+function startOwnGateway(scheme: 'http' | 'https'): Promise<BrokerGateway> {
   const clientSecretRef = { name: 'idp', key: 'secret' };
   const authentication = {
     issuer: idp.issuer,
@@ -96,7 +96,7 @@ for (const scheme of ['http', 'https'] as const)
   describe(`on ${scheme}`, () => {
     let gateway: BrokerGateway;
     before(async () => {
-      gateway = await startGateway(scheme);
+      gateway = await startOwnGateway(scheme);
     });
     after(() => gateway.close());
 
@@ -182,7 +182,7 @@ for (const scheme of ['http', 'https'] as const)
 describe('the page itself', () => {
   let gateway: BrokerGateway;
   before(async () => {
-    gateway = await startGateway('http');
+    gateway = await startOwnGateway('http');
   });
   after(() => gateway.close());
 

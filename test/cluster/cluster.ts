@@ -11,7 +11,7 @@ import type { BlackHole, ContainerName, ExecOptions, ExecResult, ProcessUsage } 
 import type { SupervisorProcess } from './supervisor-process.ts';
 import { authorizationRecordFile } from './supervisor/authorization-record.ts';
 import type { Component } from './supervisor/control-plane.ts';
-import { waitFor, type WaitOptions } from './wait-for.ts';
+import { waitFor, type WaitOptions } from '../kit/wait-for.ts';
 
 /** How to reach the API server as cluster-admin. */
 export interface ClusterAccess {
@@ -112,7 +112,7 @@ export class Cluster {
 
   /** Waits until a probe says anything but undefined and false; what the pods say is part of the message when it does not. */
   waitFor<T>(probe: () => Promise<T | undefined | false> | T | undefined | false, options: WaitOptions): Promise<T> {
-    return waitFor(probe, { describe: () => this.describe(), ...options });
+    return waitFor(probe, { retryErrors: true, describe: () => this.describe(), ...options });
   }
 
   /** Waits until an object is as wanted, and returns it. `path` as in the API reference. */

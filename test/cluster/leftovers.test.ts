@@ -10,7 +10,7 @@ import { nameHostLink } from './host-link.ts';
 import { listDescendants, listSurvivors, type ProcessEntry } from './process-tree.ts';
 import { runCommand } from './run-command.ts';
 import { startCluster } from './start-cluster.ts';
-import { waitFor } from './wait-for.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 interface Run {
   readonly slot: number;
@@ -66,6 +66,7 @@ async function startRun(): Promise<{ run: Run; pid: number; processes: readonly 
 const waitUntilClean = async (run: Run, processes: readonly ProcessEntry[]): Promise<void> => {
   let left: readonly string[] = [];
   await waitFor(async () => (left = await findLeftovers(run, processes)).length === 0, {
+    retryErrors: true,
     what: 'nothing is left',
     describe: () => left.join('\n'),
   });
@@ -107,10 +108,12 @@ describe('nothing is left', () => {
     assert.match(keeper.command, /^sh -c/);
     process.kill(keeper.pid, 'SIGKILL');
     await waitFor(async () => (await findLeftovers(run, processes)).every((what) => what === `folder ${run.folder}`), {
+      retryErrors: true,
       what: 'only the folder is left',
     });
     // Its test process has nothing to wait for any more.
     await waitFor(() => listOwnDescendants().every((entry) => entry.pid !== pid), {
+      retryErrors: true,
       what: 'the process is gone',
     });
     next = await startNext();
@@ -149,7 +152,7 @@ describe('nothing is left', () => {
       const run = { slot: cluster.addresses.slot, folder: cluster.folder, address: '' };
       assert.deepEqual(await findLeftovers(run, []), []);
     }
-    await waitFor(() => listSurvivors(processes).length === 0, { what: 'no process is left' });
+    await waitFor(() => listSurvivors(processes).length === 0, { retryErrors: true, what: 'no process is left' });
   });
 });
 

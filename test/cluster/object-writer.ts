@@ -1,7 +1,7 @@
 // Writes objects as `kubectl apply --server-side` and `kubectl delete` do, without a process for each time: tests write some hundred times.
 import { parseAllDocuments } from 'yaml';
 import { type ApiClient, ApiError, type ApiObject } from './api-client.ts';
-import { waitFor } from './wait-for.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 /** An object of any kind, as people write it. */
 interface Manifest extends ApiObject {
@@ -52,7 +52,10 @@ export class ObjectWriter {
       deleted.push({ path, uid });
     }
     for (const { path, uid } of deleted)
-      await waitFor(async () => (await this.#find(path))?.metadata.uid !== uid, { what: `${path} is gone` });
+      await waitFor(async () => (await this.#find(path))?.metadata.uid !== uid, {
+        retryErrors: true,
+        what: `${path} is gone`,
+      });
   }
 
   async #find(path: string): Promise<ApiObject | undefined> {

@@ -15,7 +15,7 @@ import { requireMachine } from './machine.ts';
 import { createRunFolder } from './run-folder.ts';
 import { runCommand } from './run-command.ts';
 import { SupervisorProcess } from './supervisor-process.ts';
-import { waitFor } from './wait-for.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 /** What the cluster should have. */
 export interface ClusterOptions {
@@ -110,7 +110,10 @@ async function stop(
   const link = await findLink();
   if (link !== false) await runCommand('ip', ['link', 'delete', link]).catch(() => undefined);
   await supervisor.stop();
-  await waitFor(async () => (await findLink()) === false, { what: 'the link of the cluster is gone' });
+  await waitFor(async () => (await findLink()) === false, {
+    retryErrors: true,
+    what: 'the link of the cluster is gone',
+  });
   if (process.env['KEEP_CLUSTER_LOGS'] === undefined) await rm(folder, { recursive: true, force: true });
   else console.log(`The logs of the cluster: ${folder}`);
 }

@@ -9,7 +9,7 @@ import {
   openRequest,
   readUntil,
   receiveResponse,
-  startGateway,
+  startForwardingGateway,
   startUpstream,
   type TestGateway,
 } from './forwarding-fixture.ts';
@@ -22,7 +22,7 @@ const key = createSealKey();
 function startBoundGateway(t: TestContext, ports: readonly number[], config: McpConfig): Promise<TestGateway> {
   const sealer = createSealer([key]);
   const backend = backendOn(ports, { mcp: config });
-  return startGateway(t, {
+  return startForwardingGateway(t, {
     backend,
     plan: ({ exchange }) => ({
       ...(config.transport === 'sse' && { target: '/sse' }),

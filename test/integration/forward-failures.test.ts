@@ -12,7 +12,7 @@ import {
   readAll,
   readChunk,
   receiveResponse,
-  startGateway,
+  startForwardingGateway,
   startRawUpstream,
   startUpstream,
   withBody,
@@ -60,7 +60,7 @@ async function startHolding(
 ): Promise<{ gateway: TestGateway; held: ServerResponse[] }> {
   const held: ServerResponse[] = [];
   const { port } = await startUpstream(t, (_request, response) => void held.push(response));
-  const gateway = await startGateway(t, {
+  const gateway = await startForwardingGateway(t, {
     backend: backendOn([port]),
     limits: { maxConcurrentRequests: 1, maxWaitingRequests: 1 },
   });
@@ -69,7 +69,7 @@ async function startHolding(
 
 describe('before the answer', () => {
   test('nobody listens: 502', options, async (t) => {
-    const gateway = await startGateway(t, { backend: backendOn([await findClosedPort()]) });
+    const gateway = await startForwardingGateway(t, { backend: backendOn([await findClosedPort()]) });
     assertError(await fetchAnswer(gateway), 502, 'upstream_unreachable');
     const { context } = await gateway.finished(0);
     assert.equal(context.reason, 'upstream_unreachable');
@@ -79,7 +79,7 @@ describe('before the answer', () => {
 
   test('the name does not resolve: 502', options, async (t) => {
     const backend = { ...backendOn([]), endpoints: [{ host: 'upstream.invalid', port: 80 }] };
-    const gateway = await startGateway(t, { backend });
+    const gateway = await startForwardingGateway(t, { backend });
     assertError(await fetchAnswer(gateway), 502, 'upstream_unreachable');
   });
 
@@ -90,12 +90,12 @@ describe('before the answer', () => {
       connectTimeoutMs: 50,
       tls: { serverName: 'x', ca: undefined, insecureSkipVerify: true },
     });
-    const gateway = await startGateway(t, { backend });
+    const gateway = await startForwardingGateway(t, { backend });
     assertError(await fetchAnswer(gateway), 504, 'upstream_connect_timeout');
   });
 
   test('no endpoints, or no such backend: 503', options, async (t) => {
-    const gateway = await startGateway(t, { backend: backendOn([]) });
+    const gateway = await startForwardingGateway(t, { backend: backendOn([]) });
     assertError(await fetchAnswer(gateway), 503, 'no_endpoints');
     gateway.upstreams.reconcile(new Map());
     assertError(await fetchAnswer(gateway), 503, 'no_endpoints');
@@ -113,7 +113,7 @@ describe('before the answer', () => {
   ] as const) {
     test(`an answer that ${what}: 502`, options, async (t) => {
       const port = await startRawUpstream(t, (socket) => socket.once('data', () => socket.write(answer)));
-      const gateway = await startGateway(t, { backend: backendOn([port]) });
+      const gateway = await startForwardingGateway(t, { backend: backendOn([port]) });
       assertError(await fetchAnswer(gateway), 502, 'upstream_protocol_error');
     });
   }
@@ -125,11 +125,11 @@ describe('before the answer', () => {
       socket.once('end', () => (closed += 1));
     });
     const backend = backendOn([port]);
-    const byRoute = await startGateway(t, { backend, plan: () => ({ backendRequestTimeoutMs: 50 }) });
+    const byRoute = await startForwardingGateway(t, { backend, plan: () => ({ backendRequestTimeoutMs: 50 }) });
     assertError(await fetchAnswer(byRoute), 504, 'upstream_timeout');
-    const byBackend = await startGateway(t, { backend: { ...backend, requestTimeoutMs: 50 } });
+    const byBackend = await startForwardingGateway(t, { backend: { ...backend, requestTimeoutMs: 50 } });
     assertError(await fetchAnswer(byBackend), 504, 'upstream_timeout');
-    const whole = await startGateway(t, { backend, plan: () => ({ requestTimeoutMs: 50 }) });
+    const whole = await startForwardingGateway(t, { backend, plan: () => ({ requestTimeoutMs: 50 }) });
     assertError(await fetchAnswer(whole), 504, 'request_timeout');
     await waitFor(() => closed === 3);
   });
@@ -141,7 +141,7 @@ describe('before the answer', () => {
       response.end();
     });
     for (const value of ['a\r\nx-injected: 1', 'a\nb', 'a\0b']) {
-      const gateway = await startGateway(t, {
+      const gateway = await startForwardingGateway(t, {
         backend: backendOn([port]),
         plan: () => ({ headers: ['x-auth-subject', value] }),
       });
@@ -151,7 +151,7 @@ describe('before the answer', () => {
   });
 
   test('errors carry the headers that every answer gets', options, async (t) => {
-    const gateway = await startGateway(t, {
+    const gateway = await startForwardingGateway(t, {
       backend: backendOn([]),
       plan: (context) => ({
         extraResponseHeaders: ['access-control-allow-origin', 'https://a.example', 'X-Request-Id', context.requestId],
@@ -181,7 +181,7 @@ describe('in the middle of the answer', () => {
         socket = upstream;
         upstream.once('data', () => upstream.write(answer));
       });
-      const gateway = await startGateway(t, { backend: backendOn([port]) });
+      const gateway = await startForwardingGateway(t, { backend: backendOn([port]) });
       const message = openRequest(gateway);
       message.end();
       const response = await receiveResponse(message);
@@ -201,7 +201,7 @@ describe('in the middle of the answer', () => {
     const port = await startRawUpstream(t, (socket) =>
       socket.once('data', () => socket.end('HTTP/1.1 200 OK\r\n\r\nall of it')),
     );
-    const gateway = await startGateway(t, { backend: backendOn([port]) });
+    const gateway = await startForwardingGateway(t, { backend: backendOn([port]) });
     assert.equal((await fetchAnswer(gateway)).body, 'all of it');
     assert.equal((await gateway.finished(0)).context.reason, undefined);
   });
@@ -212,7 +212,7 @@ describe('in the middle of the answer', () => {
       answer = response;
       response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
     });
-    const gateway = await startGateway(t, { backend: backendOn([port], { idleTimeoutMs: 60 }) });
+    const gateway = await startForwardingGateway(t, { backend: backendOn([port], { idleTimeoutMs: 60 }) });
     const message = openRequest(gateway);
     message.end();
     const response = await receiveResponse(message);
@@ -225,7 +225,10 @@ describe('in the middle of the answer', () => {
     const { port } = await startUpstream(t, (_request, response) => response.writeHead(200).flushHeaders());
     // On a busy machine the time may be over before the head is there, which is another case: then with more time.
     for (let requestTimeoutMs = 60; ; requestTimeoutMs *= 2) {
-      const gateway = await startGateway(t, { backend: backendOn([port]), plan: () => ({ requestTimeoutMs }) });
+      const gateway = await startForwardingGateway(t, {
+        backend: backendOn([port]),
+        plan: () => ({ requestTimeoutMs }),
+      });
       const message = openRequest(gateway);
       message.end();
       const response = await receiveResponse(message);
@@ -240,7 +243,7 @@ describe('in the middle of the answer', () => {
 describe('the client leaves', () => {
   test('before the answer: the upstream call ends at once', options, async (t) => {
     const upstream = await startSilentUpstream(t, false);
-    const gateway = await startGateway(t, { backend: backendOn([upstream.port]) });
+    const gateway = await startForwardingGateway(t, { backend: backendOn([upstream.port]) });
     const message = openRequest(gateway);
     message.end();
     await waitFor(() => upstream.requests.length === 1);
@@ -252,7 +255,7 @@ describe('the client leaves', () => {
 
   test('in the middle of the answer', options, async (t) => {
     const upstream = await startSilentUpstream(t, true);
-    const gateway = await startGateway(t, { backend: backendOn([upstream.port]) });
+    const gateway = await startForwardingGateway(t, { backend: backendOn([upstream.port]) });
     const message = openRequest(gateway);
     message.end();
     await receiveResponse(message);
@@ -273,7 +276,7 @@ describe('the client leaves', () => {
       { 'transfer-encoding': 'chunked' },
       { 'transfer-encoding': 'chunked', trailer: 'x-sum' },
     ];
-    const gateway = await startGateway(t, { backend: backendOn([port]) });
+    const gateway = await startForwardingGateway(t, { backend: backendOn([port]) });
     for (const [i, headers] of framings.entries()) {
       const message = openRequest(gateway, { method: 'POST', headers });
       message.write('a part');
@@ -292,7 +295,7 @@ describe('the client leaves', () => {
       connectTimeoutMs: 0,
       tls: { serverName: 'x', ca: undefined, insecureSkipVerify: true },
     });
-    const gateway = await startGateway(t, { backend });
+    const gateway = await startForwardingGateway(t, { backend });
     const message = openRequest(gateway);
     message.end();
     await waitFor(() => upstream !== undefined);
@@ -312,7 +315,10 @@ describe('retries', () => {
       hits += 1;
       void withBody(request, (body) => response.end(body));
     });
-    const gateway = await startGateway(t, { backend: backendOn([await findClosedPort(), port]), random: first });
+    const gateway = await startForwardingGateway(t, {
+      backend: backendOn([await findClosedPort(), port]),
+      random: first,
+    });
     const answer = await fetchAnswer(gateway, { method: 'POST' }, 'the body');
     assert.deepEqual([answer.status, answer.body, hits], [200, 'the body', 1]);
     assert.equal(gateway.contexts[0]!.retries, 1);
@@ -321,7 +327,7 @@ describe('retries', () => {
 
   test('the number of tries is bounded', options, async (t) => {
     const ports = await Promise.all([1, 2, 3, 4, 5].map(() => findClosedPort()));
-    const gateway = await startGateway(t, { backend: backendOn(ports), limits: { maxRetries: 2 } });
+    const gateway = await startForwardingGateway(t, { backend: backendOn(ports), limits: { maxRetries: 2 } });
     assertError(await fetchAnswer(gateway), 502, 'upstream_unreachable');
     assert.equal(gateway.contexts[0]!.retries, 2);
   });
@@ -335,7 +341,7 @@ describe('retries', () => {
           socket.destroy();
         });
       const ports = [await startRawUpstream(t, count), await startRawUpstream(t, count)];
-      const gateway = await startGateway(t, { backend: backendOn(ports) });
+      const gateway = await startForwardingGateway(t, { backend: backendOn(ports) });
       assertError(
         await fetchAnswer(gateway, { method }, method === 'POST' ? 'body' : undefined),
         502,
@@ -356,7 +362,7 @@ describe('retries', () => {
         socket.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok');
       });
     });
-    const gateway = await startGateway(t, { backend: backendOn([port]) });
+    const gateway = await startForwardingGateway(t, { backend: backendOn([port]) });
     for (let i = 1; i <= 5; i++) {
       assert.equal((await fetchAnswer(gateway)).body, 'ok');
       assert.deepEqual([connections, hits], [i, i]);
@@ -367,7 +373,7 @@ describe('retries', () => {
     const { port } = await startUpstream(t, (_request, response) => response.end('ok'));
     let now = 0;
     const dead = await findClosedPort();
-    const gateway = await startGateway(t, {
+    const gateway = await startForwardingGateway(t, {
       backend: backendOn([dead, port]),
       random: first,
       now: () => now,
@@ -389,7 +395,7 @@ describe('retries', () => {
 
   test('when all are set aside they are tried anyway', options, async (t) => {
     const ports = [await findClosedPort(), await findClosedPort()];
-    const gateway = await startGateway(t, {
+    const gateway = await startForwardingGateway(t, {
       backend: backendOn(ports),
       now: () => 0,
       limits: { failuresBeforeSetAside: 1, maxRetries: 0 },
@@ -447,7 +453,7 @@ test('a client that breaks its chunked body gets 400, and the upstream no comple
     request.on('error', () => {});
     request.on('end', () => (complete = true));
   });
-  const gateway = await startGateway(t, { backend: backendOn([port]) });
+  const gateway = await startForwardingGateway(t, { backend: backendOn([port]) });
   const socket = await connectRaw(t, gateway.port);
   socket.write('POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n4\r\npart\r\n');
   await waitFor(() => gateway.contexts.length === 1);

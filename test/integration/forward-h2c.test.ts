@@ -20,7 +20,7 @@ import {
   readAll,
   readChunk,
   receiveResponse,
-  startGateway,
+  startForwardingGateway,
   startRawUpstream,
   withBody,
   type TestGateway,
@@ -74,7 +74,7 @@ test('a request and its answer, on one connection for many', options, async (t) 
       stream.end(body);
     });
   });
-  const gateway = await startGateway(t, { backend: backendOn([port], h2c) });
+  const gateway = await startForwardingGateway(t, { backend: backendOn([port], h2c) });
   const answers = await Promise.all(
     Array.from({ length: 20 }, (_, i) =>
       fetchAnswer(
@@ -105,7 +105,7 @@ test('repeated fields keep their number and their order', options, async (t) => 
     stream.respond({ ':status': 200, 'set-cookie': ['a=1', 'b=2'] });
     stream.end();
   });
-  const gateway = await startGateway(t, { backend: backendOn([port], h2c) });
+  const gateway = await startForwardingGateway(t, { backend: backendOn([port], h2c) });
   const headers = ['host', 'x', 'X-B', '1', 'content-type', 'a', 'Content-Type', 'b', 'x-a', '2', 'X-B', '3'];
   const answer = await fetchAnswer(gateway, { headers });
   assert.deepEqual(answer.headers['set-cookie'], ['a=1', 'b=2']);
@@ -118,7 +118,7 @@ test('bytes flow at once both ways, before the request has a single byte of body
     stream.on('data', (chunk: Buffer) => stream.write(`got ${chunk.toString()}`));
     stream.on('end', () => stream.end());
   });
-  const gateway = await startGateway(t, { backend: backendOn([port], h2c) });
+  const gateway = await startForwardingGateway(t, { backend: backendOn([port], h2c) });
   const message = openRequest(gateway, { method: 'POST', headers: { 'transfer-encoding': 'chunked' } });
   message.flushHeaders();
   // The answer's head comes although the client has not sent anything of its body.
@@ -141,7 +141,7 @@ test('trailers both ways, te: trailers, as gRPC needs them', options, async (t) 
       stream.end(body);
     });
   });
-  const gateway = await startGateway(t, { backend: backendOn([port], h2c) });
+  const gateway = await startForwardingGateway(t, { backend: backendOn([port], h2c) });
   const session = await openHttp2(t, gateway);
   const stream = session.request({ ':method': 'POST', ':path': '/svc', te: 'trailers' }, { waitForTrailers: true });
   stream.on('wantTrailers', () => stream.sendTrailers({ 'x-check': 'abc' }));
@@ -164,7 +164,7 @@ test('a stream that the upstream resets ends as an error; before the answer it i
     stream.write('part');
     streams.push(stream);
   });
-  const gateway = await startGateway(t, { backend: backendOn([port], h2c) });
+  const gateway = await startForwardingGateway(t, { backend: backendOn([port], h2c) });
   const early = await fetchAnswer(gateway, { path: '/early' });
   assert.deepEqual([early.status, JSON.parse(early.body).error], [502, 'upstream_reset']);
   for (const end of ['stream', 'connection'] as const) {
@@ -212,7 +212,7 @@ const resetFrame = (code: number): Buffer => formatFrame(3, 0, 1, Buffer.from([0
 for (const code of [0, 1, 2, 7, 8]) {
   test(`a reset with code ${code} is never taken for the end of an answer`, options, async (t) => {
     const port = await startFrames(t, () => [headFrame, formatFrame(0, 0, 1, Buffer.from('part')), resetFrame(code)]);
-    const gateway = await startGateway(t, { backend: backendOn([port], h2c) });
+    const gateway = await startForwardingGateway(t, { backend: backendOn([port], h2c) });
     const socket = await connectRaw(t, gateway.port);
     socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
     const received = await readAll(socket);
@@ -242,7 +242,7 @@ for (const [what, frames] of [
 ] as const) {
   test(`an end ${what} is an end`, options, async (t) => {
     const port = await startFrames(t, () => [...frames()]);
-    const gateway = await startGateway(t, { backend: backendOn([port], h2c) });
+    const gateway = await startForwardingGateway(t, { backend: backendOn([port], h2c) });
     assert.equal((await fetchAnswer(gateway)).body, 'all of it');
     assert.equal((await gateway.finished(0)).context.reason, undefined);
   });
@@ -250,7 +250,7 @@ for (const [what, frames] of [
 
 test('an answer with nothing but a head is complete', options, async (t) => {
   const port = await startFrames(t, () => [formatFrame(1, 5, 1, Buffer.from([0x89]))]);
-  const gateway = await startGateway(t, { backend: backendOn([port], h2c) });
+  const gateway = await startForwardingGateway(t, { backend: backendOn([port], h2c) });
   assert.equal((await fetchAnswer(gateway)).status, 204);
 });
 
@@ -261,7 +261,7 @@ test('a client that leaves resets the stream, and the connection lives on', opti
     if (headers[':path'] === '/ok') stream.end('ok');
     else stream.once('close', () => codes.push(stream.rstCode));
   });
-  const gateway = await startGateway(t, { backend: backendOn([port], h2c) });
+  const gateway = await startForwardingGateway(t, { backend: backendOn([port], h2c) });
   const message = openRequest(gateway);
   message.end();
   await receiveResponse(message);
@@ -282,7 +282,7 @@ test('more streams than the upstream takes on one connection open further ones',
     },
     { maxConcurrentStreams: 2 },
   );
-  const gateway = await startGateway(t, { backend: backendOn([port], h2c) });
+  const gateway = await startForwardingGateway(t, { backend: backendOn([port], h2c) });
   const responses = await Promise.all(
     Array.from({ length: 5 }, async () => {
       const message = openRequest(gateway);
@@ -305,7 +305,7 @@ test('a goodbye of the upstream lets streams finish and new ones go to a new con
     if (headers[':path'] === '/hold') open.push(stream);
     else stream.end('new');
   });
-  const gateway = await startGateway(t, { backend: backendOn([port], h2c) });
+  const gateway = await startForwardingGateway(t, { backend: backendOn([port], h2c) });
   const message = openRequest(gateway, { path: '/hold' });
   message.end();
   const response = await receiveResponse(message);
@@ -324,7 +324,7 @@ test('removed while a stream is open: the stream ends first, then the connection
     stream.respond({ ':status': 200 });
     open.push(stream);
   });
-  const gateway = await startGateway(t, { backend: backendOn([port], h2c) });
+  const gateway = await startForwardingGateway(t, { backend: backendOn([port], h2c) });
   const message = openRequest(gateway);
   message.end();
   const response = await receiveResponse(message);
@@ -353,7 +353,7 @@ test('a slow client slows an HTTP/2 upstream down', options, async (t) => {
     };
     pump();
   });
-  const gateway = await startGateway(t, { backend: backendOn([port], h2c) });
+  const gateway = await startForwardingGateway(t, { backend: backendOn([port], h2c) });
   const message = openRequest(gateway);
   message.end();
   const response = await receiveResponse(message);
@@ -368,9 +368,9 @@ test('no HTTP/2 on the other side, and nobody there at all', options, async (t) 
   const port = await startRawUpstream(t, (socket) => {
     socket.on('data', () => socket.end('HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n'));
   });
-  const plain = await startGateway(t, { backend: backendOn([port], h2c) });
+  const plain = await startForwardingGateway(t, { backend: backendOn([port], h2c) });
   const answer = await fetchAnswer(plain);
   assert.equal(answer.status, 502);
-  const nobody = await startGateway(t, { backend: backendOn([await findClosedPort()], h2c) });
+  const nobody = await startForwardingGateway(t, { backend: backendOn([await findClosedPort()], h2c) });
   assert.equal(JSON.parse((await fetchAnswer(nobody)).body).error, 'upstream_unreachable');
 });

@@ -12,7 +12,7 @@ import {
   readAll,
   readUntil,
   receiveResponse,
-  startGateway,
+  startForwardingGateway,
   startUpstream,
   withBody,
   type TestGateway,
@@ -93,8 +93,8 @@ describe('sessions', () => {
       const ports = [await startServer(t, 'a'), await startServer(t, 'b'), await startServer(t, 'c')];
       const backend = backendOn(ports, { mcp: mcp() });
       const gateways = [
-        await startGateway(t, { backend }),
-        await startGateway(t, { backend: backendOn(ports.toReversed(), { mcp: mcp() }) }),
+        await startForwardingGateway(t, { backend }),
+        await startForwardingGateway(t, { backend: backendOn(ports.toReversed(), { mcp: mcp() }) }),
       ];
       const servers = new Set<string>();
       for (let i = 0; i < 20; i++) {
@@ -111,7 +111,7 @@ describe('sessions', () => {
 
   test('from one endpoint to two and back', options, async (t) => {
     const [a, b] = [await startServer(t, 'a'), await startServer(t, 'b')];
-    const gateway = await startGateway(t, { backend: backendOn([a], { mcp: mcp() }) });
+    const gateway = await startForwardingGateway(t, { backend: backendOn([a], { mcp: mcp() }) });
     const { id } = await open(gateway);
     gateway.reconcile(backendOn([b, a], { mcp: mcp() }));
     for (let i = 0; i < 5; i++) assert.equal((await use(gateway, id)).body, 'a a-0');
@@ -124,7 +124,7 @@ describe('sessions', () => {
   test('an endpoint of a session that is down is 502, not 404, and no other endpoint is asked', options, async (t) => {
     const a = await startServer(t, 'a');
     const dead = await findClosedPort();
-    const gateway = await startGateway(t, { backend: backendOn([a, dead], { mcp: mcp() }) });
+    const gateway = await startForwardingGateway(t, { backend: backendOn([a, dead], { mcp: mcp() }) });
     const [, endpoint] = gateway.upstreams.get('default/upstream')!.endpoints;
     const answer = await use(gateway, `x~${endpoint!.tag}`);
     assert.equal(answer.status, 502);
@@ -132,7 +132,7 @@ describe('sessions', () => {
   });
 
   test('what a client makes up reaches an endpoint of this backend or nothing', options, async (t) => {
-    const gateway = await startGateway(t, {
+    const gateway = await startForwardingGateway(t, {
       backend: backendOn([await startServer(t, 'a'), await startServer(t, 'b')], { mcp: mcp() }),
     });
     assert.equal(JSON.parse((await use(gateway, 'x~AAAAAA')).body).error, 'session_gone');
@@ -144,7 +144,7 @@ describe('sessions', () => {
   test('stateless backends and plain HTTP ones keep the ids as they are', options, async (t) => {
     const port = await startServer(t, 'a');
     for (const backend of [backendOn([port], { mcp: mcp({ sessionRouting: 'stateless' }) }), backendOn([port])]) {
-      const gateway = await startGateway(t, { backend });
+      const gateway = await startForwardingGateway(t, { backend });
       const { id } = await open(gateway);
       assert.match(id, /^a-\d+$/);
       assert.equal((await use(gateway, id)).body, `a ${id}`);
@@ -158,7 +158,7 @@ describe('legacy SSE', () => {
 
   test('the client posts through the gateway to what the server announced', options, async (t) => {
     const server = await startLegacy(t, () => '/messages?sessionId=1');
-    const gateway = await startGateway(t, { backend: backendOn([server.port], { mcp: legacy }), ...plan });
+    const gateway = await startForwardingGateway(t, { backend: backendOn([server.port], { mcp: legacy }), ...plan });
     const { response, url } = await readEndpoint(gateway, '/mcp?team=a');
     assert.match(url, /^\/mcp\?team=a&mcp-endpoint=/);
     assert.equal(server.headers[0]!['accept-encoding'], 'identity');
@@ -178,7 +178,7 @@ describe('legacy SSE', () => {
 
   test('absolute URLs of the server itself are its own', options, async (t) => {
     const server = await startLegacy(t, (port) => `http://127.0.0.1:${port}/messages/?session_id=abc`);
-    const gateway = await startGateway(t, { backend: backendOn([server.port], { mcp: legacy }), ...plan });
+    const gateway = await startForwardingGateway(t, { backend: backendOn([server.port], { mcp: legacy }), ...plan });
     const { url } = await readEndpoint(gateway);
     await fetchAnswer(gateway, { method: 'POST', path: url }, 'x');
     assert.deepEqual(server.posts, ['/messages/?session_id=abc x']);
@@ -186,7 +186,7 @@ describe('legacy SSE', () => {
 
   test('an announcement of another origin ends the stream and reaches nobody', options, async (t) => {
     const server = await startLegacy(t, () => 'https://evil.example/collect');
-    const gateway = await startGateway(t, { backend: backendOn([server.port], { mcp: legacy }), ...plan });
+    const gateway = await startForwardingGateway(t, { backend: backendOn([server.port], { mcp: legacy }), ...plan });
     const socket = await connectRaw(t, gateway.port);
     socket.write('GET /mcp HTTP/1.1\r\nHost: x\r\n\r\n');
     const received = await readAll(socket);
@@ -203,10 +203,10 @@ describe('legacy SSE', () => {
     );
     const legacySseKey = new Uint8Array(32).fill(1);
     const gateways = [
-      await startGateway(t, { backend, legacySseKey, ...plan }),
-      await startGateway(t, { backend, legacySseKey, ...plan }),
+      await startForwardingGateway(t, { backend, legacySseKey, ...plan }),
+      await startForwardingGateway(t, { backend, legacySseKey, ...plan }),
     ];
-    const stranger = await startGateway(t, { backend, ...plan });
+    const stranger = await startForwardingGateway(t, { backend, ...plan });
     for (let i = 0; i < 10; i++) {
       const { url } = await readEndpoint(gateways[0]!);
       const owner = servers.findIndex(
@@ -231,7 +231,7 @@ describe('legacy SSE', () => {
 
   test('no other path of the server can be posted to', options, async (t) => {
     const server = await startLegacy(t, () => '/messages?s=1');
-    const gateway = await startGateway(t, { backend: backendOn([server.port], { mcp: legacy }), ...plan });
+    const gateway = await startForwardingGateway(t, { backend: backendOn([server.port], { mcp: legacy }), ...plan });
     const { url } = await readEndpoint(gateway);
     const [tag, , mac] = url.slice(url.indexOf('mcp-endpoint=') + 13).split('.');
     const forged = `/mcp?mcp-endpoint=${tag}.${Buffer.from('/admin').toString('base64url')}.${mac}`;
@@ -247,7 +247,7 @@ describe('legacy SSE', () => {
     options,
     async (t) => {
       const server = await startLegacy(t, () => '/messages');
-      const gateway = await startGateway(t, { backend: backendOn([server.port], { mcp: legacy }), ...plan });
+      const gateway = await startForwardingGateway(t, { backend: backendOn([server.port], { mcp: legacy }), ...plan });
       await fetchAnswer(gateway, { method: 'POST', path: '/mcp' }, 'x');
       assert.deepEqual(server.posts, ['/sse x']);
     },

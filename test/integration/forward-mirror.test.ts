@@ -11,7 +11,7 @@ import {
   openRequest,
   readAll,
   receiveResponse,
-  startGateway,
+  startForwardingGateway,
   startUpstream,
   withBody,
 } from './forwarding-fixture.ts';
@@ -49,7 +49,11 @@ test('a mirror gets the whole request, and its answer reaches nobody', options, 
     });
   });
   const shadow = backendOn([mirror.port], { key: 'default/mirror' });
-  const gateway = await startGateway(t, { backend: backendOn([main.port]), others: [shadow], plan: mirrorTo(shadow) });
+  const gateway = await startForwardingGateway(t, {
+    backend: backendOn([main.port]),
+    others: [shadow],
+    plan: mirrorTo(shadow),
+  });
   const answer = await fetchAnswer(gateway, { method: 'POST', headers: { 'x-test': '1' } }, 'the body');
   assert.deepEqual([answer.status, answer.body], [200, 'main the body']);
   assert.equal((await fetchAnswer(gateway)).body, 'main ');
@@ -67,7 +71,7 @@ test('a mirror gets the whole request, and its answer reaches nobody', options, 
 test('a dead mirror, or one that is not there, costs nothing', options, async (t) => {
   const main = await startUpstream(t, (request, response) => void withBody(request, (body) => response.end(body)));
   const dead = backendOn([await findClosedPort()], { key: 'default/dead' });
-  const gateway = await startGateway(t, {
+  const gateway = await startForwardingGateway(t, {
     backend: backendOn([main.port]),
     others: [dead],
     plan: mirrorTo(dead, backendOn([], { key: 'default/unknown' })),
@@ -91,7 +95,7 @@ test('a slow mirror is given up and never holds the request up', options, async 
     request.once('close', () => (closed = true));
   });
   const shadow = backendOn([mirror.port], { key: 'default/mirror' });
-  const gateway = await startGateway(t, {
+  const gateway = await startForwardingGateway(t, {
     backend: backendOn([main.port]),
     others: [shadow],
     plan: mirrorTo(shadow),
@@ -121,7 +125,11 @@ test('a request that breaks off does not reach the mirror as a complete one', op
     request.once('close', () => seen.push(request.complete));
   });
   const shadow = backendOn([mirror.port], { key: 'default/mirror' });
-  const gateway = await startGateway(t, { backend: backendOn([main.port]), others: [shadow], plan: mirrorTo(shadow) });
+  const gateway = await startForwardingGateway(t, {
+    backend: backendOn([main.port]),
+    others: [shadow],
+    plan: mirrorTo(shadow),
+  });
   const message = openRequest(gateway, { method: 'POST', headers: { 'content-length': '100' } });
   message.write('a part');
   await waitFor(() => begun);
@@ -142,7 +150,7 @@ test('the endless answer of a mirror is closed after a while', options, async (t
   const shadow = backendOn([mirror.port], { key: 'default/mirror' });
   // On a busy machine the copy may not even be there when its time is over: then with more time.
   for (let mirrorTimeoutMs = 50; ; mirrorTimeoutMs *= 2) {
-    const gateway = await startGateway(t, {
+    const gateway = await startForwardingGateway(t, {
       backend: backendOn([main.port]),
       others: [shadow],
       plan: mirrorTo(shadow),

@@ -14,7 +14,7 @@ import {
   readAll,
   readChunk,
   receiveResponse,
-  startGateway,
+  startForwardingGateway,
   startUpstream,
 } from './forwarding-fixture.ts';
 import { waitFor } from '../kit/wait-for.ts';
@@ -47,7 +47,7 @@ describe('reconcile', () => {
   test('nothing changed: the same connections', options, async (t) => {
     const upstream = await startCounting(t);
     const backend = backendOn([upstream.port]);
-    const gateway = await startGateway(t, { backend });
+    const gateway = await startForwardingGateway(t, { backend });
     const before = gateway.upstreams.get(backend.key);
     for (let i = 0; i < 10; i++) {
       assert.equal((await fetchAnswer(gateway)).body, 'ok');
@@ -59,7 +59,7 @@ describe('reconcile', () => {
 
   test('endpoints come and go: the others keep their connections and all streams go on', options, async (t) => {
     const [kept, removed, added] = [await startCounting(t), await startCounting(t), await startCounting(t)];
-    const gateway = await startGateway(t, { backend: backendOn([kept.port]) });
+    const gateway = await startForwardingGateway(t, { backend: backendOn([kept.port]) });
     const open = async (): Promise<Awaited<ReturnType<typeof receiveResponse>>> => {
       const message = openRequest(gateway, { path: '/stream' });
       message.end();
@@ -92,7 +92,7 @@ describe('reconcile', () => {
   test('only what connections depend on makes new ones', options, async (t) => {
     const upstream = await startCounting(t);
     const backend = backendOn([upstream.port]);
-    const gateway = await startGateway(t, { backend });
+    const gateway = await startForwardingGateway(t, { backend });
     const poolNow = (): unknown => gateway.upstreams.get(backend.key)!.endpoints[0]!.pool;
     const pool = poolNow();
     gateway.reconcile({ ...backend, fingerprint: 'other time-outs', idleTimeoutMs: 7_000, requestTimeoutMs: 9_000 });
@@ -111,7 +111,7 @@ describe('reconcile', () => {
   test('under load with a change at every request: no request fails', options, async (t) => {
     const upstreams = [await startCounting(t), await startCounting(t), await startCounting(t)];
     const ports = upstreams.map(({ port }) => port);
-    const gateway = await startGateway(t, { backend: backendOn(ports) });
+    const gateway = await startForwardingGateway(t, { backend: backendOn(ports) });
     let next = 0;
     const load = async (): Promise<void> => {
       while (next < 300) {
@@ -126,7 +126,7 @@ describe('reconcile', () => {
 
   test('close waits for streams, destroy ends them as errors', options, async (t) => {
     const upstream = await startCounting(t);
-    const gateway = await startGateway(t, { backend: backendOn([upstream.port]) });
+    const gateway = await startForwardingGateway(t, { backend: backendOn([upstream.port]) });
     const message = openRequest(gateway, { path: '/stream' });
     message.end();
     const response = await receiveResponse(message);
@@ -144,7 +144,7 @@ describe('reconcile', () => {
 
 test('connections are used again, and as many opened as requests run at once', options, async (t) => {
   const upstream = await startCounting(t);
-  const gateway = await startGateway(t, { backend: backendOn([upstream.port]) });
+  const gateway = await startForwardingGateway(t, { backend: backendOn([upstream.port]) });
   const streams = [];
   for (let i = 0; i < 5; i++) {
     const message = openRequest(gateway, { path: '/stream' });
@@ -160,7 +160,7 @@ test('connections are used again, and as many opened as requests run at once', o
 
 test('idle connections are closed after a while', options, async (t) => {
   const upstream = await startCounting(t);
-  const gateway = await startGateway(t, {
+  const gateway = await startForwardingGateway(t, {
     backend: backendOn([upstream.port]),
     limits: { keepAliveTimeoutMs: 20, keepAliveMaxTimeoutMs: 20 },
   });
@@ -172,7 +172,7 @@ test('idle connections are closed after a while', options, async (t) => {
 
 test('requests spread over the endpoints by what is outstanding', options, async (t) => {
   const upstreams = [await startCounting(t), await startCounting(t)];
-  const gateway = await startGateway(t, { backend: backendOn(upstreams.map(({ port }) => port)) });
+  const gateway = await startForwardingGateway(t, { backend: backendOn(upstreams.map(({ port }) => port)) });
   for (let i = 0; i < 10; i++) {
     const message = openRequest(gateway, { path: '/stream' });
     message.end();
@@ -207,7 +207,7 @@ describe('TLS', () => {
     const backend = backendOn([port], {
       tls: { serverName: 'mcp.internal', ca: certificate.cert, insecureSkipVerify: false },
     });
-    const gateway = await startGateway(t, { backend, plan: () => ({ host: 'public.example' }) });
+    const gateway = await startForwardingGateway(t, { backend, plan: () => ({ host: 'public.example' }) });
     for (let i = 0; i < 3; i++)
       assert.deepEqual(JSON.parse((await fetchAnswer(gateway)).body), {
         serverName: 'mcp.internal',
@@ -217,24 +217,24 @@ describe('TLS', () => {
 
   test('an unknown authority or a wrong name is unreachable; unless checking is off', options, async (t) => {
     const port = await startTls(t);
-    const strange = await startGateway(t, {
+    const strange = await startForwardingGateway(t, {
       backend: backendOn([port], { tls: { serverName: 'mcp.internal', ca: undefined, insecureSkipVerify: false } }),
     });
     const refused = await fetchAnswer(strange);
     assert.equal(refused.status, 502);
     assert.equal(JSON.parse(refused.body).error, 'upstream_unreachable');
     assert.match(strange.contexts[0]!.detail!, /SELF_SIGNED|self-signed/i);
-    const misnamed = await startGateway(t, {
+    const misnamed = await startForwardingGateway(t, {
       backend: backendOn([port], {
         tls: { serverName: 'other.internal', ca: certificate.cert, insecureSkipVerify: false },
       }),
     });
     assert.equal((await fetchAnswer(misnamed)).status, 502);
-    const byAddress = await startGateway(t, {
+    const byAddress = await startForwardingGateway(t, {
       backend: backendOn([port], { tls: { serverName: '', ca: certificate.cert, insecureSkipVerify: false } }),
     });
     assert.equal((await fetchAnswer(byAddress)).status, 502);
-    const unchecked = await startGateway(t, {
+    const unchecked = await startForwardingGateway(t, {
       backend: backendOn([port], { tls: { serverName: '', ca: undefined, insecureSkipVerify: true } }),
     });
     assert.equal((await fetchAnswer(unchecked)).status, 200);

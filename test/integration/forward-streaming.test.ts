@@ -13,7 +13,7 @@ import {
   readChunk,
   readUntil,
   receiveResponse,
-  startGateway,
+  startForwardingGateway,
   startRawUpstream,
   startUpstream,
   withBody,
@@ -29,7 +29,7 @@ test('the head and every chunk reach the client at once', options, async (t) => 
     response.flushHeaders();
     answer = response;
   });
-  const gateway = await startGateway(t, { backend: backendOn([port]) });
+  const gateway = await startForwardingGateway(t, { backend: backendOn([port]) });
   const message = openRequest(gateway);
   message.end();
   // The upstream writes the next part only after the client has the one before.
@@ -63,7 +63,7 @@ test(
       });
       request.on('end', () => response.end('bye'));
     });
-    const gateway = await startGateway(t, { backend: backendOn([port]) });
+    const gateway = await startForwardingGateway(t, { backend: backendOn([port]) });
     const message = openRequest(gateway, { method: 'POST' });
     message.write('one');
     const response = await receiveResponse(message);
@@ -81,7 +81,7 @@ test('a body keeps its content-length, and a body without one is chunked', optio
     const { 'content-length': length, 'transfer-encoding': encoding } = request.headers;
     void withBody(request, (body) => response.end(JSON.stringify({ length, encoding, body })));
   });
-  const gateway = await startGateway(t, { backend: backendOn([port]) });
+  const gateway = await startForwardingGateway(t, { backend: backendOn([port]) });
   const sized = await fetchAnswer(gateway, { method: 'POST', headers: { 'content-length': '5' } }, 'hello');
   assert.deepEqual(JSON.parse(sized.body), { length: '5', body: 'hello' });
   const chunked = await fetchAnswer(gateway, { method: 'POST', headers: { 'transfer-encoding': 'chunked' } }, 'hello');
@@ -98,7 +98,7 @@ test('answers without a body: HEAD, 204, 304 and an empty 202', options, async (
     else if (request.url === '/304') response.writeHead(304, { etag: '"x"', 'content-length': '42' }).end();
     else response.writeHead(Number(request.url!.slice(1))).end();
   });
-  const gateway = await startGateway(t, { backend: backendOn([port]) });
+  const gateway = await startForwardingGateway(t, { backend: backendOn([port]) });
   const head = await fetchAnswer(gateway, { method: 'HEAD' });
   assert.deepEqual([head.status, head.headers['content-length'], head.body], [200, '42', '']);
   for (const status of [204, 304, 202]) {
@@ -115,7 +115,7 @@ test('4xx and 5xx of the upstream pass untouched', options, async (t) => {
     });
     response.end('{"jsonrpc":"2.0"}');
   });
-  const gateway = await startGateway(t, { backend: backendOn([port]) });
+  const gateway = await startForwardingGateway(t, { backend: backendOn([port]) });
   for (const status of [400, 401, 404, 405, 429, 500, 503]) {
     const answer = await fetchAnswer(gateway, { path: `/${status}` });
     assert.deepEqual(
@@ -131,7 +131,7 @@ test('informational answers pass', options, async (t) => {
     response.writeEarlyHints({ link: '</style.css>; rel=preload' });
     response.end('done');
   });
-  const gateway = await startGateway(t, { backend: backendOn([port]) });
+  const gateway = await startForwardingGateway(t, { backend: backendOn([port]) });
   const message = openRequest(gateway);
   const hints = once(message, 'information');
   const answered = receiveResponse(message);
@@ -154,7 +154,7 @@ test('trailers pass in both directions', options, async (t) => {
       response.end();
     });
   });
-  const gateway = await startGateway(t, { backend: backendOn([port]) });
+  const gateway = await startForwardingGateway(t, { backend: backendOn([port]) });
   const message = openRequest(gateway, {
     method: 'POST',
     headers: { trailer: 'x-check', 'transfer-encoding': 'chunked' },
@@ -188,7 +188,7 @@ test('a slow client slows the upstream down', options, async (t) => {
     };
     pump();
   });
-  const gateway = await startGateway(t, { backend: backendOn([port]) });
+  const gateway = await startForwardingGateway(t, { backend: backendOn([port]) });
   const message = openRequest(gateway);
   message.end();
   const response = await receiveResponse(message);
@@ -216,7 +216,7 @@ test('a slow upstream slows the client down', options, async (t) => {
       request.resume();
     };
   });
-  const gateway = await startGateway(t, { backend: backendOn([port]) });
+  const gateway = await startForwardingGateway(t, { backend: backendOn([port]) });
   const message = openRequest(gateway, { method: 'POST', headers: { 'content-length': String(total) } });
   const chunk = Buffer.alloc(65_536, 'x');
   let written = 0;
@@ -260,7 +260,7 @@ test('large bodies of many clients at once, fast and slow, arrive as they were s
       response.end(body);
     });
   });
-  const gateway = await startGateway(t, { backend: backendOn([port]) });
+  const gateway = await startForwardingGateway(t, { backend: backendOn([port]) });
   const digest = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
   for (let round = 0; round < 2; round++) {
     const clients = bodies.map(async (body, index) => {
@@ -285,7 +285,7 @@ test('an HTTP/1.0 client gets an answer that it understands', options, async (t)
     response.write('a');
     response.end('b');
   });
-  const gateway = await startGateway(t, { backend: backendOn([port]) });
+  const gateway = await startForwardingGateway(t, { backend: backendOn([port]) });
   const socket = await connectRaw(t, gateway.port);
   socket.write('GET / HTTP/1.0\r\nHost: x\r\n\r\n');
   const text = await readAll(socket);
@@ -298,7 +298,7 @@ test('Expect: 100-continue is answered here and not passed on', options, async (
   const { port } = await startUpstream(t, (request, response) => {
     void withBody(request, (body) => response.end(`${request.headers.expect ?? 'none'} ${body}`));
   });
-  const gateway = await startGateway(t, { backend: backendOn([port]) });
+  const gateway = await startForwardingGateway(t, { backend: backendOn([port]) });
   const message = openRequest(gateway, { method: 'POST', headers: { expect: '100-continue', 'content-length': '2' } });
   message.flushHeaders();
   await once(message, 'continue');
@@ -318,7 +318,7 @@ test('an answer that nobody asked for closes its connection and reaches nobody',
       spoiled = true;
     });
   });
-  const gateway = await startGateway(t, { backend: backendOn([port]) });
+  const gateway = await startForwardingGateway(t, { backend: backendOn([port]) });
   assert.equal((await fetchAnswer(gateway)).body, 'mine');
   for (let i = 0; i < 5; i++) assert.equal((await fetchAnswer(gateway)).body, 'mine');
   assert.equal(connections, 2);
@@ -334,7 +334,7 @@ test('a stray answer that comes later, while the connection is idle, reaches nob
       stray ??= () => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nstray');
     });
   });
-  const gateway = await startGateway(t, { backend: backendOn([port]) });
+  const gateway = await startForwardingGateway(t, { backend: backendOn([port]) });
   assert.equal((await fetchAnswer(gateway)).body, 'mine');
   stray!();
   await waitFor(() => closed === 1);
@@ -345,7 +345,7 @@ test('an early answer does not wait for the rest of the request', options, async
   const port = await startRawUpstream(t, (socket) => {
     socket.once('data', () => socket.write('HTTP/1.1 413 Too Large\r\ncontent-length: 3\r\n\r\nbig'));
   });
-  const gateway = await startGateway(t, { backend: backendOn([port]) });
+  const gateway = await startForwardingGateway(t, { backend: backendOn([port]) });
   const socket = await connectRaw(t, gateway.port);
   socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\nfirst bytes');
   assert.match(await readUntil(socket, 'big'), /^HTTP\/1\.1 413 /);

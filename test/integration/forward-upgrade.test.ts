@@ -12,7 +12,7 @@ import {
   fetchAnswer,
   readAll,
   readUntil,
-  startGateway,
+  startForwardingGateway,
   startRawUpstream,
   startUpstream,
   type TestGateway,
@@ -49,7 +49,7 @@ async function startEcho(
 
 test('a WebSocket passes, with the bytes that came along with the head', options, async (t) => {
   const upstream = await startEcho(t);
-  const gateway = await startGateway(t, { backend: backendOn([upstream.port]) });
+  const gateway = await startForwardingGateway(t, { backend: backendOn([upstream.port]) });
   const socket = await connectRaw(t, gateway.port);
   socket.write(`${ask}early `);
   const head = await readUntil(socket, 'early ');
@@ -86,7 +86,7 @@ test('one direction can end before the other', options, async (t) => {
       socket.on('end', () => socket.end(`got ${received}`));
     });
   });
-  const gateway = await startGateway(t, { backend: backendOn([port]) });
+  const gateway = await startForwardingGateway(t, { backend: backendOn([port]) });
   const socket = await connectRaw(t, gateway.port);
   socket.write(ask);
   await readUntil(socket, '\r\n\r\n');
@@ -99,7 +99,7 @@ test('an answer other than 101 is an answer like any other', options, async (t) 
   const { port } = await startUpstream(t, (_request, response) =>
     response.writeHead(426, { 'x-why': 'version' }).end('no'),
   );
-  const gateway = await startGateway(t, { backend: backendOn([port]) });
+  const gateway = await startForwardingGateway(t, { backend: backendOn([port]) });
   const socket = await connectRaw(t, gateway.port);
   socket.write(ask);
   const answer = await readUntil(socket, 'no');
@@ -114,7 +114,7 @@ test('an upstream that switches to something else is refused', options, async (t
       socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n'),
     );
   });
-  const gateway = await startGateway(t, { backend: backendOn([port]) });
+  const gateway = await startForwardingGateway(t, { backend: backendOn([port]) });
   const socket = await connectRaw(t, gateway.port);
   socket.write(ask);
   assert.match(await readUntil(socket, 'upgrade_failed'), /^HTTP\/1\.1 502 /);
@@ -122,7 +122,7 @@ test('an upstream that switches to something else is refused', options, async (t
 
 test('when one side breaks off so does the other', options, async (t) => {
   const upstream = await startEcho(t);
-  const gateway = await startGateway(t, { backend: backendOn([upstream.port]) });
+  const gateway = await startForwardingGateway(t, { backend: backendOn([upstream.port]) });
   const open = async (): Promise<Awaited<ReturnType<typeof connectRaw>>> => {
     const socket = await connectRaw(t, gateway.port);
     socket.write(ask);
@@ -164,7 +164,7 @@ test('a slow reader behind an upgrade slows the writer down', options, async (t)
       pump();
     });
   });
-  const gateway = await startGateway(t, { backend: backendOn([port]) });
+  const gateway = await startForwardingGateway(t, { backend: backendOn([port]) });
   const socket = await connectRaw(t, gateway.port);
   socket.write(ask);
   await readUntil(socket, '\r\n\r\n');
@@ -178,7 +178,7 @@ test('a slow reader behind an upgrade slows the writer down', options, async (t)
 
 test('silence on both sides for longer than the idle time ends it', options, async (t) => {
   const upstream = await startEcho(t);
-  const gateway = await startGateway(t, { backend: backendOn([upstream.port], { idleTimeoutMs: 60 }) });
+  const gateway = await startForwardingGateway(t, { backend: backendOn([upstream.port], { idleTimeoutMs: 60 }) });
   const socket = await connectRaw(t, gateway.port);
   socket.write(ask);
   socket.resume();
@@ -189,7 +189,7 @@ test('silence on both sides for longer than the idle time ends it', options, asy
 
 test('the connection of an upgrade is not used for anything else', options, async (t) => {
   const upstream = await startEcho(t);
-  const gateway = await startGateway(t, { backend: backendOn([upstream.port]) });
+  const gateway = await startForwardingGateway(t, { backend: backendOn([upstream.port]) });
   assert.equal((await fetchAnswer(gateway)).status, 200);
   const socket = await connectRaw(t, gateway.port);
   socket.write(ask);
@@ -201,7 +201,7 @@ test('the connection of an upgrade is not used for anything else', options, asyn
 
 test('a WebSocket of an HTTP/2 client reaches an HTTP/1.1 upstream', options, async (t) => {
   const upstream = await startEcho(t);
-  const gateway = await startGateway(t, { backend: backendOn([upstream.port]) });
+  const gateway = await startForwardingGateway(t, { backend: backendOn([upstream.port]) });
   const session = await openHttp2(t, gateway);
   const stream = session.request({
     ':method': 'CONNECT',

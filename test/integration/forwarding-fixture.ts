@@ -69,7 +69,7 @@ export interface TestGateway {
 }
 
 /** Starts one; the test stops it. */
-export async function startGateway(t: TestContext, options: GatewayOptions): Promise<TestGateway> {
+export async function startForwardingGateway(t: TestContext, options: GatewayOptions): Promise<TestGateway> {
   const upstreams = createUpstreams(options);
   let { backend } = options;
   const reconcile = (next: BackendConfig): void => {

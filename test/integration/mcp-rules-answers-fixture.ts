@@ -15,7 +15,7 @@ import {
   type Answer,
   backendOn,
   fetchAnswer,
-  startGateway,
+  startForwardingGateway,
   startUpstream,
   type TestGateway,
 } from './forwarding-fixture.ts';
@@ -47,7 +47,7 @@ export async function serve(
   { expectation = list, limits, body, plan, others, ports = [], backend, streams }: Scene = {},
 ): Promise<TestGateway> {
   const { port } = await startUpstream(t, listener);
-  return startGateway(t, {
+  return startForwardingGateway(t, {
     backend: backendOn([...ports, port], backend),
     ...(others === undefined ? {} : { others }),
     ...(streams === undefined ? {} : { streams }),

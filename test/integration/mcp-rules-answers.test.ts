@@ -15,7 +15,7 @@ import {
   readAll,
   readChunk,
   receiveResponse,
-  startGateway,
+  startForwardingGateway,
   startRawUpstream,
   startUpstream,
   withBody,
@@ -97,7 +97,7 @@ describe('a body that was read', () => {
           stream.end();
         }),
     );
-    const second = await startGateway(t, {
+    const second = await startForwardingGateway(t, {
       backend: backendOn([port], { protocol: 'h2c' }),
       plan: () => ({ body: Buffer.from(body), filterAnswer: createAnswerFilter(list) }),
     });
@@ -122,7 +122,7 @@ describe('a body that was read', () => {
     const port = await startRawUpstream(t, (socket) => {
       socket.once('data', () => socket.end('HTTP/1.1 413 Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n'));
     });
-    const gateway = await startGateway(t, {
+    const gateway = await startForwardingGateway(t, {
       backend: backendOn([port]),
       plan: () => ({ body: Buffer.alloc(8 * 1024 * 1024, 'x'), filterAnswer: createAnswerFilter(call) }),
     });
@@ -197,7 +197,7 @@ describe('a JSON answer', () => {
       });
       stream.end(tools('hidden', 'a'));
     });
-    const gateway = await startGateway(t, {
+    const gateway = await startForwardingGateway(t, {
       backend: backendOn([port], { protocol: 'h2c' }),
       plan: () => ({ body: Buffer.from('{}'), filterAnswer: createAnswerFilter(list) }),
     });

@@ -22,7 +22,7 @@ async function makeFolder(t: TestContext): Promise<string> {
   return folder;
 }
 
-async function startGateway(t: TestContext, sealKeyFile: string): Promise<ProtectedGateway> {
+async function startSealingGateway(t: TestContext, sealKeyFile: string): Promise<ProtectedGateway> {
   const idp = await startOidcProviderIdp();
   t.after(() => idp.close());
   const [port] = (await findFreePorts(1)) as [number];
@@ -77,7 +77,7 @@ async function canLogIn({ url }: ProtectedGateway, clientId: string): Promise<bo
 describe('seal keys of a running gateway', () => {
   test('are made with 0600 when first needed, and rotate without logging anyone out', async (t) => {
     const file = join(await makeFolder(t), 'state', 'seal-keys');
-    const gateway = await startGateway(t, file);
+    const gateway = await startSealingGateway(t, file);
     assert.equal(statSync(file).mode & 0o777, 0o600);
     assert.equal(statSync(join(file, '..')).mode & 0o777, 0o700);
     assert.equal(await countKeys(gateway), 1);
@@ -105,7 +105,7 @@ describe('seal keys of a running gateway', () => {
   test('stay in force while the file is broken, readable by others or gone; and the log says so once', async (t) => {
     const folder = await makeFolder(t);
     const file = join(folder, 'seal-keys');
-    const gateway = await startGateway(t, file);
+    const gateway = await startSealingGateway(t, file);
     const client = await register(gateway);
     const good = readFileSync(file, 'utf8');
     const countLines = (text: RegExp): number =>

@@ -11,7 +11,7 @@ import { waitFor, waitForValue } from '../kit/wait-for.ts';
 const options = { timeout: 120_000 };
 
 /** A gateway that keeps what it is given. The rest of an update is waited for without end: it has to come. */
-function startGateway(
+function connectGateway(
   t: TestContext,
   port: number,
   judge: (configuration: Configuration) => ApplyOutcome['problems'] = () => [],
@@ -45,7 +45,7 @@ test('an update of many responses is put in force as a whole, once', options, as
   };
   const first = makeMany('1');
   server.setSnapshot(gateway, first);
-  const peer = startGateway(t, server.port);
+  const peer = connectGateway(t, server.port);
   await waitForValue(server.connected, (list) => list[0]?.settled === first.digest);
   assert.ok(counts.pushed.length > 8, `${counts.pushed.length} responses`);
   assert.deepEqual(
@@ -61,7 +61,7 @@ test('an update of many responses is put in force as a whole, once', options, as
 
 test('changes that come faster than they are put in force end with the newest', options, async (t) => {
   const { server } = await startServer(t);
-  const peer = startGateway(t, server.port);
+  const peer = connectGateway(t, server.port);
   for (let round = 0; round < 200; round += 1) {
     const contents = Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`r${(i + round) % 30}`, `${round}`]));
     server.setSnapshot(gateway, makeSnapshot({ policies: contents, routes: contents }));
@@ -82,7 +82,7 @@ test('what is rejected is told, and told again at another replica; a repair else
       ? policies.map(({ key }) => ({ list: 'policies' as const, key, message: 'its CA cannot be read' }))
       : [];
   server.setSnapshot(gateway, broken);
-  startGateway(t, port, judge);
+  connectGateway(t, port, judge);
   const [rejecting] = await waitForValue(server.connected, (list) => list[0]?.settled === broken.digest);
   assert.deepEqual(
     rejecting!.rejections.map(({ typeUrl, name, reason }) => ({ typeUrl, name, reason })),
@@ -111,7 +111,7 @@ test('a gateway comes back by itself and is sent nothing that it has', options, 
   const { port } = server;
   const snapshot = makeSnapshot({ secrets: { s: '1' }, routes: { r: '1' } });
   server.setSnapshot(gateway, snapshot);
-  const peer = startGateway(t, port);
+  const peer = connectGateway(t, port);
   peer.client.report({ keyProblems: [], bindProblems: [{ port: 80, reason: 'taken' } as never] });
   await waitForValue(
     server.connected,
@@ -136,7 +136,7 @@ test('a gateway whose token is not taken is not served, and is when it brings a 
   const snapshot = makeSnapshot({ secrets: { s: '1' } });
   server.setSnapshot(gateway, snapshot);
   let token = 'bad';
-  const peer = startGateway(t, server.port, undefined, {
+  const peer = connectGateway(t, server.port, undefined, {
     readToken: async () => token,
     times: { quietMs: 100_000, refusedFirstMs: 10, refusedMaxMs: 20 },
   });
@@ -166,7 +166,7 @@ test('a gateway whose token expires comes back with the next one, and nobody wor
   const snapshot = makeSnapshot({ secrets: { s: '1' }, routes: { r: '1' } });
   server.setSnapshot(gateway, snapshot);
   let reads = 0;
-  const peer = startGateway(t, server.port, undefined, {
+  const peer = connectGateway(t, server.port, undefined, {
     log,
     readToken: async () => `token-${(reads += 1)}`,
     // Any end but a good one would keep it away for an hour.

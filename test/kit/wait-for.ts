@@ -13,7 +13,7 @@ export const deadlineMs = 120_000;
 export interface WaitOptions {
   /** What is awaited, as a sentence without its end: `the pod echo is ready`. The text of the question when absent. */
   readonly what?: string;
-  /** Between two looks; 0 is the next turn of the event loop. Default: 2 at first, and more and more up to 40. */
+  /** Between two looks; 0 is the next turn of the event loop. Default: 2 at first, and more and more up to 100. */
   readonly intervalMs?: number;
   /** Default two minutes; more for what builds or installs something. */
   readonly timeoutMs?: number;
@@ -60,10 +60,13 @@ async function repeat<T>(ask: Question<T>, options: WaitOptions = {}): Promise<A
       seen = error instanceof Error ? error.message : inspect(error);
     }
     if (performance.now() >= giveUpAt) break;
-    const intervalMs = options.intervalMs ?? Math.min(2 * 1.3 ** looks, 40);
+    const intervalMs = options.intervalMs ?? Math.min(2 * 1.3 ** looks, 100);
     await (intervalMs === 0 ? turn() : pause(intervalMs));
   }
-  if (options.describe !== undefined) seen = inspect(await options.describe());
+  if (options.describe !== undefined) {
+    const instead = await options.describe();
+    seen += `\n${typeof instead === 'string' ? instead : inspect(instead)}`;
+  }
   throw new WaitTimeoutError(`Waited ${timeoutMs / 1_000} s in vain: ${what}. Last seen: ${seen}`);
 }
 

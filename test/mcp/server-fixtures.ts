@@ -2,7 +2,7 @@
 import type { McpHost } from '../../src/demo/mcp-host.ts';
 import { startDialogueServer } from './dialogue-server.ts';
 import { type EverythingServer, startEverythingServer, waitUntilAnswered } from './everything-server.ts';
-import { type RunningGateway, startGateway } from './gateway-under-test.ts';
+import { startTargetGateway, type TargetGateway } from './target-gateway.ts';
 import type { ResumeGate } from './wire-tap.ts';
 
 /** A call of a tool and what it must answer. */
@@ -106,7 +106,7 @@ export const everythingFixture: ServerFixture = {
 
 /** The servers behind one gateway. */
 export interface ServedFixtures {
-  readonly gateway: RunningGateway;
+  readonly gateway: TargetGateway;
   readonly dialogue: McpHost;
   stop(): Promise<void>;
 }
@@ -129,7 +129,7 @@ export async function serveFixtures(): Promise<ServedFixtures> {
       return server;
     };
     const [everything, legacy] = await Promise.all([start('streamableHttp'), start('sse')]);
-    const gateway = await startGateway({
+    const gateway = await startTargetGateway({
       targets: {
         [dialogueFixture.route]: { url: dialogue.url },
         [everythingFixture.route]: { url: everything.url },

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { request } from 'undici';
 import { ApiClient } from '../api-client.ts';
 import type { ClusterAddresses } from '../cluster-addresses.ts';
-import { waitFor } from '../wait-for.ts';
+import { waitFor } from '../../kit/wait-for.ts';
 import { installCrds } from './install-crds.ts';
 import { startAuthorizationRecord } from './authorization-record.ts';
 import { createCredentials, type Credentials } from './credentials.ts';
@@ -118,7 +118,7 @@ async function waitUntilReady(component: Component, managed: ManagedProcess, cli
           return isControllerManagerReady(client);
       }
     },
-    { what: `${component} is ready`, timeoutMs: 120_000, signal: ended.signal },
+    { retryErrors: true, what: `${component} is ready`, timeoutMs: 120_000, signal: ended.signal },
   ).catch((error: unknown) => {
     managed.throwIfEnded();
     throw error;

@@ -2,7 +2,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ApiClient, ApiObject } from '../api-client.ts';
-import { waitFor } from '../wait-for.ts';
+import { waitFor } from '../../kit/wait-for.ts';
 
 interface Crd extends ApiObject {
   readonly spec: {
@@ -42,7 +42,7 @@ export async function installCrds(client: ApiClient, folders: readonly string[])
       const crds = await client.list<Crd>('/apis/apiextensions.k8s.io/v1/customresourcedefinitions');
       return crds.every(isEstablished) && (await Promise.all(crds.map((crd) => isServed(client, crd)))).every(Boolean);
     },
-    { what: 'all CRDs are established and served' },
+    { retryErrors: true, what: 'all CRDs are established and served' },
   );
 }
 

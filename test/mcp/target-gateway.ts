@@ -1,0 +1,68 @@
+// A gateway with one route per MCP server behind it.
+import { gatewayResource, routeResource, ruleTo } from '../kit/gateway-resources.ts';
+import {
+  type GatewayProcessRun,
+  type GatewayRun,
+  type GatewayRunOptions,
+  runGateway,
+  runGatewayProcess,
+} from '../kit/run-gateway.ts';
+
+/** An MCP server to put behind the gateway. */
+export interface GatewayTarget {
+  /** The URL of the MCP endpoint, or of the event stream of a legacy SSE server. */
+  readonly url: string;
+  readonly protocol?: 'StreamableHTTP' | 'SSE';
+}
+
+/** What the gateway should serve. */
+export interface TargetGatewayOptions {
+  /** Targets by name; `tickets` is served at `/tickets`. */
+  readonly targets: Readonly<Record<string, GatewayTarget>>;
+  /** Further flags of `mcp-gateway run`. */
+  readonly flags?: readonly string[];
+}
+
+/** A gateway that runs. */
+export type TargetGateway<Run extends GatewayRun = GatewayRun> = Run & {
+  /** Scheme, address and port. */
+  readonly url: string;
+  /** The URL at which clients reach a target. */
+  urlOf(target: string): string;
+};
+
+/** Starts one in this process. */
+export function startTargetGateway(options: TargetGatewayOptions): Promise<TargetGateway> {
+  return start(options, runGateway);
+}
+
+/** Starts one as a process of its own. */
+export function startTargetGatewayProcess(options: TargetGatewayOptions): Promise<TargetGateway<GatewayProcessRun>> {
+  return start(options, runGatewayProcess);
+}
+
+async function start<Run extends GatewayRun>(
+  { targets, flags = [] }: TargetGatewayOptions,
+  begin: (options: GatewayRunOptions) => Promise<Run>,
+): Promise<TargetGateway<Run>> {
+  const run = await begin({
+    resources: (port) => [gatewayResource(port), ...Object.entries(targets).flatMap(formatTarget)],
+    flags,
+  });
+  const url = `http://127.0.0.1:${run.port}`;
+  return { ...run, url, urlOf: (target) => `${url}/${target}` };
+}
+
+function formatTarget([name, { url, protocol = 'StreamableHTTP' }]: [string, GatewayTarget]): readonly object[] {
+  const { hostname, port, pathname } = new URL(url);
+  const target = { name, static: { host: hostname, port: Number(port), path: pathname, protocol } };
+  return [
+    routeResource(name, [ruleTo(`/${name}`, name)]),
+    {
+      apiVersion: 'gateway.proxy/v1alpha1',
+      kind: 'ProxyBackend',
+      metadata: { name },
+      spec: { mcp: { targets: [target] } },
+    },
+  ];
+}
