@@ -1,5 +1,4 @@
-// What `.ci/run` runs once everything is installed: all suites, in two rows side by side, because most of them wait more than they work. What a suite printed
-// comes when it ends; the last lines are a table. A run may take 90 minutes on a machine that others use, too: shortly before, what still runs is stopped, and
+// What `.ci/run` runs once everything is installed: all suites. What a suite printed comes when it ends; the last lines are a table. A run may take 90 minutes on a machine that others use, too: shortly before, what still runs is stopped, and
 // whatever did not run to its end is named and fails the run (docs/adr/0022-tests-and-ci.md).
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -19,10 +18,22 @@ const npm = (script: string, ...args: readonly string[]): Suite => ({
   command: ['npm', 'run', '--silent', script, ...(args.length === 0 ? [] : ['--', ...args])],
 });
 
-/** Each row runs one after the other. What needs programs in Go is in the second: on a fresh machine they are built meanwhile. */
+/**
+ * Rows run side by side, and the suites of a row one after the other. There is one row: with two, on two cores, tests met limits of time that they have themselves.
+ * What needs programs in Go comes last: on a fresh machine they are built meanwhile.
+ */
 const rows: readonly (readonly Suite[])[] = [
-  [npm('test'), npm('test:long'), npm('test:browser'), npm('test:compatibility')],
-  [npm('test:image'), npm('test:chart'), npm('test:cluster'), npm('test:conformance'), npm('bench', '--smoke')],
+  [
+    npm('test'),
+    npm('test:long'),
+    npm('test:browser'),
+    npm('test:image'),
+    npm('test:compatibility'),
+    npm('bench', '--smoke'),
+    npm('test:chart'),
+    npm('test:conformance'),
+    npm('test:cluster'),
+  ],
 ];
 
 interface Outcome {

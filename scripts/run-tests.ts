@@ -31,7 +31,7 @@ async function runSuite(suiteName: string, chosen: readonly string[]): Promise<n
   const names = suite.files.map(nameFile);
   const unknown = chosen.filter((name) => !names.includes(name));
   if (unknown.length > 0)
-    return refuse(`There is no ${unknown.join(', ')} in this suite. There are: ${names.join(', ')}`);
+    return refuse(`There is no ${unknown.join(', ')} in this suite. "-- --list" names its ${names.length} files.`);
   if (values.list === true) {
     console.log(names.join('\n'));
     return 0;

@@ -29,7 +29,11 @@ export type LaneMessage =
   /** The file itself is done. */
   | { readonly kind: 'done'; readonly file: string }
   | { readonly kind: 'warning'; readonly text: string }
-  | { readonly kind: 'cost'; readonly file: string; readonly cost: FileCost; readonly open: readonly string[] };
+  /** A test has printed something. */
+  | { readonly kind: 'output'; readonly file: string; readonly text: string }
+  | { readonly kind: 'cost'; readonly file: string; readonly cost: FileCost }
+  /** There is no more to do, and this keeps the process from ending. */
+  | { readonly kind: 'open'; readonly open: readonly string[] };
 
 /** From the run to a lane. Without a file: there is no more to do. */
 export interface LaneOrder {

@@ -33,11 +33,16 @@ export default async function* reportToRun(source: AsyncIterable<TestEvent>): As
           },
         });
       if (isEmptyTitle) send({ kind: 'done', file });
-    } else if (event.type === 'test:diagnostic' && event.data.level !== 'info') {
+    } else if (event.type === 'test:diagnostic' && isComplaint(event.data)) {
       send({ kind: 'warning', text: event.data.message });
     }
   }
   yield '';
+}
+
+/** Node tells of errors of tests that have ended as of anything else. */
+function isComplaint({ level, message }: { readonly level: string; readonly message: string }): boolean {
+  return level !== 'info' || /^(?:Error|Warning): /.test(message);
 }
 
 function isSaid(mark: string | boolean | undefined): boolean {

@@ -10,6 +10,17 @@ import type { FileCost, LaneMessage, LaneOrder } from './lane-messages.ts';
 configureGlobal({ seed });
 const send = (message: LaneMessage): void => void process.send!(message);
 
+// In order with what else is told, so that it is known which file has printed it.
+let current = '';
+for (const stream of [process.stdout, process.stderr]) {
+  stream.write = (chunk: string | Uint8Array, ...rest: readonly unknown[]): boolean => {
+    send({ kind: 'output', file: current, text: typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString() });
+    const done = rest.findLast((each) => typeof each === 'function');
+    if (done !== undefined) process.nextTick(done as () => void);
+    return true;
+  };
+}
+
 // Tests may wait for what does not keep a process alive by itself.
 process.channel?.ref();
 // Nobody is left to run tests for.
@@ -18,6 +29,7 @@ process.once('disconnect', () => process.exit(1));
 for (;;) {
   const file = await askForFile();
   if (file === undefined) break;
+  current = file;
   const [startedAt, cpuBefore] = [performance.now(), readCpu()];
   await test(file, () => import(pathToFileURL(file).href));
   const cpu = readCpu();
@@ -26,10 +38,11 @@ for (;;) {
     ownCpu: cpu.own - cpuBefore.own,
     childrenCpu: cpu.children - cpuBefore.children,
   };
-  send({ kind: 'cost', file, cost, open: listOpen() });
+  send({ kind: 'cost', file, cost });
 }
 // From here on it ends by itself, unless a test has left something behind.
 process.channel?.unref();
+setInterval(() => send({ kind: 'open', open: process.getActiveResourcesInfo() }), 500).unref();
 
 function askForFile(): Promise<string | undefined> {
   return new Promise((resolve) => {
@@ -52,9 +65,4 @@ function readCpu(): { readonly own: number; readonly children: number } {
     // Not Linux.
   }
   return { own, children };
-}
-
-/** What keeps the process alive: if it does not end, this says which file left it behind. */
-function listOpen(): readonly string[] {
-  return process.getActiveResourcesInfo().filter((name) => !['PipeWrap', 'TTYWrap', 'Immediate'].includes(name));
 }

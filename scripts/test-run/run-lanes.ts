@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join, relative } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { LaneMessage, LaneOrder } from './lane-messages.ts';
 import { formatFailures } from './progress.ts';
 import { checkout } from './suites.ts';
@@ -19,12 +20,14 @@ export interface LanesOptions {
   /** A file is held back until this is settled. */
   readonly awaitBefore: (file: string) => Promise<unknown>;
   readonly results: TestResults;
+  /** When its last file is done, a lane has nothing more to do, and ends within this time. Default two minutes. */
+  readonly endsWithinMs?: number;
 }
 
 /** Without a sign of life for so long a lane is stuck. Slow is fine: this is longer than any single test takes on a busy machine. */
 const stuckAfterMs = 10 * 60_000;
-/** When its last file is done, a lane has nothing more to do. */
-const endsWithinMs = 60_000;
+/** When it has ended, its output ends, unless a process that it left behind holds it. */
+const outputEndsWithinMs = 10_000;
 
 /** Resolves when all of them have run. */
 export async function runLanes(options: LanesOptions): Promise<void> {
@@ -63,27 +66,36 @@ async function runLane(queue: string[], options: LanesOptions, running: Set<Chil
       '--test-reporter-destination=stderr',
       join(import.meta.dirname, 'lane.ts'),
     ],
-    { cwd: checkout, env: options.env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] },
+    {
+      cwd: checkout,
+      // A lane is no part of the run that this one may be in.
+      env: { ...options.env, NODE_TEST_CONTEXT: undefined },
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    },
   );
   running.add(child);
   let current: string | undefined;
   let at = '';
   let lastOpen: readonly string[] = [];
-  let output: string[] = [];
-  const keep = (text: string): void => {
+  /** What files have printed, and (without a name) what came from the process itself and from those that it started. */
+  const printed = new Map<string, string>();
+  const keep = (file: string, text: string): void => {
     if (options.isLive) process.stdout.write(text);
-    output.push(text);
+    printed.set(file, (printed.get(file) ?? '') + text);
   };
-  child.stdout!.setEncoding('utf8').on('data', keep);
-  child.stderr!.setEncoding('utf8').on('data', keep);
+  const note = (text: string): void => keep('', `\n${text}\n`);
+  child.stdout!.setEncoding('utf8').on('data', (text: string) => keep('', text));
+  child.stderr!.setEncoding('utf8').on('data', (text: string) => keep('', text));
 
   const giveUp = (): void => {
     const what = current === undefined ? 'after its last file' : `in ${at}`;
-    output.push(`\nNothing happened for ${stuckAfterMs / 60_000} minutes ${what}. The process was stopped.\n`);
+    note(`Nothing happened for ${stuckAfterMs / 60_000} minutes ${what}. The process was stopped.`);
     child.kill('SIGKILL');
   };
   let watchdog = setTimeout(giveUp, stuckAfterMs);
+  let isLast = false;
   const hear = (): void => {
+    if (isLast) return;
     clearTimeout(watchdog);
     watchdog = setTimeout(giveUp, stuckAfterMs);
   };
@@ -96,16 +108,14 @@ async function runLane(queue: string[], options: LanesOptions, running: Set<Chil
       await options.awaitBefore(file);
       current = file;
       at = file;
-      output = [];
       results.begin(file);
     } else {
+      isLast = true;
       clearTimeout(watchdog);
       watchdog = setTimeout(() => {
-        output.push(
-          `\nThe process did not end after its last file; open: ${lastOpen.join(', ') || 'nothing known'}.\n`,
-        );
+        note(`The process did not end after its last file; open: ${lastOpen.join(', ') || 'nothing known'}.`);
         child.kill('SIGKILL');
-      }, endsWithinMs);
+      }, options.endsWithinMs ?? 120_000);
     }
     const order: LaneOrder = file === undefined ? {} : { file };
     if (child.connected) child.send(order);
@@ -115,7 +125,8 @@ async function runLane(queue: string[], options: LanesOptions, running: Set<Chil
   const costs = new Set<string>();
   const finish = (file: string): void => {
     if (!ended.has(file) || !costs.has(file)) return;
-    results.finish(file, output.join(''));
+    results.finish(file, printed.get(file) ?? '');
+    printed.delete(file);
     if (current === file) current = undefined;
   };
   child.on('message', (message: LaneMessage) => {
@@ -136,10 +147,15 @@ async function runLane(queue: string[], options: LanesOptions, running: Set<Chil
         finish(message.file);
         break;
       case 'cost':
-        lastOpen = message.open;
         results.addCost(message.file, message.cost);
         costs.add(message.file);
         finish(message.file);
+        break;
+      case 'open':
+        lastOpen = message.open;
+        break;
+      case 'output':
+        keep(message.file, message.text);
         break;
       case 'warning':
         results.warn(message.text, current);
@@ -147,8 +163,17 @@ async function runLane(queue: string[], options: LanesOptions, running: Set<Chil
     }
   });
 
-  const [code, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null];
+  const closed = once(child, 'close');
+  const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
+  const isHeld = await Promise.race([closed.then(() => false), delay(outputEndsWithinMs, true, { ref: false })]);
+  if (isHeld) {
+    note('A process that tests have started is still there, and holds the output of the one that ended.');
+    child.stdout!.destroy();
+    child.stderr!.destroy();
+    results.breakOff(current, 'a process left behind', [...printed.values()].join(''));
+  }
   clearTimeout(watchdog);
   running.delete(child);
-  if (current !== undefined || code !== 0) results.breakOff(current, code ?? signal ?? 'unknown', output.join(''));
+  if (current !== undefined || code !== 0)
+    results.breakOff(current, code ?? signal ?? 'unknown', [...printed.values()].join(''));
 }

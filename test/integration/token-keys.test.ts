@@ -38,6 +38,8 @@ async function setUp(context: TestContext, respond: (response: ServerResponse) =
       fetches += 1;
       fixture.respond(response);
     });
+    // On a slow machine seconds may pass between two requests: the connection stays.
+    server.keepAliveTimeout = 600_000;
     await new Promise<void>((resolve) => server?.listen(port, '127.0.0.1', resolve));
     port = (server.address() as AddressInfo).port;
   }

@@ -20,6 +20,7 @@ import {
   backend, digestOf, type FakeController, type FakeStream, policy, resource, secret, startClient, startFakeController, type TestedClient, typeUrlOf,
 } from './xds-client-fixture.ts'; // prettier-ignore
 import { waitFor } from '../kit/wait-for.ts';
+import type { XdsClientTimes } from '../../src/xds/client.ts';
 
 interface Setup extends TestedClient {
   readonly controller: FakeController;
@@ -498,12 +499,12 @@ describe('a connection that is lost', () => {
   });
 
   /** Pings are quick here, and a slow machine may lose a connection to them at any time: the controller answers every stream. */
-  async function startBehindHole(t: TestContext, isOpen: boolean, pings = { pingIntervalMs: 50, pingTimeoutMs: 100 }) {
+  async function startBehindHole(t: TestContext, isOpen: boolean, times: Partial<XdsClientTimes>) {
     const controller = await startFakeController();
     controller.onStream = (stream) => stream.send('backends', digestOf(), []);
     const hole = await startBlackHole(controller.port);
     if (!isOpen) hole.swallow();
-    const tested = startClient(hole.url, { times: { connectMs: 100, ...pings } });
+    const tested = startClient(hole.url, { times });
     t.after(async () => {
       await tested.client.close();
       await hole.close();
@@ -514,7 +515,7 @@ describe('a connection that is lost', () => {
   }
 
   test('is noticed when nothing comes back any more', async (t) => {
-    const { hole, count } = await startBehindHole(t, true);
+    const { hole, count } = await startBehindHole(t, true, { pingIntervalMs: 50, pingTimeoutMs: 500 });
     await waitFor('it is connected', () => count('connected') > count('disconnected'));
     const before = count('disconnected');
     hole.swallow();
@@ -526,7 +527,8 @@ describe('a connection that is lost', () => {
 
   test('an attempt to connect that hangs is given up', async (t) => {
     // The hole takes connections, as the kernel of a process that hangs does: no ping is needed to find out that nobody speaks.
-    const { hole, count } = await startBehindHole(t, false, { pingIntervalMs: 60_000, pingTimeoutMs: 60_000 });
+    const slowPings = { pingIntervalMs: 60_000, pingTimeoutMs: 60_000 };
+    const { hole, count } = await startBehindHole(t, false, { connectMs: 500, ...slowPings });
     await waitFor('it was given up', () => count('disconnected') > 1);
     assert.equal(count('connected'), 0);
     hole.letThrough();

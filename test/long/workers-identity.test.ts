@@ -9,8 +9,8 @@ import { BrowserAgent } from '../idp/browser-agent.ts';
 import { FlowClient } from '../idp/flow-client.ts';
 import { startMcpUpstream } from '../kit/mcp-upstream.ts';
 import { startProtectedGatewayProcess } from '../idp/protected-gateway.ts';
-import { startCountingUpstream } from './counting-upstream.ts';
-import { listenOnLoopback } from './gateway-fixture.ts';
+import { startCountingUpstream } from '../integration/counting-upstream.ts';
+import { listenOnLoopback } from '../integration/gateway-fixture.ts';
 import {
   bearerOf,
   createIssuer,
@@ -18,11 +18,11 @@ import {
   type KeyServer,
   startKeyServer,
   type TestIssuer,
-} from './jwt-authentication-fixture.ts';
+} from '../integration/jwt-authentication-fixture.ts';
 import { backendResource, gatewayResource, routeResource, ruleTo } from '../kit/gateway-resources.ts';
 import { type GatewayProcessRun, runGatewayProcess } from '../kit/run-gateway.ts';
 import { waitFor } from '../kit/wait-for.ts';
-import { connectToEach, type KeptConnection, killHard, listWorkers } from './workers-fixture.ts';
+import { connectToEach, type KeptConnection, killHard, listWorkers } from '../integration/workers-fixture.ts';
 
 const workers = ['--workers', '2'];
 
