@@ -16,7 +16,7 @@ for (const stream of [process.stdout, process.stderr]) {
   stream.write = (chunk: string | Uint8Array, ...rest: readonly unknown[]): boolean => {
     send({ kind: 'output', file: current, text: typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString() });
     const done = rest.findLast((each) => typeof each === 'function');
-    if (done !== undefined) process.nextTick(done as () => void);
+    if (done !== undefined) process.nextTick(done);
     return true;
   };
 }

@@ -10,20 +10,20 @@ import { mergeChunks } from '../../scripts/image/merge-chunks.ts';
 
 const sources: Readonly<Record<string, string>> = {
   'main.js':
-    'import { log } from "../log.js"; log.push("main"); export const load = { serve: () => import("../serve.js"), check: () => import("../check.js"), help: () => import("../help.js") };',
+    'import { log } from "./log.js"; log.push("main"); export const load = { serve: () => import("./serve.js"), check: () => import("./check.js"), help: () => import("./help.js") };',
   'serve.js':
-    'import { log } from "../log.js"; import { name } from "../one.js"; import { name as other } from "../two.js"; import { only } from "../only.js"; log.push("serve"); export const said = [name, other, only]; export const later = () => import("../later.js");',
+    'import { log } from "./log.js"; import { name } from "./one.js"; import { name as other } from "./two.js"; import { only } from "./only.js"; log.push("serve"); export const said = [name, other, only]; export const later = () => import("./later.js");',
   'check.js':
-    'import { name } from "../one.js"; import { count, increase } from "../count.js"; increase(); export const said = [name, count];',
-  'help.js': 'import { name } from "../two.js"; export const said = [name];',
+    'import { name } from "./one.js"; import { count, increase } from "./count.js"; increase(); export const said = [name, count];',
+  'help.js': 'import { name } from "./two.js"; export const said = [name];',
   'later.js':
-    'import { count, increase } from "../count.js"; import { log } from "../log.js"; increase(); export const seen = () => [count, log];',
+    'import { count, increase } from "./count.js"; import { log } from "./log.js"; increase(); export const seen = () => [count, log];',
   'log.js': 'export const log = globalThis.mergedLog ??= [];',
   'one.js':
-    'import { log } from "../log.js"; import { increase } from "../count.js"; log.push("one"); increase(); export const name = "one";',
-  'two.js': 'import { log } from "../log.js"; log.push("two"); export const name = "two";',
+    'import { log } from "./log.js"; import { increase } from "./count.js"; log.push("one"); increase(); export const name = "one";',
+  'two.js': 'import { log } from "./log.js"; log.push("two"); export const name = "two";',
   'only.js':
-    'import { log } from "../log.js"; import { name } from "../two.js"; log.push("only"); export const only = `only ${name}`;',
+    'import { log } from "./log.js"; import { name } from "./two.js"; log.push("only"); export const only = `only ${name}`;',
   'count.js': 'export let count = 0; export function increase() { count += 1; }',
 };
 
