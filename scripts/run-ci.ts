@@ -43,6 +43,7 @@ interface Outcome {
   readonly cpu: number | undefined;
   readonly passed: number;
   readonly failed: number;
+  readonly failedFiles: readonly string[];
 }
 
 const startedAt = performance.now();
@@ -53,12 +54,31 @@ console.log(`\n${formatTable(outcomes)}`);
 process.exitCode = outcomes.every(({ result }) => result === 'passed') ? 0 : 1;
 
 async function runRow(suites: readonly Suite[]): Promise<void> {
-  for (const suite of suites) outcomes.push(await runSuite(suite));
+  for (const suite of suites) {
+    const outcome = await runSuite(suite);
+    outcomes.push(outcome);
+    // For now: test:cluster has faults that show once in some runs (ADR 0022). Every other suite has to pass at once.
+    const failed = suite.title === 'npm test:cluster' && outcome.result === 'failed' ? outcome.failedFiles : [];
+    if (failed.length === 0) continue;
+    const second = await runSuite({ ...npm('test:cluster', ...failed), title: 'npm test:cluster, second attempt' });
+    outcomes.push(second);
+    if (second.result !== 'passed') continue;
+    console.log(`== PASSED AT THE SECOND ATTEMPT ONLY: ${failed.join(', ')}`);
+    outcomes.splice(outcomes.indexOf(outcome), 1, { ...outcome, result: 'passed', failed: 0 });
+  }
 }
 
 async function runSuite({ title, command }: Suite): Promise<Outcome> {
   const from = secondsSinceStart();
-  const notRun: Outcome = { title, result: 'not run to its end', seconds: 0, cpu: undefined, passed: 0, failed: 0 };
+  const notRun: Outcome = {
+    title,
+    result: 'not run to its end',
+    seconds: 0,
+    cpu: undefined,
+    passed: 0,
+    failed: 0,
+    failedFiles: [],
+  };
   if (from >= stopAt) return notRun;
   console.log(`== ${title}: begins after ${from.toFixed(0)} s`);
   // Bash tells what a command and all that it waited for have used. A group of its own, so that all of it can be stopped.
@@ -99,6 +119,7 @@ async function runSuite({ title, command }: Suite): Promise<Outcome> {
     cpu: times === null ? undefined : Number(times[1]) + Number(times[2]),
     passed: Number(counts?.[1] ?? 0),
     failed: Number(counts?.[2] ?? 0),
+    failedFiles: [...output.matchAll(/^Alone: npx node --test \S+?([^/\s]+)\.test\.ts$/gm)].map(([, name]) => name!),
   };
 }
 
