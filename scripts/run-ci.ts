@@ -38,7 +38,7 @@ const rows: readonly (readonly Suite[])[] = [
 
 interface Outcome {
   readonly title: string;
-  readonly result: 'passed' | 'failed' | 'not run to its end';
+  readonly result: 'passed' | 'PASSED AT THE SECOND ATTEMPT ONLY' | 'failed' | 'not run to its end';
   readonly seconds: number;
   readonly cpu: number | undefined;
   readonly passed: number;
@@ -51,7 +51,7 @@ const secondsSinceStart = (): number => (performance.now() - startedAt) / 1_000;
 const outcomes: Outcome[] = [];
 await Promise.all(rows.map(runRow));
 console.log(`\n${formatTable(outcomes)}`);
-process.exitCode = outcomes.every(({ result }) => result === 'passed') ? 0 : 1;
+process.exitCode = outcomes.every(({ result }) => /^passed/i.test(result)) ? 0 : 1;
 
 async function runRow(suites: readonly Suite[]): Promise<void> {
   for (const suite of suites) {
@@ -64,7 +64,11 @@ async function runRow(suites: readonly Suite[]): Promise<void> {
     outcomes.push(second);
     if (second.result !== 'passed') continue;
     console.log(`== PASSED AT THE SECOND ATTEMPT ONLY: ${failed.join(', ')}`);
-    outcomes.splice(outcomes.indexOf(outcome), 1, { ...outcome, result: 'passed', failed: 0 });
+    outcomes.splice(outcomes.indexOf(outcome), 1, {
+      ...outcome,
+      result: 'PASSED AT THE SECOND ATTEMPT ONLY',
+      failed: 0,
+    });
   }
 }
 

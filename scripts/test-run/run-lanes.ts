@@ -1,7 +1,7 @@
 // Runs files of tests in lanes: processes that take one file after the other, or one each.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join, relative } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { LaneMessage, LaneOrder } from './lane-messages.ts';
 import { formatFailures } from './progress.ts';
@@ -61,7 +61,7 @@ async function runLane(queue: string[], options: LanesOptions, running: Set<Chil
     process.execPath,
     [
       '--import',
-      `./${relative(checkout, join(import.meta.dirname, '..', '..', 'test', 'keep-compiled-code.mjs'))}`,
+      './test/keep-compiled-code.mjs',
       `--test-reporter=${join(import.meta.dirname, 'lane-reporter.ts')}`,
       '--test-reporter-destination=stderr',
       join(import.meta.dirname, 'lane.ts'),
