@@ -9,7 +9,7 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import type { GatewayProcessRun } from '../test/kit/run-gateway.ts';
-import { startTargetGatewayProcess, type TargetGateway } from '../test/mcp/target-gateway.ts';
+import { startTargetGatewayProcess } from '../test/mcp/target-gateway.ts';
 
 const mebibyte = 1024 * 1024;
 const observedSeconds = 15;
@@ -122,7 +122,7 @@ async function openStreams(url: URL, count: number, http1Room: number): Promise<
 }
 
 interface Setting {
-  readonly gateway: TargetGateway<GatewayProcessRun>;
+  readonly gateway: GatewayProcessRun;
   readonly upstream: ChildProcess;
 }
 

@@ -21,6 +21,8 @@ export async function runProgram(
   const child = spawn(command, args, {
     cwd: checkout,
     stdio: ['ignore', 'pipe', 'pipe'],
+    // The checker of types is written in Go: with a quarter of a gigabyte more it collects garbage less often, and needs a sixth less of CPU.
+    env: { GOGC: '400', ...process.env },
     shell: process.platform === 'win32',
   });
   let output = '';

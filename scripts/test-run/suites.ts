@@ -30,8 +30,8 @@ const moreThanCores = availableParallelism() + 1;
 const asCores = Math.max(2, availableParallelism() - 1);
 
 const quickFolders = ['src/**', 'test', 'test/integration', 'test/security'];
-/** Files that count what is in the memory of their process, or that move so much through it that a heap full of others' makes them three times as expensive. */
-const alone = new Set(['inference-aborts', 'inference-failures', 'inference-pressure', 'loaded-at-start']);
+/** Files that count what is in the memory of their process. */
+const alone = new Set(['inference-leaks', 'inference-pressure', 'loaded-at-start']);
 const canShare = (file: string): boolean => !alone.has(nameFile(file));
 const heavy = { isBuilt: true, isShared: () => false, isLive: true };
 const suites: Readonly<Record<string, () => Suite>> = {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { waitFor } from '../../test/kit/wait-for.ts';
 import { createMetrics } from './metrics.ts';
 
 /** The value of the first line that begins so. */
@@ -51,23 +52,20 @@ test('the numbers are those of this process', async () => {
   assert.ok(readValue(text, 'process_max_fds ') >= readValue(text, 'process_open_fds '));
 });
 
-test('the garbage collector is watched', { timeout: 180_000 }, async () => {
+test('the garbage collector is watched', async () => {
   const metrics = createMetrics({ processMetrics: true });
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
-  for (;;) {
+  const text = await waitFor('a collection is told', async () => {
     collect();
-    const text = await metrics.expose();
-    if (text.includes('nodejs_gc_duration_seconds_count{kind="major"}')) {
-      assert.ok(readValue(text, 'nodejs_gc_duration_seconds_sum{kind="major"}') > 0);
-      assert.ok(readValue(text, 'nodejs_gc_duration_seconds_bucket{kind="major",le="+Inf"}') >= 1);
-      return;
-    }
-    await new Promise((resolve) => void setImmediate(resolve));
-  }
+    const exposed = await metrics.expose();
+    return exposed.includes('nodejs_gc_duration_seconds_count{kind="major"}') && exposed;
+  });
+  assert.ok(readValue(text, 'nodejs_gc_duration_seconds_sum{kind="major"}') > 0);
+  assert.ok(readValue(text, 'nodejs_gc_duration_seconds_bucket{kind="major",le="+Inf"}') >= 1);
 });
 
-test('delays of the event loop are those since somebody asked last', { timeout: 180_000 }, async () => {
+test('delays of the event loop are those since somebody asked last', async () => {
   const metrics = createMetrics({ processMetrics: true });
   const rest = (): Promise<void> => new Promise((resolve) => void setTimeout(resolve, 30));
   const block = (): void => {
@@ -75,16 +73,16 @@ test('delays of the event loop are those since somebody asked last', { timeout: 
     while (performance.now() < until);
   };
   // A delay is noticed by a timer that comes after it, and was set before it.
-  let worst = 0;
-  while (worst < 0.04) {
+  const readWorst = async (): Promise<number> => readValue(await metrics.expose(), 'nodejs_eventloop_lag_max_seconds ');
+  const worst = await waitFor('a delay is told', async () => {
     await rest();
     block();
     await rest();
-    worst = readValue(await metrics.expose(), 'nodejs_eventloop_lag_max_seconds ');
-  }
-  let calm = worst;
-  while (calm >= worst) {
+    const told = await readWorst();
+    return told >= 0.04 && told;
+  });
+  await waitFor('a smaller one is told', async () => {
     await rest();
-    calm = readValue(await metrics.expose(), 'nodejs_eventloop_lag_max_seconds ');
-  }
+    return (await readWorst()) < worst;
+  });
 });

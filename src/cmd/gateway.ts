@@ -11,6 +11,7 @@ import { readSnapshotFile, SnapshotWriter } from '../xds/snapshot-file.ts';
 import { createControllerLinkMetrics } from './controller-link-metrics.ts';
 import { readFlags } from './flags.ts';
 import { checkGatewayCommandFlags, gatewayCommandFlags, type GatewayCommandSettings } from './gateway-command-flags.ts';
+import { type ProcessHost, wholeProcess } from './process-host.ts';
 import { StartError } from './start-error.ts';
 import { type GatewayProcess, startGatewayProcess } from './start-gateway.ts';
 import { version } from './version.ts';
@@ -19,16 +20,20 @@ import { version } from './version.ts';
 const watchMs = 1_000;
 
 /** Serves until a signal ends the process. Returns an exit code when it could not start, or was not meant to. */
-export async function runGatewayCommand(args: readonly string[]): Promise<number> {
-  const read = readFlags(gatewayCommandFlags, args, process.env);
+export async function runGatewayCommand(args: readonly string[], host: ProcessHost = wholeProcess()): Promise<number> {
+  const refuse = (lines: readonly string[], code: number): number => {
+    for (const line of lines) host.stderr(`${line}\n`);
+    return code;
+  };
+  const read = readFlags(gatewayCommandFlags, args, host.env);
   if (read.kind === 'help') {
-    process.stdout.write(read.text);
+    host.stdout(read.text);
     return 0;
   }
   const checked = read.kind === 'problems' ? read : checkGatewayCommandFlags(read.values, hostname());
   if ('problems' in checked) return refuse([...checked.problems, 'See mcp-gateway gateway --help.'], 2);
   try {
-    await serve(await startGatewayProcess(checked.settings), checked.settings);
+    await serve(await startGatewayProcess(checked.settings, host), checked.settings);
     return 0;
   } catch (error) {
     if (error instanceof StartError) return refuse(error.message.split('\n'), 1);
@@ -160,9 +165,4 @@ class HealthWatch {
     this.#reported = text;
     this.#client.report(report);
   }
-}
-
-function refuse(lines: readonly string[], code: number): number {
-  for (const line of lines) process.stderr.write(`${line}\n`);
-  return code;
 }

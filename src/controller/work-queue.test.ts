@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createManualClock } from '../../test/kit/manual-clock.ts';
+import { waitFor } from '../../test/kit/wait-for.ts';
 import { type WorkOutcome, WorkQueue } from './work-queue.ts';
 
 interface Run {
@@ -129,7 +130,11 @@ describe('work queue', () => {
     });
     const keys = Array.from({ length: 10_000 }, (_, index) => String(index));
     for (const key of keys) queue.add(key);
-    while (queue.size > 0) await clock.advance(0);
+    const run = async (): Promise<boolean> => {
+      await clock.advance(0);
+      return queue.size === 0;
+    };
+    await waitFor('all were run', run, { intervalMs: 0 });
     assert.deepEqual(seen, keys);
   });
 });

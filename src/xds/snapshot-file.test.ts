@@ -12,6 +12,7 @@ import type { HeldResource, HeldResources } from './client-resources.ts';
 import { resourceTypes } from './resource-types.ts';
 import { readSnapshotFile, SnapshotWriter, type SnapshotWriterOptions } from './snapshot-file.ts';
 import { effort } from '../../test/kit/effort.ts';
+import { waitFor } from '../../test/kit/wait-for.ts';
 
 const typeUrl = (list: string): string => resourceTypes.find((type) => type.list === list)!.typeUrl;
 
@@ -183,11 +184,7 @@ describe('a writer', () => {
     const path = await makeFolder(t);
     const writer = new SnapshotWriter({ path, gateway: 'n/g', log: silentLog, settleMs: 1 });
     writer.save(some);
-    const end = Date.now() + 20_000;
-    while ((await readSnapshotFile(path, 'n/g')).kind !== 'read') {
-      assert.ok(Date.now() < end);
-      await new Promise((resolve) => setTimeout(resolve, 5));
-    }
+    await waitFor('it is written', async () => (await readSnapshotFile(path, 'n/g')).kind === 'read');
     await writer.close();
   });
 

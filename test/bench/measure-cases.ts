@@ -1,6 +1,6 @@
 // Runs cases against each other: one proxy each, all on one core. They take short turns, so that whatever else the machine does falls on
 // all of them alike.
-import { setTimeout as delay } from 'node:timers/promises';
+import { waitFor } from '../kit/wait-for.ts';
 import type { BenchCase } from './bench-case.ts';
 import { type BenchSession, formatUrl, inSession, type SessionOptions } from './bench-session.ts';
 import { createCalmRounds } from './calm-rounds.ts';
@@ -144,7 +144,7 @@ async function startCase(
     }),
   );
   // Reading a long list of tokens takes it a while.
-  while ((await load.countRequests()) <= 1) await delay(10);
+  await waitFor('the load has begun', async () => (await load.countRequests()) > 1, { intervalMs: 10 });
   load.pause();
   return { name, each, proxy, load, cpuMicrosPerRequest: [], requestsPerSecond: [] };
 }

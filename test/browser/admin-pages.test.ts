@@ -6,6 +6,7 @@ import { oidcProviderSetups } from '../idp/auth-setups.ts';
 import { BrowserAgent } from '../idp/browser-agent.ts';
 import { FlowClient, listTools, postMcp } from '../idp/flow-client.ts';
 import { type ProtectedSystem, startProtectedSystem } from '../idp/protected-system.ts';
+import { waitFor } from '../kit/wait-for.ts';
 import { openPage, startChromium } from './chromium.ts';
 import { initialize } from './client-site.ts';
 import { checkAppearances } from './page-checks.ts';
@@ -47,13 +48,19 @@ describe('the admin pages in Chromium', () => {
       await page.getByRole('heading', { name: 'Logins of MCP clients' }).waitFor();
       await look('admin-flows');
       const closed = page.locator('details:not([open]) > summary');
-      while ((await closed.count()) > 0) await closed.first().click();
+      const openAll = (): Promise<true> =>
+        waitFor('everything is open', async () => {
+          if ((await closed.count()) === 0) return true;
+          await closed.first().click();
+          return false;
+        });
+      await openAll();
       await look('admin-flows-open');
       await page.goto(`${admin}/flows?q=nothing-like-that`);
       await look('admin-flows-none');
       await page.goto(`${admin}/requests`);
       await look('admin-requests');
-      while ((await closed.count()) > 0) await closed.first().click();
+      await openAll();
       await look('admin-requests-open');
       await page.goto(`${admin}/requests/${refusedId}`);
       await look('admin-request');

@@ -12,18 +12,21 @@ import {
   type Upstream,
 } from '../integration/gateway-fixture.ts';
 import {
+  addSharedClient,
   type BrokerGateway,
   createPkce,
-  type SmallIdp,
+  sharedRegistration,
+  sharedSecrets,
   startBrokerGateway,
-  startSmallIdp,
+  startBrokerIdp,
 } from '../integration/mcp-auth-broker-fixture.ts';
 import { createCertificate } from '../self-signed-certificate.ts';
+import type { QuirkyIdp } from '../idp/quirky-idp.ts';
 import { startChromium } from './chromium.ts';
 import { checkAccessible, checkFits } from './page-checks.ts';
 
 let browser: Browser;
-let idp: SmallIdp;
+let idp: QuirkyIdp;
 let upstream: Upstream;
 let client: Closable & { readonly port: number };
 
@@ -34,29 +37,30 @@ before(async () => {
     response.end('<!doctype html><html lang="en"><title>Client</title><p>You can close this window.');
   });
   browser = await startChromium();
-  [idp, upstream, client] = await Promise.all([startSmallIdp(), startUpstream('mcp'), listenOnLoopback(waiting)]);
+  [idp, upstream, client] = await Promise.all([startBrokerIdp(), startUpstream('mcp'), listenOnLoopback(waiting)]);
 });
 after(() => Promise.all([browser?.close(), idp?.close(), upstream?.close(), client?.close()]));
 
 const { cert, key } = createCertificate({ names: ['127.0.0.1'] });
 
-function startOwnGateway(scheme: 'http' | 'https'): Promise<BrokerGateway> {
-  const clientSecretRef = { name: 'idp', key: 'secret' };
+async function startOwnGateway(scheme: 'http' | 'https'): Promise<BrokerGateway> {
   const authentication = {
     issuer: idp.issuer,
-    registration: { mode: 'Shared', clientId: 'shared-client', clientSecretRef },
+    registration: sharedRegistration,
     resourceMetadata: { resourceName: 'Ticket desk' },
     requiredScopes: ['tickets:read'],
   };
-  return startBrokerGateway({
+  const gateway = await startBrokerGateway({
     backends: [{ path: '/mcp', port: upstream.port, authentication }],
-    secrets: { secret: 'shared-secret' },
+    secrets: sharedSecrets,
     keys: [createSealKey()],
     ...(scheme === 'https' && {
       listener: { protocol: 'HTTPS', tls: { certificateRefs: [{ name: 'cert' }] } },
       resources: [tlsSecretOf('cert', cert, key)],
     }),
   });
+  addSharedClient(idp, gateway);
+  return gateway;
 }
 
 /** Registers through the browser's own network stack, which takes the test's certificate. */
@@ -142,12 +146,13 @@ for (const scheme of ['http', 'https'] as const)
 
     test('Cancel goes back to the client with access_denied', async () => {
       const { context, page } = await openPage({});
-      const asked = idp.authorizations.length;
+      const countAuthorizations = (): number => idp.server.callsTo(idp.paths.authorize).length;
+      const asked = countAuthorizations();
       await page.goto((await startLogin(context, gateway)).url);
       await page.getByRole('button', { name: 'Cancel' }).click();
       await page.waitForURL(isAtClient);
       assert.equal(new URL(page.url()).searchParams.get('error'), 'access_denied');
-      assert.equal(idp.authorizations.length, asked, 'the IdP never heard of it');
+      assert.equal(countAuthorizations(), asked, 'the IdP never heard of it');
       await context.close();
     });
 

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { after, before, test } from 'node:test';
 import type { McpHost } from '../../src/demo/mcp-host.ts';
-import { startTargetGatewayProcess, type TargetGateway } from '../mcp/target-gateway.ts';
+import type { GatewayRun } from '../kit/run-gateway.ts';
+import { startTargetGatewayProcess } from '../mcp/target-gateway.ts';
 import { formatPage, formatTable, type VersionResults } from './conformance-page.ts';
 import { type CheckResult, protocolVersions, runConformanceSuite, suiteVersion } from './conformance-suite.ts';
 import { startFixtureServer } from './fixture-server.ts';
@@ -15,7 +16,7 @@ const explanations: Record<string, string> = {};
 const fewestScenarios = { '2025-06-18': 27, '2025-11-25': 33, '2026-07-28': 40 };
 
 let fixture: McpHost;
-let gateway: TargetGateway;
+let gateway: GatewayRun;
 const finished: VersionResults[] = [];
 
 before(async () => {

@@ -4,13 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { backendResource, gatewayResource, routeResource, ruleTo } from '../kit/gateway-resources.ts';
-import {
-  type GatewayProcessRun,
-  type GatewayRun,
-  type GatewayRunOptions,
-  runGateway,
-  runGatewayProcess,
-} from '../kit/run-gateway.ts';
+import { type GatewayRun, type GatewayRunOptions, runGateway } from '../kit/run-gateway.ts';
 
 /** A protected MCP server. */
 export interface ProtectedBackend {
@@ -36,56 +30,20 @@ export interface ProtectedGatewayOptions {
   readonly listener?: object;
 }
 
-/** A gateway that runs. */
-export type ProtectedGateway<Run extends GatewayRun = GatewayRun> = Run & {
-  readonly url: string;
-  /** The URL of a protected server as clients see it. */
-  urlOf(path: string): string;
-  /** The log, record by record. */
-  readLog(): Record<string, unknown>[];
-};
+/** It runs. */
+export type ProtectedGateway = GatewayRun;
 
-/** Starts one. */
+/** Starts one in this process. */
 export function startProtectedGateway(options: ProtectedGatewayOptions): Promise<ProtectedGateway> {
-  return start(options, runGateway);
+  return runGateway(describeProtectedGateway(options));
 }
 
-/** Starts one as a process of its own. */
-export function startProtectedGatewayProcess(
-  options: ProtectedGatewayOptions,
-): Promise<ProtectedGateway<GatewayProcessRun>> {
-  return start(options, runGatewayProcess);
-}
-
-async function start<Run extends GatewayRun>(
-  options: ProtectedGatewayOptions,
-  begin: (options: GatewayRunOptions) => Promise<Run>,
-): Promise<ProtectedGateway<Run>> {
-  const folder = mkdtempSync(join(tmpdir(), 'mcp-gateway-auth-'));
-  const sealKeyFile = options.sealKeyFile ?? join(folder, 'seal-keys');
-  const run = await begin({
-    resources: (port) => formatResources(port, options),
-    flags: ['--log-format', 'json', '--seal-key-file', sealKeyFile, ...(options.flags ?? [])],
-  }).catch((error: unknown) => {
-    rmSync(folder, { recursive: true, force: true });
-    throw error;
-  });
-  const url = `http://127.0.0.1:${run.port}`;
+/** What to run it with. */
+export function describeProtectedGateway(options: ProtectedGatewayOptions): GatewayRunOptions {
+  const { sealKeyFile, flags = [] } = options;
   return {
-    ...run,
-    url,
-    urlOf: (path) => url + path,
-    readLog: () =>
-      run
-        .readOutput()
-        .split('\n')
-        .filter((line) => line.startsWith('{'))
-        .map((line) => JSON.parse(line) as Record<string, unknown>),
-    async stop() {
-      const code = await run.stop();
-      rmSync(folder, { recursive: true, force: true });
-      return code;
-    },
+    resources: (port) => formatResources(port, options),
+    flags: ['--log-format', 'json', ...(sealKeyFile === undefined ? [] : ['--seal-key-file', sealKeyFile]), ...flags],
   };
 }
 

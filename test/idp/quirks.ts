@@ -53,6 +53,8 @@ export interface Quirks {
   resource: 'accepted' | 'one-only' | 'refused' | 'ignored';
   /** Auth0: `audience` decides what the token is for. */
   takesAudienceParameter: boolean;
+  /** This user is logged in already: nobody sees the login page. */
+  knownUser: string | undefined;
   /** The login ends with this error. */
   loginError: string | undefined;
 
@@ -114,6 +116,7 @@ export const noQuirks: Readonly<Quirks> = {
   requiresOpenid: false,
   resource: 'accepted',
   takesAudienceParameter: false,
+  knownUser: undefined,
   loginError: undefined,
   ignoresPkce: false,
   tokenAnswer: undefined,

@@ -1,5 +1,6 @@
 // An OAuth server of our own in which every deviation of real identity providers is a switch, and which remembers what reached it.
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Algorithm } from '../../src/gateway/token/algorithms.ts';
 import { authorize, logIn } from './quirky-login.ts';
 import { serveKeys, serveMetadata } from './quirky-metadata.ts';
 import { register } from './quirky-registration.ts';
@@ -23,7 +24,7 @@ export interface QuirkyIdp {
   issueAccessToken(grant: Partial<Grant>): Promise<string>;
   /** A token with exactly these claims. */
   sign(claims: Record<string, unknown>, typ?: string): Promise<string>;
-  rotateKeys(options?: { readonly withdrawOld?: boolean; readonly alg?: string }): Promise<void>;
+  rotateKeys(options?: { readonly withdrawOld?: boolean; readonly alg?: Algorithm }): Promise<void>;
   close(): Promise<void>;
 }
 

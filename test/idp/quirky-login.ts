@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { answerError, type IdpAnswer, type IdpCall, type IdpState, listEndpoints } from './quirky-state.ts';
 import { findUser, renderLoginPage } from './test-users.ts';
 
-/** Shows the login page for an authorization request, or refuses it. */
+/** Shows the login page for an authorization request unless the user is known, or refuses it. */
 export function authorize(state: IdpState, call: IdpCall): IdpAnswer {
   const { query } = call;
   const repeated = [...new Set(query.keys())].find((name) => name !== 'resource' && query.getAll(name).length > 1);
@@ -18,7 +18,8 @@ export function authorize(state: IdpState, call: IdpCall): IdpAnswer {
   if (problem !== undefined) return redirectWithError(state, redirectUri, query, problem);
   if (state.quirks.loginError !== undefined)
     return redirectWithError(state, redirectUri, query, state.quirks.loginError);
-  return showLogin(state, query, 200);
+  const { knownUser } = state.quirks;
+  return knownUser === undefined ? showLogin(state, query, 200) : issueCode(state, query, knownUser);
 }
 
 /** Takes the name and the password. */
@@ -29,11 +30,16 @@ export function logIn(state: IdpState, call: IdpCall): IdpAnswer {
   if (form.get('decision') === 'cancel') return redirectWithError(state, redirectUri, query, 'access_denied');
   const user = findUser(form.get('username'), form.get('password'));
   if (user === undefined) return showLogin(state, query, 401, 'Wrong name or password.');
+  return issueCode(state, query, user.id);
+}
+
+function issueCode(state: IdpState, query: URLSearchParams, user: string): IdpAnswer {
+  const redirectUri = query.get('redirect_uri')!;
   const code = `code-${randomBytes(16).toString('hex')}`;
   const resources = query.getAll('resource');
   state.codes.set(code, {
     clientId: query.get('client_id')!,
-    user: user.id,
+    user,
     scope: query.get('scope') ?? '',
     resource: state.quirks.resource === 'ignored' ? undefined : resources[0],
     audience: query.get('audience') ?? undefined,

@@ -100,6 +100,9 @@ function redeemRefreshToken(
   const token = form.get('refresh_token') ?? '';
   const grant = state.refreshTokens.get(token);
   if (grant === undefined || grant.clientId !== client.id) return refuseRefreshToken(state);
+  const resource = form.get('resource') ?? undefined;
+  if (resource !== undefined && grant.resource !== undefined && resource !== grant.resource)
+    return answerError(400, 'invalid_target', 'resource was not granted.');
   if (state.quirks.rotatesRefreshTokens) state.refreshTokens.delete(token);
   return issueTokens(state, grant, client, state.quirks.rotatesRefreshTokens ? undefined : token);
 }

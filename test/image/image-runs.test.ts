@@ -1,9 +1,7 @@
 // The programs of the images, run as containers run them: from their own root, read-only, as their user.
 import assert from 'node:assert/strict';
-import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { createServer as createPlainServer } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -15,6 +13,7 @@ import type { CommandTable } from '../../src/cmd/command-line.ts';
 import { controllerCommands } from '../../src/cmd/controller-commands.ts';
 import { gatewayCommands } from '../../src/cmd/gateway-commands.ts';
 import { version } from '../../src/cmd/version.ts';
+import { startQuirkyIdp } from '../idp/quirky-idp.ts';
 import { startCollector } from '../integration/admin-otlp-collector.ts';
 import { waitFor } from '../kit/wait-for.ts';
 import type { Child } from '../kit/child-process.ts';
@@ -111,7 +110,7 @@ describe('the controller', () => {
 
 describe('the gateway', () => {
   test('serves from files, asks for a login, traces, and ends when told to', async () => {
-    const [collector, idp] = [await startCollector(), await startIdp()];
+    const [collector, idp] = [await startCollector(), await startQuirkyIdp()];
     const [port, adminPort, metricsPort, readinessPort] = (await findFreePorts(4)).map(String);
     const target = ['--target', 'http://127.0.0.1:1/mcp', '--port', port!, '--issuer', idp.issuer];
     const { output: resources } = await runInRoot({ root: roots.gateway, args: ['run', ...target, '--print'] });
@@ -152,7 +151,7 @@ describe('the gateway', () => {
     } finally {
       await gateway.stop();
       await collector.close();
-      idp.close();
+      await idp.close();
     }
   });
 
@@ -275,34 +274,6 @@ describe('the gateway', () => {
     }
   });
 });
-
-/** What a gateway asks of an identity provider before it asks others for tokens: metadata and a key. */
-async function startIdp(): Promise<{ readonly issuer: string; close(): void }> {
-  const key = {
-    ...generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' }),
-    kid: 'test',
-    alg: 'EdDSA',
-    use: 'sig',
-  };
-  let issuer = '';
-  const server = createPlainServer((request, response) => {
-    const metadata = {
-      issuer,
-      authorization_endpoint: `${issuer}/authorize`,
-      token_endpoint: `${issuer}/token`,
-      registration_endpoint: `${issuer}/register`,
-      jwks_uri: `${issuer}/keys`,
-      response_types_supported: ['code'],
-      code_challenge_methods_supported: ['S256'],
-    };
-    const body = request.url === '/keys' ? { keys: [key] } : metadata;
-    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return { issuer, close: () => server.close().closeAllConnections() };
-}
 
 async function waitUntilReady(child: Child, port: string, path = '/ready'): Promise<void> {
   await waitFor(async () => {

@@ -1,8 +1,6 @@
 // A gateway process with rules over requests of every kind, for tests of what clients are answered and what the operator is told.
 import assert from 'node:assert/strict';
-import { SignJWT } from 'jose';
 import type { JournaledRequest } from '../../src/gateway/journaled-request.ts';
-import { createSigningKey, type SigningKey } from '../idp/signing-keys.ts';
 import {
   type AccessLine,
   ask,
@@ -17,6 +15,7 @@ import {
 } from './gateway-fixture.ts';
 import { backendResource, gatewayResource, routeResource } from '../kit/gateway-resources.ts';
 import { type GatewayRun, runGateway } from '../kit/run-gateway.ts';
+import { createIssuer, type TestIssuer } from '../kit/test-issuer.ts';
 import { waitFor } from '../kit/wait-for.ts';
 
 /** Whose tokens are accepted. */
@@ -45,9 +44,9 @@ function jwtOf(name: string, target: object, jwks: object, rest: object = {}): o
 /** The claim that most rules want. */
 export const team = 'jwt.team == "support"';
 
-function listResources(port: number, upstreamPort: number, key: SigningKey): object[] {
+function listResources(port: number, upstreamPort: number, idp: TestIssuer): object[] {
   const to = [serviceRef('echo')];
-  const jwks = { inline: JSON.stringify({ keys: [key.publicJwk] }) };
+  const jwks = { inline: idp.jwks };
   const origins = { allowOrigins: ['https://app.test'] };
   return [
     gatewayResource(port),
@@ -143,19 +142,13 @@ export interface RuledGateway {
 
 /** Starts one. */
 export async function startRuledGateway(): Promise<RuledGateway> {
-  const key = await createSigningKey('ES256');
+  const idp = createIssuer(issuer, { audience: 'mcp', algorithm: 'ES256' });
   const upstream = await startUpstream();
   const gateway = await runGateway({
-    resources: (port) => listResources(port, upstream.port, key),
+    resources: (port) => listResources(port, upstream.port, idp),
     flags: ['--log-format', 'json'],
   });
-  const sign: RuledGateway['sign'] = (claims = {}) =>
-    new SignJWT({ sub: 'alice', scope: 'use', azp: 'editor', ...claims })
-      .setProtectedHeader({ alg: key.alg, kid: key.kid })
-      .setIssuer(issuer)
-      .setAudience('mcp')
-      .setExpirationTime('10m')
-      .sign(key.privateKey);
+  const sign: RuledGateway['sign'] = (claims = {}) => idp.sign({ scope: 'use', azp: 'editor', ...claims });
   const get: RuledGateway['get'] = (path, headers = {}, method = 'GET') => ask(gateway.port, { path, headers, method });
   return {
     gateway,

@@ -9,7 +9,7 @@ import type { ExplainReport } from '../../src/cmd/explain/explain-report.ts';
 import {
   backendTarget,
   baseResources,
-  createIssuer,
+  createTicketIssuer,
   jwtPolicy,
   policy,
   routeTarget,
@@ -20,12 +20,12 @@ import { type Answer, ask, type Echo, listenOnLoopback, startUpstream, type Upst
 import { type GatewayRun, runGateway } from '../kit/run-gateway.ts';
 import { waitFor } from '../kit/wait-for.ts';
 
-const issuer = createIssuer();
+const issuer = createTicketIssuer();
 const tools = ['ticket_list', 'ticket_close', 'ticket_delete', 'admin_reset', 'weather'];
 
 /** Rules of every kind, over requests and over messages. */
 const policies = [
-  jwtPolicy({ inline: issuer.keys }),
+  jwtPolicy({ inline: issuer.jwks }),
   rulesPolicy('no-mallory', routeTarget, 'Deny', ['jwt.sub == "mallory"', '"x-evil" in request.headers']),
   policy('tools', backendTarget, {
     backend: {

@@ -7,7 +7,7 @@ import { after, before, describe, test } from 'node:test';
 import type { ExplainReport } from '../../src/cmd/explain/explain-report.ts';
 import {
   baseResources,
-  createIssuer,
+  createTicketIssuer,
   gatewayTarget,
   jwtPolicy,
   routeTarget,
@@ -21,7 +21,7 @@ import { listenOnLoopback } from './gateway-fixture.ts';
 import { type GatewayRun, runGateway } from '../kit/run-gateway.ts';
 import { waitFor } from '../kit/wait-for.ts';
 
-const issuer = createIssuer();
+const issuer = createTicketIssuer();
 
 /** Ids are new every time, and files have no gateway to name. */
 function plain({ code, out, err }: Run): Run {
@@ -41,7 +41,7 @@ describe('explain by a running gateway', () => {
   before(async () => {
     resources = (port) => [
       ...baseResources(port),
-      jwtPolicy({ inline: issuer.keys }),
+      jwtPolicy({ inline: issuer.jwks }),
       rulesPolicy('no-mallory', gatewayTarget, 'Deny', ['jwt.sub == "mallory"']),
       rulesPolicy('team', routeTarget, 'Allow', ['"support" in jwt.groups', 'jwt.sub == "mallory"']),
       toolRules,
@@ -80,7 +80,7 @@ describe('explain by a running gateway', () => {
   });
 
   test('a signature by keys that the gateway does not show counts as good, and it says so', async () => {
-    const other = createIssuer();
+    const other = createTicketIssuer();
     const token = await other.sign({ groups: ['support'] });
     const { code, out, err } = await runExplain(
       ['--admin', admin(), ...request(), '--token', '-', '--tool', 'ticket_list'],

@@ -10,7 +10,7 @@ import type { ExplainReport } from '../../src/cmd/explain/explain-report.ts';
 import {
   backendTarget,
   baseResources,
-  createIssuer,
+  createTicketIssuer,
   gatewayTarget,
   issuerUrl,
   jwtPolicy,
@@ -27,8 +27,8 @@ import { createCertificate } from '../self-signed-certificate.ts';
 import { listenOnLoopback } from './gateway-fixture.ts';
 
 const url = 'http://127.0.0.1:8080/mcp';
-const issuer = createIssuer();
-const inline = { inline: issuer.keys };
+const issuer = createTicketIssuer();
+const inline = { inline: issuer.jwks };
 
 interface Setup {
   readonly folder: string;
@@ -424,7 +424,7 @@ Denied: rbac_denied; policy default/no-mallory, Deny, matchExpressions[0] matche
 describe('explain: tokens', () => {
   test('keys in the policy verify the signature: a forged token is refused', async (t) => {
     const { folder } = await setUp(t, [jwtPolicy(inline)]);
-    const forged = await createIssuer().sign();
+    const forged = await createTicketIssuer().sign();
     const { code, out } = await runExplain(['-f', folder, '--request', `POST ${url}`, '--token', '-'], {
       stdin: forged,
     });
@@ -436,7 +436,7 @@ describe('explain: tokens', () => {
   test('a token that no policy reads is said to be one', async (t) => {
     const { folder } = await setUp(t, []);
     const { code, out } = await runExplain(['-f', folder, '--request', `POST ${url}`, '--token', '-'], {
-      stdin: await createIssuer().sign(),
+      stdin: await createTicketIssuer().sign(),
     });
     assert.equal(code, 0);
     assert.match(out, /^ {2}token {5}no policy here reads it, so rules see no claims$/m);
@@ -446,7 +446,7 @@ describe('explain: tokens', () => {
     let asked = 0;
     const server = createServer((_, response) => {
       asked += 1;
-      response.end(issuer.keys);
+      response.end(issuer.jwks);
     });
     const keyServer = await listenOnLoopback(server);
     const { port } = keyServer;
@@ -480,7 +480,7 @@ describe('explain: tokens', () => {
     assert.equal(online.code, 0);
     assert.doesNotMatch(online.out, /not checked/);
     assert.equal(asked, 1);
-    const forged = await createIssuer().sign(claims);
+    const forged = await createTicketIssuer().sign(claims);
     const args = ['-f', folder, '--request', `POST ${url}`, '--token', '-', '--tool', 'ticket_list'];
     assert.equal((await runExplain(args, { stdin: forged })).code, 0);
     const refused = await runExplain([...args, '--online'], { stdin: forged });

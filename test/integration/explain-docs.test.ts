@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { createIssuer, type Run, runExplain, runToken, writeFolder } from './explain-fixture.ts';
+import { createTicketIssuer, type Run, runExplain, runToken, writeFolder } from './explain-fixture.ts';
 
 const root = join(import.meta.dirname, '../..');
 const page = join(root, 'docs/explain.md');
@@ -34,9 +34,9 @@ async function run(words: readonly string[]): Promise<Run> {
   const claims = { aud: 'tickets', team: 'support', scope: 'tickets:read' };
   if (command === 'token') {
     const times = { iat: now / 1_000 - 7_200, exp: now / 1_000 - 3_600, aud: ['billing'] };
-    return runToken(args, { stdin: await createIssuer().sign({ ...claims, ...times }), now: () => now });
+    return runToken(args, { stdin: await createTicketIssuer().sign({ ...claims, ...times }), now: () => now });
   }
-  return runExplain(args, { stdin: await createIssuer().sign(claims) });
+  return runExplain(args, { stdin: await createTicketIssuer().sign(claims) });
 }
 
 describe('docs/explain.md', () => {

@@ -1,4 +1,4 @@
-// What the tests of `explain` and `token inspect` stand on: an issuer with tokens, a configuration in which every kind of policy has a say,
+// What the tests of `explain` and `token inspect` stand on: an issuer, a configuration in which every kind of policy has a say,
 // and the commands with their standard input and output.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -7,7 +7,8 @@ import type { TestContext } from 'node:test';
 import { runExplainCommand } from '../../src/cmd/explain.ts';
 import { runTokenCommand } from '../../src/cmd/token.ts';
 import type { TokenInput } from '../../src/cmd/token/read-token-input.ts';
-import { createTestKey, signWithJose, type TestKey } from '../kit/test-issuer.ts';
+import { backendResource, gatewayResource, routeResource, ruleTo } from '../kit/gateway-resources.ts';
+import { createIssuer, type TestIssuer } from '../kit/test-issuer.ts';
 
 /** What a command did. */
 export interface Run {
@@ -73,28 +74,10 @@ export function printResources(resources: readonly object[]): string {
 
 export const issuerUrl = 'https://idp.example.com';
 
-/** An issuer. */
-export interface ExplainIssuer {
-  /** Its JWK set. */
-  readonly keys: string;
-  /** A token with these claims, and otherwise one that is fine. */
-  sign(claims?: Readonly<Record<string, unknown>>, header?: Readonly<Record<string, unknown>>): Promise<string>;
-}
-
-/** Makes an issuer with a key of its own. */
-export function createIssuer(): ExplainIssuer {
-  const key: TestKey = createTestKey('ES256', { kid: 'k1', alg: 'ES256', use: 'sig' });
-  return {
-    keys: JSON.stringify({ keys: [key.publicJwk] }),
-    sign: (claims = {}, header = {}) =>
-      signWithJose(key, { alg: 'ES256', kid: 'k1', typ: 'at+jwt', ...header }, completeClaims(claims)),
-  };
-}
-
-/** Claims of a token that is fine, but for what the test says; undefined leaves one out. */
-export function completeClaims(claims: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  const seconds = Math.floor(Date.now() / 1_000);
-  return { iss: issuerUrl, sub: 'alice', aud: 'tickets', iat: seconds - 60, exp: seconds + 3_600, ...claims };
+/** Whose tokens the policies here want. */
+export function createTicketIssuer(): TestIssuer {
+  const jwk = { alg: 'ES256', use: 'sig' };
+  return createIssuer(issuerUrl, { audience: 'tickets', algorithm: 'ES256', kid: 'k1', jwk });
 }
 
 /** The policy that wants tokens on the Gateway. */
@@ -134,53 +117,20 @@ export const backendTarget = { group: 'gateway.proxy', kind: 'ProxyBackend', nam
 
 /** A Gateway, a route with an old path that redirects, and an MCP server. */
 export function baseResources(port: number, upstreamPort = 3001): readonly object[] {
+  const beta = { path: { type: 'PathPrefix', value: '/mcp' }, headers: [{ name: 'x-beta', value: '1' }] };
+  const redirect = { statusCode: 302, path: { type: 'ReplacePrefixMatch', replacePrefixMatch: '/mcp' } };
   return [
-    {
-      apiVersion: 'gateway.networking.k8s.io/v1',
-      kind: 'Gateway',
-      metadata: { name: 'test' },
-      spec: {
-        gatewayClassName: 'proxy',
-        addresses: [{ value: '127.0.0.1' }],
-        listeners: [{ name: 'http', protocol: 'HTTP', port }],
+    gatewayResource(port),
+    routeResource('tickets', [
+      ruleTo('/mcp', 'tickets', { name: 'mcp' }),
+      ruleTo('/mcp', 'tickets', { name: 'stream', matches: [beta] }),
+      {
+        name: 'old',
+        matches: [{ path: { type: 'PathPrefix', value: '/old' } }],
+        filters: [{ type: 'RequestRedirect', requestRedirect: redirect }],
       },
-    },
-    {
-      apiVersion: 'gateway.networking.k8s.io/v1',
-      kind: 'HTTPRoute',
-      metadata: { name: 'tickets' },
-      spec: {
-        parentRefs: [{ name: 'test' }],
-        rules: [
-          {
-            name: 'mcp',
-            matches: [{ path: { type: 'PathPrefix', value: '/mcp' } }],
-            backendRefs: [{ group: 'gateway.proxy', kind: 'ProxyBackend', name: 'tickets' }],
-          },
-          {
-            name: 'stream',
-            matches: [{ path: { type: 'PathPrefix', value: '/mcp' }, headers: [{ name: 'x-beta', value: '1' }] }],
-            backendRefs: [{ group: 'gateway.proxy', kind: 'ProxyBackend', name: 'tickets' }],
-          },
-          {
-            name: 'old',
-            matches: [{ path: { type: 'PathPrefix', value: '/old' } }],
-            filters: [
-              {
-                type: 'RequestRedirect',
-                requestRedirect: { statusCode: 302, path: { type: 'ReplacePrefixMatch', replacePrefixMatch: '/mcp' } },
-              },
-            ],
-          },
-        ],
-      },
-    },
-    {
-      apiVersion: 'gateway.proxy/v1alpha1',
-      kind: 'ProxyBackend',
-      metadata: { name: 'tickets' },
-      spec: { mcp: { targets: [{ name: 't', static: { host: '127.0.0.1', port: upstreamPort, path: '/mcp' } }] } },
-    },
+    ]),
+    backendResource('tickets', upstreamPort),
   ];
 }
 

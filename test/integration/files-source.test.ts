@@ -619,9 +619,12 @@ describe('changes on disk are noticed', { timeout: 180_000 }, () => {
       while (!done.signal.aborted)
         await writeFile(join(folder, 'a.yaml'), gateway('g', (port = port === 60_000 ? 5000 : port + 1)));
     })();
-    await waitForValue(source.resources, ({ gateways }) => (gateways[0]?.spec.listeners[0]?.port ?? 0) > 5000);
-    done.abort();
-    await writing;
+    try {
+      await waitForValue(source.resources, ({ gateways }) => (gateways[0]?.spec.listeners[0]?.port ?? 0) > 5000);
+    } finally {
+      done.abort();
+      await writing;
+    }
     await waitForValue(source.resources, portIs(port));
   });
 

@@ -312,8 +312,10 @@ test('a goodbye of the upstream lets streams finish and new ones go to a new con
   sessions[0]!.goaway();
   await waitFor(() => sessions[0]!.closed || sessions[0]!.destroyed || open.length === 1);
   // The goodbye travels on its own; until it is there requests still share the old connection.
-  do assert.equal((await fetchAnswer(gateway)).body, 'new');
-  while (sessions.length === 1);
+  await waitFor('a new connection', async () => {
+    assert.equal((await fetchAnswer(gateway)).body, 'new');
+    return sessions.length > 1;
+  });
   open[0]!.end('held');
   assert.equal(await readAll(response), 'held');
 });

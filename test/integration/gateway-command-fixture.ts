@@ -1,4 +1,4 @@
-// `mcp-gateway gateway` as a process of its own, and the xDS server of a controller in front of it.
+// `mcp-gateway gateway`, here or as a process of its own, and the xDS server of a controller in front of it.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,10 +19,12 @@ import {
   type Route,
   RouteSchema,
 } from '../../src/ir/gen/config_pb.ts';
+import { runGatewayCommand } from '../../src/cmd/gateway.ts';
 import { startXdsServer, type XdsServer, type XdsServerOptions } from '../../src/xds/server.ts';
 import { buildSnapshot } from '../../src/xds/snapshot.ts';
 import { type Child, startChild } from '../kit/child-process.ts';
 import { program } from '../kit/gateway-program.ts';
+import { type CommandRun, runCommandHere } from '../kit/run-command.ts';
 import { findFreePorts } from '../kit/free-ports.ts';
 import { waitFor } from '../kit/wait-for.ts';
 
@@ -57,8 +59,8 @@ export function publish(server: XdsServer, configuration: Configuration): string
   return snapshot.digest;
 }
 
-export interface GatewayCommand {
-  readonly child: Child;
+export interface GatewayCommand<R extends CommandRun> {
+  readonly child: R;
   readonly metricsPort: number;
   isReady(): Promise<boolean>;
   stop(): Promise<number | null>;
@@ -71,29 +73,36 @@ export function makeFolder(t: TestContext): string {
   return folder;
 }
 
-/** Starts the command; does not wait for anything. */
-export async function startGatewayCommand(
+/** Starts the command in this process; does not wait for anything. */
+export function startGatewayCommand(
   t: TestContext,
   controller: string,
   flags: readonly string[] = [],
-): Promise<GatewayCommand> {
+): Promise<GatewayCommand<CommandRun>> {
+  return start(t, controller, flags, (args) => runCommandHere(runGatewayCommand, args, process.env));
+}
+
+/** Starts the command as a process of its own; does not wait for anything. */
+export function startGatewayCommandProcess(
+  t: TestContext,
+  controller: string,
+  flags: readonly string[] = [],
+): Promise<GatewayCommand<Child>> {
+  return start(t, controller, flags, (args) =>
+    startChild({ command: process.execPath, args: [program, 'gateway', ...args] }),
+  );
+}
+
+async function start<R extends CommandRun>(
+  t: TestContext,
+  controller: string,
+  flags: readonly string[],
+  run: (args: readonly string[]) => R,
+): Promise<GatewayCommand<R>> {
   const [adminPort, metricsPort, readinessPort] = (await findFreePorts(3)) as [number, number, number];
   const ports = ['--admin-port', adminPort, '--metrics-port', metricsPort, '--readiness-port', readinessPort];
-  const child = startChild({
-    command: process.execPath,
-    args: [
-      program,
-      'gateway',
-      '--controller',
-      controller,
-      '--gateway',
-      gatewayName,
-      '--node-id',
-      'pod-1',
-      ...ports.map(String),
-      ...flags,
-    ],
-  });
+  const given = ['--controller', controller, '--gateway', gatewayName, '--node-id', 'pod-1'];
+  const child = run([...given, ...ports.map(String), ...flags]);
   t.after(() => child.stop());
   return {
     child,

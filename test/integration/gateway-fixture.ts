@@ -334,14 +334,7 @@ export type AccessLine = Readonly<Record<string, string | number | boolean | und
 
 /** All lines of the access log so far. */
 export function readAccessLog(gateway: GatewayRun): AccessLine[] {
-  const lines: AccessLine[] = [];
-  for (const line of gateway.readOutput().split('\n')) {
-    // The last line may be half written.
-    if (!line.startsWith('{') || !line.endsWith('}')) continue;
-    const record = JSON.parse(line) as AccessLine;
-    if (record['kind'] === 'access') lines.push(record);
-  }
-  return lines;
+  return gateway.readLog().filter(({ kind }) => kind === 'access') as AccessLine[];
 }
 
 /** Every series of a metric with its value, by its labels as written. */

@@ -12,7 +12,8 @@ import {
   startPicker,
   waitUntilIdle,
 } from './inference-fixture.ts';
-import { bearerOf, createIssuer, jwtPolicyOf, providerOf } from './jwt-authentication-fixture.ts';
+import { bearerOf, jwtPolicyOf } from './jwt-authentication-fixture.ts';
+import { createIssuer, providerOf } from '../kit/test-issuer.ts';
 
 const options = { timeout: 180_000 };
 const issuer = createIssuer('https://issuer.example');

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { createHmac, createPublicKey } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
-import { createTestKey, encodePart, signWithJose } from '../kit/test-issuer.ts';
+import { createIssuer, createTestKey, encodePart, nowSeconds, providerOf, signWithJose } from '../kit/test-issuer.ts';
 import {
   ask,
   gatewayOf,
@@ -17,21 +17,18 @@ import {
 } from './gateway-fixture.ts';
 import {
   bearerOf,
-  createIssuer,
   describeDenial,
   forge,
   jwtPolicyOf,
   type KeyServer,
-  providerOf,
-  seconds,
   startKeyServer,
 } from './jwt-authentication-fixture.ts';
 import { routeResource } from '../kit/gateway-resources.ts';
 import { type GatewayRun, runGateway } from '../kit/run-gateway.ts';
 import { waitFor } from '../kit/wait-for.ts';
 
-const corp = createIssuer('https://corp.example', 'one');
-const partner = createIssuer('https://partner.example', 'one');
+const corp = createIssuer('https://corp.example', { kid: 'one' });
+const partner = createIssuer('https://partner.example', { kid: 'one' });
 const absent = createIssuer('https://absent.example');
 const claimsToHeaders = [
   { claim: 'sub', header: 'x-auth-subject' },
@@ -213,7 +210,7 @@ describe('something that is no token', () => {
 });
 
 describe('the header of a token', () => {
-  const claims = () => ({ iss: corp.issuer, sub: 'alice', aud: 'api', exp: seconds() + 600 });
+  const claims = () => ({ iss: corp.issuer, sub: 'alice', aud: 'api', exp: nowSeconds() + 600 });
 
   test('alg none', async () => {
     for (const alg of ['none', 'None', 'NONE', '', null, ['RS256']])
@@ -274,18 +271,20 @@ describe('the header of a token', () => {
 describe('the claims of a token', () => {
   test('exp: as a string, absent, over', async () => {
     const malformed = invalid('token_malformed', 'The expiry (exp) of the token is not a time.');
-    for (const exp of [String(seconds() + 600), null, {}, true, [seconds() + 600]])
+    for (const exp of [String(nowSeconds() + 600), null, {}, true, [nowSeconds() + 600]])
       assert.deepEqual(await sendToken(await corp.sign({ exp })), malformed);
     assert.deepEqual(
       await sendToken(await corp.sign({ exp: undefined })),
       invalid('token_missing_claim', 'The token has no expiry (exp).'),
     );
     assert.deepEqual(
-      await sendToken(await corp.sign({ exp: seconds() - 120 })),
+      await sendToken(await corp.sign({ exp: nowSeconds() - 120 })),
       invalid('token_expired', 'The token has expired.'),
     );
     // The skew of a minute is granted.
-    readEcho(await ask(gateway.port, { path: '/header', headers: bearerOf(await corp.sign({ exp: seconds() - 10 })) }));
+    readEcho(
+      await ask(gateway.port, { path: '/header', headers: bearerOf(await corp.sign({ exp: nowSeconds() - 10 })) }),
+    );
   });
 
   test('aud: missing, another, an array, an object', async () => {
@@ -304,15 +303,15 @@ describe('the claims of a token', () => {
 
   test('nbf and iat in the future', async () => {
     assert.deepEqual(
-      await sendToken(await corp.sign({ nbf: seconds() + 600 })),
+      await sendToken(await corp.sign({ nbf: nowSeconds() + 600 })),
       invalid('token_not_yet_valid', 'The token is not valid yet (nbf).'),
     );
     assert.deepEqual(
-      await sendToken(await corp.sign({ iat: seconds() + 600 })),
+      await sendToken(await corp.sign({ iat: nowSeconds() + 600 })),
       invalid('token_not_yet_valid', 'The token was issued in the future (iat).'),
     );
     assert.deepEqual(
-      await sendToken(await corp.sign({ nbf: String(seconds()) })),
+      await sendToken(await corp.sign({ nbf: String(nowSeconds()) })),
       invalid('token_malformed', 'The claim nbf of the token is not a time.'),
     );
   });
@@ -343,7 +342,7 @@ describe('the claims of a token', () => {
   });
 
   test('__proto__', async () => {
-    const claims = `{"iss":"${corp.issuer}","aud":"api","exp":${seconds() + 600},"__proto__":{"sub":"admin"}}`;
+    const claims = `{"iss":"${corp.issuer}","aud":"api","exp":${nowSeconds() + 600},"__proto__":{"sub":"admin"}}`;
     const input = forge({ alg: 'RS256', kid: corp.kid }, claims).slice(0, -1);
     const signed = await signWithJose(corp.key, { alg: 'RS256', kid: corp.kid }, {});
     assert.equal((await sendToken(`${input}.${signed.split('.')[2]}`)).error, '401 token_malformed');
@@ -378,7 +377,7 @@ describe('several providers', () => {
     for (const [signer, iss] of [[corp, partner.issuer], [partner, corp.issuer]] as const)
       assert.deepEqual(await sendToken(await signer.sign({ iss })), invalid('token_bad_signature', 'The signature of the token is wrong.'));
     const stranger = createTestKey('RS256');
-    const forged = await signWithJose(stranger, { alg: 'RS256', kid: corp.kid }, { iss: corp.issuer, aud: 'api', exp: seconds() + 60 });
+    const forged = await signWithJose(stranger, { alg: 'RS256', kid: corp.kid }, { iss: corp.issuer, aud: 'api', exp: nowSeconds() + 60 });
     assert.deepEqual(await sendToken(forged), invalid('token_bad_signature', 'The signature of the token is wrong.'));
     for (const { sign } of [corp, partner]) readEcho(await ask(gateway.port, { path: '/header', headers: bearerOf(await sign()) }));
   }); // prettier-ignore

@@ -1,56 +1,8 @@
-// What the jwt-authentication*.test.ts files stand on: issuers with real keys, and policies as users write them.
+// What the jwt-authentication*.test.ts files stand on: policies as users write them, and a server of keys.
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
-import { createTestKey, encodePart, signWithJose, type TestKey } from '../kit/test-issuer.ts';
+import { encodePart } from '../kit/test-issuer.ts';
 import { type Answer, type Closable, listenOnLoopback, readError, resource } from './gateway-fixture.ts';
-
-/** Whoever issues tokens. */
-export interface TestIssuer {
-  readonly issuer: string;
-  readonly kid: string;
-  /** The key that signs now. */
-  readonly key: TestKey;
-  /** All that are published, as JSON. */
-  readonly jwks: string;
-  /** A token that is fine but for what the claims and the header say; undefined takes a claim away. */
-  readonly sign: (claims?: object, header?: object) => Promise<string>;
-  /** From now on another key signs and is published, the old one no more. */
-  rotate(kid: string): void;
-}
-
-/** Now, as tokens say it. */
-export const seconds = (): number => Math.floor(Date.now() / 1_000);
-
-/** Makes an issuer with one key. */
-export function createIssuer(issuer: string, kid = 'one'): TestIssuer {
-  let current = { kid, key: createTestKey('RS256', { kid }) };
-  return {
-    issuer,
-    get kid() {
-      return current.kid;
-    },
-    get key() {
-      return current.key;
-    },
-    get jwks() {
-      return JSON.stringify({ keys: [current.key.publicJwk] });
-    },
-    sign: (claims = {}, header = {}) =>
-      signWithJose(
-        current.key,
-        { alg: 'RS256', kid: current.kid, ...header },
-        { iss: issuer, sub: 'alice', aud: 'api', iat: seconds(), exp: seconds() + 600, ...claims },
-      ),
-    rotate(next) {
-      current = { kid: next, key: createTestKey('RS256', { kid: next }) };
-    },
-  };
-}
-
-/** A provider of a policy whose keys are in the policy. */
-export function providerOf(name: string, { issuer, jwks }: TestIssuer, rest: object = {}): object {
-  return { name, issuer, audiences: ['api'], jwks: { inline: jwks }, ...rest };
-}
 
 const gatewayApi = 'gateway.networking.k8s.io';
 

@@ -17,16 +17,10 @@ import {
   startUpstream,
   type Upstream,
 } from './gateway-fixture.ts';
-import {
-  bearerOf,
-  createIssuer,
-  jwtPolicyOf,
-  type KeyServer,
-  startKeyServer,
-  type TestIssuer,
-} from './jwt-authentication-fixture.ts';
+import { bearerOf, jwtPolicyOf, type KeyServer, startKeyServer } from './jwt-authentication-fixture.ts';
 import { routeResource } from '../kit/gateway-resources.ts';
 import { type GatewayRun, runGateway } from '../kit/run-gateway.ts';
+import { createIssuer, type TestIssuer } from '../kit/test-issuer.ts';
 import { waitFor } from '../kit/wait-for.ts';
 
 interface Setup {
@@ -86,7 +80,7 @@ describe('keys of a provider', () => {
   });
 
   test('may rotate while requests are served', async (t) => {
-    const corp = createIssuer('https://corp.example', 'first');
+    const corp = createIssuer('https://corp.example', { kid: 'first' });
     const keys = await serveKeys(t, corp.jwks);
     const { send } = await setUp(t, fetchedFrom(corp, { url: keys.url }));
     const old = await corp.sign();

@@ -1,8 +1,5 @@
 // JWT authentication through a real gateway: modes, places of the token, what the backend gets to see, levels, and a login of the backend behind it.
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import {
   type Answer,
@@ -23,9 +20,10 @@ import {
   type Upstream,
   valuesOf,
 } from './gateway-fixture.ts';
-import { bearerOf, createIssuer, describeDenial, jwtPolicyOf, providerOf } from './jwt-authentication-fixture.ts';
+import { bearerOf, describeDenial, jwtPolicyOf } from './jwt-authentication-fixture.ts';
 import { backendResource, routeResource } from '../kit/gateway-resources.ts';
 import { type GatewayRun, runGateway } from '../kit/run-gateway.ts';
+import { createIssuer, providerOf } from '../kit/test-issuer.ts';
 import { waitFor } from '../kit/wait-for.ts';
 
 const corp = createIssuer('https://corp.example');
@@ -37,7 +35,6 @@ const claimsToHeaders = [
   { claim: 'team', header: 'x-auth-team' },
 ];
 let gateway: GatewayRun;
-let folder: string;
 let main: Upstream;
 let mirror: Upstream;
 
@@ -127,16 +124,11 @@ function listResources(port: number): object[] {
 
 before(async () => {
   [main, mirror] = await Promise.all([startUpstream('main'), startUpstream('mirror')]);
-  folder = mkdtempSync(join(tmpdir(), 'mcp-gateway-jwt-'));
-  gateway = await runGateway({
-    resources: listResources,
-    flags: ['--log-format', 'json', '--seal-key-file', join(folder, 'seal-keys')],
-  });
+  gateway = await runGateway({ resources: listResources, flags: ['--log-format', 'json'] });
 });
 after(async () => {
   await gateway?.stop();
   await Promise.all([main?.close(), mirror?.close()]);
-  rmSync(folder, { recursive: true, force: true });
 });
 
 const get = (path: string, headers: Record<string, string | string[]> = {}): Promise<Answer> =>

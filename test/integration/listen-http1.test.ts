@@ -1,7 +1,9 @@
 // HTTP/1 exchanges (RFC 9112) over real sockets, byte by byte.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { Agent, request as httpRequest } from 'node:http';
 import { describe, test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Exchange } from '../../src/gateway/listen/exchange.ts';
 import { pump } from './backpressure.ts';
 import {
@@ -251,11 +253,13 @@ describe('requests', () => {
     await client.waitForText('/first');
     const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`;
     let sent = 0;
-    while (!client.closed) {
-      client.send(chunk);
-      sent += chunk.length;
-      await new Promise((resolve) => setImmediate(resolve));
-    }
+    await repeatUntil(
+      () => client.closed,
+      () => {
+        client.send(chunk);
+        sent += chunk.length;
+      },
+    );
     assert.ok(sent > 1_048_576);
   });
 
@@ -475,8 +479,12 @@ describe('answers', () => {
       exchange.onClose((clean) => closes.push(clean));
     });
     const waits = await connectRaw(t, port);
+    const finished = once(waits.stream, 'finish');
     waits.stream.end('GET /a HTTP/1.1\r\nHost: x\r\n\r\n');
     await waitFor(() => exchanges.length === 1);
+    // Its end has been sent, and the other side of the socket is in this process: after a few turns it has been read.
+    await finished;
+    for (let turns = 0; turns < 5; turns += 1) await nextTurn();
     exchanges[0]!.respond(200, [], 'late');
     assert.match(await waits.waitForClose(), /connection: close\r\n\r\nlate$/);
     assert.deepEqual(closes, [true]);

@@ -1,7 +1,5 @@
-// What the mcp-auth-broker tests stand on: gateways in this process (so that a test decides what names resolve to), and a small IdP.
-import { createHash, randomBytes, randomUUID } from 'node:crypto';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+// What the mcp-auth-broker tests stand on: gateways in this process (so that a test decides what names resolve to), and an IdP with one user.
+import { createHash, randomBytes } from 'node:crypto';
 import { createFetcher, type FetcherOptions } from '../../src/base/fetch-json.ts';
 import { silentLog } from '../../src/base/log.ts';
 import { createMetrics } from '../../src/base/metrics.ts';
@@ -13,136 +11,40 @@ import { createGatewayMetrics } from '../../src/gateway/request-metrics.ts';
 import { createFixedSource } from '../../src/sources/fixed-source.ts';
 import { translate } from '../../src/translate/translate.ts';
 import { formatResources, type ProtectedGatewayOptions } from '../idp/protected-gateway.ts';
+import { type QuirkyIdp, startQuirkyIdp } from '../idp/quirky-idp.ts';
 import { findFreePorts } from '../kit/free-ports.ts';
-import { type Closable, listenOnLoopback, readText } from './gateway-fixture.ts';
+import type { Closable } from './gateway-fixture.ts';
 
-// ---- the IdP
-
-/** An IdP that logs everybody in at once, and remembers what it was asked. */
-export interface SmallIdp extends Closable {
-  readonly issuer: string;
-  readonly authorizations: URLSearchParams[];
-  readonly tokenRequests: { readonly form: URLSearchParams; readonly authorization: string | undefined }[];
-  readonly registrations: Record<string, unknown>[];
-}
-
-interface OpenLogin {
-  readonly clientId: string;
-  readonly redirectUri: string;
-  readonly challenge: string;
-  readonly resource: string;
-}
-
-/** Starts it. Refresh tokens are used once. */
-export async function startSmallIdp(): Promise<SmallIdp> {
-  const { publicKey, privateKey } = await generateKeyPair('ES256');
-  const jwk = { ...(await exportJWK(publicKey)), kid: 'k1', alg: 'ES256', use: 'sig' };
-  const logins = new Map<string, OpenLogin>();
-  const refreshTokens = new Map<string, OpenLogin>();
-  const secrets = new Map<string, string | undefined>([['shared-client', 'shared-secret']]);
-  const authorizations: SmallIdp['authorizations'] = [];
-  const tokenRequests: SmallIdp['tokenRequests'] = [];
-  const registrations: SmallIdp['registrations'] = [];
-  let issuer = '';
-
-  const issue = async (login: OpenLogin): Promise<object> => {
-    const refresh = randomUUID();
-    refreshTokens.set(refresh, login);
-    const token = await new SignJWT({ scope: 'tickets:read' })
-      .setProtectedHeader({ alg: 'ES256', kid: 'k1', typ: 'at+jwt' })
-      .setIssuer(issuer)
-      .setSubject('ada')
-      .setAudience(login.resource)
-      .setIssuedAt()
-      .setExpirationTime('5m')
-      .sign(privateKey);
-    return { access_token: token, token_type: 'Bearer', expires_in: 300, refresh_token: refresh };
-  };
-
-  const redeem = async (form: URLSearchParams, clientId: string): Promise<object> => {
-    const isCode = form.get('grant_type') === 'authorization_code';
-    const open = isCode ? logins : refreshTokens;
-    const handle = form.get(isCode ? 'code' : 'refresh_token') ?? '';
-    const login = open.get(handle);
-    open.delete(handle);
-    const hash = createHash('sha256')
-      .update(form.get('code_verifier') ?? '')
-      .digest('base64url');
-    if (login === undefined || login.clientId !== clientId) return { error: 'invalid_grant' };
-    if (form.get('resource') !== login.resource) return { error: 'invalid_target' };
-    if (isCode && (hash !== login.challenge || form.get('redirect_uri') !== login.redirectUri))
-      return { error: 'invalid_grant' };
-    return issue(login);
-  };
-
-  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const url = new URL(request.url!, issuer);
-    const answer = (value: object, status = 200): void => {
-      response.writeHead(status, { 'content-type': 'application/json', 'set-cookie': 'idp=1' });
-      response.end(JSON.stringify(value));
-    };
-    const body = await readText(request);
-    if (url.pathname === '/.well-known/oauth-authorization-server')
-      return answer({
-        issuer,
-        authorization_endpoint: `${issuer}/authorize`,
-        token_endpoint: `${issuer}/token`,
-        registration_endpoint: `${issuer}/register`,
-        jwks_uri: `${issuer}/jwks`,
-        response_types_supported: ['code'],
-        grant_types_supported: ['authorization_code', 'refresh_token'],
-        token_endpoint_auth_methods_supported: ['client_secret_basic'],
-        code_challenge_methods_supported: ['S256'],
-        authorization_response_iss_parameter_supported: true,
-      });
-    if (url.pathname === '/jwks') return answer({ keys: [jwk] });
-    if (url.pathname === '/register') {
-      registrations.push(JSON.parse(body) as Record<string, unknown>);
-      const [clientId, secret] = [randomUUID(), randomUUID()];
-      secrets.set(clientId, secret);
-      return answer(
-        { client_id: clientId, client_secret: secret, token_endpoint_auth_method: 'client_secret_basic' },
-        201,
-      );
-    }
-    if (url.pathname === '/authorize') {
-      const asked = url.searchParams;
-      authorizations.push(asked);
-      const code = randomBytes(16).toString('base64url');
-      logins.set(code, {
-        clientId: asked.get('client_id')!,
-        redirectUri: asked.get('redirect_uri')!,
-        challenge: asked.get('code_challenge')!,
-        resource: asked.get('resource')!,
-      });
-      const back = new URL(asked.get('redirect_uri')!);
-      back.search = new URLSearchParams({ code, state: asked.get('state')!, iss: issuer }).toString();
-      response.writeHead(302, { location: back.href });
-      return void response.end();
-    }
-    if (url.pathname === '/token') {
-      const form = new URLSearchParams(body);
-      const { authorization } = request.headers;
-      tokenRequests.push({ form, authorization });
-      const [clientId = '', secret] = Buffer.from(authorization?.slice(6) ?? '', 'base64')
-        .toString()
-        .split(':');
-      if (!secrets.has(clientId) || secrets.get(clientId) !== secret) return answer({ error: 'invalid_client' }, 401);
-      const outcome = await redeem(form, clientId);
-      return answer(outcome, 'error' in outcome ? 400 : 200);
-    }
-    response.writeHead(404);
-    response.end();
-  };
-  const server = createServer((request, response) => {
-    serve(request, response).catch(() => response.destroy());
+/** An IdP where everybody is logged in already. Every client needs its secret, and cookies come with what it answers. */
+export function startBrokerIdp(): Promise<QuirkyIdp> {
+  return startQuirkyIdp({
+    knownUser: 'alice',
+    metadataDocuments: ['oauth-authorization-server'],
+    tokenEndpointAuthMethods: ['client_secret_basic'],
+    insistsOnMethod: 'client_secret_basic',
+    advertisesIss: true,
+    emitsIss: 'always',
+    talksTooMuch: true,
   });
-  const listening = await listenOnLoopback(server);
-  issuer = `http://127.0.0.1:${listening.port}`;
-  return { close: () => listening.close(), issuer, authorizations, tokenRequests, registrations };
 }
 
-// ---- the gateway
+const shared = { clientId: 'shared-client', secret: 'shared-secret' };
+
+/** Of the policy of a gateway that has one client at the IdP for all. */
+export const sharedRegistration = {
+  mode: 'Shared',
+  clientId: shared.clientId,
+  clientSecretRef: { name: 'idp', key: 'secret' },
+};
+
+/** The Secret `idp` of such a gateway. */
+export const sharedSecrets = { secret: shared.secret };
+
+/** Makes the gateway's client known to the IdP. */
+export function addSharedClient(idp: QuirkyIdp, gateway: BrokerGateway): void {
+  const redirectUris = [`${gateway.url}/.oauth/mcp/callback`];
+  idp.addClient({ id: shared.clientId, secret: shared.secret, redirectUris });
+}
 
 /** A gateway in this process. */
 export interface BrokerGateway extends Closable {

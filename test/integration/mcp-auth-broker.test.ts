@@ -5,38 +5,47 @@ import { guardAddressExceptLoopback } from '../../src/base/address-guard.ts';
 import { createSealKey } from '../../src/base/sealed.ts';
 import { BrowserAgent } from '../idp/browser-agent.ts';
 import { CookieJar } from '../idp/cookie-jar.ts';
+import type { QuirkyIdp } from '../idp/quirky-idp.ts';
 import { createCertificate } from '../self-signed-certificate.ts';
 import { createLookup, serveHttps, testAuthority } from './fetch-fixture.ts';
 import { type Answer, ask, startUpstream, tlsSecretOf, type Upstream } from './gateway-fixture.ts';
 import {
+  addSharedClient,
   type BrokerGateway,
   type BrokerGatewayOptions,
   createPkce,
-  type SmallIdp,
+  sharedRegistration,
+  sharedSecrets,
   startBrokerGateway,
-  startSmallIdp,
+  startBrokerIdp,
 } from './mcp-auth-broker-fixture.ts';
 
 const redirectUri = 'http://127.0.0.1:33418/callback';
 
-let idp: SmallIdp;
+let idp: QuirkyIdp;
 let upstream: Upstream;
 
 before(async () => {
-  [idp, upstream] = await Promise.all([startSmallIdp(), startUpstream('mcp')]);
+  [idp, upstream] = await Promise.all([startBrokerIdp(), startUpstream('mcp')]);
 });
 after(() => Promise.all([idp.close(), upstream.close()]));
 
 function describeGateway(authentication: object = {}): Pick<BrokerGatewayOptions, 'backends' | 'secrets'> {
   return {
     backends: [{ path: '/mcp', port: upstream.port, authentication: { issuer: idp.issuer, ...authentication } }],
-    secrets: { secret: 'shared-secret' },
+    secrets: sharedSecrets,
   };
 }
 
-const shared = {
-  registration: { mode: 'Shared', clientId: 'shared-client', clientSecretRef: { name: 'idp', key: 'secret' } },
-};
+/** What the IdP was asked to register. */
+const registrations = (): Record<string, unknown>[] =>
+  idp.server.callsTo(idp.paths.register).map(({ body }) => JSON.parse(body) as Record<string, unknown>);
+
+/** The IdP was last asked for a token for what the gateway protects. */
+function checkResource(gateway: BrokerGateway): void {
+  const asked = idp.server.callsTo(idp.paths.token).at(-1)!;
+  assert.equal(asked.form.get('resource'), `${gateway.url}/mcp`);
+}
 
 async function post(
   url: string,
@@ -88,6 +97,7 @@ async function logIn(
     resource: `${gateway.url}/mcp`,
   });
   assert.equal(status, 200, JSON.stringify(body));
+  checkResource(gateway);
   return body;
 }
 
@@ -100,6 +110,7 @@ async function refresh(gateway: BrokerGateway, clientId: string, token: string):
   const form = { grant_type: 'refresh_token', client_id: clientId, refresh_token: token };
   const { status, body } = await post(`${gateway.url}/.oauth/mcp/token`, form);
   assert.equal(status, 200, JSON.stringify(body));
+  checkResource(gateway);
   return body;
 }
 
@@ -128,13 +139,13 @@ describe('a client that describes itself at an https URL', () => {
     const metadata = await (await fetch(`${first.url}/.well-known/oauth-authorization-server/mcp`)).json();
     assert.equal((metadata as Record<string, unknown>)['client_id_metadata_document_supported'], true);
 
-    const registrations = idp.registrations.length;
+    const earlier = registrations().length;
     const tokens = await logIn(first, clientId);
     assert.equal(await callServer(first, tokens['access_token']!), 200);
     await logIn(first, clientId);
     assert.equal(fetched, 1);
-    assert.equal(idp.registrations.length, registrations + 1);
-    const { redirect_uris, client_name } = idp.registrations.at(-1)!;
+    assert.equal(registrations().length, earlier + 1);
+    const { redirect_uris, client_name } = registrations().at(-1)!;
     assert.deepEqual([redirect_uris, client_name], [[`${first.url}/.oauth/mcp/callback`], 'By URL']);
     await first.close();
 
@@ -270,11 +281,12 @@ describe('with Shared registration on https', () => {
   let gateway: BrokerGateway;
   before(async () => {
     gateway = await startBrokerGateway({
-      ...describeGateway(shared),
+      ...describeGateway({ registration: sharedRegistration }),
       keys: [createSealKey()],
       listener: { protocol: 'HTTPS', tls: { certificateRefs: [{ name: 'cert' }] } },
       resources: [tlsSecretOf('cert', cert, key)],
     });
+    addSharedClient(idp, gateway);
   });
   after(() => gateway.close());
 

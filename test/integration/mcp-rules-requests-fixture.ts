@@ -2,14 +2,11 @@
 // answers whatever reaches it and remembers it.
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
-import { SignJWT } from 'jose';
-import { createSigningKey, type SigningKey } from '../idp/signing-keys.ts';
 import { type RecordedRequest, type RecordingUpstream, startRecordingUpstream } from '../kit/recording-upstream.ts';
 import { type Answer, ask, gatewayOf, resource, startUpstream, type Upstream } from './gateway-fixture.ts';
 import { backendResource, routeResource, ruleTo } from '../kit/gateway-resources.ts';
 import { type GatewayRun, runGateway } from '../kit/run-gateway.ts';
-
-const issuer = 'https://idp.test';
+import { createIssuer, type TestIssuer } from '../kit/test-issuer.ts';
 
 /** What a message may have. */
 export const limit = 4 * 1024 * 1024;
@@ -42,14 +39,14 @@ const target = (name: string): object => ({ group: 'gateway.proxy', kind: 'Proxy
 const policyOf = (name: string, mcp: object): object =>
   resource('gateway.proxy/v1alpha1', 'ProxyPolicy', name, { spec: { targetRefs: [target(name)], backend: { mcp } } });
 
-function listResources(port: number, upstream: number, plain: number, key: SigningKey): object[] {
+function listResources(port: number, upstream: number, plain: number, idp: TestIssuer): object[] {
   const authentication = {
-    issuer,
-    audiences: ['mcp'],
+    issuer: idp.issuer,
+    audiences: [idp.audience],
     flow: 'Direct',
     sessionBinding: false,
     requiredScopes: ['mcp'],
-    jwks: { inline: JSON.stringify({ keys: [key.publicJwk] }) },
+    jwks: { inline: idp.jwks },
   };
   const authorization = {
     action: 'Allow',
@@ -120,22 +117,15 @@ export interface RuledSystem {
 
 /** Starts it all. */
 export async function startRuledSystem(): Promise<RuledSystem> {
-  const key = await createSigningKey();
+  const idp = createIssuer('https://idp.test', { audience: 'mcp' });
   const [upstream, plain] = await Promise.all([startRecordingUpstream('mcp', answerMcp), startUpstream('plain')]);
-  const sign = (sub: string, claims: Record<string, unknown>): Promise<string> =>
-    new SignJWT(claims)
-      .setProtectedHeader({ alg: key.alg, kid: key.kid })
-      .setIssuer(issuer)
-      .setSubject(sub)
-      .setAudience('mcp')
-      .setExpirationTime('10m')
-      .sign(key.privateKey);
+  const sign = (sub: string, claims: Record<string, unknown>): Promise<string> => idp.sign({ sub, ...claims });
   const [alice, bob] = await Promise.all([
     sign('alice', { groups: ['support'], scope: 'mcp' }),
     sign('bob', { groups: ['sales'], scope: 'mcp tickets:write' }),
   ]);
   const gateway = await runGateway({
-    resources: (port) => listResources(port, upstream.port, plain.port, key),
+    resources: (port) => listResources(port, upstream.port, plain.port, idp),
     flags: ['--log-format', 'json'],
   });
   return {

@@ -1,19 +1,12 @@
 // What protects a ProxyBackend on the request path: every way to it, what of the client gets through, what mirrors get, and what fails closed.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer } from 'node:http';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { SignJWT } from 'jose';
-import { createSigningKey, type SigningKey } from '../idp/signing-keys.ts';
 import {
   type Answer,
   ask,
   askHttp2,
   gatewayOf,
-  listenOnLoopback,
   openRequest,
   openSession,
   readEcho,
@@ -25,9 +18,11 @@ import {
 } from './gateway-fixture.ts';
 import { backendResource, routeResource } from '../kit/gateway-resources.ts';
 import { type GatewayRun, runGateway } from '../kit/run-gateway.ts';
+import { createIssuer } from '../kit/test-issuer.ts';
 import { waitFor } from '../kit/wait-for.ts';
+import { type KeyServer, startKeyServer } from './jwt-authentication-fixture.ts';
 
-const issuer = 'https://idp.test';
+const idp = createIssuer('https://idp.test', { audience: 'mcp' });
 const mcp = (name: string, rest: object = {}): object => ({
   group: 'gateway.proxy',
   kind: 'ProxyBackend',
@@ -41,32 +36,21 @@ function policyOf(name: string, backend: string, authentication: object): object
   });
 }
 
-let key: SigningKey;
 let gateway: GatewayRun;
-let folder: string;
 let main: Upstream;
 let mirror: Upstream;
-let keyServer: { readonly port: number; close(): Promise<void> };
-let keyFetches = 0;
+let keyServer: KeyServer;
 let listenerPort = 0;
 
-async function sign(claims: Record<string, unknown> = {}): Promise<string> {
-  return new SignJWT({ scope: 'mcp', ...claims })
-    .setProtectedHeader({ alg: key.alg, kid: key.kid })
-    .setIssuer(issuer)
-    .setSubject('alice')
-    .setAudience('mcp')
-    .setExpirationTime('10m')
-    .sign(key.privateKey);
-}
+const sign = (claims: object = {}): Promise<string> => idp.sign({ scope: 'mcp', ...claims });
 
 /** One way to match a path. */
 const path = (value: string, type = 'PathPrefix'): object => ({ path: { type, value } });
 
 function listResources(port: number, note: string): object[] {
-  const common = { issuer, audiences: ['mcp'], flow: 'Direct', sessionBinding: false };
-  const inline = JSON.stringify({ keys: [key.publicJwk] });
-  const fetched = { url: `http://127.0.0.1:${keyServer.port}/keys` };
+  const common = { issuer: idp.issuer, audiences: [idp.audience], flow: 'Direct', sessionBinding: false };
+  const inline = idp.jwks;
+  const fetched = { url: keyServer.url };
   const mirrorTo = (name: string): object => ({ type: 'RequestMirror', requestMirror: { backendRef: mcp(name) } });
   const claimsToHeaders = [
     { claim: 'sub', header: 'X-Auth-Subject' },
@@ -107,25 +91,17 @@ function listResources(port: number, note: string): object[] {
 }
 
 before(async () => {
-  key = await createSigningKey();
   [main, mirror] = await Promise.all([startUpstream('main'), startUpstream('mirror')]);
-  keyServer = await listenOnLoopback(
-    createServer((_request, response) => {
-      keyFetches += 1;
-      response.setHeader('content-type', 'application/json').end(JSON.stringify({ keys: [key.publicJwk] }));
-    }),
-  );
-  folder = mkdtempSync(join(tmpdir(), 'mcp-gateway-protected-'));
+  keyServer = await startKeyServer(idp.jwks);
   gateway = await runGateway({
     resources: (port) => listResources((listenerPort = port), 'first'),
-    flags: ['--log-format', 'json', '--seal-key-file', join(folder, 'seal-keys')],
+    flags: ['--log-format', 'json'],
   });
 });
 
 after(async () => {
   await gateway?.stop();
   await Promise.all([main?.close(), mirror?.close(), keyServer?.close()]);
-  rmSync(folder, { recursive: true, force: true });
 });
 
 function challengeOf(answer: Answer): string {
@@ -224,13 +200,7 @@ describe('with a token', () => {
   });
 
   test('of somebody else it is refused with the reason', async () => {
-    const other = await createSigningKey('RS256', key.kid);
-    const forged = await new SignJWT({})
-      .setProtectedHeader({ alg: 'RS256', kid: key.kid })
-      .setIssuer(issuer)
-      .setAudience('mcp')
-      .setExpirationTime('10m')
-      .sign(other.privateKey);
+    const forged = await createIssuer(idp.issuer, { audience: idp.audience, kid: idp.kid }).sign();
     const answer = await ask(gateway.port, { path: '/mcp', headers: { authorization: `Bearer ${forged}` } });
     assert.equal(answer.status, 401);
     assert.match(challengeOf(answer), /error="invalid_token"/);
@@ -330,10 +300,10 @@ describe('the gateway’s own endpoints', () => {
 test('a change that does not concern the identity provider keeps its keys', async () => {
   const headers = { authorization: `Bearer ${await sign()}` };
   readEcho(await ask(gateway.port, { path: '/fetched', headers }));
-  const fetches = keyFetches;
+  const fetches = keyServer.fetches;
   gateway.write(listResources(listenerPort, 'second'));
   const at = { path: '/.well-known/oauth-protected-resource/fetched' };
   await waitFor(async () => (await ask(gateway.port, at)).body.includes('"second"'));
   readEcho(await ask(gateway.port, { path: '/fetched', headers }));
-  assert.equal(keyFetches, fetches);
+  assert.equal(keyServer.fetches, fetches);
 });

@@ -6,11 +6,12 @@ import type { TestContext } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
 import type { ExplainReport } from '../../src/cmd/explain/explain-report.ts';
 import type { TokenReport } from '../../src/cmd/token/token-report.ts';
-import { encodePart } from '../kit/test-issuer.ts';
+import { startQuirkyIdp } from '../idp/quirky-idp.ts';
+import { createIssuer, encodePart } from '../kit/test-issuer.ts';
 import {
   backendTarget,
   baseResources,
-  createIssuer,
+  createTicketIssuer,
   issuerUrl,
   jwtPolicy,
   policy,
@@ -22,8 +23,8 @@ import {
 } from './explain-fixture.ts';
 import { listenOnLoopback } from './gateway-fixture.ts';
 
-const issuer = createIssuer();
-const inline = { inline: issuer.keys };
+const issuer = createTicketIssuer();
+const inline = { inline: issuer.jwks };
 
 /** Inspects, and makes sure that no part of the token is printed. */
 async function inspect(token: string, ...args: readonly string[]): Promise<Run> {
@@ -294,7 +295,7 @@ describe('token inspect: who would take it', () => {
     );
     const good = { team: 'red', realm: { role: 'a' } };
     const seconds = Math.floor(Date.now() / 1_000);
-    const other = createIssuer();
+    const other = createTicketIssuer();
     const cases: readonly (readonly [string, readonly string[]])[] = [
       [await issuer.sign(good), []],
       [await issuer.sign({ ...good, iss: undefined }), ['issuer']],
@@ -369,22 +370,11 @@ describe('token inspect: who would take it', () => {
   });
 
   test('keys elsewhere are fetched with --online only, and only the keys', async (t) => {
-    const asked: string[] = [];
-    let base = '';
-    const port = await serve(t, (request, response) => {
-      asked.push(`${request.method} ${request.url} ${request.headers.authorization ?? ''}`);
-      response.setHeader('content-type', 'application/json');
-      if (request.url === '/jwks') response.end(issuer.keys);
-      else if (request.url === '/.well-known/openid-configuration') {
-        const endpoints = {
-          authorization_endpoint: `${base}/authorize`,
-          token_endpoint: `${base}/token`,
-          jwks_uri: `${base}/jwks`,
-        };
-        response.end(JSON.stringify({ issuer: base, ...endpoints, response_types_supported: ['code'] }));
-      } else response.writeHead(404).end('{}');
-    });
-    base = `http://127.0.0.1:${port}`;
+    const idp = await startQuirkyIdp({ metadataDocuments: ['openid-configuration'] });
+    t.after(() => idp.close());
+    const base = idp.issuer;
+    const asked = (): string[] =>
+      idp.server.calls.map(({ method, path, headers }) => `${method} ${path} ${headers.authorization ?? ''}`);
     const folder = await writePolicies(
       t,
       jwtPolicy(
@@ -395,7 +385,7 @@ describe('token inspect: who would take it', () => {
         backend: { mcp: { authentication: { issuer: base, audiences: ['tickets'] } } },
       }),
     );
-    const token = await issuer.sign({ iss: base });
+    const token = await idp.sign(issuer.claims({ iss: base }));
     const offline = await inspect(token, '-f', folder);
     assert.equal(offline.code, 0);
     assert.match(offline.out, /^ {2}✓ default\/who, provider corp .*: takes it, if the signature is right$/m);
@@ -403,7 +393,7 @@ describe('token inspect: who would take it', () => {
       offline.out,
       /^ {6}the signature was not checked: the keys are at http:\S+\/jwks \(--online fetches them\)$/m,
     );
-    assert.deepEqual(asked, []);
+    assert.deepEqual(asked(), []);
 
     const online = await inspectJson(token, '-f', folder, '--online');
     assert.deepEqual(
@@ -413,13 +403,14 @@ describe('token inspect: who would take it', () => {
         ['default/login', true, 'verified'],
       ],
     );
-    for (const line of asked) assert.match(line, /^GET \S+ $/);
-    const forged = await createIssuer().sign({ iss: base });
+    for (const line of asked()) assert.match(line, /^GET \S+ $/);
+    const { kid } = idp.state.keys[0]!;
+    const forged = await createIssuer(base, { audience: 'tickets', kid }).sign();
     const refused = await inspect(forged, '-f', folder, '--online');
     assert.equal(refused.code, 1);
     assert.match(refused.out, /^ {2}✗ default\/login \(backend\.mcp\.authentication\): answers token_bad_signature$/m);
     // An expired token too: whether it was good otherwise is what people want to know.
-    const late = await inspectJson(await issuer.sign({ iss: base, exp: 1_000 }), '-f', folder, '--online');
+    const late = await inspectJson(await idp.sign(issuer.claims({ iss: base, exp: 1_000 })), '-f', folder, '--online');
     assert.deepEqual(
       late.providers?.map(({ signature, first }) => [signature, first?.reason]),
       [

@@ -165,9 +165,12 @@ test('a request that is broken off because of an answer that is complete', optio
   await child.order('/call-and-leave');
   const socket = await connected;
   let received = Buffer.alloc(0);
-  const findReset = (): Frame | undefined =>
-    readFrames(received, preface.length).find((frame) => frame.type === frameTypes.reset);
+  const find = (type: keyof typeof frameTypes): Frame | undefined =>
+    readFrames(received, preface.length).find((frame) => frame.type === frameTypes[type]);
+  const findReset = (): Frame | undefined => find('reset');
   socket.on('data', (chunk: Buffer) => (received = Buffer.concat([received, chunk])));
+  // An answer to what nobody has asked yet would be an error of the connection.
+  await waitFor(() => find('headers') !== undefined);
   socket.write(formatFrame('headers', endOfHeaders | endOfStream, 1, answerHead));
   await waitFor(() => findReset() !== undefined || child.process.signalCode !== null);
   assert.equal(child.process.signalCode, null);

@@ -9,7 +9,7 @@ import {
   publish,
   route,
   startController,
-  startGatewayCommand,
+  startGatewayCommandProcess,
   waitForSettled,
 } from './gateway-command-fixture.ts';
 import { waitFor } from '../kit/wait-for.ts';
@@ -22,7 +22,7 @@ test('a configuration is acknowledged once, when both workers have it, and comes
   const controller = await startController(t);
   const address = `http://127.0.0.1:${controller.port}`;
   const flags = ['--workers', '2', '--snapshot-file', `${makeFolder(t)}/snapshot`];
-  const gateway = await startGatewayCommand(t, address, flags);
+  const gateway = await startGatewayCommandProcess(t, address, flags);
   const first = publish(controller, configure(port, upstream.port, { routes: [route('a', '/a')] }));
   await waitForSettled(controller, first);
   await waitFor(() => gateway.isReady());
@@ -43,7 +43,7 @@ test('a configuration is acknowledged once, when both workers have it, and comes
 
   assert.equal(await gateway.stop(), 0);
   await controller.close();
-  const again = await startGatewayCommand(t, address, flags);
+  const again = await startGatewayCommandProcess(t, address, flags);
   await waitFor(() => again.isReady());
   assert.equal((await fetch(`http://127.0.0.1:${port}/b`, { method: 'POST', body: '{}' })).status, 200);
 });

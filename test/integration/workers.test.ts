@@ -1,6 +1,6 @@
 // `mcp-gateway run --workers 2`: two processes on one port, and what one process would do.
 import assert from 'node:assert/strict';
-import { describe, test, type TestContext } from 'node:test';
+import { after, before as beforeAll, describe, test, type TestContext } from 'node:test';
 import { startChild } from '../kit/child-process.ts';
 import { program } from '../kit/gateway-program.ts';
 import { findFreePorts } from '../kit/free-ports.ts';
@@ -14,7 +14,7 @@ import { connectToEach, findOwner, type KeptConnection, killHard, listWorkers } 
 const anyPorts = ['--admin-port', '0', '--metrics-port', '0', '--readiness-port', '0'];
 
 async function start(
-  t: TestContext,
+  t: { after(end: () => Promise<unknown>): void },
   { flags = [], delayMs = 0 }: { readonly flags?: readonly string[]; readonly delayMs?: number } = {},
 ): Promise<{ gateway: GatewayProcessRun; upstream: CountingUpstream; pids: () => number[] }> {
   const upstream = await startCountingUpstream({ delayMs });
@@ -98,8 +98,15 @@ describe('two workers on one port', () => {
 });
 
 describe('a worker that is gone', () => {
+  let started: Awaited<ReturnType<typeof start>>;
+  const ends: (() => Promise<unknown>)[] = [];
+  beforeAll(async () => {
+    started = await start({ after: (end) => ends.push(end) }, { delayMs: 1 });
+  });
+  after(() => Promise.all(ends.map((end) => end())));
+
   test('is replaced, and no request of the others fails', async (t) => {
-    const { gateway, pids } = await start(t, { delayMs: 1 });
+    const { gateway, pids } = started;
     const connections = await connect(t, gateway);
     const [victim, survivor] = pids() as [number, number];
     // One loop of requests for each connection, without a pause.
@@ -139,13 +146,13 @@ describe('a worker that is gone', () => {
     assert.deepEqual(new Set(fresh.keys()), new Set(pids()));
   });
 
-  test('gets the configuration of now when it is replaced', async (t) => {
-    const { gateway, upstream, pids } = await start(t);
+  test('gets the configuration of now when it is replaced', async () => {
+    const { gateway, upstream, pids } = started;
     gateway.write(resources(gateway.port, upstream.port, '/b'));
     await waitFor(async () => (await gateway.readMetric('mcp_gateway_config_version')) === 2);
-    const before = pids();
-    killHard(before[0]!);
-    await waitFor(async () => (await gateway.readMetric('mcp_gateway_workers')) === 2 && pids()[0] !== before[0]);
+    const old = pids();
+    killHard(old[0]!);
+    await waitFor(async () => (await gateway.readMetric('mcp_gateway_workers')) === 2 && !pids().includes(old[0]!));
     const connections = await connectToEach(pids(), gateway.port, '/b');
     assert.equal(connections.size, 2);
     for (const connection of connections.values()) {
@@ -155,8 +162,8 @@ describe('a worker that is gone', () => {
     }
   });
 
-  test('takes the readiness with it when it was the last', async (t) => {
-    const { gateway, pids } = await start(t);
+  test('takes the readiness with it when it was the last', async () => {
+    const { gateway, pids } = started;
     const isReady = async (): Promise<boolean> => (await fetch(`http://127.0.0.1:${gateway.readinessPort}/ready`)).ok;
     for (const pid of pids()) killHard(pid);
     await waitFor(async () => !(await isReady()));

@@ -15,7 +15,7 @@ const options = { timeout: 120_000 };
 const snapshot = makeSnapshot({ secrets: { s: '1' } });
 
 test('a connection that swallows everything is noticed, and its gateway is no longer connected', options, async (t) => {
-  const { server, counts } = await startServer(t, { keepAlive: { intervalMs: 50, timeoutMs: 100 } });
+  const { server, counts } = await startServer(t, { keepAlive: { intervalMs: 50, timeoutMs: 3_000 } });
   server.setSnapshot(gateway, snapshot);
   const hole = await startBlackHole(server.port);
   t.after(() => hole.close());

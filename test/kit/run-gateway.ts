@@ -1,18 +1,21 @@
 // A gateway for tests: `mcp-gateway run` with a file and free ports. `runGateway` runs the command in the process of the test, which costs a tenth of a start;
 // `runGatewayProcess` starts the program as users do, for tests of signals, workers, memory and what is loaded.
-import { EventEmitter } from 'node:events';
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { ProcessHost } from '../../src/cmd/process-host.ts';
 import { runRunCommand } from '../../src/cmd/run.ts';
 import { type Child, startChild } from './child-process.ts';
+import { type CommandRun, runCommandHere } from './run-command.ts';
 import { findFreePorts } from './free-ports.ts';
 import { program } from './gateway-program.ts';
 import { waitFor } from './wait-for.ts';
 
 export interface GatewayRun {
   readonly port: number;
+  /** Scheme, address and port. */
+  readonly url: string;
+  /** The URL of a path there; its first slash may be left out. */
+  urlOf(path: string): string;
   readonly adminPort: number;
   readonly metricsPort: number;
   readonly readinessPort: number;
@@ -22,6 +25,8 @@ export interface GatewayRun {
   write(resources: readonly object[]): void;
   /** Everything that it has written so far: its log. */
   readOutput(): string;
+  /** The log so far, record by record: with `--log-format json`. */
+  readLog(): Record<string, unknown>[];
   /** Undefined while it runs. */
   exitCode(): number | null | undefined;
   /** A metric without labels. */
@@ -46,12 +51,9 @@ export interface GatewayProcessOptions extends GatewayRunOptions {
   readonly program?: string;
 }
 
-/** What runs the command. */
-type Runner = Pick<GatewayRun, 'readOutput' | 'exitCode' | 'stop'>;
-
 /** Starts a gateway in this process, and resolves when it is ready. */
 export function runGateway(options: GatewayRunOptions): Promise<GatewayRun> {
-  return run(options, (args, env) => runInThisProcess(args, env));
+  return run(options, (args, env) => runCommandHere(runRunCommand, args, env));
 }
 
 /** Starts a gateway as a process of its own, and resolves when it is ready. */
@@ -66,7 +68,7 @@ export async function runGatewayProcess(options: GatewayProcessOptions): Promise
 
 async function run(
   options: GatewayRunOptions,
-  start: (args: readonly string[], env: NodeJS.ProcessEnv) => Runner,
+  start: (args: readonly string[], env: NodeJS.ProcessEnv) => CommandRun,
 ): Promise<GatewayRun> {
   const [port, adminPort, metricsPort, readinessPort] = (await findFreePorts(4)) as [number, number, number, number];
   const folder = mkdtempSync(join(tmpdir(), 'mcp-gateway-run-'));
@@ -97,14 +99,18 @@ async function run(
     await stop();
     throw error;
   }
+  const url = `http://127.0.0.1:${port}`;
   return {
     port,
+    url,
+    urlOf: (path) => `${url}/${path.replace(/^\//, '')}`,
     adminPort,
     metricsPort,
     readinessPort,
     folder,
     write,
     readOutput: () => runner.readOutput(),
+    readLog: () => parseLog(runner.readOutput()),
     exitCode: () => runner.exitCode(),
     stop,
     async readMetric(name) {
@@ -116,42 +122,12 @@ async function run(
   };
 }
 
-/** The command itself, with a host that is not the process. */
-function runInThisProcess(args: readonly string[], env: NodeJS.ProcessEnv): Runner {
-  const output: string[] = [];
-  const keep = (text: string): void => void output.push(text);
-  const signals = new EventEmitter();
-  const ended = Promise.withResolvers<number>();
-  let code: number | undefined;
-  const exit = (status: number): void => {
-    code ??= status;
-    ended.resolve(code);
-  };
-  const host: ProcessHost = {
-    env,
-    stdout: keep,
-    stderr: keep,
-    logSink: { write: keep },
-    signals,
-    exit,
-    isWhole: false,
-  };
-  runRunCommand(args, host).then(
-    (status) => {
-      // A gateway that serves ends later, by its signal.
-      if (signals.listenerCount('SIGTERM') === 0 || status !== 0) exit(status);
-    },
-    (error: unknown) => {
-      keep(error instanceof Error ? (error.stack ?? error.message) : String(error));
-      exit(1);
-    },
+function parseLog(output: string): Record<string, unknown>[] {
+  return (
+    output
+      .split('\n')
+      // The last line may be half written.
+      .filter((line) => line.startsWith('{') && line.endsWith('}'))
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
   );
-  return {
-    readOutput: () => output.join(''),
-    exitCode: () => code,
-    async stop() {
-      if (code === undefined) signals.emit('SIGTERM');
-      return ended.promise;
-    },
-  };
 }

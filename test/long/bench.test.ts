@@ -6,7 +6,6 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { formatStatusProblems } from '../../src/cmd/status-problems.ts';
 import { createFixedSource } from '../../src/sources/fixed-source.ts';
@@ -26,6 +25,7 @@ import { parseResidentMemory, readResidentMemory } from '../bench/process-memory
 import { ourCases, requestCases } from '../bench/request-cases.ts';
 import { compare, fewestRounds, findQuantile, settle, summarize } from '../bench/statistics.ts';
 import { parseLoadResult, writeLoadScript } from '../bench/wrk-load.ts';
+import { waitFor } from '../kit/wait-for.ts';
 
 describe('statistics', () => {
   test('quantiles lie between the values where they have to', () => {
@@ -202,7 +202,7 @@ setInterval(() => {
   const { stdout } = await promisify(execFile)(process.execPath, [program]);
   const worker = Number(stdout);
   assert.ok(worker > 1, stdout);
-  while (isRunning(worker)) await delay(10);
+  await waitFor('the worker has ended', () => !isRunning(worker));
 });
 
 /** A process that has ended and that nobody has asked about yet is not running. */

@@ -8,19 +8,13 @@ import { startQuirky } from '../idp/auth-setups.ts';
 import { BrowserAgent } from '../idp/browser-agent.ts';
 import { FlowClient } from '../idp/flow-client.ts';
 import { startMcpUpstream } from '../kit/mcp-upstream.ts';
-import { startProtectedGatewayProcess } from '../idp/protected-gateway.ts';
+import { describeProtectedGateway } from '../idp/protected-gateway.ts';
 import { startCountingUpstream } from '../integration/counting-upstream.ts';
 import { listenOnLoopback } from '../integration/gateway-fixture.ts';
-import {
-  bearerOf,
-  createIssuer,
-  jwtPolicyOf,
-  type KeyServer,
-  startKeyServer,
-  type TestIssuer,
-} from '../integration/jwt-authentication-fixture.ts';
+import { bearerOf, jwtPolicyOf, type KeyServer, startKeyServer } from '../integration/jwt-authentication-fixture.ts';
 import { backendResource, gatewayResource, routeResource, ruleTo } from '../kit/gateway-resources.ts';
 import { type GatewayProcessRun, runGatewayProcess } from '../kit/run-gateway.ts';
+import { createIssuer, type TestIssuer } from '../kit/test-issuer.ts';
 import { waitFor } from '../kit/wait-for.ts';
 import { connectToEach, type KeptConnection, killHard, listWorkers } from '../integration/workers-fixture.ts';
 
@@ -64,7 +58,7 @@ describe('keys', () => {
     assert.equal(keys.fetches, 1);
 
     // A burst of tokens with keys that nobody knows, at both.
-    const strange = bearerOf(await createIssuer(issuer.issuer, 'strange').sign());
+    const strange = bearerOf(await createIssuer(issuer.issuer, { kid: 'strange' }).sign());
     const burst = connections.flatMap((connection) => [connection, connection, connection]);
     for (const answer of await Promise.all(burst.map((connection) => connection.post('/a', strange))))
       assert.equal(answer.status, 401);
@@ -116,10 +110,12 @@ describe('logins', () => {
     t.after(() => idp.close());
     const upstream = await startMcpUpstream();
     t.after(() => upstream.close());
-    const gateway = await startProtectedGatewayProcess({
-      backends: [{ path: '/tickets', port: upstream.port, authentication: idp.authentication }],
-      flags: workers,
-    });
+    const gateway = await runGatewayProcess(
+      describeProtectedGateway({
+        backends: [{ path: '/tickets', port: upstream.port, authentication: idp.authentication }],
+        flags: workers,
+      }),
+    );
     t.after(() => gateway.stop());
     const connections = await connect(t, gateway, '/tickets');
     const client = JSON.stringify({ client_name: 'test', redirect_uris: ['http://127.0.0.1:1/callback'] });
@@ -137,10 +133,12 @@ describe('logins', () => {
     t.after(() => idp.close());
     const upstream = await startMcpUpstream();
     t.after(() => upstream.close());
-    const gateway = await startProtectedGatewayProcess({
-      backends: [{ path: '/tickets', port: upstream.port, authentication: idp.authentication }],
-      flags: workers,
-    });
+    const gateway = await runGatewayProcess(
+      describeProtectedGateway({
+        backends: [{ path: '/tickets', port: upstream.port, authentication: idp.authentication }],
+        flags: workers,
+      }),
+    );
     t.after(() => gateway.stop());
     // Every request of this client has a connection of its own.
     const client = new FlowClient(gateway.urlOf('/tickets'));
@@ -196,7 +194,10 @@ test('a message URL of a legacy SSE server is good at every worker', async (t) =
   const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader();
   t.after(() => reader.cancel());
   let text = '';
-  while (!text.includes('\n\n')) text += (await reader.read()).value ?? '';
+  await waitFor('the event with the endpoint', async () => {
+    text += (await reader.read()).value ?? '';
+    return text.includes('\n\n');
+  });
   const url = /^data: (.*)$/m.exec(text)![1]!;
   posts.length = 0;
   for (const connection of await connect(t, gateway, '/nothing'))

@@ -2,6 +2,7 @@
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { startChild } from '../kit/child-process.ts';
+import { waitFor } from '../kit/wait-for.ts';
 import type { ResumeGate } from './wire-tap.ts';
 
 /** How the reference server speaks. */
@@ -42,7 +43,7 @@ export async function startEverythingServer(transport: EverythingTransport): Pro
  * forever, with or without a gateway. Replaying takes nothing away: asking twice gives the same events.
  */
 export const waitUntilAnswered: ResumeGate = async ({ url, headers }) => {
-  for (;;) {
+  const isAnswered = async (): Promise<boolean> => {
     const response = await fetch(url, { headers, signal: AbortSignal.timeout(10_000) });
     const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
     let text = '';
@@ -55,6 +56,7 @@ export const waitUntilAnswered: ResumeGate = async ({ url, headers }) => {
       if (/"result":/.test(text)) break;
     }
     await reader.cancel();
-    if (/"result":/.test(text)) return;
-  }
+    return /"result":/.test(text);
+  };
+  await waitFor('the reference server has finished the call', isAnswered, { intervalMs: 0 });
 };

@@ -1,8 +1,9 @@
 // The two MCP servers that real clients are tried against, and what to ask of each: what differs is data, the tests are one.
 import type { McpHost } from '../../src/demo/mcp-host.ts';
+import type { GatewayRun } from '../kit/run-gateway.ts';
 import { startDialogueServer } from './dialogue-server.ts';
 import { type EverythingServer, startEverythingServer, waitUntilAnswered } from './everything-server.ts';
-import { startTargetGateway, type TargetGateway } from './target-gateway.ts';
+import { startTargetGateway } from './target-gateway.ts';
 import type { ResumeGate } from './wire-tap.ts';
 
 /** A call of a tool and what it must answer. */
@@ -106,7 +107,7 @@ export const everythingFixture: ServerFixture = {
 
 /** The servers behind one gateway. */
 export interface ServedFixtures {
-  readonly gateway: TargetGateway;
+  readonly gateway: GatewayRun;
   readonly dialogue: McpHost;
   stop(): Promise<void>;
 }

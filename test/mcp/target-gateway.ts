@@ -23,34 +23,21 @@ export interface TargetGatewayOptions {
   readonly flags?: readonly string[];
 }
 
-/** A gateway that runs. */
-export type TargetGateway<Run extends GatewayRun = GatewayRun> = Run & {
-  /** Scheme, address and port. */
-  readonly url: string;
-  /** The URL at which clients reach a target. */
-  urlOf(target: string): string;
-};
-
-/** Starts one in this process. */
-export function startTargetGateway(options: TargetGatewayOptions): Promise<TargetGateway> {
-  return start(options, runGateway);
+/** Starts one in this process. `urlOf(name)` is where clients reach a target. */
+export function startTargetGateway(options: TargetGatewayOptions): Promise<GatewayRun> {
+  return runGateway(describe(options));
 }
 
 /** Starts one as a process of its own. */
-export function startTargetGatewayProcess(options: TargetGatewayOptions): Promise<TargetGateway<GatewayProcessRun>> {
-  return start(options, runGatewayProcess);
+export function startTargetGatewayProcess(options: TargetGatewayOptions): Promise<GatewayProcessRun> {
+  return runGatewayProcess(describe(options));
 }
 
-async function start<Run extends GatewayRun>(
-  { targets, flags = [] }: TargetGatewayOptions,
-  begin: (options: GatewayRunOptions) => Promise<Run>,
-): Promise<TargetGateway<Run>> {
-  const run = await begin({
+function describe({ targets, flags = [] }: TargetGatewayOptions): GatewayRunOptions {
+  return {
     resources: (port) => [gatewayResource(port), ...Object.entries(targets).flatMap(formatTarget)],
     flags,
-  });
-  const url = `http://127.0.0.1:${run.port}`;
-  return { ...run, url, urlOf: (target) => `${url}/${target}` };
+  };
 }
 
 function formatTarget([name, { url, protocol = 'StreamableHTTP' }]: [string, GatewayTarget]): readonly object[] {

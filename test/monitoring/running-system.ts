@@ -14,8 +14,8 @@ import {
   startReplica,
   waitForCondition,
 } from '../integration/controller-fixture.ts';
-import { createIssuer } from '../integration/jwt-authentication-fixture.ts';
-import { gatewayName, makeFolder, startGatewayCommand } from '../integration/gateway-command-fixture.ts';
+import { createIssuer } from '../kit/test-issuer.ts';
+import { gatewayName, makeFolder, startGatewayCommandProcess } from '../integration/gateway-command-fixture.ts';
 import { findFreePorts } from '../kit/free-ports.ts';
 import { waitFor } from '../kit/wait-for.ts';
 
@@ -55,7 +55,7 @@ export async function exposeRunningSystem(context: TestContext): Promise<Exposed
   writeFileSync(token, makeToken(namespace, 'g-proxy', 'pod-1'));
   putPod(cluster, namespace, 'pod-1');
   const controller = `http://127.0.0.1:${replica.xdsPort}`;
-  const gateway = await startGatewayCommand(context, controller, ['--controller-token', token]);
+  const gateway = await startGatewayCommandProcess(context, controller, ['--controller-token', token]);
   await waitFor('the gateway is ready', () => gateway.isReady());
   await waitForCondition(cluster, 'ProxyPolicy', `${namespace}/broken`, 'Programmed', 'False', 'Rejected');
   connectGateway(context, cluster, { port: replica.xdsPort, gateway: gatewayName, nodeId: 'other', token: 'a.e30.b' });

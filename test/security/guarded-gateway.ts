@@ -1,10 +1,6 @@
-// A real gateway whose routes are guarded by JWT authentication and rules, an MCP server behind it that remembers what reached it, and
-// issuers whose keys the tests hold.
+// A real gateway whose routes are guarded by JWT authentication and rules, and an MCP server behind it that remembers what reached it.
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
-import type { Algorithm } from '../../src/gateway/token/algorithms.ts';
-import { forgeToken, signAs } from '../kit/forge-token.ts';
-import { createTestKey, type TestKey } from '../kit/test-issuer.ts';
 import { ask, type FlowAnswer } from '../idp/flow-client.ts';
 import { startMcpUpstream } from '../kit/mcp-upstream.ts';
 import { backendResource, gatewayResource, routeResource, ruleTo } from '../kit/gateway-resources.ts';
@@ -16,48 +12,6 @@ import {
   runGatewayProcess,
 } from '../kit/run-gateway.ts';
 import { type RecordedRequest, type RecordingUpstream, startRecordingUpstream } from '../kit/recording-upstream.ts';
-
-/** An identity provider of which only the keys exist. */
-export interface TestProvider {
-  readonly issuer: string;
-  readonly audience: string;
-  readonly key: TestKey;
-  /** An entry of `providers` in a policy, with the keys in it. */
-  describe(changes?: object): object;
-  /** A good token, but for the claims that are changed; undefined takes one out. */
-  sign(claims?: Readonly<Record<string, unknown>>): string;
-}
-
-/** Makes one. The JWK has a `kid` and no `alg` unless told. */
-export function createTestProvider(
-  name: string,
-  { algorithm = 'ES256', jwk = {} }: { readonly algorithm?: Algorithm; readonly jwk?: object } = {},
-): TestProvider {
-  const issuer = `https://${name}.example.com`;
-  const audience = 'https://mcp.example.com';
-  const key = createTestKey(algorithm, { kid: name, ...jwk });
-  const signer = signAs(algorithm, key.privateKey);
-  return {
-    issuer,
-    audience,
-    key,
-    describe: (changes = {}) => ({
-      name,
-      issuer,
-      audiences: [audience],
-      jwks: { inline: JSON.stringify({ keys: [key.publicJwk] }) },
-      ...changes,
-    }),
-    sign(claims = {}) {
-      const nowSeconds = Math.floor(Date.now() / 1_000);
-      return forgeToken({
-        header: { alg: algorithm, typ: 'at+jwt', kid: key.publicJwk.kid },
-        claims: { iss: issuer, aud: audience, sub: 'alice', iat: nowSeconds, exp: nowSeconds + 600, ...claims },
-        signer,
-      });
-    },
-  };
-}
 
 /** What stands behind the gateway and how it is guarded. */
 export interface GuardedOptions {
@@ -120,7 +74,6 @@ async function start<Run extends GatewayRun>(
     await upstream.close();
     throw error;
   });
-  const urlOf = (path: string): string => `http://127.0.0.1:${run.port}${path}`;
   const authorize = (token: string | undefined): Record<string, string> =>
     token === undefined ? {} : { authorization: `Bearer ${token}` };
   return {
@@ -129,7 +82,7 @@ async function start<Run extends GatewayRun>(
     upstream,
     resources: (policies) => listResources(run.port, policies),
     post: (path, token, message, headers = {}) =>
-      ask(urlOf(path), {
+      ask(run.url + path, {
         method: 'POST',
         headers: {
           'content-type': 'application/json',
@@ -139,7 +92,7 @@ async function start<Run extends GatewayRun>(
         },
         body: typeof message === 'string' ? message : JSON.stringify(message),
       }),
-    get: (path, token, headers = {}) => ask(urlOf(path), { headers: { ...authorize(token), ...headers } }),
+    get: (path, token, headers = {}) => ask(run.url + path, { headers: { ...authorize(token), ...headers } }),
     assertRefused(answer, status, error, what = '') {
       assert.equal(answer.status, status, `${what}: ${answer.body}`);
       assert.equal(answer.json()['error'], error, what);

@@ -83,7 +83,7 @@ function hammer(url: string): { readonly seen: Map<string, number>; stop(): Prom
         () => 'no connection',
       );
       seen.set(kind, (seen.get(kind) ?? 0) + 1);
-      await new Promise((resolve) => setTimeout(resolve, 1));
+      await new Promise((resolve) => setTimeout(resolve, 10));
     }
   };
   const loops = [loop(), loop(), loop()];

@@ -4,18 +4,13 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { listTools } from '../idp/flow-client.ts';
+import { createIssuer, providerOf } from '../kit/test-issuer.ts';
 import { createReadMarker } from '../kit/read-marker.ts';
 import { waitFor } from '../kit/wait-for.ts';
-import {
-  backendPolicy,
-  createTestProvider,
-  type GuardedGateway,
-  routePolicy,
-  startGuardedGateway,
-} from './guarded-gateway.ts';
+import { backendPolicy, type GuardedGateway, routePolicy, startGuardedGateway } from './guarded-gateway.ts';
 
-const provider = createTestProvider('idp');
-const jwt = { jwtAuthentication: { providers: [provider.describe()] } };
+const provider = createIssuer('https://idp.example.com', { algorithm: 'ES256' });
+const jwt = { jwtAuthentication: { providers: [providerOf('idp', provider)] } };
 const allow = (...matchExpressions: readonly string[]): object => ({ action: 'Allow', policy: { matchExpressions } });
 
 /** By name of the route that each is for: the policy, and the answer to a good token and to none. */
@@ -32,7 +27,9 @@ const broken: Readonly<Record<string, { readonly policies: readonly object[]; re
     policies: [
       routePolicy('no-usable-key', {
         jwtAuthentication: {
-          providers: [provider.describe({ jwks: { inline: '{"keys":[{"kty":"OKP","crv":"X25519","x":"AA"}]}' } })],
+          providers: [
+            providerOf('idp', provider, { jwks: { inline: '{"keys":[{"kty":"OKP","crv":"X25519","x":"AA"}]}' } }),
+          ],
         },
       }),
     ],
@@ -43,7 +40,7 @@ const broken: Readonly<Record<string, { readonly policies: readonly object[]; re
       routePolicy('symmetric-key', {
         jwtAuthentication: {
           mode: 'Permissive',
-          providers: [provider.describe({ jwks: { inline: '{"keys":[{"kty":"oct","k":"AA"}]}' } })],
+          providers: [providerOf('idp', provider, { jwks: { inline: '{"keys":[{"kty":"oct","k":"AA"}]}' } })],
         },
       }),
     ],
@@ -112,7 +109,7 @@ describe('policy not yet programmed: what has a rejected policy is never reachab
   for (const [route, { error }] of Object.entries(broken)) {
     test(`${route.replaceAll('-', ' ')} -> ${error}`, async () => {
       guarded.upstream.forget();
-      const answer = await guarded.post(`/${route}`, provider.sign(), listTools);
+      const answer = await guarded.post(`/${route}`, await provider.sign(), listTools);
       assert.equal(`${answer.status} ${String(answer.json()['error'])}`, error);
       const anonymous = await guarded.post(`/${route}`, undefined, listTools);
       assert.ok([401, 500, 503].includes(anonymous.status), anonymous.body);

@@ -3,14 +3,16 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test, type TestContext } from 'node:test';
 import { listTools } from '../idp/flow-client.ts';
 import { askHttp2, openSession } from '../integration/gateway-fixture.ts';
-import { createTestProvider, type GuardedGateway, routePolicy, startGuardedGateway } from './guarded-gateway.ts';
+import { createIssuer, providerOf } from '../kit/test-issuer.ts';
+import { type GuardedGateway, routePolicy, startGuardedGateway } from './guarded-gateway.ts';
 import { sendHead, type WireAnswer } from './wire-client.ts';
 
-const provider = createTestProvider('idp');
+const provider = createIssuer('https://idp.example.com', { algorithm: 'ES256' });
+const [ofAlice, again, ofRoot] = await Promise.all([provider.sign(), provider.sign(), provider.sign({ sub: 'root' })]);
 let guarded: GuardedGateway;
 
 before(async () => {
-  const providers = [provider.describe()];
+  const providers = [providerOf('idp', provider)];
   const claimsToHeaders = [
     { claim: 'sub', header: 'x-auth-subject' },
     { claim: 'groups', header: 'x-auth-groups' },
@@ -42,8 +44,8 @@ function send(t: TestContext, start: string, ...lines: readonly string[]): Promi
 }
 
 describe('duplicate headers: which of two tokens counts is not ours to guess', () => {
-  const good = `Bearer ${provider.sign()}`;
-  const other = `Bearer ${provider.sign({ sub: 'root' })}`;
+  const good = `Bearer ${ofAlice}`;
+  const other = `Bearer ${ofRoot}`;
   const wrong: Record<string, readonly [start: string, ...lines: string[]]> = {
     'two Authorization headers': ['GET /mcp', `Authorization: ${good}`, `authorization: ${other}`],
     'the same one twice': ['GET /mcp', `Authorization: ${good}`, `AUTHORIZATION: ${good}`],
@@ -51,12 +53,12 @@ describe('duplicate headers: which of two tokens counts is not ours to guess', (
     'a good one in front of a bad one': ['GET /mcp', `Authorization: ${good}`, 'Authorization: Basic YTpi'],
     'two joined with a comma': ['GET /mcp', `Authorization: ${good}, ${other}`],
     'a good one and something behind a comma': ['GET /mcp', `Authorization: ${good},x`],
-    'one in the query as well': [`GET /mcp?access_token=${provider.sign()}`, `Authorization: ${good}`],
-    'two cookies': ['GET /cookie', `Cookie: session=${provider.sign()}; session=${provider.sign({ sub: 'root' })}`],
-    'two Cookie headers': ['GET /cookie', `Cookie: session=${provider.sign()}`, `Cookie: session=x`],
-    'two parameters': [`GET /query?token=${provider.sign()}&token=x`],
-    'two parameters, one spelled otherwise': [`GET /query?token=${provider.sign()}&%74oken=x`],
-    'two headers of one’s own': ['GET /header', `X-Access-Token: ${provider.sign()}`, 'x-access-token: x'],
+    'one in the query as well': [`GET /mcp?access_token=${again}`, `Authorization: ${good}`],
+    'two cookies': ['GET /cookie', `Cookie: session=${ofAlice}; session=${ofRoot}`],
+    'two Cookie headers': ['GET /cookie', `Cookie: session=${ofAlice}`, `Cookie: session=x`],
+    'two parameters': [`GET /query?token=${ofAlice}&token=x`],
+    'two parameters, one spelled otherwise': [`GET /query?token=${ofAlice}&%74oken=x`],
+    'two headers of one’s own': ['GET /header', `X-Access-Token: ${ofAlice}`, 'x-access-token: x'],
   };
   for (const [name, [start, ...lines]] of Object.entries(wrong)) {
     test(`${name} -> 400`, async (t) => {
@@ -115,7 +117,7 @@ describe('underscore headers (CVE-2025-64484): identity headers in any spelling 
   for (const path of ['/mcp', '/optional']) {
     test(`over HTTP/1, ${path}`, async (t) => {
       const claims = [...spellings, ...groups].map((name) => `${name}: root`);
-      const answer = await send(t, `GET ${path}`, `Authorization: Bearer ${provider.sign()}`, ...claims);
+      const answer = await send(t, `GET ${path}`, `Authorization: Bearer ${ofAlice}`, ...claims);
       assert.equal(answer.status, 405, 'the answer of the MCP server to a GET');
       assertOurs(['alice']);
     });
@@ -127,7 +129,7 @@ describe('underscore headers (CVE-2025-64484): identity headers in any spelling 
       await askHttp2(session, {
         ':path': path,
         ':authority': `127.0.0.1:${guarded.port}`,
-        authorization: `Bearer ${provider.sign()}`,
+        authorization: `Bearer ${ofAlice}`,
         ...Object.fromEntries(fields),
       });
       assertOurs(['alice']);
@@ -141,7 +143,7 @@ describe('underscore headers (CVE-2025-64484): identity headers in any spelling 
 });
 
 test('Connection strips ours (CVE-2025-48865): `Connection: X-Auth-Subject` keeps ours', async (t) => {
-  const token = `Authorization: Bearer ${provider.sign({ groups: ['a'] })}`;
+  const authorization = `Authorization: Bearer ${await provider.sign({ groups: ['a'] })}`;
   for (const connection of [
     'X-Auth-Subject',
     'x-auth-subject, x-auth-groups',
@@ -149,7 +151,7 @@ test('Connection strips ours (CVE-2025-48865): `Connection: X-Auth-Subject` keep
     'authorization',
   ]) {
     guarded.upstream.forget();
-    await send(t, 'GET /mcp', token, 'X-Auth-Subject: root', `Connection: ${connection}`);
+    await send(t, 'GET /mcp', authorization, 'X-Auth-Subject: root', `Connection: ${connection}`);
     const [request] = guarded.upstream.requests;
     assert.deepEqual(request!.all('x-auth-subject'), ['alice'], connection);
     assert.deepEqual(request!.all('x-auth-groups'), ['a'], connection);
@@ -176,7 +178,7 @@ test('two users never become one in a header: spaces, case, line ends and half c
   const seen = new Set<string>();
   for (const sub of subjects) {
     guarded.upstream.forget();
-    assert.equal((await guarded.post('/mcp', provider.sign({ sub }), listTools)).status, 200);
+    assert.equal((await guarded.post('/mcp', await provider.sign({ sub }), listTools)).status, 200);
     const [value, ...others] = guarded.upstream.requests[0]!.all('x-auth-subject');
     assert.deepEqual(others, []);
     assert.equal(decodeURIComponent(value!), sub);
@@ -256,7 +258,7 @@ describe('the token ends at the gateway, and is in no log', () => {
   };
   for (const [name, place] of Object.entries(places)) {
     test(name, async () => {
-      const token = provider.sign({ jti: name });
+      const token = await provider.sign({ jti: name });
       for (const sent of [token, `${token.slice(0, -6)}AAAAAA`]) {
         const [path, headers] = place(sent);
         const answer = await guarded.post(path, undefined, listTools, headers);

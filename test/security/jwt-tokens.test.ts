@@ -5,20 +5,22 @@ import { after, before, beforeEach, describe, test } from 'node:test';
 import { forgeToken, signAs, signWithSecret } from '../kit/forge-token.ts';
 import { listTools } from '../idp/flow-client.ts';
 import { startSwitchableServer, type SwitchableServer } from '../idp/switchable-server.ts';
+import { createIssuer, nowSeconds, providerOf } from '../kit/test-issuer.ts';
 import { waitFor } from '../kit/wait-for.ts';
-import { createTestProvider, type GuardedGateway, routePolicy, startGuardedGateway } from './guarded-gateway.ts';
+import { type GuardedGateway, routePolicy, startGuardedGateway } from './guarded-gateway.ts';
 
 // The same kid at both, and no alg in the keys: as confusing as providers can be.
-const one = createTestProvider('one', { algorithm: 'RS256', jwk: { kid: 'same' } });
-const two = createTestProvider('two', { algorithm: 'RS256', jwk: { kid: 'same' } });
-const remote = createTestProvider('remote');
+const audience = 'https://mcp.example.com';
+const one = createIssuer('https://one.example.com', { audience, kid: 'same' });
+const two = createIssuer('https://two.example.com', { audience, kid: 'same' });
+const remote = createIssuer('https://remote.example.com', { audience, algorithm: 'ES256', kid: 'remote' });
 let keyServer: SwitchableServer;
 let keysAreThere = false;
 let guarded: GuardedGateway;
 
 before(async () => {
   keyServer = await startSwitchableServer(() => (_request, response) => {
-    if (keysAreThere) response.end(JSON.stringify({ keys: [remote.key.publicJwk] }));
+    if (keysAreThere) response.end(remote.jwks);
     else response.writeHead(500).end('broken');
   });
   const claimsToHeaders = [
@@ -29,18 +31,23 @@ before(async () => {
   guarded = await startGuardedGateway({
     routes: ['a', 'b', 'dots', 'keys'],
     policies: [
-      routePolicy('a', { jwtAuthentication: { providers: [one.describe(), two.describe()], claimsToHeaders } }),
+      routePolicy('a', {
+        jwtAuthentication: { providers: [providerOf('one', one), providerOf('two', two)], claimsToHeaders },
+      }),
       routePolicy('b', {
-        jwtAuthentication: { providers: [one.describe({ audiences: ['https://b.example.com'] })] },
+        jwtAuthentication: { providers: [providerOf('one', one, { audiences: ['https://b.example.com'] })] },
       }),
       routePolicy('dots', {
-        jwtAuthentication: { providers: [one.describe({ requiredClaims: { 'team.name': 'blue' } })], claimsToHeaders },
+        jwtAuthentication: {
+          providers: [providerOf('one', one, { requiredClaims: { 'team.name': 'blue' } })],
+          claimsToHeaders,
+        },
       }),
       routePolicy('keys', {
         jwtAuthentication: {
           providers: [
-            remote.describe({ jwks: { url: `${keyServer.origin}/keys`, cacheDuration: '1s' } }),
-            two.describe(),
+            providerOf('remote', remote, { jwks: { url: `${keyServer.origin}/keys`, cacheDuration: '1s' } }),
+            providerOf('two', two),
           ],
         },
       }),
@@ -74,7 +81,7 @@ test('header alg trusted (CVE-2026-22817): HS256 signed with the public key is r
     JSON.stringify(one.key.publicJwk),
     one.key.publicJwk.n!,
   ];
-  const claims = { iss: one.issuer, aud: one.audience, sub: 'root', exp: Math.floor(Date.now() / 1_000) + 60 };
+  const claims = { iss: one.issuer, aud: audience, sub: 'root', exp: nowSeconds() + 60 };
   for (const secret of secrets) {
     const header = { alg: 'HS256', kid: 'same' };
     await assertInvalid(
@@ -89,7 +96,7 @@ test('header alg trusted (CVE-2026-22817): HS256 signed with the public key is r
 test('`crit` ignored (CVE-2026-35042): unknown crit is refused', async () => {
   const token = forgeToken({
     header: { alg: 'RS256', kid: 'same', crit: ['x-bound-to'], 'x-bound-to': 'somebody else' },
-    claims: { iss: one.issuer, aud: one.audience, sub: 'alice', exp: Math.floor(Date.now() / 1_000) + 60 },
+    claims: { iss: one.issuer, aud: audience, sub: 'alice', exp: nowSeconds() + 60 },
     signer: signAs('RS256', one.key.privateKey),
   });
   await assertInvalid(token, 'token_unsupported_header');
@@ -100,7 +107,9 @@ test('cache collision (CVE-2026-35039): concurrent tokens of the same issuer and
     provider: index % 2 === 0 ? one : two,
     sub: `user-${index >> 1}`,
   }));
-  const tokens = users.map(({ provider, sub }) => provider.sign({ sub, team: { name: `team of ${sub}` } }));
+  const tokens = await Promise.all(
+    users.map(({ provider, sub }) => provider.sign({ sub, team: { name: `team of ${sub}` } })),
+  );
   for (const round of ['first seen', 'remembered']) {
     guarded.upstream.forget();
     const answers = await Promise.all(
@@ -118,11 +127,11 @@ test('cache collision (CVE-2026-35039): concurrent tokens of the same issuer and
 });
 
 test('keys with the same kid in two providers: neither vouches for tokens of the other', async () => {
-  await assertInvalid(one.sign({ iss: two.issuer }), 'token_bad_signature');
-  await assertInvalid(two.sign({ iss: one.issuer }), 'token_bad_signature');
-  await assertInvalid(two.sign({ iss: 'https://three.example.com' }), 'token_wrong_issuer');
-  await assertAccepted(one.sign());
-  await assertAccepted(two.sign());
+  await assertInvalid(await one.sign({ iss: two.issuer }), 'token_bad_signature');
+  await assertInvalid(await two.sign({ iss: one.issuer }), 'token_bad_signature');
+  await assertInvalid(await two.sign({ iss: 'https://three.example.com' }), 'token_wrong_issuer');
+  await assertAccepted(await one.sign());
+  await assertAccepted(await two.sign());
 });
 
 describe('`aud` unchecked', () => {
@@ -130,16 +139,16 @@ describe('`aud` unchecked', () => {
     wrong: 'https://other.example.com',
     missing: undefined,
     'an array without it': ['https://other.example.com'],
-    'an object': { [one.audience]: true },
-    'several in one text': `${one.audience} https://other.example.com`,
+    'an object': { [audience]: true },
+    'several in one text': `${audience} https://other.example.com`,
   })) {
-    test(`${name} -> 401`, () => assertInvalid(one.sign({ aud }), 'token_wrong_audience'));
+    test(`${name} -> 401`, async () => assertInvalid(await one.sign({ aud }), 'token_wrong_audience'));
   }
-  test('an array with it -> accepted', () => assertAccepted(one.sign({ aud: ['x', one.audience] })));
+  test('an array with it -> accepted', async () => assertAccepted(await one.sign({ aud: ['x', audience] })));
 
   test('a token that is good on one route is none on another, in whichever order they are asked', async () => {
-    const forA = one.sign();
-    const forB = one.sign({ aud: 'https://b.example.com' });
+    const forA = await one.sign();
+    const forB = await one.sign({ aud: 'https://b.example.com' });
     for (let round = 0; round < 2; round += 1) {
       await assertAccepted(forA, '/a');
       await assertInvalid(forA, 'token_wrong_audience', 'a at b', '/b');
@@ -150,11 +159,12 @@ describe('`aud` unchecked', () => {
 });
 
 test('token presence accepted (CVE-2022-29226): `Bearer x` is 401', async () => {
-  for (const token of ['x', 'x.y.z', 'null', 'undefined', 'eyJhbGciOiJSUzI1NiJ9', '..', one.sign().slice(0, -5)]) {
+  const good = await one.sign();
+  for (const token of ['x', 'x.y.z', 'null', 'undefined', 'eyJhbGciOiJSUzI1NiJ9', '..', good.slice(0, -5)]) {
     const answer = await guarded.post('/a', token, listTools);
     assert.equal(answer.status, 401, token);
   }
-  for (const authorization of ['Bearer', 'Bearer ', 'bearer', 'Basic YTpi', 'Digest x', 'Negotiate', one.sign()]) {
+  for (const authorization of ['Bearer', 'Bearer ', 'bearer', 'Basic YTpi', 'Digest x', 'Negotiate', good]) {
     const answer = await guarded.post('/a', undefined, listTools, { authorization });
     assert.equal(answer.status, 401, authorization);
   }
@@ -169,14 +179,14 @@ test('`.` as a regex (CVE-2026-39350): the claim team.name is not the claim team
     { team: { nameX: 'blue' } },
     { team: { name: 'blueX' } },
   ]) {
-    await assertInvalid(one.sign(claims), 'token_missing_claim', JSON.stringify(claims), '/dots');
+    await assertInvalid(await one.sign(claims), 'token_missing_claim', JSON.stringify(claims), '/dots');
     guarded.upstream.forget();
-    await assertAccepted(one.sign({ ...claims, ...('team' in claims ? { team: undefined } : {}) }), '/a');
+    await assertAccepted(await one.sign({ ...claims, ...('team' in claims ? { team: undefined } : {}) }), '/a');
     assert.deepEqual(guarded.upstream.requests[0]!.all('x-auth-team'), [], 'nor does it become a header');
   }
   guarded.upstream.forget();
-  await assertAccepted(one.sign({ team: { name: 'blue' } }), '/dots');
-  await assertAccepted(one.sign({ 'team.name': 'blue' }), '/dots');
+  await assertAccepted(await one.sign({ team: { name: 'blue' } }), '/dots');
+  await assertAccepted(await one.sign({ 'team.name': 'blue' }), '/dots');
   assert.deepEqual(
     guarded.upstream.requests.map((request) => request.all('x-auth-team')),
     [['blue'], ['blue']],
@@ -184,16 +194,16 @@ test('`.` as a regex (CVE-2026-39350): the claim team.name is not the claim team
 });
 
 test('JWKS failure opens the door (CVE-2026-31837): down from the start 503, later the last good keys', async () => {
-  const token = remote.sign();
+  const token = await remote.sign();
   const closed = await guarded.post('/keys', token, listTools);
   guarded.assertRefused(closed, 503, 'keys_unavailable');
   assert.ok(Number(closed.headers['retry-after']) >= 1);
   // Only its own tokens: whoever else has keys is judged by them, and rubbish is rubbish.
-  await assertAccepted(two.sign(), '/keys');
+  await assertAccepted(await two.sign(), '/keys');
   await assertInvalid('x.y.z', 'token_malformed', 'rubbish', '/keys');
   guarded.upstream.forget();
   guarded.assertRefused(
-    await guarded.post('/keys', two.sign({ iss: remote.issuer }), listTools),
+    await guarded.post('/keys', await two.sign({ iss: remote.issuer }), listTools),
     503,
     'keys_unavailable',
   );
@@ -204,6 +214,6 @@ test('JWKS failure opens the door (CVE-2026-31837): down from the start 503, lat
   keyServer.forget();
   await waitFor(() => keyServer.calls.some(({ status }) => status === 500));
   await assertAccepted(token, '/keys');
-  await assertAccepted(remote.sign({ jti: 'not seen before' }), '/keys');
-  await assertInvalid(two.sign({ iss: remote.issuer }), 'token_unknown_key', 'forged', '/keys');
+  await assertAccepted(await remote.sign({ jti: 'not seen before' }), '/keys');
+  await assertInvalid(await two.sign({ iss: remote.issuer }), 'token_unknown_key', 'forged', '/keys');
 });

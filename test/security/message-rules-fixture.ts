@@ -3,23 +3,18 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import type { FlowAnswer } from '../idp/flow-client.ts';
-import {
-  backendPolicy,
-  createTestProvider,
-  type GuardedGateway,
-  routePolicy,
-  startGuardedGateway,
-} from './guarded-gateway.ts';
+import { backendPolicy, type GuardedGateway, routePolicy, startGuardedGateway } from './guarded-gateway.ts';
 import type { RecordedRequest } from '../kit/recording-upstream.ts';
+import { createIssuer, providerOf } from '../kit/test-issuer.ts';
 
-const provider = createTestProvider('idp');
+const provider = createIssuer('https://idp.example.com', { algorithm: 'ES256' });
 
 /** May use what begins with ticket_, is called welcome or lies in /public/. */
-export const support = provider.sign({ sub: 'sam', groups: ['support'], scope: 'tickets:read' });
+export const support = await provider.sign({ sub: 'sam', groups: ['support'], scope: 'tickets:read' });
 /** May use everything. */
-export const admin = provider.sign({ sub: 'ada', groups: ['admins'], scope: 'tickets:read' });
+export const admin = await provider.sign({ sub: 'ada', groups: ['admins'], scope: 'tickets:read' });
 /** May use nothing. */
-export const nobody = provider.sign({ sub: 'nemo', groups: [], scope: 'tickets:read' });
+export const nobody = await provider.sign({ sub: 'nemo', groups: [], scope: 'tickets:read' });
 
 /** Every item of the server, and which of them `support` may use. */
 export const items = {
@@ -64,7 +59,7 @@ function answerMessage({ id = null, method = '' }: { id?: unknown; method?: stri
 
 /** `/mcp` has rules over messages, `/scoped` demands scopes for tools, `/optional` has the rules and lets anybody ask. */
 export function startMessageGateway(): Promise<GuardedGateway> {
-  const guard = { jwtAuthentication: { providers: [provider.describe()] } };
+  const guard = { jwtAuthentication: { providers: [providerOf('idp', provider)] } };
   const rules = {
     authorization: {
       action: 'Allow',

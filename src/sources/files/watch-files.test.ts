@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import type { TestContext } from 'node:test';
 import { silentLog } from '../../base/log.ts';
 import type { Log } from '../../base/log.ts';
+import { waitFor } from '../../../test/kit/wait-for.ts';
 import { FileWatch } from './watch-files.ts';
 import type { FileLook, WatchTimes } from './watch-files.ts';
 
@@ -15,11 +16,9 @@ class FakeDisk {
   loads = 0;
   readonly applied: number[] = [];
   onLoad: () => void = () => {};
-  #waiting: (() => void)[] = [];
 
   readonly look = async (): Promise<FileLook> => {
     this.looks++;
-    this.#wakeWaiting();
     return this.describe();
   };
 
@@ -28,24 +27,13 @@ class FakeDisk {
     const look = this.describe();
     const { state } = this;
     this.onLoad();
-    const apply = (): void => {
-      this.applied.push(state);
-      this.#wakeWaiting();
-    };
+    const apply = (): void => void this.applied.push(state);
     return { look, isDoubtful: this.isDoubtful, apply };
   };
 
   describe(): FileLook {
     const takenAt = Date.now();
     return { takenAt, fingerprint: String(this.state), youngest: this.young ? takenAt : 0, folders: [] };
-  }
-
-  async waitUntil(condition: () => boolean): Promise<void> {
-    while (!condition()) await new Promise<void>((wake) => this.#waiting.push(wake));
-  }
-
-  #wakeWaiting(): void {
-    for (const wake of this.#waiting.splice(0)) wake();
   }
 }
 
@@ -63,14 +51,14 @@ function startWatch(t: TestContext, disk: FakeDisk, times: Partial<WatchTimes> =
   return watch;
 }
 
-describe('FileWatch', { timeout: 180_000 }, () => {
+describe('FileWatch', () => {
   test('reads nothing while nothing changes, and the newest state when it does', async (t) => {
     const disk = new FakeDisk();
     startWatch(t, disk);
-    await disk.waitUntil(() => disk.looks > 5);
+    await waitFor(() => disk.looks > 5);
     assert.equal(disk.loads, 0);
     disk.state = 1;
-    await disk.waitUntil(() => disk.applied.length === 1);
+    await waitFor(() => disk.applied.length === 1);
     assert.deepEqual(disk.applied, [1]);
   });
 
@@ -82,7 +70,7 @@ describe('FileWatch', { timeout: 180_000 }, () => {
     disk.state = 0;
     startWatch(t, disk);
     disk.state = 1;
-    await disk.waitUntil(() => disk.applied.length === 1);
+    await waitFor(() => disk.applied.length === 1);
     assert.deepEqual(disk.applied, [4]);
   });
 
@@ -93,17 +81,17 @@ describe('FileWatch', { timeout: 180_000 }, () => {
     };
     startWatch(t, disk, { patience: 10 });
     disk.state = 1;
-    await disk.waitUntil(() => disk.applied.at(-1) === disk.state && disk.applied.length >= 3);
+    await waitFor(() => disk.applied.at(-1) === disk.state && disk.applied.length >= 3);
   });
 
   test('a file that was written a moment ago is read again: it may have changed without looking different', async (t) => {
     const disk = new FakeDisk();
     disk.young = true;
     startWatch(t, disk);
-    await disk.waitUntil(() => disk.applied.length >= 2);
+    await waitFor(() => disk.applied.length >= 2);
     disk.young = false;
     const loads = disk.loads;
-    await disk.waitUntil(() => disk.looks > loads * 10 + 100);
+    await waitFor(() => disk.looks > loads * 10 + 100);
     assert.ok(disk.loads <= loads + 2);
   });
 
@@ -112,13 +100,13 @@ describe('FileWatch', { timeout: 180_000 }, () => {
     disk.isDoubtful = true;
     startWatch(t, disk, { settleDoubtful: 3_600_000, patience: 7_200_000 });
     disk.state = 1;
-    await disk.waitUntil(() => disk.loads === 1);
+    await waitFor(() => disk.loads === 1);
     const { looks } = disk;
-    await disk.waitUntil(() => disk.looks > looks + 5);
+    await waitFor(() => disk.looks > looks + 5);
     assert.deepEqual(disk.applied, []);
     disk.state = 2;
     disk.isDoubtful = false;
-    await disk.waitUntil(() => disk.applied.length === 1);
+    await waitFor(() => disk.applied.length === 1);
     assert.deepEqual(disk.applied, [2]);
   });
 
@@ -127,7 +115,7 @@ describe('FileWatch', { timeout: 180_000 }, () => {
     disk.isDoubtful = true;
     startWatch(t, disk, { settleDoubtful: 10 });
     disk.state = 1;
-    await disk.waitUntil(() => disk.applied.length === 1);
+    await waitFor(() => disk.applied.length === 1);
   });
 
   test('a fault while reading is logged and does not end the watching', async (t) => {
@@ -139,7 +127,7 @@ describe('FileWatch', { timeout: 180_000 }, () => {
     };
     startWatch(t, disk, {}, log);
     disk.state = 1;
-    await disk.waitUntil(() => disk.applied.length === 1);
+    await waitFor(() => disk.applied.length === 1);
     assert.deepEqual(errors, ['reading the files failed; trying again']);
   });
 
@@ -147,7 +135,7 @@ describe('FileWatch', { timeout: 180_000 }, () => {
     const disk = new FakeDisk();
     const watch = startWatch(t, disk, { settle: 3_600_000 });
     disk.state = 1;
-    await disk.waitUntil(() => disk.looks > 0);
+    await waitFor(() => disk.looks > 0);
     await watch.stop();
     assert.equal(disk.loads, 0);
   });

@@ -1,5 +1,6 @@
 // 200 event streams with 100 events a second each: what one event costs.
 import { setTimeout as delay } from 'node:timers/promises';
+import { waitFor } from '../../kit/wait-for.ts';
 import { formatNumber } from '../bench-report.ts';
 import type { ExperimentResult } from '../bench-result.ts';
 import { inSession } from '../bench-session.ts';
@@ -91,7 +92,8 @@ async function takeTurn(
   const { events: sent } = await askSource({ kind: 'pause' });
   const spent = (performance.now() - begun) / 1_000;
   const events = sent - sentBefore;
-  while ((await askReaders({ kind: 'state' })).events - heardBefore < events) await delay(5);
+  const areHeard = async (): Promise<boolean> => (await askReaders({ kind: 'state' })).events - heardBefore >= events;
+  await waitFor('all events are heard', areHeard, { intervalMs: 5 });
   return {
     cpuMicrosPerEvent: ((await readCpuTime(proxy.pid)) - cpuBefore) / events,
     eventsPerSecond: events / spent,

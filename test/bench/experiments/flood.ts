@@ -1,5 +1,6 @@
 // A flood of requests that are refused, and what it leaves to those who may come in: nine of ten clients send nothing else.
 import { setTimeout as delay } from 'node:timers/promises';
+import { waitFor } from '../../kit/wait-for.ts';
 import type { BenchCase, BenchRequest } from '../bench-case.ts';
 import { formatNumber } from '../bench-report.ts';
 import { anonymousToolCall, createResources, jwtPolicy, toolAnswer, toolCall } from '../bench-resources.ts';
@@ -109,7 +110,7 @@ async function startHeld(
   const script = await writeLoadScript(session.folder, name.replaceAll(/\W+/g, '-'), each.request);
   const url = formatUrl(each, proxy);
   const load = session.keep(startLoad({ wrk, taskset, core: otherCore, url, script, connections }));
-  while ((await load.countRequests()) <= 1) await delay(10);
+  await waitFor('the load has begun', async () => (await load.countRequests()) > 1, { intervalMs: 10 });
   load.pause();
   return load;
 }

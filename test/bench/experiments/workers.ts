@@ -3,7 +3,7 @@
 // slice of a core, the same for all, so that the load always has what it needs: two slow cores that are free.
 import { readFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
-import { setTimeout as delay } from 'node:timers/promises';
+import { waitFor } from '../../kit/wait-for.ts';
 import type { BenchCase } from '../bench-case.ts';
 import { formatNumber } from '../bench-report.ts';
 import { createResources, jwtPolicy, toolAnswer, toolCall } from '../bench-resources.ts';
@@ -70,7 +70,7 @@ export const workerExperiment: Experiment = {
         const load = session.keep(
           startLoad({ wrk, taskset, core: isRoomy ? 2 : '0,1', url: formatUrl(each, proxy), script, connections }),
         );
-        while ((await load.countRequests()) <= connections) await delay(10);
+        await waitFor('the load has begun', async () => (await load.countRequests()) > connections, { intervalMs: 10 });
         load.pause();
         running.push({ name: each.name, proxy, load, rates: [], cpu: [], slicedRates: [] });
       }

@@ -1,4 +1,5 @@
 // Proxies with event streams through them: a source behind each, readers in front.
+import { waitFor } from '../../kit/wait-for.ts';
 import { createResources, jwtPolicy, toolCall } from '../bench-resources.ts';
 import type { BenchProxy } from '../bench-case.ts';
 import type { BenchSession } from '../bench-session.ts';
@@ -64,7 +65,8 @@ export async function startStreamSetup(
     },
     async close() {
       await askReaders({ kind: 'close' });
-      while ((await askSource({ kind: 'state' })).streams > 0);
+      const areClosed = async (): Promise<boolean> => (await askSource({ kind: 'state' })).streams === 0;
+      await waitFor('all streams are closed', areClosed, { intervalMs: 0 });
     },
     async stop() {
       await readers.stop();
