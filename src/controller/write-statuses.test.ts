@@ -31,6 +31,7 @@ function createApi() {
   const calls: string[] = [];
   let version = 0;
   let interfere: ((key: string) => void) | undefined;
+  let overtake: ((key: string) => void) | undefined;
   let failure: Error | undefined;
   const put = (key: string, status: unknown, generation = 1): void => {
     version += 1;
@@ -58,6 +59,8 @@ function createApi() {
     follow,
     /** Done by somebody else right before each write. */
     setInterference: (run: typeof interfere) => (interfere = run),
+    /** Done between each write and its answer. */
+    setOvertaking: (run: typeof overtake) => (overtake = run),
     setFailure: (error: Error | undefined) => (failure = error),
     forget: (key: string) => cache.delete(key),
     findStatus(kind: string, namespace: string, name: string): SeenStatus | undefined {
@@ -87,7 +90,9 @@ function createApi() {
         if (object === undefined) throw refuse('NotFound');
         if (object.metadata.resourceVersion !== metadata.resourceVersion) throw refuse('Conflict');
         put(key, status, object.metadata.generation);
-        return objects.get(key)!;
+        const answer = objects.get(key)!;
+        overtake?.(key);
+        return answer;
       },
     },
   };
@@ -188,11 +193,22 @@ describe('writing', () => {
     const api = createApi();
     api.put(key, undefined);
     api.follow();
-    const { writer, clock } = createWriter(api, { isLeading: () => false });
+    let isLeading = false;
+    const { writer, clock } = createWriter(api, { isLeading: () => isLeading });
     writer.start();
     writer.setStatuses(routes('team/a'), around());
-    await clock.advance(0);
+    await clock.advance(5_000);
     assert.deepEqual(api.calls, []);
+    // A clock that was set, or a machine that was suspended: the Lease turns out to be ours still.
+    isLeading = true;
+    await clock.advance(5_000);
+    assert.equal(readMessage(api, key), 'words');
+    isLeading = false;
+    writer.setStatuses({ ...nothing, httpRoutes: { 'team/a': route('later') } }, around());
+    await clock.advance(5_000);
+    await writer.stop();
+    assert.equal(writer.pending, 0);
+    assert.equal(readMessage(api, key), 'words');
   });
 
   test('a second change before the caches know of the first is based on the first', async () => {
@@ -260,6 +276,46 @@ describe('writing', () => {
     assert.equal(readMessage(api, key), 'words');
   });
 
+  test('what somebody changed back is repaired, also when the watch told of it before our own write was answered', async () => {
+    const api = createApi();
+    api.put(key, undefined);
+    api.follow();
+    const { writer, counts, clock } = createWriter(api);
+    api.setOvertaking(() => {
+      api.setOvertaking(undefined);
+      api.put(key, { parents: [] });
+      api.follow();
+      writer.recheck('HTTPRoute', 'team', 'a');
+    });
+    writer.start();
+    writer.setStatuses(routes('team/a'), around());
+    await clock.advance(1_000);
+    assert.equal(readMessage(api, key), 'words');
+    assert.deepEqual([counts.written, counts.conflicted, writer.pending], [2, 0, 0]);
+  });
+
+  test('what the watch tells between a write and its answer, and was written before it, is not taken for newer', async () => {
+    const api = createApi();
+    api.put(key, undefined);
+    api.follow();
+    api.put(key, { parents: [] });
+    const { writer, counts, clock } = createWriter(api);
+    // The first try is a conflict; the second is based on what was read, which the watch tells of only now.
+    const before = api.objects.get(key)!;
+    api.setOvertaking(() => {
+      const written = api.objects.get(key)!;
+      api.objects.set(key, before);
+      api.follow();
+      api.objects.set(key, written);
+      writer.recheck('HTTPRoute', 'team', 'a');
+    });
+    writer.start();
+    writer.setStatuses(routes('team/a'), around());
+    await clock.advance(1_000);
+    assert.equal(readMessage(api, key), 'words');
+    assert.deepEqual([counts.written, counts.conflicted, writer.pending], [1, 1, 0]);
+  });
+
   test('somebody who changes it back again and again is answered less and less often', async () => {
     const api = createApi();
     api.put(key, undefined);
@@ -291,6 +347,23 @@ describe('writing', () => {
     writer.setStatuses(routes('team/a'), around());
     await clock.advance(60_000);
     assert.deepEqual([api.calls, counts.failed, writer.pending], [[`put ${key}`], 0, 0]);
+  });
+
+  test('one that was made anew under its name, as it was before, is told the same again', async () => {
+    const api = createApi();
+    api.put(key, undefined);
+    api.follow();
+    const { writer, clock } = createWriter(api);
+    writer.start();
+    writer.setStatuses(routes('team/a'), around());
+    await clock.advance(0);
+    api.objects.delete(key);
+    api.put(key, undefined);
+    api.follow();
+    writer.setStatuses(routes('team/a'), around());
+    writer.recheck('HTTPRoute', 'team', 'a');
+    await clock.advance(0);
+    assert.equal(readMessage(api, key), 'words');
   });
 
   test('one that was made anew under its name waits for its own translation', async () => {

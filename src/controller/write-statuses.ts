@@ -74,6 +74,8 @@ const lists = {
 const firstRepairWaitMs = 20;
 const mostRepairWaitMs = 5_000;
 const calmMs = 60_000;
+/** Between two looks at whether we lead after all. */
+const leaderLookMs = 500;
 
 const kinds = Object.keys(lists) as readonly StatusKind[];
 const done: WorkOutcome = { done: true };
@@ -85,8 +87,8 @@ export class StatusWriter {
   readonly #wishes = new Map<string, Wish>();
   /** What was set last: for each of them there is a wish that says it. */
   readonly #said: Partial<Record<StatusKind, Readonly<Record<string, OwnStatuses[StatusKind]>>>> = {};
-  /** What we wrote, until the caches have moved on from `basis`. */
-  readonly #written = new Map<string, { readonly basis: string | undefined; readonly seen: SeenStatus }>();
+  /** What we wrote, until the caches have moved on from `basis`, which is older. */
+  readonly #written = new Map<string, { readonly basis: string; readonly seen: SeenStatus }>();
   /** Keys whose cached form is known to be old. */
   readonly #stale = new Set<string>();
   readonly #complaints = new Map<string, string>();
@@ -212,9 +214,11 @@ export class StatusWriter {
       if (seen !== undefined && status !== undefined && !isDeepStrictEqual(status, seen.status)) {
         const waitMs = this.#findRepairWait(key, wish);
         if (waitMs > 0) return { done: false, afterMs: waitMs };
-        // Checked here, with nothing to wait for between the check and the sending.
-        if (!this.#isStarted || !this.#options.isLeading()) return done;
+        if (!this.#isStarted) return done;
+        // Checked here, with nothing to wait for between the check and the sending. It may turn out that we do lead: then nobody starts us anew.
+        if (!this.#options.isLeading()) return { done: false, afterMs: leaderLookMs };
         const type = resourceTypes[kind];
+        const cachedVersion = this.#options.findStatus(kind, namespace, name)?.resourceVersion;
         const answer = await this.#options.client.replaceStatus(
           type,
           {
@@ -231,7 +235,7 @@ export class StatusWriter {
           signal,
         );
         this.#options.observer.statusWritten(kind);
-        this.#remember(key, wish, answer);
+        this.#remember(key, wish, answer, [cachedVersion, seen.resourceVersion]);
         this.#noteRepair(key, wish);
       }
       this.#complaints.delete(key);
@@ -298,12 +302,17 @@ export class StatusWriter {
     this.#repairs.set(key, { wish, count: isAgain ? known.count + 1 : 0, at });
   }
 
-  #remember(key: string, { kind, namespace, name }: Wish, answer: KubernetesObject): void {
+  /** `older`: versions that are known to be from before our write. */
+  #remember(
+    key: string,
+    { kind, namespace, name }: Wish,
+    answer: KubernetesObject,
+    older: readonly (string | undefined)[],
+  ): void {
     const basis = this.#options.findStatus(kind, namespace, name)?.resourceVersion;
-    const seen = readSeen(answer);
-    // The watch may have been faster than the answer.
-    if (basis === undefined || basis === seen.resourceVersion) this.#written.delete(key);
-    else this.#written.set(key, { basis, seen });
+    // The watch may have been faster than the answer: then the caches have our words, or already those of somebody who wrote over them.
+    if (basis === undefined || !older.includes(basis)) this.#written.delete(key);
+    else this.#written.set(key, { basis, seen: readSeen(answer) });
   }
 
   #handleFailure(key: string, wish: Wish, failures: number, error: unknown): WorkOutcome {

@@ -18,6 +18,12 @@ function refuse(code: number, reason: string): ApiError {
   return new ApiError(reason, { code, reason, message: reason, retryAfterSeconds: undefined });
 }
 
+/** Resolves if there is nothing to wait for. */
+async function rejectOnAbort(signal: AbortSignal, delay: Promise<void> | undefined): Promise<void> {
+  if (delay === undefined) return;
+  await new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
+}
+
 /** An API server with one Lease. */
 function createLeaseApi() {
   let lease: KubernetesObject | undefined;
@@ -33,6 +39,7 @@ function createLeaseApi() {
   const cutOff = new Set<string>();
   const calls: string[] = [];
   const beforeReplace: (() => void)[] = [];
+  let answering: Promise<void> | undefined;
   const connect = (
     identity: string,
     options: { watch: boolean },
@@ -52,12 +59,16 @@ function createLeaseApi() {
         if (lease !== undefined) throw refuse(409, 'AlreadyExists');
         return store(object);
       },
-      async replace(_type, object) {
+      async replace(_type, object, signal) {
         check('replace');
         beforeReplace.shift()?.();
         if (lease === undefined) throw refuse(404, 'NotFound');
         if (object.metadata.resourceVersion !== lease.metadata.resourceVersion) throw refuse(409, 'Conflict');
-        return store(object);
+        const stored = store(object);
+        const delay = answering;
+        answering = undefined;
+        await (signal === undefined ? delay : Promise.race([delay, rejectOnAbort(signal, delay)]));
+        return stored;
       },
       async *watch(_type, _scope, _version, signal) {
         if (!options.watch) throw new ApiUnreachableError('no watch');
@@ -87,6 +98,8 @@ function createLeaseApi() {
     calls,
     /** Each runs once, when the next replacement has arrived and is not written yet. */
     beforeReplace,
+    /** The next replacement is written, and answered only then. */
+    delayAnswer: (delay: Promise<void>) => void (answering = delay),
     watchers,
     get lease() {
       return lease;
@@ -163,6 +176,44 @@ describe('leader election', () => {
     api.beforeReplace.push(() => void api.touch((lease) => lease));
     await a.stop();
     assert.equal((api.lease!['spec'] as { holderIdentity: string }).holderIdentity, '');
+  });
+
+  for (const isAnswered of [true, false])
+    test(`one that stops while it takes the lease gives it back, and the next takes it at once; answered: ${isAnswered}`, async () => {
+      const api = createLeaseApi();
+      const clock = createManualClock();
+      const before = join(api, clock, 'before');
+      await clock.advance(0);
+      await before.stop();
+      const answer = Promise.withResolvers<void>();
+      api.delayAnswer(answer.promise);
+      const a = join(api, clock, 'a');
+      await clock.advance(0);
+      assert.equal((api.lease!['spec'] as { holderIdentity: string }).holderIdentity, 'a');
+      assert.equal(a.isLeading(), false);
+      const stopped = a.stop();
+      if (isAnswered) answer.resolve();
+      await stopped;
+      assert.equal(a.isLeading(), false);
+      assert.equal((api.lease!['spec'] as { holderIdentity: string }).holderIdentity, '');
+      const b = join(api, clock, 'b');
+      await clock.advance(0);
+      assert.equal(b.isLeading(), true);
+      await b.stop();
+    });
+
+  test('one that follows another leaves the lease alone when it stops', async () => {
+    const api = createLeaseApi();
+    const clock = createManualClock();
+    const a = join(api, clock, 'a');
+    await clock.advance(0);
+    const b = join(api, clock, 'b');
+    await clock.advance(3_000);
+    const from = api.calls.length;
+    await b.stop();
+    assert.deepEqual(api.calls.slice(from), []);
+    assert.equal((api.lease!['spec'] as { holderIdentity: string }).holderIdentity, 'a');
+    await a.stop();
   });
 
   test('without a watch the hand-over takes until the next look', async () => {

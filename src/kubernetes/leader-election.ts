@@ -61,6 +61,8 @@ interface LeaseSpec {
 }
 
 const releaseTimeoutMs = 2_000;
+/** When we stop: for a write that was sent before. */
+const lastWriteMs = 1_000;
 
 /** Takes part in the election until it is stopped. */
 export class LeaderElection {
@@ -68,12 +70,16 @@ export class LeaderElection {
   readonly #times: LeaseTimes;
   readonly #leadership = new Watchable<Leadership>({ role: 'follower', leader: undefined }, equalLeadership);
   readonly #abort = new AbortController();
+  /** Of writes. They outlive the end for a moment: one that is called off may be done all the same. */
+  readonly #abortWrites = new AbortController();
   readonly #running: Promise<void>;
   /** The Lease as last seen, and when that form of it was first seen. */
   #lease: { readonly object: KubernetesObject; readonly since: number } | undefined;
   /** When the last renewal that succeeded was sent, by the time that has really passed. */
   #renewedAt = 0;
   #term: number | undefined;
+  /** The Lease is in our name, or something was sent that may have made it so. */
+  #mayHold = false;
   #stopDeadline: (() => void) | undefined;
   #wake: (() => void) | undefined;
   #isWatching = false;
@@ -107,12 +113,12 @@ export class LeaderElection {
   /** Leads no more, and gives the Lease back, so that another one can take it at once. */
   async stop(): Promise<void> {
     if (this.#abort.signal.aborted) return;
-    const wasLeading = this.isLeading();
     this.#abort.abort();
+    AbortSignal.timeout(lastWriteMs).addEventListener('abort', () => this.#abortWrites.abort(), { once: true });
     this.#wake?.();
     await this.#running;
     this.#stepDown();
-    if (wasLeading) await this.#release();
+    if (this.#mayHold) await this.#release();
   }
 
   async #run(): Promise<void> {
@@ -194,8 +200,7 @@ export class LeaderElection {
       metadata: { name, namespace, annotations: this.#annotate({}) },
       spec: this.#describeHolding(undefined),
     };
-    const created = await this.#call((signal) => client.create(resourceTypes.Lease, object, signal));
-    this.#lead(created, startedAt);
+    this.#lead(await this.#write((signal) => client.create(resourceTypes.Lease, object, signal)), startedAt);
   }
 
   /** Writes ourselves into the Lease, on condition that it is still the one that was seen. */
@@ -206,7 +211,7 @@ export class LeaderElection {
       metadata: { ...seen.metadata, annotations: this.#annotate(seen.metadata.annotations ?? {}) },
       spec: this.#describeHolding(seen),
     };
-    this.#lead(await this.#call((signal) => client.replace(resourceTypes.Lease, object, signal)), startedAt);
+    this.#lead(await this.#write((signal) => client.replace(resourceTypes.Lease, object, signal)), startedAt);
   }
 
   /** The annotations with our address in them, or none if we have none. */
@@ -264,6 +269,7 @@ export class LeaderElection {
 
   /** A form that is new starts to run out now. */
   #observe(object: KubernetesObject): void {
+    this.#mayHold = readSpec(object).holderIdentity === this.#options.identity;
     const isSame = this.#lease !== undefined && formatSpec(this.#lease.object) === formatSpec(object);
     this.#lease = { object, since: isSame ? this.#lease!.since : this.#options.monotonic() };
   }
@@ -337,14 +343,20 @@ export class LeaderElection {
     return { ...seen, metadata: { ...seen.metadata, annotations }, spec };
   }
 
+  async #write<T>(write: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    this.#abort.signal.throwIfAborted();
+    this.#mayHold = true;
+    return this.#call(write, this.#abortWrites.signal);
+  }
+
   /** A call that takes longer than half of the deadline has failed. */
-  async #call<T>(call: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  async #call<T>(call: (signal: AbortSignal) => Promise<T>, stop: AbortSignal = this.#abort.signal): Promise<T> {
     const late = new AbortController();
     const timeoutMs = this.#times.renewDeadline / 2;
     const reason = new Error(`no answer from the API server within ${timeoutMs / 1_000} s`);
     const stopTimer = this.#options.clock.setTimer(() => late.abort(reason), timeoutMs);
     try {
-      return await call(AbortSignal.any([late.signal, this.#abort.signal]));
+      return await call(AbortSignal.any([late.signal, stop]));
     } finally {
       stopTimer();
     }

@@ -114,6 +114,14 @@ test('each right that is taken away is missed', async (t) => {
 async function miss(act: Act): Promise<void> {
   await act.prepare?.();
   const needed = act.needs.map((name) => rights.get(name));
+  for (const together of act.isOneByOne === true ? needed.map((right) => [right]) : [needed])
+    await missTogether(act, together);
+  if (act.isOnce === true) await act.begin();
+  await waitUntilDone(act);
+  await act.end?.();
+}
+
+async function missTogether(act: Act, needed: readonly Right[]): Promise<void> {
   const told = await Promise.all(needed.map((right) => act.listen(right)));
   try {
     await rights.take(needed);
@@ -127,9 +135,6 @@ async function miss(act: Act): Promise<void> {
   } finally {
     await rights.give(needed);
   }
-  if (act.isOnce === true) await act.begin();
-  await waitUntilDone(act);
-  await act.end?.();
 }
 
 function waitUntilDone(act: Act): Promise<boolean> {

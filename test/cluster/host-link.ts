@@ -17,10 +17,18 @@ export function nameHostLink(slot: number): string {
   return `mcpgw-t${slot}`;
 }
 
+/**
+ * The slots in the order in which this process takes them: the one that it has not had for longest comes first. Connections that it keeps, those of `fetch`
+ * above all, do not hear that a cluster has ended. In a cluster with the same addresses they would lead to a pod that knows nothing of them, and be reset.
+ */
+const slots = Array.from({ length: slotCount }, (_, slot) => slot);
+
 /** Takes a slot by creating its link: the kernel lets only one process have a name. `pid` is in the cluster's namespace. */
 export async function createHostLink(pid: number): Promise<ClusterAddresses> {
   const taken = await listRoutes();
-  for (let slot = 0; slot < slotCount; slot += 1) {
+  // As it is now: another cluster of this process may take one meanwhile.
+  const order = [...slots];
+  for (const slot of order) {
     const addresses = assignAddresses(slot);
     if (taken.some((route) => overlaps(route, addresses.podRange) || overlaps(route, addresses.serviceRange))) continue;
     const link = nameHostLink(slot);
@@ -31,6 +39,7 @@ export async function createHostLink(pid: number): Promise<ClusterAddresses> {
       if (error instanceof CommandFailedError && error.stderr.includes('File exists')) continue;
       throw error;
     }
+    slots.push(...slots.splice(slots.indexOf(slot), 1));
     return addresses;
   }
   throw new NoFreeSlotError(`${slotCount} test clusters run already, or their addresses are in use on this machine.`);

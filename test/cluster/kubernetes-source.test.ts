@@ -136,6 +136,27 @@ test('a status that is written changes no resources, and is told', async (t) => 
   assert.equal(source.resources.get(), shown);
 });
 
+test('an object that is made anew under its name is told, although it is as it was: it has no status yet', async (t) => {
+  const source = startSource(t);
+  const object = createRules('again', 'request.method == "GET"');
+  const path = locateResource({ kind: 'ProxyPolicy', name: 'again' });
+  await cluster.apply(object);
+  await cluster.api.patch(`${path}/status`, { status: { ancestors: [] } });
+  await waitUntil(source, 'it is shown', ({ proxyPolicies }) => listNames(proxyPolicies).includes('default/again'));
+  const { uid } = (await cluster.api.get(path)).metadata;
+  const told: (string | undefined)[] = [];
+  source.onStatusChange((kind, namespace, name) => {
+    if (name === 'again') told.push(source.findStatus(kind, namespace, name)?.uid);
+  });
+  await cluster.api.delete(path);
+  await cluster.apply(object);
+  await cluster.waitFor(() => told.some((other) => other !== undefined && other !== uid), {
+    what: 'the new one is told',
+    intervalMs: 5,
+  });
+  await cluster.delete(object);
+});
+
 test('what the API server takes and nobody can use is shown as invalid, until it is mended', async (t) => {
   const source = startSource(t);
   await cluster.apply(createRules('broken', 'request.method =='));

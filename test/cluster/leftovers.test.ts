@@ -144,6 +144,8 @@ describe('nothing is left', () => {
     const processes = listOwnDescendants();
     const [first, second] = clusters;
     assert.notEqual(first.addresses.slot, second.addresses.slot);
+    // What this process still has open to the cluster before must not lead into one of these.
+    for (const { addresses } of clusters) assert.notEqual(addresses.slot, next?.addresses.slot);
     await first.api.create('/api/v1/namespaces', { metadata: { name: 'only-here' } });
     const names = (await second.api.list('/api/v1/namespaces')).map(({ metadata }) => metadata.name);
     assert.ok(!names.includes('only-here'));

@@ -66,6 +66,19 @@ describe('statuses', () => {
     assert.deepEqual(writes, [], 'a status that is right was written again');
   });
 
+  test('a route that is deleted and made again in one moment, as it was, gets its status again', async (context) => {
+    const cluster = await startCluster(context);
+    putGateway(cluster);
+    putRoute(cluster);
+    const replica = await startReplica(context, cluster);
+    await programGateway(context, cluster, replica);
+    await waitForCondition(cluster, 'HTTPRoute', 'team/tickets', 'Accepted', 'True');
+    cluster.delete('HTTPRoute', 'team/tickets');
+    putRoute(cluster);
+    assert.deepEqual(readParents(cluster, 'team/tickets'), []);
+    await waitForCondition(cluster, 'HTTPRoute', 'team/tickets', 'Accepted', 'True');
+  });
+
   test('a thousand writes of somebody else to one status leave both', async (context) => {
     const cluster = await startCluster(context);
     putGateway(cluster);

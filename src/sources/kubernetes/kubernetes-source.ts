@@ -73,8 +73,8 @@ export interface KubernetesSource {
   /** An object as last seen, with what the status writer needs; undefined: there is none. */
   findStatus(kind: string, namespace: string, name: string): SeenStatus | undefined;
   /**
-   * Told after an object that was there before was written, if its kind has a status that matters: somebody wrote it, maybe we.
-   * If its content changed too, the resources have changed before.
+   * Told after an object was made or written, if its kind has a status that matters: somebody wrote it, maybe we. One that is made in place of another
+   * of its name has no status yet, even where nothing else is new about it. If its content changed too, the resources have changed before.
    */
   onStatusChange(listener: (kind: string, namespace: string, name: string) => void): () => void;
   stop(): Promise<void>;
@@ -238,7 +238,7 @@ class RunningSource implements KubernetesSource {
     if (kind === 'Namespace') this.#hasNamespaceChanges = true;
     if (this.#findOwner(kind, splitObjectKey(key).namespace) === group) {
       this.#order.add({ kind, key, outcome: this.#find(kind, key)?.outcome }, resourceVersion);
-      if (keepsStatus && before !== undefined && now !== undefined) {
+      if (keepsStatus && now !== undefined) {
         const keys = this.#writtenStatuses.get(kind) ?? new Set();
         this.#writtenStatuses.set(kind, keys.add(key));
       }
