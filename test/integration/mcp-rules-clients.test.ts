@@ -45,7 +45,7 @@ const everyPairing: readonly Pairing[] = forms.flatMap((form) => [
   ...sessionVersions.map((version) => ({ name: `v${version}-${form}`, version, form, libraries: [deskV1, deskV2] })),
   { name: `v${statelessVersion}-${form}`, version: statelessVersion, form, libraries: [deskV2Stateless] },
 ]);
-const pairings = select(everyPairing, 5);
+const pairings = select(everyPairing, 3);
 /** Protected by MCP authentication instead of JWT authentication on the route. */
 const authenticated = 'authenticated';
 

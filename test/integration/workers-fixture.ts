@@ -1,7 +1,12 @@
 // What the workers*.test.ts files stand on: which worker has a connection, and connections that stay where they are.
+import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import type { Socket } from 'node:net';
+import type { TestContext } from 'node:test';
+import { backendResource, gatewayResource, routeResource, ruleTo } from '../kit/gateway-resources.ts';
+import { type GatewayProcessRun, runGatewayProcess } from '../kit/run-gateway.ts';
+import { type CountingUpstream, startCountingUpstream } from './counting-upstream.ts';
 
 /** The process ids of the workers of a gateway, in ascending order. */
 export function listWorkers(pid: number): number[] {
@@ -108,4 +113,55 @@ export async function connectToEach(
 /** Ends a process without any warning. */
 export function killHard(pid: number): void {
   process.kill(pid, 'SIGKILL');
+}
+
+/** A gateway with two workers, in front of one upstream at `/a`. */
+export async function startWorkers(
+  t: { after(end: () => Promise<unknown>): void },
+  { flags = [], delayMs = 0 }: { readonly flags?: readonly string[]; readonly delayMs?: number } = {},
+): Promise<{ gateway: GatewayProcessRun; upstream: CountingUpstream; pids: () => number[] }> {
+  const upstream = await startCountingUpstream({ delayMs });
+  t.after(() => upstream.close());
+  const gateway = await runGatewayProcess({
+    resources: (port) => describeResources(port, upstream.port, '/a'),
+    flags: ['--workers', '2', '--log-format', 'json', ...flags],
+  });
+  t.after(() => gateway.stop());
+  return { gateway, upstream, pids: () => listWorkers(gateway.child.pid) };
+}
+
+/** Everything below a path goes to the upstream. */
+export function describeResources(port: number, upstream: number, path: string): object[] {
+  return [gatewayResource(port), routeResource('a', [ruleTo(path, 'a')]), backendResource('a', upstream)];
+}
+
+/** A connection to each of the two workers. */
+export async function connectToBoth(t: TestContext, gateway: GatewayProcessRun): Promise<Map<number, KeptConnection>> {
+  const pids = listWorkers(gateway.child.pid);
+  assert.equal(pids.length, 2);
+  const connections = await connectToEach(pids, gateway.port, '/a');
+  t.after(() => {
+    for (const connection of connections.values()) connection.close();
+  });
+  assert.deepEqual(new Set(connections.keys()), new Set(pids), 'connections reach both workers');
+  return connections;
+}
+
+/** As the metrics say. */
+export async function countRequests(gateway: GatewayProcessRun): Promise<number> {
+  const text = await (await fetch(`http://127.0.0.1:${gateway.metricsPort}/metrics`)).text();
+  return text
+    .split('\n')
+    .filter((line) => line.startsWith('mcp_gateway_requests_total{'))
+    .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0);
+}
+
+/** There is no such process any more. */
+export function isGone(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return false;
+  } catch {
+    return true;
+  }
 }
