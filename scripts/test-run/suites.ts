@@ -5,7 +5,7 @@ import { basename, join, sep } from 'node:path';
 
 /** One suite: `npm test`, or `npm run test:NAME`. */
 export interface Suite {
-  /** Below the checkout. Unit tests come first: they need nothing, and what the others need is built meanwhile. */
+  /** Below the checkout, in the order in which they begin. */
   readonly files: readonly string[];
   /** Scripts of npm that run beside the tests. */
   readonly checks?: readonly string[];
@@ -26,21 +26,25 @@ const ending = '.test.ts';
 
 /** Tests wait more than they work. */
 const moreThanCores = availableParallelism() + 1;
+/** The quick ones most of all. */
+const manyMoreThanCores = availableParallelism() + 3;
 /** Where they also start programs of their own. */
 const asCores = Math.max(2, availableParallelism() - 1);
 
 const quickFolders = ['src/**', 'test', 'test/integration', 'test/security'];
+/** So many unit tests run before anything that has to be built. */
+const unitsAtFirst = 40;
 /** Files that count what is in the memory of their process. */
 const alone = new Set(['inference-leaks', 'inference-pressure', 'loaded-at-start']);
 const canShare = (file: string): boolean => !alone.has(nameFile(file));
 const heavy = { isBuilt: true, isShared: () => false, isLive: true };
 const suites: Readonly<Record<string, () => Suite>> = {
   default: () => ({
-    files: list(...quickFolders),
+    files: spread(list('src/**'), list('test', 'test/integration', 'test/security')),
     // The linter tells about types, too: it reads the program anyway.
     checks: ['lint', 'format:check'],
     isBuilt: true,
-    lanes: moreThanCores + 1,
+    lanes: manyMoreThanCores,
     isShared: canShare,
     isLive: false,
   }),
@@ -88,6 +92,19 @@ function sharesCluster(file: string): boolean {
 /** It asks how hard to try, or draws its inputs. */
 function triesLess(file: string): boolean {
   return /kit\/effort\.ts'|'fast-check'/.test(readFileSync(join(checkout, file), 'utf8'));
+}
+
+/** Unit tests compute, the others wait more than they compute: mixed, they leave neither processors nor lanes idle. */
+function spread(units: readonly string[], others: readonly string[]): readonly string[] {
+  const later = units.slice(unitsAtFirst);
+  const perOther = later.length / others.length;
+  return [
+    ...units.slice(0, unitsAtFirst),
+    ...others.flatMap((other, index) => [
+      other,
+      ...later.slice(Math.round(index * perOther), Math.round((index + 1) * perOther)),
+    ]),
+  ];
 }
 
 function list(...folders: readonly string[]): readonly string[] {
