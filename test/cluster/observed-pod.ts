@@ -37,7 +37,8 @@ export function createObservedPod(
     kind: 'Pod',
     metadata: { name, namespace: readNamespace(), labels: { app: name }, ...metadata },
     spec: {
-      terminationGracePeriodSeconds: 5,
+      // It ends at once when it is asked to, and has time to hear that on a busy machine.
+      terminationGracePeriodSeconds: 60,
       ...spec,
       containers: [
         {

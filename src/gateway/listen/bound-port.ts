@@ -161,10 +161,13 @@ export async function bindPort(context: PortContext, http1: Http1Server, budget:
 /** Errors of a socket are told by its close. */
 function ignoreError(): void {}
 
+/** Connections that wait to be accepted. More would be reset while the process is busy for a moment; the kernel has a limit of its own (net.core.somaxconn). */
+const backlog = 4_096;
+
 function listen(server: Server, { config: { address, port }, reusePort = false }: PortContext): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
-    server.listen(address === '' ? { port, reusePort } : { port, host: address, reusePort }, () => {
+    server.listen({ port, ...(address !== '' && { host: address }), reusePort, backlog }, () => {
       server.off('error', reject);
       resolve();
     });
