@@ -23,7 +23,7 @@ Cases of requests: ${experiments[0]!.cases.join(', ')}`;
 function readPace(values: { smoke: boolean; rounds?: string | undefined; seconds?: string | undefined }): Pace {
   const { rounds, seconds } = values;
   const usual = values.smoke
-    ? { fewestRounds: 1, mostRounds: 1, secondsPerRound: 1, warmUpSeconds: 1, mostSpoiltRounds: 0 }
+    ? { fewestRounds: 1, mostRounds: 1, secondsPerRound: 0.2, warmUpSeconds: 0.2, mostSpoiltRounds: 0 }
     : // As many as it takes: on a quiet machine a dozen, on a busy one more.
       { fewestRounds: 12, mostRounds: 40, secondsPerRound: 1, warmUpSeconds: 10, mostSpoiltRounds: 60 };
   return {
@@ -55,7 +55,7 @@ async function main(): Promise<number> {
   const selected = selectExperiments(positionals);
   const pace = readPace(values);
   const minutes = Number(values.minutes);
-  if (typeof selected === 'string' || ![pace.mostRounds, pace.secondsPerRound, minutes].every(isWhole)) {
+  if (typeof selected === 'string' || ![pace.mostRounds, Number(values.seconds ?? 1), minutes].every(isWhole)) {
     console.error(
       typeof selected === 'string' ? selected : '--rounds, --seconds and --minutes take whole numbers from 1 on.',
     );

@@ -50,7 +50,7 @@ test('a reload every 50 ms for 20 s: no failed request, no dropped stream', asyn
     for (const upstream of upstreams) upstream.tick();
     await delay(50);
   };
-  while (n < 400) await change();
+  for (let round = 0; round < 400; round += 1) await change();
   // A busy machine reads several changes at once: then it takes more of them.
   await waitFor('twenty configurations have been in force', async () => {
     if ((await countReloads()) >= 20) return true;

@@ -85,12 +85,15 @@ export const bodyExperiment: Experiment = {
 };
 
 async function measureSize(direction: Direction, bytes: number, options: ExperimentOptions): Promise<MeasuredCases> {
-  const { pace } = options;
+  const { pace, smoke } = options;
   const { all } = await measureCases(createBodyCases(direction, bytes), {
     ...options,
     sizes: [bytes],
     turnMs: isLong(bytes) ? 500 : 200,
-    pace: { ...pace, secondsPerRound: Math.max(pace.secondsPerRound, isLong(bytes) ? 2 : 1) },
+    pace: {
+      ...pace,
+      secondsPerRound: smoke ? pace.secondsPerRound : Math.max(pace.secondsPerRound, isLong(bytes) ? 2 : 1),
+    },
     compared: isLong(bytes) ? [{ of: 'gateway', to: 'nginx', by: 'requestsPerSecond' }] : [],
   });
   return all;
