@@ -58,6 +58,15 @@ function assertHidden(answer: FlowAnswer, code: number, what: string): void {
   assert.equal(gateway.upstream.headCount, 0, `${what} reached the server`);
 }
 
+/** Refused for what it is, whether there is such an item or not. */
+function assertRefused(answer: FlowAnswer, problem: RegExp, what: string): void {
+  assert.equal(answer.status, 400, `${what}: ${answer.body}`);
+  const error = answer.json()['error'] as { code: number; message: string };
+  assert.equal(error.code, -32_602, `${what}: ${answer.body}`);
+  assert.match(error.message, problem, what);
+  assert.equal(gateway.upstream.headCount, 0, `${what} reached the server`);
+}
+
 describe('URIs that servers read differently than they are written', () => {
   const walks = [
     'file:///public/../secret/key',
@@ -68,40 +77,52 @@ describe('URIs that servers read differently than they are written', () => {
     'file:///public/..%2fsecret%2fkey',
     'file:///public/%2e%2e%5csecret',
     'file:///public/..',
+    'file:///public/x//../../secret',
+    'file:///public/x%2f%2f..%2f..%2fsecret',
+    'file:///public/?/../../secret',
+    'file:///public/#/../../secret',
+    'file:///public/%252e%252e/secret',
+    'file:///public/..;/secret',
+    'file:///public/;x/../../secret',
+    'file:///public/%c0%ae%c0%ae/secret',
+    'file:///public/\uFF0E\uFF0E/secret',
   ];
   test('a way out of what is allowed', async () => {
     for (const uri of walks) {
       for (const method of ['resources/read', 'resources/subscribe', 'resources/unsubscribe'])
-        assertHidden(await send('/files', method, { uri }), -32_002, `${method} ${uri}`);
+        assertRefused(await send('/files', method, { uri }), /^The message has a uri that /, `${method} ${uri}`);
       const ref = { type: 'ref/resource', uri };
-      assertHidden(await send('/files', 'completion/complete', { ref, argument: {} }), -32_602, `complete ${uri}`);
+      const completed = await send('/files', 'completion/complete', { ref, argument: {} });
+      assertRefused(completed, /^The message has a uri that /, `complete ${uri}`);
       const watch = { notifications: { resourceSubscriptions: ['file:///public/a', uri] } };
       const modern = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'subscriptions/listen' };
-      assertHidden(await send('/files', 'subscriptions/listen', watch, modern), -32_602, `watch ${uri}`);
+      const watched = await send('/files', 'subscriptions/listen', watch, modern);
+      assertRefused(watched, /^The message has a uri that /, `watch ${uri}`);
     }
   });
 
   test('another spelling of what is denied', async () => {
+    for (const uri of ['file:///secret/key', 'FILE:///secret/key', 'file:///%73ecret/key'])
+      assertHidden(await send('/secrets', 'resources/read', { uri }), -32_002, uri);
     for (const uri of [
-      'file:///secret/key',
-      'FILE:///secret/key',
       ' file:///secret/key',
       'file:/secret/key',
       'file:\\\\\\secret\\key',
+      'file:////secret/key',
       'file://localhost/secret/key',
-      'file:///%73ecret/key',
       'file:///./secret/key',
       'file:///public/..%2fsecret/key',
+      'file:///public/%2e%2e/secret/key',
     ])
-      assertHidden(await send('/secrets', 'resources/read', { uri }), -32_002, uri);
+      assertRefused(await send('/secrets', 'resources/read', { uri }), /^The message has a uri that /, uri);
   });
 
   test('what is allowed passes as it was written', async () => {
     for (const uri of [
       'file:///public/a',
-      'file:///public/a%20b%2Fc',
+      'file:///public/a%20b',
       'file:///public/..a/...',
-      'file:///public/a/../b',
+      'file:///public/100%25',
       'file:///public/ü b',
     ]) {
       gateway.upstream.forget();
@@ -113,8 +134,23 @@ describe('URIs that servers read differently than they are written', () => {
     }
   });
 
+  test('where no rule reads resources, their URIs are the business of the server', async () => {
+    for (const uri of walks) {
+      gateway.upstream.forget();
+      assert.equal((await send('/force', 'resources/read', { uri })).status, 200, uri);
+      assert.equal(gateway.upstream.headCount, 1, uri);
+    }
+  });
+
   test('lists show what could be read', async () => {
-    const uris = ['file:///public/a', 'file:///public/../secret', 'file:///public/%2e%2e/secret', 'FILE:///public/b'];
+    const uris = [
+      'file:///public/a',
+      'file:///public/../secret',
+      'file:///public/a/../b',
+      'file:///public/%2e%2e/secret',
+      'file:///public/a%2fb',
+      'FILE:///public/b',
+    ];
     next = (_, response) => {
       response.setHeader('content-type', 'application/json');
       response.end(JSON.stringify({ jsonrpc: '2.0', id: 1, result: { resources: uris.map((uri) => ({ uri })) } }));

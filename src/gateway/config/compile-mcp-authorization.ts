@@ -57,6 +57,7 @@ function compileMessageRules(message: McpAuthorization, place: PolicyPlace): Mes
     ]),
     argumentKeys: foldKeys(expressions.flatMap(listArgumentKeys)),
     withoutArguments: rule === undefined ? new Map() : assumeForItem(rule),
+    readsResources: expressions.some((expression) => readReach(expression).resource),
   };
 }
 

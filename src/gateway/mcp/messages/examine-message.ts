@@ -1,5 +1,6 @@
 // One message, from its method to its items: does the protocol version have it, does it name what it uses, and do the rules allow it.
 import type { Reason } from '../../reasons.ts';
+import { findAmbiguity } from './ambiguous-uri.ts';
 import type { ScopedUse } from './check-scopes.ts';
 import { judgeBareRequest, judgeItemMessage, judgePlainMessage, type MessageJudgement } from './judge-message.ts';
 import { isKnownMethod, isRequestMethod } from './known-methods.ts';
@@ -86,6 +87,9 @@ function judgeUses(
     if (!judgement.decision.allowed) return deny(step, judgement);
   }
   for (const item of items) {
+    const ambiguity = item.kind === 'resource' && caller.rules.readsResources ? findAmbiguity(item.name) : undefined;
+    if (ambiguity !== undefined)
+      return refuse(step, 'message_malformed', 400, rpcCodes.invalidParams, `has a uri that ${ambiguity}`);
     judgement = judgeItemMessage(caller, method, protocolVersion, item);
     if (judgement.decision.allowed) continue;
     noteMessage(step, message, item);

@@ -7,6 +7,7 @@
 import { ambiguous, type ExpressionOutcome, type ExpressionVariables } from '../../../cel/expression.ts';
 import { decideRules, type RuleApplication } from '../../policies/authorization/decide-rules.ts';
 import type { RuleDecision } from '../../policies/authorization/rule-set.ts';
+import { findAmbiguity } from './ambiguous-uri.ts';
 import type { ItemKind } from './answer-expectation.ts';
 import { concernsBareRequest, concernsItem, concernsPlainMessage } from './expression-reach.ts';
 import type { MessageRules } from './message-rules.ts';
@@ -72,7 +73,8 @@ const usingMethods: Readonly<Record<ItemKind, string>> = {
 
 /** Whether the caller may use an item, as far as that can be told before they do: it is in lists exactly then. */
 export function isListed(caller: Caller, protocolVersion: string, kind: ItemKind, name: string): boolean {
-  const { withoutArguments } = caller.rules;
+  const { withoutArguments, readsResources } = caller.rules;
+  if (kind === 'resource' && readsResources && findAmbiguity(name) !== undefined) return false;
   if (kind !== 'tool' || withoutArguments.size === 0)
     return judgeItemMessage(caller, usingMethods[kind], protocolVersion, { kind, name }).decision.allowed;
   const variables = describeMessage(caller, usingMethods.tool, protocolVersion, { kind, name, arguments: ambiguous });

@@ -17,6 +17,8 @@ export interface MessageRules {
   readonly argumentKeys: KnownKeys;
   /** What an expression over arguments counts as while they are not known: it speaks for the item. */
   readonly withoutArguments: ReadonlyMap<Expression, ExpressionOutcome>;
+  /** An expression reads `mcp.resource`: URIs that can be read in two ways are refused (ambiguous-uri.ts). */
+  readonly readsResources: boolean;
 }
 
 /** A call that fits needs all of the scopes. */
