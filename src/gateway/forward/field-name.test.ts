@@ -33,7 +33,27 @@ describe('the name of a field', () => {
       assert.equal(ends(name), 'request answer', name);
     for (const name of ['Host', 'content-length', 'Expect', 'HTTP2-Settings'])
       assert.equal(ends(name), 'request', name);
-    for (const name of ['accept', 'X-Own', 'Set-Cookie', 'keep_alive']) assert.equal(ends(name), '', name);
+    for (const name of ['accept', 'X-Own', 'Set-Cookie', 'Mcp-Session-Id', 'x_own', 'User_Agent'])
+      assert.equal(ends(name), '', name);
+  });
+
+  test('that only looks like one by which something is decided goes no further', () => {
+    for (const name of [
+      'Mcp_Session_Id',
+      'mcp_session-id',
+      'MCP_PROTOCOL_VERSION',
+      'Mcp_Method',
+      'Mcp_Param_Region',
+      'Transfer_Encoding',
+      'Content_Length',
+      'content_type',
+      'Keep_Alive',
+      'Proxy_Authorization',
+      'Set_Cookie',
+      'Last_Event_Id',
+      'X_Request_Id',
+    ])
+      assert.ok(readFieldName(name).endsWithRequest, name);
   });
 
   test('is folded as CGI folds it where servers may be fooled', () => {

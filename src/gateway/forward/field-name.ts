@@ -7,7 +7,7 @@ export interface FieldName {
   readonly lowerCase: string;
   /** In lower case with '-' for '_': something behind us may read X_User as X-User, as CGI does. */
   readonly canonical: string;
-  /** Ends at this hop whether Connection names it or not. */
+  /** Ends at this hop whether Connection names it or not; in a request also what only looks like a field by which something is decided: `Mcp_Session_Id`. */
   readonly endsWithRequest: boolean;
   readonly endsWithAnswer: boolean;
   /** Who asked, and for what, as the gateway itself knows it: written anew, or dropped. */
@@ -139,12 +139,22 @@ function describeName(name: string): FieldName {
   return {
     lowerCase,
     canonical,
-    endsWithRequest: requestHopFields.has(lowerCase),
+    endsWithRequest: requestHopFields.has(lowerCase) || (canonical !== lowerCase && isDecisive(canonical)),
     endsWithAnswer: answerHopFields.has(lowerCase),
     isOwn: ownFields.has(canonical),
     isForwarding,
     isForbiddenTrailer: isForwarding || forbiddenTrailers.has(canonical),
   };
+}
+
+/** Framing, routing, identity, session: whoever reads another field as this one does something else than was decided here. */
+function isDecisive(canonical: string): boolean {
+  return (
+    forbiddenTrailers.has(canonical) ||
+    canonical.startsWith('mcp-') ||
+    canonical === 'origin' ||
+    canonical === 'last-event-id'
+  );
 }
 
 /** What CGI makes of a name: one for all spellings. */

@@ -53,13 +53,18 @@ describe('request headers', () => {
     assert.deepEqual(names(prepare([...sent, ...others])), ['Mcp-Session-Id']);
     const isEndToEnd = (name: string): boolean => name === 'content-type' || name.startsWith('mcp-');
     assert.deepEqual(names(prepare([...sent, ...others], { isEndToEnd })), [
-      'Content-Type', 'Mcp-Name', 'Mcp_Name', 'Mcp-Session-Id',
+      'Content-Type', 'Mcp-Name', 'Mcp-Session-Id',
     ]); // prettier-ignore
-    // What the gateway takes out for its own reasons is out.
+    // And what only looks like it does not; what the gateway takes out for its own reasons is out.
     const removedFields = new Set(['mcp-name']);
     assert.deepEqual(names(prepare([...sent, ...others], { isEndToEnd, removedFields })), [
       'Content-Type', 'Mcp-Session-Id',
     ]); // prettier-ignore
+  });
+
+  test('cookies of the gateway stay here', () => {
+    const sent = ['Cookie', 'a=1; __Host-mcp-gateway-consent=x', 'cookie', 'mcp-gateway-login-y=z', 'COOKIE', 'b=2'];
+    assert.deepEqual(prepare(sent).slice(0, 4), ['Cookie', 'a=1', 'COOKIE', 'b=2']);
   });
 
   test('hop-by-hop fields and those that Connection names end here, unknown ones and their order stay', () => {

@@ -6,6 +6,7 @@ import { rememberTexts } from '../../base/text-memory.ts';
 import { toLowerCaseName } from '../../http1/common-names.ts';
 import type { HeaderModifier } from '../../ir/gen/config_pb.ts';
 import type { RawHeaders } from '../listen/exchange.ts';
+import { dropOwnCookies } from '../own-cookies.ts';
 import { foldName, isCommonName, readFieldName } from './field-name.ts';
 
 export interface RequestHeadersInput {
@@ -57,6 +58,11 @@ export function prepareRequestHeaders(input: RequestHeadersInput): string[] {
       continue;
     }
     if (named?.has(name) === true && input.isEndToEnd?.(canonical) !== true) continue;
+    if (name === 'cookie') {
+      const cookies = dropOwnCookies(value);
+      if (cookies !== undefined) prepared.push(headers[i]!, cookies);
+      continue;
+    }
     prepared.push(headers[i]!, value);
   }
 

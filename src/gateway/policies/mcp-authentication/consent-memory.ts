@@ -52,7 +52,7 @@ function readMemory(request: OAuthRequest, sealer: Sealer): readonly string[] {
 }
 
 function nameCookie(request: OAuthRequest): string {
-  return formatCookieName(request, 'mcp-gateway-consent');
+  return formatCookieName(request, 'consent');
 }
 
 function digestConsent(place: ClientPlace, { clientDigest, redirectUri, scope }: GivenConsent): string {

@@ -3,6 +3,7 @@
 // where a gateway on loopback lives; there the name has no prefix, and every port of that host shares the cookie.
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { RawHeaders } from '../../listen/exchange.ts';
+import { ownCookiePrefix } from '../../own-cookies.ts';
 import type { OAuthRequest } from './oauth-endpoint.ts';
 
 /** The login of a browser, as the sealed state carries it. */
@@ -53,11 +54,11 @@ export function formatCookie(request: OAuthRequest, name: string, value: string,
 
 /** The name of a cookie, with the prefix that browsers protect where they allow it. */
 export function formatCookieName(request: OAuthRequest, name: string): string {
-  return isSecure(request) ? `__Host-${name}` : name;
+  return `${isSecure(request) ? '__Host-' : ''}${ownCookiePrefix}${name}`;
 }
 
 function nameCookie(request: OAuthRequest, id: string): string {
-  return formatCookieName(request, `mcp-gateway-login-${id}`);
+  return formatCookieName(request, `login-${id}`);
 }
 
 function isSecure({ base }: OAuthRequest): boolean {
