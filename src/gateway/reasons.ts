@@ -118,7 +118,7 @@ export const reasons = {
   idp_login_refused: { status: 403, description: 'The identity provider ended the login with an error.' },
   idp_wrong_issuer: { status: 502, description: 'The answer to this login does not come from the identity provider.' },
   token_request_invalid: { status: 400, description: 'The token request is malformed.' },
-  grant_unsupported: { status: 400, description: 'The identity provider does not support this grant type.' },
+  grant_unsupported: { status: 400, description: 'The grant type must be authorization_code or refresh_token.' },
   grant_invalid: { status: 400, description: 'The code or refresh token is not valid for this client.' },
   idp_refused_grant: {
     status: 400,
@@ -161,6 +161,7 @@ export const reasons = {
       'The identity provider does not let this gateway register the client. Its operator can see why, by the request id.',
   },
   registration_limited: { status: 429, description: 'Too many registrations from this address. Try again shortly.' },
+  token_limited: { status: 429, description: 'Too many token requests from this address. Try again shortly.' },
   // Rules over MCP messages (mcp/messages). Most of these are answered as JSON-RPC, with a code and a sentence of their own.
   message_malformed: { status: 400, description: 'The body is not a message that can be judged.' },
   header_mismatch: { status: 400, description: 'The headers and the body of the message do not agree.' },

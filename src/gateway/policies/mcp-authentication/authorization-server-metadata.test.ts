@@ -75,7 +75,7 @@ describe('Broker', () => {
       response_modes_supported: ['query'],
       grant_types_supported: ['authorization_code', 'refresh_token'],
       scopes_supported: ['openid', 'offline_access'],
-      token_endpoint_auth_methods_supported: ['none', 'client_secret_post'],
+      token_endpoint_auth_methods_supported: ['none'],
       code_challenge_methods_supported: ['S256'],
       authorization_response_iss_parameter_supported: true,
       client_id_metadata_document_supported: true,
@@ -104,7 +104,7 @@ describe('Broker', () => {
       'registration_endpoint',
     ])
       assert.equal(name in document, false, name);
-    assert.deepEqual(document['token_endpoint_auth_methods_supported'], ['none', 'client_secret_basic']);
+    assert.deepEqual(document['token_endpoint_auth_methods_supported'], ['none']);
     assert.equal(supportsPkce(plain, standardPreset), false);
     assert.equal(
       supportsPkce({ ...plain, code_challenge_methods_supported: ['plain'] }, { name: '', supportsPkce: true }),

@@ -98,7 +98,8 @@ export function describeBroker(input: FacadeInput): Readonly<Record<string, unkn
   document['response_types_supported'] = ['code'];
   document['response_modes_supported'] = ['query'];
   document['grant_types_supported'] = listGrants(metadata);
-  document['token_endpoint_auth_methods_supported'] = listAuthMethods(metadata);
+  // The gateway's clients are public.
+  document['token_endpoint_auth_methods_supported'] = ['none'];
   if (supportsPkce(metadata, preset)) document['code_challenge_methods_supported'] = ['S256'];
   document['authorization_response_iss_parameter_supported'] = true;
   if (input.takesClientDocuments) document['client_id_metadata_document_supported'] = true;
@@ -140,22 +141,7 @@ const notBrokered: readonly string[] = [
   'authorization_signing_alg_values_supported',
 ];
 
-/** Grants that need an endpoint other than the two that the gateway takes over. */
-const unbrokeredGrants: ReadonlySet<string> = new Set([
-  'implicit',
-  'urn:ietf:params:oauth:grant-type:device_code',
-  'urn:openid:params:grant-type:ciba',
-]);
-
-/** RFC 8414 2: absent means authorization_code and implicit. */
+/** Those of a login, and no others: the token endpoint serves nothing else. */
 function listGrants({ grant_types_supported: listed = [] }: IdpMetadata): readonly string[] {
-  return [...new Set(['authorization_code', ...listed.filter((grant) => !unbrokeredGrants.has(grant))])];
-}
-
-/** The gateway's clients are public. A secret that a client has at the IdP itself can go with the grants that are passed on. */
-function listAuthMethods({ token_endpoint_auth_methods_supported: listed }: IdpMetadata): readonly string[] {
-  const passedOn = (listed ?? ['client_secret_basic']).filter(
-    (method) => method === 'client_secret_basic' || method === 'client_secret_post',
-  );
-  return ['none', ...passedOn];
+  return ['authorization_code', ...listed.filter((grant) => grant === 'refresh_token')];
 }

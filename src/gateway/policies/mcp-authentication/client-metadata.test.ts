@@ -99,25 +99,69 @@ describe('members', () => {
     assert.deepEqual(client, { redirectUris: [redirect], name: 'A', scope: undefined, members: {} });
   });
 
-  test('of RFC 7591 and OpenID go on, null counts as absent', () => {
+  test('that describe a client go on, null counts as absent', () => {
     const members = {
       grant_types: ['authorization_code'],
+      response_types: ['code'],
       token_endpoint_auth_method: 'none',
       client_uri: 'https://app.example',
       'tos_uri#de': 'https://app.example/agb',
-      jwks: { keys: [] },
-      default_max_age: 60,
-      require_auth_time: true,
-      logo_uri: null,
+      contacts: ['a@app.example'],
+      software_id: 's',
+      software_version: '1',
+      policy_uri: null,
     };
-    const { logo_uri: _left, ...kept } = members;
+    const { policy_uri: _left, ...kept } = members;
     assert.deepEqual(accept(members).members, kept);
+  });
+
+  test('that the IdP would fetch or trust do not, whatever is in them', () => {
+    const members = {
+      jwks: { keys: [{ kty: 'RSA' }] },
+      jwks_uri: 'http://169.254.169.254/keys',
+      request_uris: ['https://evil.example/request'],
+      sector_identifier_uri: 'https://evil.example/sector',
+      logo_uri: 'http://127.0.0.1:9093/logo',
+      'logo_uri#de': 'http://127.0.0.1:9093/logo',
+      initiate_login_uri: 'https://evil.example/login',
+      post_logout_redirect_uris: ['https://evil.example/out'],
+      backchannel_logout_uri: 'http://10.0.0.1/',
+      backchannel_client_notification_endpoint: 'http://10.0.0.1/',
+      software_statement: 'x.y.z',
+      token_endpoint_auth_signing_alg: 'none',
+      request_object_signing_alg: 'none',
+      id_token_signed_response_alg: 'none',
+      default_acr_values: ['x'],
+      tls_client_auth_subject_dn: 'cn=x',
+      authorization_details_types: ['x'],
+    };
+    assert.deepEqual(accept(members).members, {});
+  });
+
+  test('grants are those of a login, whatever is asked for', () => {
+    const grantsOf = (grants: unknown): unknown => accept({ grant_types: grants }).members['grant_types'];
+    const device = 'urn:ietf:params:oauth:grant-type:device_code';
+    assert.deepEqual(grantsOf(['authorization_code', 'refresh_token', device]), [
+      'authorization_code',
+      'refresh_token',
+    ]);
+    assert.deepEqual(grantsOf(['client_credentials', 'authorization_code', 'password', 'implicit']), [
+      'authorization_code',
+    ]);
+    assert.deepEqual(grantsOf([]), ['authorization_code']);
+    assert.equal('grant_types' in accept({}).members, false);
+    assert.deepEqual(accept({ response_types: ['token', 'code id_token'] }).members['response_types'], ['code']);
+    for (const grants of [['client_credentials'], ['refresh_token'], ['Authorization_code'], ['implicit', 'password']])
+      assert.match(
+        read({ redirect_uris: [redirect], grant_types: grants }),
+        /^invalid_client_metadata: grant_types must have authorization_code/,
+      );
   });
 
   test('of the wrong kind are refused by name', () => {
     for (const [name, value] of Object.entries({
-      client_name: 7, client_uri: 'javascript:alert(1)', logo_uri: 'data:image/png,x', tos_uri: 'x', scope: ['a'], grant_types: 'authorization_code', contacts: [7],
-      jwks: 'x', default_max_age: -1, require_auth_time: 'yes', post_logout_redirect_uris: ['javascript:x'], software_id: 'x'.repeat(2_000), response_types: Array.from({ length: 100 }, () => 'code'),
+      client_name: 7, client_uri: 'javascript:alert(1)', policy_uri: 'data:image/png,x', tos_uri: 'x', scope: ['a'], grant_types: 'authorization_code', contacts: [7],
+      application_type: true, software_id: 'x'.repeat(2_000), response_types: Array.from({ length: 100 }, () => 'code'),
     })) assert.match(read({ redirect_uris: [redirect], [name]: value }), new RegExp(`^invalid_client_metadata: ${name} must`), name); // prettier-ignore
     assert.match(read({ redirect_uris: [redirect], scope: 'a"b' }), /^invalid_client_metadata: scope/);
   });

@@ -3,6 +3,7 @@
 import { createHmac, randomUUID } from 'node:crypto';
 import { readJsonObject, type JsonObject } from '../../../base/json-object.ts';
 import type { ClientAuthMethod, IdpClient } from './client-envelope.ts';
+import { hideSecrets } from './hide-secrets.ts';
 import type { IdpMetadata } from './idp-connection.ts';
 import type { OAuthRequest } from './oauth-endpoint.ts';
 
@@ -21,12 +22,12 @@ export type IdpTokenOutcome =
 const timeoutMs = 10_000;
 const defaultRetrySeconds = 5;
 
-/** Asks for tokens. `credentials`: the client at the IdP, or an Authorization header of the client's own. */
+/** Asks for tokens, for a client at the IdP. */
 export async function requestIdpTokens(
   request: OAuthRequest,
   metadata: IdpMetadata,
   form: Readonly<Record<string, string | undefined>>,
-  credentials: IdpClient | { readonly authorization: string | undefined },
+  client: IdpClient,
 ): Promise<IdpTokenOutcome> {
   const { config } = request.resource;
   const url = metadata.token_endpoint;
@@ -37,8 +38,7 @@ export async function requestIdpTokens(
     accept: 'application/json',
     'content-type': 'application/x-www-form-urlencoded',
   };
-  if ('clientId' in credentials) authenticate(credentials, url, request.now(), body, headers);
-  else if (credentials.authorization !== undefined) headers['authorization'] = credentials.authorization;
+  authenticate(client, url, request.now(), body, headers);
   const fetched = await config.idp.fetcher.fetch({
     url,
     method: 'POST',
@@ -54,7 +54,19 @@ export async function requestIdpTokens(
     if (fetched.code === 'redirect') return { kind: 'refused', status: 302, error: undefined, description: undefined };
     return unavailable(`${fetched.code}: ${fetched.message}`, defaultRetrySeconds);
   }
-  return readAnswer(fetched.status, fetched.headers, fetched.body);
+  const outcome = readAnswer(fetched.status, fetched.headers, fetched.body);
+  if (outcome.kind !== 'refused') return outcome;
+  const secrets = [
+    client.secret,
+    headers['authorization']?.split(' ', 2)[1],
+    body.get('client_assertion') ?? undefined,
+  ];
+  for (const name of ['code', 'refresh_token', 'code_verifier']) secrets.push(form[name]);
+  return {
+    ...outcome,
+    error: outcome.error === undefined ? undefined : hideSecrets(outcome.error, secrets),
+    description: outcome.description === undefined ? undefined : hideSecrets(outcome.description, secrets),
+  };
 }
 
 /** Sends along who the client is, by exactly this method (RFC 6749 2.3.1, OpenID Connect Core 9). */

@@ -1,6 +1,7 @@
 // The gateway's own credential for registering clients (RFC 7591 3): none, a token of the operator, or a fresh one for each registration,
 // by the client credentials grant (RFC 6749 4.4), for IdPs whose tokens work once. It goes to the IdP and nowhere else.
 import { fetchJsonObject } from '../../../base/fetch-json.ts';
+import { hideSecrets } from './hide-secrets.ts';
 import type { IdpMetadata } from './idp-connection.ts';
 import type { McpAuthenticationConfig } from './protected-resource.ts';
 
@@ -51,7 +52,10 @@ export async function getInitialAccessToken(
   }
   const { access_token: token, error } = outcome.value;
   if (outcome.status === 200 && typeof token === 'string' && token !== '') return formatAuthorization(scheme, token);
-  const why = typeof error === 'string' ? `${outcome.status} ${error.slice(0, 100)}` : String(outcome.status);
+  const why =
+    typeof error === 'string'
+      ? `${outcome.status} ${hideSecrets(error, [secret]).slice(0, 100)}`
+      : String(outcome.status);
   return {
     ok: false,
     isTemporary: outcome.status >= 500,

@@ -1,6 +1,6 @@
 // Protected resource metadata (RFC 9728): what the resource is called, who issues tokens for it, which scopes it knows.
 import { isJsonObject } from '../../../base/json-object.ts';
-import { LoginFlow } from '../../../ir/gen/config_pb.ts';
+import { LoginFlow, type McpAuthentication } from '../../../ir/gen/config_pb.ts';
 import type { OAuthAnswer, OAuthEndpoint, OAuthRequest } from './oauth-endpoint.ts';
 import type { ProtectedResource } from './protected-resource.ts';
 import { answerMetadata } from './metadata-answer.ts';
@@ -55,6 +55,11 @@ function findAuthorizationServer(base: string, resource: ProtectedResource): str
   return resource.config.message.flow === LoginFlow.DIRECT
     ? readIdpIssuer(resource)
     : formatFacadeIssuer(base, resource);
+}
+
+/** The scopes that the policy names: those that clients are told of. */
+export function listNamedScopes({ requiredScopes, resourceMetadata }: McpAuthentication): readonly string[] {
+  return listScopes(requiredScopes, readConfiguredMembers(resourceMetadata)['scopes_supported']);
 }
 
 /** The scopes that a token must have are supported whether the operator lists them or not. Nothing else is added. */

@@ -10,10 +10,13 @@ export function findRedirectUriProblem(uri: string, allowed: readonly string[]):
   // Beyond these, parsers disagree on what a URI means.
   if (!uriCharacters.test(uri)) return 'a redirect URI must be an absolute URI (RFC 3986) in ASCII';
   if (uri.includes('#')) return 'a redirect URI must not have a fragment';
+  if (/^[^?]*\/\/[^/?]*@/.test(uri)) return 'a redirect URI must not have a user name or password';
   const parsed = URL.parse(uri);
   if (parsed === null) return 'a redirect URI must be an absolute URI (RFC 3986)';
-  if (parsed.username !== '' || parsed.password !== '') return 'a redirect URI must not have a user name or password';
   const { protocol } = parsed;
+  // A parser repairs `https:cb` and `https:///cb`, and not every parser to the same host.
+  if ((protocol === 'https:' || protocol === 'http:') && !webUri.test(uri))
+    return 'a redirect URI must name its host: https://host/path';
   if (forbiddenSchemes.has(protocol)) return `the scheme ${protocol} is never allowed in a redirect URI`;
   if (protocol === 'http:' && !loopbackHosts.has(parsed.hostname))
     return 'a redirect URI must use https; http is for loopback (127.0.0.1, [::1], localhost) only';
@@ -69,6 +72,9 @@ export function appendToRedirectUri(uri: string, parameters: Readonly<Record<str
 }
 
 const uriCharacters = /^[A-Za-z][A-Za-z0-9+.-]*:[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=%]+$/;
+/** Scheme, host, port, path: nothing left out, nothing encoded before the path. */
+const webUri =
+  /^https?:\/\/(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?\.?|\[[0-9A-Fa-f:.]+\])(?::[1-9]\d{0,4})?(?:[/?].*)?$/i;
 const loopbackHosts: ReadonlySet<string> = new Set(['127.0.0.1', '[::1]', 'localhost']);
 /** Run as code, read files or show content of the sender's choice, whatever an allow-list says. */
 const forbiddenSchemes: ReadonlySet<string> = new Set(

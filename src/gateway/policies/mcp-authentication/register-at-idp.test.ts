@@ -5,6 +5,7 @@ import type { ClientMetadata } from './client-metadata.ts';
 import { keycloak } from './idp/keycloak.ts';
 import { type ProviderPreset, standardPreset } from './idp/provider-preset.ts';
 import { spring } from './idp/spring.ts';
+import type { IdpMetadata } from './idp-connection.ts';
 import type { OAuthRequest } from './oauth-endpoint.ts';
 import { type BrokeredRegistration, registerBrokeredClient, registerOwnClient } from './register-at-idp.ts';
 import { answerJson, type BrokerOptions, idpMetadata, TestBroker } from './testing/broker-fixture.ts';
@@ -17,12 +18,13 @@ const client: ClientMetadata = {
   scope: 'openid tickets',
   members: {
     client_uri: 'https://desk.example',
-    jwks: { keys: [] },
-    grant_types: ['authorization_code', 'implicit'],
+    grant_types: ['authorization_code'],
     token_endpoint_auth_method: 'client_secret_basic',
     application_type: 'native',
   },
 };
+
+const metadataWithScopes: IdpMetadata = { ...idpMetadata, scopes_supported: ['openid', 'tickets'] };
 
 type Sent = Readonly<Record<string, unknown>>;
 
@@ -47,7 +49,7 @@ class Idp {
     this.request = this.broker.request(registerEndpoint, { body: '' });
   }
 
-  register(asked: ClientMetadata = client, metadata = idpMetadata): Promise<BrokeredRegistration> {
+  register(asked: ClientMetadata = client, metadata = metadataWithScopes): Promise<BrokeredRegistration> {
     return registerBrokeredClient(this.request, endpoint, metadata, asked);
   }
 }
@@ -168,7 +170,7 @@ describe('an IdP that refuses scopes', () => {
     (sent: Sent): FetchOutcome =>
       accepts(sent['scope']) ? answerJson({ client_id: 'c', token_endpoint_auth_method: 'none' }) : refusal;
 
-  test('gets the request again without openid, then without scope, and what worked is remembered', async () => {
+  test('gets the request again without openid, then without scope; the next client gets all of it again', async () => {
     for (const refusal of [
       answerJson({ error: 'invalid_scope' }, 400),
       answerJson({ error: 'insufficient_scope' }, 403),
@@ -179,7 +181,7 @@ describe('an IdP that refuses scopes', () => {
       assert.ok((await idp.register()).ok);
       assert.deepEqual(idp.sent.map(scopeOf), ['openid tickets', 'tickets']);
       await idp.register();
-      assert.deepEqual(idp.sent.map(scopeOf).slice(2), ['tickets']);
+      assert.deepEqual(idp.sent.map(scopeOf).slice(2), ['openid tickets', 'tickets']);
       assert.match(idp.request.context.flowStep!.notes![0]!, /scope without openid/);
 
       const strict = new Idp();
@@ -187,7 +189,7 @@ describe('an IdP that refuses scopes', () => {
       assert.ok((await strict.register()).ok);
       assert.deepEqual(strict.sent.map(scopeOf), ['openid tickets', 'tickets', undefined]);
       await strict.register();
-      assert.deepEqual(strict.sent.map(scopeOf).slice(3), [undefined]);
+      assert.deepEqual(strict.sent.map(scopeOf).slice(3), ['openid tickets', 'tickets', undefined]);
     }
   });
 
@@ -201,8 +203,6 @@ describe('an IdP that refuses scopes', () => {
     const result = await never.register();
     assert.ok(!result.ok && result.kind === 'denied');
     assert.equal(never.sent.length, 3);
-    await never.register();
-    assert.equal(scopeOf(never.sent[3]!), 'openid tickets', 'only what worked is remembered');
   });
 
   test('gets nothing again when it was not the scope', async () => {
@@ -246,14 +246,79 @@ test('an IdP that refuses a grant gets those that it lists', async () => {
   );
 });
 
-test('a client of its own goes to the IdP as it is', async () => {
-  const idp = new Idp();
-  const outcome = await registerOwnClient(idp.request, endpoint, idpMetadata, client);
-  assert.ok(outcome.ok);
-  assert.deepEqual(idp.sent[0], {
-    redirect_uris: client.redirectUris,
-    client_name: 'Desk',
-    ...client.members,
-    scope: 'openid tickets',
+describe('what one client was refused is not held against the next one', () => {
+  test('a scope', async () => {
+    const idp = new Idp();
+    idp.answer = (sent) =>
+      String(sent['scope']).includes('tickets')
+        ? answerJson({ error: 'invalid_scope' }, 400)
+        : answerJson({ client_id: 'c', token_endpoint_auth_method: 'none' });
+    await idp.register({ ...client, scope: 'tickets' });
+    idp.answer = () => answerJson({ client_id: 'c', token_endpoint_auth_method: 'none' });
+    await idp.register({ ...client, scope: 'openid tickets' });
+    assert.equal(idp.sent.at(-1)!['scope'], 'openid tickets');
+  });
+
+  test('a grant', async () => {
+    const idp = new Idp();
+    const metadata = { ...idpMetadata, grant_types_supported: ['authorization_code'] };
+    idp.answer = () => answerJson({ error: 'invalid_client_metadata' }, 400);
+    await idp.register(client, metadata);
+    idp.answer = () => answerJson({ client_id: 'c', token_endpoint_auth_method: 'none' });
+    await idp.register(client, metadata);
+    assert.deepEqual(idp.sent.at(-1)!['grant_types'], ['authorization_code', 'refresh_token']);
+  });
+});
+
+describe('scopes that a client invents', () => {
+  test('are asked for by nobody: neither the IdP nor the policy names them', async () => {
+    const idp = new Idp({
+      message: {
+        requiredScopes: ['required'],
+        extraScopes: ['extra'],
+        resourceMetadata: JSON.stringify({ scopes_supported: ['told'] }),
+      },
+    });
+    const scope = 'openid invented told client.create extra Tickets';
+    await idp.register({ ...client, scope });
+    assert.equal(idp.sent[0]!['scope'], 'openid told extra required');
+    await registerOwnClient(idp.request, endpoint, metadataWithScopes, { ...client, scope });
+    assert.equal(idp.sent[1]!['scope'], 'openid told extra');
+    await registerOwnClient(idp.request, endpoint, metadataWithScopes, { ...client, scope: 'invented' });
+    assert.equal('scope' in idp.sent[2]!, false);
+  });
+});
+
+describe('a client of its own', () => {
+  test('goes to the IdP as a public client', async () => {
+    const idp = new Idp();
+    const outcome = await registerOwnClient(idp.request, endpoint, metadataWithScopes, client);
+    assert.ok(outcome.ok);
+    assert.deepEqual(idp.sent[0], {
+      redirect_uris: client.redirectUris,
+      client_name: 'Desk',
+      ...client.members,
+      token_endpoint_auth_method: 'none',
+      scope: 'openid tickets',
+    });
+  });
+
+  test('has a secret only where the IdP has no public clients, and keys never', async () => {
+    const idp = new Idp();
+    for (const [listed, asked, sent] of [
+      [['client_secret_post'], 'client_secret_post', 'client_secret_post'],
+      [['client_secret_basic'], 'client_secret_post', undefined],
+      [undefined, 'client_secret_basic', 'client_secret_basic'],
+      [['private_key_jwt'], 'private_key_jwt', undefined],
+      [['private_key_jwt', 'none'], 'private_key_jwt', 'none'],
+      [['tls_client_auth'], 'tls_client_auth', undefined],
+      [undefined, undefined, undefined],
+    ] as const) {
+      const { token_endpoint_auth_methods_supported: _own, ...others } = metadataWithScopes;
+      const metadata = { ...others, ...(listed !== undefined && { token_endpoint_auth_methods_supported: listed }) };
+      const members = { ...client.members, token_endpoint_auth_method: asked };
+      await registerOwnClient(idp.request, endpoint, metadata, { ...client, members });
+      assert.equal(idp.sent.at(-1)!['token_endpoint_auth_method'], sent, `${listed?.join(' ')}: ${asked}`);
+    }
   });
 });

@@ -1,13 +1,15 @@
 // Registers a client at the IdP on its behalf (RFC 7591). IdPs differ, and what their metadata lists proves little, so the gateway goes by what
-// they answer: a refusal because of `scope` or of a grant is followed by a smaller request, and what worked is remembered.
+// they answer: a refusal because of `scope` or of a grant is followed by a smaller request. Nothing of that is remembered: what one client was refused is no reason to
+// ask for less on behalf of the next one.
 import type { JsonObject } from '../../../base/json-object.ts';
 import { noteStep, type StepHolder } from '../../flow-recorder.ts';
 import { formatCallbackUrl } from './broker-urls.ts';
 import type { ClientAuthMethod, IdpClient } from './client-envelope.ts';
 import { type ClientMetadata, pickShownMembers } from './client-metadata.ts';
-import type { Idp, IdpMetadata } from './idp-connection.ts';
+import type { IdpMetadata } from './idp-connection.ts';
 import { getInitialAccessToken } from './initial-access-token.ts';
 import type { OAuthRequest } from './oauth-endpoint.ts';
+import { listNamedScopes } from './protected-resource-metadata.ts';
 import type { ProtectedResource } from './protected-resource.ts';
 import { isLoopbackRedirect } from './redirect-uri.ts';
 import { attemptRegistration, type RegistrationFailure, type RegistrationOutcome } from './registration-attempt.ts';
@@ -20,19 +22,26 @@ export interface Registrant {
 }
 
 /** Registers the client itself, with its own redirect URIs: the Facade, where it will talk to the IdP without us. */
-export function registerOwnClient(
+export async function registerOwnClient(
   request: Registrant,
   endpoint: URL,
   metadata: IdpMetadata,
   client: ClientMetadata,
 ): Promise<RegistrationOutcome> {
-  const { redirectUris, name, scope, members } = client;
-  return registerStepwise(request, endpoint, metadata, {
+  const { redirectUris, name, members } = client;
+  const { token_endpoint_auth_method: asked, ...others } = members;
+  const scope = joinScopes(keepNamedScopes(splitScope(client.scope), request, metadata));
+  const authMethod = chooseOwnAuthMethod(asked, metadata);
+  const outcome = await registerStepwise(request, endpoint, metadata, {
     redirect_uris: redirectUris,
     ...(name !== undefined && { client_name: name }),
-    ...members,
-    ...(scope !== undefined && { scope }),
+    ...others,
+    ...(authMethod !== undefined && { token_endpoint_auth_method: authMethod }),
+    ...(scope !== '' && { scope }),
   });
+  if (!outcome.ok || authMethod === undefined) return outcome;
+  // An IdP that says nothing about the method took the one that it was given.
+  return { ok: true, answer: { token_endpoint_auth_method: authMethod, ...outcome.answer } };
 }
 
 export type BrokeredRegistration =
@@ -52,12 +61,18 @@ export async function registerBrokeredClient(
   client: Pick<ClientMetadata, 'name' | 'scope'> & Partial<Pick<ClientMetadata, 'members'>>,
 ): Promise<BrokeredRegistration> {
   const asked = chooseAuthMethod(metadata);
-  const outcome = await registerStepwise(request, endpoint, metadata, describeBrokeredClient(request, client, asked));
+  const outcome = await registerStepwise(
+    request,
+    endpoint,
+    metadata,
+    describeBrokeredClient(request, metadata, client, asked),
+  );
   return outcome.ok ? readIdpClient(outcome.answer, asked) : outcome;
 }
 
 function describeBrokeredClient(
   request: OAuthRequest,
+  metadata: IdpMetadata,
   client: Parameters<typeof registerBrokeredClient>[3],
   authMethod: ClientAuthMethod,
 ): JsonObject {
@@ -68,7 +83,7 @@ function describeBrokeredClient(
     client.scope === undefined
       ? ''
       : joinScopes(
-          splitScope(client.scope),
+          keepNamedScopes(splitScope(client.scope), request, metadata),
           message.requiredScopes,
           message.extraScopes,
           preset.requiredLoginScopes ?? [],
@@ -83,6 +98,32 @@ function describeBrokeredClient(
     ...(isLoopbackRedirect(callback) && { application_type: 'native' }),
     ...(scope !== '' && { scope }),
   };
+}
+
+/** Those that the IdP or the policy knows. A client may invent any others, and they would be asked for with the gateway's credential. */
+function keepNamedScopes(
+  scopes: readonly string[],
+  { resource }: Registrant,
+  metadata: IdpMetadata,
+): readonly string[] {
+  const { message, preset } = resource.config;
+  const named = new Set([
+    ...(metadata.scopes_supported ?? []),
+    ...listNamedScopes(message),
+    ...message.extraScopes,
+    ...(preset.requiredLoginScopes ?? []),
+  ]);
+  return scopes.filter((scope) => named.has(scope));
+}
+
+/** Public where the IdP has that, whatever the client asked for: it logs in with PKCE. Undefined: as the IdP does by default. */
+function chooseOwnAuthMethod(
+  asked: unknown,
+  { token_endpoint_auth_methods_supported: listed }: IdpMetadata,
+): 'none' | 'client_secret_basic' | 'client_secret_post' | undefined {
+  if (listed?.includes('none') === true || asked === 'none') return 'none';
+  if (asked !== 'client_secret_basic' && asked !== 'client_secret_post') return undefined;
+  return listed === undefined || listed.includes(asked) ? asked : undefined;
 }
 
 /** A public client where the IdP has them; otherwise a confidential one, whose secret stays with the gateway. */
@@ -122,15 +163,13 @@ function denyUnusable(detail: string): RegistrationFailure {
 
 // ---- adapting to what the IdP answers
 
-/** What an IdP was seen not to take. */
+/** What the IdP did not take of this registration. */
 interface Reduction {
   readonly scope: 'all' | 'without openid' | 'none';
   readonly grants: 'all' | 'listed';
 }
 
 const nothingReduced: Reduction = { scope: 'all', grants: 'all' };
-/** Lives as long as the connection to the IdP. */
-const remembered = new WeakMap<Idp, Reduction>();
 
 async function registerStepwise(
   request: Registrant,
@@ -139,7 +178,7 @@ async function registerStepwise(
   members: JsonObject,
 ): Promise<RegistrationOutcome> {
   const { config } = request.resource;
-  let reduction = remembered.get(config.idp) ?? nothingReduced;
+  let reduction = nothingReduced;
   for (;;) {
     const reduced = reduceMembers(members, metadata, config.preset, reduction);
     const token = await getInitialAccessToken(config, metadata);
@@ -153,10 +192,7 @@ async function registerStepwise(
         mayBeScope: false,
       };
     const outcome = await attemptRegistration(config, endpoint, reduced, token.authorization);
-    if (outcome.ok) {
-      if (reduction !== nothingReduced) remembered.set(config.idp, reduction);
-      return outcome;
-    }
+    if (outcome.ok) return outcome;
     const next = chooseSmaller(outcome, reduced, metadata, reduction);
     if (next === undefined) return outcome;
     noteStep(request.context, `${outcome.detail}. Trying again with less: scope ${next.scope}, grants ${next.grants}.`);

@@ -185,7 +185,7 @@ describe('in the facade', () => {
     assert.equal(registrar.asked[0]!.headers!['authorization'], 'Bearer iat');
   });
 
-  test('a client that asked for a secret gets it, with its expiry', async () => {
+  test('a client gets a secret where the IdP insists on one, with its expiry', async () => {
     const registrar = new Registrar({ flow: 'Facade' }, () =>
       answerJson({ client_id: 'c', client_secret: 's', token_endpoint_auth_method: 'client_secret_post' }),
     );
@@ -210,6 +210,7 @@ describe('initial access tokens', () => {
     const registrar = new Registrar(
       {
         registration: { initialAccessTokenFrom: { clientId: 'registrar', scope: 'client.create' } },
+        metadata: { scopes_supported: ['openid', 'tickets'] },
         clientCredentialsSecret: 'cc-secret',
       },
       (request) => {

@@ -129,7 +129,7 @@ const issuedMembers: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What the client may know of the IdP's answer: the members of RFC 7591 and OpenID. Not the registration_access_token and
+ * What the client may know of the IdP's answer: what it can have asked for, and its id. Not the registration_access_token and
  * registration_client_uri: with them the client could change its redirect URIs behind the gateway's back. A secret next to `none` is
  * a mistake of the IdP, and is given to nobody.
  */
@@ -139,10 +139,7 @@ function relayAnswer(answer: JsonObject & { readonly client_id: string }, client
       ([name, value]) => value !== null && (isKnownMember(name) || issuedMembers.has(name)),
     ),
   );
-  const asked = client.members['token_endpoint_auth_method'];
-  const method = relayed['token_endpoint_auth_method'] ?? asked;
-  if (method !== undefined) relayed['token_endpoint_auth_method'] = method;
-  if (method === 'none') {
+  if (relayed['token_endpoint_auth_method'] === 'none') {
     delete relayed['client_secret'];
     delete relayed['client_secret_expires_at'];
   } else if (relayed['client_secret'] !== undefined) {

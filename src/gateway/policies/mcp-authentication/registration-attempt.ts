@@ -1,5 +1,6 @@
 // One registration at the IdP, sent and judged (RFC 7591 3): what was asked, and which of the many ways to say no the IdP chose.
 import { isJsonObject, type JsonObject, readJsonObject } from '../../../base/json-object.ts';
+import { hideSecrets } from './hide-secrets.ts';
 import type { McpAuthenticationConfig } from './protected-resource.ts';
 
 /** What became of a registration. */
@@ -53,13 +54,17 @@ export async function attemptRegistration(
     },
     body: JSON.stringify(members),
   });
-  if (outcome.ok) return readAnswer(outcome.status, outcome.body);
+  if (outcome.ok) return readAnswer(outcome.status, outcome.body, [authorization?.split(' ', 2)[1]]);
   // A redirect leads to a login page: the endpoint wants a credential that the gateway does not have.
   return fail(outcome.code === 'redirect' || outcome.code === 'blocked' ? 'denied' : 'unavailable', outcome.message);
 }
 
 /** Judges an answer of the registration endpoint. */
-export function readAnswer(status: number, body: string): RegistrationOutcome {
+export function readAnswer(
+  status: number,
+  body: string,
+  secrets: readonly (string | undefined)[] = [],
+): RegistrationOutcome {
   const read = readJsonObject(body);
   const answer = read.ok ? read.value : undefined;
   if (status === 200 || status === 201) {
@@ -68,8 +73,8 @@ export function readAnswer(status: number, body: string): RegistrationOutcome {
       return { ok: true, answer: { ...answer, client_id: clientId } };
     return fail('unavailable', `the IdP answers ${status} to a registration, but without a client_id`);
   }
-  const error = readText(answer?.['error'], 100);
-  const description = readText(answer?.['error_description'], 300);
+  const error = readText(answer?.['error'], 100, secrets);
+  const description = readText(answer?.['error_description'], 300, secrets);
   const said = [error, description].filter((text) => text !== '').join(': ');
   const detail = `the IdP answers ${status} to a registration${said === '' ? '' : `: ${said}`}`;
   if (status < 400 || status >= 500) return fail('unavailable', detail);
@@ -84,10 +89,11 @@ function fail(kind: RegistrationFailure['kind'], detail: string): RegistrationFa
 }
 
 /** Somebody else's text on its way into a log and an answer: one line of printable characters. */
-function readText(value: unknown, maxLength: number): string {
+function readText(value: unknown, maxLength: number, secrets: readonly (string | undefined)[]): string {
   if (typeof value !== 'string' && !isJsonObject(value)) return '';
   const text = typeof value === 'string' ? value : JSON.stringify(value);
-  return text
+  // Before it is cut: half a secret is one, too.
+  return hideSecrets(text, secrets)
     .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ')
     .trim()
     .slice(0, maxLength)

@@ -83,14 +83,11 @@ const relayedErrors: ReadonlySet<string> = new Set([
   'expired_token',
 ]);
 
-/**
- * The RFC 6749 error for what the IdP said. `standing` undefined: a client of the IdP's own, whose request was passed on as it was.
- * What is no known error is taken for a dead grant, so that clients start a new login.
- */
+/** The RFC 6749 error for what the IdP said. What is no known error is taken for a dead grant, so that clients start a new login. */
 export function describeRefusal(
   refused: Extract<IdpTokenOutcome, { readonly kind: 'refused' }>,
   grantType: string,
-  standing: KnownClient['standing']['kind'] | undefined,
+  standing: KnownClient['standing']['kind'],
 ): TokenError {
   const { status, error, description } = refused;
   const said = `${status} ${error ?? 'without an OAuth error'}${description === undefined ? '' : `: ${description}`}`;
@@ -103,10 +100,9 @@ export function describeRefusal(
 }
 
 /** The IdP no longer knows the client that the gateway speaks for. Who can mend that, depends on where the client came from. */
-function describeClientRefusal(detail: string, standing: KnownClient['standing']['kind'] | undefined): TokenError {
+function describeClientRefusal(detail: string, standing: KnownClient['standing']['kind']): TokenError {
   switch (standing) {
     case 'own': // It registers again.
-    case undefined: // Its own credentials are wrong.
       return {
         error: 'invalid_client',
         description: 'The identity provider does not know this client any more. Register again.',

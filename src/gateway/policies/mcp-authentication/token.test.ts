@@ -381,41 +381,73 @@ describe('who the client is', () => {
   });
 });
 
-describe('another grant that the IdP lists', () => {
-  test('is passed on with the credentials that the client has there, and without ours', async () => {
-    const { broker, readSent } = setUp({
-      registration: { mode: RegistrationMode.SHARED, clientId: 'shared' },
-      sharedClientSecret: 'shared-secret',
-    });
-    const form = {
-      grant_type: 'client_credentials',
-      client_id: 'machine',
-      client_secret: 'its-own',
-      scope: 'a',
-      resource: `${resourceUrl}/`,
-    };
-    const answer = await broker.call(tokenEndpoint, { form });
-    assert.equal(answer.status, 200);
-    assert.deepEqual(readSent(), { ...form, resource: resourceUrl });
-    assert.equal((JSON.parse(answer.body) as Record<string, unknown>)['refresh_token'], undefined);
-  });
-
-  test('is passed on with a Basic header', async () => {
-    const { broker, readSent } = setUp();
-    const headers = ['authorization', `Basic ${Buffer.from('machine:secret').toString('base64')}`];
-    await broker.call(tokenEndpoint, { form: { grant_type: 'client_credentials' }, headers });
-    assert.deepEqual(readSent(), { grant_type: 'client_credentials' });
-    assert.equal(broker.fetched[0]!.headers?.['authorization'], headers[1]);
-  });
-
-  test('of a client of ours is passed on with its name at the IdP, and never with its secret', async () => {
-    const { broker, clientId, readSent } = setUp({
+describe('a grant other than those of a login', () => {
+  test('is refused, whatever the IdP lists and whoever asks', async () => {
+    const { broker, clientId } = setUp({
       idpClient: { clientId: 'idp-client', authMethod: 'client_secret_post', secret: 's3cret' },
     });
-    await broker.call(tokenEndpoint, { form: { grant_type: 'client_credentials', client_id: clientId } });
-    assert.deepEqual(readSent(), { grant_type: 'client_credentials', client_id: 'idp-client' });
-    assert.ok(!JSON.stringify(broker.fetched).includes('s3cret'));
+    const basic = ['authorization', `Basic ${Buffer.from('machine:secret').toString('base64')}`];
+    for (const grantType of [
+      'client_credentials',
+      'password',
+      'implicit',
+      'urn:ietf:params:oauth:grant-type:token-exchange',
+      'urn:ietf:params:oauth:grant-type:jwt-bearer',
+      'urn:ietf:params:oauth:grant-type:device_code',
+      'Authorization_Code',
+      'refresh_token ',
+    ]) {
+      const own = { grant_type: grantType, client_id: clientId };
+      const foreign = { grant_type: grantType, client_id: 'machine', client_secret: 'its-own', scope: 'a' };
+      for (const call of [{ form: own }, { form: foreign }, { form: { grant_type: grantType }, headers: basic }]) {
+        const answer = await broker.call(tokenEndpoint, call);
+        assert.equal(answer.status, 400, grantType);
+        assert.equal((JSON.parse(answer.body) as { error: string }).error, 'unsupported_grant_type', grantType);
+      }
+    }
+    assert.deepEqual(broker.fetched, []);
   });
+
+  test('nothing that the client adds to a login goes on to the IdP', async () => {
+    const { broker, redeem, readSent } = setUp();
+    const form = {
+      ...redeem,
+      audience: 'https://other.example',
+      client_assertion_type: 'x',
+      requested_token_type: 'urn:x',
+      subject_token: 's',
+      acr_values: 'low',
+      __proto__x: 'y',
+    };
+    assert.equal((await broker.call(tokenEndpoint, { form })).status, 200);
+    assert.deepEqual(
+      Object.keys(readSent()).filter(
+        (name) => !['grant_type', 'code', 'redirect_uri', 'code_verifier', 'resource', 'client_id'].includes(name),
+      ),
+      [],
+    );
+  });
+});
+
+test('too many requests of one address: 429, and when to come back', async () => {
+  const { broker } = setUp();
+  const statuses = new Map<number, number>();
+  let last: Awaited<ReturnType<typeof broker.call>> | undefined;
+  for (let asked = 0; asked < 650; asked += 1) {
+    last = await broker.call(tokenEndpoint, {
+      form: { grant_type: 'refresh_token', client_id: 'x', refresh_token: 'y' },
+    });
+    statuses.set(last.status, (statuses.get(last.status) ?? 0) + 1);
+  }
+  assert.deepEqual(
+    [...statuses],
+    [
+      [401, 600],
+      [429, 50],
+    ],
+  );
+  assert.ok(Number(last!.headers[last!.headers.indexOf('retry-after') + 1]) >= 1);
+  assert.deepEqual(broker.fetched, []);
 });
 
 describe('an answer of the IdP that is no success', () => {

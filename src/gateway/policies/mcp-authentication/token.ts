@@ -1,5 +1,6 @@
 // The token endpoint of the broker (RFC 6749 3.2, 4.1.3, 6; RFC 7636 4.6; RFC 8707 2.2). Codes and refresh tokens are opened, what the client
-// may not know is put in its place, and the IdP's answer goes back with the refresh token sealed. Other grants of the IdP are passed on.
+// may not know is put in its place, and the IdP's answer goes back with the refresh token sealed. There are no other grants: with them anybody could use the gateway to
+// speak to the IdP.
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Sealer } from '../../../base/sealed.ts';
 import { findPlace, formatCallbackUrl } from './broker-urls.ts';
@@ -7,10 +8,10 @@ import type { IdpClient } from './client-envelope.ts';
 import { openCode, openRefreshToken, sealRefreshToken } from './code-envelope.ts';
 import { type DocumentRegistrations, documentRegistrations } from './document-registration.ts';
 import { findKnownClient, type KnownClient, recallClient } from './find-client.ts';
-import type { IdpMetadata } from './idp-connection.ts';
+import type { Idp, IdpMetadata } from './idp-connection.ts';
 import { type IdpTokenOutcome, requestIdpTokens } from './idp-token-request.ts';
-import { findResourceParameter } from './login-redirect.ts';
 import type { OAuthAnswer, OAuthEndpoint, OAuthRequest } from './oauth-endpoint.ts';
+import { createRegistrationLimiter, type RegistrationLimiter } from './registration-limiter.ts';
 import { isScope, namesOnlyResource, readRequestParameters, type RequestParameters } from './request-parameters.ts';
 import { findSharedClient } from './shared-registration.ts';
 import {
@@ -48,6 +49,18 @@ interface TokenRequest {
   readonly registrations: DocumentRegistrations;
 }
 
+/** A client that registers comes back for tokens, again and again. Registrations a minute, from one address: default 60. */
+const tokensPerRegistration = 10;
+/** One per connection to an IdP, in each process. */
+const limiters = new WeakMap<Idp, RegistrationLimiter>();
+
+/** 0: go on; otherwise the seconds to wait. */
+function takeTurn({ context, resource: { config }, now }: OAuthRequest, perMinute: number): number {
+  let limiter = limiters.get(config.idp);
+  if (limiter === undefined) limiters.set(config.idp, (limiter = createRegistrationLimiter()));
+  return limiter.take(context.client.address, perMinute, now());
+}
+
 async function serveToken(request: OAuthRequest, registrations: DocumentRegistrations): Promise<OAuthAnswer> {
   const { config } = request.resource;
   const { sealer } = config;
@@ -58,6 +71,17 @@ async function serveToken(request: OAuthRequest, registrations: DocumentRegistra
       reason: 'seal_key_missing',
       status: 500,
       detail: 'no key to seal with',
+    });
+  const perMinute = (config.message.registration?.perMinute || 60) * tokensPerRegistration;
+  const waitSeconds = takeTurn(request, perMinute);
+  if (waitSeconds > 0)
+    return answerTokenError(request, {
+      error: 'temporarily_unavailable',
+      description: 'Too many requests. Try again later.',
+      reason: 'token_limited',
+      status: 429,
+      detail: `more than ${perMinute} token requests a minute from ${request.context.client.address}`,
+      headers: ['retry-after', String(waitSeconds)],
     });
   if (request.contentType !== 'application/x-www-form-urlencoded')
     return answerTokenError(request, refuse('The body must be application/x-www-form-urlencoded.'));
@@ -72,19 +96,20 @@ async function serveToken(request: OAuthRequest, registrations: DocumentRegistra
   const { metadata } = state;
   const grantType = form.get('grant_type')!;
   const call: TokenRequest = { request, sealer, form, grantType, presented: presented.client, metadata, registrations };
-  switch (grantType) {
-    case 'authorization_code':
-      return redeemCode(call);
-    case 'refresh_token':
-      return refresh(call);
-    default:
-      return passOn(call);
-  }
+  return grantType === 'authorization_code' ? redeemCode(call) : refresh(call);
 }
 
 function findFormError(request: OAuthRequest, form: RequestParameters): TokenError | undefined {
   if (form.repeated.size > 0) return refuse('A parameter is repeated.');
-  if (form.get('grant_type') === undefined) return refuse('grant_type is missing.');
+  const grantType = form.get('grant_type');
+  if (grantType === undefined) return refuse('grant_type is missing.');
+  if (grantType !== 'authorization_code' && grantType !== 'refresh_token')
+    return {
+      error: 'unsupported_grant_type',
+      description: 'grant_type must be authorization_code or refresh_token.',
+      reason: 'grant_unsupported',
+      detail: 'grant_type is neither authorization_code nor refresh_token',
+    };
   const scope = form.get('scope');
   if (scope !== undefined && !isScope(scope)) return { ...refuse('scope is malformed.'), error: 'invalid_scope' };
   if (!namesOnlyResource(form.getAll('resource'), findPlace(request).resource))
@@ -194,41 +219,6 @@ async function refresh(call: TokenRequest): Promise<OAuthAnswer> {
   });
 }
 
-/**
- * Any other grant that the IdP lists. The gateway adds nothing secret: a client of its own is named by its id at the IdP alone, and a
- * client that the IdP itself knows brings its credentials along.
- */
-async function passOn(call: TokenRequest): Promise<OAuthAnswer> {
-  const { request, sealer, form, grantType, presented, metadata } = call;
-  if (grantType === 'implicit' || metadata.grant_types_supported?.includes(grantType) !== true)
-    return answerTokenError(request, {
-      error: 'unsupported_grant_type',
-      description: 'The identity provider does not support this grant type.',
-      reason: 'grant_unsupported',
-      detail: 'grant_type is not among the grant_types_supported of the IdP',
-    });
-  const found = findKnownClient(request, sealer, presented.clientId);
-  const idpClient = found.ok ? findIdpClient(call, found.client, undefined) : undefined;
-  if (found.ok && (idpClient === undefined || presented.hasSecret))
-    return answerTokenError(request, refuseStanding(presented));
-  const parameters: Record<string, string | undefined> = {};
-  for (const name of form.names) if (name !== 'resource') parameters[name] = form.get(name);
-  if (form.getAll('resource').length > 0) parameters['resource'] = findResourceParameter(request);
-  if (idpClient !== undefined) delete parameters['client_secret'];
-  const outcome = await requestIdpTokens(
-    request,
-    metadata,
-    parameters,
-    idpClient === undefined
-      ? { authorization: presented.authorization }
-      : { clientId: idpClient.clientId, secret: undefined, authMethod: 'none' },
-  );
-  return answerOutcome(call, found.ok ? found.client : undefined, outcome, {
-    resource: parameters['resource'],
-    idpClient,
-  });
-}
-
 /** A client that the gateway gave an id to, or that has a metadata document. */
 function findOwnClient({ request, sealer, presented }: TokenRequest): KnownClient | UnknownClient {
   if (presented.hasSecret) return refuseStanding(presented);
@@ -291,15 +281,15 @@ interface AnswerExtras {
 
 function answerOutcome(
   { request, sealer, grantType, presented, registrations }: TokenRequest,
-  client: KnownClient | undefined,
+  client: KnownClient,
   outcome: IdpTokenOutcome,
   { resource, idpClient, scope, previousToken }: AnswerExtras,
 ): OAuthAnswer {
   if (outcome.kind === 'unavailable')
     return answerTokenError(request, describeUnavailable(outcome.detail, outcome.retryAfterSeconds));
   if (outcome.kind === 'refused') {
-    const error = describeRefusal(outcome, grantType, client?.standing.kind);
-    if (error.reason === 'idp_refused_client' && client?.standing.kind === 'document')
+    const error = describeRefusal(outcome, grantType, client.standing.kind);
+    if (error.reason === 'idp_refused_client' && client.standing.kind === 'document')
       registrations.forget(request, client.clientId);
     return answerTokenError(request, error);
   }
@@ -307,8 +297,7 @@ function answerOutcome(
   const tokens: Record<string, unknown> = { ...rest, token_type: rest['token_type'] ?? 'Bearer' };
   if (scope !== undefined && rest['scope'] === undefined) tokens['scope'] = scope;
   const token = typeof issued === 'string' && issued !== '' ? issued : previousToken;
-  // A client of the IdP's own gets none: it could only be used by a client of ours.
-  if (token !== undefined && client !== undefined)
+  if (token !== undefined)
     tokens['refresh_token'] = sealRefreshToken(sealer, findPlace(request), presented.clientId, {
       token,
       resource,
