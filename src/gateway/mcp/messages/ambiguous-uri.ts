@@ -14,7 +14,8 @@ const hostedSchemes = new Set(['http', 'https', 'ws', 'wss', 'ftp']);
 export function findAmbiguity(uri: string): string | undefined {
   let text = uri.replace(templateExpression, 'x');
   for (let depth = 0; depth <= maxDepth; depth += 1) {
-    const problem = findProblem(text, depth > 0) ?? findProblem(text.normalize('NFKC'), true);
+    const folded = text.normalize('NFKC');
+    const problem = findProblem(text, depth > 0) ?? (folded === text ? undefined : findProblem(folded, true));
     if (problem !== undefined) return problem;
     if (!text.includes('%')) return undefined;
     const decoded = decode(text);

@@ -115,7 +115,7 @@ export function readClientMetadata(body: string, allowedRedirectUris: readonly s
   const asked = members['grant_types'] as readonly string[] | undefined;
   if (asked !== undefined && asked.length > 0 && !asked.includes('authorization_code'))
     return refuse('grant_types must have authorization_code: nothing else can be registered here.');
-  if (asked !== undefined) others.grant_types = grants.filter((grant) => grant === grants[0] || asked.includes(grant));
+  if (asked !== undefined) others.grant_types = asked.includes('refresh_token') ? grants : grants.slice(0, 1);
   if (others.response_types !== undefined) others.response_types = ['code'];
   const scopeText = scope?.trim();
   if (scopeText !== undefined && scopeText !== '' && !isScope(scopeText))

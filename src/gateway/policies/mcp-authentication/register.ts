@@ -15,7 +15,8 @@ import { createRegistrationLimiter, type RegistrationLimiter } from './registrat
 import { registerShared } from './shared-registration.ts';
 
 const defaultMaxBodyBytes = 65_536;
-const defaultPerMinute = 60;
+/** Registrations from one address. */
+export const defaultPerMinute = 60;
 const retrySeconds = 10;
 /** What the IdP's client id and secret may add to a sealed client id. */
 const idpClientRoom = 1_024;

@@ -11,6 +11,7 @@ import { findKnownClient, type KnownClient, recallClient } from './find-client.t
 import type { Idp, IdpMetadata } from './idp-connection.ts';
 import { type IdpTokenOutcome, requestIdpTokens } from './idp-token-request.ts';
 import type { OAuthAnswer, OAuthEndpoint, OAuthRequest } from './oauth-endpoint.ts';
+import { defaultPerMinute } from './register.ts';
 import { createRegistrationLimiter, type RegistrationLimiter } from './registration-limiter.ts';
 import { isScope, namesOnlyResource, readRequestParameters, type RequestParameters } from './request-parameters.ts';
 import { findSharedClient } from './shared-registration.ts';
@@ -72,7 +73,7 @@ async function serveToken(request: OAuthRequest, registrations: DocumentRegistra
       status: 500,
       detail: 'no key to seal with',
     });
-  const perMinute = (config.message.registration?.perMinute || 60) * tokensPerRegistration;
+  const perMinute = (config.message.registration?.perMinute || defaultPerMinute) * tokensPerRegistration;
   const waitSeconds = takeTurn(request, perMinute);
   if (waitSeconds > 0)
     return answerTokenError(request, {
