@@ -23,8 +23,15 @@ const npm = (script: string, ...args: readonly string[]): Suite => ({
  * comes late in its row: on a fresh machine they are built meanwhile. The image is built in the row of the clusters, whose nodes run the same one.
  */
 const rows: readonly (readonly Suite[])[] = [
-  [npm('test'), npm('test:long'), npm('test:compatibility'), npm('bench', '--smoke')],
-  [npm('test:browser'), npm('test:image'), npm('test:chart'), npm('test:conformance'), npm('test:cluster')],
+  [npm('test'), npm('test:long'), npm('test:compatibility')],
+  [
+    npm('test:browser'),
+    npm('test:image'),
+    npm('test:chart'),
+    npm('test:conformance'),
+    npm('test:cluster'),
+    npm('bench', '--smoke'),
+  ],
 ];
 
 interface Outcome {

@@ -37,7 +37,7 @@ const allowed: Record<string, readonly string[]> = {
   api: ['base', 'cel'],
   cel: ['base'],
   base: [],
-  ir: [],
+  ir: ['base'],
 };
 
 const importPattern =

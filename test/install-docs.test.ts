@@ -1,8 +1,13 @@
 // docs/install.md: its values are values of the chart, its links lead somewhere, and what it quotes is what the program says.
 import assert from 'node:assert/strict';
-import { existsSync, globSync, readFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, test } from 'node:test';
+import { connect, createServer } from 'node:tls';
 import { parseAllDocuments } from 'yaml';
 import { compileExpression } from '../src/cel/compile-expression.ts';
 import { checkCertificate } from '../src/controller/check-certificate.ts';
@@ -155,3 +160,44 @@ function listFixedParts(text: string): string[] {
     .map((part) => part.replace(/^\W+|[\s.;:,]+$/g, ''))
     .filter((part) => part.length > 6);
 }
+
+describe('TLS in two commands', () => {
+  const [, block = ''] = /^Turn it on in two commands.*\n```sh\n([\s\S]*?)^```$/m.exec(page)!;
+  const [make = '', upgrade = ''] = block.trim().split('\n');
+  const [openssl = '', kubectl = ''] = make.split(' && ');
+
+  test('they are two, and the second sets the value', () => {
+    assert.equal(block.trim().split('\n').length, 2);
+    assert.match(upgrade, /^helm upgrade proxy charts\/proxy .* --set controller\.xds\.tls\.enabled=true$/);
+  });
+
+  test('the first makes a certificate that the controller serves with, and gateways trust', async (context) => {
+    const folder = mkdtempSync(join(tmpdir(), 'mcp-gateway-two-commands-'));
+    context.after(() => rmSync(folder, { recursive: true, force: true }));
+    const [program = '', ...args] = openssl.split(' ');
+    const { error, status, stderr } = spawnSync(program, args, { cwd: folder, encoding: 'utf8' });
+    if (error !== undefined) return context.skip('there is no openssl');
+    assert.equal(status, 0, stderr);
+    const files = Object.fromEntries(
+      [...kubectl.matchAll(/--from-file=([\w.]+)(?:=([\w.]+))?/g)].map(([, key, file = key]) => [
+        key!,
+        readFileSync(join(folder, file!), 'utf8'),
+      ]),
+    );
+    const { 'tls.crt': cert, 'tls.key': key, 'ca.crt': ca } = files;
+    const check = checkCertificate(
+      { certificateChain: cert, privateKey: key, ca },
+      'proxy.proxy-system.svc',
+      Date.now(),
+    );
+    assert.ok(check.ok, JSON.stringify(check));
+    const server = createServer({ cert, key }, (socket) => socket.end()).listen(0, '127.0.0.1');
+    context.after(() => server.close());
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const socket = connect({ port, host: '127.0.0.1', servername: 'proxy.proxy-system.svc', ca });
+    await once(socket, 'secureConnect');
+    assert.equal(socket.authorized, true);
+    socket.destroy();
+  });
+});

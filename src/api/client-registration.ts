@@ -12,6 +12,12 @@ const secretEntrySchema = z.object({
 
 const clientIdSchema = z.string().min(1).max(1024);
 
+const redirectUriSchema = z
+  .string()
+  .min(1)
+  .max(2048)
+  .regex(/^[A-Za-z][A-Za-z0-9+.-]*:[^\s#]+$/, 'must be an absolute URI without a fragment');
+
 /** Client registration. */
 export const clientRegistrationSchema = withRules(
   z.object({
@@ -40,18 +46,20 @@ export const clientRegistrationSchema = withRules(
     clientId: clientIdSchema.optional().describe('With Shared: the client.'),
     clientSecretRef: secretEntrySchema.optional().describe('With Shared: its secret; none for a public client.'),
     allowedRedirectUris: z
-      .array(
-        z
-          .string()
-          .min(1)
-          .max(2048)
-          .regex(/^[A-Za-z][A-Za-z0-9+.-]*:[^\s#]+$/, 'must be an absolute URI without a fragment'),
-      )
+      .array(redirectUriSchema)
       .min(1)
       .max(64)
       .optional()
       .describe(
         'The redirect URIs that clients may register, exact but for the port of a loopback. When absent: https anywhere, http on loopback.',
+      ),
+    trustedRedirectUris: z
+      .array(redirectUriSchema)
+      .min(1)
+      .max(64)
+      .optional()
+      .describe(
+        'Redirect URIs of applications of your own, character by character: the gateway does not ask people whether they want to log in there. Allowed whatever allowedRedirectUris says. For the flow Broker.',
       ),
     limits: z
       .object({
@@ -61,7 +69,9 @@ export const clientRegistrationSchema = withRules(
           .max(100_000)
           .meta({ format: 'int32' })
           .default(60)
-          .describe('Registrations per minute.'),
+          .describe(
+            'Registrations per minute and address. Requests for tokens have a limit of their own, ten times as high.',
+          ),
         maxBodyBytes: z
           .int()
           .min(1024)

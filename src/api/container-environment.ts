@@ -9,11 +9,13 @@ const fieldsOfVariables: Readonly<Record<string, string>> = {
   MCP_GATEWAY_LOG_LEVEL: 'logging.level',
   MCP_GATEWAY_LOG_FORMAT: 'logging.format',
   MCP_GATEWAY_DRAIN_TIMEOUT: 'shutdown.drain',
+  MCP_GATEWAY_LOCAL_UPSTREAMS: 'allowLocalUpstreams',
   MCP_GATEWAY_TRUSTED_PROXIES: 'trustedProxies',
 };
 
 /** Variables by which the controller and the gateway find each other, and by which probes and scrapes find the gateway. */
 const ownVariables: readonly string[] = [
+  'MCP_GATEWAY_ADMIN_TOKEN_FILE',
   'MCP_GATEWAY_CONTROLLER',
   'MCP_GATEWAY_CONTROLLER_CA',
   'MCP_GATEWAY_CONTROLLER_TOKEN',
@@ -51,7 +53,9 @@ const fieldReferenceSchema = z.object({
 
 const valueFromSchema = withRules(
   z.object({
-    secretKeyRef: keyReferenceSchema.optional().describe('An entry of a Secret.'),
+    secretKeyRef: keyReferenceSchema
+      .optional()
+      .describe('An entry of a Secret. Only in parameters of the GatewayClass.'),
     configMapKeyRef: keyReferenceSchema.optional().describe('An entry of a ConfigMap.'),
     fieldRef: fieldReferenceSchema.optional().describe('A field of the pod.'),
   }),

@@ -103,6 +103,12 @@ const specSchema = z.object({
     .describe(
       'Networks of load balancers and proxies in front, whose X-Forwarded-* headers are believed; none when absent.',
     ),
+  allowLocalUpstreams: z
+    .boolean()
+    .optional()
+    .describe(
+      'Servers and identity providers may be on loopback of the pod (a container beside the gateway), on link-local and on metadata addresses; refused when absent. Only parameters of a GatewayClass may set it. The ports of the gateway itself are never reached.',
+    ),
   shutdown: z
     .object({
       drain: boundedDurationSchema({ min: '0s', max: '1h' })
@@ -114,7 +120,7 @@ const specSchema = z.object({
   overlays: deployOverlaysSchema
     .optional()
     .describe(
-      'Strategic merge patches over what is deployed, for what has no field of its own. They are applied last, in the order of the parameters. They cannot change the kind, the name, the namespace, the owner and the selector of an object.',
+      'Strategic merge patches over what is deployed, for what has no field of its own. They are applied last, in the order of the parameters. They cannot change the kind, the name, the namespace, the owner and the selector of an object. What gives pods more rights or shows them Secrets only parameters of the GatewayClass may ask for.',
     ),
 });
 

@@ -48,5 +48,6 @@ export const reservedHeaders: readonly string[] = [
   'x-forwarded-host',
   'x-forwarded-port',
   'x-forwarded-proto',
+  'x-gateway-round',
   'x-request-id',
 ];

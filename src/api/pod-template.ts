@@ -86,7 +86,7 @@ export const podTemplateSchema = z.object({
   securityContext: freeFormSchema()
     .optional()
     .describe(
-      "The pods' security context. It is merged over the hardened one, field by field; null removes a field. That of the container is in overlays.deployment.",
+      "The pods' security context. It is merged over the hardened one, field by field; null removes a field. What weakens it only parameters of the GatewayClass may say. That of the container is in overlays.deployment.",
     ),
   imagePullSecrets: z
     .array(z.object({ name: subdomainNameSchema.describe("A Secret in the Gateway's namespace.") }))

@@ -16,7 +16,13 @@ export interface AddressClass {
 }
 
 /** Why an address must not be called, for people ("a link-local address"), or undefined when it may. */
-export type AddressPolicy = (address: string, chosenBy: 'operator' | 'client') => string | undefined;
+export type AddressPolicy = (address: string, chosenBy: AddressChoice) => string | undefined;
+
+/**
+ * Who named an address. `provider`: the metadata of an identity provider, on another host than the operator named. It may have private addresses, but none of
+ * this machine.
+ */
+export type AddressChoice = 'operator' | 'provider' | 'client';
 
 type Block = readonly [network: readonly number[], prefixLength: number, kind: AddressKind, description: string];
 
@@ -91,10 +97,11 @@ export function classifyAddress(address: string): AddressClass {
   );
 }
 
-/** The rules of this gateway: forbidden addresses for nobody, and for clients only public ones. */
+/** The rules of this gateway: forbidden addresses for nobody, loopback only for the operator, and for clients only public ones. */
 export const guardAddress: AddressPolicy = (address, chosenBy) => {
   const { kind, description } = classifyAddress(address);
   if (kind === 'forbidden') return description;
+  if (chosenBy === 'provider' && kind === 'loopback') return description;
   return chosenBy === 'client' && kind !== 'public' ? description : undefined;
 };
 

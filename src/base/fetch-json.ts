@@ -14,6 +14,7 @@ import {
   nameUrl,
 } from './guarded-request.ts';
 import { type JsonObject, readJsonObject } from './json-object.ts';
+import type { LocalGuard } from './local-guard.ts';
 import { isClusterName, isLoopbackName } from './local-names.ts';
 import { type Log, silentLog } from './log.ts';
 
@@ -35,6 +36,8 @@ export interface FetcherOptions {
   readonly lookup?: LookupAddresses;
   /** In place of the rules of address-guard.ts; for tests, whose servers are all on loopback. */
   readonly addressPolicy?: AddressPolicy;
+  /** Addresses of this machine that nobody calls; none when absent. */
+  readonly guard?: LocalGuard | undefined;
 }
 
 /** What reading a JSON object adds to the ways a fetch can fail. */
@@ -61,6 +64,7 @@ export function createFetcher(options: FetcherOptions = {}): GuardedFetcher {
   const log = options.log ?? silentLog;
   const environment = {
     policy: options.addressPolicy ?? guardAddress,
+    guard: options.guard,
     lookup: options.lookup,
     proxy: options.proxy,
     ca: options.ca,

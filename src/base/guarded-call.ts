@@ -43,6 +43,7 @@ export async function makeGuardedCall(
       { ...environment, lookup: environment.lookup ?? lookupAddresses },
       {
         chosenBy: request.chosenBy,
+        port: url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port),
         secureContext: getTrust(environment.trusts, request.ca ?? environment.ca),
         timeoutMs: limit.timeoutMs,
         signal: limit.signal,

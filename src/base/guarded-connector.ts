@@ -5,7 +5,8 @@ import { isIP, type LookupFunction, type Socket } from 'node:net';
 import { createSecureContext, type SecureContext } from 'node:tls';
 import { callbackify } from 'node:util';
 import { buildConnector, Client } from 'undici';
-import type { AddressPolicy } from './address-guard.ts';
+import type { AddressChoice, AddressPolicy } from './address-guard.ts';
+import type { LocalGuard } from './local-guard.ts';
 import { isClusterName, isLoopbackName } from './local-names.ts';
 
 export interface ResolvedAddress {
@@ -14,10 +15,7 @@ export interface ResolvedAddress {
 }
 
 /** Resolves a name to all of its addresses. Throws when it has none. */
-export type LookupAddresses = (
-  hostname: string,
-  chosenBy: 'operator' | 'client',
-) => Promise<readonly ResolvedAddress[]>;
+export type LookupAddresses = (hostname: string, chosenBy: AddressChoice) => Promise<readonly ResolvedAddress[]>;
 
 /** An HTTP proxy that calls to the outside go through. */
 export interface EgressProxy {
@@ -49,12 +47,16 @@ export class EgressProxyError extends Error {
 
 export interface ConnectorEnvironment {
   readonly policy: AddressPolicy;
+  /** Addresses of this machine that nobody calls. */
+  readonly guard?: LocalGuard | undefined;
   readonly lookup: LookupAddresses;
   readonly proxy: EgressProxy | undefined;
 }
 
 export interface ConnectorRequest {
-  readonly chosenBy: 'operator' | 'client';
+  /** Of the URL. */
+  readonly port: number;
+  readonly chosenBy: AddressChoice;
   readonly secureContext: SecureContext;
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
@@ -66,11 +68,11 @@ export function createTrust(ca: string | undefined): SecureContext {
 }
 
 /**
- * Asks the system for names of the operator: they may be in its hosts file. Names of clients are asked of DNS only: that knows no
+ * Asks the system for names of the operator and of identity providers: they may be in its hosts file. Names of clients are asked of DNS only: that knows no
  * local names, adds no search domains, and takes none of the few threads that the system's resolver shares with files.
  */
 export const lookupAddresses: LookupAddresses = async (hostname, chosenBy) => {
-  if (chosenBy === 'operator') return lookupWithSystem(hostname, { all: true });
+  if (chosenBy !== 'client') return lookupWithSystem(hostname, { all: true });
   const resolver = new Resolver({ timeout: 2_000, tries: 2 });
   const [ipv6, ipv4] = await Promise.allSettled([resolver.resolve6(hostname), resolver.resolve4(hostname)]);
   const found = [
@@ -86,10 +88,9 @@ export function createGuardedConnector(
   environment: ConnectorEnvironment,
   request: ConnectorRequest,
 ): buildConnector.connector {
-  const { chosenBy } = request;
   // Node asks this function even for one attempt after another, and connects to nothing but what it answers.
   const lookup: LookupFunction = (hostname, options, callback) => {
-    callbackify(resolveAllowed)(environment, hostname, chosenBy, (error, addresses) => {
+    callbackify(resolveAllowed)(environment, hostname, request, (error, addresses) => {
       if (error !== null) callback(error, '', 0);
       else if (options.all === true) callback(null, [...addresses]);
       else callback(null, addresses[0]!.address, addresses[0]!.family);
@@ -105,7 +106,7 @@ export function createGuardedConnector(
   return (options, callback) => {
     // Node does not look up what is an address already.
     const hostname = options.hostname.replace(/^\[|\]$/g, '');
-    const refusal = isIP(hostname) === 0 ? undefined : environment.policy(hostname, chosenBy);
+    const refusal = isIP(hostname) === 0 ? undefined : refuseAddress(environment, hostname, request);
     if (refusal !== undefined) {
       callback(new BlockedAddressError(`${hostname} is ${refusal}`), null);
       return;
@@ -123,18 +124,28 @@ export function createGuardedConnector(
   };
 }
 
+type Caller = Pick<ConnectorRequest, 'chosenBy' | 'port'>;
+
+function refuseAddress(
+  { policy, guard }: Pick<ConnectorEnvironment, 'policy' | 'guard'>,
+  address: string,
+  { chosenBy, port }: Caller,
+): string | undefined {
+  return policy(address, chosenBy) ?? guard?.(address, port);
+}
+
 async function resolveAllowed(
   environment: ConnectorEnvironment,
   hostname: string,
-  chosenBy: 'operator' | 'client',
+  caller: Caller,
 ): Promise<readonly ResolvedAddress[]> {
   const addresses = isLoopbackName(hostname)
     ? [
         { address: '127.0.0.1', family: 4 },
         { address: '::1', family: 6 },
       ]
-    : await environment.lookup(hostname, chosenBy);
-  const refusals = addresses.map(({ address }) => environment.policy(address, chosenBy));
+    : await environment.lookup(hostname, caller.chosenBy);
+  const refusals = addresses.map(({ address }) => refuseAddress(environment, address, caller));
   const allowed = addresses.filter((_, index) => refusals[index] === undefined);
   if (allowed.length > 0) return allowed;
   if (addresses.length === 0) throw Object.assign(new Error('the name has no address'), { code: 'ENODATA' });
@@ -151,7 +162,7 @@ async function openTunnel(
 ): Promise<Socket> {
   const isName = isIP(hostname) === 0;
   const checked =
-    request.chosenBy === 'client' && isName ? await resolveAllowed(environment, hostname, 'client') : undefined;
+    request.chosenBy === 'client' && isName ? await resolveAllowed(environment, hostname, request) : undefined;
   const target = checked?.[0]?.address ?? hostname;
   const port = options.port === '' ? (options.protocol === 'https:' ? '443' : '80') : options.port;
   const authority = `${isIP(target) === 6 ? `[${target}]` : target}:${port}`;

@@ -1,4 +1,5 @@
 // What a guarded call is asked to do, and what can become of it.
+import type { AddressChoice } from './address-guard.ts';
 
 /** A call to an identity provider, or for a document that a client names. */
 export interface GuardedRequest {
@@ -7,10 +8,10 @@ export interface GuardedRequest {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
   /**
-   * Who chose the address. Link-local and metadata addresses are refused always; private and loopback ones too when a client
-   * chose it. What the name resolves to counts, at the time of the connection (DNS rebinding).
+   * Who chose the address. Link-local and metadata addresses are refused always; loopback unless the operator chose it, and private ones when a client
+   * did. What the name resolves to counts, at the time of the connection (DNS rebinding).
    */
-  readonly chosenBy: 'operator' | 'client';
+  readonly chosenBy: AddressChoice;
   /** PEM; in place of the system's roots. */
   readonly ca?: string | undefined;
   /** http is allowed beyond loopback and cluster-local names. */

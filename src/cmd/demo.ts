@@ -161,6 +161,10 @@ function describeDemo(port: number, serverPort: number, pagePort: number, issuer
               issuer,
               resourceMetadata: { resourceName: 'Sample MCP server', scopesSupported: demoScopes },
               claimsToHeaders: [{ claim: 'sub', header: 'x-auth-subject' }],
+              // The page of the demo itself: the gateway does not ask about it.
+              registration: {
+                trustedRedirectUris: ['127.0.0.1', 'localhost'].map((host) => `http://${host}:${port}/demo/callback`),
+              },
             },
           },
         },

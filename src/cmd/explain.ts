@@ -54,7 +54,7 @@ async function explainHappened(id: string, values: ExplainValues, io: ExplainIo)
       [`--request-id ${JSON.stringify(id)} is not the id of a request: it is in x-request-id and in the access log`],
       false,
     );
-  const answer = await askGateway(values.admin, id);
+  const answer = await askGateway(values, id);
   if (!answer.ok) {
     io.stderr(`mcp-gateway explain: ${answer.problem}\n`);
     return answer.exitCode;

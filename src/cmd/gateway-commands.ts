@@ -26,6 +26,10 @@ export const gatewayCommands: CommandTable = {
     summary: 'Act as an MCP client against a protected server, and tell each step of the login',
     run: async (args) => (await import('./login.ts')).runLoginCommand(args, processIo()),
   },
+  'admin-token': {
+    summary: 'Print the token of the admin port',
+    run: async (args) => (await import('./admin-token.ts')).runAdminTokenCommand(args, processIo()),
+  },
   'rotate-key': {
     summary: 'Put a new key into the seal key file, without logging anyone out',
     run: async (args) => (await import('./rotate-key.ts')).runRotateKeyCommand(args, processIo()),

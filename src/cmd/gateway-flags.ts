@@ -7,6 +7,15 @@ import { defaultListenLimits, type ListenLimits } from '../gateway/listen/limits
 import { defineFlags, type FlagValues } from './flags.ts';
 import { logFlags } from './log-flags.ts';
 
+/** Also of commands that ask the admin port. */
+export const adminTokenFileFlag = {
+  type: 'string',
+  default: '',
+  env: 'MCP_GATEWAY_ADMIN_TOKEN_FILE',
+  placeholder: 'PATH',
+  help: 'File with the token that the admin port asks for, made when there is none; without it, no token is asked for',
+} as const;
+
 export const gatewayFlags = defineFlags({
   adminPort: {
     type: 'port',
@@ -14,6 +23,7 @@ export const gatewayFlags = defineFlags({
     env: 'MCP_GATEWAY_ADMIN_PORT',
     help: 'Port of the admin pages, on loopback',
   },
+  adminTokenFile: adminTokenFileFlag,
   metricsPort: { type: 'port', default: 15020, env: 'MCP_GATEWAY_METRICS_PORT', help: 'Port of /metrics' },
   readinessPort: { type: 'port', default: 15021, env: 'MCP_GATEWAY_READINESS_PORT', help: 'Port of /ready and /live' },
   observabilityAddress: {
@@ -22,6 +32,12 @@ export const gatewayFlags = defineFlags({
     env: 'MCP_GATEWAY_OBSERVABILITY_ADDRESS',
     placeholder: 'IP',
     help: 'Address of the metrics and readiness ports',
+  },
+  localUpstreams: {
+    type: 'boolean',
+    default: true,
+    env: 'MCP_GATEWAY_LOCAL_UPSTREAMS',
+    help: 'Connect to no server and no identity provider on loopback, link-local and metadata addresses',
   },
   ...logFlags,
   accessLog: { type: 'boolean', default: true, env: 'MCP_GATEWAY_ACCESS_LOG', help: 'Do not log a line per request' },
@@ -184,6 +200,14 @@ export type ReadWorkers =
 const maxWorkers = 64;
 /** Where the kernel spreads connections over the sockets of one port. */
 const sharingPlatforms: ReadonlySet<string> = new Set(['linux', 'freebsd', 'sunos', 'aix']);
+
+/** The flags about what of this machine nobody reaches through the gateway. */
+export function readLocalGuard(
+  values: Pick<GatewayFlagValues, 'adminPort' | 'metricsPort' | 'readinessPort' | 'localUpstreams'>,
+): { readonly ownPorts: number[]; readonly allowsLocal: boolean } {
+  const { adminPort, metricsPort, readinessPort, localUpstreams } = values;
+  return { ownPorts: [adminPort, metricsPort, readinessPort], allowsLocal: localUpstreams };
+}
 
 /** Reads --workers. */
 export function readWorkers({

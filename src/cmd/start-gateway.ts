@@ -1,5 +1,6 @@
 // A gateway process: log, metrics, traces, the gateway itself, its own ports, and how it ends. Shared by the commands that have one inside.
 import { createHealth } from '../base/health.ts';
+import { createLocalGuard } from '../base/local-guard.ts';
 import { createLog, type LogLevel, type RootLog } from '../base/log.ts';
 import { createMetrics, type Metrics } from '../base/metrics.ts';
 import { releaseMemoryWhenQuiet } from '../base/release-memory.ts';
@@ -16,10 +17,12 @@ import { createRequestJournal } from '../gateway/request-journal.ts';
 import { createGatewayMetrics, type GatewayMetrics } from '../gateway/request-metrics.ts';
 import { startTracing } from '../gateway/tracing.ts';
 import type { Configuration } from '../ir/configuration.ts';
+import { readOrCreateAdminToken } from './admin-token-file.ts';
 import type { FlagValues } from './flags.ts';
 import {
   type gatewayFlags,
   readListenLimits,
+  readLocalGuard,
   readTrustedProxies,
   readUpstreamLimits,
   readWorkers,
@@ -63,6 +66,8 @@ export async function startGatewayProcess(
   if (!proxies.ok) throw new StartError(proxies.problem);
   const workers = readWorkers(values);
   if (!workers.ok) throw new StartError(workers.problem);
+  const adminToken = values.adminTokenFile === '' ? undefined : readOrCreateAdminToken(values.adminTokenFile);
+  if (adminToken?.ok === false) throw new StartError(adminToken.message);
   const isAlone = workers.workers === 1;
   const log = createLog({
     level: values.logLevel,
@@ -84,6 +89,7 @@ export async function startGatewayProcess(
   const tracing = isAlone ? await startTracing(host.env, log, version) : undefined;
   const flows = createFlowInspector();
   const journal = createRequestJournal();
+  const localGuard = readLocalGuard(values);
   const options: GatewayOptions = {
     log,
     flows,
@@ -96,6 +102,7 @@ export async function startGatewayProcess(
     configMetrics: metrics.config,
     accessLog: values.accessLog ? createAccessLog(log) : undefined,
     trustedProxies: proxies.trustedProxies,
+    guard: createLocalGuard(localGuard),
     tracing,
   };
   // Code for workers is loaded where there are some.
@@ -124,6 +131,7 @@ export async function startGatewayProcess(
     () =>
       startAdminServer({
         port: values.adminPort,
+        token: adminToken?.token,
         version,
         getConfiguration: () => gateway.configuration,
         getRuntime: () => gateway.runtime,
@@ -137,6 +145,8 @@ export async function startGatewayProcess(
     throw error;
   });
   const [readinessServer, metricsServer, adminServer] = servers as [PlainServer, PlainServer, PlainServer];
+  // Port 0 is whichever was free.
+  localGuard.ownPorts.push(...servers.map(({ port }) => port));
   const pages = { admin: adminServer.url, metrics: metricsServer.url, readiness: readinessServer.url };
 
   shutdown.addStep({ name: 'report not ready', timeoutMs: 1_000, run: () => readiness.fail('shutting down') });

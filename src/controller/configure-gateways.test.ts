@@ -62,7 +62,9 @@ const login = [
     metadata: { namespace: 'team', name: 'login' },
     spec: {
       targetRefs: [{ group: 'gateway.proxy', kind: 'ProxyBackend', name: 'tickets' }],
-      backend: { mcp: { authentication: { issuer: 'https://idp.example.com', audiences: ['tickets'] } } },
+      backend: {
+        mcp: { authentication: { issuer: 'https://idp.example.com', audiences: ['tickets'], flow: 'Direct' } },
+      },
     },
   },
 ];

@@ -32,6 +32,7 @@ import { EventReporter } from './report-events.ts';
 import { SealKeyMessages } from './seal-key-messages.ts';
 import { SnapshotHistory } from './snapshot-history.ts';
 import { StatusWriter } from './write-statuses.ts';
+import { warnOfPlaintext } from './warn-plaintext.ts';
 import { watchCertificateHealth } from './certificate-health.ts';
 import { XdsCertificateWatch } from './xds-certificate.ts';
 
@@ -177,6 +178,14 @@ export async function startController(options: ControllerOptions): Promise<Runni
     random,
     ...(options.leaseTimes === undefined ? {} : { times: options.leaseTimes }),
   });
+  if (certificate === undefined)
+    warnOfPlaintext({
+      client,
+      events,
+      leadership: election.leadership,
+      installationNamespace,
+      serviceName: options.serviceName,
+    });
   const writer = new StatusWriter({
     client,
     log,

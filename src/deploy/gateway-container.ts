@@ -81,7 +81,7 @@ function probe(path: string): Json {
 
 function renderEnvironment(
   plan: GatewayPlan,
-  { env = [], logging, shutdown, trustedProxies = [], workers }: MergedParameters,
+  { env = [], logging, shutdown, trustedProxies = [], workers, allowLocalUpstreams }: MergedParameters,
   settings: DeploySettings,
 ): readonly Json[] {
   const ports = chooseOwnPorts(plan.ports);
@@ -94,6 +94,8 @@ function renderEnvironment(
     MCP_GATEWAY_SNAPSHOT_FILE: `${snapshotFolder}/snapshot`,
     MCP_GATEWAY_OBSERVABILITY_ADDRESS: '0.0.0.0',
     MCP_GATEWAY_ADMIN_PORT: env.some(({ name }) => name === 'MCP_GATEWAY_ADMIN_PORT') ? undefined : `${ports.admin}`,
+    MCP_GATEWAY_ADMIN_TOKEN_FILE: `${snapshotFolder}/admin-token`,
+    MCP_GATEWAY_LOCAL_UPSTREAMS: allowLocalUpstreams === true ? undefined : 'false',
     MCP_GATEWAY_METRICS_PORT: `${ports.metrics}`,
     MCP_GATEWAY_READINESS_PORT: `${ports.readiness}`,
     MCP_GATEWAY_LOG_LEVEL: logging?.level ?? 'info',

@@ -119,7 +119,7 @@ describe('an access line', () => {
           status,
           backend,
           endpoint,
-          client: { isBehindProxy: false, address: '', scheme: scheme as 'http', authority: '', port: undefined },
+          client: { isBehindProxy: false, address: '', scheme: scheme as 'http', port: undefined },
           listener: choose(8, ...listeners),
           route: choose(9, ...routes),
           decisions: [{ ...decision, policy, decidedBy: choose(7, ...rules) }],

@@ -1,4 +1,4 @@
-// Who the client is and what it asked for, where trusted proxies stand in between (X-Forwarded-For, -Proto, -Host, -Port). Headers of anybody else are
+// Who the client is and what it asked for, where trusted proxies stand in between (X-Forwarded-For, -Proto, -Port). The host is not theirs to say: routes know requests by Host. Headers of anybody else are
 // not believed: whoever may write them can be whom they like.
 import { isIP } from 'node:net';
 import { type IpNetwork, isInNetwork, parseIpAddress } from '../base/ip-network.ts';
@@ -14,8 +14,6 @@ export interface ClientView {
   readonly isBehindProxy: boolean;
   readonly address: string;
   readonly scheme: 'http' | 'https';
-  /** Host or :authority as the client sent it. */
-  readonly authority: string;
   /** The port that the client connected to; undefined: nobody says, or it is the listener's. */
   readonly port: number | undefined;
 }
@@ -37,27 +35,28 @@ export function createTrustedProxies(networks: readonly IpNetwork[]): TrustedPro
   };
 }
 
-type ViewedExchange = Pick<Exchange, 'remoteAddress' | 'scheme' | 'authority' | 'headers'>;
+type ViewedExchange = Pick<Exchange, 'remoteAddress' | 'scheme' | 'headers'>;
 
-/** Reads what trusted proxies say; without any it is what the connection and Host say. */
+/** Reads what trusted proxies say; without any it is what the connection says. */
 export function viewClient(exchange: ViewedExchange, isTrusted: TrustedProxies | undefined): ClientView {
-  const { remoteAddress, scheme, authority, headers } = exchange;
+  const { remoteAddress, scheme, headers } = exchange;
   if (isTrusted?.(remoteAddress) !== true)
-    return { isBehindProxy: false, address: remoteAddress, scheme, authority, port: undefined };
+    return { isBehindProxy: false, address: remoteAddress, scheme, port: undefined };
   const proto = readFirst(headers, 'x-forwarded-proto')?.toLowerCase();
-  const host = readFirst(headers, 'x-forwarded-host');
   const port = readFirst(headers, 'x-forwarded-port');
   return {
     isBehindProxy: true,
     address: findClientAddress(remoteAddress, headers, isTrusted),
     scheme: proto === 'http' || proto === 'https' ? proto : scheme,
-    authority: host !== undefined && /^[A-Za-z0-9.:[\]_-]+$/.test(host) ? host : authority,
     port: port !== undefined && /^[1-9]\d{0,4}$/.test(port) && Number(port) <= 65_535 ? Number(port) : undefined,
   };
 }
 
 /** The port that the client knows: that of the listener, or, behind a proxy, what the proxy says or its scheme means. */
-export function findClientPort({ isBehindProxy, scheme, port }: ClientView, listenerPort: number): number {
+export function findClientPort(
+  { isBehindProxy, scheme, port }: Pick<ClientView, 'isBehindProxy' | 'scheme' | 'port'>,
+  listenerPort: number,
+): number {
   if (!isBehindProxy) return listenerPort;
   return port ?? (scheme === 'https' ? 443 : 80);
 }

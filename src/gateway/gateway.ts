@@ -1,6 +1,7 @@
 // A gateway: configuration in, traffic served. Puts the parts of both paths together and owns their order.
 import type { AddressInfo } from 'node:net';
 import { createFetcher, type GuardedFetcher } from '../base/fetch-json.ts';
+import type { LocalGuard } from '../base/local-guard.ts';
 import type { Log } from '../base/log.ts';
 import { createSealer } from '../base/sealed.ts';
 import type { Configuration } from '../ir/configuration.ts';
@@ -10,6 +11,7 @@ import { ConfigStore } from './config/config-store.ts';
 import type { RuntimeConfig } from './config/runtime-config.ts';
 import { createForwarder } from './forward/forward-request.ts';
 import type { UpstreamLimits } from './forward/upstream-limits.ts';
+import { LoopGuard } from './forward/loop-guard.ts';
 import { describeConnectFailure } from './forward/upstream-error.ts';
 import type { UpstreamObserver } from './forward/upstream-observer.ts';
 import { Upstreams } from './forward/upstreams.ts';
@@ -37,6 +39,8 @@ export interface GatewayOptions extends Observability {
   readonly configMetrics: ConfigMetrics;
   /** Whose X-Forwarded-* are believed; nobody's when absent. */
   readonly trustedProxies?: TrustedProxies | undefined;
+  /** Addresses that no backend and no identity provider may have; none when absent. */
+  readonly guard?: LocalGuard | undefined;
   /** Calls identity providers; the gateway makes its own, with the rules of address-guard.ts, when absent. */
   readonly fetcher?: GuardedFetcher;
   /** Who asks identity providers for keys and metadata; the gateway itself when absent. */
@@ -76,7 +80,7 @@ export interface Gateway {
 /** Builds a gateway that serves nothing yet. */
 export function createGateway(options: GatewayOptions): Gateway {
   const { log } = options;
-  const fetcher = options.fetcher ?? createFetcher({ log });
+  const fetcher = options.fetcher ?? createFetcher({ log, guard: options.guard });
   const idps = options.idps ?? { connectIdp, openKeySource };
   const authentications = new AuthenticationRegistry({ ...idps, createSealer, findPreset, fetcher, log });
   const jwtAuthentications = new JwtAuthenticationRegistry({ ...idps, fetcher, log });
@@ -84,7 +88,11 @@ export function createGateway(options: GatewayOptions): Gateway {
     acquireAuthentication: authentications.acquire,
     acquireJwtAuthentication: jwtAuthentications.acquire,
   });
-  const upstreams = new Upstreams({ limits: options.upstreamLimits, observer: watchUpstreams(options) });
+  const upstreams = new Upstreams({
+    limits: options.upstreamLimits,
+    observer: watchUpstreams(options),
+    guard: options.guard,
+  });
   // In the turn of the swap: no request may see backends that the pools do not know.
   store.subscribe((current) => upstreams.reconcile(current.backends));
   store.subscribe((current) => authentications.reconcile(current.authentications));
@@ -92,7 +100,10 @@ export function createGateway(options: GatewayOptions): Gateway {
   // Last: what these streams are told, their clients ask about at once.
   const streams = new NotificationStreams(log);
   store.subscribe((current) => streams.reconcile(current));
+  const loopGuard = new LoopGuard(options.legacySseKey);
+  store.subscribe((current) => loopGuard.useKeys(current.sealKeys));
   const handler = createRequestHandler({
+    loopGuard,
     getConfig: () => store.current,
     forward: createForwarder({
       upstreams,

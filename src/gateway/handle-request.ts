@@ -12,6 +12,7 @@ import type {
 import { buildRedirect } from './filters/redirect.ts';
 import { chooseBackend } from './filters/weighted-choice.ts';
 import type { ForwardPlan } from './forward/forward-plan.ts';
+import type { LoopGuard } from './forward/loop-guard.ts';
 import { readForwardedQuery } from './forward/forwarded-identity.ts';
 import { planForward, type PlanInput } from './forward/plan-forward.ts';
 import type { ExchangeHandler, RawHeaders } from './listen/exchange.ts';
@@ -32,7 +33,7 @@ import { reasons } from './reasons.ts';
 import { type RequestContext, startRequest } from './request-context.ts';
 import { findListener } from './route/find-listener.ts';
 import { findOwnEndpoint, findProtectedResource } from './route/find-protection.ts';
-import { findRoute } from './route/match-route.ts';
+import { findOtherReading, findRoute } from './route/match-route.ts';
 import { readTarget } from './route/request-target.ts';
 
 /** Watches requests begin and end: access log, metrics, traces. */
@@ -50,6 +51,8 @@ export interface RequestPathParts {
   readonly log: Log;
   /** Chooses among weighted backends and mirrored requests. */
   readonly random: () => number;
+  /** Knows requests again that a backend sends back. Default: nobody does. */
+  readonly loopGuard?: Pick<LoopGuard, 'markNext'> | undefined;
   /** Every rule is evaluated and noted, not only those that decide: for `explain`. Default false. */
   readonly explained?: boolean;
   /** Whose X-Forwarded-* are believed. Default: nobody's. */
@@ -121,6 +124,11 @@ function serveRequest(parts: RequestPathParts, context: RequestContext, config: 
   if (foreign !== undefined) return denyRequest(context, foreign.reason, { detail: foreign.detail });
   if (matched === undefined) return denyRequest(context, 'no_route');
   context.route = matched.route;
+  const other = findOtherReading(context, found.listener, matched);
+  if (other !== undefined)
+    return denyRequest(context, 'bad_target', {
+      detail: `servers may read the path as ${other}, which another rule serves`,
+    });
 
   // 6. The policies, in the order of policy-chain.ts. Then the answer.
   const verdict = runPolicyChain({ context, route: matched.route, matched });
@@ -148,17 +156,18 @@ function actOnVerdict(
   const { redirect } = matched.route.filters;
   if (redirect !== undefined) {
     const { route } = matched;
-    const refused = authorizeRequest({ context, route, token: context.jwt?.token });
-    if (refused !== undefined)
-      return denyRequest(context, refused.reason, { ...refused, headers: verdict.responseHeaders });
-    const { status, location } = buildRedirect(redirect, {
-      ...context,
-      ...matched,
-      query: readForwardedQuery(context),
-      scheme: context.client.scheme,
-      listenerPort: findClientPort(context.client, port.port),
+    const refused = authorizeRequest({ context, route });
+    const { responseHeaders } = verdict;
+    return whenAuthorized(parts, context, refused, responseHeaders, () => {
+      const { status, location } = buildRedirect(redirect, {
+        ...context,
+        ...matched,
+        query: readForwardedQuery(context),
+        scheme: context.client.scheme,
+        listenerPort: findClientPort(context.client, port.port),
+      });
+      answerRequest(context, status, [...responseHeaders, 'location', location], '');
     });
-    return answerRequest(context, status, [...verdict.responseHeaders, 'location', location], '');
   }
 
   // 8. The backend, by weight. One that cannot be used as configured answers an error for its share.
@@ -194,7 +203,10 @@ function actOnVerdict(
 }
 
 /** What is planned about a request whose backend is known; the steps from here on fill it in. */
-type RoutedRequest = Writable<PlanInput, 'authenticated' | 'body' | 'releaseBody' | 'filterAnswer' | 'judgeAgain'> & {
+type RoutedRequest = Writable<
+  PlanInput,
+  'authenticated' | 'body' | 'releaseBody' | 'filterAnswer' | 'judgeAgain' | 'round'
+> & {
   readonly parts: RequestPathParts;
 };
 type Writable<T, K extends keyof T> = Omit<T, K> & { -readonly [P in K]: T[P] };
@@ -222,6 +234,7 @@ function startRouted(
     releaseBody: undefined,
     filterAnswer: undefined,
     judgeAgain: undefined,
+    round: undefined,
   };
 }
 
@@ -240,15 +253,35 @@ function actOnIdentity(routed: RoutedRequest, resource: ProtectedResource, verdi
 }
 
 function actOnCaller(routed: RoutedRequest, resource: ProtectedResource | undefined): void {
-  const { context, matched, choice, backend, authenticated } = routed;
+  const { context, matched, authenticated } = routed;
   context.caller = authenticated?.token ?? context.jwt?.token;
 
   // 10. Whether they may: rules over the request. The route's own token speaks first here, the backend's in rules over messages.
-  const token = context.jwt?.token ?? authenticated?.token;
-  const refused = authorizeRequest({ context, route: matched.route, token });
-  if (refused !== undefined)
-    return denyRequest(context, refused.reason, { ...refused, headers: routed.responseHeaders });
+  const refused = authorizeRequest({ context, route: matched.route, authenticated });
+  if (refused === undefined) return actOnLeave(routed, resource);
+  whenAuthorized(routed.parts, context, refused, routed.responseHeaders, () => actOnLeave(routed, resource));
+}
 
+/** Goes on with a request that rules let through. At once, unless they have to wait for keys. */
+function whenAuthorized(
+  parts: RequestPathParts,
+  context: RequestContext,
+  refused: ReturnType<typeof authorizeRequest>,
+  headers: RawHeaders,
+  goOn: () => void,
+): void {
+  if (refused instanceof Promise) {
+    refused
+      .then((late) => whenAuthorized(parts, context, late, headers, goOn))
+      .catch((error: unknown) => failRequest(parts, context, error));
+    return;
+  }
+  if (refused === undefined) goOn();
+  else denyRequest(context, refused.reason, { ...refused, headers });
+}
+
+function actOnLeave(routed: RoutedRequest, resource: ProtectedResource | undefined): void {
+  const { context, choice, backend } = routed;
   // 11. Rules over MCP messages. Without them the body is not looked at.
   // The stream of a GET or of a subscription may outlive them; it is judged again when they change.
   const { method, headers } = context.exchange;
@@ -286,7 +319,12 @@ function actOnMessages(routed: RoutedRequest, verdict: MessageVerdict): void {
 
 function forwardRequest(routed: RoutedRequest): void {
   const { parts, context } = routed;
-  // 12. Off it goes.
+  // 12. Off it goes, unless it goes round in circles.
+  const { loopGuard } = parts;
+  if (loopGuard !== undefined) {
+    routed.round = loopGuard.markNext(context.exchange.headers);
+    if (routed.round === undefined) return denyRequest(context, 'loop_detected', { headers: routed.responseHeaders });
+  }
   for (const observer of parts.observers) observer.startUpstream?.(context);
   parts.forward(context, planForward(routed));
 }

@@ -39,6 +39,10 @@ export const reasons = {
   upstream_unreachable: { status: 502, description: 'The upstream server cannot be reached.' },
   upstream_reset: { status: 502, description: 'The upstream server closed the connection before it answered.' },
   upstream_protocol_error: { status: 502, description: 'The upstream server sent an answer that is not valid HTTP.' },
+  loop_detected: {
+    status: 508,
+    description: 'The request came back to this gateway again and again: a backend leads to the gateway itself.',
+  },
   no_endpoints: { status: 503, description: 'The backend of this route has no ready endpoint.' },
   upstream_overloaded: {
     status: 503,

@@ -2,6 +2,7 @@
 import type { GatewayClass } from '../api/gateway-class.ts';
 import type { Gateway } from '../api/gateway.ts';
 import type { GatewayParameters } from '../api/gateway-parameters.ts';
+import { findForbiddenParameters } from './parameter-limits.ts';
 import type { Placement } from './placement.ts';
 import { proxyGroup } from './references.ts';
 import type { ResourceIndex } from './resource-index.ts';
@@ -34,7 +35,7 @@ export function resolveClassParameters(
   return resolveParameters(index, 'spec.parametersRef', { ...parametersRef, namespace }, placement);
 }
 
-/** The parameters of a Gateway, which lie in its own namespace. */
+/** The parameters of a Gateway, which lie in its own namespace, and may not say everything that those of a class may. */
 export function resolveGatewayParameters(
   index: ResourceIndex,
   { metadata, spec }: Gateway,
@@ -43,7 +44,13 @@ export function resolveGatewayParameters(
   const parametersRef = spec.infrastructure?.parametersRef;
   if (parametersRef === undefined) return { usable: true, parameters: undefined };
   const { namespace } = metadata;
-  return resolveParameters(index, 'spec.infrastructure.parametersRef', { ...parametersRef, namespace }, placement);
+  const field = 'spec.infrastructure.parametersRef';
+  const resolved = resolveParameters(index, field, { ...parametersRef, namespace }, placement);
+  if (!resolved.usable || resolved.parameters === undefined) return resolved;
+  const forbidden = findForbiddenParameters(resolved.parameters.spec);
+  if (forbidden === undefined) return resolved;
+  const message = `${field}: GatewayParameters ${namespace}/${parametersRef.name} cannot be used: ${forbidden}`;
+  return { usable: false, message };
 }
 
 function resolveParameters(

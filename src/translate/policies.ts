@@ -22,7 +22,7 @@ import { mcpAuthenticationField } from './policies/mcp-authentication.ts';
 import { mcpAuthorizationField } from './policies/mcp-authorization.ts';
 import type { FieldTranslation, PolicyField, PolicySpec } from './policies/policy-field.ts';
 import type { Claimant, Claims, PolicyConflict } from './policy-conflicts.ts';
-import { formatPlace, settleClaim } from './policy-conflicts.ts';
+import { formatPlace, formatResourcePlace, settleClaim } from './policy-conflicts.ts';
 import type { PolicyReach } from './policy-reach.ts';
 import type { TargetOutcome } from './policy-status.ts';
 import { describeInvalidPolicy, describePolicy } from './policy-status.ts';
@@ -113,7 +113,7 @@ export function preparePolicies(surroundings: PolicySurroundings): Policies {
   const claims: Claims = memory.createTable();
   const wishes = memory.derive((name): PolicyWish | undefined => {
     const policy = index.proxyPolicies.get(name);
-    return policy && readWish(index, selections, policy);
+    return policy && readWish(surroundings, selections, policy);
   });
   const outcomes = memory.derive<TranslatedPolicy | undefined>((name, previous) => {
     const policy = index.proxyPolicies.get(name);
@@ -165,15 +165,18 @@ function compareClaimants(left: Claimant, right: Claimant): number {
   return compareText(left.policy, right.policy);
 }
 
-function readWish(index: ResourceIndex, selections: Selections, policy: ProxyPolicy): PolicyWish {
+function readWish({ index, reach }: PolicySurroundings, selections: Selections, policy: ProxyPolicy): PolicyWish {
   const targets = listTargets(selections, policy);
   const fields = policyFields.filter(({ isSet }) => isSet(policy));
+  const present = targets.filter((target) => hasTarget(index, target));
+  const places = present.flatMap((target) => fields.map(({ path }) => formatPlace(path, target)));
+  // Two servers of one Gateway with one URL would take each other's tokens.
+  const resource = policy.spec.backend?.mcp.authentication?.resourceMetadata?.resource;
+  const gateways = resource === undefined ? [] : new Set(present.flatMap((target) => reach.listGateways(target)));
   return {
     claimant: { policy: formatName(policy), createdAt: readCreatedAt(policy) },
     targets,
-    places: targets
-      .filter((target) => hasTarget(index, target))
-      .flatMap((target) => fields.map(({ path }) => formatPlace(path, target))),
+    places: [...places, ...[...gateways].map((gateway) => formatResourcePlace(gateway, resource!))],
   };
 }
 
@@ -185,7 +188,7 @@ function translatePolicy(
   previous: TranslatedPolicy | undefined,
 ): TranslatedPolicy {
   const { reach, controllerName } = surroundings;
-  const fields = translateFields(policy, surroundings, targets);
+  const fields = translateFields(policy, surroundings, claims, targets);
   const used: Used = { secrets: [], backends: [] };
   const outcomes = targets.map((target) => attach(surroundings, claims, policy, claimant, fields, target, used));
   const status = describePolicy(policy, outcomes, reach, controllerName);
@@ -275,10 +278,16 @@ interface TranslatedField extends Pick<PolicyField, 'name' | 'path' | 'isGuard'>
 function translateFields(
   policy: ProxyPolicy,
   { secrets, backends, reach }: PolicySurroundings,
+  claims: Claims,
   targets: readonly PolicyTarget[],
 ): readonly TranslatedField[] {
+  const findResourceOwner = (resource: string): string | undefined => {
+    const gateways = new Set(targets.flatMap((target) => reach.listGateways(target)));
+    const owners = [...gateways].map((gateway) => claims.get(formatResourcePlace(gateway, resource))?.[0]?.policy);
+    return owners.find((owner) => owner !== undefined && owner !== formatName(policy));
+  };
   return policyFields.flatMap((field) => {
-    const translation = field.translate(policy, { secrets, backends, targets, listRules: reach.listRules });
+    const translation = field.translate(policy, { secrets, backends, targets, findResourceOwner, ...reach });
     return translation === undefined ? [] : [{ ...field, translation }];
   });
 }

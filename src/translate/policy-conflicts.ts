@@ -40,6 +40,11 @@ export function formatPlace(field: string, target: PolicyTarget): string {
   return JSON.stringify([target.namespace, formatTarget(target), field]);
 }
 
+/** The URL of a server behind a Gateway; with and without a slash at the end it is the same. */
+export function formatResourcePlace(gateway: string, resource: string): string {
+  return JSON.stringify(['resource', gateway, (URL.parse(resource)?.href ?? resource).replace(/\/$/, '')]);
+}
+
 /** Looks who has a field at a target that a policy claims. */
 export function settleClaim(
   claims: Claims,

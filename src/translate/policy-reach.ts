@@ -1,5 +1,5 @@
 // How far a policy reaches: the Gateways that a target's traffic comes through, and whether anything of it is served at all.
-import type { Route } from '../ir/gen/config_pb.ts';
+import type { Listener, Route } from '../ir/gen/config_pb.ts';
 import { formatProxyBackendKey } from '../ir/resource-keys.ts';
 import type { Gateways } from './gateways.ts';
 import type { ResolvedListener } from './listeners.ts';
@@ -18,6 +18,8 @@ export interface PolicyReach {
   readonly isServed: (target: PolicyTarget) => boolean;
   /** The rules that are served and send requests to a ProxyBackend; none for other targets. */
   readonly listRules: (target: PolicyTarget) => readonly Route[];
+  /** The message of a listener of ours, by its key. */
+  readonly findListener: (key: string) => Listener | undefined;
 }
 
 /** Where reach is traced. */
@@ -35,6 +37,11 @@ export interface ReachSurroundings {
 export function prepareReach(surroundings: ReachSurroundings): PolicyReach {
   const { memory, gateways, listeners, routes } = surroundings;
   const ofNamespace = memory.derive((namespace) => listGatewaysOfNamespace(surroundings, namespace));
+  // Of its own, so that a policy depends on the message of a listener and on nothing else of the Gateway.
+  const ofListener = memory.derive((key) => {
+    const [namespace = '', gateway = ''] = key.split('/');
+    return listeners.get(`${namespace}/${gateway}`).find((listener) => listener.key === key)?.message;
+  });
   const findRoutes = (target: PolicyTarget): readonly TranslatedRoute[] => {
     if (target.kind === 'Gateway' || target.kind === 'Namespace') return [];
     const { namespace, name } = target;
@@ -71,6 +78,7 @@ export function prepareReach(surroundings: ReachSurroundings): PolicyReach {
         messages.filter(({ backends }) => backends.some(({ backend }) => backend === key)),
       );
     },
+    findListener: (key) => ofListener.get(key),
     isServed(target) {
       if (target.kind === 'Namespace') return true;
       if (target.kind === 'Gateway') return isGatewayServed(`${target.namespace}/${target.name}`, target.sectionName);

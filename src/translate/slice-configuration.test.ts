@@ -206,6 +206,7 @@ describe('slices', () => {
             mcp: {
               authentication: {
                 issuer: 'https://idp.example.com',
+                resourceMetadata: { resource: 'https://mcp.example.com/mcp' },
                 registration: { initialAccessTokenRef: { name: 'token', key: 'token' } },
               },
             },

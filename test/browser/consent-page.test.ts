@@ -18,7 +18,7 @@ let nativeSite: Site;
 let webSite: Site;
 
 before(async () => {
-  const shared = oidcProviderSetups.find(({ asksConsent }) => asksConsent)!;
+  const shared = oidcProviderSetups.find(({ isShared }) => isShared)!;
   webSite = await startSite(clientHtml, 'client.example');
   browser = await startChromium({ 'client.example': webSite.port });
   nativeSite = await startSite(clientHtml);

@@ -140,7 +140,7 @@ function describeRow(setup: AuthSetup): void {
   const row: AuthenticationRow = {
     idp: setup.name,
     flow: '',
-    registration: setup.asksConsent ? 'Shared' : 'Forward',
+    registration: setup.isShared ? 'Shared' : 'Forward',
     cells: new Map(clients.map(({ name }): [string, Cell] => [name, { kind: 'not-run' }])),
   };
   rows.push(row);

@@ -90,7 +90,7 @@ async function walkJourney(browser: Browser, origin: string, url: string, setup:
   const { outcome, gatewayPages } = await visit(browser, origin, url);
   assert.equal(outcome.error, undefined, JSON.stringify(outcome));
   assert.equal(outcome.statuses[0], `POST ${new URL(url).pathname} 401`);
-  assert.equal(gatewayPages, setup.asksConsent ? 1 : 0, 'pages of the gateway');
+  assert.equal(gatewayPages, setup.flow === 'Broker' ? 1 : 0, 'pages of the gateway');
   assert.ok(outcome.tools?.includes('ticket_list'));
   assert.match(outcome.first ?? '', /2000 m/);
   if (!setup.refreshes) return;

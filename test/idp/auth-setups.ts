@@ -25,8 +25,8 @@ export interface AuthSetup {
   readonly name: string;
   /** The flow that must be in force with it. */
   readonly flow: 'Facade' | 'Broker' | 'Direct';
-  /** The gateway asks the user itself. */
-  readonly asksConsent: boolean;
+  /** One client stands for all. */
+  readonly isShared: boolean;
   /** Public clients get refresh tokens. */
   readonly refreshes: boolean;
   /** Why no client can get through, when that is so. */
@@ -65,21 +65,21 @@ export const oidcProviderSetups: readonly AuthSetup[] = [
   {
     name: 'oidc-provider',
     flow: 'Broker',
-    asksConsent: false,
+    isShared: false,
     refreshes: true,
     start: () => startOidc({}),
   },
   {
     name: 'oidc-provider without iss',
     flow: 'Facade',
-    asksConsent: false,
+    isShared: false,
     refreshes: true,
     start: () => startOidc({ iss: false }),
   },
   {
     name: 'oidc-provider with an initial access token',
     flow: 'Broker',
-    asksConsent: false,
+    isShared: false,
     refreshes: true,
     start: () =>
       startOidc({
@@ -92,7 +92,7 @@ export const oidcProviderSetups: readonly AuthSetup[] = [
   {
     name: 'oidc-provider without registration (Shared)',
     flow: 'Broker',
-    asksConsent: true,
+    isShared: true,
     refreshes: true,
     start: (callback) =>
       startOidc({
@@ -112,7 +112,7 @@ export const oidcProviderSetups: readonly AuthSetup[] = [
   {
     name: 'oidc-provider, Direct',
     flow: 'Direct',
-    asksConsent: false,
+    isShared: false,
     refreshes: true,
     start: () => startOidc({ authentication: { flow: 'Direct' } }),
   },
@@ -170,7 +170,7 @@ export async function startQuirky(
 export const profileSetups: readonly AuthSetup[] = idpProfiles.map((profile) => ({
   name: `a stub like ${profile.name}`,
   flow: profile.flow,
-  asksConsent: profile.registration === 'Shared',
+  isShared: profile.registration === 'Shared',
   refreshes: true,
   ...(profile.impossible === undefined ? {} : { impossible: profile.impossible }),
   start: (callback) =>

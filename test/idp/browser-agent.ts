@@ -70,6 +70,9 @@ export class BrowserAgent {
   /** Does what the person does at a page that asks something. */
   answer(page: Page, clientRedirectUri: string, person: Person = {}): Promise<Arrival> {
     const form = page.forms[0];
+    const wayBack = /<a href="([^"]+)"[^>]*>Go back to /.exec(page.html)?.[1];
+    if (form === undefined && wayBack !== undefined)
+      return this.visit(wayBack.replaceAll('&amp;', '&').replaceAll('&#39;', "'"), clientRedirectUri);
     if (form === undefined) {
       throw new BrowserBlockedError(`a page without a form, ${page.status} at ${page.url.href}:\n${page.html}`);
     }

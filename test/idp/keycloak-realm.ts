@@ -23,7 +23,7 @@ export function createKeycloakSetups(getKeycloak: () => Keycloak): AuthSetup[] {
   return (Object.keys(titles) as KeycloakRegistration[]).map((registration) => ({
     name: titles[registration],
     flow: 'Broker',
-    asksConsent: registration === 'shared',
+    isShared: registration === 'shared',
     refreshes: true,
     start: (callback) => startRealm(getKeycloak(), registration, callback),
   }));

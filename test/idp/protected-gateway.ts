@@ -28,6 +28,8 @@ export interface ProtectedGatewayOptions {
   readonly sealKeyFile?: string;
   readonly flags?: readonly string[];
   readonly listener?: object;
+  /** Where clients come, when that is not the gateway itself: policies name their resources there. */
+  readonly origin?: string;
 }
 
 /** It runs. */
@@ -48,7 +50,8 @@ export function describeProtectedGateway(options: ProtectedGatewayOptions): Gate
 }
 
 /** The resources of such a gateway. */
-export function formatResources(port: number, { backends, secrets, listener }: ProtectedGatewayOptions): object[] {
+export function formatResources(port: number, options: ProtectedGatewayOptions): object[] {
+  const { backends, secrets, listener, origin } = options;
   return [
     gatewayResource(port, listener),
     ...(secrets === undefined
@@ -61,10 +64,20 @@ export function formatResources(port: number, { backends, secrets, listener }: P
         backendResource(name, target, targetPath, {
           targets: [{ name, static: { host: '127.0.0.1', port: target, path: targetPath, protocol } }],
         }),
-        ...(authentication === undefined ? [] : [policyResource(name, authentication)]),
+        ...(authentication === undefined ? [] : [policyResource(name, nameResource(authentication, origin, path))]),
       ];
     }),
   ];
+}
+
+function nameResource(
+  authentication: Readonly<Record<string, unknown>>,
+  origin: string | undefined,
+  path: string,
+): object {
+  if (origin === undefined) return authentication;
+  const { resourceMetadata } = authentication as { readonly resourceMetadata?: object };
+  return { ...authentication, resourceMetadata: { resource: `${origin}${path}`, ...resourceMetadata } };
 }
 
 /** A ProxyPolicy with MCP authentication for a ProxyBackend. */

@@ -61,6 +61,8 @@ export async function startProtectedSystem(options: ProtectedSystemOptions): Pro
         },
       ],
       secrets: idp.secrets,
+      // The switch in front has a port of its own.
+      origin: new URL(url).origin,
       sealKeyFile: key.path,
       flags: options.flags ?? [],
     };

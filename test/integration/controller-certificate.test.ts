@@ -44,6 +44,7 @@ describe('xDS over TLS', () => {
       cluster.list('Event').find(({ reason }) => reason === 'CertificateUnusable'),
     );
     assert.equal((event['regarding'] as { name: string }).name, 'proxy-1');
+    assert.ok(!cluster.list('Event').some(({ reason }) => reason === 'PlaintextXds'));
 
     writeCertificate(folder, authority);
     await waitFor('it is ready', () => replica.health.read().ready);
@@ -110,5 +111,30 @@ describe('xDS over TLS', () => {
     });
     await waitForCondition(cluster, 'Gateway', 'team/edge', 'Programmed', 'True');
     assert.match(await leader.metrics.expose(), /^mcp_gateway_controller_relayed_gateways 1$/m);
+  });
+});
+
+describe('xDS without TLS', () => {
+  test('is told as an Event beside the Service of the controller, by the leader only', async (context) => {
+    const cluster = await startCluster(context);
+    const { uid } = cluster.put({
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { namespace: 'proxy-system', name: 'proxy' },
+    }).metadata;
+    const leader = await startReplica(context, cluster, { podName: 'proxy-1' });
+    await waitFor('the first leads', () => leader.isLeading());
+    await startReplica(context, cluster, { podName: 'proxy-2' });
+    const list = () => cluster.list('Event').filter(({ reason }) => reason === 'PlaintextXds');
+    const [event] = await waitFor('there is an Event', () => (list().length > 0 ? list() : undefined));
+    assert.deepEqual([event!['type'], event!['reportingInstance']], ['Warning', 'proxy-1']);
+    assert.deepEqual(event!['regarding'], {
+      apiVersion: 'v1',
+      kind: 'Service',
+      namespace: 'proxy-system',
+      name: 'proxy',
+      uid,
+    });
+    assert.equal(list().length, 1);
   });
 });

@@ -125,7 +125,9 @@ describe('from resources to gateways and back', () => {
       metadata: { namespace: 'team', name: 'login' },
       spec: {
         targetRefs: [{ group: 'gateway.proxy', kind: 'ProxyBackend', name: 'tickets' }],
-        backend: { mcp: { authentication: { issuer: 'https://idp.example.com', audiences: ['tickets'] } } },
+        backend: {
+          mcp: { authentication: { issuer: 'https://idp.example.com', audiences: ['tickets'], flow: 'Direct' } },
+        },
       },
     });
     const replica = await startReplica(context, cluster);

@@ -25,10 +25,10 @@ function press(agent: BrowserAgent, page: Page, text: string, redirectUri: strin
   return assert.fail(`no button ${text} at ${page.url.href}:\n${page.html}`);
 }
 
-/** Presses one button after the other, from the client's link up to the client's address. */
+/** Presses one button after the other, from the client's link up to the client's address. The gateway's own page is allowed first. */
 async function clickThrough(client: FlowClient, agent: BrowserAgent, buttons: readonly string[]): Promise<URL> {
   let arrival = await agent.visit(client.formatAuthorizationUrl(), client.redirectUri);
-  for (const button of buttons) {
+  for (const button of ['Allow', ...buttons]) {
     assert.ok(arrival.at === 'page', `at the client before ${button}`);
     arrival = await press(agent, arrival.page, button, client.redirectUri);
   }
@@ -116,10 +116,23 @@ test('the demo serves its page, and a login leads from the 401 to the tools', as
     assert.match(Buffer.from(second.tokens!.access_token.split('.')[1]!, 'base64url').toString(), /"sub":"bob"/);
   });
 
+  await t.test("the gateway asks about every client but the demo's own page", async () => {
+    const titleOf = async (redirectUri?: string): Promise<string> => {
+      const client = await new FlowClient(`${url}/mcp`, redirectUri).prepare();
+      const arrival = await new BrowserAgent().visit(client.formatAuthorizationUrl(), client.redirectUri);
+      return arrival.at === 'page' ? (/<title>(.*)<\/title>/.exec(arrival.page.html)?.[1] ?? '') : '';
+    };
+    assert.match(await titleOf(), /^Allow access to /);
+    assert.match(await titleOf(`${url}/other`), /^Allow access to /);
+    assert.doesNotMatch(await titleOf(`${url}/demo/callback`), /^Allow access to /);
+  });
+
   await t.test('a wrong password is refused, kindly', async () => {
     const agent = new BrowserAgent();
     const client = await new FlowClient(`${url}/mcp`).prepare();
-    const login = await agent.visit(client.formatAuthorizationUrl(), client.redirectUri);
+    const asked = await agent.visit(client.formatAuthorizationUrl(), client.redirectUri);
+    assert.ok(asked.at === 'page');
+    const login = await press(agent, asked.page, 'Allow', client.redirectUri);
     assert.ok(login.at === 'page');
     const again = await agent.submit(login.page, login.page.forms[0]!, { password: 'guess' }, client.redirectUri);
     assert.ok(again.at === 'page');

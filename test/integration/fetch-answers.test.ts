@@ -15,6 +15,9 @@ import { createLookup, serveHttp, serveHttps, serveTcp, testAuthority, type Test
 
 const ca = testAuthority.cert;
 
+/** No test is about how fast an answer comes, but for those that say so. */
+const patience = 60_000;
+
 function urlOf({ port }: TestServer, path = '/'): string {
   return `http://127.0.0.1:${port}${path}`;
 }
@@ -24,7 +27,7 @@ function fetchOnce(
   request: Partial<GuardedRequest> = {},
   options: FetcherOptions = {},
 ): Promise<FetchOutcome> {
-  return createFetcher(options).fetch({ url, chosenBy: 'operator', ...request });
+  return createFetcher(options).fetch({ url, chosenBy: 'operator', timeoutMs: patience, ...request });
 }
 
 function expectFailure(outcome: FetchOutcome, code: string, text: RegExp): void {
@@ -237,7 +240,7 @@ describe('TLS', () => {
     const server = await serveHttps(context, (_request, response) => response.end('{}'));
     const fetcher = createFetcher();
     const url = `https://localhost:${server.port}/`;
-    assert.equal((await fetcher.fetch({ url, ca, chosenBy: 'operator' })).ok, true);
+    assert.equal((await fetcher.fetch({ url, ca, chosenBy: 'operator', timeoutMs: patience })).ok, true);
     assert.equal((await fetcher.fetch({ url, chosenBy: 'operator' })).ok, false);
   });
 

@@ -16,7 +16,7 @@ function fetchOnce(
   request: Partial<GuardedRequest> & { url: string },
   options: FetcherOptions = {},
 ): Promise<FetchOutcome> {
-  return createFetcher(options).fetch({ chosenBy: 'operator', ...request });
+  return createFetcher(options).fetch({ chosenBy: 'operator', timeoutMs: 60_000, ...request });
 }
 
 async function codeOf(outcome: Promise<FetchOutcome>): Promise<string> {

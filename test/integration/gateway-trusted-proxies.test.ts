@@ -90,8 +90,8 @@ for (const [who, network, isTrusted] of [
       );
     });
 
-    test(`${isTrusted ? 'is' : 'is not'} believed by what MCP clients are told`, async () => {
-      const base = isTrusted ? 'https://public.example' : `http://127.0.0.1:${gateway.port}`;
+    test(`${isTrusted ? 'is' : 'is not'} believed by what MCP clients are told, but for the host`, async () => {
+      const base = isTrusted ? 'https://127.0.0.1:8443' : `http://127.0.0.1:${gateway.port}`;
       const metadata = (await (await ask('/.well-known/oauth-protected-resource/tools')).json()) as {
         resource: string;
       };

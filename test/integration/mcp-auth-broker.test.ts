@@ -216,10 +216,11 @@ describe('a client that describes itself at an https URL', () => {
 
 test('keys rotate between any two steps, and nobody has to log in again', async (t) => {
   const [a, b, c, d] = [createSealKey(), createSealKey(), createSealKey(), createSealKey()];
-  let gateway = await startBrokerGateway({ ...describeGateway(), keys: [a] });
+  const described = describeGateway({ registration: { trustedRedirectUris: [redirectUri] } });
+  let gateway = await startBrokerGateway({ ...described, keys: [a] });
   const restart = async (...keys: readonly [Uint8Array, Uint8Array]): Promise<void> => {
     await gateway.close();
-    gateway = await startBrokerGateway({ ...describeGateway(), keys, port: gateway.port });
+    gateway = await startBrokerGateway({ ...described, keys, port: gateway.port });
   };
   t.after(() => gateway.close());
   const clientId = await register(gateway);

@@ -58,6 +58,7 @@ before(async () => {
     })),
     secrets: idps[0]!.secrets,
     sealKeyFile: key.path,
+    origin: `http://127.0.0.1:${front.port}`,
   });
   front.pointTo(gateway.port);
 });

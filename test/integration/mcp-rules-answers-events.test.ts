@@ -180,6 +180,7 @@ describe('a notification of ours', () => {
       backends: new Map(),
       authentications: [],
       jwtAuthentications: [],
+      sealKeys: [],
       keyUsers: [],
       policyConflicts: [],
     };

@@ -27,7 +27,13 @@ async function startSealingGateway(t: TestContext, sealKeyFile: string): Promise
   t.after(() => idp.close());
   const [port] = (await findFreePorts(1)) as [number];
   const gateway = await startProtectedGateway({
-    backends: [{ path: '/mcp', port, authentication: { issuer: idp.issuer } }],
+    backends: [
+      {
+        path: '/mcp',
+        port,
+        authentication: { issuer: idp.issuer, registration: { trustedRedirectUris: [redirectUri] } },
+      },
+    ],
     sealKeyFile,
   });
   t.after(() => gateway.stop());

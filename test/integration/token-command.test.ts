@@ -354,19 +354,17 @@ describe('token inspect: who would take it', () => {
     assert.equal((await verdictOf({ ...good, sub: undefined }))?.first?.reason, 'missing_subject');
   });
 
-  test('a listener for any host on every interface has no URL: the audience is left open, and the report says so', async (t) => {
+  test('a listener for any host on every interface has no URL: the policy is closed, and the report says so', async (t) => {
     const [gateway, ...others] = baseResources(8080) as [{ spec: { addresses?: object } }, ...object[]];
     delete gateway.spec.addresses;
     const login = policy('login', backendTarget, {
       backend: { mcp: { authentication: { issuer: issuerUrl, jwks: inline } } },
     });
     const folder = await writeFolder(t, { 'gateway.yaml': printResources([gateway, ...others, login]) });
-    const { code, out } = await inspect(await issuer.sign(), '-f', folder);
-    assert.equal(code, 0);
-    assert.match(
-      out,
-      /^ {6}the audience was not checked: it is the URL by which clients come, which --resource URL tells$/m,
-    );
+    const { code, out, err } = await inspect(await issuer.sign(), '-f', folder);
+    assert.equal(code, 1);
+    assert.match(out, /No policy in these files takes tokens\./);
+    assert.match(err, /the files have problems, which mcp-gateway check lists/);
   });
 
   test('keys elsewhere are fetched with --online only, and only the keys', async (t) => {

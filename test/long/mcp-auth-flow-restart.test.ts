@@ -24,7 +24,7 @@ async function walkWithBreaks(setup: AuthSetup, url: string, between: (step: str
     arrival = await browser.answer(arrival.page, client.redirectUri);
   }
   const own = browser.pages.filter((page) => page.url.origin === new URL(url).origin);
-  assert.equal(own.length, setup.asksConsent ? 1 : 0);
+  assert.equal(own.length, setup.flow === 'Broker' ? 1 : 0);
   assert.equal(arrival.url.searchParams.get('state'), client.state);
   await between('token');
   await client.redeem(arrival.url);

@@ -402,7 +402,7 @@ test('default internal key: without a key file there is one of its own, and two 
     code_challenge: 'A'.repeat(43),
     code_challenge_method: 'S256',
   });
-  assert.equal((await ask(`${one.url}/.oauth/mcp/authorize?${parameters.toString()}`)).status, 302);
+  assert.equal((await ask(`${one.url}/.oauth/mcp/authorize?${parameters.toString()}`)).status, 200, 'the consent page');
   assert.equal((await ask(`${two.url}/.oauth/mcp/authorize?${parameters.toString()}`)).status, 400);
 });
 

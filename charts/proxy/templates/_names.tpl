@@ -1,4 +1,4 @@
-{{/* What things are called. */}}
+{{/* What things are called. Every name is quoted where it is used: `123`, `1e3`, `true` and `null` are names, and numbers or nothing in YAML. */}}
 
 {{/* The name by which labels tell the chart: nameOverride, or that of the chart. */}}
 {{- define "proxy.name" -}}
@@ -29,6 +29,11 @@ in two namespaces have two roles: no other name has a dot in it.
 {{- if eq $root.Release.Namespace "proxy-system" -}}{{ $name }}{{- else -}}{{ printf "%s.%s" $name $root.Release.Namespace }}{{- end -}}
 {{- end -}}
 
+{{/* The pod of `helm test`. Its name is also its host name, of at most 63 characters: a long one is cut before the suffix. */}}
+{{- define "proxy.testName" -}}
+{{- printf "%s-test" (include "proxy.fullname" . | trunc 58 | trimAll "-.") -}}
+{{- end -}}
+
 {{- define "proxy.serviceAccountName" -}}
 {{- if .Values.serviceAccount.name -}}
 {{- .Values.serviceAccount.name -}}
@@ -39,18 +44,18 @@ in two namespaces have two roles: no other name has a dot in it.
 
 {{/* The labels by which pods of the controller are selected, and nobody else's: gateways have the labels of the Gateway API. */}}
 {{- define "proxy.selectorLabels" -}}
-app.kubernetes.io/name: {{ include "proxy.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ include "proxy.name" . | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/component: controller
 {{- end -}}
 
 {{/* The labels of every object, from (list $ "controller"). */}}
 {{- define "proxy.labels" -}}
 {{- $root := index . 0 -}}
-helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
-app.kubernetes.io/name: {{ include "proxy.name" $root }}
-app.kubernetes.io/instance: {{ $root.Release.Name }}
-app.kubernetes.io/component: {{ index . 1 }}
+helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" | quote }}
+app.kubernetes.io/name: {{ include "proxy.name" $root | quote }}
+app.kubernetes.io/instance: {{ $root.Release.Name | quote }}
+app.kubernetes.io/component: {{ index . 1 | quote }}
 app.kubernetes.io/version: {{ $root.Chart.AppVersion | quote }}
-app.kubernetes.io/managed-by: {{ $root.Release.Service }}
+app.kubernetes.io/managed-by: {{ $root.Release.Service | quote }}
 {{- end -}}

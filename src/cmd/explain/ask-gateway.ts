@@ -1,4 +1,5 @@
 // Asks a running gateway's admin port: about a request that happened, or for any of its pages as JSON.
+import { readAdminToken } from '../admin-token-file.ts';
 import { isJsonObject, type JsonObject } from '../../base/json-object.ts';
 import type { JournaledRequest } from '../../gateway/journaled-request.ts';
 
@@ -10,7 +11,7 @@ export type JournalAnswer =
 const timeoutMs = 10_000;
 
 /** Fetches the entry of the journal. */
-export async function askGateway(admin: string, requestId: string): Promise<JournalAnswer> {
+export async function askGateway(admin: AdminPort, requestId: string): Promise<JournalAnswer> {
   const answer = await askAdminPort(admin, `/requests/${encodeURIComponent(requestId)}?format=json`);
   if (!answer.ok) return fail(answer.problem);
   const { status, body, origin } = answer;
@@ -21,25 +22,42 @@ export async function askGateway(admin: string, requestId: string): Promise<Jour
   return { ok: true, request: body };
 }
 
+/** Where a gateway is asked. */
+export interface AdminPort {
+  readonly admin: string;
+  /** Empty: it asks for no token. */
+  readonly adminTokenFile: string;
+}
+
 /** What the admin port answered; the body is undefined when it is no JSON object. */
 export type AdminAnswer =
   | { readonly ok: true; readonly status: number; readonly body: JsonObject | undefined; readonly origin: string }
   | { readonly ok: false; readonly problem: string };
 
 /** Asks for a page of the admin port, as JSON. */
-export async function askAdminPort(admin: string, target: string): Promise<AdminAnswer> {
+export async function askAdminPort({ admin, adminTokenFile }: AdminPort, target: string): Promise<AdminAnswer> {
   const base = URL.parse(admin);
   if (base === null || (base.protocol !== 'http:' && base.protocol !== 'https:'))
     return {
       ok: false,
       problem: `--admin must be a URL such as http://127.0.0.1:15000, not ${JSON.stringify(admin)}`,
     };
+  const token = adminTokenFile === '' ? undefined : readAdminToken(adminTokenFile);
+  if (token?.ok === false) return { ok: false, problem: token.message };
   try {
     const response = await fetch(new URL(target, base), {
-      headers: { accept: 'application/json' },
+      headers: {
+        accept: 'application/json',
+        ...(token === undefined ? {} : { authorization: `Bearer ${token.token}` }),
+      },
       redirect: 'manual',
       signal: AbortSignal.timeout(timeoutMs),
     });
+    if (response.status === 401)
+      return {
+        ok: false,
+        problem: `${base.origin} asks for its token: --admin-token-file says where it is (mcp-gateway admin-token prints it)`,
+      };
     return { ok: true, status: response.status, body: readObject(await response.text()), origin: base.origin };
   } catch (error) {
     return {

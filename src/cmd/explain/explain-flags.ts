@@ -1,4 +1,5 @@
 // The flags of `mcp-gateway explain`.
+import { adminTokenFileFlag } from '../gateway-flags.ts';
 import { type CommandFlags, defineFlags, type FlagValues } from '../flags.ts';
 import { inferenceExtensionFlag } from '../inference-extension-flag.ts';
 import { latestProtocolVersion } from './mcp-message.ts';
@@ -78,6 +79,7 @@ const explainFlagTable = defineFlags({
     placeholder: 'URL',
     help: 'The admin port of a running gateway: with --request-id the one to ask, with --request whose configuration counts',
   },
+  adminTokenFile: adminTokenFileFlag,
   json: { type: 'boolean', help: 'Print one JSON object on standard output, and nothing else' },
 });
 

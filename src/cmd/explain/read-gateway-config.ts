@@ -10,7 +10,7 @@ import {
   type Secret,
   SecretSchema,
 } from '../../ir/gen/config_pb.ts';
-import { askAdminPort } from './ask-gateway.ts';
+import { type AdminPort, askAdminPort } from './ask-gateway.ts';
 import { getStandInCertificate } from './stand-in-certificate.ts';
 import { getStandInKeys } from './stand-in-keys.ts';
 import { standInText } from './stand-in-objects.ts';
@@ -20,8 +20,8 @@ export type ReadGatewayConfig =
   | { readonly ok: false; readonly problem: string };
 
 /** Asks the admin port. */
-export async function readGatewayConfig(admin: string): Promise<ReadGatewayConfig> {
-  const answer = await askAdminPort(admin, '/config');
+export async function readGatewayConfig(port: AdminPort): Promise<ReadGatewayConfig> {
+  const answer = await askAdminPort(port, '/config');
   if (!answer.ok) return answer;
   const dump = answer.status === 200 ? answer.body : undefined;
   if (!isDump(dump))

@@ -11,6 +11,7 @@ import { chooseGateway } from './choose-gateway.ts';
 import { readConfiguration, type ReadConfiguration } from './compile-files.ts';
 import type { ExplainValues } from './explain-flags.ts';
 import { readCluster } from './read-cluster.ts';
+import type { AdminPort } from './ask-gateway.ts';
 import { readGatewayConfig } from './read-gateway-config.ts';
 import type { RequestLine } from './request-line.ts';
 
@@ -25,7 +26,7 @@ export type ExplainSource =
       readonly gateway: string | undefined;
       readonly inferenceExtension: boolean;
     }
-  | { readonly kind: 'gateway'; readonly admin: string };
+  | ({ readonly kind: 'gateway' } & AdminPort);
 
 /** The source that the flags name, or what is wrong with them. `adminIsGiven`: --admin is on the command line. */
 export function chooseSource(
@@ -33,7 +34,18 @@ export function chooseSource(
   adminIsGiven: boolean,
   filesAreGiven: boolean,
 ): { readonly ok: true; readonly source: ExplainSource } | { readonly ok: false; readonly problem: string } {
-  const { file, fromCluster, namespace, context, kubeconfig, gateway, admin, online, inferenceExtension } = values;
+  const {
+    file,
+    fromCluster,
+    namespace,
+    context,
+    kubeconfig,
+    gateway,
+    admin,
+    online,
+    inferenceExtension,
+    adminTokenFile,
+  } = values;
   // Files from the environment are what is meant when nothing else is said.
   const named = [
     ...(filesAreGiven ? ['-f'] : []),
@@ -57,7 +69,7 @@ export function chooseSource(
         ok: false,
         problem: '--online goes with -f or --from-cluster: a gateway does not show all that it fetches keys with',
       };
-    return { ok: true, source: { kind: 'gateway', admin } };
+    return { ok: true, source: { kind: 'gateway', admin, adminTokenFile } };
   }
   if (file.length > 0) return { ok: true, source: { kind: 'files', paths: file, inferenceExtension } };
   return { ok: false, problem: 'say by which files: -f PATH; or --from-cluster, or --admin URL of a running gateway' };
@@ -81,7 +93,7 @@ export async function readSource(
     case 'cluster':
       return readFromCluster(source, question, environment);
     case 'gateway': {
-      const read = await readGatewayConfig(source.admin);
+      const read = await readGatewayConfig(source);
       return read.ok ? { ...read, problems: [] } : { ok: false, problems: [read.problem] };
     }
   }

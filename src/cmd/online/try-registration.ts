@@ -2,6 +2,7 @@
 import type { StepHolder } from '../../gateway/flow-recorder.ts';
 import type { IdpMetadata } from '../../gateway/policies/mcp-authentication/idp-connection.ts';
 import type { McpAuthenticationConfig } from '../../gateway/policies/mcp-authentication/protected-resource.ts';
+import { findChoice } from '../../gateway/policies/mcp-authentication/chosen-by.ts';
 import { registerOwnClient } from '../../gateway/policies/mcp-authentication/register-at-idp.ts';
 import type { RegistrationFailure } from '../../gateway/policies/mcp-authentication/registration-attempt.ts';
 import type { Findings } from './online-report.ts';
@@ -21,7 +22,7 @@ export async function tryRegistration(
   const context: StepHolder = { flowStep: undefined };
   const listed = metadata.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
   const method = listed.includes('none') ? 'none' : 'client_secret_basic';
-  const outcome = await registerOwnClient({ context, resource: { config } }, endpoint, metadata, {
+  const outcome = await registerOwnClient({ context, resource: { config, messageScopes: [] } }, endpoint, metadata, {
     redirectUris: [redirectUri],
     name: clientName,
     scope: config.message.requiredScopes.length > 0 ? config.message.requiredScopes.join(' ') : undefined,
@@ -69,7 +70,7 @@ async function removeClient(
   const outcome = await config.idp.fetcher.fetch({
     url: url.href,
     method: 'DELETE',
-    chosenBy: 'operator',
+    chosenBy: findChoice(url.href, config.message),
     ca: config.ca,
     allowInsecureHttp: config.message.allowInsecureHttp,
     headers: { authorization: `Bearer ${token}` },

@@ -34,7 +34,7 @@ export const adviceByReason: Readonly<Record<ConditionSubject, Readonly<Record<s
     'Programmed/Invalid':
       'Nothing is served until one of its listeners is valid. What is wrong with them is said below, or in Accepted.',
     InvalidParameters:
-      'Correct infrastructure.parametersRef: it must name a GatewayParameters in the namespace of the Gateway that exists and is valid.',
+      'Correct infrastructure.parametersRef: it must name a GatewayParameters in the namespace of the Gateway that exists, is valid, and asks for nothing that only parameters of the class may ask for.',
     UnsupportedAddress: 'Use addresses of the type IPAddress, or leave spec.addresses out.',
     AddressNotAssigned:
       'The Service of the Gateway has no address yet. A Service of type LoadBalancer needs something in the cluster that gives addresses; GatewayParameters can choose ClusterIP or NodePort.',
@@ -146,6 +146,10 @@ export function adviseController(namespace: string): string {
 export function adviseUntouched(namespace: string): string {
   return `${adviseController(namespace)} It leaves out namespaces that its discoveryNamespaceSelectors do not select.`;
 }
+
+/** What to do about xDS without TLS. */
+export const adviseTls =
+  'Create the Secret proxy-xds-cert and set controller.xds.tls.enabled: docs/install.md has the two commands.';
 
 /** What to install when a kind is not there. */
 export const installAdvice = {

@@ -1,9 +1,9 @@
 // What was read -> the report: the table of contents of how resources are judged. Pure.
 import type { ObjectMeta } from '../../kubernetes/client.ts';
 import { compareText } from '../../translate/order.ts';
-import { adviseController, installAdvice } from './advice.ts';
+import { adviseController, adviseTls, installAdvice } from './advice.ts';
 import { type ClusterView, type KindView, type StatusKind, statusKinds } from './cluster-view.ts';
-import { describeController, leaseName } from './describe-controller.ts';
+import { describeController, leaseName, listPlaintext } from './describe-controller.ts';
 import { describeClasses, describeGateways } from './describe-gateways.ts';
 import { describeBackends, describePolicies } from './describe-policies.ts';
 import { describePools } from './describe-pools.ts';
@@ -52,6 +52,13 @@ export function buildStatusReport(view: ClusterView, filter: NameFilter, now: nu
     ofOthers: { gateways: otherGateways, httpRoutes: otherRoutes, inferencePools: otherPools },
     unread,
     problems: problems.list(),
+    remarks: listPlaintext(sorted).map((name) => ({
+      kind: 'Deployment',
+      namespace: view.controllerNamespace,
+      name,
+      message: 'Gateways are served without TLS: keys and secrets in their configuration cross the network in clear.',
+      advice: adviseTls,
+    })),
   };
 }
 

@@ -27,6 +27,8 @@ function summarizeReport(report: StatusReport): ReadonlyMap<string, string> {
     [...deployments, controller.leader?.expired === true ? 'nobody leads' : leader].join(', '),
   );
   for (const { kind, message } of unread) summaries.set(`Kind ${kind}`, message);
+  for (const { kind, namespace, name, message } of report.remarks)
+    summaries.set(`${kind} ${namespace}/${name}`, message);
   for (const { name, ...own } of gatewayClasses) summaries.set(`GatewayClass ${name}`, summarize(own));
   for (const { namespace, name, addresses, listeners, ...own } of gateways) {
     const subject = `Gateway ${namespace}/${name}`;

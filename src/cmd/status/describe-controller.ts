@@ -1,11 +1,15 @@
 // How the controller itself is, as far as one may look: its Deployment, and the Lease of its leader.
 import type { KubernetesObject } from '../../kubernetes/client.ts';
-import { readMember, readText } from '../../translate/read-raw.ts';
+import { readList, readMember, readText } from '../../translate/read-raw.ts';
+import { readFlagText } from '../flag-values.ts';
 import { type ClusterView, listObjects } from './cluster-view.ts';
 import type { StatusController } from './status-report.ts';
 
 /** The Lease of the leader, as src/controller/start-controller.ts names it. */
 export const leaseName = 'proxy-controller';
+
+/** As src/cmd/controller-flags.ts names it, and the chart sets it. */
+const tlsVariable = 'MCP_GATEWAY_XDS_TLS';
 
 const clockSlackSeconds = 60;
 
@@ -32,6 +36,28 @@ export function describeController(view: ClusterView, now: number): StatusContro
 function isController({ metadata: { labels = {} } }: KubernetesObject): boolean {
   if (labels['gateway.networking.k8s.io/gateway-name'] !== undefined) return false;
   return labels['app.kubernetes.io/component'] === 'controller' || labels['app.kubernetes.io/name'] === 'proxy';
+}
+
+/** Deployments of the controller that serve gateways without TLS. One that does not say how it is started is not among them. */
+export function listPlaintext(view: ClusterView): readonly string[] {
+  return listObjects(view, 'Deployment')
+    .filter(isController)
+    .filter(servesPlaintext)
+    .map(({ metadata }) => metadata.name);
+}
+
+function servesPlaintext(deployment: KubernetesObject): boolean {
+  const containers = readList(deployment, 'spec', 'template', 'spec', 'containers') ?? [];
+  const container = containers.find((each) => readList(each, 'args')?.includes('controller'));
+  if (container === undefined) return false;
+  const args = readList(container, 'args') ?? [];
+  if (args.includes('--xds-tls') || args.includes('--xds-tls=true')) return false;
+  const variables = readList(container, 'env') ?? [];
+  const variable = variables.find((each) => readText(each, 'name') === tlsVariable);
+  // From elsewhere: it is not to be seen here.
+  if (readMember(variable, 'valueFrom') !== undefined) return false;
+  const value = readFlagText({ type: 'boolean', help: '' }, readText(variable, 'value') ?? 'false');
+  return value.ok && value.value === false;
 }
 
 function findLeader(view: ClusterView, now: number): StatusController['leader'] {

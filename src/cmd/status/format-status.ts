@@ -32,6 +32,7 @@ export function formatStatus(report: StatusReport, { color, width }: FormatOptio
     formatNothing(report),
     formatOthers(report, palette),
     formatProblems(report, width, palette),
+    formatRemarks(report, width, palette),
     formatEnd(report, palette),
   ];
   return `${parts
@@ -290,15 +291,38 @@ function formatProblems(report: StatusReport, width: number | undefined, palette
   const lines = [palette.bold('Not well')];
   for (const { titles, said, state } of mergeFindings(findings)) {
     const mark = state === 'unwell' ? palette.red('✗') : palette.yellow('?');
-    for (const title of titles) {
-      const [first = '', ...rest] = indentText(escapeControls(title), 5, width);
-      lines.push(`  ${mark}  ${first.slice(5)}`, ...rest);
-    }
-    for (const { text, advice } of said) {
-      lines.push(...indentText(escapeControls(text), 7, width));
-      if (advice !== '')
-        lines.push(...indentText(`What to do: ${escapeControls(advice)}`, 7, width).map((line) => palette.cyan(line)));
-    }
+    lines.push(...formatFinding(mark, titles, said, width, palette));
+  }
+  return lines;
+}
+
+function formatRemarks({ remarks }: StatusReport, width: number | undefined, palette: Palette): string[] {
+  if (remarks.length === 0) return [];
+  const mark = palette.yellow('!');
+  return [
+    palette.bold('Could be safer'),
+    ...remarks.flatMap(({ kind, namespace, name: own, message, advice }) =>
+      formatFinding(mark, [`${kind} ${namespace}/${own}`], [{ text: message, advice }], width, palette),
+    ),
+  ];
+}
+
+function formatFinding(
+  mark: string,
+  titles: readonly string[],
+  said: MergedFinding['said'],
+  width: number | undefined,
+  palette: Palette,
+): string[] {
+  const lines: string[] = [];
+  for (const title of titles) {
+    const [first = '', ...rest] = indentText(escapeControls(title), 5, width);
+    lines.push(`  ${mark}  ${first.slice(5)}`, ...rest);
+  }
+  for (const { text, advice } of said) {
+    lines.push(...indentText(escapeControls(text), 7, width));
+    if (advice !== '')
+      lines.push(...indentText(`What to do: ${escapeControls(advice)}`, 7, width).map((line) => palette.cyan(line)));
   }
   return lines;
 }

@@ -24,6 +24,8 @@ export interface StatusReport {
   readonly unread: readonly UnreadKind[];
   /** What is not as it should be, why, and what to do. */
   readonly problems: readonly StatusProblem[];
+  /** What works as it was configured, and could be safer. All may be well with it. */
+  readonly remarks: readonly StatusRemark[];
 }
 
 /** Which resource, and how it is. */
@@ -159,5 +161,15 @@ export interface StatusProblem {
   readonly condition: { readonly type: string; readonly status: string; readonly reason: string } | null;
   readonly message: string;
   /** What to do; empty when nothing is known. */
+  readonly advice: string;
+}
+
+/** One thing that could be safer. */
+export interface StatusRemark {
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly message: string;
+  /** What to do. */
   readonly advice: string;
 }

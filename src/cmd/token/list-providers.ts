@@ -2,6 +2,7 @@
 import { describeAuthentications } from '../../gateway/admin/describe-authentications.ts';
 import { readCaCertificates } from '../../gateway/config/read-ca-certificates.ts';
 import type { RuntimeConfig } from '../../gateway/config/runtime-config.ts';
+import { findChoice } from '../../gateway/policies/mcp-authentication/chosen-by.ts';
 import { discoverMetadata } from '../../gateway/policies/mcp-authentication/discover-metadata.ts';
 import type { McpAuthenticationConfig } from '../../gateway/policies/mcp-authentication/protected-resource.ts';
 import { spellResource } from '../../gateway/policies/mcp-authentication/read-base.ts';
@@ -83,7 +84,7 @@ export function listProviders({ runtime, secrets, resource, fetcher }: ProviderI
   return [...ofJwt, ...ofMcp];
 }
 
-/** Without configured audiences the URL of the resource is the audience. A listener for any host has no URL of its own. */
+/** Without configured audiences the URL of the resource is the audience. A server that no route leads to has none. */
 function findAudiences(
   configured: readonly string[],
   resource: string | undefined,
@@ -91,8 +92,7 @@ function findAudiences(
 ): Pick<TokenProvider, 'audiences' | 'notes'> {
   if (configured.length > 0) return { audiences: configured, notes: [] };
   if (resource !== undefined) return { audiences: spellResource(resource), notes: [] };
-  if (known.length > 0 && known.every((url) => !url.includes('*')))
-    return { audiences: known.flatMap(spellResource), notes: [] };
+  if (known.length > 0) return { audiences: known.flatMap(spellResource), notes: [] };
   const note = 'the audience was not checked: it is the URL by which clients come, which --resource URL tells';
   return { audiences: 'any', notes: [note] };
 }
@@ -117,7 +117,7 @@ function discoverKeys({ message, preset, ca }: McpAuthenticationConfig, fetcher:
       if (!found.ok) return found;
       return found.jwksUri === undefined
         ? { ok: false, detail: `the metadata at ${found.url} has no jwks_uri` }
-        : { ok: true, url: found.jwksUri };
+        : { ok: true, url: found.jwksUri, chosenBy: findChoice(found.jwksUri, message) };
     },
   };
 }

@@ -1,5 +1,6 @@
 // A gateway whose traffic is served by workers. This process has the configuration, the identity providers and the gateway's own ports; it opens no port for
 // traffic and sees no request.
+import { readLocalGuard } from '../gateway-flags.ts';
 import { createFetcher } from '../../base/fetch-json.ts';
 import { createGateway, type Gateway, type GatewayOptions } from '../../gateway/gateway.ts';
 import type { JournaledRequest } from '../../gateway/journaled-request.ts';
@@ -27,7 +28,7 @@ export function serveWithWorkers(
   startProcess: StartWorkerProcess = startWorkerProcess,
 ): Serving {
   const { log, values, registry, health, shutdown, flows } = context;
-  const fetcher = createFetcher({ log });
+  const fetcher = createFetcher({ log, guard: options.guard });
   const desk = new LoginDesk(fetcher);
   const sources = new PublishedSources(
     {
@@ -65,6 +66,7 @@ export function serveWithWorkers(
       },
       maxHeldBytes: share(maxHeldBytes),
       trustedProxies: values.trustedProxies,
+      localGuard: readLocalGuard(values),
       drainTimeoutMs: values.drainTimeout,
       legacySseKey,
     };

@@ -1,5 +1,6 @@
 // `mcp-gateway worker`: one of the processes that serve the traffic of a gateway. It listens and forwards; everything else it is told by the process that
 // started it, and it ends with that.
+import { createLocalGuard } from '../../base/local-guard.ts';
 import { createLog } from '../../base/log.ts';
 import { createMetrics } from '../../base/metrics.ts';
 import { releaseMemoryWhenQuiet } from '../../base/release-memory.ts';
@@ -112,6 +113,7 @@ export async function runWorkerCommand(): Promise<number> {
       accessLog: settings.accessLog ? createAccessLog(root) : undefined,
       trustedProxies: networks.length === 0 ? undefined : createTrustedProxies(networks),
       tracing,
+      guard: createLocalGuard(settings.localGuard),
       idps: sources,
       legacySseKey: settings.legacySseKey,
       openListeners: (options) => openSharedListeners(options, () => blocked),

@@ -4,6 +4,7 @@ import type { Configuration } from '../../ir/configuration.ts';
 import type { RuntimeConfig } from '../config/runtime-config.ts';
 import type { FlowInspector } from '../flow-inspector.ts';
 import type { RequestJournal } from '../request-journal.ts';
+import { createAdminLogin } from './admin-login.ts';
 import { describeAuthentications } from './describe-authentications.ts';
 import { describeJwtAuthentications } from './describe-jwt-authentications.ts';
 import { describeRoutes } from './describe-routes.ts';
@@ -28,6 +29,8 @@ export interface AdminServerOptions {
   /** Default: 127.0.0.1. */
   readonly address?: string;
   readonly port: number;
+  /** Undefined: whoever is on this machine may ask. */
+  readonly token?: string | undefined;
   readonly version: string;
   readonly getConfiguration: () => Configuration;
   readonly getRuntime: () => RuntimeConfig;
@@ -40,13 +43,15 @@ export interface AdminServerOptions {
 
 /** Starts the admin port. */
 export function startAdminServer(options: AdminServerOptions): Promise<PlainServer> {
+  const login = options.token === undefined ? undefined : createAdminLogin(options.token);
   return startPlainServer({
     name: 'admin',
     address: options.address ?? '127.0.0.1',
     port: options.port,
     portFlag: '--admin-port',
     portEnv: 'MCP_GATEWAY_ADMIN_PORT',
-    pages: createAdminPages(options),
+    pages: { ...createAdminPages(options), ...login?.pages },
+    check: login?.check,
     log: options.log,
     localOnly: true,
   });

@@ -34,9 +34,9 @@ export function describeAuthentications(runtime: RuntimeConfig): DescribedAuthen
   const resources = new Map<McpAuthenticationConfig, Map<string, DescribedResource>>();
   for (const port of runtime.ports.values()) {
     for (const [, listener] of port.listeners.entries()) {
-      for (const [pattern, { resources: ofHost }] of listener.protection.entries()) {
+      for (const [, { resources: ofHost }] of listener.protection.entries()) {
         for (const resource of ofHost.values()) {
-          const described = describeResource(resource, formatBase(port, listener, pattern), listener);
+          const described = describeResource(resource, formatBase(port, resource), listener);
           const known = resources.get(resource.config) ?? new Map<string, DescribedResource>();
           known.set(`${described.listener} ${described.url}`, described);
           resources.set(resource.config, known);
@@ -63,24 +63,24 @@ export function formatFlow(flow: FlowChoice | null): string {
 
 function describeResource(resource: ProtectedResource, base: string, listener: ListenerConfig): DescribedResource {
   const { path, config, backend } = resource;
-  // A configured URL is what clients are told, however they came.
-  const configured = URL.parse(config.message.resource);
-  const origin = configured === null ? base : configured.origin;
   return {
     url: config.message.resource === '' ? `${base}${path === '' ? '/' : path}` : config.message.resource,
     listener: listener.key,
     backend,
     metadataUrls: ['oauth-protected-resource', 'oauth-authorization-server'].map(
-      (name) => `${origin}/.well-known/${name}${path}`,
+      (name) => `${base}/.well-known/${name}${path}`,
     ),
   };
 }
 
-function formatBase({ address, port, protocol }: PortConfig, listener: ListenerConfig, pattern: string): string {
+function formatBase({ address, port, protocol }: PortConfig, { host }: ProtectedResource): string {
+  if (host.kind === 'configured') return host.origin;
   const scheme = protocol === 'HTTPS' ? 'https' : 'http';
-  const named = pattern === '' ? listener.hostname : pattern;
-  const isEverywhere = address === '' || address === '0.0.0.0' || address === '::';
-  const fallback = isEverywhere ? '*' : address.includes(':') ? `[${address}]` : address;
   const isDefaultPort = port === (scheme === 'https' ? 443 : 80);
-  return `${scheme}://${named === '' ? fallback : named}${isDefaultPort ? '' : `:${port}`}`;
+  const names = {
+    exact: host.kind === 'exact' ? host.hostname : '',
+    loopback: address.includes(':') ? `[${address}]` : address,
+    asked: '*',
+  };
+  return `${scheme}://${names[host.kind]}${isDefaultPort ? '' : `:${port}`}`;
 }

@@ -1,7 +1,7 @@
 // A small HTTP server for the gateway's own pages (admin, metrics, readiness): a table of paths, JSON errors, nothing else.
 // Client traffic never comes here; it has its own listeners.
 import { randomUUID } from 'node:crypto';
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Log } from '../../base/log.ts';
 import { getHttp } from '../../base/node-parts.ts';
@@ -42,6 +42,8 @@ export interface PlainServerOptions {
   readonly log: Log;
   /** Refuse requests that a web page elsewhere made: a foreign Host (DNS rebinding) or Origin. */
   readonly localOnly: boolean;
+  /** The answer in place of a page; undefined: the request may have it. */
+  readonly check?: ((path: string, headers: IncomingHttpHeaders) => PlainAnswer | undefined) | undefined;
 }
 
 export interface PlainServer {
@@ -162,6 +164,8 @@ async function makeAnswer(request: IncomingMessage, options: PlainServerOptions)
   }
   const target = readTarget(request.url ?? '/');
   if (target === undefined) return answerError(400, 'bad_target', 'The request target is not a valid path.');
+  const refusal = options.check?.(target.pathname, request.headers);
+  if (refusal !== undefined) return refusal;
   const methods = findPage(options.pages, target.pathname);
   if (methods === undefined) {
     const known = Object.keys(options.pages).join(', ');

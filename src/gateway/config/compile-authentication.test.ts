@@ -95,6 +95,7 @@ test('a policy gets the values of its secrets, the endpoints of its keys and the
   const seal = [new Uint8Array(32).fill(1), new Uint8Array(32).fill(2)];
   const { inputs, choice, problems, runtime } = build({
     message: {
+      resource: 'https://mcp.test/mcp',
       keys: { source: { case: 'backend', value: { backend: 'Service/n/idp/80', path: '/keys' } } },
       registration: {
         initialAccessToken: 'Secret/n/s/token',

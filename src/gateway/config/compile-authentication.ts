@@ -73,7 +73,8 @@ function readText(key: string | undefined, secrets: Lookup<Secret>): string | un
   return value.value;
 }
 
-function readSealKeys(secrets: Lookup<Secret>): readonly Uint8Array[] {
+/** What values are sealed with, the key in use first; none: nobody gave any. */
+export function readSealKeys(secrets: Lookup<Secret>): readonly Uint8Array[] {
   const value = secrets.get(sealKeysKey)?.value;
   return value?.case === 'sealKeys' ? value.value.keys : [];
 }

@@ -8,7 +8,8 @@ import { createCertificate } from '../../../test/self-signed-certificate.ts';
 import { silentLog } from '../../base/log.ts';
 import { type Configuration, emptyConfiguration } from '../../ir/configuration.ts';
 import {
-  AuthenticationMode, AuthorizationAction, BackendSchema, ListenerProtocol, ListenerSchema, PathMatchType, PolicySchema, PolicyTargetKind, RouteSchema, SecretSchema,
+  AuthenticationMode, AuthorizationAction, BackendSchema, ListenerProtocol, ListenerSchema,
+  LoginFlow, PathMatchType, PolicySchema, PolicyTargetKind, RouteSchema, SecretSchema,
 } from '../../ir/gen/config_pb.ts'; // prettier-ignore
 import type { AcquireJwtAuthentication } from '../policies/jwt-authentication/jwt-authentication-registry.ts';
 import { HostTable } from '../route/hostname.ts';
@@ -408,7 +409,15 @@ describe('a store', () => {
           key: 'n/login',
           source: 'n/login',
           target: { kind: PROXY_BACKEND, namespace: 'n', name: 'p' },
-          spec: { case: 'mcpAuthentication', value: { issuer: 'https://idp.test', mode: AuthenticationMode.STRICT } },
+          spec: {
+            case: 'mcpAuthentication',
+            value: {
+              issuer: 'https://idp.test',
+              mode: AuthenticationMode.STRICT,
+              flow: LoginFlow.DIRECT,
+              audiences: ['a'],
+            },
+          },
         }),
       ],
     };

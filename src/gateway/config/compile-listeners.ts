@@ -95,7 +95,7 @@ function compileListener(
     port: listener.port,
     clientAuthorities,
     routes: new HostTable(tables),
-    protection: compileProtection(matches, reportRoute),
+    protection: compileProtection(listener, matches, reportRoute),
   };
 }
 

@@ -6,6 +6,7 @@ import type { JwtAuthenticationConfig } from '../policies/jwt-authentication/jwt
 import type { McpAuthenticationConfig } from '../policies/mcp-authentication/protected-resource.ts';
 import type { PolicyConflict, PolicyFieldName, PolicyPlace, PolicyProvenance } from '../policies/policy-level.ts';
 import type { PolicySurroundings } from './compile-authentication.ts';
+import { arrangeTrust } from '../policies/authorization/token-trust.ts';
 import { collectRules } from './compile-authorization.ts';
 import {
   type CompiledPolicy,
@@ -263,6 +264,7 @@ function mergeLevels(levels: readonly TargetPolicies[]): RoutePolicies {
     identityHeaders: listIdentityHeaders(jwt),
     // Rules of all levels have a say; the most specific ones are asked first.
     authorization: collectRules(levels.flatMap(({ authorization }) => authorization?.value ?? [])),
+    trust: arrangeTrust(levels.map(({ jwt: own, authorization }) => ({ jwt: own?.value, rule: authorization?.value }))),
     provenance: listProvenance(levels),
   };
 }
@@ -295,6 +297,7 @@ export const noPolicies: RoutePolicies = {
   jwt: undefined,
   identityHeaders: undefined,
   authorization: undefined,
+  trust: undefined,
   provenance: [],
 };
 

@@ -5,7 +5,7 @@ import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import * as fc from 'fast-check';
 import { emptyConfiguration } from '../../ir/configuration.ts';
 import {
-  BackendSchema, ListenerProtocol, ListenerSchema, PathMatchType, type Policy, PolicySchema, PolicyTargetKind, type PathMatchSchema, RouteSchema,
+  BackendSchema, ListenerProtocol, LoginFlow, ListenerSchema, PathMatchType, type Policy, PolicySchema, PolicyTargetKind, type PathMatchSchema, RouteSchema,
   type ValueMatchSchema, ValueMatchType,
 } from '../../ir/gen/config_pb.ts'; // prettier-ignore
 import type { AcquireAuthentication } from '../policies/mcp-authentication/authentication-registry.ts';
@@ -55,7 +55,11 @@ function protect(backend: string, policy: string): Policy {
     key: `n/${name}/mcp-authentication/ProxyBackend/${backend}`,
     source: `n/${name}`,
     target: { kind: PolicyTargetKind.PROXY_BACKEND, namespace: 'n', name: backend },
-    spec: { case: 'mcpAuthentication', value: { issuer: 'https://idp.test', resource } },
+    // What the resource is called does not matter here.
+    spec: {
+      case: 'mcpAuthentication',
+      value: { issuer: 'https://idp.test', resource, flow: LoginFlow.DIRECT, audiences: ['a'] },
+    },
   });
 }
 
@@ -399,4 +403,131 @@ describe('properties', () => {
       { numRuns: effort(300, 100) },
     );
   });
+});
+
+describe('what a resource is called', () => {
+  const nameOf = (
+    listener: { readonly hostname?: string; readonly addresses?: readonly string[] },
+    hosts: readonly string[],
+    policy: { readonly resource?: string; readonly flow?: LoginFlow; readonly audiences?: string[] } = {},
+  ) => {
+    const { hostname = '', addresses = [] } = listener;
+    const value = { issuer: 'https://idp.test', ...policy };
+    const { runtime, problems } = compile(
+      {
+        ...emptyConfiguration,
+        listeners: [
+          create(ListenerSchema, {
+            key: 'n/g/l',
+            gateway: 'n/g',
+            name: 'l',
+            port: 8443,
+            protocol: ListenerProtocol.HTTP,
+            hostname,
+            addresses: [...addresses],
+          }),
+        ],
+        routes: [
+          create(RouteSchema, {
+            key: 'n/r/0',
+            httpRoute: 'n/r',
+            parents: [{ listener: 'n/g/l', hostnames: [...hosts] }],
+            matches: [prefix('/mcp')],
+            backends: [{ backend: 'ProxyBackend/n/a', weight: 1 }],
+          }),
+        ],
+        backends: [
+          create(BackendSchema, {
+            key: 'ProxyBackend/n/a',
+            kind: {
+              case: 'mcp',
+              value: { targets: [{ name: 'a', upstream: { endpoints: [{ host: 'h', port: 1 }] } }] },
+            },
+          }),
+        ],
+        policies: [
+          create(PolicySchema, {
+            key: 'n/p/mcp-authentication/ProxyBackend/a',
+            source: 'n/p',
+            target: { kind: PolicyTargetKind.PROXY_BACKEND, namespace: 'n', name: 'a' },
+            spec: { case: 'mcpAuthentication', value },
+          }),
+        ],
+      },
+      undefined,
+      { acquireAuthentication: ({ source, message }) => ({ source, message }) as McpAuthenticationConfig },
+    );
+    const [port] = runtime.ports.values();
+    const found = (host: string) =>
+      [...(port!.listeners.find(host)?.protection.find(host)?.resources.values() ?? [])].map((each) => each.host);
+    return { found, problems: problems.map(({ message }) => message) };
+  };
+
+  test('an exact hostname of the route or of the listener', () => {
+    const expected = [{ kind: 'exact', hostname: 'a.test', port: 8443 }];
+    assert.deepEqual(nameOf({}, ['A.test']).found('a.test'), expected);
+    assert.deepEqual(nameOf({ hostname: 'a.test' }, []).found('a.test'), expected);
+    assert.deepEqual(nameOf({ hostname: '*.test' }, ['a.test']).found('a.test'), expected);
+    assert.deepEqual(nameOf({ addresses: ['127.0.0.1'] }, ['a.test']).found('a.test'), expected);
+  });
+
+  test('each of several hostnames is a resource of its own', () => {
+    const { found } = nameOf({}, ['a.test', 'b.test']);
+    assert.deepEqual(found('b.test'), [{ kind: 'exact', hostname: 'b.test', port: 8443 }]);
+    assert.deepEqual(found('c.test'), []);
+  });
+
+  test('the names of this machine, where all addresses of the listener are loopback', () => {
+    for (const addresses of [['127.0.0.1'], ['::1'], ['127.0.0.1', '::1'], ['127.9.9.9']])
+      assert.deepEqual(nameOf({ addresses }, []).found('localhost'), [{ kind: 'loopback', port: 8443 }]);
+  });
+
+  test('without either it is closed, and the problem says so', () => {
+    for (const [listener, hosts] of [
+      [{}, []],
+      [{ addresses: ['0.0.0.0'] }, []],
+      [{ addresses: ['127.0.0.1', '192.0.2.1'] }, []],
+      [{ hostname: '*.test' }, []],
+      [{}, ['*.test']],
+      [{ addresses: ['127.0.0.1'] }, ['*.test']],
+    ] as const) {
+      const { found, problems } = nameOf(listener, hosts);
+      assert.deepEqual(found('a.test'), [], JSON.stringify([listener, hosts]));
+      assert.match(problems.join(), /ProxyPolicy n\/p names no resource; its requests are refused/);
+    }
+  });
+
+  test('unless the policy names it, or logins are none of the gateway and audiences are given', () => {
+    const named = nameOf({}, [], { resource: 'https://public.test/x' });
+    assert.deepEqual(named.found('a.test'), [{ kind: 'configured', origin: 'https://public.test' }]);
+    assert.deepEqual(nameOf({}, [], { flow: LoginFlow.DIRECT, audiences: ['api'] }).found('a.test'), [
+      { kind: 'asked' },
+    ]);
+    for (const policy of [
+      { flow: LoginFlow.DIRECT },
+      { audiences: ['api'] },
+      { flow: LoginFlow.FACADE, audiences: ['api'] },
+    ])
+      assert.deepEqual(nameOf({}, [], policy).found('a.test'), []);
+  });
+});
+
+test('nobody takes the path of a server away by naming it: who is there goes first', () => {
+  const { listener, problems } = build({
+    rules: [
+      { hosts: ['a.test'], matches: [prefix('/mcp/longer')], backends: ['b'] },
+      { hosts: ['a.test'], matches: [prefix('/mcp')], backends: ['a'] },
+    ],
+    policies: { a: 'own', b: 'thief@https://a.test/mcp' },
+  });
+  assert.equal(access(listener, '/mcp'), 'n/own /mcp ProxyBackend/n/a');
+  assert.equal(access(listener, '/mcp/longer'), 'closed');
+  assert.equal(
+    ask(listener, '/.well-known/oauth-protected-resource/mcp'),
+    'protected-resource-metadata of n/own at /mcp',
+  );
+  assert.match(
+    problems.join(),
+    /protected by ProxyPolicy n\/own and by n\/thief; requests to ProxyBackend\/n\/b are refused/,
+  );
 });

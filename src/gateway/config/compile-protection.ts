@@ -1,10 +1,13 @@
 // What MCP authentication protects on each hostname of a listener, and the endpoints that exist there because of it. The operator writes no
 // routes for them: they follow from the matches that lead to protected backends.
+import type { Listener } from '../../ir/gen/config_pb.ts';
+import { classifyResourceHost, needsNoHost } from '../../ir/resource-host.ts';
 import { type EndpointPath, listOwnPaths, listRootPaths } from '../policies/mcp-authentication/endpoint-paths.ts';
 import {
   findResourcePath,
   type McpAuthenticationConfig,
   type ProtectedResource,
+  type ResourceHost,
 } from '../policies/mcp-authentication/protected-resource.ts';
 import { HostTable } from '../route/hostname.ts';
 import { maxSubjectLength } from '../route/regular-expression.ts';
@@ -16,9 +19,19 @@ import type { HostProtection, OwnEndpoint, RouteConfig } from './runtime-config.
 
 type Entry = RouteMatchEntry<RouteConfig>;
 
+/** What of a listener decides how its resources are called. */
+export type ResourceListener = Pick<Listener, 'addresses' | 'port' | 'hostname'>;
+
+/** A match, and the hostname that it is served by. */
+interface HostedEntry {
+  readonly entry: Entry;
+  readonly pattern: string;
+}
+
 /** What a hostname has, and from which lists that follows. */
 interface ProtectionMemo {
   readonly pattern: string;
+  readonly listener: string;
   readonly lists: readonly MatchList[];
   readonly protection: HostProtection;
   readonly problems: readonly (readonly [key: string, message: string])[];
@@ -33,12 +46,16 @@ const protectedLists = new WeakMap<MatchList, boolean>();
  * first by precedence; the request path refuses what the other one protects. Every pattern has an entry when any has: a hostname must not
  * find the resources of a less specific one that its own routes hide.
  */
-export function compileProtection(matches: MatchesByHostname, report: ReportProblem): HostTable<HostProtection> {
+export function compileProtection(
+  listener: ResourceListener,
+  matches: MatchesByHostname,
+  report: ReportProblem,
+): HostTable<HostProtection> {
   const isProtected = [...matches.values()].some(leadsToProtected);
   if (!isProtected) return new HostTable<HostProtection>([]);
   const problems = new Map<string, readonly [key: string, message: string]>();
   const tables = [...matches.keys()].map((pattern): [string, HostProtection] => {
-    const memo = compilePattern(pattern, matches);
+    const memo = compilePattern(listener, pattern, matches);
     for (const problem of memo.problems) problems.set(JSON.stringify(problem), problem);
     return [pattern, memo.protection];
   });
@@ -56,30 +73,32 @@ function leadsToProtected(list: MatchList): boolean {
 }
 
 /** What its own matches and those of less specific patterns make of a pattern. */
-function compilePattern(pattern: string, matches: MatchesByHostname): ProtectionMemo {
-  const lists = listVisible(pattern, matches);
+function compilePattern(listener: ResourceListener, pattern: string, matches: MatchesByHostname): ProtectionMemo {
+  const patterns = listVisible(pattern, matches);
+  const lists = patterns.map((each) => matches.get(each)!);
   const own = lists[0]!;
+  const place = JSON.stringify([listener.addresses, listener.port, listener.hostname]);
   const known = memos.get(own);
-  if (known !== undefined && known.pattern === pattern && areSameLists(known.lists, lists)) return known;
+  if (known?.pattern === pattern && known.listener === place && areSameLists(known.lists, lists)) return known;
   const problems: (readonly [string, string])[] = [];
-  const entries = lists.flatMap((list) => arrangeMatches(list).entries);
-  const protection = compileHost(entries, pattern, (key, message) => void problems.push([key, message]));
-  const memo = { pattern, lists, protection, problems };
+  const entries = patterns.flatMap((each) =>
+    arrangeMatches(matches.get(each)!).entries.map((entry) => ({ entry, pattern: each })),
+  );
+  const protection = compileHost(listener, entries, pattern, (key, message) => void problems.push([key, message]));
+  const memo = { pattern, listener: place, lists, protection, problems };
   memos.set(own, memo);
   return memo;
 }
 
-/** The matches that requests with a hostname of this pattern may meet, the most specific first. */
-function listVisible(pattern: string, matches: MatchesByHostname): readonly MatchList[] {
-  const lists = [matches.get(pattern)!];
+/** The patterns whose matches requests with a hostname of this one may meet, the most specific first. */
+function listVisible(pattern: string, matches: MatchesByHostname): readonly string[] {
+  const patterns = [pattern];
   for (let at = pattern.indexOf('.'); at !== -1; at = pattern.indexOf('.', at + 1)) {
     const other = `*${pattern.slice(at)}`;
-    const list = other === pattern ? undefined : matches.get(other);
-    if (list !== undefined) lists.push(list);
+    if (other !== pattern && matches.has(other)) patterns.push(other);
   }
-  const any = pattern === '' ? undefined : matches.get('');
-  if (any !== undefined) lists.push(any);
-  return lists;
+  if (pattern !== '' && matches.has('')) patterns.push('');
+  return patterns;
 }
 
 function areSameLists(left: readonly MatchList[], right: readonly MatchList[]): boolean {
@@ -87,14 +106,21 @@ function areSameLists(left: readonly MatchList[], right: readonly MatchList[]): 
 }
 
 interface Claim {
+  readonly host: ResourceHost;
   readonly config: McpAuthenticationConfig;
   readonly backend: string;
+  readonly messageScopes: Set<string>;
   /** Paths by which routes lead to it. */
   readonly matchedPaths: Set<string>;
 }
 
-function compileHost(entries: readonly Entry[], pattern: string, refuse: ReportProblem): HostProtection {
-  const claims = claimPaths(entries, pattern, refuse);
+function compileHost(
+  listener: ResourceListener,
+  entries: readonly HostedEntry[],
+  pattern: string,
+  refuse: ReportProblem,
+): HostProtection {
+  const claims = claimPaths(listener, entries, pattern, refuse);
   const isOnlyOne = claims.size === 1;
   const isOnlyConfiguration = new Set([...claims.values()].map(({ config }) => config)).size === 1;
   const resources = new Map<string, ProtectedResource>();
@@ -102,8 +128,16 @@ function compileHost(entries: readonly Entry[], pattern: string, refuse: ReportP
   const add = ({ form, path, isRootForm }: EndpointPath, resource: ProtectedResource): void => {
     if (!endpoints.has(path)) endpoints.set(path, { form, resource, isRootForm });
   };
-  for (const [path, { config, backend }] of claims) {
-    const resource: ProtectedResource = { path, config, backend, isOnlyOne, isOnlyConfiguration };
+  for (const [path, { host, config, backend, messageScopes }] of claims) {
+    const resource: ProtectedResource = {
+      host,
+      path,
+      config,
+      backend,
+      messageScopes: [...messageScopes],
+      isOnlyOne,
+      isOnlyConfiguration,
+    };
     resources.set(path, resource);
     for (const each of listOwnPaths(path)) add(each, resource);
   }
@@ -114,22 +148,29 @@ function compileHost(entries: readonly Entry[], pattern: string, refuse: ReportP
   }
   const [first] = resources.values();
   if (first !== undefined) {
-    const isClaimed = (path: string): boolean => entries.some((entry) => leadsTo(entry.path, path));
+    const isClaimed = (path: string): boolean => entries.some(({ entry }) => leadsTo(entry.path, path));
     for (const each of listRootPaths(first, isClaimed)) add(each, first);
   }
   return { resources, endpoints };
 }
 
-function claimPaths(entries: readonly Entry[], pattern: string, refuse: ReportProblem): ReadonlyMap<string, Claim> {
+function claimPaths(
+  listener: ResourceListener,
+  entries: readonly HostedEntry[],
+  pattern: string,
+  refuse: ReportProblem,
+): ReadonlyMap<string, Claim> {
   const claims = new Map<string, Claim>();
   const taken = new Set<string>();
-  for (const { path, method, headers, queryParams, route } of entries) {
+  const asked: AskedClaim[] = [];
+  for (const { entry, pattern: served } of entries) {
+    const { path, method, headers, queryParams, route } = entry;
     const place = path.type === 'regularExpression' ? undefined : `${path.type} ${path.value}`;
     // Nothing behind a match without further conditions is ever reached by the same path.
     if (place !== undefined && taken.has(place)) continue;
     if (place !== undefined && method === '' && headers.length === 0 && queryParams.length === 0) taken.add(place);
-    const matchedPath = path.type === 'regularExpression' ? undefined : path.value;
-    for (const { config, backend } of listAuthentications(route)) {
+    const matchedPath = path.type === 'regularExpression' ? undefined : path.value.replace(/\/$/, '');
+    for (const { config, backend, scopes } of listAuthentications(route)) {
       const resourcePath = findResourcePath(config, matchedPath);
       if (resourcePath === undefined) {
         refuse(
@@ -138,30 +179,78 @@ function claimPaths(entries: readonly Entry[], pattern: string, refuse: ReportPr
         );
         continue;
       }
-      const claim = claims.get(resourcePath);
-      if (claim !== undefined && claim.config !== config) {
-        const host = pattern === '' ? 'any host' : pattern;
+      const host = findResourceHost(listener, served, config);
+      if (host === undefined) {
         refuse(
           route.key,
-          `the path ${resourcePath === '' ? '/' : resourcePath} of ${host} is protected by ProxyPolicy ${claim.config.source} and by ${config.source}; requests to ${backend} are refused`,
+          `${served === '' ? 'any host' : served} leads to ${backend}, whose ProxyPolicy ${config.source} names no resource; its requests are refused`,
         );
         continue;
       }
-      const { matchedPaths } = claim ?? { matchedPaths: new Set<string>() };
-      if (claim === undefined) claims.set(resourcePath, { config, backend, matchedPaths });
-      if (matchedPath !== undefined) matchedPaths.add(matchedPath.replace(/\/$/, ''));
+      asked.push({ routeKey: route.key, resourcePath, matchedPath, host, config, backend, scopes });
     }
+  }
+  // Who is at a path goes before who only names it: nobody takes a path away from its server by calling another one so.
+  const isAtPath = ({ resourcePath, matchedPath }: AskedClaim): boolean => resourcePath === matchedPath;
+  for (const claim of [...asked.filter(isAtPath), ...asked.filter((each) => !isAtPath(each))]) {
+    const { routeKey, resourcePath, matchedPath, host, config, backend, scopes } = claim;
+    const known = claims.get(resourcePath);
+    if (known !== undefined && known.config !== config) {
+      const where = pattern === '' ? 'any host' : pattern;
+      refuse(
+        routeKey,
+        `the path ${resourcePath === '' ? '/' : resourcePath} of ${where} is protected by ProxyPolicy ${known.config.source} and by ${config.source}; requests to ${backend} are refused`,
+      );
+      continue;
+    }
+    const { matchedPaths, messageScopes } = known ?? { matchedPaths: new Set(), messageScopes: new Set() };
+    if (known === undefined) claims.set(resourcePath, { host, config, backend, matchedPaths, messageScopes });
+    for (const scope of scopes) messageScopes.add(scope);
+    if (matchedPath !== undefined) matchedPaths.add(matchedPath);
   }
   return claims;
 }
 
-function listAuthentications(
-  route: RouteConfig,
-): readonly { readonly config: McpAuthenticationConfig; readonly backend: string }[] {
-  return route.backends.entries.flatMap(({ authentication, backend, weight, policyFailure }) =>
+/** A match that leads to a protected backend, and what that one is called. */
+interface AskedClaim extends Omit<Claim, 'matchedPaths' | 'messageScopes'> {
+  readonly scopes: readonly string[];
+  readonly routeKey: string;
+  readonly resourcePath: string;
+  /** Undefined: the match has no path of its own. */
+  readonly matchedPath: string | undefined;
+}
+
+/** Undefined: nothing but the request says what the resource is called. */
+function findResourceHost(
+  listener: ResourceListener,
+  pattern: string,
+  { message }: McpAuthenticationConfig,
+): ResourceHost | undefined {
+  const configured = URL.parse(message.resource);
+  if (configured !== null) return { kind: 'configured', origin: configured.origin };
+  const hostname = pattern === '' ? listener.hostname.toLowerCase() : pattern;
+  const { port } = listener;
+  switch (classifyResourceHost(listener, hostname)) {
+    case 'exact':
+      return { kind: 'exact', hostname, port };
+    case 'loopback':
+      return { kind: 'loopback', port };
+    case 'open':
+      return needsNoHost(message) ? { kind: 'asked' } : undefined;
+  }
+}
+
+interface Authentication {
+  readonly config: McpAuthenticationConfig;
+  readonly backend: string;
+  readonly scopes: readonly string[];
+}
+
+function listAuthentications(route: RouteConfig): readonly Authentication[] {
+  return route.backends.entries.flatMap(({ authentication, backend, weight, policyFailure, messageRules }) =>
     authentication === undefined || weight === 0 || policyFailure !== undefined
       ? []
-      : [{ config: authentication, backend }],
+      : [{ config: authentication, backend, scopes: messageRules?.scopes.flatMap(({ scopes }) => scopes) ?? [] }],
   );
 }
 

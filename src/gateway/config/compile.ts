@@ -4,6 +4,7 @@
 import type { Configuration } from '../../ir/configuration.ts';
 import type { AcquireJwtAuthentication } from '../policies/jwt-authentication/jwt-authentication-registry.ts';
 import type { AcquireAuthentication } from '../policies/mcp-authentication/authentication-registry.ts';
+import { readSealKeys } from './compile-authentication.ts';
 import { BackendViews } from './backend-views.ts';
 import type { CertificateCache } from './certificates.ts';
 import { compileBackends, type CompiledBackends } from './compile-backends.ts';
@@ -94,6 +95,7 @@ export function compile(
     backends: backends.configs,
     authentications: policies.listAuthentications(),
     jwtAuthentications: policies.listJwtAuthentications(),
+    sealKeys: readSealKeys(secrets),
     keyUsers: policies.listKeyUsers(),
     policyConflicts: policies.conflicts,
   };

@@ -38,6 +38,7 @@ export class ConfigStore {
       backends: new Map(),
       authentications: [],
       jwtAuthentications: [],
+      sealKeys: [],
       keyUsers: [],
       policyConflicts: [],
     };

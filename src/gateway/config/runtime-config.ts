@@ -2,6 +2,7 @@
 import type { Cors, Failure, HeaderModifier, PathModifier, RequestRedirect } from '../../ir/gen/config_pb.ts';
 import type { MessageRules } from '../mcp/messages/message-rules.ts';
 import type { RuleSet } from '../policies/authorization/rule-set.ts';
+import type { TokenTrust } from '../policies/authorization/token-trust.ts';
 import type { JwtAuthenticationConfig } from '../policies/jwt-authentication/jwt-authentication-config.ts';
 import type { EndpointForm } from '../policies/mcp-authentication/endpoint-paths.ts';
 import type { McpAuthenticationConfig, ProtectedResource } from '../policies/mcp-authentication/protected-resource.ts';
@@ -20,6 +21,8 @@ export interface RuntimeConfig {
   readonly authentications: readonly McpAuthenticationConfig[];
   /** Every JWT authentication that protects something, each once. */
   readonly jwtAuthentications: readonly JwtAuthenticationConfig[];
+  /** What values are sealed with, the key in use first; the same in all processes of the Gateway. */
+  readonly sealKeys: readonly Uint8Array[];
   /** The policies that need keys of an identity provider. */
   readonly keyUsers: readonly KeyUser[];
   /** Policies that have no say somewhere: for people. */
@@ -111,6 +114,8 @@ export interface RoutePolicies {
   readonly identityHeaders: ReadonlySet<string> | undefined;
   /** Rules of all levels together. */
   readonly authorization: RuleSet | undefined;
+  /** Which of them do not see every token. Undefined: all see all. */
+  readonly trust: TokenTrust | undefined;
   /** Which policies there are on the way to the rule, from the most specific on, and which of them have a say. */
   readonly provenance: readonly PolicyProvenance[];
 }

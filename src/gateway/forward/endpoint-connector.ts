@@ -1,16 +1,20 @@
 // Opens connections to one endpoint. A DNS name is resolved anew for every connection, so a moved name is followed as connections come and go.
-import { connect as connectTcp, isIP, type Socket } from 'node:net';
+import { lookup } from 'node:dns';
+import { connect as connectTcp, isIP, type LookupFunction, type Socket } from 'node:net';
 import type { ConnectionOptions } from 'node:tls';
+import type { LocalGuard } from '../../base/local-guard.ts';
 import { getTls } from '../../base/node-parts.ts';
 import { watchForSilentPeer } from '../../base/silent-peers.ts';
 import { readIntoSharedBuffer } from '../../http1/shared-read-buffer.ts';
 import type { BackendTls } from '../config/runtime-config.ts';
-import { UpstreamConnectTimeoutError } from './upstream-error.ts';
+import { UpstreamConnectTimeoutError, UpstreamRefusedError } from './upstream-error.ts';
 
 export interface ConnectorOptions {
   readonly host: string;
   readonly port: number;
   readonly tls: BackendTls | undefined;
+  /** Addresses that are not connected to; none when absent. */
+  readonly guard?: LocalGuard | undefined;
   /** For DNS, TCP and the TLS handshake together. 0: only what the operating system does. */
   readonly connectTimeoutMs: number;
   /** What is spoken inside of TLS. */
@@ -28,10 +32,16 @@ export type Connector = (
 
 /** Makes the connector of one endpoint. The newest TLS session is kept for the next handshake. */
 export function createConnector(options: ConnectorOptions): Connector {
-  const { host, port, tls, connectTimeoutMs, allowHalfOpen, onBytes } = options;
+  const { host, port, tls, connectTimeoutMs, allowHalfOpen, onBytes, guard } = options;
   const tlsOptions = tls === undefined ? undefined : buildTlsOptions(host, tls, options.protocol);
   // Buffered bytes are bounded by the high-water mark, which the types do not know.
-  const tcpOptions = { host, port, allowHalfOpen, highWaterMark: 65_536 };
+  const tcpOptions = {
+    host,
+    port,
+    allowHalfOpen,
+    highWaterMark: 65_536,
+    ...(guard === undefined || isIP(host) !== 0 ? {} : { lookup: guardLookup(guard, port) }),
+  };
   const plainOptions = onBytes === undefined ? tcpOptions : { ...tcpOptions, onread: readIntoSharedBuffer(onBytes) };
   const connected = tlsOptions === undefined ? 'connect' : 'secureConnect';
   let session: Buffer | undefined;
@@ -40,6 +50,12 @@ export function createConnector(options: ConnectorOptions): Connector {
   };
 
   return (callback) => {
+    // Node does not look up what is an address already.
+    const refusal = isIP(host) === 0 ? undefined : guard?.(host, port);
+    if (refusal !== undefined) {
+      callback(new UpstreamRefusedError(`${host}:${port}`, refusal), null);
+      return;
+    }
     const socket =
       tlsOptions === undefined
         ? connectTcp(plainOptions)
@@ -77,6 +93,23 @@ export function createConnector(options: ConnectorOptions): Connector {
     socket.on(connected, succeed);
     socket.on('error', fail);
     socket.on('close', failClosed);
+  };
+}
+
+/** Resolves a name to the addresses that may be connected to: what a name leads to counts, at the time of the connection. */
+function guardLookup(guard: LocalGuard, port: number): LookupFunction {
+  return (hostname, options, callback) => {
+    lookup(hostname, { ...options, all: true }, (error, addresses) => {
+      if (error !== null) return callback(error, '', 0);
+      const allowed = addresses.filter(({ address }) => guard(address, port) === undefined);
+      const [first] = allowed;
+      if (first === undefined) {
+        const refusal = guard(addresses[0]?.address ?? '', port) ?? 'nothing that may be connected to';
+        return callback(new UpstreamRefusedError(`${hostname}:${port}`, refusal), '', 0);
+      }
+      if (options.all === true) callback(null, allowed);
+      else callback(null, first.address, first.family);
+    });
   };
 }
 

@@ -1,5 +1,6 @@
 // The connections to one endpoint. A free connection is used again, a new one opened when there is none; past the limit requests wait in line.
 import type { Socket } from 'node:net';
+import type { LocalGuard } from '../../base/local-guard.ts';
 import { type Placed, PlacedList } from '../../base/placed-list.ts';
 import type { ReaderLimits } from '../../http1/message-reader.ts';
 import type { BackendConfig } from '../config/runtime-config.ts';
@@ -22,6 +23,8 @@ export interface EndpointPoolOptions {
   readonly port: number;
   readonly settings: ConnectionSettings;
   readonly limits: UpstreamLimits;
+  /** Addresses that are not connected to; none when absent. */
+  readonly guard?: LocalGuard | undefined;
   readonly now: () => number;
   /** Key of the backend, for the observer. */
   readonly backend: string;
@@ -64,6 +67,7 @@ export class EndpointPool {
       host,
       port,
       tls: settings.tls,
+      guard: options.guard,
       connectTimeoutMs: settings.connectTimeoutMs,
       protocol: isHttp2 ? 'h2' : 'http/1.1',
       allowHalfOpen: !isHttp2,

@@ -53,6 +53,7 @@ const ownFields = new Set([
   'x-forwarded-host',
   'x-forwarded-port',
   'x-request-id',
+  'x-gateway-round',
 ]);
 
 const forbiddenTrailers = new Set([

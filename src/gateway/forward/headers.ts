@@ -7,6 +7,7 @@ import { toLowerCaseName } from '../../http1/common-names.ts';
 import type { HeaderModifier } from '../../ir/gen/config_pb.ts';
 import type { RawHeaders } from '../listen/exchange.ts';
 import { dropOwnCookies } from '../own-cookies.ts';
+import { roundField } from './loop-guard.ts';
 import { foldName, isCommonName, readFieldName } from './field-name.ts';
 
 export interface RequestHeadersInput {
@@ -24,6 +25,8 @@ export interface RequestHeadersInput {
   readonly removedFields?: ReadonlySet<string> | undefined;
   /** Fields, by their lower-case names with '-', that go on even when the client's Connection names them: something was decided by them. */
   readonly isEndToEnd?: ((canonicalName: string) => boolean) | undefined;
+  /** How often the request has been here (loop-guard.ts). */
+  readonly round?: string | undefined;
   /** `te: trailers` goes on: HTTP/2 upstreams, where gRPC insists on it. */
   readonly keepTeTrailers?: boolean;
 }
@@ -77,6 +80,7 @@ export function prepareRequestHeaders(input: RequestHeadersInput): string[] {
       : forwardedPort,
   );
   prepared.push('x-request-id', input.requestId);
+  if (input.round !== undefined) prepared.push(roundField, input.round);
   return prepared;
 }
 

@@ -17,6 +17,7 @@ import { corsHeaderRemoval } from '../policies/cors.ts';
 import type { AuthenticatedRequest } from '../policies/mcp-authentication/authentication-verdict.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { ForwardPlan } from './forward-plan.ts';
+import { roundField } from './loop-guard.ts';
 import { withoutCookie } from '../token/token-cookie.ts';
 import { passTraceParent, replaceTraceHeaders } from '../trace-context.ts';
 import { combineIdentity, type ForwardedIdentity, readForwardedQuery } from './forwarded-identity.ts';
@@ -43,6 +44,8 @@ export interface PlanInput {
   readonly filterAnswer: FilterAnswer | undefined;
   /** For answers that outlive the rules. */
   readonly judgeAgain: ForwardPlan['judgeAgain'];
+  /** How often the request has been here (loop-guard.ts); undefined: nobody counts. */
+  readonly round: string | undefined;
   /** What the policies put on the answer. */
   readonly responseHeaders: RawHeaders;
   readonly random: () => number;
@@ -133,7 +136,7 @@ function chooseHost(context: RequestContext, rewrite: RouteFilters['rewrite'], b
 }
 
 function modifyRequestHeaders(
-  { context, backend, choice }: Pick<PlanInput, 'context' | 'backend' | 'choice'>,
+  { context, backend, choice, round }: Pick<PlanInput, 'context' | 'backend' | 'choice' | 'round'>,
   { removed, removedCookie, added }: ForwardedIdentity,
   modifiers: readonly HeaderModifier[],
 ): RawHeaders {
@@ -150,6 +153,7 @@ function modifyRequestHeaders(
     // What the rules were told about the message, the server is told as well.
     isEndToEnd: choice.messageRules === undefined ? undefined : describesMessage,
     keepTeTrailers: backend.protocol === 'h2c',
+    round: modifiers.length === 0 ? round : undefined,
   });
   const others = removedCookie === undefined ? prepared : withoutCookie(prepared, removedCookie);
   // After the client's Connection has had its say: it cannot remove what the gateway knows about the client.
@@ -157,7 +161,8 @@ function modifyRequestHeaders(
   // Our own span when there is one, else what the client sent, if it is valid (W3C Trace Context).
   let headers = replaceTraceHeaders(identified, context.traceparent ?? passTraceParent(exchange.headers));
   for (const modifier of modifiers) headers = applyRequestHeaderModifier(headers, modifier);
-  return headers;
+  // No filter takes it away.
+  return modifiers.length === 0 || round === undefined ? headers : [...headers, roundField, round];
 }
 
 function planMirrors(input: PlanInput, query: string, mirrors: readonly MirrorConfig[]): ForwardPlan['mirrors'] {

@@ -12,6 +12,14 @@ export class UpstreamConnectTimeoutError extends Error {
   }
 }
 
+/** The endpoint is one that the gateway does not connect to. */
+export class UpstreamRefusedError extends Error {
+  readonly code = 'UPSTREAM_REFUSED';
+  constructor(endpoint: string, refusal: string) {
+    super(`${endpoint} is ${refusal}; no connection is made`);
+  }
+}
+
 /** The endpoint took a connection and did not say its HTTP/2 settings in the configured time. */
 export class UpstreamSettingsTimeoutError extends Error {
   readonly code = 'UPSTREAM_CONNECT_TIMEOUT';

@@ -1,5 +1,6 @@
 // All backends with their endpoints and connections. They outlive configuration changes: what did not change keeps its connections and its
 // requests in flight, what was removed is closed when its last stream has ended.
+import type { LocalGuard } from '../../base/local-guard.ts';
 import type { BackendConfig } from '../config/runtime-config.ts';
 import { tagEndpoint } from '../mcp/session-routing.ts';
 import { EndpointPool } from './endpoint-pool.ts';
@@ -15,6 +16,8 @@ export interface UpstreamsOptions {
   /** Milliseconds of a clock that never goes back. */
   readonly now?: () => number;
   readonly observer?: UpstreamObserver;
+  /** Addresses that are not connected to; none when absent. */
+  readonly guard?: LocalGuard | undefined;
 }
 
 /** One endpoint of a backend. */
@@ -104,6 +107,7 @@ export class Upstreams {
   readonly observer: UpstreamObserver;
   readonly #random: () => number;
   readonly #now: () => number;
+  readonly #guard: LocalGuard | undefined;
   #backends = new Map<
     string,
     { readonly backend: UpstreamBackend; readonly endpoints: ReadonlyMap<string, PooledEndpoint> }
@@ -113,6 +117,7 @@ export class Upstreams {
   constructor(options: UpstreamsOptions = {}) {
     this.limits = { ...defaultUpstreamLimits, ...options.limits };
     this.observer = options.observer ?? silentUpstreamObserver;
+    this.#guard = options.guard;
     this.#random = options.random ?? Math.random;
     this.#now = options.now ?? (() => performance.now());
   }
@@ -153,6 +158,7 @@ export class Upstreams {
       port,
       settings: config,
       limits: this.limits,
+      guard: this.#guard,
       now: this.#now,
       backend: config.key,
       observer: this.observer,

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { HostTable } from '../route/hostname.ts';
 import type { ListenerConfig } from '../config/runtime-config.ts';
-import { checkOrigin, findForeignCaller, isLoopbackAddress, isLoopbackName } from './origin-check.ts';
+import { isLoopbackAddress, isLoopbackHost } from '../../base/local-names.ts';
+import { checkOrigin, findForeignCaller } from './origin-check.ts';
 
 function check(authority: string, origin?: string, isConfiguredHost?: (hostname: string) => boolean): string {
   const verdict = checkOrigin({
@@ -121,7 +122,7 @@ test('loopback names and addresses', () => {
       !isLoopbackAddress('localhost') &&
       !isLoopbackAddress('::ffff:128.0.0.1'),
   );
-  assert.ok(isLoopbackName('localhost') && !isLoopbackName('localhosts'));
+  assert.ok(isLoopbackHost('localhost') && !isLoopbackHost('localhosts'));
 });
 
 describe('on a port and a listener', () => {

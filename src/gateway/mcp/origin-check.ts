@@ -1,7 +1,7 @@
 // DNS rebinding protection (Model Context Protocol, Streamable HTTP, "Security Warning"). A listener on loopback is meant for programs on this
 // machine, but every web page in a browser on this machine can send it requests, under its own name when it plays with DNS. So Host and Origin
 // must be names of this machine, or names that the operator configured.
-import { isIP } from 'node:net';
+import { isLoopbackAddress, isLoopbackHost } from '../../base/local-names.ts';
 import { rememberTexts } from '../../base/text-memory.ts';
 import type { ListenerConfig, PortConfig } from '../config/runtime-config.ts';
 import type { Exchange } from '../listen/exchange.ts';
@@ -46,7 +46,7 @@ export function checkOrigin(input: OriginCheckInput): OriginVerdict {
   if (
     origin === null ||
     (origin.protocol !== 'http:' && origin.protocol !== 'https:') ||
-    !(isLoopbackName(origin.hostname) || isConfigured(origin.hostname))
+    !(isLoopbackHost(origin.hostname) || isConfigured(origin.hostname))
   ) {
     return {
       ok: false,
@@ -69,25 +69,8 @@ interface ReadHost {
  */
 const readHost = rememberTexts((authority): ReadHost => {
   const hostname = URL.parse(`http://${authority}`)?.hostname ?? '';
-  return { hostname, isLoopback: isLoopbackName(hostname) };
+  return { hostname, isLoopback: isLoopbackHost(hostname) };
 });
-
-/** localhost, *.localhost (RFC 6761), 127.0.0.0/8 and ::1, as URL parsers write them. */
-export function isLoopbackName(hostname: string): boolean {
-  const name = hostname.endsWith('.') ? hostname.slice(0, -1) : hostname;
-  if (name === 'localhost' || name.endsWith('.localhost')) return true;
-  return isLoopbackAddress(name.startsWith('[') ? name.slice(1, -1) : name);
-}
-
-/** An IP address in 127.0.0.0/8, also when it is written inside an IPv6 address, or ::1. */
-export function isLoopbackAddress(address: string): boolean {
-  const version = isIP(address);
-  if (version === 4) return address.startsWith('127.');
-  if (version !== 6) return false;
-  const normal = URL.parse(`http://[${address}]`)?.hostname;
-  // ::ffff:127.x.y.z, whose last 32 bits a URL writes as two hexadecimal groups.
-  return normal === '[::1]' || (normal !== undefined && /^\[::ffff:7f[0-9a-f]{2}:[0-9a-f]{1,4}\]$/.test(normal));
-}
 
 /** What is foreign about a request to this port and listener; undefined when nothing is. */
 export function findForeignCaller(

@@ -2,6 +2,7 @@
 import type { ListenerConfig, MatchedRoute } from '../config/runtime-config.ts';
 import { readPreflightMethod } from '../policies/cors.ts';
 import type { RequestContext } from '../request-context.ts';
+import { listReadings } from './ambiguous-path.ts';
 import { type MatchRequest, MatchSubject } from './route-table.ts';
 
 /**
@@ -44,4 +45,17 @@ export function findRoute(context: RequestContext, listener: ListenerConfig): Ma
   const request = { method, hostname, path, query, headers };
   const asked = readPreflightMethod(method, headers);
   return asked === undefined ? matchRoute(listener, request) : matchPreflight(listener, request, asked);
+}
+
+/** A path that servers may read the request's as, and that another rule serves; undefined: whoever reads it, it is the same rule's. */
+export function findOtherReading(
+  context: RequestContext,
+  listener: ListenerConfig,
+  { route }: MatchedRoute,
+): string | undefined {
+  for (const path of listReadings(context.path)) {
+    const other = findRoute({ ...context, path }, listener);
+    if (other !== undefined && other.route !== route) return path;
+  }
+  return undefined;
 }

@@ -1,4 +1,5 @@
 // The life of an issuer's keys: fetched when the configuration arrives, refreshed before they expire, kept while the issuer is down.
+import type { AddressChoice } from '../../base/address-guard.ts';
 import { readFreshness } from '../../base/cache-lifetime.ts';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { fetchJsonObject, type GuardedFetcher } from '../../base/fetch-json.ts';
@@ -17,7 +18,14 @@ export type KeyState =
   | { readonly ok: false; readonly detail: string; readonly retryAfterSeconds: number };
 
 /** Where keys are, or why that is not known yet. */
-export type KeyLocation = { readonly ok: true; readonly url: string } | { readonly ok: false; readonly detail: string };
+export type KeyLocation =
+  | {
+      readonly ok: true;
+      readonly url: string;
+      /** Who named the place. Default: the operator. */
+      readonly chosenBy?: AddressChoice;
+    }
+  | { readonly ok: false; readonly detail: string };
 
 /** For the admin output, `check` and the inspector. */
 export interface KeySourceStatus {
@@ -104,12 +112,12 @@ export function createKeySource(options: KeySourceOptions): KeySource {
   let isClosed = false;
 
   async function readDocument(): Promise<FetchedKeys> {
-    const place = typeof location === 'string' ? ({ ok: true, url: location } as const) : await location();
+    const place: KeyLocation = typeof location === 'string' ? { ok: true, url: location } : await location();
     if (!place.ok) return place;
     url = place.url;
     const outcome = await fetchJsonObject(fetcher, {
       url,
-      chosenBy: 'operator',
+      chosenBy: place.chosenBy ?? 'operator',
       headers: { accept: 'application/jwk-set+json, application/json' },
       ca: options.ca,
       ...(options.allowInsecureHttp === undefined ? {} : { allowInsecureHttp: options.allowInsecureHttp }),

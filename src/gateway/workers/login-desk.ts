@@ -3,10 +3,7 @@ import type { GuardedFetcher } from '../../base/fetch-json.ts';
 import { createDocumentCache, type DocumentCache } from '../policies/mcp-authentication/client-id-metadata.ts';
 import { lifetimeMs, maxRemembered } from '../policies/mcp-authentication/document-registration.ts';
 import type { ClientDocumentResult, DocumentRegistrationResult } from '../policies/mcp-authentication/shared-logins.ts';
-import {
-  createRegistrationLimiter,
-  type RegistrationLimiter,
-} from '../policies/mcp-authentication/registration-limiter.ts';
+import { createAddressLimiter, type AddressLimiter } from '../policies/mcp-authentication/address-limiter.ts';
 import type { RegistrationClaim, SupervisorCalls } from './worker-calls.ts';
 
 /** The calls of one worker that end up here. */
@@ -30,7 +27,7 @@ interface UnderWay {
 export class LoginDesk {
   readonly #fetcher: GuardedFetcher;
   readonly #now: () => number;
-  readonly #limiters = new Map<string, RegistrationLimiter>();
+  readonly #limiters = new Map<string, AddressLimiter>();
   readonly #documents: DocumentCache = createDocumentCache();
   readonly #known = new Map<string, Known>();
   readonly #underWay = new Map<string, UnderWay>();
@@ -63,9 +60,9 @@ export class LoginDesk {
     this.#limiters.delete(id);
   }
 
-  #findLimiter(id: string): RegistrationLimiter {
+  #findLimiter(id: string): AddressLimiter {
     let limiter = this.#limiters.get(id);
-    if (limiter === undefined) this.#limiters.set(id, (limiter = createRegistrationLimiter()));
+    if (limiter === undefined) this.#limiters.set(id, (limiter = createAddressLimiter()));
     return limiter;
   }
 

@@ -23,6 +23,8 @@ export interface WorkerSettings {
   readonly upstreamLimits: UpstreamLimits;
   readonly maxHeldBytes: number;
   readonly trustedProxies: readonly string[];
+  /** What nobody reaches through the gateway. */
+  readonly localGuard: { readonly ownPorts: readonly number[]; readonly allowsLocal: boolean };
   /** How long streams may go on when nobody is there any more to say so. */
   readonly drainTimeoutMs: number;
   /** The same for all: any of them may get the POST to a message URL that another one has signed. */

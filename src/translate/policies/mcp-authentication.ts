@@ -9,6 +9,7 @@ import {
   McpAuthenticationSchema,
   RegistrationMode,
 } from '../../ir/gen/config_pb.ts';
+import { needsNoHost } from '../../ir/resource-host.ts';
 import { convertToMilliseconds } from '../milliseconds.ts';
 import { sortEntries } from '../order.ts';
 import { convertMode } from './authentication-mode.ts';
@@ -40,7 +41,14 @@ export const mcpAuthenticationField: PolicyField = {
     const problems = [...references.problems];
     if (value.resource === '')
       problems.push(
-        ...findNamelessRoutes(surroundings).map((problem) => `${place}.resourceMetadata.resource: ${problem}`),
+        ...findNamelessRoutes(surroundings, !needsNoHost(value)).map(
+          (problem) => `${place}.resourceMetadata.resource: ${problem}`,
+        ),
+      );
+    const owner = value.resource === '' ? undefined : surroundings.findResourceOwner(value.resource);
+    if (owner !== undefined)
+      problems.push(
+        `${place}.resourceMetadata.resource: ProxyPolicy ${owner} has this URL already, and goes first; name another one`,
       );
     if (problems.length > 0) return { valid: false, problems };
     const { secrets, backends } = references;
@@ -89,6 +97,7 @@ function createRegistration(spec: McpAuthenticationSpec['registration'], referen
     clientId: spec.clientId ?? '',
     clientSecret: references.followEntry('registration.clientSecretRef', spec.clientSecretRef),
     allowedRedirectUris: spec.allowedRedirectUris ?? [],
+    trustedRedirectUris: spec.trustedRedirectUris ?? [],
     perMinute: spec.limits.perMinute,
     maxBodyBytes: spec.limits.maxBodyBytes,
     allowInsecureHttp: spec.endpoint !== undefined && spec.allowInsecureHttp,

@@ -1,6 +1,6 @@
 // What one top-level field of a ProxyPolicy has to provide. One file per field beside this one; ../policies.ts lists them.
 import type { ProxyPolicy } from '../../api/proxy-policy.ts';
-import type { Policy, Route, Secret } from '../../ir/gen/config_pb.ts';
+import type { Listener, Policy, Route, Secret } from '../../ir/gen/config_pb.ts';
 import type { Backends } from '../backends.ts';
 import type { PolicyTarget } from '../policy-targets.ts';
 import type { Secrets } from '../secrets.ts';
@@ -16,6 +16,10 @@ export interface FieldSurroundings {
   readonly targets: readonly PolicyTarget[];
   /** The rules that are served and send requests to a target; for a ProxyBackend only. */
   readonly listRules: (target: PolicyTarget) => readonly Route[];
+  /** The older policy that names this URL for a server behind the same Gateway; undefined: none does. */
+  readonly findResourceOwner: (resource: string) => string | undefined;
+  /** A listener of ours by its key. */
+  readonly findListener: (key: string) => Listener | undefined;
 }
 
 /** The message of a field with what it refers to, or why it cannot be enforced: then everything that the policy targets is closed. */

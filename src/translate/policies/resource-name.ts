@@ -1,10 +1,15 @@
-// A protected resource is known by its URL (RFC 9728). It follows from the path of the route that leads there, when the route has one.
-import type { RouteMatch } from '../../ir/gen/config_pb.ts';
-import { PathMatchType } from '../../ir/gen/config_pb.ts';
+// A protected resource is known by its URL (RFC 9728). It follows from the route that leads there and from its listener, when those say an exact host and a
+// path; it never follows from what a request says.
+import type { Listener, Route, RouteMatch } from '../../ir/gen/config_pb.ts';
+import { ListenerProtocol, PathMatchType } from '../../ir/gen/config_pb.ts';
+import { classifyResourceHost } from '../../ir/resource-host.ts';
 import type { FieldSurroundings } from './policy-field.ts';
 
-/** Rules that lead to the policy's targets by matches without a path of their own, one sentence for each. */
-export function findNamelessRoutes({ targets, listRules }: FieldSurroundings): readonly string[] {
+/** Why the policy has to name its resource, one sentence for each route that leads to its targets and gives them no URL. */
+export function findNamelessRoutes(
+  { targets, listRules, findListener }: FieldSurroundings,
+  needsHost: boolean,
+): readonly string[] {
   const sentences = new Set<string>();
   for (const route of targets.flatMap((target) => listRules(target))) {
     for (const match of route.matches) {
@@ -13,6 +18,7 @@ export function findNamelessRoutes({ targets, listRules }: FieldSurroundings): r
       const rule = `rules[${route.ruleIndex}]`;
       sentences.add(`required, because HTTPRoute ${route.httpRoute} matches ${how} in ${rule}, which gives no URL`);
     }
+    if (needsHost) for (const sentence of describeHostless(route, findListener)) sentences.add(sentence);
   }
   return [...sentences].toSorted();
 }
@@ -23,4 +29,27 @@ function describeNameless({ path, headers, queryParams }: RouteMatch): string | 
   if (!isAnyPath) return undefined;
   if (headers.length > 0) return 'by headers alone';
   return queryParams.length > 0 ? 'by query parameters alone' : undefined;
+}
+
+function describeHostless(route: Route, findListener: FieldSurroundings['findListener']): readonly string[] {
+  return route.parents.flatMap(({ listener: key, hostnames }) => {
+    const listener = findListener(key);
+    if (listener === undefined) return [];
+    return (hostnames.length === 0 ? [''] : hostnames)
+      .filter((hostname) => classifyResourceHost(listener, hostname) === 'open')
+      .map((hostname) => {
+        const what = hostname === '' || hostname === '*' ? 'any hostname' : hostname;
+        const line = `resource: ${formatExample(listener, hostname, route)}`;
+        return `required, because HTTPRoute ${route.httpRoute} serves ${what} on listener ${key}: add "${line}" with the host by which clients come, or give the route that hostname`;
+      });
+  });
+}
+
+/** A URL that the resource could have. */
+function formatExample({ protocol, port }: Listener, hostname: string, { matches }: Route): string {
+  const scheme = protocol === ListenerProtocol.HTTPS ? 'https' : 'http';
+  const host = hostname.startsWith('*.') ? `mcp${hostname.slice(1)}` : 'mcp.example.com';
+  const isDefaultPort = port === (scheme === 'https' ? 443 : 80);
+  const path = matches.find((match) => describeNameless(match) === undefined)?.path?.value ?? '/';
+  return `${scheme}://${host}${isDefaultPort ? '' : `:${port}`}${path}`;
 }

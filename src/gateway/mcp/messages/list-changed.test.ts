@@ -32,6 +32,7 @@ function configure(...entries: Entry[]): RuntimeConfig {
     backends: new Map(),
     authentications: [],
     jwtAuthentications: [],
+    sealKeys: [],
     keyUsers: [],
     policyConflicts: [],
   };

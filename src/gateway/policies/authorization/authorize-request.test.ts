@@ -33,7 +33,8 @@ function routeOf(authorization: RuleSet): RouteConfig {
 
 function judge(rules: RuleSet, explained = false): Judged {
   const context = buildContext({ explained });
-  const denial = authorizeRequest({ context, route: routeOf(rules), token });
+  const denial = authorizeRequest({ context, route: routeOf(rules), authenticated: { token, text: 'a.b.c' } });
+  assert.ok(!(denial instanceof Promise));
   assert.equal(context.decisions.length, 1);
   return { denial, context, decision: context.decisions[0]! };
 }
@@ -174,6 +175,6 @@ describe('a request that the rules deny', () => {
 
 test("a route without rules is nobody's business", () => {
   const context = buildContext();
-  assert.equal(authorizeRequest({ context, route: buildRoute(), token: undefined }), undefined);
+  assert.equal(authorizeRequest({ context, route: buildRoute() }), undefined);
   assert.deepEqual(context.decisions, []);
 });

@@ -1,36 +1,65 @@
 // The authorization step (`spec.traffic.authorization`): rules over the request and the claims of its token. Which rule decided is told
 // to the operator and never to the client.
+import type { Expression, ExpressionVariables } from '../../../cel/expression.ts';
 import type { RouteConfig } from '../../config/runtime-config.ts';
 import type { Decision } from '../../decision.ts';
 import { noteDecision, type RequestContext } from '../../request-context.ts';
 import type { VerifiedToken } from '../../token/verified-token.ts';
+import type { AuthenticatedRequest } from '../mcp-authentication/authentication-verdict.ts';
 import type { PolicyDenial } from '../policy-verdict.ts';
-import { decideRules } from './decide-rules.ts';
+import { decideRules, type RuleApplication } from './decide-rules.ts';
 import { describeDenial } from './describe-denial.ts';
 import { listOutcomes } from './describe-outcomes.ts';
 import { readRequestVariables } from './request-variables.ts';
 import type { RuleReference, RuleSet } from './rule-set.ts';
+import { findDoubters } from './token-trust.ts';
 
 /** A request after everyone who wants to know has said who is asking. */
 export interface AuthorizationRequest {
   readonly context: RequestContext;
   readonly route: RouteConfig;
-  /** Of the route's JWT authentication, else of the backend's MCP authentication. */
-  readonly token: VerifiedToken | undefined;
+  /** What the backend's MCP authentication found out. What the route's JWT authentication did is in the context, and goes first. */
+  readonly authenticated?: Pick<AuthenticatedRequest, 'token' | 'text'> | undefined;
 }
 
-/** Why the request must not go on; undefined when it may. */
-export function authorizeRequest({ context, route, token }: AuthorizationRequest): PolicyDenial | undefined {
-  const { authorization: rules, jwt } = route.policies;
+/** Why the request must not go on; undefined when it may. A promise only when rules of other levels have to ask for keys. */
+export function authorizeRequest({
+  context,
+  route,
+  authenticated,
+}: AuthorizationRequest): PolicyDenial | undefined | Promise<PolicyDenial | undefined> {
+  const { authorization: rules, trust } = route.policies;
   if (rules === undefined) return undefined;
+  const { jwt } = context;
+  const isOfRoute = jwt?.token !== undefined;
+  const { token, text } = (isOfRoute ? jwt : authenticated) ?? noToken;
+  const anchored = isOfRoute ? trust?.ofRoute : trust?.ofBackend;
+  if (text === undefined || anchored === undefined || anchored.length === 0)
+    return decide(context, route, rules, token, undefined);
+  const doubters = findDoubters(anchored, text);
+  if (doubters instanceof Promise) return doubters.then((late) => decide(context, route, rules, token, late));
+  return decide(context, route, rules, token, doubters);
+}
+
+const noToken = { token: undefined, text: undefined } as const;
+
+function decide(
+  context: RequestContext,
+  route: RouteConfig,
+  rules: RuleSet,
+  token: VerifiedToken | undefined,
+  doubters: ReadonlySet<Expression> | undefined,
+): PolicyDenial | undefined {
   const variables = readRequestVariables(context, token);
-  const decision = decideRules(rules, variables);
+  const application = doubters === undefined || doubters.size === 0 ? undefined : doubt(doubters, context, variables);
+  const decision = decideRules(rules, variables, application);
   const { allowed, decidedBy } = decision;
   if (allowed && !context.explained) {
     noteDecision(context, findPass(rules, decidedBy));
     return undefined;
   }
-  const outcomes = listOutcomes({ rules, variables, tokenLocation: jwt?.message.location });
+  const tokenLocation = route.policies.jwt?.message.location;
+  const outcomes = listOutcomes({ rules, variables, application, tokenLocation });
   if (allowed) {
     noteDecision(context, { ...findPass(rules, decidedBy), rules: outcomes });
     return undefined;
@@ -47,6 +76,20 @@ export function authorizeRequest({ context, route, token }: AuthorizationRequest
     rules: outcomes,
   });
   return { kind: 'deny', reason: 'rbac_denied', detail, responseHeaders: [] };
+}
+
+/** These expressions see the request without the claims. */
+function doubt(
+  doubters: ReadonlySet<Expression>,
+  context: RequestContext,
+  variables: ExpressionVariables,
+): RuleApplication {
+  const withoutToken = readRequestVariables(context, undefined);
+  return {
+    applies: () => true,
+    skippedAllows: false,
+    view: (expression) => (doubters.has(expression) ? withoutToken : variables),
+  };
 }
 
 /** Leave to pass is the same every time: by the expression that gave it, or by a whole set that had nothing against it. */

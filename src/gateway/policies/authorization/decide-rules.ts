@@ -11,6 +11,8 @@ export interface RuleApplication {
   readonly skippedAllows: boolean;
   /** In place of evaluating, e.g. when what an expression reads is not known yet. */
   readonly evaluate?: (expression: Expression, variables: ExpressionVariables) => ExpressionOutcome;
+  /** What an expression sees, where not all see the same. */
+  readonly view?: (expression: Expression) => ExpressionVariables;
 }
 
 const unopposed: RuleDecision = { allowed: true, decidedBy: undefined, problem: undefined };
@@ -62,9 +64,9 @@ export function evaluate(
   variables: ExpressionVariables,
   application: RuleApplication | undefined,
 ): ExpressionOutcome {
-  return application?.evaluate === undefined
-    ? expression.evaluate(variables)
-    : application.evaluate(expression, variables);
+  if (application === undefined) return expression.evaluate(variables);
+  const seen = application.view?.(expression) ?? variables;
+  return application.evaluate?.(expression, seen) ?? expression.evaluate(seen);
 }
 
 /** What an expression of a rule decides is the same every time, unless it fails: made once. */

@@ -18,7 +18,13 @@ export interface OutcomeRequest {
 
 /** Asks every expression, in the order in which they are asked for a decision. */
 export function listOutcomes({ rules, variables, application, tokenLocation }: OutcomeRequest): RuleOutcome[] {
-  const show = createViewer(hideCredentials(variables, tokenLocation));
+  const viewers = new Map<ExpressionVariables, ReturnType<typeof createViewer>>();
+  const show = (expression: Expression): RuleOutcome['saw'] => {
+    const seen = application?.view?.(expression) ?? variables;
+    let viewer = viewers.get(seen);
+    if (viewer === undefined) viewers.set(seen, (viewer = createViewer(hideCredentials(seen, tokenLocation))));
+    return viewer(expression);
+  };
   return [...rules.deny, ...rules.require, ...rules.allow].flatMap((rule) =>
     rule.expressions.map((expression, index): RuleOutcome => {
       const reference = refer(rule, index);

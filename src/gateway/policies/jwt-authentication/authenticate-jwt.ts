@@ -77,29 +77,33 @@ function judge(step: Step, text: string): PolicyVerdict | Promise<PolicyVerdict>
   const { config } = step;
   // Before anything is parsed: nearly every token was here before.
   const known = validateKnown(config, text);
-  if (known !== undefined) return settle(step, known);
+  if (known !== undefined) return settle(step, text, known);
   const read = readCompactToken(text);
   // What can be read is written in these characters.
   const unusable = read.ok ? undefined : checkTokenText(text, config.location);
   if (unusable !== undefined) return refuseUnusable(step, unusable);
-  return settle(step, read.ok ? validateByIssuer(config, text, read.token) : read);
+  return settle(step, text, read.ok ? validateByIssuer(config, text, read.token) : read);
 }
 
-function settle(step: Step, verdict: TokenVerdict | Promise<TokenVerdict>): PolicyVerdict | Promise<PolicyVerdict> {
-  if (verdict instanceof Promise) return verdict.then((late) => settle(step, late));
-  return verdict.ok ? admit(step, verdict.token) : refuse(step, verdict);
+function settle(
+  step: Step,
+  text: string,
+  verdict: TokenVerdict | Promise<TokenVerdict>,
+): PolicyVerdict | Promise<PolicyVerdict> {
+  if (verdict instanceof Promise) return verdict.then((late) => settle(step, text, late));
+  return verdict.ok ? admit(step, text, verdict.token) : refuse(step, verdict);
 }
 
 /** The request goes on: without what the client must not send, and with what the token says. */
-function admit({ request: { context }, config }: Step, token: VerifiedToken): PolicyVerdict {
-  context.jwt = createAdmission(config, token);
+function admit({ request: { context }, config }: Step, text: string, token: VerifiedToken): PolicyVerdict {
+  context.jwt = createAdmission(config, token, text);
   noteDecision(context, findPass(config));
   return continueUnchanged;
 }
 
 /** Optional and Permissive let requests through that Strict would refuse for this reason. */
 function admitAnonymous(step: Step, passedOver: Reason, detail?: string): PolicyVerdict {
-  step.request.context.jwt = createAdmission(step.config, undefined);
+  step.request.context.jwt = createAdmission(step.config, undefined, undefined);
   note(step, 'allow', passedOver, detail);
   return continueUnchanged;
 }

@@ -9,6 +9,8 @@ export interface JwtAdmission {
   readonly config: JwtAuthenticationConfig;
   /** Undefined: Optional or Permissive let a request without a valid token through. */
   readonly token: VerifiedToken | undefined;
+  /** The token itself, with `token`. */
+  readonly text: string | undefined;
   /** Lower-case names with '-': dropped under any spelling before forwarding. */
   readonly removedHeaders: ReadonlySet<string>;
   /** Added after the removal. */
@@ -20,12 +22,17 @@ export interface JwtAdmission {
 }
 
 /** The admission of a request with this token, or without one. A token goes on only when it was verified and the policy wants it to. */
-export function createAdmission(config: JwtAuthenticationConfig, token: VerifiedToken | undefined): JwtAdmission {
+export function createAdmission(
+  config: JwtAuthenticationConfig,
+  token: VerifiedToken | undefined,
+  text: string | undefined,
+): JwtAdmission {
   const { location } = config;
   const isForwarded = token !== undefined && config.message.forwardToken;
   return {
     config,
     token,
+    text,
     removedHeaders: isForwarded ? config.claimHeaders : config.withheldHeaders,
     addedHeaders: token === undefined ? noHeaders : listClaims(config, token),
     removedCookie: !isForwarded && location.kind === 'cookie' ? location.name : undefined,

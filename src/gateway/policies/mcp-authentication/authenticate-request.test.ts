@@ -231,10 +231,12 @@ describe('the audience', () => {
       'https://public.example/m/',
       'https://public.example/m',
     ]);
-    assert.deepEqual(await listAsked({}, { authority: 'other.example:8443' }), [
-      'https://other.example:8443/mcp',
-      'https://other.example:8443/mcp/',
-    ]);
+  });
+
+  test('is not for the caller to choose: Host changes nothing', async () => {
+    const own = ['https://mcp.example.com/mcp', 'https://mcp.example.com/mcp/'];
+    for (const authority of ['other.example', 'other.example:8443', 'mcp.example.com:8443', 'mcp.example.com.'])
+      assert.deepEqual(await listAsked({}, { authority }), own, authority);
   });
 
   test('is what the policy lists, and then nothing else', async () => {

@@ -154,6 +154,7 @@ function admit(
   return {
     kind: 'continue',
     token: verified,
+    text: token,
     removedHeaders: listRemovedHeaders(message),
     addedHeaders,
     responseHeaders: noHeaders,

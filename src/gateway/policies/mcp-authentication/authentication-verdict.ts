@@ -26,6 +26,8 @@ export interface AuthenticatedRequest {
   readonly kind: 'continue';
   /** Undefined: Optional or Permissive let a request without a valid token through. */
   readonly token: VerifiedToken | undefined;
+  /** The token itself, with `token`. */
+  readonly text: string | undefined;
   /** Lower-case names with '-': what the client sent under any spelling of them (case, '_' for '-') is dropped, from mirrors too. */
   readonly removedHeaders: ReadonlySet<string>;
   /** Added after the removal: claims as headers, and the token again where it is forwarded. Filters of the route come later. */

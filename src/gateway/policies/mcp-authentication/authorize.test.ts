@@ -4,6 +4,7 @@ import { RegistrationMode } from '../../../ir/gen/config_pb.ts';
 import { createAuthorizeEndpoint } from './authorize.ts';
 import { digestClientId, type RegisteredClient, sealClient } from './client-envelope.ts';
 import { createClientDocuments } from './client-id-metadata.ts';
+import { consentEndpoint } from './consent.ts';
 import { createDocumentRegistrations } from './document-registration.ts';
 import type { OAuthAnswer } from './oauth-endpoint.ts';
 import {
@@ -13,6 +14,7 @@ import {
   idpIssuer,
   listHeaders,
   readLocation,
+  readTransaction,
   resourceUrl,
   TestBroker,
   TestBrowser,
@@ -262,7 +264,7 @@ describe('a client or redirect URI in doubt gets a page, never a redirect', () =
     });
     expectPage(await broker.call(endpoint, { query: asked }), 'redirect_uri_not_registered');
     const query = { ...asked, redirect_uri: 'https://app.example.com/cb' };
-    assert.equal((await broker.call(endpoint, { query })).status, 302);
+    assert.equal((await broker.call(endpoint, { query })).status, 200, 'the consent page');
   });
 
   test('no key to open client ids with', async () => {
@@ -341,6 +343,78 @@ describe('everything else goes back to the client', () => {
 });
 
 test('a client that registered itself keeps its own IdP client when registration becomes Shared', async () => {
-  const { broker, asked, endpoint } = setUp({ registration: { mode: RegistrationMode.SHARED, clientId: 'shared' } });
-  assert.equal(readLocation(await broker.call(endpoint, { query: asked })).searchParams.get('client_id'), 'idp-client');
+  const { broker, asked, endpoint, browser } = setUp({
+    registration: { mode: RegistrationMode.SHARED, clientId: 'shared' },
+  });
+  const page = await broker.call(endpoint, { query: asked }, browser);
+  const form = { transaction: readTransaction(page), decision: 'approve' };
+  const answer = await broker.call(consentEndpoint, { form }, browser);
+  assert.equal(readLocation(answer).searchParams.get('client_id'), 'idp-client');
+});
+
+describe('a client that nobody has seen on a page', () => {
+  const wrong: readonly (readonly [string, Record<string, string>, string])[] = [
+    ['no PKCE', { code_challenge: '' }, 'authorization_request_invalid'],
+    ['another resource', { resource: 'https://other.example/mcp' }, 'wrong_resource'],
+    ['a malformed scope', { scope: '"' }, 'authorization_request_invalid'],
+    ['prompt=none', { prompt: 'none' }, 'consent_needed'],
+  ];
+  for (const [name, changed, reason] of wrong) {
+    test(`is not redirected to: ${name}`, async () => {
+      const { broker, asked, endpoint, browser } = setUp({ asksForConsent: true });
+      const answer = await broker.call(endpoint, { query: { ...asked, ...changed } }, browser);
+      assert.deepEqual(listHeaders(answer, 'location'), []);
+      assert.deepEqual(listHeaders(answer, 'set-cookie'), []);
+      assert.equal(answer.reason, reason);
+      const [, href = ''] = /<a href="([^"]*)" rel="noreferrer">Go back to 127\.0\.0\.1:33418</.exec(answer.body) ?? [];
+      const link = new URL(href.replaceAll('&amp;', '&'));
+      assert.equal(`${link.origin}${link.pathname}`, redirectUri);
+      assert.equal(link.searchParams.get('state'), 'their-state');
+      assert.equal(link.searchParams.get('iss'), `${base}/mcp`);
+      assert.ok(link.searchParams.has('error'));
+    });
+  }
+
+  test('nor while the IdP is away', async () => {
+    const metadataState = { ok: false, detail: 'gone', retryAfterSeconds: 1 } as const;
+    const { broker, asked, endpoint } = setUp({ asksForConsent: true, metadataState });
+    expectPage(await broker.call(endpoint, { query: asked }), 'idp_unavailable', 503);
+  });
+
+  test('one that was seen is told by redirect, whatever it asked for then', async () => {
+    const { broker, asked, endpoint, browser } = setUp({ asksForConsent: true });
+    const query = { ...asked, redirect_uri: 'https://app.example.com/cb', scope: 'tickets:read' };
+    const page = await broker.call(endpoint, { query }, browser);
+    await broker.call(consentEndpoint, { form: { transaction: readTransaction(page), decision: 'approve' } }, browser);
+    const answer = await broker.call(endpoint, { query: { ...query, code_challenge: '', scope: 'other' } }, browser);
+    assert.equal(readLocation(answer).origin, 'https://app.example.com');
+    const elsewhere = await broker.call(endpoint, { query: { ...query, code_challenge: '' } }, new TestBrowser());
+    assert.deepEqual(listHeaders(elsewhere, 'location'), [], 'not in another browser');
+  });
+});
+
+describe('a redirect URI that the operator trusts', () => {
+  test('counts character by character', async () => {
+    const trusting = { registration: { trustedRedirectUris: [redirectUri] } };
+    const { broker, asked, endpoint } = setUp(trusting);
+    assert.equal((await broker.call(endpoint, { query: asked })).status, 302);
+    const other = { ...asked, redirect_uri: 'http://127.0.0.1:33419/callback' };
+    assert.equal((await broker.call(endpoint, { query: other })).status, 200, 'another port is asked about');
+  });
+
+  test('is allowed whatever else is', async () => {
+    const { broker, asked, endpoint } = setUp({
+      registration: { allowedRedirectUris: ['https://only.example/cb'], trustedRedirectUris: [redirectUri] },
+    });
+    assert.equal((await broker.call(endpoint, { query: asked })).status, 302);
+  });
+
+  test('does not make what is never allowed allowed', async () => {
+    const evil = 'javascript:alert(1)';
+    const { broker, asked, endpoint } = setUp(
+      { registration: { trustedRedirectUris: [evil] } },
+      { ...registered, redirectUris: [evil] },
+    );
+    expectPage(await broker.call(endpoint, { query: { ...asked, redirect_uri: evil } }), 'redirect_uri_not_registered');
+  });
 });

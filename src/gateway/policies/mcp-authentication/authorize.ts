@@ -1,17 +1,25 @@
 // The authorization endpoint of the broker (RFC 6749 3.1, 4.1.1; RFC 7636; RFC 8707; RFC 9207): checks what the client asks for, seals the
-// login into `state`, binds it to the browser, and sends the browser on to the IdP. With Shared registration the user is asked first.
+// login into `state`, binds it to the browser, and sends the browser on to the IdP. The user is asked first: anybody may register a client, and the IdP
+// may let in who is logged in there already without a word.
 import type { Sealer } from '../../../base/sealed.ts';
+import type { Reason } from '../../reasons.ts';
 import { readAuthorizationRequest } from './authorization-request.ts';
 import { findPlace } from './broker-urls.ts';
 import { type ClientDocuments, createClientDocuments } from './client-id-metadata.ts';
 import { askForConsent } from './consent.ts';
-import { remembersConsent } from './consent-memory.ts';
+import { remembersClient, remembersConsent } from './consent-memory.ts';
 import { type DocumentRegistrations, documentRegistrations } from './document-registration.ts';
-import { answerErrorPage } from './error-page.ts';
+import { answerErrorPage, answerReturnPage } from './error-page.ts';
 import { type DescribedClient, findDescribedClient } from './find-client.ts';
 import type { IdpMetadata } from './idp-connection.ts';
 import { startLogin } from './login-cookie.ts';
-import { findAuthorizationEndpoint, findResourceParameter, redirectToClient, redirectToIdp } from './login-redirect.ts';
+import {
+  type AuthorizationFailure,
+  findAuthorizationEndpoint,
+  findResourceParameter,
+  redirectToClient,
+  redirectToIdp,
+} from './login-redirect.ts';
 import type { OAuthAnswer, OAuthEndpoint, OAuthRequest } from './oauth-endpoint.ts';
 import { findRedirectUriProblem, matchesRedirectUri } from './redirect-uri.ts';
 import { readRequestParameters, type RequestParameters, splitScope } from './request-parameters.ts';
@@ -65,17 +73,18 @@ async function authorize(request: OAuthRequest, parts: AuthorizeParts): Promise<
     isRoot: request.isRootForm === true,
   };
 
-  // 3. The rest of the request. From here on the client is told by redirect.
+  // What is wrong from here on is told to the client by redirect, unless nobody has seen that client on a page: then the user is shown where that would lead.
   const place = findPlace(request);
+  const isTrusted = config.message.registration?.trustedRedirectUris.includes(redirectUri) === true;
+  const isSeen = isTrusted || remembersClient(request, sealer, place, { clientDigest: client.digest, redirectUri });
+  const tellClient = (error: AuthorizationFailure, options: { readonly reason: Reason; readonly detail: string }) =>
+    isSeen ? redirectToClient(request, back, error, options) : answerReturnPage(request, back, error, options);
+
+  // 3. The rest of the request.
   const checked = readAuthorizationRequest(config, place.resource, client.scope, parameters);
   if (!checked.ok) {
     const { error, description, reason } = checked.error;
-    return redirectToClient(
-      request,
-      back,
-      { error, error_description: description },
-      { reason, detail: `${error}: ${description}` },
-    );
+    return tellClient({ error, error_description: description }, { reason, detail: `${error}: ${description}` });
   }
   const { asked } = checked;
 
@@ -84,11 +93,11 @@ async function authorize(request: OAuthRequest, parts: AuthorizeParts): Promise<
   const endpoint = state.ok ? findAuthorizationEndpoint(state.metadata) : undefined;
   if (!state.ok || endpoint === undefined) {
     const detail = state.ok ? 'the metadata of the IdP has no usable authorization_endpoint' : state.detail;
-    return redirectToClient(request, back, unavailable, { reason: 'idp_unavailable', detail });
+    return tellClient(unavailable, { reason: 'idp_unavailable', detail });
   }
   const { metadata } = state;
   const identity = await findIdpClient(request, parts, client, metadata);
-  if (!identity.ok) return redirectToClient(request, back, unavailable, identity);
+  if (!identity.ok) return tellClient(unavailable, identity);
   const { idpClient } = identity;
 
   // 5. The login, bound to this browser.
@@ -105,19 +114,20 @@ async function authorize(request: OAuthRequest, parts: AuthorizeParts): Promise<
     idpClient: client.standing.kind === 'document' ? idpClient : undefined,
   };
 
-  // 6. All clients are one at the IdP: it cannot ask the user about this one, so the gateway does.
-  if (client.standing.kind === 'shared') {
+  // 6. Whether the user wants that.
+  if (!isTrusted) {
     const prompts = splitScope(asked.passedOn['prompt']);
     const isRemembered = !prompts.includes('consent') && remembersConsent(request, sealer, place, login);
     if (!isRemembered && prompts.includes('none'))
-      return redirectToClient(
-        request,
-        back,
+      return tellClient(
         { error: 'consent_required', error_description: 'the user has to agree first' },
         { reason: 'consent_needed', detail: 'prompt=none without a remembered consent' },
       );
-    if (!isRemembered)
-      return askForConsent(request, sealer, place, { ...login, passedOn: asked.passedOn }, client, headers);
+    if (!isRemembered) {
+      const consentClient = client.standing.kind === 'own' ? idpClient : undefined;
+      const consent = { ...login, passedOn: asked.passedOn, consentClient };
+      return askForConsent(request, sealer, place, consent, client, headers);
+    }
   }
   const sealed = sealLoginState(sealer, place, login, request.now());
   return redirectToIdp(request, endpoint, login, idpClient, asked.passedOn, sealed, headers);
@@ -166,11 +176,11 @@ function findRedirectUri(
   const named = parameters.get('redirect_uri');
   const isNamed = parameters.names.has('redirect_uri');
   const uri = isNamed ? named : client.redirectUris.length === 1 ? client.redirectUris[0] : undefined;
-  const allowed = request.resource.config.message.registration?.allowedRedirectUris ?? [];
+  const { registration } = request.resource.config.message;
   let detail: string | undefined;
   if (uri === undefined) detail = isNamed ? 'redirect_uri is repeated' : 'redirect_uri is missing';
   else if (!matchesRedirectUri(client.redirectUris, uri)) detail = 'redirect_uri is not registered for this client';
-  else detail = findRedirectUriProblem(uri, allowed);
+  else detail = findRedirectUriProblem(uri, registration?.allowedRedirectUris ?? [], registration?.trustedRedirectUris);
   if (uri !== undefined && detail === undefined) return { ok: true, redirectUri: uri };
   const advice =
     'If you came here from a link in a message or on a web page, do not trust it. Otherwise remove the connection in your application and add it anew.';

@@ -4,7 +4,7 @@ import { readFreshness } from '../../../base/cache-lifetime.ts';
 import type { GuardedFetcher } from '../../../base/fetch-json.ts';
 import { readJsonObject } from '../../../base/json-object.ts';
 import type { OAuthRequest } from './oauth-endpoint.ts';
-import { createRegistrationLimiter } from './registration-limiter.ts';
+import { createAddressLimiter } from './address-limiter.ts';
 import type { ClientDocument, ClientDocumentResult } from './shared-logins.ts';
 
 /** What of a request for a document counts. */
@@ -74,7 +74,7 @@ export function createDocumentCache(): DocumentCache {
   const cached = new Map<string, { readonly document: ClientDocument; readonly expiresAtMs: number }>();
   const underWay = new Map<string, Promise<ClientDocumentResult>>();
 
-  const limiter = createRegistrationLimiter();
+  const limiter = createAddressLimiter();
 
   async function fetchDocument({ url, now }: DocumentRequest, fetcher: GuardedFetcher): Promise<ClientDocumentResult> {
     const fetched = await fetcher.fetch({

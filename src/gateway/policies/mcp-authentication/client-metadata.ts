@@ -86,12 +86,16 @@ export function isKnownMember(name: string): boolean {
   return name === 'redirect_uris' || findCheck(name) !== undefined;
 }
 
-/** Reads a registration request. `allowedRedirectUris` as the policy has them; empty: https anywhere, http on loopback. */
-export function readClientMetadata(body: string, allowedRedirectUris: readonly string[]): ClientMetadataResult {
+/** Reads a registration request. The lists of redirect URIs are the policy's. */
+export function readClientMetadata(
+  body: string,
+  allowedRedirectUris: readonly string[],
+  trustedRedirectUris: readonly string[] = [],
+): ClientMetadataResult {
   const read = readJsonObject(body, { maxDepth: 16 });
   if (!read.ok) return refuse(`The request ${read.problem}.`);
   const { value } = read;
-  const redirects = readRedirectUris(value['redirect_uris'], allowedRedirectUris);
+  const redirects = readRedirectUris(value['redirect_uris'], allowedRedirectUris, trustedRedirectUris);
   if (!redirects.ok) return redirects;
 
   const members: Record<string, unknown> = {};
@@ -141,6 +145,7 @@ function findCheck(name: string): Check | undefined {
 function readRedirectUris(
   value: unknown,
   allowed: readonly string[],
+  trusted: readonly string[],
 ): { readonly ok: true; readonly uris: readonly string[] } | Extract<ClientMetadataResult, { readonly ok: false }> {
   if (!Array.isArray(value) || value.length === 0)
     return refuse('redirect_uris must be a list with at least one URI.', 'invalid_redirect_uri');
@@ -148,7 +153,8 @@ function readRedirectUris(
     return refuse(`redirect_uris may have ${maxRedirectUris} entries at most.`, 'invalid_redirect_uri');
   const uris: string[] = [];
   for (const uri of value as readonly unknown[]) {
-    const problem = typeof uri === 'string' ? findRedirectUriProblem(uri, allowed) : 'a redirect URI must be a text';
+    const problem =
+      typeof uri === 'string' ? findRedirectUriProblem(uri, allowed, trusted) : 'a redirect URI must be a text';
     if (problem !== undefined || typeof uri !== 'string')
       return refuse(`redirect_uris: ${problem ?? ''}.`, 'invalid_redirect_uri');
     if (!uris.includes(uri)) uris.push(uri);

@@ -82,7 +82,11 @@ describe('a login in progress', () => {
         ok: true,
         transaction: each,
       });
-    const consent = { ...login, passedOn: { prompt: 'login' } };
+    const consent = {
+      ...login,
+      passedOn: { prompt: 'login' },
+      consentClient: issued.idpClient,
+    };
     assert.deepEqual(openConsent(sealer, place, sealConsent(sealer, place, consent, now)), {
       ok: true,
       transaction: consent,
@@ -90,7 +94,7 @@ describe('a login in progress', () => {
   });
 
   test('that waits for consent is no login yet', () => {
-    const consent = sealConsent(sealer, place, { ...login, passedOn: {} }, now);
+    const consent = sealConsent(sealer, place, { ...login, passedOn: {}, consentClient: undefined }, now);
     assert.deepEqual(openLoginState(sealer, place, consent), { ok: false, problem: 'other_purpose' });
     assert.deepEqual(openConsent(sealer, place, sealLoginState(sealer, place, login, now)), {
       ok: false,

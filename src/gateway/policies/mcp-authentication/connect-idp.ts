@@ -7,6 +7,7 @@ import type { KeyOrigin } from '../../token/key-origin.ts';
 import { type LocatedKeys, type OpenKeySource, openKeySource } from '../../token/open-key-source.ts';
 import { readRequiredClaims } from '../../token/required-claims.ts';
 import type { TokenRefusal } from '../../token/verified-token.ts';
+import { findChoice } from './chosen-by.ts';
 import { chooseFlow } from './choose-flow.ts';
 import { discoverMetadata } from './discover-metadata.ts';
 import type { FlowChoice, IdpConnection, IdpConnectionOptions, MetadataState } from './idp-connection.ts';
@@ -126,7 +127,7 @@ function describeMetadata(state: DiscoveryState): MetadataState {
 
 /** What the policy says, or else what the metadata says each time. */
 function findKeys(
-  { keys, allowInsecureHttp }: IdpConnectionOptions,
+  { keys, issuer, metadataUrl, allowInsecureHttp }: IdpConnectionOptions,
   metadata: MetadataSource,
 ): KeyOrigin | LocatedKeys {
   if (keys.kind !== 'discovered') return keys;
@@ -139,7 +140,7 @@ function findKeys(
       const { jwksUri, url } = state.discovery;
       return jwksUri === undefined
         ? { ok: false, detail: `the metadata at ${url} has no jwks_uri: set jwks` }
-        : { ok: true, url: jwksUri };
+        : { ok: true, url: jwksUri, chosenBy: findChoice(jwksUri, { issuer, metadataUrl }) };
     },
   };
 }

@@ -31,6 +31,18 @@ export function remembersConsent(
   return isOwnedRedirect(consent.redirectUri) && readMemory(request, sealer).includes(digestConsent(place, consent));
 }
 
+/** Whether this browser has said yes to this client before, whatever it asked for then. */
+export function remembersClient(
+  request: OAuthRequest,
+  sealer: Sealer,
+  place: ClientPlace,
+  consent: Omit<GivenConsent, 'scope'>,
+): boolean {
+  if (!isOwnedRedirect(consent.redirectUri)) return false;
+  const digest = digestClient(place, consent);
+  return readMemory(request, sealer).some((entry) => entry.startsWith(digest));
+}
+
 /** The headers that make the browser remember a yes; none where it must not. */
 export function rememberConsent(
   request: OAuthRequest,
@@ -55,10 +67,15 @@ function nameCookie(request: OAuthRequest): string {
   return formatCookieName(request, 'consent');
 }
 
-function digestConsent(place: ClientPlace, { clientDigest, redirectUri, scope }: GivenConsent): string {
-  const scopes = splitScope(scope).toSorted();
-  return createHash('sha256')
-    .update(JSON.stringify([place.issuer, place.resource, clientDigest, redirectUri, scopes]))
-    .digest('base64url')
-    .slice(0, 22);
+function digestConsent(place: ClientPlace, consent: GivenConsent): string {
+  const scopes = splitScope(consent.scope).toSorted();
+  return `${digestClient(place, consent)}${digestParts(scopes)}`;
+}
+
+function digestClient(place: ClientPlace, { clientDigest, redirectUri }: Omit<GivenConsent, 'scope'>): string {
+  return digestParts([place.issuer, place.resource, clientDigest, redirectUri]);
+}
+
+function digestParts(parts: readonly string[]): string {
+  return createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 22);
 }

@@ -1,4 +1,4 @@
-// The question that stands before a login in Shared registration: all clients are one client at the IdP, so the IdP cannot ask it.
+// The question that stands before a login: anybody may register a client, and the IdP may ask nothing, or about a client that stands for all.
 // Everything about the client comes from the client; only where the user will be sent is certain, so that is what stands out.
 import { cleanText, escapeHtml, type HtmlPage, renderPage } from './html-page.ts';
 import { describeRedirectTarget, isLoopbackRedirect, isOwnedRedirect } from './redirect-uri.ts';

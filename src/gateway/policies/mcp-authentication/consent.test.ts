@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import { RegistrationMode } from '../../../ir/gen/config_pb.ts';
 import { createAuthorizeEndpoint } from './authorize.ts';
 import { callbackEndpoint } from './callback.ts';
+import { type IdpClient, sealClient } from './client-envelope.ts';
 import { createClientDocuments } from './client-id-metadata.ts';
 import { consentEndpoint } from './consent.ts';
 import { renderConsentPage } from './consent-page.ts';
@@ -120,7 +121,8 @@ describe('consent', () => {
   test('cannot be skipped with prompt=none', async () => {
     const { broker, register, browser } = setUp();
     const answer = await broker.call(authorizeEndpoint, { query: { ...register('App'), prompt: 'none' } }, browser);
-    assert.equal(readLocation(answer).searchParams.get('error'), 'consent_required');
+    assert.match(answer.body, /error=consent_required/);
+    assert.deepEqual(listHeaders(answer, 'location'), []);
     assert.equal(answer.reason, 'consent_needed');
   });
 
@@ -163,6 +165,45 @@ describe('consent', () => {
     await broker.call(authorizeEndpoint, { query: register('App') }, theirs);
     const form = { transaction: readTransaction(page), decision: 'approve' };
     assert.equal((await broker.call(consentEndpoint, { form }, theirs)).reason, 'login_other_browser');
+  });
+});
+
+describe('consent where every client is registered at the IdP (Forward)', () => {
+  const idpClient: IdpClient = { clientId: 'own-client', authMethod: 'client_secret_basic', secret: 's3cr3t' };
+  const start = async (redirectUri: string) => {
+    const broker = new TestBroker({ asksForConsent: true });
+    const browser = new TestBrowser();
+    const client = { idpClient, redirectUris: [redirectUri], name: 'App', scope: undefined };
+    const query = {
+      client_id: sealClient(broker.sealer, place, client),
+      redirect_uri: redirectUri,
+      response_type: 'code',
+      code_challenge: createPkce().challenge,
+      code_challenge_method: 'S256',
+      scope: 'tickets:read',
+    };
+    return { broker, browser, query, page: await broker.call(authorizeEndpoint, { query }, browser) };
+  };
+
+  test('is asked for as well, and the client stays its own', async () => {
+    const { broker, browser, query, page } = await start(website);
+    assert.equal(page.status, 200);
+    assert.match(page.body, /app\.example\.com/);
+    assert.doesNotMatch(page.body, /s3cr3t|own-client/);
+    const form = { transaction: readTransaction(page), decision: 'approve' };
+    const location = readLocation(await broker.call(consentEndpoint, { form }, browser));
+    assert.equal(location.searchParams.get('client_id'), 'own-client');
+    const callback = { code: 'c', state: location.searchParams.get('state')! };
+    assert.equal((await broker.call(callbackEndpoint, { query: callback }, browser)).status, 302);
+    assert.equal((await broker.call(authorizeEndpoint, { query }, browser)).status, 302, 'and it is remembered');
+    assert.equal((await broker.call(authorizeEndpoint, { query }, new TestBrowser())).status, 200, 'in this browser');
+  });
+
+  test('one link and a session at the IdP hand over nothing', async () => {
+    for (const uri of [website, 'http://127.0.0.1:33418/callback', 'http://localhost:1/cb']) {
+      const { page } = await start(uri);
+      assert.deepEqual([page.status, listHeaders(page, 'location')], [200, []], uri);
+    }
   });
 });
 

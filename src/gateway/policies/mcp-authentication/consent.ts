@@ -1,4 +1,4 @@
-// Consent in Shared registration: the page, and the endpoint that takes its answer. The form carries the sealed login, which is bound to
+// Consent: the page, and the endpoint that takes its answer. The form carries the sealed login, which is bound to
 // a cookie of this browser: that is what makes the form impossible to send for anybody else (CSRF).
 import type { Sealer } from '../../../base/sealed.ts';
 import { readJsonObject } from '../../../base/json-object.ts';
@@ -91,7 +91,9 @@ async function takeAnswer(request: OAuthRequest): Promise<OAuthAnswer> {
 
   const state = await config.idp.getMetadata();
   const endpoint = state.ok ? findAuthorizationEndpoint(state.metadata) : undefined;
-  const idpClient = state.ok ? findSharedClient(config, state.metadata) : undefined;
+  const idpClient = state.ok
+    ? (transaction.idpClient ?? transaction.consentClient ?? findSharedClient(config, state.metadata))
+    : undefined;
   if (endpoint === undefined || idpClient === undefined)
     return redirectToClient(
       request,

@@ -3,7 +3,9 @@
 import type { RawHeaders } from '../../listen/exchange.ts';
 import { type Reason, reasons } from '../../reasons.ts';
 import { cleanText, escapeHtml, renderPage } from './html-page.ts';
+import { type AuthorizationFailure, formatWayBack, type WayBack } from './login-redirect.ts';
 import type { OAuthAnswer, OAuthRequest } from './oauth-endpoint.ts';
+import { describeRedirectTarget } from './redirect-uri.ts';
 
 /** What the page says. */
 export interface PageError {
@@ -17,6 +19,8 @@ export interface PageError {
   /** For the operator only. */
   readonly detail: string;
   readonly headers?: RawHeaders;
+  /** Where the user may go from here. */
+  readonly link?: { readonly url: string; readonly text: string };
 }
 
 /** Answers with the page. */
@@ -27,7 +31,7 @@ export function answerErrorPage({ context }: OAuthRequest, error: PageError): OA
     title,
     `<h1>${title}</h1>
 <p>${escapeHtml(error.message ?? description)}</p>
-<p class="soft">${escapeHtml(error.advice)}</p>
+<p class="soft">${escapeHtml(error.advice)}</p>${renderLink(error.link)}
 <p class="id">Request id ${escapeHtml(context.requestId)}</p>`,
   );
   return {
@@ -37,4 +41,30 @@ export function answerErrorPage({ context }: OAuthRequest, error: PageError): OA
     reason: error.reason,
     detail: cleanText(error.detail, 500),
   };
+}
+
+function renderLink(link: PageError['link']): string {
+  return link === undefined
+    ? ''
+    : `\n<p><a href="${escapeHtml(link.url)}" rel="noreferrer">${escapeHtml(link.text)}</a></p>`;
+}
+
+/**
+ * In place of a redirect, for a client that the user has not been asked about: whoever made the link could otherwise send people anywhere in the name of
+ * this gateway (RFC 9700 4.11.2). The way back is a link that says where it leads.
+ */
+export function answerReturnPage(
+  request: OAuthRequest,
+  back: WayBack,
+  failure: AuthorizationFailure,
+  { reason, detail }: { readonly reason: Reason; readonly detail: string },
+): OAuthAnswer {
+  const target = cleanText(describeRedirectTarget(back.redirectUri), 200);
+  return answerErrorPage(request, {
+    reason,
+    message: `The application asked for something that cannot be done: ${failure.error_description ?? failure.error}.`,
+    advice: `If you started this login yourself, go back to ${target}. Otherwise close this page.`,
+    detail,
+    link: { url: formatWayBack(request, back, failure), text: `Go back to ${target}` },
+  });
 }

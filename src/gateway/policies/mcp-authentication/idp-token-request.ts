@@ -2,6 +2,7 @@
 // success gets any further: no WWW-Authenticate, no Set-Cookie, no Location.
 import { createHmac, randomUUID } from 'node:crypto';
 import { readJsonObject, type JsonObject } from '../../../base/json-object.ts';
+import { findChoice } from './chosen-by.ts';
 import type { ClientAuthMethod, IdpClient } from './client-envelope.ts';
 import { hideSecrets } from './hide-secrets.ts';
 import type { IdpMetadata } from './idp-connection.ts';
@@ -44,7 +45,7 @@ export async function requestIdpTokens(
     method: 'POST',
     headers,
     body: body.toString(),
-    chosenBy: 'operator',
+    chosenBy: findChoice(url, config.message),
     ca: config.ca,
     allowInsecureHttp: config.message.allowInsecureHttp,
     timeoutMs,

@@ -1,6 +1,7 @@
 // The gateway's own credential for registering clients (RFC 7591 3): none, a token of the operator, or a fresh one for each registration,
 // by the client credentials grant (RFC 6749 4.4), for IdPs whose tokens work once. It goes to the IdP and nowhere else.
 import { fetchJsonObject } from '../../../base/fetch-json.ts';
+import { findChoice } from './chosen-by.ts';
 import { hideSecrets } from './hide-secrets.ts';
 import type { IdpMetadata } from './idp-connection.ts';
 import type { McpAuthenticationConfig } from './protected-resource.ts';
@@ -36,7 +37,7 @@ export async function getInitialAccessToken(
   const outcome = await fetchJsonObject(config.idp.fetcher, {
     url,
     method: 'POST',
-    chosenBy: 'operator',
+    chosenBy: findChoice(url, config.message),
     ca: config.ca,
     allowInsecureHttp: config.message.allowInsecureHttp,
     headers: {

@@ -59,18 +59,36 @@ export function redirectToIdp(
   return redirect(request, url.href, headers);
 }
 
-/** Sends the browser back to the client with the outcome of the login. */
-export function redirectToClient(
+/** What the client is told when there is no code (RFC 6749 4.1.2.1). */
+export interface AuthorizationFailure {
+  readonly error: string;
+  readonly error_description: string | undefined;
+}
+
+/** Where the client waits for the outcome of a login. */
+export type WayBack = Pick<LoginTransaction, 'redirectUri' | 'clientState' | 'isRoot'>;
+
+/** The URL that takes the outcome of a login to the client. */
+export function formatWayBack(
   request: OAuthRequest,
-  login: Pick<LoginTransaction, 'redirectUri' | 'clientState' | 'isRoot'>,
-  outcome: { readonly code: string } | { readonly error: string; readonly error_description: string | undefined },
-  options: { readonly headers?: RawHeaders; readonly reason?: Reason; readonly detail?: string } = {},
-): OAuthAnswer {
-  const location = appendToRedirectUri(login.redirectUri, {
+  login: WayBack,
+  outcome: { readonly code: string } | AuthorizationFailure,
+): string {
+  return appendToRedirectUri(login.redirectUri, {
     ...outcome,
     state: login.clientState,
     iss: formatFacadeIssuer(request.base, request.resource, login.isRoot),
   });
+}
+
+/** Sends the browser back to the client with the outcome of the login. */
+export function redirectToClient(
+  request: OAuthRequest,
+  login: WayBack,
+  outcome: { readonly code: string } | AuthorizationFailure,
+  options: { readonly headers?: RawHeaders; readonly reason?: Reason; readonly detail?: string } = {},
+): OAuthAnswer {
+  const location = formatWayBack(request, login, outcome);
   const { reason, detail } = options;
   return {
     ...redirect(request, location, options.headers ?? []),

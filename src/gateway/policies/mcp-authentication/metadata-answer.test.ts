@@ -9,7 +9,7 @@ test('a document is JSON, and kept by caches only where it is the same for every
   assert.deepEqual([answer.status, JSON.parse(answer.body)], [200, { a: 1 }]);
   assert.equal(valueOf(answer.headers, 'content-type'), 'application/json');
   assert.equal(valueOf(answer.headers, 'cache-control'), 'no-store');
-  assert.equal(valueOf(answer.headers, 'vary'), 'Host, X-Forwarded-Host, X-Forwarded-Proto');
+  assert.equal(valueOf(answer.headers, 'vary'), 'Host, X-Forwarded-Port, X-Forwarded-Proto');
   const fixed = answerMetadata(createResource({ message: { resource: 'https://public.example/mcp' } }), {});
   assert.equal(valueOf(fixed.headers, 'cache-control'), 'max-age=60');
   assert.equal(valueOf(fixed.headers, 'vary'), undefined);

@@ -3,15 +3,15 @@ import { formatErrorBody } from '../../answer.ts';
 import { reasons } from '../../reasons.ts';
 import type { OAuthAnswer, OAuthRequest } from './oauth-endpoint.ts';
 import type { ProtectedResource } from './protected-resource.ts';
-import { dependsOnHost } from './read-base.ts';
+import { dependsOnRequest } from './read-base.ts';
 
 /** A metadata document. */
 export function answerMetadata(
-  resource: Pick<ProtectedResource, 'config'>,
+  resource: Pick<ProtectedResource, 'host'>,
   document: Readonly<Record<string, unknown>>,
 ): OAuthAnswer {
-  const caching = dependsOnHost(resource)
-    ? ['cache-control', 'no-store', 'vary', 'Host, X-Forwarded-Host, X-Forwarded-Proto']
+  const caching = dependsOnRequest(resource)
+    ? ['cache-control', 'no-store', 'vary', 'Host, X-Forwarded-Port, X-Forwarded-Proto']
     : ['cache-control', 'max-age=60'];
   return {
     status: 200,

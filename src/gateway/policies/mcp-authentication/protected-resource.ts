@@ -24,8 +24,20 @@ export interface McpAuthenticationConfig {
   readonly sharedClientSecret: string | undefined;
 }
 
+/**
+ * The host that clients know a resource by. It comes from the configuration; a request chooses among what is configured.
+ * `configured`: of the policy's resource URL. `exact`: a hostname of the route. `loopback`: whichever name of this machine was asked, on a listener that
+ * nobody else reaches. `asked`: whatever Host says, where nothing is compared with it and no login goes through the gateway.
+ */
+export type ResourceHost =
+  | { readonly kind: 'configured'; readonly origin: string }
+  | { readonly kind: 'exact'; readonly hostname: string; readonly port: number }
+  | { readonly kind: 'loopback'; readonly port: number }
+  | { readonly kind: 'asked' };
+
 /** A protected MCP URL: a path on a hostname of a listener. */
 export interface ProtectedResource {
+  readonly host: ResourceHost;
   /**
    * P of the design: the path of the configured resource URL, or else of the route's match. Without a trailing slash; '' for the root.
    */
@@ -33,6 +45,8 @@ export interface ProtectedResource {
   readonly config: McpAuthenticationConfig;
   /** Key of the backend behind it; of several the first. The one of a request is in its context. */
   readonly backend: string;
+  /** Scopes that rules over its messages ask for. */
+  readonly messageScopes: readonly string[];
   /** The host has this one resource only: the root forms of the well-known URLs are its own. */
   readonly isOnlyOne: boolean;
   /** The host has this one configuration only: root forms of authorization server metadata and the fallback endpoints are its own. */

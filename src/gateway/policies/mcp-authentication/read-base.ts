@@ -1,29 +1,38 @@
 // Identifiers of a protected resource (RFC 9728 1.2 `resource`) and of its authorization server (RFC 8414 2 `issuer`), and what they are built
 // on: {base}, the scheme and authority under which clients reach the gateway.
+import { isLoopbackHost } from '../../../base/local-names.ts';
 import { rememberTexts } from '../../../base/text-memory.ts';
-import type { ClientView } from '../../client-view.ts';
+import { type ClientView, findClientPort } from '../../client-view.ts';
 import type { ProtectedResource } from './protected-resource.ts';
 
 /** A request, as far as the base depends on it. */
 interface BasedRequest {
-  readonly exchange: { readonly scheme: 'http' | 'https'; readonly authority: string };
-  readonly client: Pick<ClientView, 'scheme' | 'authority'>;
+  readonly exchange: { readonly authority: string };
+  readonly client: Pick<ClientView, 'isBehindProxy' | 'scheme' | 'port'>;
 }
 
 /**
- * Scheme and authority as the client sees them, without a slash at the end. The configured resource decides; without one it is
- * what the connection and Host say. Forwarded headers count from a trusted proxy only: anybody else could poison metadata with them.
+ * Scheme and authority as the client sees them, without a slash at the end. The host is configured (`ResourceHost`). Scheme and port are those of the
+ * listener, or what a trusted proxy says: anybody else could choose with them which tokens are right.
  */
-export function readBase({ exchange, client }: BasedRequest, resource: Pick<ProtectedResource, 'config'>): string {
-  const configured = resource.config.message.resource;
-  if (configured !== '') return formatOrigin(configured) ?? configured;
-  const seen = `${exchange.scheme}://${exchange.authority}`;
-  return formatOrigin(`${client.scheme}://${client.authority}`) ?? formatOrigin(seen) ?? seen;
+export function readBase({ exchange, client }: BasedRequest, { host }: Pick<ProtectedResource, 'host'>): string {
+  switch (host.kind) {
+    case 'configured':
+      return host.origin;
+    case 'exact':
+      return formatOrigin(`${client.scheme}://${host.hostname}:${findClientPort(client, host.port)}`);
+    case 'loopback':
+      return formatOrigin(
+        `${client.scheme}://${readLoopbackHost(exchange.authority)}:${findClientPort(client, host.port)}`,
+      );
+    case 'asked':
+      return formatOrigin(`${client.scheme}://${exchange.authority}`);
+  }
 }
 
-/** Whether answers differ with the Host of the request, so that no cache may mix them up. */
-export function dependsOnHost(resource: Pick<ProtectedResource, 'config'>): boolean {
-  return resource.config.message.resource === '';
+/** Whether answers differ with the request, so that no cache may mix them up. */
+export function dependsOnRequest({ host }: Pick<ProtectedResource, 'host'>): boolean {
+  return host.kind !== 'configured';
 }
 
 /** The identifier of the resource: what clients put into `resource` (RFC 8707) and tokens into `aud`. */
@@ -52,13 +61,14 @@ export function formatFacadeIssuer(
   return isRootForm ? base : `${base}${resource.path}`;
 }
 
-/** Lower case, no default port, no user information, no path: as URL parsers of clients write it. */
-function formatOrigin(url: string): string | undefined {
-  return formatKnown(url) || undefined;
-}
+/** The name of this machine that was asked for. */
+const readLoopbackHost = rememberTexts((authority): string => {
+  const hostname = URL.parse(`http://${authority}`)?.hostname ?? '';
+  return isLoopbackHost(hostname) ? hostname : 'localhost';
+});
 
-/** Every request to a resource that is known by its route has one, and they are few. Empty: it is no URL of the web. */
-const formatKnown = rememberTexts((url) => {
+/** Lower case, no default port, no user information, no path: as URL parsers of clients write it. Requests to a resource have few. */
+const formatOrigin = rememberTexts((url): string => {
   const parsed = URL.parse(url);
-  return parsed === null || (parsed.protocol !== 'http:' && parsed.protocol !== 'https:') ? '' : parsed.origin;
+  return parsed === null || (parsed.protocol !== 'http:' && parsed.protocol !== 'https:') ? url : parsed.origin;
 });

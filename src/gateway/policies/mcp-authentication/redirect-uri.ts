@@ -4,8 +4,15 @@
 /** Longer ones are refused: a client id carries all of them, and travels in URLs. */
 export const maxRedirectUriLength = 2048;
 
-/** What is wrong with a redirect URI, as a sentence for the author of the client. Undefined: it may be registered. */
-export function findRedirectUriProblem(uri: string, allowed: readonly string[]): string | undefined {
+/**
+ * What is wrong with a redirect URI, as a sentence for the author of the client. Undefined: it may be registered. `allowed` as the policy has them, none: https
+ * anywhere, http on loopback; `trusted` are allowed in any case.
+ */
+export function findRedirectUriProblem(
+  uri: string,
+  allowed: readonly string[],
+  trusted: readonly string[] = [],
+): string | undefined {
   if (uri.length > maxRedirectUriLength) return `a redirect URI may have ${maxRedirectUriLength} characters at most`;
   // Beyond these, parsers disagree on what a URI means.
   if (!uriCharacters.test(uri)) return 'a redirect URI must be an absolute URI (RFC 3986) in ASCII';
@@ -20,6 +27,7 @@ export function findRedirectUriProblem(uri: string, allowed: readonly string[]):
   if (forbiddenSchemes.has(protocol)) return `the scheme ${protocol} is never allowed in a redirect URI`;
   if (protocol === 'http:' && !loopbackHosts.has(parsed.hostname))
     return 'a redirect URI must use https; http is for loopback (127.0.0.1, [::1], localhost) only';
+  if (trusted.includes(uri)) return undefined;
   if (allowed.length > 0)
     return allowed.some((pattern) => isSameRedirectUri(pattern, uri))
       ? undefined

@@ -18,7 +18,7 @@ import { joinScopes, splitScope } from './request-parameters.ts';
 /** On whose behalf: a request, or `check`, which has none. */
 export interface Registrant {
   readonly context: StepHolder;
-  readonly resource: Pick<ProtectedResource, 'config'>;
+  readonly resource: Pick<ProtectedResource, 'config' | 'messageScopes'>;
 }
 
 /** Registers the client itself, with its own redirect URIs: the Facade, where it will talk to the IdP without us. */
@@ -110,6 +110,7 @@ function keepNamedScopes(
   const named = new Set([
     ...(metadata.scopes_supported ?? []),
     ...listNamedScopes(message),
+    ...resource.messageScopes,
     ...message.extraScopes,
     ...(preset.requiredLoginScopes ?? []),
   ]);

@@ -6,12 +6,11 @@ import { type Reason, reasons } from '../../reasons.ts';
 import { findPlace } from './broker-urls.ts';
 import { maxClientIdLength, sealClient } from './client-envelope.ts';
 import { type ClientMetadata, isKnownMember, pickShownMembers, readClientMetadata } from './client-metadata.ts';
-import type { Idp } from './idp-connection.ts';
 import type { OAuthAnswer, OAuthEndpoint, OAuthRequest } from './oauth-endpoint.ts';
 import { registerBrokeredClient, registerOwnClient } from './register-at-idp.ts';
 import type { RegistrationFailure } from './registration-attempt.ts';
 import { findRegistrationEndpoint } from './registration-endpoint.ts';
-import { createRegistrationLimiter, type RegistrationLimiter } from './registration-limiter.ts';
+import { createLimiters } from './address-limiter.ts';
 import { registerShared } from './shared-registration.ts';
 
 const defaultMaxBodyBytes = 65_536;
@@ -31,7 +30,7 @@ export const registerEndpoint: OAuthEndpoint = {
 };
 
 /** One per connection to an IdP: it outlives changes of the configuration that do not concern it. */
-const limiters = new WeakMap<Idp, RegistrationLimiter>();
+const findLimiter = createLimiters();
 
 function takeRegistration(
   { context, resource: { config }, now }: OAuthRequest,
@@ -39,9 +38,7 @@ function takeRegistration(
 ): number | Promise<number> {
   const { address } = context.client;
   if (config.idp.shared !== undefined) return config.idp.shared.takeRegistration(address, perMinute);
-  let limiter = limiters.get(config.idp);
-  if (limiter === undefined) limiters.set(config.idp, (limiter = createRegistrationLimiter()));
-  return limiter.take(address, perMinute, now());
+  return findLimiter(config.idp).take(address, perMinute, now());
 }
 
 async function register(request: OAuthRequest): Promise<OAuthAnswer> {
@@ -59,7 +56,11 @@ async function register(request: OAuthRequest): Promise<OAuthAnswer> {
     });
 
   // 2. What the client says, before anybody else hears of it.
-  const read = readClientMetadata(request.body, registration?.allowedRedirectUris ?? []);
+  const read = readClientMetadata(
+    request.body,
+    registration?.allowedRedirectUris ?? [],
+    registration?.trustedRedirectUris,
+  );
   if (!read.ok) return refuse(request, read.error, { error: read.error, description: read.description });
 
   // 3. Where and how it is registered.

@@ -1,5 +1,6 @@
 // One registration at the IdP, sent and judged (RFC 7591 3): what was asked, and which of the many ways to say no the IdP chose.
 import { isJsonObject, type JsonObject, readJsonObject } from '../../../base/json-object.ts';
+import { findChoice } from './chosen-by.ts';
 import { hideSecrets } from './hide-secrets.ts';
 import type { McpAuthenticationConfig } from './protected-resource.ts';
 
@@ -43,7 +44,7 @@ export async function attemptRegistration(
   const outcome = await config.idp.fetcher.fetch({
     url: endpoint.href,
     method: 'POST',
-    chosenBy: 'operator',
+    chosenBy: findChoice(endpoint.href, config.message),
     ca: config.ca,
     // The second one goes with an endpoint that the policy names itself.
     allowInsecureHttp: config.message.allowInsecureHttp || config.message.registration?.allowInsecureHttp === true,

@@ -8,11 +8,11 @@ import type { IdpClient } from './client-envelope.ts';
 import { openCode, openRefreshToken, sealRefreshToken } from './code-envelope.ts';
 import { type DocumentRegistrations, documentRegistrations } from './document-registration.ts';
 import { findKnownClient, type KnownClient, recallClient } from './find-client.ts';
-import type { Idp, IdpMetadata } from './idp-connection.ts';
+import type { IdpMetadata } from './idp-connection.ts';
 import { type IdpTokenOutcome, requestIdpTokens } from './idp-token-request.ts';
 import type { OAuthAnswer, OAuthEndpoint, OAuthRequest } from './oauth-endpoint.ts';
 import { defaultPerMinute } from './register.ts';
-import { createRegistrationLimiter, type RegistrationLimiter } from './registration-limiter.ts';
+import { createLimiters } from './address-limiter.ts';
 import { isScope, namesOnlyResource, readRequestParameters, type RequestParameters } from './request-parameters.ts';
 import { findSharedClient } from './shared-registration.ts';
 import {
@@ -53,13 +53,11 @@ interface TokenRequest {
 /** A client that registers comes back for tokens, again and again. Registrations a minute, from one address: default 60. */
 const tokensPerRegistration = 10;
 /** One per connection to an IdP, in each process. */
-const limiters = new WeakMap<Idp, RegistrationLimiter>();
+const findLimiter = createLimiters();
 
 /** 0: go on; otherwise the seconds to wait. */
 function takeTurn({ context, resource: { config }, now }: OAuthRequest, perMinute: number): number {
-  let limiter = limiters.get(config.idp);
-  if (limiter === undefined) limiters.set(config.idp, (limiter = createRegistrationLimiter()));
-  return limiter.take(context.client.address, perMinute, now());
+  return findLimiter(config.idp).take(context.client.address, perMinute, now());
 }
 
 async function serveToken(request: OAuthRequest, registrations: DocumentRegistrations): Promise<OAuthAnswer> {

@@ -31,6 +31,8 @@ export interface LoginTransaction {
 export interface ConsentTransaction extends LoginTransaction {
   /** Parameters of the client that go to the IdP as they are. */
   readonly passedOn: Readonly<Record<string, string>>;
+  /** Who the client is at the IdP, where only its client_id says it; the login itself does not carry that on. */
+  readonly consentClient: IdpClient | undefined;
 }
 
 export type OpenTransactionResult<T> =
@@ -56,7 +58,11 @@ export function openLoginState(
 
 /** The hidden field of the consent page. */
 export function sealConsent(sealer: Sealer, place: ClientPlace, consent: ConsentTransaction, nowMs: number): string {
-  const packed: PackedConsent = { ...packLogin(place, consent), o: consent.passedOn };
+  const packed: PackedConsent = {
+    ...packLogin(place, consent),
+    o: consent.passedOn,
+    ...(consent.consentClient !== undefined && { i: consent.consentClient }),
+  };
   return sealer.seal(consentPurpose, packed, { expiresAtMs: nowMs + loginLifetimeMs });
 }
 
@@ -70,7 +76,7 @@ export function openConsent(
   if (!opened.ok) return opened;
   const packed = opened.value;
   if (packed.p !== digestPlace(place)) return { ok: false, problem: 'elsewhere' };
-  return { ok: true, transaction: { ...unpackLogin(packed), passedOn: packed.o } };
+  return { ok: true, transaction: { ...unpackLogin(packed), passedOn: packed.o, consentClient: packed.i } };
 }
 
 const loginPurpose = 'login';
@@ -93,6 +99,7 @@ interface PackedLogin {
 
 interface PackedConsent extends PackedLogin {
   readonly o: Readonly<Record<string, string>>;
+  readonly i?: IdpClient;
 }
 
 function packLogin(place: ClientPlace, login: LoginTransaction): PackedLogin {

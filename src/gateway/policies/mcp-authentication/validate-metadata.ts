@@ -1,7 +1,7 @@
 // Judges a metadata document of the IdP (RFC 8414 3.3, OpenID Connect Discovery 4.3) before anything in it is used or passed on.
 import { isClusterName } from '../../../base/local-names.ts';
 import { isJsonObject, type JsonObject } from '../../../base/json-object.ts';
-import { isLoopbackName } from '../../mcp/origin-check.ts';
+import { isLoopbackHost } from '../../../base/local-names.ts';
 import type { IdpMetadata } from './idp-connection.ts';
 
 export interface MetadataRules {
@@ -62,7 +62,7 @@ function findEndpointProblem(document: JsonObject, allowInsecureHttp: boolean): 
     if (url.protocol !== 'https:' && url.protocol !== 'http:')
       return `has a ${name} with the scheme ${url.protocol}, which is neither http nor https`;
     if (url.username !== '' || url.password !== '') return `has a ${name} with a user name or password in it`;
-    if (url.protocol === 'http:' && !allowInsecureHttp && !isLoopbackName(url.hostname) && !isClusterName(url.hostname))
+    if (url.protocol === 'http:' && !allowInsecureHttp && !isLoopbackHost(url.hostname) && !isClusterName(url.hostname))
       return `has a ${name} that is not https; http beyond loopback and cluster needs allowInsecureHttp`;
   }
   return undefined;

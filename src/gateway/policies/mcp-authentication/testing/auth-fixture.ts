@@ -9,7 +9,7 @@ import { type RequestContext, startRequest } from '../../../request-context.ts';
 import type { AcceptedAudiences, TokenVerdict, VerifiedToken } from '../../../token/verified-token.ts';
 import type { Idp, IdpMetadata } from '../idp-connection.ts';
 import { standardPreset } from '../idp/provider-preset.ts';
-import type { McpAuthenticationConfig, ProtectedResource } from '../protected-resource.ts';
+import type { McpAuthenticationConfig, ProtectedResource, ResourceHost } from '../protected-resource.ts';
 import { idpMetadata } from './broker-fixture.ts';
 
 /** What a fake exchange was answered. */
@@ -81,6 +81,7 @@ export function createRoute(cors: boolean): RouteConfig {
 
 export interface ResourceOptions {
   readonly message?: MessageInitShape<typeof McpAuthenticationSchema>;
+  readonly host?: ResourceHost;
   readonly path?: string;
   readonly idp?: Partial<Idp>;
   readonly metadata?: Partial<IdpMetadata>;
@@ -103,8 +104,10 @@ export function createResource(options: ResourceOptions = {}): ProtectedResource
     ...options.message,
   } as MessageInitShape<typeof McpAuthenticationSchema>);
   return {
+    host: options.host ?? findHost(message.resource),
     path: options.path ?? '/mcp',
     backend: 'ProxyBackend/default/tickets',
+    messageScopes: [],
     isOnlyOne: true,
     isOnlyConfiguration: true,
     config: {
@@ -129,6 +132,11 @@ export function createResource(options: ResourceOptions = {}): ProtectedResource
       ...options.config,
     },
   };
+}
+
+function findHost(resource: string): ResourceHost {
+  if (resource !== '') return { kind: 'configured', origin: new URL(resource).origin };
+  return { kind: 'exact', hostname: 'mcp.example.com', port: 443 };
 }
 
 /** A token that is fine, but for what the test says. */

@@ -26,6 +26,13 @@ export const idpMetadata: IdpMetadata = {
   code_challenge_methods_supported: ['S256'],
 };
 
+const usualRedirectUris = [
+  'http://127.0.0.1:33418/callback',
+  'http://127.0.0.1:33418/callback?keep=1',
+  'http://127.0.0.1:5/callback',
+  'https://app.example.com/cb',
+];
+
 export interface BrokerOptions {
   readonly message?: Omit<MessageInitShape<typeof McpAuthenticationSchema>, 'registration'>;
   readonly registration?: MessageInitShape<typeof ClientRegistrationSchema>;
@@ -36,6 +43,8 @@ export interface BrokerOptions {
   readonly noSealer?: boolean;
   readonly sharedClientSecret?: string;
   readonly path?: string;
+  /** The user is shown every client. Default: with Shared, and where redirect URIs are limited; otherwise not those that are usual in tests. */
+  readonly asksForConsent?: boolean;
   /** Answers what the broker fetches. */
   readonly fetch?: (request: GuardedRequest) => FetchOutcome | Promise<FetchOutcome>;
 }
@@ -69,6 +78,8 @@ export class TestBroker {
       },
       close: () => Promise.resolve(),
     };
+    const { mode, allowedRedirectUris } = options.registration ?? {};
+    const asks = options.asksForConsent ?? (mode === RegistrationMode.SHARED || allowedRedirectUris !== undefined);
     const metadata = { ...idpMetadata, ...options.metadata };
     const idp: Idp = {
       issuer: idpIssuer,
@@ -84,7 +95,14 @@ export class TestBroker {
         issuer: idpIssuer,
         clientIdMetadataDocuments: true,
         ...options.message,
-        registration: { mode: RegistrationMode.FORWARD, perMinute: 60, maxBodyBytes: 65_536, ...options.registration },
+        registration: {
+          mode: RegistrationMode.FORWARD,
+          perMinute: 60,
+          maxBodyBytes: 65_536,
+          // Nobody is asked, unless the test is about that.
+          trustedRedirectUris: asks ? [] : usualRedirectUris,
+          ...options.registration,
+        },
       } as MessageInitShape<typeof McpAuthenticationSchema>),
       preset: options.preset ?? standardPreset,
       idp,
@@ -96,9 +114,11 @@ export class TestBroker {
       sharedClientSecret: options.sharedClientSecret,
     };
     this.resource = {
+      host: { kind: 'exact', hostname: 'mcp.example.com', port: 443 },
       path: options.path ?? '/mcp',
       config: this.config,
       backend: 'ProxyBackend/default/tickets',
+      messageScopes: [],
       isOnlyOne: true,
       isOnlyConfiguration: true,
     };

@@ -1,7 +1,8 @@
-// How often one address may register clients: a bucket of tokens each, in bounded memory.
+// How often one address may register clients, have documents fetched or ask for tokens: a bucket each, in bounded memory.
 import { isIPv4, isIPv6 } from 'node:net';
+import type { Idp } from './idp-connection.ts';
 
-export interface RegistrationLimiter {
+export interface AddressLimiter {
   /** Takes a token. 0: go on; otherwise the seconds until there is one. */
   take(address: string, perMinute: number, nowMs: number): number;
 }
@@ -15,7 +16,7 @@ interface Bucket {
 }
 
 /** Makes a limiter with its own memory. */
-export function createRegistrationLimiter(): RegistrationLimiter {
+export function createAddressLimiter(): AddressLimiter {
   const buckets = new Map<string, Bucket>();
   return {
     take(address, perMinute, nowMs) {
@@ -30,6 +31,16 @@ export function createRegistrationLimiter(): RegistrationLimiter {
       if (buckets.size > maxAddresses) buckets.delete(buckets.keys().next().value!);
       return isAllowed ? 0 : Math.max(1, Math.ceil((1 - tokens) / perMs / 1_000));
     },
+  };
+}
+
+/** One limiter for each identity provider, for as long as that is in use. */
+export function createLimiters(): (idp: Idp) => AddressLimiter {
+  const limiters = new WeakMap<Idp, AddressLimiter>();
+  return (idp) => {
+    let limiter = limiters.get(idp);
+    if (limiter === undefined) limiters.set(idp, (limiter = createAddressLimiter()));
+    return limiter;
   };
 }
 

@@ -1,0 +1,182 @@
+// What GatewayParameters that a Gateway names must not ask for. Their author need not be allowed to make pods, let alone such pods, or to read Secrets; the
+// controller would do it for them. Those of a GatewayClass are an administrator's, and may say everything.
+import { reservedVariables } from '../api/container-environment.ts';
+import type { GatewayParametersSpec } from '../api/gateway-parameters.ts';
+import { isMapping } from '../api/mapping.ts';
+import { readList, readMember, readText } from './read-raw.ts';
+
+/** Where, what may stand there, in words after "must", and whether a value is that. `[]` is every item of a list, `*` every key of a mapping. */
+type Limit = readonly [path: string, must: string, allows: (value: unknown, key: string) => boolean];
+
+const isFalse = (value: unknown): boolean => value === false;
+/** Null removes a field. Where the default is harmless that is harmless, too. */
+const isOff = (value: unknown): boolean => value === false || value === null;
+const isNull = (value: unknown): boolean => value === null;
+const isEmpty = (value: unknown): boolean =>
+  value === null || value === '' || (Array.isArray(value) && value.length === 0);
+const never = (): boolean => false;
+const isConfined = (value: unknown): boolean => value !== 'Unconfined';
+
+/** The SELinux types that the Pod Security Standards let everybody have. */
+const plainSeLinuxTypes: ReadonlySet<unknown> = new Set([
+  null,
+  '',
+  'container_t',
+  'container_init_t',
+  'container_kvm_t',
+  'container_engine_t',
+]);
+
+/** Volumes with nothing in them that the author could not see anyway: no Secrets, no tokens, no disks of others, nothing of the node. */
+const plainVolumes: ReadonlySet<string> = new Set(['name', '$patch', 'emptyDir', 'configMap', 'downwardAPI']);
+
+const isReserved = (value: unknown): boolean => typeof value === 'string' && reservedVariables.includes(value);
+
+const appArmorAnnotation = 'container.apparmor.security.beta.kubernetes.io/';
+
+/** A mapping with hardened fields in it: whoever removes or replaces it, removes them. */
+function keep(path: string): readonly Limit[] {
+  return [
+    [path, 'stay a mapping', isMapping],
+    [`${path}.$patch`, 'be merge or absent', (value) => value === 'merge'],
+  ];
+}
+
+/** Of a security context, that of pods or of a container. */
+function limitSecurityContext(path: string): readonly Limit[] {
+  return [
+    ...keep(path),
+    [`${path}.runAsNonRoot`, 'be true or absent', (value) => value === true],
+    [`${path}.runAsUser`, 'not be 0', (value) => value !== 0],
+    [`${path}.seccompProfile`, 'stay a mapping', isMapping],
+    [`${path}.seccompProfile.type`, 'not be Unconfined', isConfined],
+    [`${path}.appArmorProfile.type`, 'not be Unconfined', isConfined],
+    [`${path}.seLinuxOptions.type`, 'be a type of containers', (value) => plainSeLinuxTypes.has(value)],
+    [`${path}.seLinuxOptions.user`, 'be absent', isEmpty],
+    [`${path}.seLinuxOptions.role`, 'be absent', isEmpty],
+    [`${path}.windowsOptions.hostProcess`, 'be false or absent', isOff],
+    [`${path}.sysctls`, 'be empty or absent', isEmpty],
+  ];
+}
+
+function limitAnnotations(path: string): Limit {
+  const allows = (value: unknown, key: string): boolean =>
+    !key.startsWith(appArmorAnnotation) || value !== 'unconfined';
+  return [`${path}.*`, 'not be unconfined', allows];
+}
+
+const template = 'overlays.deployment.spec.template';
+const pod = `${template}.spec`;
+const containerLists = ['containers', 'initContainers', 'ephemeralContainers'];
+
+function limitContainers(path: string): readonly Limit[] {
+  const context = `${path}.securityContext`;
+  return [
+    ...limitSecurityContext(context),
+    [`${context}.privileged`, 'be false or absent', isOff],
+    [`${context}.allowPrivilegeEscalation`, 'be false', isFalse],
+    ...keep(`${context}.capabilities`),
+    [`${context}.capabilities.add`, 'be empty or absent', isEmpty],
+    [`${context}.capabilities.drop`, 'have ALL in it', (value) => Array.isArray(value) && value.includes('ALL')],
+    [`${context}.procMount`, 'be Default or absent', (value) => value === null || value === 'Default'],
+    [`${path}.ports[].hostPort`, 'be absent', (value) => value === null || value === 0],
+    [`${path}.env[].valueFrom.secretKeyRef`, 'be absent', isNull],
+    [`${path}.env[].name`, 'not be one that the controller sets', (value) => !isReserved(value)],
+    [`${path}.envFrom[].secretRef`, 'be absent', isNull],
+  ];
+}
+
+/** From `spec` of the GatewayParameters on. */
+const limits: readonly Limit[] = [
+  ['allowLocalUpstreams', 'be false or absent', isOff],
+  ['env[].valueFrom.secretKeyRef', 'be absent', isNull],
+  limitAnnotations('podTemplate.annotations'),
+  ...limitSecurityContext('podTemplate.securityContext'),
+  ['overlays.serviceAccount.automountServiceAccountToken', 'be false or absent', isOff],
+  ...keep('overlays.deployment.spec'),
+  ...keep(template),
+  limitAnnotations(`${template}.metadata.annotations`),
+  ...keep(pod),
+  [`${pod}.hostNetwork`, 'be false or absent', isOff],
+  [`${pod}.hostPID`, 'be false or absent', isOff],
+  [`${pod}.hostIPC`, 'be false or absent', isOff],
+  // Without a name it would be the account `default`, which may be able to do something.
+  [`${pod}.serviceAccountName`, 'be absent', never],
+  [`${pod}.serviceAccount`, 'be absent', never],
+  [`${pod}.automountServiceAccountToken`, 'be false', isFalse],
+  ...limitSecurityContext(`${pod}.securityContext`),
+  [`${pod}.volumes[].*`, 'be absent', (value, key) => value === null || plainVolumes.has(key)],
+  ...containerLists.flatMap((list) => limitContainers(`${pod}.${list}[]`)),
+];
+
+const mostNamed = 5;
+
+/** What parameters of a Gateway ask for in vain, in words with every field; undefined: nothing. */
+export function findForbiddenParameters(spec: GatewayParametersSpec): string | undefined {
+  const found = [
+    ...limits.flatMap(([path, must, allows]) =>
+      findValues(spec, path.replaceAll('[]', '.[]').split('.'))
+        .filter(({ value, key }) => !allows(value, key))
+        .map(({ where }) => `${where} must ${must}`),
+    ),
+    ...listCommands(spec).map((where) => `${where} must be absent`),
+    ...listUnhardened(spec).map((where) => `${where}.securityContext.allowPrivilegeEscalation must be false`),
+  ];
+  if (found.length === 0) return undefined;
+  const more = found.length > mostNamed ? `, and ${found.length - mostNamed} more` : '';
+  return `${found.slice(0, mostNamed).join(', ')}${more}; only parameters of the GatewayClass may say otherwise`;
+}
+
+interface FoundValue {
+  readonly where: string;
+  readonly value: unknown;
+  /** The last one on the way. */
+  readonly key: string;
+}
+
+/** The values at the end of a path. */
+function findValues(value: unknown, steps: readonly string[], where = 'spec', key = ''): readonly FoundValue[] {
+  const [step, ...rest] = steps;
+  if (value === undefined) return [];
+  if (step === undefined) return [{ where, value, key }];
+  if (step === '[]')
+    return Array.isArray(value)
+      ? value.flatMap((item, index) => findValues(item, rest, `${where}[${index}]`, key))
+      : [];
+  if (!isMapping(value)) return [];
+  const keys = step === '*' ? Object.keys(value) : [step];
+  return keys.flatMap((own) => findValues(readMember(value, own), rest, `${where}.${own}`, own));
+}
+
+/** What the gateway itself is started with: flags could undo what its variables say. */
+function listCommands(spec: GatewayParametersSpec): readonly string[] {
+  return findValues(spec, `${pod}.containers[]`.replaceAll('[]', '.[]').split('.'))
+    .filter(({ value }) => isMapping(value) && readText(value, 'name') === 'gateway')
+    .flatMap(({ where, value }) =>
+      ['command', 'args'].filter((field) => readMember(value, field) !== undefined).map((field) => `${where}.${field}`),
+    );
+}
+
+/**
+ * Containers that an overlay adds and says nothing about: the default is to let a program get more rights than it was started with. The container
+ * `gateway` is hardened already, unless the list, or an item of it, takes the place of what was there.
+ */
+function listUnhardened(spec: GatewayParametersSpec): readonly string[] {
+  const podSpec = readMember(spec, ...pod.split('.'));
+  return containerLists.flatMap((list) => {
+    const items = readList(podSpec, list) ?? [];
+    const isMerged = items.every((item) => [undefined, 'merge'].includes(readText(item, '$patch')));
+    return items.flatMap((item, index) => {
+      const isHardened = list === 'containers' && isMerged && readText(item, 'name') === 'gateway';
+      if (isHardened || isDirective(item)) return [];
+      const said = readMember(item, 'securityContext', 'allowPrivilegeEscalation');
+      return said === undefined ? [`spec.${pod}.${list}[${index}]`] : [];
+    });
+  });
+}
+
+/** An item that only removes something. */
+function isDirective(item: unknown): boolean {
+  if (!isMapping(item)) return true;
+  return item['$patch'] === 'delete' || (item['$patch'] === 'replace' && Object.keys(item).length === 1);
+}
