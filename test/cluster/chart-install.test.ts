@@ -92,7 +92,9 @@ test('a Gateway is programmed, and who logs in calls a tool through its load bal
   gateway = await deployProtectedGateway(cluster);
   const https = { name: 'https', port: 443, protocol: 'HTTPS', tls: { certificateRefs: [{ name: 'web' }] } };
   const jwks = { caCertificateRef: { name: 'company-ca' } };
-  const authentication = { issuer: idp.issuer, jwks, requiredScopes: ['tickets:read'] };
+  const url = `https://${gateway.address}/tickets`;
+  const resourceMetadata = { resource: url };
+  const authentication = { issuer: idp.issuer, jwks, requiredScopes: ['tickets:read'], resourceMetadata };
   await cluster.apply([
     createTlsSecret('web', 'default', createCertificate({ names: [gateway.address], issuer: company })),
     createRoute('tickets', { path: '/tickets', to: toProxyBackend('tickets') }),
@@ -107,7 +109,7 @@ test('a Gateway is programmed, and who logs in calls a tool through its load bal
     { kind: 'Gateway', name: 'web' },
     ...['HTTPRoute', 'ProxyBackend', 'ProxyPolicy'].map((kind) => ({ kind, name: 'tickets' })),
   ]);
-  person = await authSdkV2.connect({ url: `https://${gateway.address}/tickets` });
+  person = await authSdkV2.connect({ url });
   assert.equal(person.requests[0]?.status, 401);
   await callTool(2);
 });

@@ -89,6 +89,8 @@ test('four resources are applied; the gateway appears, and every condition of al
               issuer: idp.issuer,
               jwks: { caCertificateRef: { name: 'company-ca' } },
               requiredScopes: ['tickets:read'],
+              // The certificate is for an address, which cannot be the hostname of a listener.
+              resourceMetadata: { resource: url },
             },
           },
         },

@@ -219,7 +219,11 @@ test('an identity provider that is down from the start closes its routes, and th
   t.after(() => idp.close());
   idp.server.goDown();
   const policy: ResourceName = { kind: 'ProxyPolicy', name: 'login' };
-  const authentication = { issuer: idp.issuer, jwks: { caCertificateRef: { name: 'idp-ca' } } };
+  const authentication = {
+    issuer: idp.issuer,
+    jwks: { caCertificateRef: { name: 'idp-ca' } },
+    resourceMetadata: { resource: 'https://mcp.example.com/login' },
+  };
   await cluster.apply([
     { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'idp-ca' }, data: { 'ca.crt': authority.cert } },
     createProxyBackend('login', { service: toService('echo') }),

@@ -194,6 +194,7 @@ test('a Secret that a policy needs is deleted: its route is closed, and heals wi
   };
   const authentication = {
     issuer: 'https://idp.example.com',
+    resourceMetadata: { resource: 'https://mcp.example.com/mcp' },
     jwks: { inline: JSON.stringify({ keys: [(await createSigningKey()).publicJwk] }) },
     registration: { initialAccessTokenRef: { name: 'registration', key: 'token' } },
   };

@@ -365,7 +365,7 @@ function createWatchingActs(stage: ControllerStage): readonly Act[] {
 function createSealKeyActs(stage: ControllerStage): readonly Act[] {
   const { cluster } = stage;
   const gateway = createGateway('sealed');
-  const authentication = { issuer: 'https://idp.example.com', audiences: ['sealed'] };
+  const authentication = { issuer: 'https://idp.example.com', audiences: ['sealed'], flow: 'Direct' };
   const hasKeys = async (): Promise<boolean> =>
     (await listDeployed(cluster, 'sealed')).some((object) => object === 'Secret with seal keys');
   const listen = inLog(stage, 'seal keys could not be kept yet');
