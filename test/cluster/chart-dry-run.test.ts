@@ -69,13 +69,14 @@ describe('helm itself', () => {
   const install = (args: readonly string[]): ReturnType<typeof runHelm> =>
     runHelm(['install', ...args, '--namespace', 'proxy-system', '--kubeconfig', cluster.access.kubeconfigFile]);
 
-  test('installs proxy, but for the writing, and prints the next three commands', async () => {
+  test('installs proxy, but for the writing, and prints the next commands, and how to turn TLS on', async () => {
     const { stdout } = await install(['proxy', proxyChart, '--dry-run=server']);
     const notes = stdout.slice(stdout.indexOf('\nNOTES:\n'));
     assert.deepEqual(notes.match(/^(kubectl|helm) .*$/gm), [
       'kubectl --namespace proxy-system rollout status deployment/proxy',
       'helm test proxy --namespace proxy-system --logs',
       "kubectl apply -f - <<'END'",
+      'helm upgrade proxy charts/proxy --namespace proxy-system --reset-then-reuse-values --set controller.xds.tls.enabled=true',
     ]);
   });
 

@@ -159,7 +159,8 @@ test('upgrade to other ports and to TLS, without its Secret at first: the contro
   // The controller before still leads.
   await gateway.proveChange(t);
 
-  const [openssl = ''] = await readCommands('TLS between controller and gateways');
+  const blocks = await readCommands('TLS between controller and gateways');
+  const openssl = blocks.find((block) => block.includes('proxy-xds-ca')) ?? '';
   assert.match(openssl, /^openssl /);
   await runAsDocumented(cluster, openssl, { inOwnFolder: true });
   await upgrading;

@@ -21,6 +21,7 @@ export async function allowOrigin({ idp, mcpServer, gateway, url }: ProtectedSys
       },
     ],
     secrets: idp.secrets,
+    origin: new URL(url).origin,
   });
   const cors = {
     allowOrigins: [origin],

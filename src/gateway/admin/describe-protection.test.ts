@@ -38,10 +38,10 @@ function policy(name: string, target: object, spec: Spec): Policy {
   return create(PolicySchema, { key: `default/${name}/${String(spec.case)}`, source: `default/${name}`, target, spec });
 }
 
-function jwt(mode: AuthenticationMode = AuthenticationMode.STRICT): Spec {
+function jwt(mode: AuthenticationMode = AuthenticationMode.STRICT, issuer = 'https://idp.example.com'): Spec {
   const provider = {
     name: 'idp',
-    issuer: 'https://idp.example.com',
+    issuer,
     keys: { source: { case: 'url', value: 'https://idp.example.com/keys' } },
   } as const;
   const location = { location: { case: 'header', value: { name: 'authorization', prefix: 'Bearer ' } } } as const;
@@ -187,6 +187,23 @@ describe('in sentences', () => {
     assert.match(optional!, /^tokens are checked by ProxyPolicy default\/a .*: Optional$/);
     const [permissive] = tell(describePolicies([policy('a', gateway, jwt(AuthenticationMode.PERMISSIVE))]));
     assert.match(permissive!, /^tokens are read by ProxyPolicy default\/a .*: Permissive$/);
+  });
+
+  test('rules over claims that do not believe what a more specific policy lets in are remarked on', () => {
+    const tenant = jwt(AuthenticationMode.STRICT, 'https://tenant.example.com');
+    const remarksOf = (...policies: Policy[]) =>
+      describePolicies(policies)
+        .policies.filter(({ remark }) => remark !== null)
+        .map(({ policy: name, remark }) => `${name}: ${remark}`);
+    const platform = [policy('platform', gateway, jwt()), policy('admins', gateway, rules())];
+    assert.deepEqual(remarksOf(...platform, policy('tenant', httpRoute, tenant)), [
+      'default/admins: sees claims only in tokens of https://idp.example.com: what the route lets in beside those is not believed here',
+    ]);
+    assert.deepEqual(remarksOf(...platform), []);
+    assert.deepEqual(remarksOf(policy('admins', gateway, rules()), policy('tenant', httpRoute, tenant)), []);
+    assert.deepEqual(remarksOf(...platform, policy('tenant', httpRoute, tenant), policy('own', rule, rules())).length, 1);
+    const other = policy('other', gateway, rules('request.method == "GET"'));
+    assert.deepEqual(remarksOf(policy('platform', gateway, jwt()), other, policy('tenant', httpRoute, tenant)), []);
   });
 
   test('rules over claims where nothing reads a token are remarked on', () => {

@@ -110,8 +110,17 @@ function describeRoutePolicies(route: RouteConfig): DescribedPolicy[] {
     }
     if (field !== 'traffic.authorization') return described;
     const rule = listRules(authorization).find((each) => isSamePlace(each, place));
-    return { ...described, ...describeRule(rule === undefined ? [] : [rule], findTokenless(route)) };
+    const words = describeRule(rule === undefined ? [] : [rule], findTokenless(route));
+    return { ...described, ...words, remark: words.remark ?? describeTrust(route, rule) };
   });
+}
+
+/** Another level lets other tokens in than this rule believes. */
+function describeTrust({ policies: { trust } }: RouteConfig, rule: Rule | undefined): string | null {
+  const anchored = trust?.ofRoute.find((each) => each.rule === rule);
+  if (anchored === undefined || !readsClaims(anchored.rule)) return null;
+  const issuers = anchored.anchors.flatMap(({ message }) => message.providers.map(({ issuer }) => issuer));
+  return `sees claims only in tokens of ${[...new Set(issuers)].join(', ')}: what the route lets in beside those is not believed here`;
 }
 
 function describeBackendPolicies(route: RouteConfig): DescribedPolicy[] {
@@ -155,12 +164,15 @@ function describeRule(
   remark: string | null,
 ): Pick<DescribedPolicy, 'action' | 'expressions' | 'remark'> {
   const expressions = rules.flatMap((rule) => rule.expressions);
-  const readsClaims = expressions.some(({ reads }) => reads.some(([variable]) => variable === 'jwt'));
   return {
     action: rules[0]?.action ?? '',
     expressions: expressions.map(({ source }) => source),
-    remark: readsClaims ? remark : null,
+    remark: rules.some(readsClaims) ? remark : null,
   };
+}
+
+function readsClaims({ expressions }: Rule): boolean {
+  return expressions.some(({ reads }) => reads.some(([variable]) => variable === 'jwt'));
 }
 
 function listRules(rules: RuleSet | undefined): readonly Rule[] {
