@@ -201,7 +201,10 @@ describe('in sentences', () => {
     ]);
     assert.deepEqual(remarksOf(...platform), []);
     assert.deepEqual(remarksOf(policy('admins', gateway, rules()), policy('tenant', httpRoute, tenant)), []);
-    assert.deepEqual(remarksOf(...platform, policy('tenant', httpRoute, tenant), policy('own', rule, rules())).length, 1);
+    assert.deepEqual(
+      remarksOf(...platform, policy('tenant', httpRoute, tenant), policy('own', rule, rules())).length,
+      1,
+    );
     const other = policy('other', gateway, rules('request.method == "GET"'));
     assert.deepEqual(remarksOf(policy('platform', gateway, jwt()), other, policy('tenant', httpRoute, tenant)), []);
   });
