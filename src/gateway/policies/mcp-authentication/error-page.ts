@@ -60,9 +60,12 @@ export function answerReturnPage(
   { reason, detail }: { readonly reason: Reason; readonly detail: string },
 ): OAuthAnswer {
   const target = cleanText(describeRedirectTarget(back.redirectUri), 200);
+  // What is wrong elsewhere is not the application's doing, and the reason has words for it.
+  const isOurs = failure.error === 'temporarily_unavailable';
+  const problem = failure.error_description ?? failure.error;
   return answerErrorPage(request, {
     reason,
-    message: `The application asked for something that cannot be done: ${failure.error_description ?? failure.error}.`,
+    ...(isOurs ? {} : { message: `The application asked for something that cannot be done: ${problem}.` }),
     advice: `If you started this login yourself, go back to ${target}. Otherwise close this page.`,
     detail,
     link: { url: formatWayBack(request, back, failure), text: `Go back to ${target}` },

@@ -18,6 +18,7 @@ section p, section ul { margin: 0; }
 .note { padding: .75rem .9rem; border-radius: .6rem; background: var(--note); color: var(--note-ink); font-size: .9375rem; }
 ul { padding: 0; list-style: none; display: flex; flex-wrap: wrap; gap: .4rem; }
 li { padding: .1rem .55rem; border: 1px solid var(--line); border-radius: .5rem; font: .9rem/1.6 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; overflow-wrap: anywhere; }
+a { color: var(--accent); }
 form { display: flex; flex-wrap: wrap; gap: .75rem; margin-top: 1.1rem; }
 button { flex: 1 1 9rem; min-height: 2.9rem; padding: .5rem 1rem; border: 1px solid var(--line); border-radius: .6rem; font: inherit; font-weight: 600; color: var(--ink); background: var(--card); cursor: pointer; }
 button.primary { border-color: var(--accent); color: var(--on-accent); background: var(--accent); }
