@@ -1,6 +1,6 @@
 // Files that are broken, half-written or hostile: what they protect stays protected, and the gateway stays up.
 import assert from 'node:assert/strict';
-import { rmSync, writeFileSync } from 'node:fs';
+import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, test, type TestContext } from 'node:test';
 import { stringify } from 'yaml';
@@ -153,7 +153,10 @@ describe('policy not yet programmed: a backend with a rejected policy is never r
     gateway.write(base(gateway.port));
     await waitUntilRead();
     // Never good: nothing new is served until it can be read.
-    writeFileSync(join(marker.folder, 'policy.yaml'), `${stringify(closeRoute('guard', 'protected'))}\n  ] broken`);
+    // As a whole: a file that is seen empty first was good once.
+    const broken = join(marker.folder, '.policy.yaml.tmp');
+    writeFileSync(broken, `${stringify(closeRoute('guard', 'protected'))}\n  ] broken`);
+    renameSync(broken, join(marker.folder, 'policy.yaml'));
     gateway.write([...base(gateway.port), ...protectedRoute()]);
     await waitFor(() => gateway.readOutput().includes('it may hold a policy'));
     assert.equal((await fetch(`http://127.0.0.1:${gateway.port}/protected`)).status, 404);
