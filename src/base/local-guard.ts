@@ -2,6 +2,7 @@
 // link-local addresses and the metadata services of clouds. Backends and identity providers may be a tenant's choice.
 import { networkInterfaces } from 'node:os';
 import { classifyAddress } from './address-guard.ts';
+import { type IpBytes, parseIpAddress } from './ip-network.ts';
 
 /** Why no connection is made to an address and port, for people ("the gateway's own port 15000"); undefined: it may be made. */
 export type LocalGuard = (address: string, port: number) => string | undefined;
@@ -19,36 +20,22 @@ export interface LocalGuardOptions {
 export function createLocalGuard(options: LocalGuardOptions): LocalGuard {
   const { ownPorts, allowsLocal, listAddresses = listOwnAddresses } = options;
   return (address, port) => {
-    const plain = address.replace(/%.*$/, '');
-    const { kind, description } = classifyAddress(plain);
-    const isHere = kind === 'loopback' || isUnspecified(plain);
-    if (ownPorts.includes(port) && (isHere || isOneOf(listAddresses(), plain))) return `the gateway's own port ${port}`;
+    const { kind, description } = classifyAddress(address);
+    const bytes = parseIpAddress(address)!;
+    // 0.0.0.0 and ::, too: a connection there arrives on this machine.
+    const isHere = kind === 'loopback' || bytes.every((byte) => byte === 0);
+    if (ownPorts.includes(port) && (isHere || listAddresses().some((own) => isSame(own, bytes))))
+      return `the gateway's own port ${port}`;
     if (allowsLocal) return undefined;
     return isHere || kind === 'forbidden' ? `${description}, which is not allowed here` : undefined;
   };
-}
-
-/** 0.0.0.0 and ::, also inside an IPv6 address: a connection there arrives on this machine. */
-function isUnspecified(address: string): boolean {
-  return classifyAddress(address).description === 'an unspecified address';
 }
 
 function listOwnAddresses(): readonly string[] {
   return Object.values(networkInterfaces()).flatMap((each) => (each ?? []).map(({ address }) => address));
 }
 
-function isOneOf(addresses: readonly string[], address: string): boolean {
-  const wanted = normalize(address);
-  return addresses.some((each) => normalize(each) === wanted);
-}
-
-/** One spelling, with IPv4 addresses inside of IPv6 addresses taken out. */
-function normalize(address: string): string {
-  const plain = address.replace(/%.*$/, '');
-  if (!plain.includes(':')) return plain;
-  const hostname = URL.parse(`http://[${plain}]`)?.hostname ?? plain;
-  const mapped = /^\[::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})\]$/.exec(hostname);
-  if (mapped === null) return hostname;
-  const [high, low] = [Number.parseInt(mapped[1]!, 16), Number.parseInt(mapped[2]!, 16)];
-  return [high >> 8, high & 255, low >> 8, low & 255].join('.');
+function isSame(own: string, bytes: IpBytes): boolean {
+  const other = parseIpAddress(own);
+  return other?.length === bytes.length && other.every((byte, index) => byte === bytes[index]);
 }

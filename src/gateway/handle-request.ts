@@ -124,6 +124,7 @@ function serveRequest(parts: RequestPathParts, context: RequestContext, config: 
   if (foreign !== undefined) return denyRequest(context, foreign.reason, { detail: foreign.detail });
   if (matched === undefined) return denyRequest(context, 'no_route');
   context.route = matched.route;
+  // Nor does a path that the server could read as that of another rule.
   const other = findOtherReading(context, found.listener, matched);
   if (other !== undefined)
     return denyRequest(context, 'bad_target', {

@@ -1,4 +1,4 @@
-// Cookies of the gateway itself: of logins and of consent. Browsers send them with every request to the host; no server behind the gateway has any business with them.
+// Cookies of the gateway itself: of logins, of consent and of the admin pages. Browsers send them with every request to the host; no server behind the gateway has any business with them.
 
 /** What their names begin with, after the `__Host-` that they have on https. */
 export const ownCookiePrefix = 'mcp-gateway-';

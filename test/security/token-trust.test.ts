@@ -174,7 +174,7 @@ describe('a Gateway with rules and no JWT authentication', () => {
     assert.equal(await outcome('/platform'), '403 rbac_denied');
   });
 
-  test('on a route with JWT authentication the rules do not see a token that only the backend lets in', async () => {
+  test('and to the backend, whose login is below the routes', async () => {
     // The route's own providers are not above the rules of the Gateway: nobody at that level vouches, so the backend may.
     assert.equal(await outcome('/mcp', tenant.sign(admin)), 'passed');
   });

@@ -2,11 +2,12 @@
 // Programs send it as a bearer token; a browser logs in with it once and gets a cookie that no other site can send along (SameSite=Strict).
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
+import { ownCookiePrefix } from '../own-cookies.ts';
 import { answerPage } from './page-frame.ts';
 import { answerError, type PlainAnswer, type PlainPages } from './plain-server.ts';
 
-/** The name of the cookie. */
-const cookieName = 'mcp-gateway-admin';
+/** One of the gateway's own: every port of the host gets it, and none goes on to a server. */
+const cookieName = `${ownCookiePrefix}admin`;
 const lifetimeSeconds = 8 * 3_600;
 const loginPath = '/login';
 

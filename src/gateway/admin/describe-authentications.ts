@@ -3,7 +3,11 @@
 import type { ListenerConfig, PortConfig, RuntimeConfig } from '../config/runtime-config.ts';
 import { describeMode } from '../policies/authentication-mode.ts';
 import type { FlowChoice } from '../policies/mcp-authentication/idp-connection.ts';
-import type { McpAuthenticationConfig, ProtectedResource } from '../policies/mcp-authentication/protected-resource.ts';
+import type {
+  McpAuthenticationConfig,
+  ProtectedResource,
+  ResourceHost,
+} from '../policies/mcp-authentication/protected-resource.ts';
 
 /** One ProxyPolicy's MCP authentication. */
 export interface DescribedAuthentication {
@@ -77,10 +81,11 @@ function formatBase({ address, port, protocol }: PortConfig, { host }: Protected
   if (host.kind === 'configured') return host.origin;
   const scheme = protocol === 'HTTPS' ? 'https' : 'http';
   const isDefaultPort = port === (scheme === 'https' ? 443 : 80);
-  const names = {
-    exact: host.kind === 'exact' ? host.hostname : '',
-    loopback: address.includes(':') ? `[${address}]` : address,
-    asked: '*',
-  };
-  return `${scheme}://${names[host.kind]}${isDefaultPort ? '' : `:${port}`}`;
+  return `${scheme}://${formatHost(host, address)}${isDefaultPort ? '' : `:${port}`}`;
+}
+
+function formatHost(host: Exclude<ResourceHost, { kind: 'configured' }>, address: string): string {
+  if (host.kind === 'exact') return host.hostname;
+  if (host.kind === 'asked') return '*';
+  return address.includes(':') ? `[${address}]` : address;
 }

@@ -20,7 +20,7 @@ import type { HostProtection, OwnEndpoint, RouteConfig } from './runtime-config.
 type Entry = RouteMatchEntry<RouteConfig>;
 
 /** What of a listener decides how its resources are called. */
-export type ResourceListener = Pick<Listener, 'addresses' | 'port' | 'hostname'>;
+type ResourceListener = Pick<Listener, 'addresses' | 'port' | 'hostname'>;
 
 /** A match, and the hostname that it is served by. */
 interface HostedEntry {
@@ -42,8 +42,8 @@ const memos = new WeakMap<MatchList, ProtectionMemo>();
 const protectedLists = new WeakMap<MatchList, boolean>();
 
 /**
- * Arranges the protected resources of a listener, whose matches are given by hostname pattern. A path that two policies claim goes to the
- * first by precedence; the request path refuses what the other one protects. Every pattern has an entry when any has: a hostname must not
+ * Arranges the protected resources of a listener, whose matches are given by hostname pattern. A path that two policies claim goes to
+ * who is at it before who only names it, then to the first by precedence; the request path refuses what the other one protects. Every pattern has an entry when any has: a hostname must not
  * find the resources of a less specific one that its own routes hide.
  */
 export function compileProtection(

@@ -4,7 +4,7 @@ import type { Expression } from '../../../cel/expression.ts';
 import { readCompactToken } from '../../token/read-compact-token.ts';
 import type { TokenVerdict } from '../../token/verified-token.ts';
 import type { JwtAuthenticationConfig } from '../jwt-authentication/jwt-authentication-config.ts';
-import { validateByIssuer } from '../jwt-authentication/validate-by-issuer.ts';
+import { validateByIssuer, validateKnown } from '../jwt-authentication/validate-by-issuer.ts';
 import type { Rule } from './rule-set.ts';
 
 /** Who has to accept a token before a rule sees it: one of them. */
@@ -39,16 +39,18 @@ export function arrangeTrust(levels: readonly TrustLevel[]): TokenTrust | undefi
   return { ofRoute: ofBackend.filter(({ anchors }) => !anchors.includes(winner)), ofBackend };
 }
 
+function judgeAnew(anchor: JwtAuthenticationConfig, text: string): TokenVerdict | Promise<TokenVerdict> {
+  const read = readCompactToken(text);
+  return read.ok ? validateByIssuer(anchor, text, read.token) : read;
+}
+
 /** The expressions of rules that do not believe the token; a promise when keys are still under way. */
 export function findDoubters(
   anchored: readonly AnchoredRule[],
   text: string,
 ): ReadonlySet<Expression> | Promise<ReadonlySet<Expression>> {
-  const read = readCompactToken(text);
   const anchors = [...new Set(anchored.flatMap((each) => each.anchors))];
-  const verdicts = anchors.map((anchor): TokenVerdict | Promise<TokenVerdict> =>
-    read.ok ? validateByIssuer(anchor, text, read.token) : read,
-  );
+  const verdicts = anchors.map((anchor) => validateKnown(anchor, text) ?? judgeAnew(anchor, text));
   const conclude = (all: readonly TokenVerdict[]): ReadonlySet<Expression> => {
     const believers = new Set(anchors.filter((_, index) => all[index]!.ok));
     const doubting = anchored.filter((each) => !each.anchors.some((anchor) => believers.has(anchor)));
