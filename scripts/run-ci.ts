@@ -1,8 +1,9 @@
-// What `.ci/run` runs once everything is installed: all suites. What a suite printed comes when it ends; the last lines are a table. A run may take 90 minutes on a machine that others use, too: shortly before, what still runs is stopped, and
+// What `.ci/run` runs once everything is installed: all suites. What a suite printed comes when it ends; the last lines are what failed, once more, and a table. A run may take 90 minutes on a machine that others use, too: shortly before, what still runs is stopped, and
 // whatever did not run to its end is named and fails the run (docs/adr/0022-tests-and-ci.md).
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { failuresHeading } from './test-run/progress.ts';
 
 /** Seconds since the start of CI, of which the installation took some. */
 const stopAt = Number(process.env['CI_STOP_AT'] ?? 5_200) - Number(process.env['CI_SECONDS_USED'] ?? 0);
@@ -41,12 +42,17 @@ interface Outcome {
   readonly cpu: number | undefined;
   readonly passed: number;
   readonly failed: number;
+  /** What it said about its failures, cut to the size of a page. */
+  readonly failures: string;
 }
 
 const startedAt = performance.now();
 const secondsSinceStart = (): number => (performance.now() - startedAt) / 1_000;
 const outcomes: Outcome[] = [];
 await Promise.all(rows.map(runRow));
+for (const { title, result, failures } of outcomes) {
+  if (result !== 'passed') console.log(`\n${'='.repeat(20)} ${title} ${result}, once more:\n${failures}`);
+}
 console.log(`\n${formatTable(outcomes)}`);
 process.exitCode = outcomes.every(({ result }) => result === 'passed') ? 0 : 1;
 
@@ -63,6 +69,7 @@ async function runSuite({ title, command }: Suite): Promise<Outcome> {
     cpu: undefined,
     passed: 0,
     failed: 0,
+    failures: '',
   };
   if (from >= stopAt) return notRun;
   console.log(`== ${title}: begins after ${from.toFixed(0)} s`);
@@ -104,7 +111,15 @@ async function runSuite({ title, command }: Suite): Promise<Outcome> {
     cpu: times === null ? undefined : Number(times[1]) + Number(times[2]),
     passed: Number(counts?.[1] ?? 0),
     failed: Number(counts?.[2] ?? 0),
+    failures: cutFailures(output),
   };
+}
+
+/** What the suite sums up at its end, or its last lines. */
+function cutFailures(output: string): string {
+  const size = 6_000;
+  const from = output.lastIndexOf(`\n${failuresHeading}\n`);
+  return (from === -1 ? output.slice(-size) : output.slice(from, from + size)).trim();
 }
 
 function stop(child: ChildProcess, signal: NodeJS.Signals): void {

@@ -28,10 +28,13 @@ export function showDots(write: Write): ResultsListener & { end(): void } {
   };
 }
 
+/** Begins the summary of what failed: scripts/run-ci.ts repeats it at its end. */
+export const failuresHeading = 'What failed:';
+
 /** Everything that went wrong, by file. */
 export function formatFailures({ failures, outputs }: TestResults): string {
   const files = [...new Set(failures.map(({ file }) => file))];
-  return files
+  const sections = files
     .map((file) => {
       const own = failures.filter((failure) => failure.file === file);
       const blocks = own.map(({ title, error }) => `✖ ${title}\n${indent(error)}`);
@@ -44,6 +47,7 @@ export function formatFailures({ failures, outputs }: TestResults): string {
       ].join('\n');
     })
     .join('\n');
+  return `\n${failuresHeading}\n${sections}`;
 }
 
 /** The last lines of a run. */
