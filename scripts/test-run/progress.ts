@@ -47,7 +47,7 @@ export function formatFailures({ failures, outputs }: TestResults): string {
       ].join('\n');
     })
     .join('\n');
-  return `\n${failuresHeading}\n${sections}`;
+  return sections === '' ? '' : `\n${failuresHeading}\n${sections}`;
 }
 
 /** The last lines of a run. */

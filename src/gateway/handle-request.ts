@@ -206,7 +206,7 @@ function actOnVerdict(
 /** What is planned about a request whose backend is known; the steps from here on fill it in. */
 type RoutedRequest = Writable<
   PlanInput,
-  'authenticated' | 'body' | 'releaseBody' | 'filterAnswer' | 'judgeAgain' | 'round'
+  'authenticated' | 'body' | 'mcpName' | 'releaseBody' | 'filterAnswer' | 'judgeAgain' | 'round'
 > & {
   readonly parts: RequestPathParts;
 };
@@ -232,6 +232,7 @@ function startRouted(
     random: parts.random,
     authenticated: undefined,
     body: undefined,
+    mcpName: undefined,
     releaseBody: undefined,
     filterAnswer: undefined,
     judgeAgain: undefined,
@@ -303,12 +304,19 @@ function judgeRequest(routed: RoutedRequest, resource: ProtectedResource | undef
   verdict.then((late) => actOnMessages(routed, late)).catch((error: unknown) => failRequest(parts, context, error));
 }
 
-const unjudged = { kind: 'forward', body: undefined, releaseBody: undefined, filterAnswer: undefined } as const;
+const unjudged = {
+  kind: 'forward',
+  body: undefined,
+  mcpName: undefined,
+  releaseBody: undefined,
+  filterAnswer: undefined,
+} as const;
 
 function actOnMessages(routed: RoutedRequest, verdict: MessageVerdict): void {
   const { context, responseHeaders } = routed;
   if (verdict.kind === 'forward') {
     routed.body = verdict.body;
+    routed.mcpName = verdict.mcpName;
     routed.releaseBody = verdict.releaseBody;
     routed.filterAnswer = verdict.filterAnswer;
     return forwardRequest(routed);

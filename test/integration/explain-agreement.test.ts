@@ -140,7 +140,7 @@ describe('explain and a running gateway', () => {
 
   for (const [name, claims] of Object.entries(people)) {
     test(`${name}: every call, with the exact answer or the exact request at the upstream`, async () => {
-      const messages = [
+      const messages: readonly { readonly method: string; readonly tool?: string }[] = [
         { method: 'tools/list' },
         { method: 'ping' },
         ...tools.map((tool) => ({ method: 'tools/call', tool })),
@@ -148,8 +148,18 @@ describe('explain and a running gateway', () => {
       for (const message of [...messages, { method: 'Tools/Call', tool: 'weather' }]) {
         const { report, answer, echo } = await compare(claims, message);
         const what = `${name} ${JSON.stringify(message)}`;
-        assert.equal(report.verdict.outcome === 'forwarded', echo !== undefined, what);
+        // What is hidden where unknown names pass is asked for under another name.
+        const isRenamed = message.tool !== undefined && echo !== undefined && !echo.body.includes(`"${message.tool}"`);
+        assert.equal(report.verdict.outcome === 'forwarded', echo !== undefined && !isRenamed, what);
         seen.add(report.forward === null ? `${answer.status} ${report.verdict.reason}` : 'forwarded');
+        if (isRenamed) {
+          assert.deepEqual([report.verdict.reason, report.forward, report.answer], ['item_hidden', null, null], what);
+          assert.ok(
+            report.notes.some((note) => note.includes('under a name that it does not have')),
+            what,
+          );
+          continue;
+        }
         if (report.forward !== null && echo !== undefined) {
           assert.equal(report.forward.target, echo.url);
           const sent = new Map<string, string>();
@@ -216,7 +226,7 @@ describe('explain and a running gateway', () => {
       );
       for (const item of items) {
         const { echo } = await compare(claims, { method: 'tools/call', tool: item.name });
-        assert.equal(item.allowed, echo !== undefined, `${name} ${item.name}`);
+        assert.equal(item.allowed, echo?.body.includes(`"${item.name}"`) ?? false, `${name} ${item.name}`);
       }
     }
   });

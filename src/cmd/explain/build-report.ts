@@ -70,7 +70,10 @@ export function buildReport(input: ReportInput): ExplainReport {
     }),
     verdict: findVerdict(outcome),
     answer: answer === undefined ? null : describeAnswer(answer),
-    forward: forwarded === undefined || route === undefined ? null : describeForward(forwarded, context, route, choice),
+    forward:
+      forwarded === undefined || route === undefined || isDisguised(outcome)
+        ? null
+        : describeForward(forwarded, context, route, choice),
     items: null,
     notes: [...input.notes, ...listNotes(input)],
   };
@@ -80,13 +83,19 @@ export function buildReport(input: ReportInput): ExplainReport {
 export function findVerdict({ context, answer, forwarded }: RequestOutcome): ExplainedVerdict {
   const { reason = null, detail = null } = context;
   const refusal = context.decisions.find(isRefusal);
-  if (forwarded !== undefined) return { outcome: 'forwarded', reason: null, detail: null };
+  if (forwarded !== undefined && !isDisguised({ context, forwarded }))
+    return { outcome: 'forwarded', reason: null, detail: null };
   const isDenied = refusal !== undefined || answer === undefined || answer.status >= 400;
   return {
     outcome: isDenied ? 'denied' : 'answered',
     reason: reason ?? refusal?.reason ?? null,
     detail: detail === '' ? null : (detail ?? refusal?.detail ?? null),
   };
+}
+
+/** A hidden item is asked for under a name that the server does not have. That is a refusal, too. */
+function isDisguised({ context, forwarded }: Pick<RequestOutcome, 'context' | 'forwarded'>): boolean {
+  return forwarded !== undefined && context.reason === 'item_hidden';
 }
 
 function describeToken({ credential, signatures, outcome }: ReportInput): ExplainedToken | null {
@@ -193,7 +202,11 @@ function listNotes({ outcome, credential }: ReportInput): string[] {
     notes.push(
       'Session ids are sealed with a key that only the running gateway has: here every one of them is unknown.',
     );
-  const refused = forwarded === undefined ? 0 : context.decisions.filter(isRefusal).length;
+  if (isDisguised(outcome))
+    notes.push(
+      'The rules let unknown names pass, and the server answers for those: it is asked under a name that it does not have.',
+    );
+  const refused = forwarded === undefined || isDisguised(outcome) ? 0 : context.decisions.filter(isRefusal).length;
   if (refused > 0) notes.push(`The batch goes on without ${refused} of its messages, which were refused.`);
   const { route } = context;
   const entries = route?.backends.entries.filter(({ weight }) => weight > 0) ?? [];

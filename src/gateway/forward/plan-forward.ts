@@ -10,7 +10,7 @@ import type {
   RouteFilters,
   WeightedBackendConfig,
 } from '../config/runtime-config.ts';
-import { describesMessage } from '../mcp/messages/field-values.ts';
+import { describesMessage, withFieldValue } from '../mcp/messages/field-values.ts';
 import type { FilterAnswer } from '../mcp/messages/message-verdict.ts';
 import type { RawHeaders } from '../listen/exchange.ts';
 import { corsHeaderRemoval } from '../policies/cors.ts';
@@ -40,6 +40,8 @@ export interface PlanInput {
   readonly authenticated: AuthenticatedRequest | undefined;
   /** The body, when rules over messages had to read it, and what the answer must pass because of them. */
   readonly body: Uint8Array | undefined;
+  /** What Mcp-Name says in place of what the client sent; undefined: the same. */
+  readonly mcpName: string | undefined;
   readonly releaseBody: ForwardPlan['releaseBody'];
   readonly filterAnswer: FilterAnswer | undefined;
   /** For answers that outlive the rules. */
@@ -136,13 +138,13 @@ function chooseHost(context: RequestContext, rewrite: RouteFilters['rewrite'], b
 }
 
 function modifyRequestHeaders(
-  { context, backend, choice, round }: Pick<PlanInput, 'context' | 'backend' | 'choice' | 'round'>,
+  { context, backend, choice, round, mcpName }: Pick<PlanInput, 'context' | 'backend' | 'choice' | 'round' | 'mcpName'>,
   { removed, removedCookie, added }: ForwardedIdentity,
   modifiers: readonly HeaderModifier[],
 ): RawHeaders {
   const { exchange } = context;
   const prepared = prepareRequestHeaders({
-    headers: exchange.headers,
+    headers: mcpName === undefined ? exchange.headers : withFieldValue(exchange.headers, 'mcp-name', mcpName),
     remoteAddress: exchange.remoteAddress,
     scheme: exchange.scheme,
     authority: exchange.authority,

@@ -9,6 +9,7 @@ import { type MessageStep, noteDenial, noteMessage, noteRefusal } from './messag
 import { chooseVersion, isModernVersion } from './protocol-version.ts';
 import { type Item, readItems } from './read-item.ts';
 import { rpcCodes, type RpcError } from './rpc-error.ts';
+import { canStandIn, listStandIns, type StandIn } from './stand-in.ts';
 import { describeUnknownItem } from './unknown-item.ts';
 
 /** What becomes of a message. Refusals are noted already. */
@@ -18,6 +19,8 @@ export type Examination =
       readonly judgement: MessageJudgement;
       /** What it needs scopes for; undefined: an answer to the server. */
       readonly use: ScopedUse | undefined;
+      /** The rules hide the item: the server is asked for another one, which it does not have. Noted only when scopes had their say. */
+      readonly hidden?: HiddenItem;
     }
   /** The gateway answers in the server's place. */
   | {
@@ -30,6 +33,13 @@ export type Examination =
     }
   /** The rules do not allow it, and that is no secret. */
   | { readonly kind: 'denied'; readonly detail: string };
+
+/** An item that the rules hide as if the server did not have it. */
+export interface HiddenItem {
+  /** By which it is hidden. */
+  readonly judgement: MessageJudgement;
+  readonly standIn: StandIn;
+}
 
 /** Examines a message. */
 export function examineMessage(step: MessageStep, message: Message): Examination {
@@ -79,7 +89,6 @@ function judgeUses(
 ): Examination {
   const { caller } = step;
   const { method } = message;
-  const use: ScopedUse = { method, tool: items[0]?.kind === 'tool' ? items[0].name : undefined };
   let judgement: MessageJudgement | undefined;
   // What watches resources is a message in its own right, with resources or without.
   if (items.length === 0 || method === 'subscriptions/listen') {
@@ -95,11 +104,38 @@ function judgeUses(
     noteMessage(step, message, item);
     // Shown in lists: then only this way of using it is not allowed.
     if (step.getItemJudge(protocolVersion)(item.kind, item.name)) return deny(step, judgement);
+    const disguised = disguise(step, message, protocolVersion, item, judgement);
+    if (disguised !== undefined) return disguised;
     const detail = noteDenial(step, judgement, 'respond', 'item_hidden');
     const error = describeUnknownItem(item, method, protocolVersion);
     return { kind: 'answered', reason: 'item_hidden', detail, status: 200, error };
   }
-  return { kind: 'passed', judgement: judgement!, use };
+  return { kind: 'passed', judgement: judgement!, use: readUse(method, items[0]) };
+}
+
+function readUse(method: string, item: Item | undefined): ScopedUse {
+  return { method, tool: item?.kind === 'tool' ? item.name : undefined };
+}
+
+/** What becomes of a hidden item where the server answers for items that it does not have. Undefined: there, too, the gateway answers. */
+function disguise(
+  step: MessageStep,
+  message: MethodMessage,
+  protocolVersion: string,
+  item: Item,
+  judgement: MessageJudgement,
+): Examination | undefined {
+  const { method, kind } = message;
+  // On the older transport the answer comes with another request, which does not know what was asked.
+  if (kind !== 'request' || step.transport === 'sse' || !canStandIn(method)) return undefined;
+  for (const standIn of listStandIns(item)) {
+    const other = judgeItemMessage(step.caller, method, protocolVersion, standIn.item);
+    // It needs the scopes of the unknown name: those of the hidden one would tell that it is there.
+    const use = readUse(method, standIn.item);
+    if (other.decision.allowed) return { kind: 'passed', judgement: other, use, hidden: { judgement, standIn } };
+    if (step.getItemJudge(protocolVersion)(item.kind, standIn.item.name)) return deny(step, judgement);
+  }
+  return undefined;
 }
 
 function deny(step: MessageStep, judgement: MessageJudgement): Examination {

@@ -10,12 +10,19 @@ export function describesMessage(canonicalName: string): boolean {
 export function readFieldValues(headers: RawHeaders, lowerCaseName: string): readonly string[] {
   let values: string[] | undefined;
   for (let i = 0; i < headers.length; i += 2) {
-    const name = headers[i]!;
-    if (name.length !== lowerCaseName.length) continue;
-    if (name === lowerCaseName || name.toLowerCase().replaceAll('_', '-') === lowerCaseName)
-      (values ??= []).push(headers[i + 1]!);
+    if (isField(headers[i]!, lowerCaseName)) (values ??= []).push(headers[i + 1]!);
   }
   return values ?? noValues;
+}
+
+/** The fields with another value for one of them, wherever it is; it is not added. */
+export function withFieldValue(headers: RawHeaders, lowerCaseName: string, value: string): RawHeaders {
+  return headers.map((text, index) => (index % 2 === 1 && isField(headers[index - 1]!, lowerCaseName) ? value : text));
+}
+
+function isField(name: string, lowerCaseName: string): boolean {
+  if (name.length !== lowerCaseName.length) return false;
+  return name === lowerCaseName || name.toLowerCase().replaceAll('_', '-') === lowerCaseName;
 }
 
 const noValues: readonly string[] = [];

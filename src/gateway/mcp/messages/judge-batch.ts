@@ -3,13 +3,14 @@
 import type { ListMethod } from './answer-expectation.ts';
 import { findListMethod } from './list-methods.ts';
 import type { ScopedUse } from './check-scopes.ts';
-import { examineMessage, type Examination } from './examine-message.ts';
+import { examineMessage, type Examination, type HiddenItem } from './examine-message.ts';
 import type { MessageJudgement } from './judge-message.ts';
 import type { Message } from './message.ts';
 import type { MessageStep } from './message-step.ts';
 import type { SeenMessage } from '../../seen-message.ts';
 import type { ParsedBody } from './parse-message.ts';
 import { formatRpcError, rpcCodes, type RpcError } from './rpc-error.ts';
+import { renameItem } from './stand-in.ts';
 
 export type Batch = Extract<ParsedBody, { isBatch: true }>;
 
@@ -25,6 +26,8 @@ export interface BatchVerdict {
   readonly judgement: MessageJudgement | undefined;
   /** The first refusal. */
   readonly refused: Exclude<Examination, { kind: 'passed' }> | undefined;
+  /** Items that the server is asked for under another name. */
+  readonly hidden: readonly HiddenItem[];
 }
 
 /** Why the messages cannot be in one batch; completes "the body ...". */
@@ -48,18 +51,22 @@ export function judgeBatch(step: MessageStep, { messages, spans, text }: Batch):
   const listRequests = new Map<string, ListMethod>();
   let judgement: MessageJudgement | undefined;
   let refused: BatchVerdict['refused'];
+  const hidden: HiddenItem[] = [];
   const { context } = step;
   let shown: SeenMessage | undefined;
   for (const [index, message] of messages.entries()) {
     // One of them stands for all in the log: the first that is refused, else the first.
     context.mcpMessage = undefined;
     const examination = examineMessage(step, message);
-    if (examination.kind !== 'passed' && refused === undefined) shown = context.mcpMessage;
+    const isFirstRefused = refused === undefined && hidden.length === 0;
+    if (isFirstRefused && (examination.kind !== 'passed' || examination.hidden !== undefined))
+      shown = context.mcpMessage;
     else shown ??= context.mcpMessage;
     if (examination.kind === 'passed') {
       judgement ??= examination.judgement;
       uses.push(examination.use);
-      kept.push(text.slice(spans[index]!.start, spans[index]!.end));
+      const own = text.slice(spans[index]!.start, spans[index]!.end);
+      kept.push(message.kind === 'request' ? hide(own, message.method, examination.hidden, hidden) : own);
       if (message.kind !== 'request') continue;
       const method = findListMethod(message);
       if (method !== undefined) listRequests.set(JSON.stringify(message.id), method);
@@ -70,13 +77,25 @@ export function judgeBatch(step: MessageStep, { messages, spans, text }: Batch):
   }
   context.mcpMessage = shown && { ...shown, count: messages.length };
   return {
-    text: kept.length === messages.length ? undefined : kept.length === 0 ? '' : `[${kept.join(',')}]`,
+    text:
+      kept.length === messages.length && hidden.length === 0
+        ? undefined
+        : kept.length === 0
+          ? ''
+          : `[${kept.join(',')}]`,
     injected,
     uses,
     listRequests,
     judgement,
     refused,
+    hidden,
   };
+}
+
+function hide(text: string, method: string, item: HiddenItem | undefined, all: HiddenItem[]): string {
+  if (item === undefined) return text;
+  all.push(item);
+  return renameItem(text, method, item.standIn.item.name);
 }
 
 /** One HTTP status cannot speak for all of the messages, so the denial of one is an error of JSON-RPC here. */

@@ -350,7 +350,11 @@ describe('scopes', () => {
   });
 
   test('come after the rules: what is hidden stays so', async () => {
-    assert.equal(await challenge(message('tools/call', { name: 'hidden' })), '200 1 -32602 Unknown tool: hidden');
+    // As for any tool that the server does not have.
+    assert.equal(
+      await challenge(message('tools/call', { name: 'hidden' })),
+      await challenge(message('tools/call', { name: 'absent' })),
+    );
   });
 
   test('a token that carries none is told so', async () => {

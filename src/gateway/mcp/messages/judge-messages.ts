@@ -12,9 +12,9 @@ import type { RequestContext } from '../../request-context.ts';
 import type { VerifiedToken } from '../../token/verified-token.ts';
 import type { AnswerExpectation } from './answer-expectation.ts';
 import { findMissingScopes, listNeededScopes, type ScopedUse } from './check-scopes.ts';
-import { examineMessage } from './examine-message.ts';
+import { examineMessage, type HiddenItem } from './examine-message.ts';
 import { readFieldValues } from './field-values.ts';
-import { createAnswerFilter } from './filter-answer.ts';
+import { createAnswerFilter, defaultAnswerLimits } from './filter-answer.ts';
 import { findDisagreement } from './header-agreement.ts';
 import { type Batch, findBatchProblem, judgeBatch } from './judge-batch.ts';
 import { judgeBareRequest, type MessageJudgement } from './judge-message.ts';
@@ -27,7 +27,9 @@ import { measureSubscription, recallSubscription, rememberSubscription } from '.
 import { parseBody } from './parse-message.ts';
 import { chooseVersion, hasBatches, readVersionHeader } from './protocol-version.ts';
 import { findUnreadableForm, type MessageBody, readMessageBody } from './read-message-body.ts';
+import { restoreNames } from './restore-names.ts';
 import { formatRpcAnswer, formatRpcError, rpcCodes, type RpcError } from './rpc-error.ts';
+import { renameItem } from './stand-in.ts';
 
 /** A request to an MCP backend with rules, after authentication and the rules over requests. */
 export interface MessageRequest {
@@ -188,18 +190,25 @@ function judgeSingle(step: Step, message: Message, bytes: Uint8Array): MessageVe
     return answer(step, reason, detail, status, formatRpcError(readId(message), error));
   }
   rememberSubscription(step.context.exchange, message);
-  const { use, judgement } = examination;
+  const { use, judgement, hidden } = examination;
   const protocolVersion = chooseVersion(step.versionHeader, message, step.transport);
   const method = message.kind === 'request' ? findListMethod(message) : undefined;
   const listRequests: AnswerExpectation['listRequests'] =
     method === undefined ? noLists : new Map([[JSON.stringify(readId(message)), method]]);
-  return pass(step, [use], judgement, protocolVersion, bytes, { listRequests, injected: [], isBatch: false });
+  const expectation = { listRequests, injected: [], isBatch: false };
+  if (hidden === undefined || message.kind !== 'request')
+    return pass(step, [use], judgement, protocolVersion, bytes, expectation);
+  const { name } = hidden.standIn.item;
+  const body = Buffer.from(renameItem(utf8.decode(bytes), message.method, name));
+  const verdict = pass(step, [use], judgement, protocolVersion, body, expectation, [hidden]);
+  return verdict.kind === 'forward' ? { ...verdict, mcpName: name } : verdict;
 }
 
+const utf8 = new TextDecoder();
 const noLists: AnswerExpectation['listRequests'] = new Map();
 
 function judgeSeveral(step: Step, batch: Batch, bytes: Uint8Array): MessageVerdict {
-  const { text, injected, uses, listRequests, judgement, refused } = judgeBatch(step, batch);
+  const { text, injected, uses, listRequests, judgement, refused, hidden } = judgeBatch(step, batch);
   if (text === '') {
     const { reason, detail } = refused!.kind === 'denied' ? { reason: 'rbac_denied' as const, ...refused! } : refused!;
     if (injected.length > 0) return answer(step, reason, detail, 200, `[${injected.join(',')}]`);
@@ -208,12 +217,12 @@ function judgeSeveral(step: Step, batch: Batch, bytes: Uint8Array): MessageVerdi
   }
   const protocolVersion = chooseVersion(step.versionHeader, undefined, step.transport);
   const body = text === undefined ? bytes : Buffer.from(text);
-  return pass(step, uses, judgement!, protocolVersion, body, { listRequests, injected, isBatch: true });
+  return pass(step, uses, judgement!, protocolVersion, body, { listRequests, injected, isBatch: true }, hidden);
 }
 
 // ---- verdicts
 
-/** The rules allow it. What is left are scopes. */
+/** The rules allow it, or hide the items in it. What is left are scopes. */
 function pass(
   step: Step,
   uses: readonly (ScopedUse | undefined)[],
@@ -221,6 +230,7 @@ function pass(
   protocolVersion: string,
   body: Uint8Array | undefined,
   expectation: Pick<AnswerExpectation, 'listRequests' | 'injected' | 'isBatch'> | undefined,
+  hidden: readonly HiddenItem[] = [],
 ): MessageVerdict {
   const { rules } = step.caller;
   const missing = findMissingScopes(step, listNeededScopes(rules.scopes, uses));
@@ -228,12 +238,26 @@ function pass(
     noteRefusal(step, missing.reason, missing.detail, judgement);
     return missing;
   }
-  notePass(step, judgement);
+  if (hidden.length === 0) notePass(step, judgement);
+  else noteHidden(step, hidden[0]!, expectation?.isBatch === true);
   let filterAnswer: FilterAnswer | undefined;
   // Without rules nothing is hidden; but a batch of which something was taken out must be put together again.
   if (expectation !== undefined && (rules.hasRules || expectation.injected.length > 0))
     filterAnswer = createAnswerFilter({ rules, judge: step.getItemJudge(protocolVersion), ...expectation });
+  if (filterAnswer !== undefined && hidden.length > 0) {
+    const parts = hidden.flatMap(({ standIn }) => standIn.parts);
+    filterAnswer = restoreNames(filterAnswer, parts, defaultAnswerLimits.maxBodyBytes);
+  }
   return { kind: 'forward', body, filterAnswer };
+}
+
+/** The server says no, but it is the rules that do. */
+function noteHidden(step: Step, { judgement }: HiddenItem, isBatch: boolean): void {
+  const detail = noteDenial(step, judgement, 'respond', 'item_hidden');
+  // The others of a batch are answered as ever.
+  if (isBatch) return;
+  step.context.reason = 'item_hidden';
+  step.context.detail = detail;
 }
 
 function denyByRules({ context }: Step, detail: string): PolicyDenial {

@@ -8,6 +8,8 @@ export type MessageVerdict =
       readonly kind: 'forward';
       /** The body as it goes upstream, already read; undefined: it was not read and streams. */
       readonly body: Uint8Array | undefined;
+      /** Mcp-Name as it goes upstream, when it is not what the client sent. */
+      readonly mcpName?: string | undefined;
       /** Says that the body is needed no more: others may have its room. */
       readonly releaseBody?: (() => void) | undefined;
       /** What the answer must pass; undefined: it streams as it is. */
