@@ -6,11 +6,10 @@ import {
   kinds,
   kindsNotSupportedYet,
   listApiVersions,
+  type Kind,
 } from '../src/api/kinds.ts';
-import type { Kind } from '../src/api/kinds.ts';
 import { refusalKey } from '../src/api/not-supported-yet.ts';
-import { describeSchema } from '../src/api/schema-description.ts';
-import type { SchemaNode } from '../src/api/schema-description.ts';
+import { describeSchema, type SchemaNode } from '../src/api/schema-description.ts';
 import { ownKinds } from '../src/api/structural-schema.ts';
 import { gatewayParametersExample, proxyBackendExample, proxyPolicyExample } from './reference-examples.ts';
 import { describeRefusal, escapeCell, isRefusedWhole, renderFieldTables } from './reference-tables.ts';

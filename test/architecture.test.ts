@@ -40,6 +40,45 @@ const allowed: Record<string, readonly string[]> = {
   ir: ['base'],
 };
 
+/**
+ * The folders inside the gateway, from the ground up: each may import those before it, and the files beside `gateway.ts` all of them. So no two of them import each
+ * other. A folder stands where its imports need it; a subfolder is a folder of its own.
+ */
+const gatewayOrder: readonly string[] = [
+  'http', // an exchange, its header fields, the reasons why it can end badly
+  'authentication/token',
+  'route/table',
+  'config', // the configuration in the form that the request path uses: types
+  'request', // what all steps share: the context, verdicts, decisions, answers
+  'listen',
+  'route',
+  'filters',
+  'authentication', // what JWT and MCP authentication have in common
+  'authentication/login',
+  'authentication/login/idp',
+  'authentication/login/state',
+  'authentication/login/clients',
+  'authentication/login/pages',
+  'authentication/login/endpoints',
+  'authentication/jwt',
+  'authentication/mcp',
+  'authorization',
+  'mcp/read',
+  'mcp/answer',
+  'mcp/judge',
+  'mcp/streams',
+  'mcp/sessions',
+  'policies', // the chains
+  'forward/upstream',
+  'inference',
+  'forward',
+  'observe',
+  'config/compile',
+  'admin',
+  'workers',
+  '', // gateway.ts and handle-request.ts
+];
+
 const importPattern =
   /(?:^|\n)\s*(?:import|export)\s(?:[^'"`;]*?\sfrom\s)?\s*['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]\s*\)/g;
 
@@ -91,6 +130,27 @@ test('folders import only what the architecture allows', () => {
       else if (targetLayer !== layer && !mayImport.includes(targetLayer)) wrong.push(`${file.path} imports ${target}`);
     }
   }
+  assert.deepEqual(wrong, []);
+});
+
+test('inside the gateway every folder imports only what is below it', () => {
+  const folderOf = (path: string): string => path.split('/').slice(1, -1).join('/');
+  const inside = production.filter(({ path }) => path.startsWith('gateway/'));
+  const folders = [...new Set(inside.map(({ path }) => folderOf(path)))];
+  assert.deepEqual(
+    folders.toSorted(),
+    gatewayOrder.toSorted(),
+    'every folder has its place in gatewayOrder, and no place is without one',
+  );
+  const wrong = inside.flatMap(({ path, imports }) => {
+    const place = gatewayOrder.indexOf(folderOf(path));
+    return imports
+      .filter((name) => name.startsWith('.'))
+      .map((name) => resolveImport(path, name))
+      .filter((target) => target.startsWith('gateway/') && folderOf(target) !== folderOf(path))
+      .filter((target) => gatewayOrder.indexOf(folderOf(target)) > place)
+      .map((target) => `${path} imports ${target}`);
+  });
   assert.deepEqual(wrong, []);
 });
 

@@ -8,19 +8,19 @@ import { parse } from 'yaml';
 import { parseResource } from '../src/api/parse-resource.ts';
 import type { ProxyPolicy } from '../src/api/proxy-policy.ts';
 import type { ExpressionVariables } from '../src/cel/expression.ts';
-import { collectRules, compileRules } from '../src/gateway/config/compile-authorization.ts';
+import { collectRules, compileRules } from '../src/gateway/config/compile/compile-authorization.ts';
 import {
   type Caller,
   isListed,
   judgeBareRequest,
   judgeItemMessage,
   judgePlainMessage,
-} from '../src/gateway/mcp/messages/judge-message.ts';
-import { createRules as createMessageRules } from '../src/gateway/mcp/messages/testing/message-fixture.ts';
-import type { Item } from '../src/gateway/mcp/messages/read-item.ts';
-import { decideRules } from '../src/gateway/policies/authorization/decide-rules.ts';
-import { readRequestVariables } from '../src/gateway/policies/authorization/request-variables.ts';
-import { createContext, createToken } from '../src/gateway/policies/mcp-authentication/testing/auth-fixture.ts';
+} from '../src/gateway/mcp/judge/judge-message.ts';
+import { createRules as createMessageRules } from '../src/gateway/mcp/testing/message-fixture.ts';
+import type { Item } from '../src/gateway/mcp/read/read-item.ts';
+import { decideRules } from '../src/gateway/authorization/decide-rules.ts';
+import { readRequestVariables } from '../src/gateway/authorization/request-variables.ts';
+import { createContext, createToken } from '../src/gateway/authentication/testing/auth-fixture.ts';
 import { createRules } from '../src/translate/policies/authorization.ts';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '..');

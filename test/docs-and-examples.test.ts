@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { runCheckCommand } from '../src/cmd/check.ts';
 import { runExplainCommand } from '../src/cmd/explain.ts';
 import { buildShortForm, printResources } from '../src/cmd/short-form.ts';
-import { reasons } from '../src/gateway/reasons.ts';
+import { reasons } from '../src/gateway/http/reasons.ts';
 import { createCertificate } from './self-signed-certificate.ts';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '..');

@@ -1,12 +1,10 @@
 // Service, EndpointSlice, Secret, ConfigMap, Namespace: defaults, constraints, and reading of entries.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { readConfigMapEntry } from './config-map.ts';
-import type { ConfigMap } from './config-map.ts';
+import { readConfigMapEntry, type ConfigMap } from './config-map.ts';
 import { matchesLabels } from './label-selector.ts';
 import { parseResource } from './parse-resource.ts';
-import { readSecretEntry } from './secret.ts';
-import type { Secret } from './secret.ts';
+import { readSecretEntry, type Secret } from './secret.ts';
 import { fillTemplate, listProblems } from './testing/expect-problems.ts';
 
 type Cases = readonly (readonly [yaml: string, ...expected: string[]])[];

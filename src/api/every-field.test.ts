@@ -5,8 +5,7 @@ import { kindNames, kinds } from './kinds.ts';
 import { refusalKey } from './not-supported-yet.ts';
 import { parseResource } from './parse-resource.ts';
 import { formatFieldPath } from './problem.ts';
-import { describeSchema } from './schema-description.ts';
-import type { SchemaNode } from './schema-description.ts';
+import { describeSchema, type SchemaNode } from './schema-description.ts';
 import { listProblems } from './testing/expect-problems.ts';
 import { loadGoodResources, loadRefusedResources } from './testing/load-testdata.ts';
 

@@ -3,8 +3,7 @@
 import * as z from 'zod';
 import { fileRuleKey } from './file-rules.ts';
 import { nullRemovesKey } from './free-form.ts';
-import { refusalKey } from './not-supported-yet.ts';
-import type { Refusal } from './not-supported-yet.ts';
+import { refusalKey, type Refusal } from './not-supported-yet.ts';
 
 /** What is known of one value: its marks, and what may stand in it. */
 export interface FieldNode {

@@ -3,8 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { findExtension, kindNames, listKinds } from './kinds.ts';
 import { parseResource } from './parse-resource.ts';
-import { readReadyAddress } from './pod.ts';
-import type { Pod } from './pod.ts';
+import { readReadyAddress, type Pod } from './pod.ts';
 import { fillTemplate, listProblems } from './testing/expect-problems.ts';
 
 const poolTemplate =

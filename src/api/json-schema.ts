@@ -1,11 +1,8 @@
 // A JSON Schema for editors: completion, descriptions and squiggles in YAML files of every kind.
 // Draft-07 with if/then by kind, which is what yaml-language-server handles best. It refuses what files are refused.
-import { kindNames, kinds, listApiVersions } from './kinds.ts';
-import type { Kind } from './kinds.ts';
-import { refusalKey } from './not-supported-yet.ts';
-import type { Refusal } from './not-supported-yet.ts';
-import { describeSchema } from './schema-description.ts';
-import type { SchemaNode } from './schema-description.ts';
+import { kindNames, kinds, listApiVersions, type Kind } from './kinds.ts';
+import { refusalKey, type Refusal } from './not-supported-yet.ts';
+import { describeSchema, type SchemaNode } from './schema-description.ts';
 
 /** A JSON Schema document. */
 export type JsonSchema = Readonly<Record<string, unknown>>;

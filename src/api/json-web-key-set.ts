@@ -1,7 +1,6 @@
 // jwks: where the keys come from that tokens are verified with (RFC 7517).
 import * as z from 'zod';
-import { oneOf, withRules } from './cel-rules.ts';
-import type { CelRule } from './cel-rules.ts';
+import { oneOf, withRules, type CelRule } from './cel-rules.ts';
 import { caCertificateReferenceSchema } from './certificate-reference.ts';
 import { boundedDurationSchema } from './duration.ts';
 import { namespaceNameSchema, portNumberSchema, serviceNameSchema } from './kubernetes-names.ts';

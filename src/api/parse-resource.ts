@@ -11,8 +11,11 @@ import {
   kindsNotSupportedYet,
   listApiVersions,
   listKinds,
+  type Extension,
+  type Kind,
+  type KindDefinition,
+  type ResourceOf,
 } from './kinds.ts';
-import type { Extension, Kind, KindDefinition, ResourceOf } from './kinds.ts';
 import { isMapping } from './mapping.ts';
 import { findNearestName, listAlternatives } from '../base/nearest-name.ts';
 import type { Origin } from './origin.ts';

@@ -2,8 +2,7 @@
 import * as z from 'zod';
 import { authorizationSchema } from './authorization.ts';
 import { boundedMapSchema } from './bounded-map.ts';
-import { oneOf, someOf, withRules } from './cel-rules.ts';
-import type { CelRule } from './cel-rules.ts';
+import { oneOf, someOf, withRules, type CelRule } from './cel-rules.ts';
 import { corsSchema } from './cors.ts';
 import { jwtAuthenticationSchema } from './jwt-authentication.ts';
 import {

@@ -3,8 +3,7 @@ import * as z from 'zod';
 import { celRulesKey } from './cel-rules.ts';
 import { fileRuleKey } from './file-rules.ts';
 import { nullRemovesKey } from './free-form.ts';
-import { refusalKey } from './not-supported-yet.ts';
-import type { Refusal } from './not-supported-yet.ts';
+import { refusalKey, type Refusal } from './not-supported-yet.ts';
 
 /** A CEL rule as a CRD spells it. */
 export interface CelRuleNode {

@@ -2,11 +2,9 @@
 import { celRulesKey } from './cel-rules.ts';
 import { fileRuleKey } from './file-rules.ts';
 import { nullRemovesKey } from './free-form.ts';
-import { kinds } from './kinds.ts';
-import type { Kind, KindDefinition } from './kinds.ts';
+import { kinds, type Kind, type KindDefinition } from './kinds.ts';
 import { refusalKey } from './not-supported-yet.ts';
-import { describeSchema } from './schema-description.ts';
-import type { CelRuleNode, SchemaNode } from './schema-description.ts';
+import { describeSchema, type CelRuleNode, type SchemaNode } from './schema-description.ts';
 
 /** A schema that no structural schema can express. */
 export class StructuralSchemaError extends Error {

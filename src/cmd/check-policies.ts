@@ -1,7 +1,6 @@
 // Policies for `check`: where each is in force, and where it has no say because another policy has the same field there.
 import type { Resources } from '../api/resources.ts';
-import { PolicyTargetKind } from '../ir/gen/config_pb.ts';
-import type { Policy } from '../ir/gen/config_pb.ts';
+import { PolicyTargetKind, type Policy } from '../ir/gen/config_pb.ts';
 import type { PolicyConflict } from '../translate/policy-conflicts.ts';
 import type { Translation } from '../translate/translate.ts';
 

@@ -1,8 +1,7 @@
 // What `check` found, as data: the problems, and what would be served. The same tables decide here as in a running gateway.
 import type { Resources } from '../api/resources.ts';
 import { formatFieldPath } from '../api/problem.ts';
-import { describeRoutes } from '../gateway/admin/describe-routes.ts';
-import type { ServedMatch, ServedRoutes } from '../gateway/admin/describe-routes.ts';
+import { describeRoutes, type ServedMatch, type ServedRoutes } from '../gateway/admin/describe-routes.ts';
 import { type DescribedAuthentication, describeAuthentications } from '../gateway/admin/describe-authentications.ts';
 import {
   type DescribedJwtAuthentication,
@@ -10,11 +9,10 @@ import {
   describeJwtAuthentications,
 } from '../gateway/admin/describe-jwt-authentications.ts';
 import type { DescribedProtection } from '../gateway/admin/describe-protection.ts';
-import type { Compilation } from '../gateway/config/compile.ts';
+import type { Compilation } from '../gateway/config/compile/compile.ts';
 import type { PickerConfig } from '../gateway/config/runtime-config.ts';
 import type { Configuration } from '../ir/configuration.ts';
-import { McpTransport } from '../ir/gen/config_pb.ts';
-import type { Backend, Upstream } from '../ir/gen/config_pb.ts';
+import { McpTransport, type Backend, type Upstream } from '../ir/gen/config_pb.ts';
 import { formatListenerKey } from '../ir/resource-keys.ts';
 import type { ResourceIdentity, SourcePosition, SourceProblem } from '../sources/resource-source.ts';
 import type { Translation } from '../translate/translate.ts';
@@ -22,8 +20,7 @@ import { type CheckedPolicy, describePolicies } from './check-policies.ts';
 import { describePicker } from './describe-picker.ts';
 import type { ExplainedPicker } from './explain/explain-report.ts';
 import type { OnlineReport } from './online/online-report.ts';
-import { listStatusFindings } from './status-findings.ts';
-import type { StatusFinding } from './status-findings.ts';
+import { listStatusFindings, type StatusFinding } from './status-findings.ts';
 
 /** Everything `check` prints. The JSON form is this, and documented in the help text. */
 export interface CheckReport {

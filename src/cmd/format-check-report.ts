@@ -1,22 +1,21 @@
 // The report of `check` for a person: problems as one line each, and what would be served as an aligned tree. Pure.
-import { createPalette, escapeControls } from '../base/terminal.ts';
-import type { Palette } from '../base/terminal.ts';
+import { createPalette, escapeControls, type Palette } from '../base/terminal.ts';
 import { formatPosition } from '../sources/files/problem-line.ts';
-import type {
-  CheckedAuthentication,
-  CheckedBackend,
-  CheckedCondition,
-  CheckedGateway,
-  CheckedJwtAuthentication,
-  CheckedListener,
-  CheckedRoute,
-  CheckProblem,
-  CheckReport,
+import {
+  type CheckedAuthentication,
+  type CheckedBackend,
+  type CheckedCondition,
+  type CheckedGateway,
+  type CheckedJwtAuthentication,
+  type CheckedListener,
+  type CheckedRoute,
+  type CheckProblem,
+  type CheckReport,
+  formatSubject,
 } from './check-report.ts';
-import { formatSubject } from './check-report.ts';
 import type { CheckedPolicy } from './check-policies.ts';
 import { formatPicker } from './describe-picker.ts';
-import { formatBackendName } from '../gateway/admin/backend-name.ts';
+import { formatBackendName } from '../gateway/request/backend-name.ts';
 import { ProtectionBlocks } from '../gateway/admin/format-protection.ts';
 
 /** The problems, one line each; empty when there are none. */

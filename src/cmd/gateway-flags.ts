@@ -1,8 +1,8 @@
 // Flags that every command with a gateway inside has: ports of its own, log, limits, drain.
 import { availableParallelism } from 'node:os';
 import { parseIpNetwork } from '../base/ip-network.ts';
-import { createTrustedProxies, type TrustedProxies } from '../gateway/client-view.ts';
-import { defaultUpstreamLimits, type UpstreamLimits } from '../gateway/forward/upstream-limits.ts';
+import { createTrustedProxies, type TrustedProxies } from '../gateway/http/client-view.ts';
+import { defaultUpstreamLimits, type UpstreamLimits } from '../gateway/forward/upstream/upstream-limits.ts';
 import { defaultListenLimits, type ListenLimits } from '../gateway/listen/limits.ts';
 import { defineFlags, type FlagValues } from './flags.ts';
 import { logFlags } from './log-flags.ts';

@@ -3,9 +3,9 @@ import type { Health } from '../base/health.ts';
 import type { LogLevel, RootLog } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { Shutdown } from '../base/shutdown.ts';
-import type { FlowInspector } from '../gateway/flow-inspector.ts';
+import type { FlowInspector } from '../gateway/observe/flow-inspector.ts';
 import type { Gateway } from '../gateway/gateway.ts';
-import type { RequestJournal } from '../gateway/request-journal.ts';
+import type { RequestJournal } from '../gateway/observe/request-journal.ts';
 import type { FlagValues } from './flags.ts';
 import type { gatewayFlags } from './gateway-flags.ts';
 

@@ -4,8 +4,7 @@ import { describe, test } from 'node:test';
 import { readYaml } from '../sources/files/read-yaml.ts';
 import { createFixedSource } from '../sources/fixed-source.ts';
 import { translate } from '../translate/translate.ts';
-import { buildShortForm, printResources } from './short-form.ts';
-import type { ShortFormOptions } from './short-form.ts';
+import { buildShortForm, printResources, type ShortFormOptions } from './short-form.ts';
 
 function build(target: string, options: Omit<ShortFormOptions, 'target'> = {}): object[] {
   const short = buildShortForm({ target, ...options });

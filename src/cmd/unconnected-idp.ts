@@ -2,14 +2,14 @@
 import { createFetcher, type GuardedFetcher } from '../base/fetch-json.ts';
 import { silentLog } from '../base/log.ts';
 import { createSealer } from '../base/sealed.ts';
-import { type Compilation, compile } from '../gateway/config/compile.ts';
-import { JwtAuthenticationRegistry } from '../gateway/policies/jwt-authentication/jwt-authentication-registry.ts';
-import { AuthenticationRegistry } from '../gateway/policies/mcp-authentication/authentication-registry.ts';
-import { chooseFlow } from '../gateway/policies/mcp-authentication/choose-flow.ts';
-import type { ConnectIdp } from '../gateway/policies/mcp-authentication/idp-connection.ts';
-import { findPreset } from '../gateway/policies/mcp-authentication/idp/presets.ts';
-import { createInlineKeySource, type KeySource } from '../gateway/token/key-source.ts';
-import type { OpenKeySource } from '../gateway/token/open-key-source.ts';
+import { type Compilation, compile } from '../gateway/config/compile/compile.ts';
+import { JwtAuthenticationRegistry } from '../gateway/authentication/jwt/jwt-authentication-registry.ts';
+import { AuthenticationRegistry } from '../gateway/authentication/mcp/mcp-authentication-registry.ts';
+import { chooseFlow } from '../gateway/authentication/login/idp/choose-flow.ts';
+import type { ConnectIdp } from '../gateway/config/idp-connection.ts';
+import { findPreset } from '../gateway/authentication/login/idp/presets.ts';
+import { createInlineKeySource, type KeySource } from '../gateway/authentication/token/key-source.ts';
+import type { OpenKeySource } from '../gateway/authentication/token/open-key-source.ts';
 import type { Configuration } from '../ir/configuration.ts';
 
 /** A compilation whose identity providers were not asked, and the fetcher with which they can be. */

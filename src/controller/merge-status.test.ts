@@ -3,8 +3,13 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { controllerName } from '../api/gateway-class.ts';
-import { createCondition } from '../translate/conditions.ts';
-import type { Condition, HttpRouteStatus, InferencePoolStatus, ProxyPolicyStatus } from '../translate/conditions.ts';
+import {
+  createCondition,
+  type Condition,
+  type HttpRouteStatus,
+  type InferencePoolStatus,
+  type ProxyPolicyStatus,
+} from '../translate/conditions.ts';
 import { hasConditions, hasOwnEntries, mergeStatus, suspendGateway } from './merge-status.ts';
 
 const context = { controllerName, namespace: 'team', now: '2026-02-02T00:00:00Z' };

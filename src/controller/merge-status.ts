@@ -1,17 +1,18 @@
 // The status document to write, from the one that was last seen and what we have to say. Pure. What others wrote is left where it is: conditions of
 // types that are not ours, and the parents and ancestors of other controllers (Gateway API: "controllers must take care to only update the entries that
 // they are responsible for").
-import { conditionReasons, createCondition } from '../translate/conditions.ts';
-import type {
-  Condition,
-  ConditionSubject,
-  GatewayClassStatus,
-  GatewayStatus,
-  HttpRouteStatus,
-  InferencePoolStatus,
-  ParentReference,
-  ProxyBackendStatus,
-  ProxyPolicyStatus,
+import {
+  conditionReasons,
+  createCondition,
+  type Condition,
+  type ConditionSubject,
+  type GatewayClassStatus,
+  type GatewayStatus,
+  type HttpRouteStatus,
+  type InferencePoolStatus,
+  type ParentReference,
+  type ProxyBackendStatus,
+  type ProxyPolicyStatus,
 } from '../translate/conditions.ts';
 
 /** What we have to say about an object, by its kind. */

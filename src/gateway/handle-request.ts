@@ -1,7 +1,8 @@
 // The request path, step by step. Each step is a file of its own; this one only says the order.
+import type { RequestObserver } from './request/request-observer.ts';
 import type { Log } from '../base/log.ts';
-import { answerRequest, denyRequest } from './answer.ts';
-import { findClientPort, type TrustedProxies } from './client-view.ts';
+import { answerRequest, denyRequest } from './request/answer.ts';
+import { findClientPort, type TrustedProxies } from './http/client-view.ts';
 import type {
   BackendConfig,
   MatchedRoute,
@@ -15,34 +16,27 @@ import type { ForwardPlan } from './forward/forward-plan.ts';
 import type { LoopGuard } from './forward/loop-guard.ts';
 import { readForwardedQuery } from './forward/forwarded-identity.ts';
 import { planForward, type PlanInput } from './forward/plan-forward.ts';
-import type { ExchangeHandler, RawHeaders } from './listen/exchange.ts';
-import { judgeMessages } from './mcp/messages/judge-messages.ts';
-import { asksForSubscription } from './mcp/messages/list-changed-notification.ts';
-import type { MessageRules } from './mcp/messages/message-rules.ts';
-import type { MessageVerdict } from './mcp/messages/message-verdict.ts';
-import { findForeignCaller } from './mcp/origin-check.ts';
-import { authorizeRequest } from './policies/authorization/authorize-request.ts';
+import type { RawHeaders } from './http/exchange.ts';
+import type { ExchangeHandler } from './listen/port-context.ts';
+import { judgeMessages } from './mcp/judge/judge-messages.ts';
+import { asksForSubscription } from './mcp/streams/list-changed-notification.ts';
+import type { MessageRules } from './config/message-rules.ts';
+import type { MessageVerdict } from './mcp/answer/message-verdict.ts';
+import { findForeignCaller } from './policies/origin-check.ts';
+import { authorizeRequest } from './authorization/authorize-request.ts';
 import { findBackendDenial } from './policies/fail-closed.ts';
-import { authenticateRequest } from './policies/mcp-authentication/authenticate-request.ts';
-import type { AuthenticationVerdict } from './policies/mcp-authentication/authentication-verdict.ts';
-import type { ProtectedResource } from './policies/mcp-authentication/protected-resource.ts';
-import { serveOwnEndpoint } from './policies/mcp-authentication/serve-own-endpoint.ts';
+import { authenticateRequest } from './authentication/mcp/authenticate-mcp.ts';
+import type { AuthenticationVerdict } from './authentication/mcp/authentication-verdict.ts';
+import type { ProtectedResource } from './config/protected-resource.ts';
+import { serveOwnEndpoint } from './authentication/login/endpoints/serve-own-endpoint.ts';
 import { runPolicyChain } from './policies/policy-chain.ts';
-import type { PolicyVerdict } from './policies/policy-verdict.ts';
-import { reasons } from './reasons.ts';
-import { type RequestContext, startRequest } from './request-context.ts';
+import type { PolicyVerdict } from './request/policy-verdict.ts';
+import { reasons } from './http/reasons.ts';
+import { type RequestContext, startRequest } from './request/request-context.ts';
 import { findListener } from './route/find-listener.ts';
 import { findOwnEndpoint, findProtectedResource } from './route/find-protection.ts';
 import { findOtherReading, findRoute } from './route/match-route.ts';
-import { readTarget } from './route/request-target.ts';
-
-/** Watches requests begin and end: access log, metrics, traces. */
-export interface RequestObserver {
-  start(context: RequestContext): void;
-  /** The request is about to go to a backend. */
-  startUpstream?(context: RequestContext): void;
-  finish(context: RequestContext, clean: boolean, bytesSent: number, bytesReceived: number): void;
-}
+import { readTarget } from './http/request-target.ts';
 
 export interface RequestPathParts {
   readonly getConfig: () => RuntimeConfig;

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { collectResources, listsByKind } from './resource-snapshot.ts';
-import type { SnapshotEntry } from './resource-snapshot.ts';
+import { collectResources, listsByKind, type SnapshotEntry } from './resource-snapshot.ts';
 import { kindNames } from '../api/kinds.ts';
 import { validateResource } from './validate.ts';
 

@@ -2,8 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ParsedResource } from '../api/parse-resource.ts';
 import type { InvalidResource, Resources } from '../api/resources.ts';
-import { formatIdentity } from './resource-source.ts';
-import type { ResourceIdentity } from './resource-source.ts';
+import { formatIdentity, type ResourceIdentity } from './resource-source.ts';
 
 /** One resource as a source has it: good, or known to be bad. `place` is whatever the source needs to find it again. */
 export type SnapshotEntry<P> =

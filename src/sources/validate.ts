@@ -1,11 +1,9 @@
 // Raw object -> parsed resource, or what is wrong with it and the best guess at which resource it was meant to be.
 // The guess matters: a policy with a typo in its kind must not look as if the policy had been deleted.
-import { isKind, kindNames, kinds, kindsNotSupportedYet } from '../api/kinds.ts';
-import type { Extension, KindDefinition } from '../api/kinds.ts';
+import { isKind, kindNames, kinds, kindsNotSupportedYet, type Extension, type KindDefinition } from '../api/kinds.ts';
 import { findNearestName } from '../base/nearest-name.ts';
 import type { Origin } from '../api/origin.ts';
-import { parseResource } from '../api/parse-resource.ts';
-import type { ParsedResource } from '../api/parse-resource.ts';
+import { parseResource, type ParsedResource } from '../api/parse-resource.ts';
 import type { Problem } from '../api/problem.ts';
 import type { ResourceIdentity } from './resource-source.ts';
 

@@ -3,8 +3,7 @@
 import type { Configuration } from '../ir/configuration.ts';
 import type { Policy, Secret } from '../ir/gen/config_pb.ts';
 import type { TranslatedBackend } from './backends.ts';
-import type { ResolvedListener } from './listeners.ts';
-import { listMessageListeners } from './listeners.ts';
+import { type ResolvedListener, listMessageListeners } from './listeners.ts';
 import { keepShallow } from './memory.ts';
 import { compareText } from './order.ts';
 import type { TranslatedPolicy } from './policies.ts';

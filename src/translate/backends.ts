@@ -3,8 +3,12 @@ import { isIPv6 } from 'node:net';
 import { create } from '@bufbuild/protobuf';
 import type { BackendObjectReference } from '../api/object-reference.ts';
 import type { McpTarget as McpTargetSpec, ProxyBackend } from '../api/proxy-backend.ts';
-import type { Backend, McpTarget, Secret, Upstream, UpstreamTls } from '../ir/gen/config_pb.ts';
 import {
+  type Backend,
+  type McpTarget,
+  type Secret,
+  type Upstream,
+  type UpstreamTls,
   BackendSchema,
   McpTargetSchema,
   McpTransport,
@@ -15,20 +19,30 @@ import {
   UpstreamTlsSchema,
 } from '../ir/gen/config_pb.ts';
 import { formatProxyBackendKey, formatServiceKey, isInferencePoolKey } from '../ir/resource-keys.ts';
-import { createCondition } from './conditions.ts';
-import type { ProxyBackendStatus } from './conditions.ts';
+import { createCondition, type ProxyBackendStatus } from './conditions.ts';
 import { convertToMilliseconds } from './milliseconds.ts';
 import type { InferencePools } from './inference-pools.ts';
 import type { Described } from './list-statuses.ts';
 import type { Memory } from './memory.ts';
 import type { Notice } from './notices.ts';
-import { describeMissingGrant, isInferencePool, isReferencePermitted, proxyGroup } from './references.ts';
-import type { Referrer } from './references.ts';
-import type { ResourceIndex } from './resource-index.ts';
-import { describeAbsence } from './resource-index.ts';
+import {
+  describeMissingGrant,
+  isInferencePool,
+  isReferencePermitted,
+  proxyGroup,
+  type Referrer,
+} from './references.ts';
+import { type ResourceIndex, describeAbsence } from './resource-index.ts';
 import type { Secrets } from './secrets.ts';
-import type { FoundServicePort, ServiceProblem, ServiceUpstream } from './service-upstream.ts';
-import { findServicePort, listServiceEndpoints, resolveServicePort, serviceTimeouts } from './service-upstream.ts';
+import {
+  type FoundServicePort,
+  type ServiceProblem,
+  type ServiceUpstream,
+  findServicePort,
+  listServiceEndpoints,
+  resolveServicePort,
+  serviceTimeouts,
+} from './service-upstream.ts';
 
 /** What a ProxyBackend can suffer from. */
 interface ProxyBackendProblem {

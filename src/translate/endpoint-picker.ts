@@ -4,17 +4,19 @@ import type { z } from 'zod';
 import { describeIssue } from '../api/describe-issue.ts';
 import { boundedDurationSchema, parseDuration } from '../api/duration.ts';
 import { preciseHostnameSchema } from '../api/hostname.ts';
-import type { EndpointPickerRef, InferencePool } from '../api/inference-pool.ts';
-import { pickerAnnotationPrefix, pickerAnnotations } from '../api/inference-pool.ts';
+import {
+  type EndpointPickerRef,
+  type InferencePool,
+  pickerAnnotationPrefix,
+  pickerAnnotations,
+} from '../api/inference-pool.ts';
 import { subdomainNameSchema } from '../api/kubernetes-names.ts';
-import type { Secret, UpstreamTls } from '../ir/gen/config_pb.ts';
-import { UpstreamTlsSchema } from '../ir/gen/config_pb.ts';
+import { type Secret, type UpstreamTls, UpstreamTlsSchema } from '../ir/gen/config_pb.ts';
 import type { ConditionReason } from './conditions.ts';
 import { compareText } from './order.ts';
 import type { ResourceIndex } from './resource-index.ts';
 import type { Secrets } from './secrets.ts';
-import type { FoundTcpPort } from './service-upstream.ts';
-import { findTcpPort } from './service-upstream.ts';
+import { type FoundTcpPort, findTcpPort } from './service-upstream.ts';
 
 /** A picker without its endpoints: those change more often. */
 export interface FoundPicker {

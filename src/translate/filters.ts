@@ -2,14 +2,11 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { create } from '@bufbuild/protobuf';
 import type { HeaderModifier, HttpRouteFilter, PathModifier, RequestMirror } from '../api/http-route-filter.ts';
-import type { Filter, PathModifierSchema } from '../ir/gen/config_pb.ts';
-import { FilterSchema } from '../ir/gen/config_pb.ts';
+import { type Filter, type PathModifierSchema, FilterSchema } from '../ir/gen/config_pb.ts';
 import type { BackendProblem, BackendResolution, Backends } from './backends.ts';
-import type { FilterPlace } from './filter-problems.ts';
-import { findFilterProblems } from './filter-problems.ts';
+import { type FilterPlace, findFilterProblems } from './filter-problems.ts';
 import { createCors } from './policies/cors.ts';
-import { isInferencePool } from './references.ts';
-import type { Referrer } from './references.ts';
+import { isInferencePool, type Referrer } from './references.ts';
 
 /** The messages of a list of filters. */
 export interface TranslatedFilters {

@@ -1,16 +1,13 @@
 // Which GatewayClasses are ours. `proxy` exists by itself; a resource of that name with another controller takes it away.
 import type { GatewayClass } from '../api/gateway-class.ts';
 import type { InvalidResource } from '../api/resources.ts';
-import { createCondition } from './conditions.ts';
-import type { GatewayClassStatus } from './conditions.ts';
+import { createCondition, type GatewayClassStatus } from './conditions.ts';
 import type { Described } from './list-statuses.ts';
 import type { Derived, Memory } from './memory.ts';
-import type { ParametersResolution } from './parameters.ts';
-import { resolveClassParameters } from './parameters.ts';
+import { type ParametersResolution, resolveClassParameters } from './parameters.ts';
 import type { Placement } from './placement.ts';
 import { readGeneration, readText } from './read-raw.ts';
-import type { ResourceIndex } from './resource-index.ts';
-import { formatProblems, listInvalid } from './resource-index.ts';
+import { type ResourceIndex, formatProblems, listInvalid } from './resource-index.ts';
 import { supportedFeatures } from './supported-features.ts';
 
 const builtInClass = 'proxy';

@@ -1,10 +1,8 @@
 // The status of a Gateway: a summary of itself and of its listeners.
 import { allowsInsecureFallback } from './client-validation.ts';
-import { createCondition } from './conditions.ts';
-import type { Condition, GatewayStatus, ListenerStatus } from './conditions.ts';
+import { createCondition, type Condition, type GatewayStatus, type ListenerStatus } from './conditions.ts';
 import type { Gateways, ResolvedGateway } from './gateways.ts';
-import type { ResolvedListener } from './listeners.ts';
-import { describeListener } from './listeners.ts';
+import { type ResolvedListener, describeListener } from './listeners.ts';
 import type { Derived, Memory, Table } from './memory.ts';
 
 /** Stands ready to describe our Gateways, by namespace/name. `attachedRoutes` counts routes by the key of a listener. */

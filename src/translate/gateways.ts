@@ -1,8 +1,7 @@
 // The Gateways that are ours, from the oldest to the youngest, and where they bind.
 import type { Gateway } from '../api/gateway.ts';
 import type { GatewayParameters } from '../api/gateway-parameters.ts';
-import type { BindAddresses } from './bind-addresses.ts';
-import { resolveBindAddresses } from './bind-addresses.ts';
+import { type BindAddresses, resolveBindAddresses } from './bind-addresses.ts';
 import type { GatewayClasses, GatewayClassState } from './gateway-classes.ts';
 import type { Derived, Memory } from './memory.ts';
 import type { Notices } from './notices.ts';

@@ -1,6 +1,5 @@
 // The status of an InferencePool: one parent for each Gateway of ours with an HTTPRoute that names the pool.
-import { createCondition } from './conditions.ts';
-import type { Condition, InferencePoolStatus } from './conditions.ts';
+import { createCondition, type Condition, type InferencePoolStatus } from './conditions.ts';
 import type { PoolProblem } from './endpoint-picker.ts';
 import type { InferencePools } from './inference-pools.ts';
 import type { Described } from './list-statuses.ts';
@@ -8,8 +7,7 @@ import type { Memory, Table } from './memory.ts';
 import type { Notice } from './notices.ts';
 import { readGeneration } from './read-raw.ts';
 import { gatewayGroup } from './references.ts';
-import type { ResourceIndex } from './resource-index.ts';
-import { formatProblems } from './resource-index.ts';
+import { type ResourceIndex, formatProblems } from './resource-index.ts';
 
 /** A Gateway of ours that routes lead from to a pool. */
 export interface PoolParent {

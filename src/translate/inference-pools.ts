@@ -3,18 +3,14 @@ import { create } from '@bufbuild/protobuf';
 import type { InferencePool } from '../api/inference-pool.ts';
 import { matchesLabels } from '../api/label-selector.ts';
 import { readReadyAddress } from '../api/pod.ts';
-import type { Backend, Secret } from '../ir/gen/config_pb.ts';
-import { BackendSchema, PickerFailureMode, UpstreamProtocol } from '../ir/gen/config_pb.ts';
+import { type Backend, type Secret, BackendSchema, PickerFailureMode, UpstreamProtocol } from '../ir/gen/config_pb.ts';
 import { formatInferencePoolKey } from '../ir/resource-keys.ts';
-import type { FoundPicker, PickerResolution, PoolProblem } from './endpoint-picker.ts';
-import { resolvePicker } from './endpoint-picker.ts';
+import { type FoundPicker, type PickerResolution, type PoolProblem, resolvePicker } from './endpoint-picker.ts';
 import type { Memory } from './memory.ts';
 import { compareText } from './order.ts';
-import type { ResourceIndex } from './resource-index.ts';
-import { describeAbsence } from './resource-index.ts';
+import { type ResourceIndex, describeAbsence } from './resource-index.ts';
 import type { Secrets } from './secrets.ts';
-import type { ServiceEndpoint } from './service-upstream.ts';
-import { listServiceEndpoints, serviceTimeouts } from './service-upstream.ts';
+import { type ServiceEndpoint, listServiceEndpoints, serviceTimeouts } from './service-upstream.ts';
 
 /** Which pool it is, or what is wrong with it, for a route that names it. */
 export type PoolResolution =

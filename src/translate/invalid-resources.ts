@@ -1,16 +1,20 @@
 // Statuses of Gateways, HTTPRoutes and ProxyBackends that did not validate: they are treated as absent, and say so themselves.
 // (GatewayClasses and ProxyPolicies have consequences of their own and are looked at in their files.)
 import type { InvalidResource } from '../api/resources.ts';
-import { createCondition } from './conditions.ts';
-import type { GatewayStatus, HttpRouteStatus, ParentReference, ProxyBackendStatus } from './conditions.ts';
+import {
+  createCondition,
+  type GatewayStatus,
+  type HttpRouteStatus,
+  type ParentReference,
+  type ProxyBackendStatus,
+} from './conditions.ts';
 import type { GatewayClasses } from './gateway-classes.ts';
 import type { Gateways } from './gateways.ts';
 import type { Described } from './list-statuses.ts';
 import type { Derived, Memory } from './memory.ts';
 import { readGeneration, readList, readMember, readText } from './read-raw.ts';
 import { gatewayGroup } from './references.ts';
-import type { ResourceIndex } from './resource-index.ts';
-import { formatProblems } from './resource-index.ts';
+import { type ResourceIndex, formatProblems } from './resource-index.ts';
 
 /** The statuses of what did not validate. */
 export interface InvalidStatuses {

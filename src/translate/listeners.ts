@@ -1,18 +1,13 @@
 // Listeners: protocol, conflicts, certificates and the kinds of routes they take, as messages and statuses.
 import { create } from '@bufbuild/protobuf';
 import type { GatewayListener } from '../api/gateway.ts';
-import type { Listener, Secret } from '../ir/gen/config_pb.ts';
-import { ListenerProtocol, ListenerSchema } from '../ir/gen/config_pb.ts';
+import { type Listener, type Secret, ListenerProtocol, ListenerSchema } from '../ir/gen/config_pb.ts';
 import { formatListenerKey } from '../ir/resource-keys.ts';
 import { type ClientValidation, resolveClientValidation } from './client-validation.ts';
-import { createCondition } from './conditions.ts';
-import type { Condition, ConditionReason, ListenerStatus } from './conditions.ts';
-import type { Gateways, ResolvedGateway } from './gateways.ts';
-import { canServe } from './gateways.ts';
-import type { Conflict, PlacedListener } from './listener-conflicts.ts';
-import { findConflicts } from './listener-conflicts.ts';
-import type { Derived, Memory } from './memory.ts';
-import { keepEqual } from './memory.ts';
+import { createCondition, type Condition, type ConditionReason, type ListenerStatus } from './conditions.ts';
+import { type Gateways, type ResolvedGateway, canServe } from './gateways.ts';
+import { type Conflict, type PlacedListener, findConflicts } from './listener-conflicts.ts';
+import { type Derived, type Memory, keepEqual } from './memory.ts';
 import type { Placement } from './placement.ts';
 import { gatewayGroup } from './references.ts';
 import type { Secrets } from './secrets.ts';

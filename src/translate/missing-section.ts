@@ -1,8 +1,7 @@
 // A policy that names a section which its target does not have. GEP-713 does not say what becomes of the target. Here all of it is closed when the
 // policy would have refused requests: it was meant for some of it, and nobody can tell for which. docs/adr/0011-missing-sections.md says why.
 import { suggestName } from '../api/suggest-name.ts';
-import type { ObjectTarget, PolicyTarget } from './policy-targets.ts';
-import { listSections } from './policy-targets.ts';
+import { type ObjectTarget, type PolicyTarget, listSections } from './policy-targets.ts';
 import type { ResourceIndex } from './resource-index.ts';
 
 /** A section that is not there, of an object that is. */

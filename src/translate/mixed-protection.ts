@@ -2,8 +2,7 @@
 // the first of them and refuses the others.
 import { PolicyTargetKind, type Policy } from '../ir/gen/config_pb.ts';
 import { formatProxyBackendKey } from '../ir/resource-keys.ts';
-import type { Notice } from './notices.ts';
-import { collectNotices } from './notices.ts';
+import { type Notice, collectNotices } from './notices.ts';
 import type { TranslatedRoute } from './routes.ts';
 
 /** Lists the rules that mix policies, and those that mix protected backends with open ones. */

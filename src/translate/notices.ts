@@ -1,6 +1,5 @@
 // What a person should know and no condition says: a route whose Gateway does not exist, a Gateway of an unknown class.
-import { compareText } from './order.ts';
-import type { Named } from './order.ts';
+import { compareText, type Named } from './order.ts';
 
 /** One remark about one resource. */
 export interface Notice {

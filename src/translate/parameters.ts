@@ -5,8 +5,7 @@ import type { GatewayParameters } from '../api/gateway-parameters.ts';
 import { findForbiddenParameters } from './parameter-limits.ts';
 import type { Placement } from './placement.ts';
 import { proxyGroup } from './references.ts';
-import type { ResourceIndex } from './resource-index.ts';
-import { describeAbsence } from './resource-index.ts';
+import { type ResourceIndex, describeAbsence } from './resource-index.ts';
 
 /** The parameters (undefined: none are asked for), or what is wrong with the reference. */
 export type ParametersResolution =

@@ -1,8 +1,7 @@
 // What is to be deployed for our Gateways, and which of them are left as they are.
 import type { GatewayStatus } from './conditions.ts';
 import type { GatewayPlan, HeldGateway } from './gateway-plan.ts';
-import type { ResolvedGateway } from './gateways.ts';
-import { findDeployProblem } from './gateways.ts';
+import { type ResolvedGateway, findDeployProblem } from './gateways.ts';
 import type { Described } from './list-statuses.ts';
 import type { ResolvedListener } from './listeners.ts';
 import { compareText } from './order.ts';

@@ -3,31 +3,33 @@
 import { create } from '@bufbuild/protobuf';
 import type { ProxyPolicy } from '../api/proxy-policy.ts';
 import type { InvalidResource } from '../api/resources.ts';
-import type { Policy, PolicyRival, Secret } from '../ir/gen/config_pb.ts';
-import { FailureSchema, PolicySchema } from '../ir/gen/config_pb.ts';
+import { type Policy, type PolicyRival, type Secret, FailureSchema, PolicySchema } from '../ir/gen/config_pb.ts';
 import { formatPolicyKey } from '../ir/resource-keys.ts';
 import type { Backends } from './backends.ts';
 import type { ProxyPolicyStatus } from './conditions.ts';
-import type { Memory } from './memory.ts';
-import { keepEqual, keepList, keepMessages, replaceLists } from './memory.ts';
-import type { MissingSection } from './missing-section.ts';
-import { findMissingSection } from './missing-section.ts';
+import { type Memory, keepEqual, keepList, keepMessages, replaceLists } from './memory.ts';
+import { type MissingSection, findMissingSection } from './missing-section.ts';
 import type { Notice } from './notices.ts';
-import type { Named } from './order.ts';
-import { compareText, formatName, readCreatedAt } from './order.ts';
+import { type Named, compareText, formatName, readCreatedAt } from './order.ts';
 import { authorizationField } from './policies/authorization.ts';
 import { corsField } from './policies/cors.ts';
 import { jwtAuthenticationField } from './policies/jwt-authentication.ts';
 import { mcpAuthenticationField } from './policies/mcp-authentication.ts';
 import { mcpAuthorizationField } from './policies/mcp-authorization.ts';
 import type { FieldTranslation, PolicyField, PolicySpec } from './policies/policy-field.ts';
-import type { Claimant, Claims, PolicyConflict } from './policy-conflicts.ts';
-import { formatPlace, formatResourcePlace, settleClaim } from './policy-conflicts.ts';
-import type { PolicyReach } from './policy-reach.ts';
-import type { TargetOutcome } from './policy-status.ts';
-import { describeInvalidPolicy, describePolicy } from './policy-status.ts';
-import type { PolicyTarget, Selections } from './policy-targets.ts';
 import {
+  type Claimant,
+  type Claims,
+  type PolicyConflict,
+  formatPlace,
+  formatResourcePlace,
+  settleClaim,
+} from './policy-conflicts.ts';
+import type { PolicyReach } from './policy-reach.ts';
+import { type TargetOutcome, describeInvalidPolicy, describePolicy } from './policy-status.ts';
+import {
+  type PolicyTarget,
+  type Selections,
   convertTargetKind,
   formatTarget,
   hasTarget,
@@ -37,8 +39,7 @@ import {
 } from './policy-targets.ts';
 import { readText } from './read-raw.ts';
 import { proxyGroup } from './references.ts';
-import type { ResourceIndex } from './resource-index.ts';
-import { formatProblems } from './resource-index.ts';
+import { type ResourceIndex, formatProblems } from './resource-index.ts';
 import type { Secrets } from './secrets.ts';
 
 /** Every top-level field that a policy can have. */

@@ -1,10 +1,8 @@
 // Two policies with one field at one target: the older has it, then the first by name; the other has no say there (GEP-713).
 import { create } from '@bufbuild/protobuf';
-import type { PolicyRival } from '../ir/gen/config_pb.ts';
-import { PolicyRivalSchema } from '../ir/gen/config_pb.ts';
+import { type PolicyRival, PolicyRivalSchema } from '../ir/gen/config_pb.ts';
 import type { Table } from './memory.ts';
-import type { PolicyTarget } from './policy-targets.ts';
-import { formatTarget } from './policy-targets.ts';
+import { type PolicyTarget, formatTarget } from './policy-targets.ts';
 
 /** A field of a policy that another policy has at the same target. */
 export interface PolicyConflict {

@@ -2,15 +2,12 @@
 import type { ProxyPolicy } from '../api/proxy-policy.ts';
 import type { InvalidResource } from '../api/resources.ts';
 import type { Policy } from '../ir/gen/config_pb.ts';
-import { createCondition } from './conditions.ts';
-import type { Condition, ParentReference, ProxyPolicyStatus } from './conditions.ts';
+import { createCondition, type Condition, type ParentReference, type ProxyPolicyStatus } from './conditions.ts';
 import type { MissingSection } from './missing-section.ts';
 import { compareText } from './order.ts';
-import type { PolicyConflict } from './policy-conflicts.ts';
-import { formatConflict } from './policy-conflicts.ts';
+import { type PolicyConflict, formatConflict } from './policy-conflicts.ts';
 import type { PolicyReach } from './policy-reach.ts';
-import type { PolicyTarget } from './policy-targets.ts';
-import { formatTarget, readTargetGroup } from './policy-targets.ts';
+import { type PolicyTarget, formatTarget, readTargetGroup } from './policy-targets.ts';
 import { readGeneration } from './read-raw.ts';
 import { gatewayGroup } from './references.ts';
 import { formatProblems } from './resource-index.ts';

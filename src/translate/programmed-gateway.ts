@@ -1,7 +1,6 @@
 // Whether a Gateway is programmed: deployed, with an address, and its processes have opened its listeners. Gateway API 1.6, `Programmed`.
 import { normalizeAddress } from './bind-addresses.ts';
-import { createCondition } from './conditions.ts';
-import type { ConditionReason, GatewayStatus, ListenerStatus } from './conditions.ts';
+import { createCondition, type ConditionReason, type GatewayStatus, type ListenerStatus } from './conditions.ts';
 import type { FactsView } from './facts-view.ts';
 import type { GatewayFacts } from './gateway-facts.ts';
 import { createStatusMaker, findCondition, replaceCondition } from './replace-condition.ts';

@@ -1,6 +1,5 @@
 // Whether the gateways follow a ProxyPolicy, ancestor by ancestor: they answered for its messages, took them, and have the keys that it needs.
-import { createCondition } from './conditions.ts';
-import type { Condition, ProxyPolicyStatus } from './conditions.ts';
+import { createCondition, type Condition, type ProxyPolicyStatus } from './conditions.ts';
 import type { FactsView } from './facts-view.ts';
 import { createStatusMaker, findCondition, replaceCondition } from './replace-condition.ts';
 

@@ -1,7 +1,6 @@
 // HTTPRoutes whose rules a gateway cannot use although translation could. They have no `Programmed`; Gateway API says PartiallyInvalid, or not Accepted.
 import type { Route } from '../ir/gen/config_pb.ts';
-import { createCondition } from './conditions.ts';
-import type { HttpRouteStatus, Statuses } from './conditions.ts';
+import { createCondition, type HttpRouteStatus, type Statuses } from './conditions.ts';
 import type { FactsView } from './facts-view.ts';
 import { createStatusMaker, findCondition, replaceCondition } from './replace-condition.ts';
 import type { Translation } from './translate.ts';

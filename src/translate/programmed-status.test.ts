@@ -3,13 +3,11 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import type { Configuration } from '../ir/configuration.ts';
-import { conditionReasons } from './conditions.ts';
-import type { Condition } from './conditions.ts';
+import { conditionReasons, type Condition } from './conditions.ts';
 import type { GatewayFacts } from './gateway-facts.ts';
 import { describeProgrammed } from './programmed-status.ts';
 import { arbitraryResources } from './testdata/arbitrary-resources.ts';
-import type { Translation } from './translate.ts';
-import { translate } from './translate.ts';
+import { type Translation, translate } from './translate.ts';
 import { inferenceTranslation } from './inference-translation.ts';
 import { effort } from '../../test/kit/effort.ts';
 

@@ -2,8 +2,7 @@
 // policies. Translation says what should be; here `Programmed` becomes true when it is.
 import type { ProxyPolicyStatus, Statuses } from './conditions.ts';
 import type { GatewayFacts } from './gateway-facts.ts';
-import type { FactsView } from './facts-view.ts';
-import { viewFacts } from './facts-view.ts';
+import { type FactsView, viewFacts } from './facts-view.ts';
 import { describeProgrammedGateway } from './programmed-gateway.ts';
 import { describeProgrammedPolicy } from './programmed-policy.ts';
 import { describeRejectedRoutes } from './programmed-routes.ts';

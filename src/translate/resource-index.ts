@@ -1,7 +1,6 @@
 // The resources by name, in an order that does not depend on the input's. Every step looks things up here, and the memory takes note of it.
 import type { ConfigMap } from '../api/config-map.ts';
-import type { EndpointSlice } from '../api/endpoint-slice.ts';
-import { serviceNameLabel } from '../api/endpoint-slice.ts';
+import { type EndpointSlice, serviceNameLabel } from '../api/endpoint-slice.ts';
 import type { Gateway } from '../api/gateway.ts';
 import type { GatewayClass } from '../api/gateway-class.ts';
 import type { GatewayParameters } from '../api/gateway-parameters.ts';
@@ -16,10 +15,8 @@ import type { ReferenceGrant } from '../api/reference-grant.ts';
 import type { InvalidResource, Resources } from '../api/resources.ts';
 import type { Secret } from '../api/secret.ts';
 import type { Service } from '../api/service.ts';
-import type { Memory, Table } from './memory.ts';
-import { keepList, replaceLists } from './memory.ts';
-import { compareText, formatName } from './order.ts';
-import type { Named } from './order.ts';
+import { type Memory, type Table, keepList, replaceLists } from './memory.ts';
+import { compareText, formatName, type Named } from './order.ts';
 
 /** Every resource by namespace/name (cluster-scoped kinds by name); iteration is in that order. */
 export class ResourceIndex {

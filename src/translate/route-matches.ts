@@ -3,8 +3,9 @@
 import { create } from '@bufbuild/protobuf';
 import { RE2JS } from '@bufbuild/re2';
 import type { HttpRouteMatch } from '../api/http-route-match.ts';
-import type { RouteMatch, ValueMatch } from '../ir/gen/config_pb.ts';
 import {
+  type RouteMatch,
+  type ValueMatch,
   PathMatchSchema,
   PathMatchType,
   RouteMatchSchema,

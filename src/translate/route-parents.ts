@@ -7,8 +7,7 @@ import type { ConditionReason } from './conditions.ts';
 import { intersectHostnames } from './hostnames.ts';
 import type { Derived } from './memory.ts';
 import { gatewayGroup } from './references.ts';
-import type { ResourceIndex } from './resource-index.ts';
-import { describeAbsence, readNamespaceLabels } from './resource-index.ts';
+import { type ResourceIndex, describeAbsence, readNamespaceLabels } from './resource-index.ts';
 
 /** A listener that a route is attached to, with the host names it has there (none means any). */
 export interface Attachment {

@@ -1,6 +1,10 @@
 // The status of an HTTPRoute, parent by parent.
-import { createCondition } from './conditions.ts';
-import type { Condition, HttpRouteStatus, ParentReference as ParentReferenceStatus } from './conditions.ts';
+import {
+  createCondition,
+  type Condition,
+  type HttpRouteStatus,
+  type ParentReference as ParentReferenceStatus,
+} from './conditions.ts';
 import type { ParentReference } from '../api/parent-reference.ts';
 import type { BackendProblem } from './backends.ts';
 import type { RouteParentResult } from './route-parents.ts';

@@ -1,27 +1,30 @@
 // HTTPRoutes: one Route message per rule, with what it matches, does and sends to, and a failure where it cannot be served.
 import { create } from '@bufbuild/protobuf';
 import type { HttpRoute, HttpRouteBackendRef, HttpRouteRule } from '../api/http-route.ts';
-import type { Failure, Route, WeightedBackend } from '../ir/gen/config_pb.ts';
-import { FailureSchema, RouteParentSchema, RouteSchema, WeightedBackendSchema } from '../ir/gen/config_pb.ts';
+import {
+  type Failure,
+  type Route,
+  type WeightedBackend,
+  FailureSchema,
+  RouteParentSchema,
+  RouteSchema,
+  WeightedBackendSchema,
+} from '../ir/gen/config_pb.ts';
 import { formatRouteKey } from '../ir/resource-keys.ts';
 import type { AttachPoint } from './attach-points.ts';
 import type { BackendProblem, Backends } from './backends.ts';
 import type { HttpRouteStatus } from './conditions.ts';
 import { hasRedirect, hasRewrite, translateFilters } from './filters.ts';
-import type { Derived, Memory } from './memory.ts';
-import { keepEqual } from './memory.ts';
+import { type Derived, type Memory, keepEqual } from './memory.ts';
 import { listBackends } from './message-references.ts';
 import { convertToMilliseconds } from './milliseconds.ts';
 import type { Notice } from './notices.ts';
 import { formatName, readCreatedAt } from './order.ts';
-import type { Referrer } from './references.ts';
-import { gatewayGroup } from './references.ts';
+import { type Referrer, gatewayGroup } from './references.ts';
 import type { ResourceIndex } from './resource-index.ts';
 import { translateMatches } from './route-matches.ts';
-import type { RouteParentResult, RouteParents } from './route-parents.ts';
-import { attachRoute } from './route-parents.ts';
-import type { RuleProblem } from './route-status.ts';
-import { describeRoute, isAccepted } from './route-status.ts';
+import { type RouteParentResult, type RouteParents, attachRoute } from './route-parents.ts';
+import { type RuleProblem, describeRoute, isAccepted } from './route-status.ts';
 
 /** The backends of a route. */
 export interface BackendUsage {

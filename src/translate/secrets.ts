@@ -3,19 +3,15 @@
 import { isUtf8 } from 'node:buffer';
 import { X509Certificate, createPrivateKey } from 'node:crypto';
 import { create } from '@bufbuild/protobuf';
-import type { CaCertificateReference } from '../api/certificate-reference.ts';
-import { caCertificateEntry } from '../api/certificate-reference.ts';
+import { type CaCertificateReference, caCertificateEntry } from '../api/certificate-reference.ts';
 import { readConfigMapEntry } from '../api/config-map.ts';
 import type { SecretObjectReference } from '../api/object-reference.ts';
 import { readSecretEntry } from '../api/secret.ts';
-import type { Secret as SecretMessage } from '../ir/gen/config_pb.ts';
-import { SecretSchema } from '../ir/gen/config_pb.ts';
+import { type Secret as SecretMessage, SecretSchema } from '../ir/gen/config_pb.ts';
 import { formatSecretEntryKey, formatSecretKey } from '../ir/resource-keys.ts';
 import type { Derived, Memory } from './memory.ts';
-import { describeMissingGrant, isReferencePermitted } from './references.ts';
-import type { Referrer } from './references.ts';
-import type { ResourceIndex } from './resource-index.ts';
-import { describeAbsence } from './resource-index.ts';
+import { describeMissingGrant, isReferencePermitted, type Referrer } from './references.ts';
+import { type ResourceIndex, describeAbsence } from './resource-index.ts';
 
 /** The message, or why there is none. */
 export type SecretResolution =

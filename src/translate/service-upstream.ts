@@ -4,10 +4,8 @@ import type { EndpointSlice } from '../api/endpoint-slice.ts';
 import type { Service, ServicePort } from '../api/service.ts';
 import { UpstreamProtocol } from '../ir/gen/config_pb.ts';
 import { compareText } from './order.ts';
-import { describeMissingGrant, isReferencePermitted } from './references.ts';
-import type { Referrer } from './references.ts';
-import type { ResourceIndex } from './resource-index.ts';
-import { describeAbsence } from './resource-index.ts';
+import { describeMissingGrant, isReferencePermitted, type Referrer } from './references.ts';
+import { type ResourceIndex, describeAbsence } from './resource-index.ts';
 
 /** Where a Service port leads. */
 export interface ServiceUpstream {

@@ -1,8 +1,7 @@
 // One configuration for all Gateways -> one for each: its own listeners, what is attached to them, and what that needs. Nothing else goes to a
 // gateway: neither the routes nor the secrets of another one. It serves exactly what the whole configuration says about its listeners.
 import type { Configuration } from '../ir/configuration.ts';
-import type { Listener, Policy, PolicyTarget, Route } from '../ir/gen/config_pb.ts';
-import { PolicyTargetKind } from '../ir/gen/config_pb.ts';
+import { type Listener, type Policy, type PolicyTarget, type Route, PolicyTargetKind } from '../ir/gen/config_pb.ts';
 import { formatProxyBackendKey } from '../ir/resource-keys.ts';
 import { keepList, keepMessages, keepShallow } from './memory.ts';
 import { listBackends, listBackendSecrets, listPolicyReferences } from './message-references.ts';

@@ -1,7 +1,6 @@
 // Whether the Gateway API CRDs of the cluster are of a version that was tested (`SupportedVersion` of a GatewayClass). Another one is served as well as
 // it can be.
-import { createCondition } from './conditions.ts';
-import type { GatewayClassStatus } from './conditions.ts';
+import { createCondition, type GatewayClassStatus } from './conditions.ts';
 import { createStatusMaker, findCondition, replaceCondition } from './replace-condition.ts';
 
 const supported = 'v1.6';

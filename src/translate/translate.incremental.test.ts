@@ -11,8 +11,7 @@ import { arbitraryResources } from './testdata/arbitrary-resources.ts';
 import { collectResources } from './testdata/collect-resources.ts';
 import type { Placement } from './placement.ts';
 import { sliceConfiguration } from './slice-configuration.ts';
-import type { Translation } from './translate.ts';
-import { createTranslator, translate } from './translate.ts';
+import { type Translation, createTranslator, translate } from './translate.ts';
 import { inferenceTranslation } from './inference-translation.ts';
 import { effort } from '../../test/kit/effort.ts';
 

@@ -8,8 +8,11 @@ import * as fc from 'fast-check';
 import type { ProxyPolicy } from '../api/proxy-policy.ts';
 import type { Resources } from '../api/resources.ts';
 import type { Configuration } from '../ir/configuration.ts';
-import type { Backend, Filter, Policy, Upstream } from '../ir/gen/config_pb.ts';
 import {
+  type Backend,
+  type Filter,
+  type Policy,
+  type Upstream,
   BackendSchema,
   ListenerSchema,
   PolicySchema,
@@ -17,8 +20,7 @@ import {
   RouteSchema,
   SecretSchema,
 } from '../ir/gen/config_pb.ts';
-import { conditionReasons } from './conditions.ts';
-import type { Condition } from './conditions.ts';
+import { conditionReasons, type Condition } from './conditions.ts';
 import { arbitraryResources as resources } from './testdata/arbitrary-resources.ts';
 import { translate as translateWith, type Translation } from './translate.ts';
 import { inferenceTranslation } from './inference-translation.ts';

@@ -6,14 +6,12 @@ import type { DescMessage, JsonValue, MessageShape } from '@bufbuild/protobuf';
 import { toJson } from '@bufbuild/protobuf';
 import { parse, parseAllDocuments, stringify } from 'yaml';
 import { BackendSchema, ListenerSchema, PolicySchema, RouteSchema, SecretSchema } from '../ir/gen/config_pb.ts';
-import { conditionReasons, createCondition } from './conditions.ts';
-import type { Condition } from './conditions.ts';
+import { conditionReasons, createCondition, type Condition } from './conditions.ts';
 import type { GatewayFacts, KeysProblem } from './gateway-facts.ts';
 import { describeProgrammed } from './programmed-status.ts';
 import { supportedFeatures } from './supported-features.ts';
 import { collectResources } from './testdata/collect-resources.ts';
-import type { Translation } from './translate.ts';
-import { translate } from './translate.ts';
+import { type Translation, translate } from './translate.ts';
 import { inferenceTranslation } from './inference-translation.ts';
 
 const folder = new URL('testdata/', import.meta.url);

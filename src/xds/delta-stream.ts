@@ -10,8 +10,12 @@
 //   certificate can spoil a listener that did not change. Those hold until the next update is answered without them. An empty reason says
 //   that the resource can be used after all.
 import { create } from '@bufbuild/protobuf';
-import type { DeltaDiscoveryRequest, DeltaDiscoveryResponse } from '../ir/gen/discovery_pb.ts';
-import { DeltaDiscoveryResponseSchema, ResourceSchema } from '../ir/gen/discovery_pb.ts';
+import {
+  type DeltaDiscoveryRequest,
+  type DeltaDiscoveryResponse,
+  DeltaDiscoveryResponseSchema,
+  ResourceSchema,
+} from '../ir/gen/discovery_pb.ts';
 import { AnySchema } from '@bufbuild/protobuf/wkt';
 import type { ResourceRejection } from './connected-gateway.ts';
 import { type NodeIdentity, readNodeIdentity } from './node-identity.ts';

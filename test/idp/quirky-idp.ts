@@ -1,6 +1,6 @@
 // An OAuth server of our own in which every deviation of real identity providers is a switch, and which remembers what reached it.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Algorithm } from '../../src/gateway/token/algorithms.ts';
+import type { Algorithm } from '../../src/gateway/authentication/token/algorithms.ts';
 import { authorize, logIn } from './quirky-login.ts';
 import { serveKeys, serveMetadata } from './quirky-metadata.ts';
 import { register } from './quirky-registration.ts';

@@ -1,7 +1,7 @@
 // Keys of a test identity provider (RFC 7517): the one that signs now, and all that are published.
 import { randomUUID } from 'node:crypto';
 import { type CryptoKey, importJWK, type JWK } from 'jose';
-import type { Algorithm } from '../../src/gateway/token/algorithms.ts';
+import type { Algorithm } from '../../src/gateway/authentication/token/algorithms.ts';
 import { createTestKey } from '../kit/test-issuer.ts';
 
 /** A key pair. */

@@ -1,9 +1,9 @@
 // Request contexts for tests of what watches requests: access log, metrics, traces. Nothing here opens a socket.
-import { noPolicies } from '../../src/gateway/config/compile-policies.ts';
-import type { Exchange } from '../../src/gateway/listen/exchange.ts';
+import { noPolicies } from '../../src/gateway/config/compile/compile-policies.ts';
+import type { Exchange } from '../../src/gateway/http/exchange.ts';
 import type { ListenerConfig, RouteConfig } from '../../src/gateway/config/runtime-config.ts';
-import { HostTable } from '../../src/gateway/route/hostname.ts';
-import { type RequestContext, startRequest } from '../../src/gateway/request-context.ts';
+import { HostTable } from '../../src/gateway/route/table/hostname.ts';
+import { type RequestContext, startRequest } from '../../src/gateway/request/request-context.ts';
 
 function refuse(): never {
   throw new Error('this exchange is only looked at');

@@ -6,12 +6,12 @@ import { createHealth, type Health } from '../../src/base/health.ts';
 import { createLog, type RootLog, silentLog } from '../../src/base/log.ts';
 import { createMetrics } from '../../src/base/metrics.ts';
 import { startAdminServer } from '../../src/gateway/admin/admin-server.ts';
-import { createFlowInspector } from '../../src/gateway/flow-inspector.ts';
-import { createRequestJournal } from '../../src/gateway/request-journal.ts';
+import { createFlowInspector } from '../../src/gateway/observe/flow-inspector.ts';
+import { createRequestJournal } from '../../src/gateway/observe/request-journal.ts';
 import { startMetricsServer } from '../../src/gateway/admin/metrics-server.ts';
 import { ListenFailedError, type PlainServer, PortInUseError } from '../../src/gateway/admin/plain-server.ts';
 import { startReadinessServer } from '../../src/gateway/admin/readiness-server.ts';
-import { compile } from '../../src/gateway/config/compile.ts';
+import { compile } from '../../src/gateway/config/compile/compile.ts';
 import { adminConfiguration, hiddenKeyLine, hiddenValue } from './admin-configuration.ts';
 
 interface Answer {

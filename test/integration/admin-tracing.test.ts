@@ -4,9 +4,9 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { afterEach, describe, test } from 'node:test';
 import { createLog, type Log, silentLog } from '../../src/base/log.ts';
-import type { RequestContext } from '../../src/gateway/request-context.ts';
-import { parseTraceParent } from '../../src/gateway/trace-context.ts';
-import { startTracing, type Tracing, wantsTracing } from '../../src/gateway/tracing.ts';
+import type { RequestContext } from '../../src/gateway/request/request-context.ts';
+import { parseTraceParent } from '../../src/gateway/http/trace-context.ts';
+import { startTracing, type Tracing, wantsTracing } from '../../src/gateway/observe/tracing.ts';
 import { buildContext } from './admin-fixture.ts';
 import { type Collector, startCollector } from './admin-otlp-collector.ts';
 
@@ -45,7 +45,7 @@ async function exportSpans(
 
 /** What of OpenTelemetry a process loads that starts tracing in this environment. */
 async function listModules(env: Record<string, string>): Promise<string[]> {
-  const url = new URL('../../src/gateway/tracing.ts', import.meta.url).href;
+  const url = new URL('../../src/gateway/observe/tracing.ts', import.meta.url).href;
   const script = `
     import { registerHooks } from 'node:module';
     const loaded = new Set();
@@ -67,7 +67,7 @@ async function listModules(env: Record<string, string>): Promise<string[]> {
   assert.equal(code, 0);
   const urls = JSON.parse(output) as string[];
   assert.equal(
-    urls.some((loaded) => loaded.endsWith('/src/gateway/tracing.ts')),
+    urls.some((loaded) => loaded.endsWith('/src/gateway/observe/tracing.ts')),
     true,
     'the list is real',
   );

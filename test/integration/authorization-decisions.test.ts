@@ -4,17 +4,17 @@ import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { silentLog } from '../../src/base/log.ts';
-import { compile } from '../../src/gateway/config/compile.ts';
+import { compile } from '../../src/gateway/config/compile/compile.ts';
 import type { RuntimeConfig } from '../../src/gateway/config/runtime-config.ts';
-import type { Decision } from '../../src/gateway/decision.ts';
+import type { Decision } from '../../src/gateway/request/decision.ts';
 import { createRequestHandler } from '../../src/gateway/handle-request.ts';
-import type { RuleAction } from '../../src/gateway/policies/authorization/rule-set.ts';
+import type { RuleAction } from '../../src/gateway/config/rule-set.ts';
 import {
   judgeByTheWords,
   type WrittenRule,
   type WrittenValue,
-} from '../../src/gateway/policies/authorization/testing/judge-by-the-words.ts';
-import type { RequestContext } from '../../src/gateway/request-context.ts';
+} from '../../src/gateway/authorization/testing/judge-by-the-words.ts';
+import type { RequestContext } from '../../src/gateway/request/request-context.ts';
 import { collectResources } from '../../src/translate/testdata/collect-resources.ts';
 import { translate } from '../../src/translate/translate.ts';
 import { buildExchange } from './admin-fixture.ts';

@@ -1,6 +1,6 @@
 // A gateway process with rules over requests of every kind, for tests of what clients are answered and what the operator is told.
 import assert from 'node:assert/strict';
-import type { JournaledRequest } from '../../src/gateway/journaled-request.ts';
+import type { JournaledRequest } from '../../src/gateway/observe/journaled-request.ts';
 import {
   type AccessLine,
   ask,

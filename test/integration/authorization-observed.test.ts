@@ -1,7 +1,7 @@
 // What the operator is told about decisions: in the access log, in the metrics, and at the admin port.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { JournaledRequest } from '../../src/gateway/journaled-request.ts';
+import type { JournaledRequest } from '../../src/gateway/observe/journaled-request.ts';
 import { checkDenial, idOf, issuer, type RuledGateway, startRuledGateway, team } from './authorization-fixture.ts';
 import { readSeries } from './gateway-fixture.ts';
 import type { GatewayRun } from '../kit/run-gateway.ts';

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { connect, type ConnectionOptions, createServer, type Server } from 'node:tls';
 import { create } from '@bufbuild/protobuf';
-import { compile } from '../../src/gateway/config/compile.ts';
+import { compile } from '../../src/gateway/config/compile/compile.ts';
 import { emptyConfiguration } from '../../src/ir/configuration.ts';
 import { ListenerProtocol, ListenerSchema, SecretSchema } from '../../src/ir/gen/config_pb.ts';
 import { createCertificate, type CertificateOptions } from '../self-signed-certificate.ts';

@@ -6,8 +6,7 @@ import { dirname, join } from 'node:path';
 import { describe, test } from 'node:test';
 import type { TestContext } from 'node:test';
 import type { Resources } from '../../src/api/resources.ts';
-import { FilesSource } from '../../src/sources/files/files-source.ts';
-import type { FilesSourceOptions } from '../../src/sources/files/files-source.ts';
+import { FilesSource, type FilesSourceOptions } from '../../src/sources/files/files-source.ts';
 import { formatProblemLine } from '../../src/sources/files/problem-line.ts';
 import { waitForValue } from '../kit/wait-for.ts';
 

@@ -15,13 +15,17 @@ import type { BackendConfig, PortConfig } from '../../src/gateway/config/runtime
 import type { ForwardPlan } from '../../src/gateway/forward/forward-plan.ts';
 import { createForwarder } from '../../src/gateway/forward/forward-request.ts';
 import type { ForwarderOptions } from '../../src/gateway/forward/forwarder-options.ts';
-import { prepareRequestHeaders } from '../../src/gateway/forward/headers.ts';
-import type { NotificationStreams } from '../../src/gateway/mcp/messages/list-changed.ts';
-import { createUpstreams, type Upstreams, type UpstreamsOptions } from '../../src/gateway/forward/upstreams.ts';
+import { prepareRequestHeaders } from '../../src/gateway/http/headers.ts';
+import type { NotificationStreams } from '../../src/gateway/mcp/streams/list-changed.ts';
+import {
+  createUpstreams,
+  type Upstreams,
+  type UpstreamsOptions,
+} from '../../src/gateway/forward/upstream/upstreams.ts';
 import { defaultListenLimits } from '../../src/gateway/listen/limits.ts';
 import { createListeners } from '../../src/gateway/listen/listeners.ts';
-import { startRequest, type RequestContext } from '../../src/gateway/request-context.ts';
-import { HostTable } from '../../src/gateway/route/hostname.ts';
+import { startRequest, type RequestContext } from '../../src/gateway/request/request-context.ts';
+import { HostTable } from '../../src/gateway/route/table/hostname.ts';
 
 export type BackendOverrides = Partial<Omit<BackendConfig, 'endpoints'>>;
 

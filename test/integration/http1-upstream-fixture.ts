@@ -2,10 +2,14 @@
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { TestContext } from 'node:test';
-import { EndpointPool } from '../../src/gateway/forward/endpoint-pool.ts';
-import type { UpstreamCall, UpstreamEvents, UpstreamRequest } from '../../src/gateway/forward/upstream-call.ts';
-import { defaultUpstreamLimits, type UpstreamLimits } from '../../src/gateway/forward/upstream-limits.ts';
-import { silentUpstreamObserver } from '../../src/gateway/forward/upstream-observer.ts';
+import { EndpointPool } from '../../src/gateway/forward/upstream/endpoint-pool.ts';
+import type {
+  UpstreamCall,
+  UpstreamEvents,
+  UpstreamRequest,
+} from '../../src/gateway/forward/upstream/upstream-call.ts';
+import { defaultUpstreamLimits, type UpstreamLimits } from '../../src/gateway/forward/upstream/upstream-limits.ts';
+import { silentUpstreamObserver } from '../../src/gateway/forward/upstream/upstream-observer.ts';
 import type { RawHeaders } from '../../src/http1/raw-headers.ts';
 import { startRawUpstream } from './forwarding-fixture.ts';
 import { waitFor } from '../kit/wait-for.ts';

@@ -1,7 +1,7 @@
 // What goes over a connection to an HTTP/1.1 upstream, byte for byte, and what is made of its answers.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { classifyUpstreamError } from '../../src/gateway/forward/upstream-error.ts';
+import { classifyUpstreamError } from '../../src/gateway/forward/upstream/upstream-error.ts';
 import { send, startEndpoint, type RecordedCall } from './http1-upstream-fixture.ts';
 import { waitFor, waitForStandstill } from '../kit/wait-for.ts';
 

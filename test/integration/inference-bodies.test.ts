@@ -1,8 +1,7 @@
 // What a picker may make of requests and answers: header fields, and bodies piece by piece or sent anew.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { PickerCall, PickerScript } from '../inference/fake-picker.ts';
-import { readFields } from '../inference/fake-picker.ts';
+import { type PickerCall, type PickerScript, readFields } from '../inference/fake-picker.ts';
 import { hashBody, type ModelListener } from '../inference/fake-model-server.ts';
 import {
   choose,

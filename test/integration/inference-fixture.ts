@@ -6,12 +6,12 @@ import { queryObjects } from 'node:v8';
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { silentLog } from '../../src/base/log.ts';
 import { createMetrics } from '../../src/base/metrics.ts';
-import { defaultUpstreamLimits, type UpstreamLimits } from '../../src/gateway/forward/upstream-limits.ts';
+import { defaultUpstreamLimits, type UpstreamLimits } from '../../src/gateway/forward/upstream/upstream-limits.ts';
 import { createGateway, type Gateway } from '../../src/gateway/gateway.ts';
 import { PickedCall } from '../../src/gateway/inference/picked-call.ts';
 import { defaultListenLimits } from '../../src/gateway/listen/limits.ts';
-import type { RequestContext } from '../../src/gateway/request-context.ts';
-import { createGatewayMetrics } from '../../src/gateway/request-metrics.ts';
+import type { RequestContext } from '../../src/gateway/request/request-context.ts';
+import { createGatewayMetrics } from '../../src/gateway/observe/request-metrics.ts';
 import type { Configuration } from '../../src/ir/configuration.ts';
 import {
   type Backend,

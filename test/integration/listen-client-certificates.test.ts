@@ -5,7 +5,7 @@ import { connect as connectHttp2 } from 'node:http2';
 import { describe, test, type TestContext } from 'node:test';
 import { type ConnectionOptions, connect } from 'node:tls';
 import { create } from '@bufbuild/protobuf';
-import { compile } from '../../src/gateway/config/compile.ts';
+import { compile } from '../../src/gateway/config/compile/compile.ts';
 import type { PortConfig } from '../../src/gateway/config/runtime-config.ts';
 import { ListenerProtocol, ListenerSchema, type Secret, SecretSchema } from '../../src/ir/gen/config_pb.ts';
 import { createAuthority, createCertificate, type TestCertificate } from '../self-signed-certificate.ts';

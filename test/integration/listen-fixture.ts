@@ -5,10 +5,10 @@ import type { Duplex } from 'node:stream';
 import type { TestContext } from 'node:test';
 import { silentLog } from '../../src/base/log.ts';
 import type { PortConfig } from '../../src/gateway/config/runtime-config.ts';
-import type { BodySink, Exchange, ExchangeHandler, RawHeaders } from '../../src/gateway/listen/exchange.ts';
+import type { BodySink, Exchange, RawHeaders } from '../../src/gateway/http/exchange.ts';
+import type { ExchangeHandler, ListenEvent } from '../../src/gateway/listen/port-context.ts';
 import { defaultListenLimits, type ListenLimits } from '../../src/gateway/listen/limits.ts';
 import { createListeners, type Listeners } from '../../src/gateway/listen/listeners.ts';
-import type { ListenEvent } from '../../src/gateway/listen/port-context.ts';
 import { waitFor } from '../kit/wait-for.ts';
 
 /** A port configuration without routes: the tests bring their own handler. */

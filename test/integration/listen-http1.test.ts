@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { Agent, request as httpRequest } from 'node:http';
 import { describe, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Exchange } from '../../src/gateway/listen/exchange.ts';
+import type { Exchange } from '../../src/gateway/http/exchange.ts';
 import { pump } from './backpressure.ts';
 import {
   collectBody,

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type ClientHttp2Session, connect, constants } from 'node:http2';
 import { describe, test, type TestContext } from 'node:test';
-import type { Exchange } from '../../src/gateway/listen/exchange.ts';
+import type { Exchange } from '../../src/gateway/http/exchange.ts';
 import {
   type ClosedExchange,
   collectBody,

@@ -5,7 +5,7 @@ import { connect as connectHttp2 } from 'node:http2';
 import { connect, type Socket } from 'node:net';
 import { describe, test, type TestContext } from 'node:test';
 import { createSecureContext } from 'node:tls';
-import type { Exchange } from '../../src/gateway/listen/exchange.ts';
+import type { Exchange } from '../../src/gateway/http/exchange.ts';
 import { connectRaw, echoHandler, openPort, RawClient, readErrorAnswer } from './listen-fixture.ts';
 import { createCertificate } from '../self-signed-certificate.ts';
 import { waitFor } from '../kit/wait-for.ts';

@@ -8,7 +8,7 @@ import { describe, test, type TestContext } from 'node:test';
 import { createSecureContext } from 'node:tls';
 import { silentLog } from '../../src/base/log.ts';
 import type { PortConfig } from '../../src/gateway/config/runtime-config.ts';
-import type { Exchange } from '../../src/gateway/listen/exchange.ts';
+import type { Exchange } from '../../src/gateway/http/exchange.ts';
 import { defaultListenLimits } from '../../src/gateway/listen/limits.ts';
 import { createListeners } from '../../src/gateway/listen/listeners.ts';
 import type { ListenEvent } from '../../src/gateway/listen/port-context.ts';

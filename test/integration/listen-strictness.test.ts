@@ -1,7 +1,7 @@
 // Requests that two implementations could read in two ways (RFC 9112, 11.2): each is refused and ends its connection.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Exchange } from '../../src/gateway/listen/exchange.ts';
+import type { Exchange } from '../../src/gateway/http/exchange.ts';
 import { collectBody, connectRaw, openPort, readErrorAnswer } from './listen-fixture.ts';
 import { waitFor } from '../kit/wait-for.ts';
 

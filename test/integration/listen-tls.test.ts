@@ -8,7 +8,7 @@ import { Duplex } from 'node:stream';
 import { describe, test, type TestContext } from 'node:test';
 import { type ConnectionOptions, connect, createSecureContext, type SecureContext, type TLSSocket } from 'node:tls';
 import type { PortConfig } from '../../src/gateway/config/runtime-config.ts';
-import type { Exchange } from '../../src/gateway/listen/exchange.ts';
+import type { Exchange } from '../../src/gateway/http/exchange.ts';
 import { echoHandler, openPort, RawClient, toPorts } from './listen-fixture.ts';
 import { createAuthority, createCertificate } from '../self-signed-certificate.ts';
 import { waitFor } from '../kit/wait-for.ts';

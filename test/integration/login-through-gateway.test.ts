@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { runLoginCommand } from '../../src/cmd/login.ts';
-import type { InspectedFlow } from '../../src/gateway/flow-inspector.ts';
+import type { InspectedFlow } from '../../src/gateway/observe/flow-inspector.ts';
 import { oidcProviderSetups } from '../idp/auth-setups.ts';
 import { BrowserAgent } from '../idp/browser-agent.ts';
 import { type ProtectedSystem, startProtectedSystem } from '../idp/protected-system.ts';

@@ -4,10 +4,10 @@ import { createFetcher, type FetcherOptions } from '../../src/base/fetch-json.ts
 import { silentLog } from '../../src/base/log.ts';
 import { createMetrics } from '../../src/base/metrics.ts';
 import { addSealKeys } from '../../src/cmd/seal-keys.ts';
-import { defaultUpstreamLimits } from '../../src/gateway/forward/upstream-limits.ts';
+import { defaultUpstreamLimits } from '../../src/gateway/forward/upstream/upstream-limits.ts';
 import { createGateway } from '../../src/gateway/gateway.ts';
 import { defaultListenLimits } from '../../src/gateway/listen/limits.ts';
-import { createGatewayMetrics } from '../../src/gateway/request-metrics.ts';
+import { createGatewayMetrics } from '../../src/gateway/observe/request-metrics.ts';
 import { createFixedSource } from '../../src/sources/fixed-source.ts';
 import { translate } from '../../src/translate/translate.ts';
 import { formatResources, type ProtectedGatewayOptions } from '../idp/protected-gateway.ts';

@@ -7,10 +7,12 @@ import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
 import type { BackendConfig } from '../../src/gateway/config/runtime-config.ts';
 import type { ForwardPlan } from '../../src/gateway/forward/forward-plan.ts';
-import type { AnswerExpectation, ItemKind, ListMethod } from '../../src/gateway/mcp/messages/answer-expectation.ts';
-import { type AnswerLimits, createAnswerFilter } from '../../src/gateway/mcp/messages/filter-answer.ts';
-import type { NotificationStreams } from '../../src/gateway/mcp/messages/list-changed.ts';
-import { createRules } from '../../src/gateway/mcp/messages/testing/message-fixture.ts';
+import type { AnswerExpectation } from '../../src/gateway/mcp/answer/answer-expectation.ts';
+import type { ListMethod } from '../../src/gateway/mcp/read/list-methods.ts';
+import type { ItemKind } from '../../src/gateway/mcp/read/read-item.ts';
+import { type AnswerLimits, createAnswerFilter } from '../../src/gateway/mcp/answer/filter-answer.ts';
+import type { NotificationStreams } from '../../src/gateway/mcp/streams/list-changed.ts';
+import { createRules } from '../../src/gateway/mcp/testing/message-fixture.ts';
 import {
   type Answer,
   backendOn,

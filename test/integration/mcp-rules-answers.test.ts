@@ -6,7 +6,7 @@ import type { ServerResponse } from 'node:http';
 import { connect as connectHttp2 } from 'node:http2';
 import { describe, test } from 'node:test';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
-import { createAnswerFilter } from '../../src/gateway/mcp/messages/filter-answer.ts';
+import { createAnswerFilter } from '../../src/gateway/mcp/answer/filter-answer.ts';
 import {
   backendOn,
   fetchAnswer,

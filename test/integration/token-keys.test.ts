@@ -5,10 +5,10 @@ import type { AddressInfo } from 'node:net';
 import { describe, test, type TestContext } from 'node:test';
 import { createFetcher } from '../../src/base/fetch-json.ts';
 import { createManualClock, type ManualClock } from '../kit/manual-clock.ts';
-import { createTokenValidator } from '../../src/gateway/token/create-validator.ts';
-import { createKeySource, type KeySource } from '../../src/gateway/token/key-source.ts';
+import { createTokenValidator } from '../../src/gateway/authentication/token/create-validator.ts';
+import { createKeySource, type KeySource } from '../../src/gateway/authentication/token/key-source.ts';
 import { createTestKey, signWithJose, type TestKey } from '../kit/test-issuer.ts';
-import type { TokenVerdict } from '../../src/gateway/token/verified-token.ts';
+import type { TokenVerdict } from '../../src/gateway/authentication/token/verified-token.ts';
 import { waitFor } from '../kit/wait-for.ts';
 
 const issuer = 'https://idp.example.com';

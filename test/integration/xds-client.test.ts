@@ -14,13 +14,12 @@ import { type BindProblem, BindProblemSchema, KeyProblemSchema } from '../../src
 import type { HeldResources } from '../../src/xds/client-resources.ts';
 import { silentLog } from '../../src/base/log.ts';
 import { ControllerConnection } from '../../src/xds/client-connection.ts';
-import type { XdsClientOptions } from '../../src/xds/client.ts';
+import type { XdsClientOptions, XdsClientTimes } from '../../src/xds/client.ts';
 import { startBlackHole } from './xds-client-black-hole.ts';
 import {
   backend, digestOf, type FakeController, type FakeStream, policy, resource, secret, startClient, startFakeController, type TestedClient, typeUrlOf,
 } from './xds-client-fixture.ts'; // prettier-ignore
 import { waitFor } from '../kit/wait-for.ts';
-import type { XdsClientTimes } from '../../src/xds/client.ts';
 
 interface Setup extends TestedClient {
   readonly controller: FakeController;

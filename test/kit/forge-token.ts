@@ -1,6 +1,6 @@
 // Makes tokens byte by byte, for tests of tokens that no library would make. Signs with node:crypto, which knows nothing of JOSE.
 import { constants, createHmac, type KeyObject, sign } from 'node:crypto';
-import { type Algorithm, algorithms } from '../../src/gateway/token/algorithms.ts';
+import { type Algorithm, algorithms } from '../../src/gateway/authentication/token/algorithms.ts';
 import { encodePart } from './test-issuer.ts';
 
 /** Makes the signature over what it is given. */

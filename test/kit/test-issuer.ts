@@ -1,7 +1,7 @@
 // An issuer for tests: real keys, and tokens that can be wrong in every way.
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { CompactSign, importJWK, type JWK } from 'jose';
-import type { Algorithm } from '../../src/gateway/token/algorithms.ts';
+import type { Algorithm } from '../../src/gateway/authentication/token/algorithms.ts';
 import type { JsonObject } from '../../src/base/json-object.ts';
 import { takeRsaKeys } from './rsa-keys.ts';
 

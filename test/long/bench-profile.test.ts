@@ -13,7 +13,7 @@ import type { CallFrame, CpuProfile } from '../bench/profile/inspector-client.ts
 import { formatBytes, formatMicros, formatTop } from '../bench/profile/profile-text.ts';
 
 const frame = (functionName: string, url = '', lineNumber = 0): CallFrame => ({ functionName, url, lineNumber });
-const ours = new URL('../../src/gateway/answer.ts', import.meta.url).href;
+const ours = new URL('../../src/gateway/request/answer.ts', import.meta.url).href;
 const fromPackage = new URL('../../node_modules/undici/lib/client.js', import.meta.url).href;
 
 /** root -> serve -> (write, parse), root -> serve again, root -> idle. */
@@ -57,7 +57,7 @@ describe('folding', () => {
         ['(anonymous)', 'undici/lib/client.js:5', 5],
       ],
     );
-    assert.equal(tree.children[0]!.place, 'src/gateway/answer.ts:10');
+    assert.equal(tree.children[0]!.place, 'src/gateway/request/answer.ts:10');
   });
 
   test('functions are listed by their own weight, wherever they were called from', () => {

@@ -10,7 +10,7 @@ import { promisify } from 'node:util';
 import { formatStatusProblems } from '../../src/cmd/status-problems.ts';
 import { createFixedSource } from '../../src/sources/fixed-source.ts';
 import { translate } from '../../src/translate/translate.ts';
-import type { EnvoyOptions } from '../bench/peers/envoy-configuration.ts';
+import { type EnvoyOptions, configureEnvoy } from '../bench/peers/envoy-configuration.ts';
 import { findVersion } from '../bench/bench-stamp.ts';
 import { createForgedTokens, createTokens, expiredToken, oneToken, publicKeyPem } from '../bench/bench-tokens.ts';
 import { createCalmRounds, parseProcessorTime, type ProcessorTime } from '../bench/calm-rounds.ts';
@@ -18,7 +18,6 @@ import { parseCpuTime, parseThreadTime, readCpuTime } from '../bench/cpu-time.ts
 import { selectExperiments } from '../bench/experiments.ts';
 import { createBodyCases } from '../bench/experiments/bodies.ts';
 import { requestTargets, selectCases } from '../bench/experiments/requests.ts';
-import { configureEnvoy } from '../bench/peers/envoy-configuration.ts';
 import { configureHaproxy } from '../bench/peers/haproxy-configuration.ts';
 import { configureNginx } from '../bench/peers/nginx-configuration.ts';
 import { parseResidentMemory, readResidentMemory } from '../bench/process-memory.ts';

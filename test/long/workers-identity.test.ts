@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { createServer, type ServerResponse } from 'node:http';
 import { describe, test, type TestContext } from 'node:test';
-import type { InspectedFlow } from '../../src/gateway/flow-inspector.ts';
-import type { JournaledRequest } from '../../src/gateway/journaled-request.ts';
+import type { InspectedFlow } from '../../src/gateway/observe/flow-inspector.ts';
+import type { JournaledRequest } from '../../src/gateway/observe/journaled-request.ts';
 import { startQuirky } from '../idp/auth-setups.ts';
 import { BrowserAgent } from '../idp/browser-agent.ts';
 import { FlowClient } from '../idp/flow-client.ts';

@@ -1,7 +1,7 @@
 // The corpus of hostile tokens once more, through a real gateway: nothing of it reaches the MCP server, and clients are told why.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { reasons } from '../../src/gateway/reasons.ts';
+import { reasons } from '../../src/gateway/http/reasons.ts';
 import { listTools } from '../idp/flow-client.ts';
 import { startSwitchableServer, type SwitchableServer } from '../idp/switchable-server.ts';
 import { type GuardedGateway, routePolicy, startGuardedGateway } from './guarded-gateway.ts';

@@ -1,10 +1,13 @@
 // Every token of the corpus of hostile tokens is refused by the engine, for the right reason.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { createTokenValidator, type ValidatorOptions } from '../../src/gateway/token/create-validator.ts';
-import { createInlineKeySource } from '../../src/gateway/token/key-source.ts';
+import {
+  createTokenValidator,
+  type ValidatorOptions,
+} from '../../src/gateway/authentication/token/create-validator.ts';
+import { createInlineKeySource } from '../../src/gateway/authentication/token/key-source.ts';
 import { forgeToken, signAs } from '../kit/forge-token.ts';
-import type { TokenValidator } from '../../src/gateway/token/verified-token.ts';
+import type { TokenValidator } from '../../src/gateway/authentication/token/verified-token.ts';
 import type { CorpusPolicy } from './token-corpus-entry.ts';
 import { audience, goodClaims, issuer, keys, loneKey, served, severalKeys } from './token-corpus-issuer.ts';
 import { createAcceptableTokens, createHostileTokens } from './token-corpus.ts';

@@ -1,9 +1,9 @@
 // 100,000 changed tokens, and not one is let in.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Algorithm } from '../../src/gateway/token/algorithms.ts';
-import { createTokenValidator } from '../../src/gateway/token/create-validator.ts';
-import { createInlineKeySource } from '../../src/gateway/token/key-source.ts';
+import type { Algorithm } from '../../src/gateway/authentication/token/algorithms.ts';
+import { createTokenValidator } from '../../src/gateway/authentication/token/create-validator.ts';
+import { createInlineKeySource } from '../../src/gateway/authentication/token/key-source.ts';
 import { forgeToken, signAs } from '../kit/forge-token.ts';
 import { createSeededRandom } from './seeded-random.ts';
 import { audience, goodClaims, issuer, keys, served, severalKeys } from './token-corpus-issuer.ts';

@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import type { FlowAnswer } from '../idp/flow-client.ts';
-import { ask } from '../idp/flow-client.ts';
+import { type FlowAnswer, ask } from '../idp/flow-client.ts';
 import { askHttp2, openSession } from '../integration/gateway-fixture.ts';
 import type { GuardedGateway } from './guarded-gateway.ts';
 import {

@@ -1,6 +1,6 @@
 // Hostile tokens: games with `alg`, and secrets that are public.
 import { createPublicKey, type KeyObject } from 'node:crypto';
-import { type Algorithm, algorithms } from '../../src/gateway/token/algorithms.ts';
+import { type Algorithm, algorithms } from '../../src/gateway/authentication/token/algorithms.ts';
 import { forgeToken, signAs, signWithBytes, signWithSecret } from '../kit/forge-token.ts';
 import { encodePart } from '../kit/test-issuer.ts';
 import type { HostileToken } from './token-corpus-entry.ts';

@@ -1,5 +1,5 @@
 // What an entry of the token corpus is.
-import type { Reason } from '../../src/gateway/reasons.ts';
+import type { Reason } from '../../src/gateway/http/reasons.ts';
 
 /** Under which policy a token is judged. */
 export type CorpusPolicy =

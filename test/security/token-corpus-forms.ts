@@ -1,5 +1,5 @@
 // Hostile tokens: serializations, numbers of parts, and spellings of base64url. One token has one spelling.
-import { maxTokenLength } from '../../src/gateway/token/read-compact-token.ts';
+import { maxTokenLength } from '../../src/gateway/authentication/token/read-compact-token.ts';
 import { encodePart } from '../kit/test-issuer.ts';
 import type { HostileToken } from './token-corpus-entry.ts';
 import { forgeLike, goodClaims, goodHeader } from './token-corpus-issuer.ts';

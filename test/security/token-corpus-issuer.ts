@@ -1,6 +1,6 @@
 // The issuer whose tokens are attacked: its keys, those of a stranger, and what a good token of it looks like.
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
-import type { Algorithm } from '../../src/gateway/token/algorithms.ts';
+import type { Algorithm } from '../../src/gateway/authentication/token/algorithms.ts';
 import { forgeToken, signAs, type TokenParts } from '../kit/forge-token.ts';
 import { createTestKey, type TestKey } from '../kit/test-issuer.ts';
 

@@ -1,6 +1,6 @@
 // Hostile tokens: keys of somebody else, keys that are not for this, tricks with `kid`, and keys that a token brings along.
 import { createHash, type KeyObject } from 'node:crypto';
-import type { Algorithm } from '../../src/gateway/token/algorithms.ts';
+import type { Algorithm } from '../../src/gateway/authentication/token/algorithms.ts';
 import { type Signer, signAs, signWithBytes, signWithSecret } from '../kit/forge-token.ts';
 import type { HostileToken } from './token-corpus-entry.ts';
 import { forgeLike, keys, strangers, unusableKeys } from './token-corpus-issuer.ts';

@@ -1,5 +1,5 @@
 // Ways to change a token, each a little or a lot, for the mutation fuzz.
-import { algorithms } from '../../src/gateway/token/algorithms.ts';
+import { algorithms } from '../../src/gateway/authentication/token/algorithms.ts';
 import { encodePart } from '../kit/test-issuer.ts';
 import type { SeededRandom } from './seeded-random.ts';
 

@@ -1,6 +1,6 @@
 // Hostile tokens: signatures that prove nothing, and other spellings of signatures that do.
 import { sign } from 'node:crypto';
-import type { Algorithm } from '../../src/gateway/token/algorithms.ts';
+import type { Algorithm } from '../../src/gateway/authentication/token/algorithms.ts';
 import { forgeToken, signAs, type Signer, signWithBytes } from '../kit/forge-token.ts';
 import { encodePart } from '../kit/test-issuer.ts';
 import type { AcceptableToken, HostileToken } from './token-corpus-entry.ts';

@@ -1,7 +1,7 @@
 // Asks a running gateway's admin port: about a request that happened, or for any of its pages as JSON.
 import { readAdminToken } from '../admin-token-file.ts';
 import { isJsonObject, type JsonObject } from '../../base/json-object.ts';
-import type { JournaledRequest } from '../../gateway/journaled-request.ts';
+import type { JournaledRequest } from '../../gateway/observe/journaled-request.ts';
 
 export type JournalAnswer =
   | { readonly ok: true; readonly request: JournaledRequest }

@@ -3,17 +3,13 @@
 import { clone } from '@bufbuild/protobuf';
 import type { FetchOutcome, GuardedFetcher } from '../../base/fetch-json.ts';
 import { type JwtAuthentication, JwtAuthenticationSchema, type KeySource } from '../../ir/gen/config_pb.ts';
-import type { JwtAuthenticationConfig } from '../../gateway/policies/jwt-authentication/jwt-authentication-config.ts';
+import type { JwtAuthenticationConfig } from '../../gateway/config/jwt-authentication-config.ts';
 import type {
   AcquireJwtAuthentication,
   JwtAuthenticationInput,
-} from '../../gateway/policies/jwt-authentication/jwt-authentication-registry.ts';
-import type {
-  ConnectIdp,
-  IdpConnection,
-  IdpConnectionOptions,
-} from '../../gateway/policies/mcp-authentication/idp-connection.ts';
-import type { AcceptedAudiences, TokenValidator } from '../../gateway/token/verified-token.ts';
+} from '../../gateway/authentication/jwt/jwt-authentication-registry.ts';
+import type { ConnectIdp, IdpConnection, IdpConnectionOptions } from '../../gateway/config/idp-connection.ts';
+import type { AcceptedAudiences, TokenValidator } from '../../gateway/authentication/token/verified-token.ts';
 import type { Credential } from './credential.ts';
 import { getStandInKeys, isStandInKeySet, type StandInKeys } from './stand-in-keys.ts';
 

@@ -1,6 +1,6 @@
 // Puts a report together from what the request path left behind: its context, its answer, its plan.
 import { isSecretName, redactText } from '../../base/redact.ts';
-import { formatBackendName } from '../../gateway/admin/backend-name.ts';
+import { formatBackendName } from '../../gateway/request/backend-name.ts';
 import type {
   PortConfig,
   RouteConfig,
@@ -8,9 +8,9 @@ import type {
   WeightedBackendConfig,
 } from '../../gateway/config/runtime-config.ts';
 import { chooseBackend } from '../../gateway/filters/weighted-choice.ts';
-import type { RawHeaders } from '../../gateway/listen/exchange.ts';
-import { readPreflightMethod } from '../../gateway/policies/cors.ts';
-import type { RequestContext } from '../../gateway/request-context.ts';
+import type { RawHeaders } from '../../gateway/http/exchange.ts';
+import { readPreflightMethod } from '../../gateway/http/preflight.ts';
+import type { RequestContext } from '../../gateway/request/request-context.ts';
 import { findOwnEndpoint } from '../../gateway/route/find-protection.ts';
 import { describePicker } from '../describe-picker.ts';
 import type { SignatureNote } from './assumed-keys.ts';

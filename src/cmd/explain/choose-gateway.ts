@@ -1,6 +1,6 @@
 // In a cluster every Gateway has pods of its own, so that two may have the same port: a request is explained against one of them.
 import { findNearestName } from '../../base/nearest-name.ts';
-import { compile } from '../../gateway/config/compile.ts';
+import { compile } from '../../gateway/config/compile/compile.ts';
 import { type Configuration, emptyConfiguration } from '../../ir/configuration.ts';
 import { sliceConfiguration } from '../../translate/slice-configuration.ts';
 import { choosePort } from './choose-port.ts';

@@ -2,12 +2,12 @@
 import { createFetcher, type GuardedFetcher } from '../../base/fetch-json.ts';
 import { silentLog } from '../../base/log.ts';
 import { createSealer } from '../../base/sealed.ts';
-import { compile } from '../../gateway/config/compile.ts';
+import { compile } from '../../gateway/config/compile/compile.ts';
 import type { RuntimeConfig } from '../../gateway/config/runtime-config.ts';
-import { JwtAuthenticationRegistry } from '../../gateway/policies/jwt-authentication/jwt-authentication-registry.ts';
-import { AuthenticationRegistry } from '../../gateway/policies/mcp-authentication/authentication-registry.ts';
-import { connectIdp } from '../../gateway/policies/mcp-authentication/connect-idp.ts';
-import { findPreset } from '../../gateway/policies/mcp-authentication/idp/presets.ts';
+import { JwtAuthenticationRegistry } from '../../gateway/authentication/jwt/jwt-authentication-registry.ts';
+import { AuthenticationRegistry } from '../../gateway/authentication/mcp/mcp-authentication-registry.ts';
+import { connectIdp } from '../../gateway/authentication/login/idp/connect-idp.ts';
+import { findPreset } from '../../gateway/authentication/login/idp/presets.ts';
 import type { Configuration } from '../../ir/configuration.ts';
 import { needsSealKeys } from '../../ir/seal-keys.ts';
 import { FilesSource } from '../../sources/files/files-source.ts';

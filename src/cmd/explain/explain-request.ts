@@ -1,6 +1,6 @@
 // `explain` for a request that nobody has sent yet: resources, flags and a token in, a report out.
 import type { PortConfig, RouteConfig, RuntimeConfig } from '../../gateway/config/runtime-config.ts';
-import type { RawHeaders } from '../../gateway/listen/exchange.ts';
+import type { RawHeaders } from '../../gateway/http/exchange.ts';
 import type { TokenInput } from '../token/read-token-input.ts';
 import { AssumedKeys } from './assumed-keys.ts';
 import { buildReport } from './build-report.ts';

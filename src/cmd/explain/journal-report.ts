@@ -1,7 +1,7 @@
 // A request that happened, from the journal of a gateway, in the form of a report.
-import { formatBackendName } from '../../gateway/admin/backend-name.ts';
-import type { JournaledDecision, JournaledRequest, JournaledRule } from '../../gateway/journaled-request.ts';
-import type { PolicyFieldName } from '../../gateway/policies/policy-level.ts';
+import { formatBackendName } from '../../gateway/request/backend-name.ts';
+import type { JournaledDecision, JournaledRequest, JournaledRule } from '../../gateway/observe/journaled-request.ts';
+import type { PolicyFieldName } from '../../gateway/config/policy-level.ts';
 import type { ExplainedPolicy, ExplainedRule, ExplainReport } from './explain-report.ts';
 import { isRefusal, judgePolicy } from './judge-policy.ts';
 

@@ -1,5 +1,5 @@
 // The MCP message of a request to explain: what a client would send to use one thing of a server, in the protocol version that is asked about.
-import type { RawHeaders } from '../../gateway/listen/exchange.ts';
+import type { RawHeaders } from '../../gateway/http/exchange.ts';
 
 /** Something of a server that a message uses. */
 export interface McpItem {

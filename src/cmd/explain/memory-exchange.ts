@@ -1,6 +1,6 @@
 // A request without a connection, and its answer: what the request path gets from `explain` in place of a socket.
 import { PassThrough } from 'node:stream';
-import type { BodyFlow, BodySink, Exchange, RawHeaders, UpgradedSocket } from '../../gateway/listen/exchange.ts';
+import type { BodyFlow, BodySink, Exchange, RawHeaders, UpgradedSocket } from '../../gateway/http/exchange.ts';
 
 /** The head and body of a request. */
 export interface MemoryRequest {

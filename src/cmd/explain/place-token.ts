@@ -1,6 +1,6 @@
 // Puts a token where the policies of a rule look for it.
 import type { RouteConfig } from '../../gateway/config/runtime-config.ts';
-import type { RawHeaders } from '../../gateway/listen/exchange.ts';
+import type { RawHeaders } from '../../gateway/http/exchange.ts';
 import type { RequestLine } from './request-line.ts';
 
 /** A request with its token. */

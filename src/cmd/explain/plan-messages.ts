@@ -1,6 +1,6 @@
 // Which messages the flags ask about: one that is explained in full, or several things that go into a table.
 import { isJsonObject, readJsonObject } from '../../base/json-object.ts';
-import type { RawHeaders } from '../../gateway/listen/exchange.ts';
+import type { RawHeaders } from '../../gateway/http/exchange.ts';
 import { readText } from '../../sources/files/read-text.ts';
 import type { ExplainValues } from './explain-flags.ts';
 import {

@@ -6,7 +6,7 @@ import { describe, test } from 'node:test';
 import { create, type DescMessage, equals, type MessageShape, toJson } from '@bufbuild/protobuf';
 import { parseAllDocuments } from 'yaml';
 import { dumpConfig } from '../../gateway/admin/dump-config.ts';
-import { compile } from '../../gateway/config/compile.ts';
+import { compile } from '../../gateway/config/compile/compile.ts';
 import { type Configuration, emptyConfiguration } from '../../ir/configuration.ts';
 import {
   BackendSchema,

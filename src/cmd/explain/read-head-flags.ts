@@ -1,7 +1,7 @@
 // Flags about the head of the request: its headers, and where it comes from.
 import { isIP } from 'node:net';
 import { redactText } from '../../base/redact.ts';
-import type { RawHeaders } from '../../gateway/listen/exchange.ts';
+import type { RawHeaders } from '../../gateway/http/exchange.ts';
 import { looksLikeToken } from './credential.ts';
 
 export type ReadHeaders =

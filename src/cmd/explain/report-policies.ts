@@ -1,10 +1,10 @@
 // The policies on the way of a request, in the order in which they are asked, each with what it decided.
-import { formatBackendName } from '../../gateway/admin/backend-name.ts';
+import { formatBackendName } from '../../gateway/request/backend-name.ts';
 import type { RouteConfig, WeightedBackendConfig } from '../../gateway/config/runtime-config.ts';
-import type { Decision } from '../../gateway/decision.ts';
-import { describeMode } from '../../gateway/policies/authentication-mode.ts';
-import type { RuleOutcome, RuleReference } from '../../gateway/policies/authorization/rule-set.ts';
-import type { PolicyConflict, PolicyFieldName, PolicyPlace } from '../../gateway/policies/policy-level.ts';
+import type { Decision } from '../../gateway/request/decision.ts';
+import { describeMode } from '../../gateway/authentication/authentication-mode.ts';
+import type { RuleOutcome, RuleReference } from '../../gateway/config/rule-set.ts';
+import type { PolicyConflict, PolicyFieldName, PolicyPlace } from '../../gateway/config/policy-level.ts';
 import type { ExplainedPolicy, ExplainedRule } from './explain-report.ts';
 import { judgePolicy, outcomeOrder } from './judge-policy.ts';
 

@@ -1,5 +1,5 @@
 // Reads what --request says: a method and a URL, with the path as it was typed. The gateway's own code brings it into its normal form.
-import { readHostname } from '../../gateway/route/hostname.ts';
+import { readHostname } from '../../gateway/route/table/hostname.ts';
 
 /** A request as its first line has it. */
 export interface RequestLine {

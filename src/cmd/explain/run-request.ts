@@ -2,16 +2,16 @@
 import { randomBytes } from 'node:crypto';
 import { isIP } from 'node:net';
 import { type Log, silentLog } from '../../base/log.ts';
-import { denyRequest } from '../../gateway/answer.ts';
+import { denyRequest } from '../../gateway/request/answer.ts';
 import type { PortConfig, RuntimeConfig, WeightedBackends } from '../../gateway/config/runtime-config.ts';
 import type { ForwardPlan } from '../../gateway/forward/forward-plan.ts';
-import { findUnsendableHeader } from '../../gateway/forward/headers.ts';
+import { findUnsendableHeader } from '../../gateway/http/headers.ts';
 import { routeUpstreamRequest } from '../../gateway/forward/route-upstream-request.ts';
-import type { UpstreamRequest } from '../../gateway/forward/upstream-call.ts';
-import { Upstreams } from '../../gateway/forward/upstreams.ts';
+import type { UpstreamRequest } from '../../gateway/forward/upstream/upstream-call.ts';
+import { Upstreams } from '../../gateway/forward/upstream/upstreams.ts';
 import { createRequestHandler } from '../../gateway/handle-request.ts';
-import type { RawHeaders } from '../../gateway/listen/exchange.ts';
-import type { RequestContext } from '../../gateway/request-context.ts';
+import type { RawHeaders } from '../../gateway/http/exchange.ts';
+import type { RequestContext } from '../../gateway/request/request-context.ts';
 import { type MemoryAnswer, MemoryExchange } from './memory-exchange.ts';
 import type { RequestLine } from './request-line.ts';
 

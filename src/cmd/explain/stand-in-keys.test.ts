@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { algorithms } from '../../gateway/token/algorithms.ts';
-import { createTokenValidator } from '../../gateway/token/create-validator.ts';
-import { createInlineKeySource } from '../../gateway/token/key-source.ts';
+import { algorithms } from '../../gateway/authentication/token/algorithms.ts';
+import { createTokenValidator } from '../../gateway/authentication/token/create-validator.ts';
+import { createInlineKeySource } from '../../gateway/authentication/token/key-source.ts';
 import { encodePart } from '../../../test/kit/test-issuer.ts';
 import { getStandInKeys } from './stand-in-keys.ts';
 

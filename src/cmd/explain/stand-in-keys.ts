@@ -2,8 +2,8 @@
 // else about a token exactly as it would. They are made anew in every process, and leave it in no form.
 import { constants, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { isJsonObject, readJsonObject } from '../../base/json-object.ts';
-import { type Algorithm, algorithms, isAlgorithm } from '../../gateway/token/algorithms.ts';
-import { maxTokenLength } from '../../gateway/token/read-compact-token.ts';
+import { type Algorithm, algorithms, isAlgorithm } from '../../gateway/authentication/token/algorithms.ts';
+import { maxTokenLength } from '../../gateway/authentication/token/read-compact-token.ts';
 
 /** One key per kind of algorithm, without ids: whatever key a token names, this one is meant. */
 export interface StandInKeys {

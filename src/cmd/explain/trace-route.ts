@@ -1,8 +1,13 @@
 // Why a request meets the rule that it meets: every match before it in the order of precedence is tried alone, by the code of the request path.
 import { describeRoutes, type ServedMatch } from '../../gateway/admin/describe-routes.ts';
 import type { ListenerConfig, RouteConfig, RuntimeConfig } from '../../gateway/config/runtime-config.ts';
-import { HostTable } from '../../gateway/route/hostname.ts';
-import { type MatchRequest, MatchSubject, type RouteMatchEntry, RouteTable } from '../../gateway/route/route-table.ts';
+import { HostTable } from '../../gateway/route/table/hostname.ts';
+import {
+  type MatchRequest,
+  MatchSubject,
+  type RouteMatchEntry,
+  RouteTable,
+} from '../../gateway/route/table/route-table.ts';
 import type { ExplainedRoute, PassedOver } from './explain-report.ts';
 
 type Entry = RouteMatchEntry<RouteConfig>;

@@ -1,5 +1,5 @@
 // The first half of discovery: what the MCP server says to somebody without a token, and its metadata (RFC 9728).
-import { findBearerChallenge } from '../../gateway/policies/mcp-authentication/challenge.ts';
+import { findBearerChallenge } from '../../gateway/authentication/challenge.ts';
 import { initialize } from './ask-server.ts';
 import type { Narrator } from './narration.ts';
 import { fetchTold, readJsonObject, readString, readStrings } from './told-fetch.ts';

@@ -1,5 +1,5 @@
 // The end of the flow: the MCP server with the token, from initialize to the list of tools.
-import { findBearerChallenge } from '../../gateway/policies/mcp-authentication/challenge.ts';
+import { findBearerChallenge } from '../../gateway/authentication/challenge.ts';
 import { call, endSession, initialize, type McpSession, readRpcResult } from './ask-server.ts';
 import type { FoundToken } from './exchange-code.ts';
 import type { Narrator } from './narration.ts';

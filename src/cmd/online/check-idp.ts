@@ -1,12 +1,12 @@
 // Asks one identity provider what a gateway would ask it, with the gateway's own code, and judges what that means for a policy.
 import type { GuardedFetcher } from '../../base/fetch-json.ts';
 import { AuthenticationMode, LoginFlow, RegistrationMode } from '../../ir/gen/config_pb.ts';
-import { chooseFlow } from '../../gateway/policies/mcp-authentication/choose-flow.ts';
-import { type Discovery, discoverMetadata } from '../../gateway/policies/mcp-authentication/discover-metadata.ts';
-import type { FlowChoice, IdpMetadata } from '../../gateway/policies/mcp-authentication/idp-connection.ts';
-import type { McpAuthenticationConfig } from '../../gateway/policies/mcp-authentication/protected-resource.ts';
-import { findPreset } from '../../gateway/policies/mcp-authentication/idp/presets.ts';
-import { findRegistrationEndpoint } from '../../gateway/policies/mcp-authentication/registration-endpoint.ts';
+import { chooseFlow } from '../../gateway/authentication/login/idp/choose-flow.ts';
+import { type Discovery, discoverMetadata } from '../../gateway/authentication/login/idp/discover-metadata.ts';
+import type { FlowChoice, IdpMetadata } from '../../gateway/config/idp-connection.ts';
+import type { McpAuthenticationConfig } from '../../gateway/config/protected-resource.ts';
+import { findPreset } from '../../gateway/authentication/login/idp/presets.ts';
+import { findRegistrationEndpoint } from '../../gateway/authentication/login/idp/registration-endpoint.ts';
 import { checkKeys } from './check-keys.ts';
 import { forecastClients } from './forecast-clients.ts';
 import { guessProvider, suggestProvider } from './guess-provider.ts';

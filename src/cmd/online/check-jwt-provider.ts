@@ -1,8 +1,8 @@
 // Asks for the keys of a JWT provider as a gateway does, and judges what that means for the tokens of its issuer (RFC 7517).
 import type { GuardedFetcher } from '../../base/fetch-json.ts';
-import type { JwtAuthenticationConfig } from '../../gateway/policies/jwt-authentication/jwt-authentication-config.ts';
-import { readCacheDuration, readKeyOrigin } from '../../gateway/token/key-origin.ts';
-import { openKeySource } from '../../gateway/token/open-key-source.ts';
+import type { JwtAuthenticationConfig } from '../../gateway/config/jwt-authentication-config.ts';
+import { readCacheDuration, readKeyOrigin } from '../../gateway/authentication/token/key-origin.ts';
+import { openKeySource } from '../../gateway/authentication/token/open-key-source.ts';
 import { silentLog } from '../../base/log.ts';
 import type { JwtProvider } from '../../ir/gen/config_pb.ts';
 import { behindService, reportKeys } from './check-keys.ts';

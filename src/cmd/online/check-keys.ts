@@ -1,8 +1,12 @@
 // The keys of an identity provider, fetched and judged as a gateway does (RFC 7517).
 import type { GuardedFetcher } from '../../base/fetch-json.ts';
-import type { Discovery } from '../../gateway/policies/mcp-authentication/discover-metadata.ts';
-import type { McpAuthenticationConfig } from '../../gateway/policies/mcp-authentication/protected-resource.ts';
-import { createInlineKeySource, createKeySource, type KeySource } from '../../gateway/token/key-source.ts';
+import type { Discovery } from '../../gateway/authentication/login/idp/discover-metadata.ts';
+import type { McpAuthenticationConfig } from '../../gateway/config/protected-resource.ts';
+import {
+  createInlineKeySource,
+  createKeySource,
+  type KeySource,
+} from '../../gateway/authentication/token/key-source.ts';
 import type { Findings } from './online-report.ts';
 
 /** Reports the keys that can verify tokens, counted by algorithm, and those that cannot. */

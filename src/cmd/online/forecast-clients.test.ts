@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { create } from '@bufbuild/protobuf';
-import type { Discovery } from '../../gateway/policies/mcp-authentication/discover-metadata.ts';
-import type { FlowChoice } from '../../gateway/policies/mcp-authentication/idp-connection.ts';
-import { standardPreset } from '../../gateway/policies/mcp-authentication/idp/provider-preset.ts';
-import type { McpAuthenticationConfig } from '../../gateway/policies/mcp-authentication/protected-resource.ts';
+import type { Discovery } from '../../gateway/authentication/login/idp/discover-metadata.ts';
+import type { FlowChoice } from '../../gateway/config/idp-connection.ts';
+import { standardPreset } from '../../gateway/config/provider-preset.ts';
+import type { McpAuthenticationConfig } from '../../gateway/config/protected-resource.ts';
 import { McpAuthenticationSchema, RegistrationMode } from '../../ir/gen/config_pb.ts';
 import { forecastClients } from './forecast-clients.ts';
 import { guessProvider } from './guess-provider.ts';

@@ -1,8 +1,8 @@
 // What MCP clients of each known kind will do with a policy. Kept beside the table in the documentation of login flows.
-import type { Discovery } from '../../gateway/policies/mcp-authentication/discover-metadata.ts';
-import type { FlowChoice } from '../../gateway/policies/mcp-authentication/idp-connection.ts';
-import type { McpAuthenticationConfig } from '../../gateway/policies/mcp-authentication/protected-resource.ts';
-import { findRegistrationEndpoint } from '../../gateway/policies/mcp-authentication/registration-endpoint.ts';
+import type { Discovery } from '../../gateway/authentication/login/idp/discover-metadata.ts';
+import type { FlowChoice } from '../../gateway/config/idp-connection.ts';
+import type { McpAuthenticationConfig } from '../../gateway/config/protected-resource.ts';
+import { findRegistrationEndpoint } from '../../gateway/authentication/login/idp/registration-endpoint.ts';
 import type { ClientForecast, Mark } from './online-report.ts';
 
 type FoundDiscovery = Extract<Discovery, { readonly ok: true }>;

@@ -1,6 +1,6 @@
 // Recognises identity providers whose quirks a preset knows, so that `check --online` can suggest it. A guess: it decides nothing.
-import type { McpAuthenticationConfig } from '../../gateway/policies/mcp-authentication/protected-resource.ts';
-import { findPreset } from '../../gateway/policies/mcp-authentication/idp/presets.ts';
+import type { McpAuthenticationConfig } from '../../gateway/config/protected-resource.ts';
+import { findPreset } from '../../gateway/authentication/login/idp/presets.ts';
 import type { Findings } from './online-report.ts';
 
 const signs: readonly (readonly [provider: string, sign: RegExp])[] = [

@@ -1,5 +1,5 @@
 // What `check --online` found out about an identity provider of a policy, as data.
-import type { FlowChoice } from '../../gateway/policies/mcp-authentication/idp-connection.ts';
+import type { FlowChoice } from '../../gateway/config/idp-connection.ts';
 
 /** How a finding is meant: a tick, a remark, a cross. */
 export type Mark = 'good' | 'remark' | 'bad';

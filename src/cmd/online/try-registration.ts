@@ -1,10 +1,10 @@
 // Registers a client at the identity provider with the gateway's own code (RFC 7591), and removes it again where that is offered (RFC 7592).
-import type { StepHolder } from '../../gateway/flow-recorder.ts';
-import type { IdpMetadata } from '../../gateway/policies/mcp-authentication/idp-connection.ts';
-import type { McpAuthenticationConfig } from '../../gateway/policies/mcp-authentication/protected-resource.ts';
-import { findChoice } from '../../gateway/policies/mcp-authentication/chosen-by.ts';
-import { registerOwnClient } from '../../gateway/policies/mcp-authentication/register-at-idp.ts';
-import type { RegistrationFailure } from '../../gateway/policies/mcp-authentication/registration-attempt.ts';
+import type { StepHolder } from '../../gateway/authentication/login/flow-recorder.ts';
+import type { IdpMetadata } from '../../gateway/config/idp-connection.ts';
+import type { McpAuthenticationConfig } from '../../gateway/config/protected-resource.ts';
+import { findChoice } from '../../gateway/authentication/login/idp/chosen-by.ts';
+import { registerOwnClient } from '../../gateway/authentication/login/clients/register-at-idp.ts';
+import type { RegistrationFailure } from '../../gateway/authentication/login/idp/registration-attempt.ts';
 import type { Findings } from './online-report.ts';
 
 /** So that an operator who finds it knows where it comes from. */

@@ -1,8 +1,8 @@
 // Takes a token apart for a person: leniently, because the ones that people bring are those that do not work. Verifies nothing.
 import { isJsonObject, type JsonObject } from '../../base/json-object.ts';
 import { redactText } from '../../base/redact.ts';
-import { checkKind } from '../../gateway/token/check-claims.ts';
-import { readCompactToken } from '../../gateway/token/read-compact-token.ts';
+import { checkKind } from '../../gateway/authentication/token/check-claims.ts';
+import { readCompactToken } from '../../gateway/authentication/token/read-compact-token.ts';
 import { describeDistance } from './describe-distance.ts';
 import type { TokenProblem, TokenReport, TokenTime } from './token-report.ts';
 

@@ -13,14 +13,14 @@ import {
   checkStart,
   readAudiences,
   readScopes,
-} from '../../gateway/token/check-claims.ts';
-import type { CompactToken } from '../../gateway/token/compact-token.ts';
-import { checkSignature, createTokenValidator } from '../../gateway/token/create-validator.ts';
-import { createInlineKeySource, type KeySource } from '../../gateway/token/key-source.ts';
-import { openKeySource } from '../../gateway/token/open-key-source.ts';
-import { readCompactToken } from '../../gateway/token/read-compact-token.ts';
-import { reasons } from '../../gateway/reasons.ts';
-import type { TokenRefusal, TokenVerdict } from '../../gateway/token/verified-token.ts';
+} from '../../gateway/authentication/token/check-claims.ts';
+import type { CompactToken } from '../../gateway/authentication/token/compact-token.ts';
+import { checkSignature, createTokenValidator } from '../../gateway/authentication/token/create-validator.ts';
+import { createInlineKeySource, type KeySource } from '../../gateway/authentication/token/key-source.ts';
+import { openKeySource } from '../../gateway/authentication/token/open-key-source.ts';
+import { readCompactToken } from '../../gateway/authentication/token/read-compact-token.ts';
+import { reasons } from '../../gateway/http/reasons.ts';
+import type { TokenRefusal, TokenVerdict } from '../../gateway/authentication/token/verified-token.ts';
 import { getStandInKeys, type StandInKeys } from '../explain/stand-in-keys.ts';
 import { describeRefusal } from './describe-token.ts';
 import type { TokenProvider } from './list-providers.ts';

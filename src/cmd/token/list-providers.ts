@@ -1,17 +1,17 @@
 // Everyone in a configuration whose tokens are accepted somewhere, with what each demands of a token.
 import { describeAuthentications } from '../../gateway/admin/describe-authentications.ts';
-import { readCaCertificates } from '../../gateway/config/read-ca-certificates.ts';
+import { readCaCertificates } from '../../gateway/config/compile/read-ca-certificates.ts';
 import type { RuntimeConfig } from '../../gateway/config/runtime-config.ts';
-import { findChoice } from '../../gateway/policies/mcp-authentication/chosen-by.ts';
-import { discoverMetadata } from '../../gateway/policies/mcp-authentication/discover-metadata.ts';
-import type { McpAuthenticationConfig } from '../../gateway/policies/mcp-authentication/protected-resource.ts';
-import { spellResource } from '../../gateway/policies/mcp-authentication/read-base.ts';
+import { findChoice } from '../../gateway/authentication/login/idp/chosen-by.ts';
+import { discoverMetadata } from '../../gateway/authentication/login/idp/discover-metadata.ts';
+import type { McpAuthenticationConfig } from '../../gateway/config/protected-resource.ts';
+import { spellResource } from '../../gateway/authentication/read-base.ts';
 import type { GuardedFetcher } from '../../base/fetch-json.ts';
-import type { RequiredClaim } from '../../gateway/token/check-claims.ts';
-import { type KeyOrigin, readKeyOrigin } from '../../gateway/token/key-origin.ts';
-import type { LocatedKeys } from '../../gateway/token/open-key-source.ts';
-import { readRequiredClaims } from '../../gateway/token/required-claims.ts';
-import type { AcceptedAudiences } from '../../gateway/token/verified-token.ts';
+import type { RequiredClaim } from '../../gateway/authentication/token/check-claims.ts';
+import { type KeyOrigin, readKeyOrigin } from '../../gateway/authentication/token/key-origin.ts';
+import type { LocatedKeys } from '../../gateway/authentication/token/open-key-source.ts';
+import { readRequiredClaims } from '../../gateway/authentication/token/required-claims.ts';
+import type { AcceptedAudiences } from '../../gateway/authentication/token/verified-token.ts';
 import type { KeySource, Secret } from '../../ir/gen/config_pb.ts';
 import { describeKeys } from '../explain/assumed-keys.ts';
 import type { ProviderVerdict } from './token-report.ts';

@@ -3,8 +3,8 @@
 import { readLocalGuard } from '../gateway-flags.ts';
 import { createFetcher } from '../../base/fetch-json.ts';
 import { createGateway, type Gateway, type GatewayOptions } from '../../gateway/gateway.ts';
-import type { JournaledRequest } from '../../gateway/journaled-request.ts';
-import { maxHeldBytes } from '../../gateway/mcp/messages/body-budget.ts';
+import type { JournaledRequest } from '../../gateway/observe/journaled-request.ts';
+import { maxHeldBytes } from '../../gateway/http/body-budget.ts';
 import { divideLimit } from '../../gateway/workers/divide-limits.ts';
 import { takeRelayedStep } from '../../gateway/workers/flow-relay.ts';
 import { LoginDesk } from '../../gateway/workers/login-desk.ts';

@@ -2,7 +2,7 @@
 // Programs send it as a bearer token; a browser logs in with it once and gets a cookie that no other site can send along (SameSite=Strict).
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import { ownCookiePrefix } from '../own-cookies.ts';
+import { ownCookiePrefix } from '../http/own-cookies.ts';
 import { answerPage } from './page-frame.ts';
 import { answerError, type PlainAnswer, type PlainPages } from './plain-server.ts';
 

@@ -2,8 +2,8 @@
 import { type LogLevel, logLevels, parseLogLevel, type RootLog } from '../../base/log.ts';
 import type { Configuration } from '../../ir/configuration.ts';
 import type { RuntimeConfig } from '../config/runtime-config.ts';
-import type { FlowInspector } from '../flow-inspector.ts';
-import type { RequestJournal } from '../request-journal.ts';
+import type { FlowInspector } from '../observe/flow-inspector.ts';
+import type { RequestJournal } from '../observe/request-journal.ts';
 import { createAdminLogin } from './admin-login.ts';
 import { describeAuthentications } from './describe-authentications.ts';
 import { describeJwtAuthentications } from './describe-jwt-authentications.ts';

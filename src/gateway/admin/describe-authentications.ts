@@ -1,13 +1,9 @@
 // MCP authentication as it is in force: policies, identity providers, the chosen flow and why, and the protected resources with their metadata URLs.
 // For /config, /routes, and `check`.
 import type { ListenerConfig, PortConfig, RuntimeConfig } from '../config/runtime-config.ts';
-import { describeMode } from '../policies/authentication-mode.ts';
-import type { FlowChoice } from '../policies/mcp-authentication/idp-connection.ts';
-import type {
-  McpAuthenticationConfig,
-  ProtectedResource,
-  ResourceHost,
-} from '../policies/mcp-authentication/protected-resource.ts';
+import { describeMode } from '../authentication/authentication-mode.ts';
+import type { FlowChoice } from '../config/idp-connection.ts';
+import type { McpAuthenticationConfig, ProtectedResource, ResourceHost } from '../config/protected-resource.ts';
 
 /** One ProxyPolicy's MCP authentication. */
 export interface DescribedAuthentication {

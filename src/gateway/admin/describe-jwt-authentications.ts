@@ -2,10 +2,10 @@
 // For /config, /routes, and `check`.
 import type { RuntimeConfig } from '../config/runtime-config.ts';
 import type { KeySource } from '../../ir/gen/config_pb.ts';
-import { describeMode } from '../policies/authentication-mode.ts';
-import type { JwtProviderConfig } from '../policies/jwt-authentication/jwt-authentication-config.ts';
-import type { TokenLocation } from '../token/find-token.ts';
-import { formatBackendName } from './backend-name.ts';
+import { describeMode } from '../authentication/authentication-mode.ts';
+import type { JwtProviderConfig } from '../config/jwt-authentication-config.ts';
+import type { TokenLocation } from '../authentication/token/find-token.ts';
+import { formatBackendName } from '../request/backend-name.ts';
 
 /** One ProxyPolicy's JWT authentication. */
 export interface DescribedJwtAuthentication {

@@ -17,9 +17,9 @@ import {
   PolicyTargetKind,
   RouteSchema,
 } from '../../ir/gen/config_pb.ts';
-import { compile } from '../config/compile.ts';
-import { JwtAuthenticationRegistry } from '../policies/jwt-authentication/jwt-authentication-registry.ts';
-import { createInlineKeySource } from '../token/key-source.ts';
+import { compile } from '../config/compile/compile.ts';
+import { JwtAuthenticationRegistry } from '../authentication/jwt/jwt-authentication-registry.ts';
+import { createInlineKeySource } from '../authentication/token/key-source.ts';
 import { describeJwtAuthentications } from './describe-jwt-authentications.ts';
 import type { DescribedProtection } from './describe-protection.ts';
 import { describeRoutes } from './describe-routes.ts';

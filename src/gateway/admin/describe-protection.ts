@@ -1,9 +1,9 @@
 // What stands between clients and a rule's backends: which policies have a say there, which do not, and why. For /routes and `check`.
 import type { RouteConfig, WeightedBackendConfig } from '../config/runtime-config.ts';
-import { describeMode } from '../policies/authentication-mode.ts';
-import type { Rule, RuleAction, RuleSet } from '../policies/authorization/rule-set.ts';
-import type { PolicyConflict, PolicyFieldName, PolicyLevel, PolicyPlace } from '../policies/policy-level.ts';
-import { formatBackendName } from './backend-name.ts';
+import { describeMode } from '../authentication/authentication-mode.ts';
+import type { Rule, RuleAction, RuleSet } from '../config/rule-set.ts';
+import type { PolicyConflict, PolicyFieldName, PolicyLevel, PolicyPlace } from '../config/policy-level.ts';
+import { formatBackendName } from '../request/backend-name.ts';
 
 /** The protection of one rule where one listener serves it. */
 export interface DescribedProtection {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { adminConfiguration, hiddenValue } from '../../../test/integration/admin-configuration.ts';
 import { emptyConfiguration } from '../../ir/configuration.ts';
-import { compile } from '../config/compile.ts';
+import { compile } from '../config/compile/compile.ts';
 import { describeRoutes } from './describe-routes.ts';
 import { formatRoutes } from './format-routes.ts';
 

@@ -2,9 +2,9 @@
 import { isSecretName } from '../../base/redact.ts';
 import type { PortConfig, RouteConfig, RouteFilters, RuntimeConfig } from '../config/runtime-config.ts';
 import { type DescribedProtection, describeProtection } from './describe-protection.ts';
-import type { FlowChoice } from '../policies/mcp-authentication/idp-connection.ts';
-import type { McpAuthenticationConfig } from '../policies/mcp-authentication/protected-resource.ts';
-import type { RouteMatchEntry, ValueCondition } from '../route/route-table.ts';
+import type { FlowChoice } from '../config/idp-connection.ts';
+import type { McpAuthenticationConfig } from '../config/protected-resource.ts';
+import type { RouteMatchEntry, ValueCondition } from '../route/table/route-table.ts';
 
 export interface ServedRoutes {
   readonly version: number;

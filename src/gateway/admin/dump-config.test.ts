@@ -4,7 +4,7 @@ import { create } from '@bufbuild/protobuf';
 import { adminConfiguration, hiddenKeyLine, hiddenValue } from '../../../test/integration/admin-configuration.ts';
 import { emptyConfiguration } from '../../ir/configuration.ts';
 import { PolicySchema, SecretSchema } from '../../ir/gen/config_pb.ts';
-import { compile } from '../config/compile.ts';
+import { compile } from '../config/compile/compile.ts';
 import { dumpConfig, summariseCertificates, summariseSecret } from './dump-config.ts';
 
 describe('the configuration as JSON', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { FlowInspector, InspectedFlow, InspectedStep } from '../flow-inspector.ts';
+import type { FlowInspector, InspectedFlow, InspectedStep } from '../observe/flow-inspector.ts';
 import { answerFlows } from './flows-page.ts';
 import type { PlainRequest } from './plain-server.ts';
 

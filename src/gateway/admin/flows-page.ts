@@ -1,6 +1,6 @@
 // The flow inspector at the admin port: the last logins as JSON, and as a page that needs no script.
-import type { FlowInspector, InspectedFlow, InspectedStep, StepOutcome } from '../flow-inspector.ts';
-import { type ReasonDefinition, reasons } from '../reasons.ts';
+import type { FlowInspector, InspectedFlow, InspectedStep, StepOutcome } from '../observe/flow-inspector.ts';
+import { type ReasonDefinition, reasons } from '../http/reasons.ts';
 import { answerPage, escapeHtml } from './page-frame.ts';
 import { answerError, answerJson, type PlainAnswer, type PlainRequest } from './plain-server.ts';
 

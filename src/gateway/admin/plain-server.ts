@@ -5,7 +5,7 @@ import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } fro
 import type { AddressInfo } from 'node:net';
 import type { Log } from '../../base/log.ts';
 import { getHttp } from '../../base/node-parts.ts';
-import { formatErrorBody } from '../answer.ts';
+import { formatErrorBody } from '../request/answer.ts';
 import { checkLocalRequest } from './local-request.ts';
 
 export interface PlainRequest {

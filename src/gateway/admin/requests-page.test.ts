@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { JournaledDecision, JournaledRequest, JournaledRule } from '../journaled-request.ts';
-import type { RequestJournal } from '../request-journal.ts';
+import type { JournaledDecision, JournaledRequest, JournaledRule } from '../observe/journaled-request.ts';
+import type { RequestJournal } from '../observe/request-journal.ts';
 import type { PlainAnswer, PlainRequest } from './plain-server.ts';
 import { answerRequest, answerRequests } from './requests-page.ts';
 

@@ -1,7 +1,12 @@
 // The request journal at the admin port: what policies decided about the last requests, as JSON, and as a page that needs no script.
-import type { JournaledDecision, JournaledRequest, JournaledRule, JournaledRuleOutcome } from '../journaled-request.ts';
-import { type ReasonDefinition, reasons } from '../reasons.ts';
-import type { RequestJournal } from '../request-journal.ts';
+import type {
+  JournaledDecision,
+  JournaledRequest,
+  JournaledRule,
+  JournaledRuleOutcome,
+} from '../observe/journaled-request.ts';
+import { type ReasonDefinition, reasons } from '../http/reasons.ts';
+import type { RequestJournal } from '../observe/request-journal.ts';
 import { answerPage, escapeHtml } from './page-frame.ts';
 import { answerError, answerJson, type PlainAnswer, type PlainRequest } from './plain-server.ts';
 

@@ -1,15 +1,13 @@
 // The configuration in the form the request path uses: compiled once per change, immutable, swapped as a whole.
 import type { Cors, Failure, HeaderModifier, PathModifier, RequestRedirect } from '../../ir/gen/config_pb.ts';
-import type { MessageRules } from '../mcp/messages/message-rules.ts';
-import type { RuleSet } from '../policies/authorization/rule-set.ts';
-import type { TokenTrust } from '../policies/authorization/token-trust.ts';
-import type { JwtAuthenticationConfig } from '../policies/jwt-authentication/jwt-authentication-config.ts';
-import type { EndpointForm } from '../policies/mcp-authentication/endpoint-paths.ts';
-import type { McpAuthenticationConfig, ProtectedResource } from '../policies/mcp-authentication/protected-resource.ts';
-import type { PolicyConflict, PolicyProvenance } from '../policies/policy-level.ts';
-import type { HostTable } from '../route/hostname.ts';
-import type { RouteTable } from '../route/route-table.ts';
-import type { ServerHandshake } from './certificates.ts';
+import type { MessageRules } from './message-rules.ts';
+import type { RuleSet, TokenTrust } from './rule-set.ts';
+import type { JwtAuthenticationConfig } from './jwt-authentication-config.ts';
+import type { McpAuthenticationConfig, ProtectedResource } from './protected-resource.ts';
+import type { PolicyConflict, PolicyProvenance } from './policy-level.ts';
+import type { HostTable } from '../route/table/hostname.ts';
+import type { RouteTable } from '../route/table/route-table.ts';
+import type { SecureContext } from 'node:tls';
 
 export interface RuntimeConfig {
   /** Counts up with every swap. */
@@ -50,6 +48,15 @@ export interface PortConfig {
   readonly selectCertificate: ((serverName: string | undefined) => ServerHandshake | undefined) | undefined;
 }
 
+/** What a handshake needs. */
+export interface ServerHandshake {
+  readonly context: SecureContext;
+  /** Whether clients are asked for a certificate. */
+  readonly asksClients: boolean;
+  /** Set: they have to have one that these authorities validate. */
+  readonly clientAuthorities: string | undefined;
+}
+
 export interface ListenerConfig {
   readonly key: string;
   readonly gateway: string;
@@ -72,6 +79,17 @@ export interface HostProtection {
   /** By their whole path. */
   readonly endpoints: ReadonlyMap<string, OwnEndpoint>;
 }
+
+/** An endpoint by what it does; endpoints.ts has the implementation of each. */
+export type EndpointForm =
+  | 'protected-resource-metadata'
+  | 'authorization-server-metadata'
+  | 'openid-configuration'
+  | 'register'
+  | 'authorize'
+  | 'consent'
+  | 'callback'
+  | 'token';
 
 /** One of the gateway's own OAuth endpoints. */
 export interface OwnEndpoint {

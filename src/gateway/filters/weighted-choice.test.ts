@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { WeightedBackends } from '../config/runtime-config.ts';
-import { noFilters } from '../config/compile-filters.ts';
+import { noFilters } from '../config/compile/compile-filters.ts';
 import { chooseMirrors } from './mirror-choice.ts';
 import { chooseBackend } from './weighted-choice.ts';
 

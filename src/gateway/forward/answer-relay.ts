@@ -1,25 +1,25 @@
 // An answer on its way from the upstream to the client: rewritten for the older SSE transport, filtered by rules over messages, and with
 // notifications of the gateway's own between its events. Where nothing of that is wanted the bytes pass as they come.
 import { GrowingBytes } from '../../base/growing-bytes.ts';
-import type { Exchange, RawHeaders } from '../listen/exchange.ts';
-import type { LegacySseRewriter } from '../mcp/legacy-sse.ts';
-import { EventInsertion } from '../mcp/messages/event-stream-insertion.ts';
-import { hasContentEncoding, readContentType, withoutBodyFields } from '../mcp/messages/filter-answer-headers.ts';
+import type { Exchange, RawHeaders } from '../http/exchange.ts';
+import type { LegacySseRewriter } from '../mcp/sessions/legacy-sse.ts';
+import { EventInsertion } from '../mcp/streams/event-stream-insertion.ts';
+import { hasContentEncoding, readContentType, withoutBodyFields } from '../mcp/answer/filter-answer-headers.ts';
 import {
   asksForSubscription,
   getVoice,
   LegacyVoice,
   type StreamVoice,
   SubscriptionVoice,
-} from '../mcp/messages/list-changed-notification.ts';
-import type { ListName } from '../mcp/messages/list-changed-rules.ts';
-import type { NotificationStream, NotificationStreams } from '../mcp/messages/list-changed.ts';
-import type { MessageRules } from '../mcp/messages/message-rules.ts';
-import type { AnswerTreatment, MessageVerdict, StreamFilter } from '../mcp/messages/message-verdict.ts';
-import type { Reason } from '../reasons.ts';
-import type { RequestContext } from '../request-context.ts';
+} from '../mcp/streams/list-changed-notification.ts';
+import type { ListName } from '../mcp/streams/list-changed-rules.ts';
+import type { NotificationStream, NotificationStreams } from '../mcp/streams/list-changed.ts';
+import type { MessageRules } from '../config/message-rules.ts';
+import type { AnswerTreatment, MessageVerdict, StreamFilter } from '../mcp/answer/message-verdict.ts';
+import type { Reason } from '../http/reasons.ts';
+import type { RequestContext } from '../request/request-context.ts';
 import type { ForwardPlan } from './forward-plan.ts';
-import { prepareTrailers, withoutFields } from './headers.ts';
+import { prepareTrailers, withoutFields } from '../http/headers.ts';
 
 /** Whose answer it is. */
 export interface RelayOwner {

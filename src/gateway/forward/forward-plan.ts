@@ -1,10 +1,10 @@
 // What the steps before forwarding decided. forward-request.ts carries it out and decides nothing about routing itself.
 import type { HeaderModifier } from '../../ir/gen/config_pb.ts';
 import type { BackendConfig } from '../config/runtime-config.ts';
-import type { MessageRules } from '../mcp/messages/message-rules.ts';
-import type { FilterAnswer, MessageVerdict } from '../mcp/messages/message-verdict.ts';
-import type { RawHeaders } from '../listen/exchange.ts';
-import type { SessionIdentity } from '../policies/mcp-authentication/authentication-verdict.ts';
+import type { MessageRules } from '../config/message-rules.ts';
+import type { FilterAnswer, MessageVerdict } from '../mcp/answer/message-verdict.ts';
+import type { RawHeaders } from '../http/exchange.ts';
+import type { SessionIdentity } from '../authentication/mcp/authentication-verdict.ts';
 
 /** Where a copy of a request goes. */
 export interface MirrorPlan {

@@ -2,13 +2,13 @@
 // read it (answer-relay.ts), each side waits for the other when that is slow, and an end of one side is an end of the other. A request is tried again only while not a byte of it was sent.
 import { performance } from 'node:perf_hooks';
 import type { Duplex } from 'node:stream';
-import { denyRequest } from '../answer.ts';
+import { denyRequest } from '../request/answer.ts';
 import type { PickerConfig } from '../config/runtime-config.ts';
 import { createPickedCall } from '../inference/load-picked-call.ts';
 import { silentPickObserver } from '../inference/pick-observer.ts';
-import type { BodyFlow, BodySink, Exchange, RawHeaders } from '../listen/exchange.ts';
-import type { Reason } from '../reasons.ts';
-import type { RequestContext } from '../request-context.ts';
+import type { BodyFlow, BodySink, Exchange, RawHeaders } from '../http/exchange.ts';
+import type { Reason } from '../http/reasons.ts';
+import type { RequestContext } from '../request/request-context.ts';
 import { AnswerRelay, needsRelay, type RelayOwner } from './answer-relay.ts';
 import type { ForwardPlan } from './forward-plan.ts';
 import type { ForwarderOptions, ForwarderSettings } from './forwarder-options.ts';
@@ -18,15 +18,15 @@ import {
   prepareResponseHeaders,
   prepareTrailers,
   withoutFields,
-} from './headers.ts';
+} from '../http/headers.ts';
 import { startMirrors, type Mirror } from './mirror-request.ts';
-import { passToClient, passToUpstream } from './pass-chunk.ts';
+import { passToClient, passToUpstream } from './upstream/pass-chunk.ts';
 import { routeUpstreamRequest, type RoutedRequest } from './route-upstream-request.ts';
-import type { SilenceWatch, Watched } from './silence-watch.ts';
+import type { SilenceWatch, Watched } from './upstream/silence-watch.ts';
 import { prepareUpgrade, relayUpgrade, type UpgradeAnswer } from './upgrade-request.ts';
-import type { UpstreamCall, UpstreamEvents, UpstreamRequest } from './upstream-call.ts';
-import { classifyUpstreamError, describeError, PickerError, type UpstreamPhase } from './upstream-error.ts';
-import { type Endpoint, formatPickerKey, type UpstreamBackend } from './upstreams.ts';
+import type { UpstreamCall, UpstreamEvents, UpstreamRequest } from './upstream/upstream-call.ts';
+import { classifyUpstreamError, describeError, PickerError, type UpstreamPhase } from './upstream/upstream-error.ts';
+import { type Endpoint, formatPickerKey, type UpstreamBackend } from './upstream/upstreams.ts';
 
 /** Carries out a plan. Never throws; everything that can go wrong becomes an answer or a broken-off stream, with its reason in the context. */
 export type Forward = (context: RequestContext, plan: ForwardPlan) => void;

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { TokenLocation } from '../token/find-token.ts';
-import type { JwtAdmission } from '../policies/jwt-authentication/jwt-admission.ts';
-import type { AuthenticatedRequest } from '../policies/mcp-authentication/authentication-verdict.ts';
+import type { TokenLocation } from '../authentication/token/find-token.ts';
+import type { JwtAdmission } from '../request/admission.ts';
+import type { AuthenticatedRequest } from '../authentication/mcp/authentication-verdict.ts';
 import { combineIdentity, type ForwardedIdentity, readForwardedQuery } from './forwarded-identity.ts';
 
 const authorization = { kind: 'header', name: 'authorization', prefix: 'Bearer ' } as const;

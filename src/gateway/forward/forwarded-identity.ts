@@ -3,12 +3,12 @@
 //   that either of them overrides: the backend may trust it all the same.
 // - Claims of both are added. Where both name a header it is the backend's, also when its token does not have that claim.
 // - A token goes on only when everyone who read it there wants it to.
-import type { RawHeaders } from '../listen/exchange.ts';
-import type { JwtAdmission } from '../policies/jwt-authentication/jwt-admission.ts';
-import type { AuthenticatedRequest } from '../policies/mcp-authentication/authentication-verdict.ts';
-import type { RequestContext } from '../request-context.ts';
-import { withoutParameter } from '../token/token-parameter.ts';
-import { withoutFields } from './headers.ts';
+import type { RawHeaders } from '../http/exchange.ts';
+import type { JwtAdmission } from '../request/admission.ts';
+import type { AuthenticatedRequest } from '../authentication/mcp/authentication-verdict.ts';
+import type { RequestContext } from '../request/request-context.ts';
+import { withoutParameter } from '../authentication/token/token-parameter.ts';
+import { withoutFields } from '../http/headers.ts';
 
 /** What becomes of headers because of policies that know the caller. */
 export interface ForwardedIdentity {

@@ -1,9 +1,9 @@
 // What the forwarder needs from the rest of the gateway.
 import type { Log } from '../../base/log.ts';
 import type { PickObserver } from '../inference/pick-observer.ts';
-import type { NotificationStreams } from '../mcp/messages/list-changed.ts';
-import type { RequestContext } from '../request-context.ts';
-import type { Upstreams } from './upstreams.ts';
+import type { NotificationStreams } from '../mcp/streams/list-changed.ts';
+import type { RequestContext } from '../request/request-context.ts';
+import type { Upstreams } from './upstream/upstreams.ts';
 
 export interface ForwarderOptions {
   readonly upstreams: Upstreams;

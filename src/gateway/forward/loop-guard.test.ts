@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { LoopGuard, maxRounds, roundField } from './loop-guard.ts';
+import { LoopGuard, maxRounds } from './loop-guard.ts';
+import { roundField } from '../http/field-name.ts';
 
 const key = (fill: number): Uint8Array => new Uint8Array(32).fill(fill);
 

@@ -1,10 +1,8 @@
 // A backend may lead back to this gateway: by mistake, through another proxy, under any name. Such a request would go round until something breaks. So every
 // request that goes upstream says how often it has been here, by a mark that only the processes of this Gateway can make. What clients write there counts for nothing.
+import { roundField } from '../http/field-name.ts';
 import { createHmac } from 'node:crypto';
-import type { RawHeaders } from '../listen/exchange.ts';
-
-/** The field with the marks: ours, and those of other gateways on the way. */
-export const roundField = 'x-gateway-round';
+import type { RawHeaders } from '../http/exchange.ts';
 
 /** A request may come back so often: a route may lead to another route of the same Gateway. */
 export const maxRounds = 4;

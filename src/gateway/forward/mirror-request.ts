@@ -1,12 +1,12 @@
 // RequestMirror: copies of a request to other backends, whose answers are thrown away. The copies follow the request but never hold it up:
 // one that falls further behind than its buffer allows is given up, and its failures are nobody's.
 import type { Log } from '../../base/log.ts';
-import type { RawHeaders } from '../listen/exchange.ts';
+import type { RawHeaders } from '../http/exchange.ts';
 import type { ForwardPlan } from './forward-plan.ts';
-import { withoutFields } from './headers.ts';
-import type { UpstreamCall, UpstreamEvents, UpstreamRequest } from './upstream-call.ts';
-import { describeError } from './upstream-error.ts';
-import type { Upstreams } from './upstreams.ts';
+import { withoutFields } from '../http/headers.ts';
+import type { UpstreamCall, UpstreamEvents, UpstreamRequest } from './upstream/upstream-call.ts';
+import { describeError } from './upstream/upstream-error.ts';
+import type { Upstreams } from './upstream/upstreams.ts';
 
 /** One copy on its way. */
 export interface Mirror {

@@ -4,8 +4,8 @@ import { create } from '@bufbuild/protobuf';
 import { type HeaderModifier, HeaderModifierSchema } from '../../ir/gen/config_pb.ts';
 import type { BackendConfig, CompiledCors, RouteFilters } from '../config/runtime-config.ts';
 import { corsHeaderRemoval } from '../policies/cors.ts';
-import type { AuthenticatedRequest } from '../policies/mcp-authentication/authentication-verdict.ts';
-import { createContext } from '../policies/mcp-authentication/testing/auth-fixture.ts';
+import type { AuthenticatedRequest } from '../authentication/mcp/authentication-verdict.ts';
+import { createContext } from '../authentication/testing/auth-fixture.ts';
 import type { ForwardPlan } from './forward-plan.ts';
 import { planForward, type PlanInput } from './plan-forward.ts';
 

@@ -10,16 +10,16 @@ import type {
   RouteFilters,
   WeightedBackendConfig,
 } from '../config/runtime-config.ts';
-import { describesMessage, withFieldValue } from '../mcp/messages/field-values.ts';
-import type { FilterAnswer } from '../mcp/messages/message-verdict.ts';
-import type { RawHeaders } from '../listen/exchange.ts';
+import { describesMessage, withFieldValue } from '../mcp/read/field-values.ts';
+import type { FilterAnswer } from '../mcp/answer/message-verdict.ts';
+import type { RawHeaders } from '../http/exchange.ts';
 import { corsHeaderRemoval } from '../policies/cors.ts';
-import type { AuthenticatedRequest } from '../policies/mcp-authentication/authentication-verdict.ts';
-import type { RequestContext } from '../request-context.ts';
+import type { AuthenticatedRequest } from '../authentication/mcp/authentication-verdict.ts';
+import type { RequestContext } from '../request/request-context.ts';
 import type { ForwardPlan } from './forward-plan.ts';
-import { roundField } from './loop-guard.ts';
-import { withoutCookie } from '../token/token-cookie.ts';
-import { passTraceParent, replaceTraceHeaders } from '../trace-context.ts';
+import { roundField } from '../http/field-name.ts';
+import { withoutCookie } from '../authentication/token/token-cookie.ts';
+import { passTraceParent, replaceTraceHeaders } from '../http/trace-context.ts';
 import { combineIdentity, type ForwardedIdentity, readForwardedQuery } from './forwarded-identity.ts';
 import {
   applyRequestHeaderModifier,
@@ -27,7 +27,7 @@ import {
   isSendableModification,
   isSendableValue,
   prepareRequestHeaders,
-} from './headers.ts';
+} from '../http/headers.ts';
 
 export interface PlanInput {
   readonly context: RequestContext;

@@ -1,18 +1,23 @@
 // What goes upstream and to which endpoint: the plan, plus what sessions of MCP servers need.
-import { createMessageSigner, readMessageTarget, startLegacySse, type LegacySseRewriter } from '../mcp/legacy-sse.ts';
-import { asksForSubscription } from '../mcp/messages/list-changed-notification.ts';
-import { createBoundSigner } from '../mcp/session-binding.ts';
-import { type KnownSession, routeSession, sealResponse, tagResponse } from '../mcp/session-routing.ts';
-import type { RawHeaders } from '../listen/exchange.ts';
-import type { SessionIdentity } from '../policies/mcp-authentication/authentication-verdict.ts';
-import type { Reason } from '../reasons.ts';
-import type { RequestContext } from '../request-context.ts';
+import {
+  createMessageSigner,
+  readMessageTarget,
+  startLegacySse,
+  type LegacySseRewriter,
+} from '../mcp/sessions/legacy-sse.ts';
+import { asksForSubscription } from '../mcp/streams/list-changed-notification.ts';
+import { createBoundSigner } from '../mcp/sessions/session-binding.ts';
+import { type KnownSession, routeSession, sealResponse, tagResponse } from '../mcp/sessions/session-routing.ts';
+import type { RawHeaders } from '../http/exchange.ts';
+import type { SessionIdentity } from '../authentication/mcp/authentication-verdict.ts';
+import type { Reason } from '../http/reasons.ts';
+import type { RequestContext } from '../request/request-context.ts';
 import type { ForwardPlan } from './forward-plan.ts';
-import { readFieldName } from './field-name.ts';
+import { readFieldName } from '../http/field-name.ts';
 import { readContentLength } from '../../http1/framing.ts';
-import { findHeader } from './headers.ts';
-import type { UpstreamRequest } from './upstream-call.ts';
-import type { Endpoint, UpstreamBackend } from './upstreams.ts';
+import { findHeader } from '../http/headers.ts';
+import type { UpstreamRequest } from './upstream/upstream-call.ts';
+import type { Endpoint, UpstreamBackend } from './upstream/upstreams.ts';
 
 export interface RoutedRequest {
   readonly kind: 'routed';

@@ -2,11 +2,11 @@
 // pipe with backpressure and half-close. A client on HTTP/2 asks by extended CONNECT (RFC 8441); HTTP/1.1 upstreams are asked by Upgrade.
 import { createHash, randomBytes } from 'node:crypto';
 import type { Duplex } from 'node:stream';
-import type { Exchange, RawHeaders, UpgradedSocket } from '../listen/exchange.ts';
-import type { Reason } from '../reasons.ts';
-import { findHeader, withoutFields } from './headers.ts';
-import type { UpstreamRequest } from './upstream-call.ts';
-import { describeError } from './upstream-error.ts';
+import type { Exchange, RawHeaders, UpgradedSocket } from '../http/exchange.ts';
+import type { Reason } from '../http/reasons.ts';
+import { findHeader, withoutFields } from '../http/headers.ts';
+import type { UpstreamRequest } from './upstream/upstream-call.ts';
+import { describeError } from './upstream/upstream-error.ts';
 
 const keyField: ReadonlySet<string> = new Set(['sec-websocket-key']);
 const acceptField: ReadonlySet<string> = new Set(['sec-websocket-accept']);

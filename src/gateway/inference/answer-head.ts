@@ -3,8 +3,8 @@ import type {
   HeaderMutation,
   ImmediateResponse,
 } from '../../ir/gen/envoy/service/ext_proc/v3/external_processor_pb.ts';
-import { findHeader, withoutFields } from '../forward/headers.ts';
-import type { RawHeaders } from '../listen/exchange.ts';
+import { findHeader, withoutFields } from '../http/headers.ts';
+import type { RawHeaders } from '../http/exchange.ts';
 import { mutateHeaders, readLength } from './header-mutation.ts';
 
 /** The head of an answer as the endpoint sent it. */

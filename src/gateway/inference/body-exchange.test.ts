@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { CommonResponseSchema } from '../../ir/gen/envoy/service/ext_proc/v3/external_processor_pb.ts';
-import { BodyBudget } from '../mcp/messages/body-budget.ts';
+import { BodyBudget } from '../http/body-budget.ts';
 import { BodyExchange } from './body-exchange.ts';
 
 const bytes = (text: string): Uint8Array => Buffer.from(text);

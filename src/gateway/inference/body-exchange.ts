@@ -1,7 +1,7 @@
 // A body on its way past a picker: what was shown to it, and what it made of it. A picker answers every piece with what is to become of that piece
 // (plain), or sends the body anew (streamed: Envoy's full duplex mode); which of the two shows with its first answer. No I/O.
 import type { CommonResponse } from '../../ir/gen/envoy/service/ext_proc/v3/external_processor_pb.ts';
-import { bodyBudget, type BodyShare } from '../mcp/messages/body-budget.ts';
+import { bodyBudget, type BodyShare } from '../http/body-budget.ts';
 
 /** What an answer lets through; or why it makes no sense. */
 export type BodyAnswer =

@@ -1,5 +1,5 @@
 // What waits to be sent to the endpoint.
-import type { UpstreamCall } from '../forward/upstream-call.ts';
+import type { UpstreamCall } from '../forward/upstream/upstream-call.ts';
 
 /** Pieces of one body, in order. */
 export class EndpointQueue {

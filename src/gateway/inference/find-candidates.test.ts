@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
-import type { Endpoint, UpstreamBackend } from '../forward/upstreams.ts';
+import type { Endpoint, UpstreamBackend } from '../forward/upstream/upstreams.ts';
 import { findCandidates } from './find-candidates.ts';
 
 function openPool(...names: string[]) {

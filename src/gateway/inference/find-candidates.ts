@@ -1,5 +1,5 @@
 // The endpoints that a picker named. It watches Pods itself and may know of one before the configuration with it is here.
-import type { Endpoint, UpstreamBackend } from '../forward/upstreams.ts';
+import type { Endpoint, UpstreamBackend } from '../forward/upstream/upstreams.ts';
 import { listCandidates } from './destination.ts';
 
 /** How long an endpoint that is not known is waited for. */

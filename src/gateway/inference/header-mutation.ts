@@ -1,9 +1,11 @@
 // What a picker changes of header fields. Fields of framing and of the connection are each side's own and cannot be changed, nor can whom a request is for.
-import type { HeaderValue } from '../../ir/gen/envoy/config/core/v3/base_pb.ts';
-import { HeaderValueOption_HeaderAppendAction as AppendAction } from '../../ir/gen/envoy/config/core/v3/base_pb.ts';
+import {
+  type HeaderValue,
+  HeaderValueOption_HeaderAppendAction as AppendAction,
+} from '../../ir/gen/envoy/config/core/v3/base_pb.ts';
 import type { HeaderMutation } from '../../ir/gen/envoy/service/ext_proc/v3/external_processor_pb.ts';
-import { findUnsendableHeader } from '../forward/headers.ts';
-import type { RawHeaders } from '../listen/exchange.ts';
+import { findUnsendableHeader } from '../http/headers.ts';
+import type { RawHeaders } from '../http/exchange.ts';
 
 /** Header fields after a change, or why they cannot be changed like that. */
 export type MutatedHeaders =

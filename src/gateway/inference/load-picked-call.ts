@@ -1,6 +1,6 @@
 // Calls to InferencePools without the code for them, which is loaded when the first one is made.
-import type { UpstreamCall } from '../forward/upstream-call.ts';
-import type { RawHeaders } from '../listen/exchange.ts';
+import type { UpstreamCall } from '../forward/upstream/upstream-call.ts';
+import type { RawHeaders } from '../http/exchange.ts';
 import type { PickedCallParts } from './picked-call-parts.ts';
 
 type PickedCallModule = typeof import('./picked-call.ts');

@@ -1,7 +1,7 @@
 // The answer of the endpoint on its way past the picker to the client.
 import type { CommonResponse, HeaderMutation } from '../../ir/gen/envoy/service/ext_proc/v3/external_processor_pb.ts';
-import type { UpstreamEvents } from '../forward/upstream-call.ts';
-import type { RawHeaders } from '../listen/exchange.ts';
+import type { UpstreamEvents } from '../forward/upstream/upstream-call.ts';
+import type { RawHeaders } from '../http/exchange.ts';
 import { type AnswerHead, changeAnswerHead, readAnswerHead } from './answer-head.ts';
 import { openBodyExchange } from './body-exchange.ts';
 

@@ -4,10 +4,10 @@ import type {
   ImmediateResponse,
   ProcessingResponse,
 } from '../../ir/gen/envoy/service/ext_proc/v3/external_processor_pb.ts';
-import type { UpstreamCall, UpstreamEvents } from '../forward/upstream-call.ts';
-import { describeError, PickerError } from '../forward/upstream-error.ts';
-import type { Endpoint } from '../forward/upstreams.ts';
-import type { RawHeaders } from '../listen/exchange.ts';
+import type { UpstreamCall, UpstreamEvents } from '../forward/upstream/upstream-call.ts';
+import { describeError, PickerError } from '../forward/upstream/upstream-error.ts';
+import type { Endpoint } from '../forward/upstream/upstreams.ts';
+import type { RawHeaders } from '../http/exchange.ts';
 import { readImmediateHead } from './answer-head.ts';
 import { AnswerTimer } from './answer-timer.ts';
 import { maxKeptBytes, openBodyExchange } from './body-exchange.ts';

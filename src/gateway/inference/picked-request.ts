@@ -4,9 +4,9 @@ import {
   type CommonResponse,
   CommonResponse_ResponseStatus as ResponseStatus,
 } from '../../ir/gen/envoy/service/ext_proc/v3/external_processor_pb.ts';
-import { withoutFields } from '../forward/headers.ts';
-import type { UpstreamRequest } from '../forward/upstream-call.ts';
-import { readTarget } from '../route/request-target.ts';
+import { withoutFields } from '../http/headers.ts';
+import type { UpstreamRequest } from '../forward/upstream/upstream-call.ts';
+import { readTarget } from '../http/request-target.ts';
 import { destinationField, readDestination, servedField } from './destination.ts';
 import { mutateHeaders, readLength } from './header-mutation.ts';
 

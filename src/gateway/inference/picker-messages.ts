@@ -13,8 +13,8 @@ import {
   type ProcessingRequest,
   ProtocolConfigurationSchema,
 } from '../../ir/gen/envoy/service/ext_proc/v3/external_processor_pb.ts';
-import type { UpstreamRequest } from '../forward/upstream-call.ts';
-import type { RawHeaders } from '../listen/exchange.ts';
+import type { UpstreamRequest } from '../forward/upstream/upstream-call.ts';
+import type { RawHeaders } from '../http/exchange.ts';
 import { metadataNamespace, servedField } from './destination.ts';
 
 export type PickerMessage = Omit<ProcessingRequest, '$typeName' | '$unknown'>;

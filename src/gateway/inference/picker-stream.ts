@@ -8,11 +8,11 @@ import {
   type ProcessingResponse,
   ProcessingResponseSchema,
 } from '../../ir/gen/envoy/service/ext_proc/v3/external_processor_pb.ts';
-import { findHeader } from '../forward/headers.ts';
-import type { UpstreamCall, UpstreamEvents, UpstreamRequest } from '../forward/upstream-call.ts';
-import { describeError } from '../forward/upstream-error.ts';
-import type { Endpoint, UpstreamBackend } from '../forward/upstreams.ts';
-import type { RawHeaders } from '../listen/exchange.ts';
+import { findHeader } from '../http/headers.ts';
+import type { UpstreamCall, UpstreamEvents, UpstreamRequest } from '../forward/upstream/upstream-call.ts';
+import { describeError } from '../forward/upstream/upstream-error.ts';
+import type { Endpoint, UpstreamBackend } from '../forward/upstream/upstreams.ts';
+import type { RawHeaders } from '../http/exchange.ts';
 import { encodeFrame, FrameReader } from './grpc-frames.ts';
 
 export interface PickerStreamEvents {

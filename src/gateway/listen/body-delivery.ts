@@ -1,6 +1,6 @@
 // Carries a request body from a node stream to a BodySink with backpressure. For HTTP/2.
 import type { Readable } from 'node:stream';
-import type { BodyFlow, BodySink, RawHeaders } from './exchange.ts';
+import type { BodyFlow, BodySink, RawHeaders } from '../http/exchange.ts';
 import { IncompleteBodyError } from './incomplete-body-error.ts';
 
 /** One body on its way. The stream's 'end' must mean a complete body, anything else an 'error' or a call of `fail`. */

@@ -2,9 +2,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { getHttp } from '../../base/node-parts.ts';
-import { formatErrorBody } from '../answer.ts';
-import { type Reason, reasons } from '../reasons.ts';
-import type { RawHeaders } from './exchange.ts';
+import { formatErrorBody } from '../request/answer.ts';
+import { type Reason, reasons } from '../http/reasons.ts';
+import type { RawHeaders } from '../http/exchange.ts';
 import type { PortContext } from './port-context.ts';
 
 /** An answer ready to be put into whatever framing the connection has. */

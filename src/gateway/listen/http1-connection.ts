@@ -7,10 +7,10 @@ import { type MessageEvents, RequestReader } from '../../http1/message-reader.ts
 import type { RequestHead } from '../../http1/request-head.ts';
 import { sendingTogether } from '../../http1/sending.ts';
 import { SentFields } from '../../http1/sent-fields.ts';
-import type { Reason } from '../reasons.ts';
+import type { Reason } from '../http/reasons.ts';
 import { type ConnectionPeer, describePeer } from './connection-peer.ts';
 import { type EarlyAnswer, endConnection, formatEarlyAnswer, refuseRequest } from './early-answer.ts';
-import type { RawHeaders, UpgradedSocket } from './exchange.ts';
+import type { RawHeaders, UpgradedSocket } from '../http/exchange.ts';
 import { Http1Exchange, type Http1ExchangeOwner } from './http1-exchange.ts';
 import type { ClientConnection, PortContext } from './port-context.ts';
 import { serveExchange } from './serve-exchange.ts';

@@ -17,7 +17,7 @@ import { deliverNothing } from './body-delivery.ts';
 import type { ConnectionPeer } from './connection-peer.ts';
 import { currentHttpDate } from './current-http-date.ts';
 import type { EarlyAnswer } from './early-answer.ts';
-import type { BodyFlow, BodySink, Exchange, RawHeaders, UpgradedSocket } from './exchange.ts';
+import type { BodyFlow, BodySink, Exchange, RawHeaders, UpgradedSocket } from '../http/exchange.ts';
 import { ExchangeUsageError } from './exchange-usage-error.ts';
 import { IncompleteBodyError } from './incomplete-body-error.ts';
 import { formatSwitchingHead } from './switching-head.ts';

@@ -1,7 +1,7 @@
 // Header fields on their way into HTTP/2 (RFC 9113, 8.2): lower case, valid, and without those that belong to an HTTP/1 connection.
 import type { OutgoingHttpHeaders } from 'node:http2';
 import { getHttp } from '../../base/node-parts.ts';
-import type { RawHeaders } from './exchange.ts';
+import type { RawHeaders } from '../http/exchange.ts';
 
 const connectionFields = new Set([
   'connection',

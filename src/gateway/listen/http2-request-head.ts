@@ -1,7 +1,7 @@
 // What the head of an HTTP/2 request says (RFC 9113, 8.3; extended CONNECT: RFC 8441). The parser has already refused malformed
 // pseudo-headers and connection-specific fields; this refuses what could be routed in two ways.
-import type { Reason } from '../reasons.ts';
-import type { RawHeaders } from './exchange.ts';
+import type { Reason } from '../http/reasons.ts';
+import type { RawHeaders } from '../http/exchange.ts';
 import { noLength, readContentLength } from '../../http1/framing.ts';
 import { isUpgradeToken, isValidAuthority } from '../../http1/request-head.ts';
 

@@ -4,10 +4,9 @@ import type { Log } from '../../base/log.ts';
 import type { PortConfig } from '../config/runtime-config.ts';
 import { type BoundPort, bindPort } from './bound-port.ts';
 import { ConnectionBudget } from './connection-budget.ts';
-import type { ExchangeHandler } from './exchange.ts';
+import type { ExchangeHandler, ListenEvent, PortContext } from './port-context.ts';
 import type { ListenLimits } from './limits.ts';
 import { createHttp1Server } from './http1-server.ts';
-import type { ListenEvent, PortContext } from './port-context.ts';
 
 /** What the set needs from the rest of the gateway. */
 export interface ListenersOptions {

@@ -5,7 +5,7 @@ import { getHttp2 } from '../../base/node-parts.ts';
 import { PlacedList } from '../../base/placed-list.ts';
 import { type ConnectionPeer, describePeer } from './connection-peer.ts';
 import { destroyAfter, refuseRequest } from './early-answer.ts';
-import type { RawHeaders } from './exchange.ts';
+import type { RawHeaders } from '../http/exchange.ts';
 import { readHttp2RequestHead } from './http2-request-head.ts';
 import type { ListenLimits } from './limits.ts';
 import { NodeHttp2Exchange } from './node-http2-exchange.ts';

@@ -5,7 +5,7 @@ import { getHttp2 } from '../../base/node-parts.ts';
 import type { Placed } from '../../base/placed-list.ts';
 import { BodyDelivery, deliverNothing } from './body-delivery.ts';
 import type { ConnectionPeer } from './connection-peer.ts';
-import type { BodyFlow, BodySink, Exchange, RawHeaders, UpgradedSocket } from './exchange.ts';
+import type { BodyFlow, BodySink, Exchange, RawHeaders, UpgradedSocket } from '../http/exchange.ts';
 import { ExchangeUsageError } from './exchange-usage-error.ts';
 import { groupFields, readHttp2Fields } from './http2-fields.ts';
 import type { Http2RequestHead } from './http2-request-head.ts';

@@ -1,9 +1,12 @@
 // What a connection needs to know about the port it came in on. One per bound port; its configuration changes under it.
 import type { Log } from '../../base/log.ts';
 import type { PortConfig } from '../config/runtime-config.ts';
-import type { Reason } from '../reasons.ts';
-import type { ExchangeHandler } from './exchange.ts';
+import type { Reason } from '../http/reasons.ts';
+import type { Exchange } from '../http/exchange.ts';
 import type { ListenLimits } from './limits.ts';
+
+/** Serves one exchange under the port's configuration at the time the request arrived; never throws and never rejects. */
+export type ExchangeHandler = (exchange: Exchange, port: PortConfig) => void;
 
 /** Things that happen on the listening side without ever becoming an Exchange, for metrics and the inspector. */
 export type ListenEvent =

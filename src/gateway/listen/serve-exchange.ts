@@ -1,6 +1,6 @@
 // The one call from a connection into the request path.
 import { refuseRequest } from './early-answer.ts';
-import type { Exchange } from './exchange.ts';
+import type { Exchange } from '../http/exchange.ts';
 import type { PortContext } from './port-context.ts';
 
 /** Hands an exchange over under the port's current configuration. A handler that throws costs its own request, not the process. */

@@ -3,7 +3,7 @@
 import type { Socket } from 'node:net';
 import type { SecureContext, Server, TLSSocket } from 'node:tls';
 import { getTls } from '../../base/node-parts.ts';
-import type { ServerHandshake } from '../config/certificates.ts';
+import type { ServerHandshake } from '../config/runtime-config.ts';
 import { type ClientHello, readClientHello } from './client-hello.ts';
 import { noteValidClient } from './connection-peer.ts';
 import { endConnection } from './early-answer.ts';

@@ -1,6 +1,6 @@
 // The CORS step of the policy chain: answers preflights, puts CORS headers on every other answer.
 import { decideCors } from './cors.ts';
-import { continueUnchanged, type PolicyRequest, type PolicyVerdict } from './policy-verdict.ts';
+import { continueUnchanged, type PolicyRequest, type PolicyVerdict } from '../request/policy-verdict.ts';
 
 /** Answers a preflight, refuses one from a foreign origin, lets everything else continue with its headers. */
 export function applyCors({ context, route }: PolicyRequest): PolicyVerdict {

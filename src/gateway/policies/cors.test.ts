@@ -3,7 +3,8 @@ import { describe, test } from 'node:test';
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { CorsSchema } from '../../ir/gen/config_pb.ts';
 import type { CompiledCors } from '../config/runtime-config.ts';
-import { compileCors, CorsError, decideCors, readPreflightMethod } from './cors.ts';
+import { compileCors, CorsError, decideCors } from './cors.ts';
+import { readPreflightMethod } from '../http/preflight.ts';
 
 function compile(message: MessageInitShape<typeof CorsSchema>): CompiledCors {
   return compileCors(create(CorsSchema, message));

@@ -1,9 +1,11 @@
 // Cross-origin resource sharing (Fetch standard, Gateway API GEP-1767): one implementation for the CORS filter of an HTTPRoute
 // and for `traffic.cors` of a ProxyPolicy.
+import { readPreflightMethod } from '../http/preflight.ts';
+import { findHeader } from '../http/headers.ts';
 import { create } from '@bufbuild/protobuf';
 import { type Cors, type HeaderModifier, HeaderModifierSchema } from '../../ir/gen/config_pb.ts';
 import type { CompiledCors } from '../config/runtime-config.ts';
-import type { RawHeaders } from '../listen/exchange.ts';
+import type { RawHeaders } from '../http/exchange.ts';
 
 /** What CORS says about one request. */
 export type CorsDecision =
@@ -104,12 +106,6 @@ function createOriginMatcher(patterns: readonly string[]): (origin: string) => b
   };
 }
 
-/** The method that a CORS preflight asks for; undefined when the request is not a preflight. */
-export function readPreflightMethod(method: string, headers: RawHeaders): string | undefined {
-  if (method !== 'OPTIONS' || findHeader(headers, 'origin') === undefined) return undefined;
-  return findHeader(headers, 'access-control-request-method');
-}
-
 /** Decides about one request of a route that has CORS settings. */
 export function decideCors(cors: CompiledCors, method: string, headers: RawHeaders): CorsDecision {
   const vary = cors.answersAnyOrigin ? [] : ['vary', 'Origin'];
@@ -138,12 +134,4 @@ export function decideCors(cors: CompiledCors, method: string, headers: RawHeade
 /** Keeps anything but names out of the headers that repeat what the client sent. */
 function isTokenList(text: string): boolean {
   return text !== '' && text.split(',').every((name) => isToken(name.trim()));
-}
-
-function findHeader(headers: RawHeaders, name: string): string | undefined {
-  for (let index = 0; index + 1 < headers.length; index += 2) {
-    const candidate = headers[index]!;
-    if (candidate.length === name.length && candidate.toLowerCase() === name) return headers[index + 1];
-  }
-  return undefined;
 }

@@ -1,8 +1,13 @@
 // A rule, a policy or a backend that cannot be used as configured answers an error. It never serves less than it was asked to.
 import type { Failure } from '../../ir/gen/config_pb.ts';
 import type { WeightedBackendConfig } from '../config/runtime-config.ts';
-import type { Reason } from '../reasons.ts';
-import { continueUnchanged, type PolicyDenial, type PolicyRequest, type PolicyVerdict } from './policy-verdict.ts';
+import type { Reason } from '../http/reasons.ts';
+import {
+  continueUnchanged,
+  type PolicyDenial,
+  type PolicyRequest,
+  type PolicyVerdict,
+} from '../request/policy-verdict.ts';
 
 /** The step of the chain: policies that cannot be enforced, then a rule that cannot be served. */
 export function failClosed({ route }: PolicyRequest): PolicyVerdict {

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { create } from '@bufbuild/protobuf';
 import { CorsSchema, FailureSchema } from '../../ir/gen/config_pb.ts';
-import { noFilters } from '../config/compile-filters.ts';
+import { noFilters } from '../config/compile/compile-filters.ts';
 import type { RouteConfig, WeightedBackendConfig } from '../config/runtime-config.ts';
-import type { RequestContext } from '../request-context.ts';
+import type { RequestContext } from '../request/request-context.ts';
 import { compileCors } from './cors.ts';
 import { findBackendDenial } from './fail-closed.ts';
-import { noPolicies } from '../config/compile-policies.ts';
+import { noPolicies } from '../config/compile/compile-policies.ts';
 import { runPolicyChain, runSteps } from './policy-chain.ts';
-import type { PolicyRequest, PolicyStep } from './policy-verdict.ts';
+import type { PolicyRequest, PolicyStep } from '../request/policy-verdict.ts';
 
 const failure = create(FailureSchema, { status: 500, reason: 'Invalid', message: 'the issuer is missing' });
 const cors = compileCors(create(CorsSchema, { allowOrigins: ['https://a.test'] }));

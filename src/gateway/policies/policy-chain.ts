@@ -1,8 +1,13 @@
 // The order in which policies judge a request. A reader sees it here; each step is a file of its own.
 import { applyCors } from './apply-cors.ts';
 import { failClosed } from './fail-closed.ts';
-import { authenticateJwt } from './jwt-authentication/authenticate-jwt.ts';
-import { continueUnchanged, type PolicyRequest, type PolicyStep, type PolicyVerdict } from './policy-verdict.ts';
+import { authenticateJwt } from '../authentication/jwt/authenticate-jwt.ts';
+import {
+  continueUnchanged,
+  type PolicyRequest,
+  type PolicyStep,
+  type PolicyVerdict,
+} from '../request/policy-verdict.ts';
 
 const steps: readonly PolicyStep[] = [
   failClosed, // before anything is answered: what cannot be enforced closes the route, for preflights too

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { effort } from '../../../test/kit/effort.ts';
 import { listReadings } from './ambiguous-path.ts';
-import { readTarget } from './request-target.ts';
+import { readTarget } from '../http/request-target.ts';
 
 describe('listReadings', () => {
   test('plain paths have none', () => {

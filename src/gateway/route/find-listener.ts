@@ -1,8 +1,8 @@
 // Which listener of a port a request belongs to: by its host, and on TLS in agreement with the server name of the handshake.
 import type { ListenerConfig, PortConfig } from '../config/runtime-config.ts';
-import type { Exchange } from '../listen/exchange.ts';
-import type { Reason } from '../reasons.ts';
-import { readHostname } from './hostname.ts';
+import type { Exchange } from '../http/exchange.ts';
+import type { Reason } from '../http/reasons.ts';
+import { readHostname } from './table/hostname.ts';
 
 /** The listener, or why the request has none. */
 export type ListenerResult =

@@ -1,7 +1,7 @@
 // What MCP authentication has to do with a request: one of the gateway's own endpoints, or the protected resource that it is for.
 import type { ListenerConfig, MatchedRoute, OwnEndpoint, WeightedBackendConfig } from '../config/runtime-config.ts';
-import { findResourcePath, type ProtectedResource } from '../policies/mcp-authentication/protected-resource.ts';
-import type { RequestContext } from '../request-context.ts';
+import { findResourcePath, type ProtectedResource } from '../config/protected-resource.ts';
+import type { RequestContext } from '../request/request-context.ts';
 
 /** The gateway's own endpoint at this path of this host; the whole path in its normal form decides, and nothing else of the request. */
 export function findOwnEndpoint(listener: ListenerConfig, hostname: string, path: string): OwnEndpoint | undefined {

@@ -16,9 +16,9 @@ import {
   type ValueMatch,
   ValueMatchType,
 } from '../../ir/gen/config_pb.ts';
-import { compile } from '../config/compile.ts';
+import { compile } from '../config/compile/compile.ts';
 import { matchRoute } from './match-route.ts';
-import { compareMatchRanks, type MatchRank } from './precedence.ts';
+import { compareMatchRanks, type MatchRank } from './table/precedence.ts';
 import { effort } from '../../../test/kit/effort.ts';
 
 interface TestRequest {

@@ -10,10 +10,10 @@ import {
   RouteSchema,
   ValueMatchType,
 } from '../../ir/gen/config_pb.ts';
-import { compile } from '../config/compile.ts';
+import { compile } from '../config/compile/compile.ts';
 import type { ListenerConfig } from '../config/runtime-config.ts';
 import { matchPreflight, matchRoute } from './match-route.ts';
-import type { MatchRequest } from './route-table.ts';
+import type { MatchRequest } from './table/route-table.ts';
 
 type Rule = {
   readonly name: string;

@@ -1,9 +1,9 @@
 // Finds the rule that serves a request on the listener it came in on.
 import type { ListenerConfig, MatchedRoute } from '../config/runtime-config.ts';
-import { readPreflightMethod } from '../policies/cors.ts';
-import type { RequestContext } from '../request-context.ts';
+import { readPreflightMethod } from '../http/preflight.ts';
+import type { RequestContext } from '../request/request-context.ts';
 import { listReadings } from './ambiguous-path.ts';
-import { type MatchRequest, MatchSubject } from './route-table.ts';
+import { type MatchRequest, MatchSubject } from './table/route-table.ts';
 
 /**
  * The rule for a request, by hostname first and then by the precedence of its matches. When no rule of the most specific

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createFlowInspector, type InspectedRequest } from '../flow-inspector.ts';
+import { createFlowInspector, type InspectedRequest } from '../observe/flow-inspector.ts';
 import { FlowRelay, type RelayedStep, takeRelayedStep } from './flow-relay.ts';
 
 function requestOf(name: string, overrides: Partial<InspectedRequest> = {}): InspectedRequest {

@@ -1,9 +1,9 @@
 // The flow inspector of a gateway with workers: the requests of one login reach several of them, so one process keeps the flows and the workers tell it.
 // Requests of those who are let in are only counted, and only where somebody has logged in lately: they are far too many to tell of.
-import { describeAgent, type FlowInspector, type InspectedRequest, judgeOutcome } from '../flow-inspector.ts';
-import type { FlowStep } from '../flow-step.ts';
-import { findHeader } from '../forward/headers.ts';
-import type { RequestObserver } from '../handle-request.ts';
+import { describeAgent, type FlowInspector, type InspectedRequest, judgeOutcome } from '../observe/flow-inspector.ts';
+import type { FlowStep } from '../request/flow-step.ts';
+import { findHeader } from '../http/headers.ts';
+import type { RequestObserver } from '../request/request-observer.ts';
 
 /** A request that is a step of a login, as it travels. */
 export interface RelayedStep {

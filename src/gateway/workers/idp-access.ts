@@ -1,6 +1,6 @@
 // How a gateway gets to identity providers. A process that serves alone asks them itself.
-import type { ConnectIdp } from '../policies/mcp-authentication/idp-connection.ts';
-import type { OpenKeySource } from '../token/open-key-source.ts';
+import type { ConnectIdp } from '../config/idp-connection.ts';
+import type { OpenKeySource } from '../authentication/token/open-key-source.ts';
 
 export interface IdpAccess {
   readonly connectIdp: ConnectIdp;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { GuardedFetcher } from '../../base/fetch-json.ts';
-import type { DocumentRegistrationResult } from '../policies/mcp-authentication/shared-logins.ts';
+import type { DocumentRegistrationResult } from '../config/shared-logins.ts';
 import { CallChannel } from './call-channel.ts';
 import { type LoginCalls, LoginDesk } from './login-desk.ts';
 import { createRemoteLogins } from './remote-logins.ts';

@@ -1,9 +1,9 @@
 // What the logins of all workers have in common, in the one process that keeps it: limits, documents of clients, and registrations at the IdP.
 import type { GuardedFetcher } from '../../base/fetch-json.ts';
-import { createDocumentCache, type DocumentCache } from '../policies/mcp-authentication/client-id-metadata.ts';
-import { lifetimeMs, maxRemembered } from '../policies/mcp-authentication/document-registration.ts';
-import type { ClientDocumentResult, DocumentRegistrationResult } from '../policies/mcp-authentication/shared-logins.ts';
-import { createAddressLimiter, type AddressLimiter } from '../policies/mcp-authentication/address-limiter.ts';
+import { createDocumentCache, type DocumentCache } from '../authentication/login/clients/client-id-metadata.ts';
+import { lifetimeMs, maxRemembered } from '../authentication/login/clients/document-registration.ts';
+import type { ClientDocumentResult, DocumentRegistrationResult } from '../config/shared-logins.ts';
+import { createAddressLimiter, type AddressLimiter } from '../authentication/login/clients/address-limiter.ts';
 import type { RegistrationClaim, SupervisorCalls } from './worker-calls.ts';
 
 /** The calls of one worker that end up here. */

@@ -1,17 +1,17 @@
 // Keys and metadata of identity providers in a worker: what the process that fetches them has told. Only what is missing is asked for.
 import { type Clock, systemClock } from '../../base/clock.ts';
-import { connectIdp } from '../policies/mcp-authentication/connect-idp.ts';
-import type { ConnectIdp } from '../policies/mcp-authentication/idp-connection.ts';
+import { connectIdp } from '../authentication/login/idp/connect-idp.ts';
+import type { ConnectIdp } from '../config/idp-connection.ts';
 import type {
   DiscoveryState,
   FoundDiscovery,
   MetadataSource,
   MetadataSourceOptions,
-} from '../policies/mcp-authentication/metadata-source.ts';
-import type { SharedLogins } from '../policies/mcp-authentication/shared-logins.ts';
-import { type KeySet, readKeySet } from '../token/key-set.ts';
-import { describeKeys, type KeySnapshot, type KeySource, type KeyState } from '../token/key-source.ts';
-import { type OpenKeySource, openKeySource } from '../token/open-key-source.ts';
+} from '../authentication/login/idp/metadata-source.ts';
+import type { SharedLogins } from '../config/shared-logins.ts';
+import { type KeySet, readKeySet } from '../authentication/token/key-set.ts';
+import { describeKeys, type KeySnapshot, type KeySource, type KeyState } from '../authentication/token/key-source.ts';
+import { type OpenKeySource, openKeySource } from '../authentication/token/open-key-source.ts';
 import type { CallChannel } from './call-channel.ts';
 import type { IdpAccess } from './idp-access.ts';
 import type { SourceAudience } from './published-sources.ts';

@@ -1,15 +1,15 @@
 // Keys and metadata of identity providers, fetched by one process for all workers: it tells them whatever is new, and they ask when something is missing.
-import { connectIdp } from '../policies/mcp-authentication/connect-idp.ts';
-import type { ConnectIdp } from '../policies/mcp-authentication/idp-connection.ts';
+import { connectIdp } from '../authentication/login/idp/connect-idp.ts';
+import type { ConnectIdp } from '../config/idp-connection.ts';
 import {
   createMetadataSource,
   type DiscoveryState,
   type FoundDiscovery,
   type MetadataSource,
   type MetadataSourceOptions,
-} from '../policies/mcp-authentication/metadata-source.ts';
-import type { KeySnapshot, KeySource } from '../token/key-source.ts';
-import { type OpenKeySource, openKeySource } from '../token/open-key-source.ts';
+} from '../authentication/login/idp/metadata-source.ts';
+import type { KeySnapshot, KeySource } from '../authentication/token/key-source.ts';
+import { type OpenKeySource, openKeySource } from '../authentication/token/open-key-source.ts';
 import type { IdpAccess } from './idp-access.ts';
 
 /** Hears what is new. */

@@ -1,5 +1,5 @@
 // What the logins of all workers have in common, asked of the process that keeps it. Who cannot be asked says no.
-import type { SharedLogins } from '../policies/mcp-authentication/shared-logins.ts';
+import type { SharedLogins } from '../config/shared-logins.ts';
 import type { CallChannel } from './call-channel.ts';
 import type { SupervisorCalls } from './worker-calls.ts';
 

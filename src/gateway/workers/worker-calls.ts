@@ -1,13 +1,13 @@
 // What the process that has the configuration and its workers say to each other. All of it is plain data: it travels through the channel of a child process.
 import type { LogFormat, LogLevel } from '../../base/log.ts';
-import type { CompileProblem } from '../config/compile-problem.ts';
-import type { UpstreamLimits } from '../forward/upstream-limits.ts';
-import type { JournaledRequest } from '../journaled-request.ts';
+import type { CompileProblem } from '../config/compile/compile-problem.ts';
+import type { UpstreamLimits } from '../forward/upstream/upstream-limits.ts';
+import type { JournaledRequest } from '../observe/journaled-request.ts';
 import type { ListenLimits } from '../listen/limits.ts';
 import type { BindProblem } from '../listen/listeners.ts';
-import type { ClientDocumentResult, DocumentRegistrationResult } from '../policies/mcp-authentication/shared-logins.ts';
-import type { DiscoveryState, FoundDiscovery } from '../policies/mcp-authentication/metadata-source.ts';
-import type { KeySnapshot } from '../token/key-source.ts';
+import type { ClientDocumentResult, DocumentRegistrationResult } from '../config/shared-logins.ts';
+import type { DiscoveryState, FoundDiscovery } from '../authentication/login/idp/metadata-source.ts';
+import type { KeySnapshot } from '../authentication/token/key-source.ts';
 import type { SentConfiguration } from './configuration-relay.ts';
 import type { RelayedStep } from './flow-relay.ts';
 

@@ -2,25 +2,20 @@
 import { resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { Extension } from '../../api/kinds.ts';
-import { emptyResources } from '../../api/resources.ts';
-import type { Resources } from '../../api/resources.ts';
-import { silentLog } from '../../base/log.ts';
-import type { Log } from '../../base/log.ts';
-import { Watchable } from '../../base/watchable.ts';
-import type { ReadonlyWatchable } from '../../base/watchable.ts';
-import { formatIdentity } from '../resource-source.ts';
-import type {
-  ResourceIdentity,
-  ResourceSource,
-  SourcePosition,
-  SourceProblem,
-  StartResult,
+import { emptyResources, type Resources } from '../../api/resources.ts';
+import { silentLog, type Log } from '../../base/log.ts';
+import { Watchable, type ReadonlyWatchable } from '../../base/watchable.ts';
+import {
+  formatIdentity,
+  type ResourceIdentity,
+  type ResourceSource,
+  type SourcePosition,
+  type SourceProblem,
+  type StartResult,
 } from '../resource-source.ts';
 import type { FilePlace } from './keep-last-good.ts';
-import { lookAtFiles, readFiles } from './read-files.ts';
-import type { FilesMemory, FilesReading, ReadFilesOptions } from './read-files.ts';
-import { FileWatch } from './watch-files.ts';
-import type { FileLoad, WatchTimes } from './watch-files.ts';
+import { lookAtFiles, readFiles, type FilesMemory, type FilesReading, type ReadFilesOptions } from './read-files.ts';
+import { FileWatch, type FileLoad, type WatchTimes } from './watch-files.ts';
 
 /** What to read, and how. */
 export interface FilesSourceOptions {

@@ -1,8 +1,7 @@
 // A resource that was good and became bad keeps its last good form. One that never was good is handed on as invalid, to fail closed,
 // and goes on to be when nobody can tell any more which one it is: a policy that closes its target closes it until it is removed.
 import type { InvalidResource } from '../../api/resources.ts';
-import { formatIdentity } from '../resource-source.ts';
-import type { ResourceIdentity } from '../resource-source.ts';
+import { formatIdentity, type ResourceIdentity } from '../resource-source.ts';
 import type { SnapshotEntry } from '../resource-snapshot.ts';
 import type { ValidationResult } from '../validate.ts';
 import type { RawResource } from './read-yaml.ts';

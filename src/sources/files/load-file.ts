@@ -1,8 +1,7 @@
 // Reads one file, and falls back on what it held before when it cannot be read, is broken, or was emptied: a truncated file must not
 // take a policy away. Only deleting the file, or a resource in a file that has others, does that.
 import { readText } from './read-text.ts';
-import { maxFileBytes, readYamlInTurns } from './read-yaml.ts';
-import type { RawResource } from './read-yaml.ts';
+import { maxFileBytes, readYamlInTurns, type RawResource } from './read-yaml.ts';
 import type { Turns } from './take-turns.ts';
 import type { SourceProblem } from '../resource-source.ts';
 

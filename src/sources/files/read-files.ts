@@ -1,23 +1,16 @@
 // One reading of all files: what they hold now, put together with what was good before. Puts nothing in force.
 import { basename, dirname, sep } from 'node:path';
 import type { Extension } from '../../api/kinds.ts';
-import { collectResources } from '../resource-snapshot.ts';
-import type { Snapshot } from '../resource-snapshot.ts';
-import type { SourceProblem } from '../resource-source.ts';
-import { formatIdentity } from '../resource-source.ts';
-import { validateResource } from '../validate.ts';
-import type { ValidationResult } from '../validate.ts';
+import { collectResources, type Snapshot } from '../resource-snapshot.ts';
+import { type SourceProblem, formatIdentity } from '../resource-source.ts';
+import { validateResource, type ValidationResult } from '../validate.ts';
 import { describeDuplicate, describeInvalid } from './describe-problems.ts';
-import { listFiles, lookAtFile } from './file-set.ts';
-import type { FileSet, ListingProblem } from './file-set.ts';
-import { keepLastGood } from './keep-last-good.ts';
-import type { FilePlace, LastInForce, ValidatedResource } from './keep-last-good.ts';
-import { keptFile, loadFile } from './load-file.ts';
-import type { FileContent } from './load-file.ts';
+import { listFiles, lookAtFile, type FileSet, type ListingProblem } from './file-set.ts';
+import { keepLastGood, type FilePlace, type LastInForce, type ValidatedResource } from './keep-last-good.ts';
+import { keptFile, loadFile, type FileContent } from './load-file.ts';
 import { readText } from './read-text.ts';
 import type { RawResource } from './read-yaml.ts';
-import { substituteEnvironment } from './substitute-environment.ts';
-import type { SubstitutionProblem } from './substitute-environment.ts';
+import { substituteEnvironment, type SubstitutionProblem } from './substitute-environment.ts';
 import { Turns } from './take-turns.ts';
 import type { FileLook, WatchedFolder } from './watch-files.ts';
 

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { readYaml, readYamlInTurns } from './read-yaml.ts';
-import type { RawResource, TextProblem } from './read-yaml.ts';
+import { readYaml, readYamlInTurns, type RawResource, type TextProblem } from './read-yaml.ts';
 import { Turns } from './take-turns.ts';
 import { effort } from '../../../test/kit/effort.ts';
 

@@ -2,8 +2,7 @@
 // Reads strictly: what a person could misread (duplicate keys, tags, YAML 1.1) is refused. Messages never quote the text, it may hold secrets.
 import { Composer, isAlias, isCollection, isNode, isScalar, isSeq, LineCounter, Parser } from 'yaml';
 import type { Alias, Document, Node, YAMLError, YAMLMap, YAMLSeq } from 'yaml';
-import { locateField } from './locate-field.ts';
-import type { FieldSide, TextPosition } from './locate-field.ts';
+import { locateField, type FieldSide, type TextPosition } from './locate-field.ts';
 import type { Turns } from './take-turns.ts';
 
 /** Larger files are refused: parsing them would hold up the gateway, and no hand-written configuration is that large. */

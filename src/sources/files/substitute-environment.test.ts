@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { substituteEnvironment } from './substitute-environment.ts';
-import type { Substitution } from './substitute-environment.ts';
+import { substituteEnvironment, type Substitution } from './substitute-environment.ts';
 
 const files: Record<string, string> = {
   '/run/secrets/token': 'from-file\n',

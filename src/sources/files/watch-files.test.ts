@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { TestContext } from 'node:test';
-import { silentLog } from '../../base/log.ts';
-import type { Log } from '../../base/log.ts';
+import { silentLog, type Log } from '../../base/log.ts';
 import { waitFor } from '../../../test/kit/wait-for.ts';
-import { FileWatch } from './watch-files.ts';
-import type { FileLook, WatchTimes } from './watch-files.ts';
+import { FileWatch, type FileLook, type WatchTimes } from './watch-files.ts';
 
 /** A disk in memory: its state is a number, and every look and load is counted. */
 class FakeDisk {

@@ -1,8 +1,7 @@
 // traffic.authorization of a ProxyPolicy: rules over requests and the claims of their tokens.
 import { create } from '@bufbuild/protobuf';
 import type { ProxyPolicy } from '../../api/proxy-policy.ts';
-import type { Authorization } from '../../ir/gen/config_pb.ts';
-import { AuthorizationAction, AuthorizationSchema } from '../../ir/gen/config_pb.ts';
+import { type Authorization, AuthorizationAction, AuthorizationSchema } from '../../ir/gen/config_pb.ts';
 import type { PolicyField } from './policy-field.ts';
 
 const actions = {

@@ -1,8 +1,7 @@
 // traffic.cors of a ProxyPolicy, and the CORS filter of an HTTPRoute, which has the same fields.
 import { create } from '@bufbuild/protobuf';
 import type { Cors as CorsSpec } from '../../api/cors.ts';
-import type { Cors } from '../../ir/gen/config_pb.ts';
-import { CorsSchema } from '../../ir/gen/config_pb.ts';
+import { type Cors, CorsSchema } from '../../ir/gen/config_pb.ts';
 import type { PolicyField } from './policy-field.ts';
 
 /** The message of a CORS configuration. */

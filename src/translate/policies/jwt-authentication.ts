@@ -1,8 +1,13 @@
 // traffic.jwtAuthentication of a ProxyPolicy: requests need a token of one of its providers.
 import { create } from '@bufbuild/protobuf';
 import type { JwtAuthentication as JwtAuthenticationSpec } from '../../api/jwt-authentication.ts';
-import type { JwtProvider, TokenLocation } from '../../ir/gen/config_pb.ts';
-import { JwtAuthenticationSchema, JwtProviderSchema, TokenLocationSchema } from '../../ir/gen/config_pb.ts';
+import {
+  type JwtProvider,
+  type TokenLocation,
+  JwtAuthenticationSchema,
+  JwtProviderSchema,
+  TokenLocationSchema,
+} from '../../ir/gen/config_pb.ts';
 import { convertToMilliseconds } from '../milliseconds.ts';
 import { convertMode } from './authentication-mode.ts';
 import { convertClaimsToHeaders, convertRequiredClaims } from './claims.ts';

@@ -1,8 +1,7 @@
 // jwks of a policy: where keys come from (RFC 7517). The same for MCP authentication and for JWT providers.
 import { create } from '@bufbuild/protobuf';
 import type { Jwks } from '../../api/json-web-key-set.ts';
-import type { KeySource } from '../../ir/gen/config_pb.ts';
-import { KeyBackendSchema, KeySourceSchema } from '../../ir/gen/config_pb.ts';
+import { type KeySource, KeyBackendSchema, KeySourceSchema } from '../../ir/gen/config_pb.ts';
 import { convertToMilliseconds } from '../milliseconds.ts';
 import type { PolicyReferences } from './policy-references.ts';
 

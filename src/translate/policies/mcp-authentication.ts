@@ -1,8 +1,8 @@
 // backend.mcp.authentication of a ProxyPolicy: OAuth 2.0 in front of an MCP server.
 import { create } from '@bufbuild/protobuf';
 import type { McpAuthentication as McpAuthenticationSpec } from '../../api/mcp-authentication.ts';
-import type { McpAuthentication } from '../../ir/gen/config_pb.ts';
 import {
+  type McpAuthentication,
   ClientCredentialsSchema,
   ClientRegistrationSchema,
   LoginFlow,

@@ -1,7 +1,6 @@
 // A protected resource is known by its URL (RFC 9728). It follows from the route that leads there and from its listener, when those say an exact host and a
 // path; it never follows from what a request says.
-import type { Listener, Route, RouteMatch } from '../../ir/gen/config_pb.ts';
-import { ListenerProtocol, PathMatchType } from '../../ir/gen/config_pb.ts';
+import { type Listener, type Route, type RouteMatch, ListenerProtocol, PathMatchType } from '../../ir/gen/config_pb.ts';
 import { classifyResourceHost } from '../../ir/resource-host.ts';
 import type { FieldSurroundings } from './policy-field.ts';
 

@@ -1,8 +1,7 @@
 // Parsed resources in the lists where translate looks for them, for tests: what a source does with what it reads.
 import type { Origin } from '../../api/origin.ts';
 import { parseResource } from '../../api/parse-resource.ts';
-import type { Resources } from '../../api/resources.ts';
-import { emptyResources } from '../../api/resources.ts';
+import { type Resources, emptyResources } from '../../api/resources.ts';
 
 const collections = {
   GatewayClass: 'gatewayClasses',

@@ -1,0 +1,209 @@
+// The JWT authentications in use and the keys of their providers. They outlive configuration changes that do not concern them: keys stay
+// loaded, verified tokens stay verified, and nobody waits for an identity provider because a route was edited.
+import { createHash } from 'node:crypto';
+import { toBinary } from '@bufbuild/protobuf';
+import type { GuardedFetcher } from '../../../base/fetch-json.ts';
+import type { Log } from '../../../base/log.ts';
+import { type JwtAuthentication, JwtAuthenticationSchema, type JwtProvider } from '../../../ir/gen/config_pb.ts';
+import { createTokenValidator } from '../token/create-validator.ts';
+import type { TokenLocation } from '../token/find-token.ts';
+import { describeKeyOrigin, readCacheDuration, readKeyOrigin } from '../token/key-origin.ts';
+import { watchKeySource } from '../token/key-health.ts';
+import type { KeySource } from '../token/key-source.ts';
+import { openKeySource, type OpenKeySource } from '../token/open-key-source.ts';
+import { readRequiredClaims } from '../token/required-claims.ts';
+import type { TokenValidator } from '../token/verified-token.ts';
+import { listClaimHeaders } from '../claims-to-headers.ts';
+import type { JwtAuthenticationConfig, JwtProviderConfig } from '../../config/jwt-authentication-config.ts';
+
+/** A policy with everything that it refers to. */
+export interface JwtAuthenticationInput {
+  /** namespace/name of the ProxyPolicy. */
+  readonly source: string;
+  readonly message: JwtAuthentication;
+  /** By name of the provider. */
+  readonly providers: ReadonlyMap<string, JwtProviderInput>;
+}
+
+export interface JwtProviderInput {
+  /** PEM; undefined: the system's roots. */
+  readonly ca: string | undefined;
+  /** With keys from a Service: the URLs of its endpoints. */
+  readonly keyUrls: readonly string[];
+}
+
+/** Gives the configuration for an input, the same one for the same input; throws when the input makes no sense. */
+export type AcquireJwtAuthentication = (input: JwtAuthenticationInput) => JwtAuthenticationConfig;
+
+export interface JwtRegistryOptions {
+  readonly fetcher: GuardedFetcher;
+  readonly log: Log;
+  /** In place of fetching keys, for those who connect to nobody. */
+  readonly openKeySource?: OpenKeySource;
+  readonly now?: () => number;
+}
+
+/** The policy cannot be enforced by this gateway. */
+export class JwtAuthenticationError extends Error {
+  readonly code = 'invalid_jwt_authentication';
+}
+
+interface OpenKeys {
+  readonly source: KeySource;
+  /** Follows the endpoints of the Service. */
+  readonly keyUrls: { current: readonly string[] };
+}
+
+interface OpenValidator {
+  readonly validator: TokenValidator;
+  readonly keys: OpenKeys;
+}
+
+interface KnownConfig {
+  readonly config: JwtAuthenticationConfig;
+  readonly validators: readonly OpenValidator[];
+}
+
+const noInput: JwtProviderInput = { ca: undefined, keyUrls: [] };
+
+/** All keys of JWT providers that are open: one source per origin, certificate authority and cache duration, whoever uses it. */
+export class JwtAuthenticationRegistry {
+  readonly #options: JwtRegistryOptions;
+  readonly #keys = new Map<string, OpenKeys>();
+  readonly #validators = new Map<string, OpenValidator>();
+  readonly #configs = new Map<string, KnownConfig>();
+
+  constructor(options: JwtRegistryOptions) {
+    this.#options = options;
+  }
+
+  /** A new source begins to fetch at once; one that nobody uses is closed by the next `reconcile`. */
+  readonly acquire: AcquireJwtAuthentication = (input) => {
+    const { source, message } = input;
+    const location = readLocation(message);
+    // Also for what is known already: endpoints change without the policy.
+    const opened = message.providers.map((provider) =>
+      this.#openValidator(provider, input.providers.get(provider.name) ?? noInput),
+    );
+    const key = digest([
+      source,
+      Buffer.from(toBinary(JwtAuthenticationSchema, message)).toString('base64'),
+      message.providers.map(({ name }) => input.providers.get(name)?.ca),
+    ]);
+    const known = this.#configs.get(key);
+    if (known !== undefined) return known.config;
+    const claimHeaders = new Set(listClaimHeaders(message.claimsToHeaders));
+    const config: JwtAuthenticationConfig = {
+      source,
+      message,
+      location,
+      providers: new Map(
+        message.providers.map((provider, index) => [provider.issuer, describeProvider(provider, opened[index]!)]),
+      ),
+      claimHeaders,
+      withheldHeaders:
+        location.kind === 'header' ? new Set([...claimHeaders, location.name.replaceAll('_', '-')]) : claimHeaders,
+      claimsOfTokens: new WeakMap(),
+    };
+    this.#configs.set(key, { config, validators: opened });
+    return config;
+  };
+
+  /** Closes what the configuration in force does not use. */
+  reconcile(used: Iterable<JwtAuthenticationConfig>): void {
+    const needed = new Set(used);
+    for (const [key, { config }] of this.#configs) if (!needed.has(config)) this.#configs.delete(key);
+    const validators = new Set([...this.#configs.values()].flatMap((known) => known.validators));
+    for (const [key, open] of this.#validators) if (!validators.has(open)) this.#validators.delete(key);
+    const sources = new Set([...validators].map(({ keys }) => keys));
+    for (const [key, open] of this.#keys) {
+      if (sources.has(open)) continue;
+      this.#keys.delete(key);
+      open.source.close();
+    }
+  }
+
+  close(): void {
+    this.reconcile([]);
+  }
+
+  #openValidator(provider: JwtProvider, input: JwtProviderInput): OpenValidator {
+    const { issuer, clockSkewMs, requiredClaims: messages } = provider;
+    // Before anything is opened: it may make no sense.
+    const requiredClaims = readRequiredClaims(messages);
+    const keys = this.#openKeys(provider, input);
+    const key = digest([describeKeys(provider, input), issuer, clockSkewMs, requiredClaims]);
+    const known = this.#validators.get(key);
+    if (known !== undefined) return known;
+    const { now } = this.#options;
+    const validator = createTokenValidator({
+      issuer,
+      keySource: keys.source,
+      clockSkewMs,
+      requiredClaims,
+      ...(now === undefined ? {} : { now }),
+    });
+    const opened = { validator, keys };
+    this.#validators.set(key, opened);
+    return opened;
+  }
+
+  #openKeys(provider: JwtProvider, input: JwtProviderInput): OpenKeys {
+    const key = digest(describeKeys(provider, input));
+    const known = this.#keys.get(key);
+    if (known !== undefined) {
+      known.keyUrls.current = input.keyUrls;
+      return known;
+    }
+    const keyUrls = { current: input.keyUrls };
+    const origin = readKeyOrigin(provider.keys, () => keyUrls.current);
+    if (origin === undefined)
+      throw new JwtAuthenticationError(`the provider ${JSON.stringify(provider.name)} names no keys`);
+    const { fetcher, log } = this.#options;
+    const open = this.#options.openKeySource ?? openKeySource;
+    const cacheDurationMs = readCacheDuration(provider.keys);
+    const opened = { source: open(origin, { fetcher, ca: input.ca, cacheDurationMs, log, id: `jwt ${key}` }), keyUrls };
+    this.#keys.set(key, opened);
+    return opened;
+  }
+}
+
+function describeKeys({ keys }: JwtProvider, { ca }: JwtProviderInput): unknown {
+  return [describeKeyOrigin(keys), ca, readCacheDuration(keys)];
+}
+
+function describeProvider(message: JwtProvider, { validator, keys: { source } }: OpenValidator): JwtProviderConfig {
+  return {
+    message,
+    audiences: message.audiences.length === 0 ? 'any' : message.audiences,
+    validator,
+    get hasKeys() {
+      return source.getKeys().ok;
+    },
+    keyHealth: watchKeySource(source),
+    describeKeys: () => source.describe(),
+  };
+}
+
+/** A place that is not said, or that this version does not know, is none: a guess would read tokens from where nobody meant them to be. */
+function readLocation({ location }: JwtAuthentication): TokenLocation {
+  switch (location?.location.case) {
+    case 'header': {
+      const { name, prefix } = location.location.value;
+      if (name === '') break;
+      return { kind: 'header', name: name.toLowerCase(), prefix };
+    }
+    case 'cookie':
+    case 'queryParameter': {
+      const { case: kind, value: name } = location.location;
+      if (name === '') break;
+      return { kind, name };
+    }
+    case undefined:
+  }
+  throw new JwtAuthenticationError('the policy does not say where the token is');
+}
+
+function digest(value: unknown): string {
+  return createHash('sha256').update(JSON.stringify(value)).digest('base64url');
+}

@@ -1,0 +1,160 @@
+// Client ID metadata documents (draft-ietf-oauth-client-id-metadata-document): a client_id that is an https URL, where the client
+// describes itself. Anybody can name any URL here, so what is fetched, how much, how often and from where is bounded.
+import { readFreshness } from '../../../../base/cache-lifetime.ts';
+import type { GuardedFetcher } from '../../../../base/fetch-json.ts';
+import { readJsonObject } from '../../../../base/json-object.ts';
+import type { OAuthRequest } from '../oauth-endpoint.ts';
+import { createAddressLimiter } from './address-limiter.ts';
+import type { ClientDocument, ClientDocumentResult } from '../../../config/shared-logins.ts';
+
+/** What of a request for a document counts. */
+export interface DocumentRequest {
+  readonly url: string;
+  /** Of the client that asks. */
+  readonly address: string;
+  readonly perMinute: number;
+  readonly now: () => number;
+}
+
+/** Documents in memory: a cache, nothing depends on it. */
+export interface ClientDocuments {
+  load(request: OAuthRequest, url: string): Promise<ClientDocumentResult>;
+}
+
+/** The same, for requests of other processes too. */
+export interface DocumentCache {
+  load(request: DocumentRequest, fetcher: GuardedFetcher): Promise<ClientDocumentResult>;
+}
+
+const timeoutMs = 5000;
+const maxBytes = 16_384;
+const maxRedirectUris = 100;
+const maxCached = 512;
+/** Fetches at once, over all clients: the gateway is no tool to flood others with. */
+const maxUnderWay = 16;
+const defaultPerMinute = 60;
+const defaultLifetimeMs = 300_000;
+const maxLifetimeMs = 86_400_000;
+
+/** Whether a client_id is meant as a URL. Sealed client ids have no colon. */
+export function isClientUrl(clientId: string): boolean {
+  return clientId.startsWith('https://');
+}
+
+/** What is wrong with the URL itself; undefined: it may be fetched. `allowedDomains`: hosts, or `*.` and a domain for all below it; empty: any. */
+export function findClientUrlProblem(clientId: string, allowedDomains: readonly string[]): string | undefined {
+  const url = URL.parse(clientId);
+  if (url === null || url.protocol !== 'https:' || clientId.length > 2048) return 'the client_id is not an https URL';
+  if (url.username !== '' || url.password !== '') return 'the client_id must not have a user name or password';
+  if (clientId.includes('#')) return 'the client_id must not have a fragment';
+  if (url.pathname === '/') return 'the client_id must have a path';
+  // It would no longer be the URL that the client wrote: dot segments, an upper-case host, a default port.
+  if (url.href !== clientId) return 'the client_id must be a URL in its normal form';
+  if (allowedDomains.length > 0 && !allowedDomains.some((domain) => coversHost(domain, url.hostname)))
+    return 'the operator of this gateway does not allow clients of this domain';
+  return undefined;
+}
+
+/** Makes the cache of a process. Where several processes share one, it is not asked. */
+export function createClientDocuments(): ClientDocuments {
+  const cache = createDocumentCache();
+  return {
+    load(request, url) {
+      const { idp, message } = request.resource.config;
+      const { address } = request.context.client;
+      const perMinute = message.registration?.perMinute || defaultPerMinute;
+      if (idp.shared !== undefined) return idp.shared.loadDocument(url, address, perMinute);
+      return cache.load({ url, address, perMinute, now: () => request.now() }, idp.fetcher);
+    },
+  };
+}
+
+/** Makes a cache that everybody can ask. */
+export function createDocumentCache(): DocumentCache {
+  const cached = new Map<string, { readonly document: ClientDocument; readonly expiresAtMs: number }>();
+  const underWay = new Map<string, Promise<ClientDocumentResult>>();
+
+  const limiter = createAddressLimiter();
+
+  async function fetchDocument({ url, now }: DocumentRequest, fetcher: GuardedFetcher): Promise<ClientDocumentResult> {
+    const fetched = await fetcher.fetch({
+      url,
+      chosenBy: 'client',
+      headers: { accept: 'application/json' },
+      timeoutMs,
+      maxBytes,
+    });
+    if (!fetched.ok) return { ok: false, problem: `the document cannot be fetched: ${fetched.code}` };
+    if (fetched.status !== 200)
+      return { ok: false, problem: `the document cannot be fetched: its server answered ${fetched.status}` };
+    // Where people can leave files, those are seldom served as JSON.
+    if (!/^application\/(?:[\w.+-]+\+)?json\b/i.test(fetched.headers.get('content-type') ?? ''))
+      return { ok: false, problem: 'the document is not served as application/json' };
+    const result = readClientDocument(url, fetched.body);
+    const nowMs = now();
+    const lifetimeMs = Math.min(readFreshness(fetched.headers, nowMs) ?? defaultLifetimeMs, maxLifetimeMs);
+    if (result.ok && lifetimeMs > 0) {
+      cached.delete(url);
+      cached.set(url, { document: result.document, expiresAtMs: nowMs + lifetimeMs });
+      if (cached.size > maxCached) cached.delete(cached.keys().next().value!);
+    }
+    return result;
+  }
+
+  return {
+    load(request, fetcher) {
+      const { url, address, perMinute } = request;
+      const nowMs = request.now();
+      const known = cached.get(url);
+      if (known !== undefined && nowMs < known.expiresAtMs)
+        return Promise.resolve({ ok: true, document: known.document });
+      cached.delete(url);
+      const pending = underWay.get(url);
+      if (pending !== undefined) return pending;
+      // A new document is a new registration, in effect.
+      const waitSeconds = limiter.take(address, perMinute, nowMs);
+      if (underWay.size >= maxUnderWay || waitSeconds > 0)
+        return Promise.resolve({ ok: false, problem: 'too many documents are being fetched; try again shortly' });
+      const fetching = fetchDocument(request, fetcher).finally(() => underWay.delete(url));
+      underWay.set(url, fetching);
+      return fetching;
+    },
+  };
+}
+
+/** Reads a document that was fetched from this URL. */
+export function readClientDocument(url: string, body: string): ClientDocumentResult {
+  const read = readJsonObject(body, { refuseDuplicateKeys: true });
+  if (!read.ok) return { ok: false, problem: `the document ${read.problem}` };
+  const {
+    client_id: clientId,
+    redirect_uris: redirectUris,
+    client_name: name,
+    scope,
+    token_endpoint_auth_method: authMethod,
+    client_secret: secret,
+  } = read.value;
+  if (clientId !== url) return { ok: false, problem: 'the client_id in the document is not its URL' };
+  if (secret !== undefined) return { ok: false, problem: 'the document has a client_secret, which everybody can read' };
+  if (authMethod !== undefined && authMethod !== 'none')
+    return { ok: false, problem: 'token_endpoint_auth_method in the document must be none' };
+  if (!isStringList(redirectUris) || redirectUris.length === 0 || redirectUris.length > maxRedirectUris)
+    return { ok: false, problem: `the document must have 1 to ${maxRedirectUris} redirect_uris` };
+  return {
+    ok: true,
+    document: {
+      redirectUris,
+      name: typeof name === 'string' ? name : undefined,
+      scope: typeof scope === 'string' ? scope : undefined,
+    },
+  };
+}
+
+function coversHost(domain: string, host: string): boolean {
+  const pattern = domain.toLowerCase();
+  return pattern.startsWith('*.') ? host.endsWith(pattern.slice(1)) : host === pattern;
+}
+
+function isStringList(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((entry) => typeof entry === 'string');
+}

@@ -1,0 +1,125 @@
+// What a client asks for at the authorization endpoint (RFC 6749 4.1.1, RFC 7636 4.3, RFC 8707 2), checked, with defaults filled in.
+// By the time this runs the client and its redirect URI are known, so what is wrong can be told to the client.
+import { readJsonObject } from '../../../../base/json-object.ts';
+import type { Reason } from '../../../http/reasons.ts';
+import type { McpAuthenticationConfig } from '../../../config/protected-resource.ts';
+import { isScope, joinScopes, namesOnlyResource, type RequestParameters, splitScope } from '../request-parameters.ts';
+
+/** An authorization request that can go on. */
+export interface AskedAuthorization {
+  readonly challenge: string;
+  /** Everything to ask the IdP for; empty: nothing. */
+  readonly scope: string;
+  /** That is what the client asked for, no more and no less. */
+  readonly isScopeAsAsked: boolean;
+  /** Parameters of the client that go to the IdP as they are. */
+  readonly passedOn: Readonly<Record<string, string>>;
+}
+
+/** An error that the client is told by redirect (RFC 6749 4.1.2.1). */
+export interface AuthorizationError {
+  readonly error: string;
+  readonly description: string;
+  readonly reason: Reason;
+}
+
+export type AskedAuthorizationResult =
+  | { readonly ok: true; readonly asked: AskedAuthorization }
+  | { readonly ok: false; readonly error: AuthorizationError };
+
+/** Checks the parameters. `resource` is the URL of this resource, `registeredScope` what the client registered. */
+export function readAuthorizationRequest(
+  config: McpAuthenticationConfig,
+  resource: string,
+  registeredScope: string | undefined,
+  parameters: RequestParameters,
+): AskedAuthorizationResult {
+  const error = findError(parameters, resource);
+  if (error !== undefined) return { ok: false, error };
+  const askedScopes = splitScope(parameters.get('scope'));
+  const scope = joinScopes(
+    askedScopes.length > 0 ? askedScopes : findDefaultScopes(config, registeredScope),
+    config.message.extraScopes,
+    config.preset.requiredLoginScopes ?? [],
+  );
+  const passedOn: Record<string, string> = {};
+  for (const name of passedOnParameters) {
+    const value = parameters.get(name);
+    if (value !== undefined) passedOn[name] = value;
+  }
+  return {
+    ok: true,
+    asked: {
+      challenge: parameters.get('code_challenge')!,
+      scope,
+      isScopeAsAsked: new Set(askedScopes).size === splitScope(scope).length,
+      passedOn,
+    },
+  };
+}
+
+/** A longer one would not fit into the URL of the IdP together with what the gateway adds. */
+const maxStateLength = 4096;
+
+/**
+ * OpenID Connect Core 3.1.2.1. Others are the client's to send and ours to ignore (RFC 6749 3.1); `audience` above all, with which a client
+ * could have tokens issued for somebody else.
+ */
+const passedOnParameters: readonly string[] = [
+  'nonce',
+  'prompt',
+  'display',
+  'max_age',
+  'ui_locales',
+  'claims_locales',
+  'id_token_hint',
+  'login_hint',
+  'acr_values',
+];
+
+function findError(parameters: RequestParameters, resource: string): AuthorizationError | undefined {
+  const [repeated] = parameters.repeated;
+  if (repeated !== undefined) return refuse(`${describeName(repeated)} is repeated`);
+  if (parameters.get('request') !== undefined)
+    return refuse('request objects are not supported', 'request_not_supported');
+  if (parameters.get('request_uri') !== undefined)
+    return refuse('request objects are not supported', 'request_uri_not_supported');
+  const responseType = parameters.get('response_type');
+  if (responseType === undefined) return refuse('response_type is missing');
+  if (responseType !== 'code') return refuse('response_type must be code', 'unsupported_response_type');
+  const responseMode = parameters.get('response_mode');
+  if (responseMode !== undefined && responseMode !== 'query') return refuse('response_mode must be query');
+  const challenge = parameters.get('code_challenge');
+  if (challenge === undefined) return refuse('code_challenge is missing: PKCE is required (RFC 7636)');
+  if (parameters.get('code_challenge_method') !== 'S256') return refuse('code_challenge_method must be S256');
+  if (!/^[\w-]{43}$/.test(challenge)) return refuse('code_challenge is not a SHA-256 in base64url');
+  if ((parameters.get('state')?.length ?? 0) > maxStateLength)
+    return refuse(`state may have ${maxStateLength} characters at most`);
+  if (!namesOnlyResource(parameters.getAll('resource'), resource))
+    return {
+      error: 'invalid_target',
+      description: 'resource must be the URL of the protected resource that this authorization server is for',
+      reason: 'wrong_resource',
+    };
+  const scope = parameters.get('scope');
+  if (scope !== undefined && !isScope(scope)) return refuse('scope is malformed', 'invalid_scope');
+  return undefined;
+}
+
+function refuse(description: string, error = 'invalid_request'): AuthorizationError {
+  return { error, description, reason: 'authorization_request_invalid' };
+}
+
+/** The name of a parameter goes back to whoever sent it, so it has to be a plain one. */
+function describeName(name: string): string {
+  return /^\w{1,40}$/.test(name) ? name : 'a parameter';
+}
+
+/** As MCP has clients choose: what the challenge names, else what the resource metadata lists; else what the client registered. */
+function findDefaultScopes({ message }: McpAuthenticationConfig, registered: string | undefined): readonly string[] {
+  if (message.requiredScopes.length > 0) return message.requiredScopes;
+  const metadata = message.resourceMetadata === '' ? undefined : readJsonObject(message.resourceMetadata);
+  const supported: unknown = metadata?.ok === true ? metadata.value['scopes_supported'] : undefined;
+  if (Array.isArray(supported) && supported.length > 0) return supported.filter((scope) => typeof scope === 'string');
+  return splitScope(registered !== undefined && isScope(registered) ? registered : undefined);
+}

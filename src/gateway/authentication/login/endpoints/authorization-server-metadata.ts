@@ -1,0 +1,147 @@
+// Authorization server metadata (RFC 8414, OpenID Connect Discovery): the IdP's document, with what the gateway takes over replaced.
+import { formatErrorBody } from '../../../request/answer.ts';
+import { reasons } from '../../../http/reasons.ts';
+import { formatEndpointPath } from '../../endpoint-paths.ts';
+import type { IdpMetadata } from '../../../config/idp-connection.ts';
+import type { ProviderPreset } from '../../../config/provider-preset.ts';
+import { answerIdpUnavailable, answerMetadata } from './metadata-answer.ts';
+import type { OAuthAnswer, OAuthEndpoint, OAuthRequest } from '../oauth-endpoint.ts';
+import { formatFacadeIssuer } from '../../read-base.ts';
+import { findRegistrationEndpoint } from '../idp/registration-endpoint.ts';
+
+/** GET of every form of the metadata URL; all forms have the same content but for `issuer` and the endpoints that go with it. */
+export const authorizationServerMetadataEndpoint: OAuthEndpoint = {
+  name: 'authorization-server-metadata',
+  methods: ['GET'],
+  maxBodyBytes: () => 0,
+  cors: true,
+  handle: serveAuthorizationServerMetadata,
+};
+
+/** The same under the names of OpenID Connect Discovery. */
+export const openidConfigurationEndpoint: OAuthEndpoint = {
+  ...authorizationServerMetadataEndpoint,
+  name: 'openid-configuration',
+};
+
+async function serveAuthorizationServerMetadata(request: OAuthRequest): Promise<OAuthAnswer> {
+  const { idp } = request.resource.config;
+  const state = await idp.getMetadata();
+  if (!state.ok) return answerIdpUnavailable(request, state.retryAfterSeconds, state.detail);
+  const choice = idp.getFlow();
+  if (choice === undefined || choice.flow === 'Direct') {
+    const { status, description } = reasons.no_route;
+    return {
+      status,
+      headers: ['content-type', 'application/json', 'cache-control', 'no-store'],
+      body: formatErrorBody('no_route', description, request.context.requestId),
+      reason: 'no_route',
+      detail: 'with the flow Direct the identity provider publishes its own metadata',
+    };
+  }
+  const input = describeInput(request, state.metadata);
+  return answerMetadata(request.resource, choice.flow === 'Facade' ? describeFacade(input) : describeBroker(input));
+}
+
+/** What the document depends on. */
+export interface FacadeInput {
+  readonly metadata: IdpMetadata;
+  readonly preset: ProviderPreset;
+  /** Exactly the identifier that the client derived the metadata URL from. */
+  readonly issuer: string;
+  /** Base of the gateway's own endpoints: {base}/.oauth{P} */
+  readonly formatEndpoint: (name: 'register' | 'authorize' | 'token') => string;
+  /** Clients can register here. */
+  readonly takesRegistrations: boolean;
+  /** A client_id may be the URL of a metadata document. */
+  readonly takesClientDocuments: boolean;
+}
+
+function describeInput(request: OAuthRequest, metadata: IdpMetadata): FacadeInput {
+  const { base, resource, isRootForm = false } = request;
+  const { config } = resource;
+  return {
+    metadata,
+    preset: config.preset,
+    issuer: formatFacadeIssuer(base, resource, isRootForm),
+    // Endpoints of the root form are at the root as well: there the broker knows which issuer its answer must name.
+    formatEndpoint: (name) => `${base}${formatEndpointPath(isRootForm ? '' : resource.path, name)}`,
+    takesRegistrations: findRegistrationEndpoint(config, metadata) !== undefined,
+    takesClientDocuments: config.message.clientIdMetadataDocuments,
+  };
+}
+
+/** Facade: the IdP's own document; only `issuer` and `registration_endpoint` differ. */
+export function describeFacade(input: FacadeInput): Readonly<Record<string, unknown>> {
+  const { metadata, preset } = input;
+  const document: Record<string, unknown> = { ...metadata, issuer: input.issuer };
+  // It says the same about the document before it was edited, and clients must prefer it (RFC 8414 2.1).
+  delete document['signed_metadata'];
+  delete document['registration_endpoint'];
+  if (input.takesRegistrations) document['registration_endpoint'] = input.formatEndpoint('register');
+  if (metadata.code_challenge_methods_supported === undefined && preset.supportsPkce === true)
+    document['code_challenge_methods_supported'] = ['S256'];
+  return document;
+}
+
+/** Broker: the gateway is also who logs in and hands out tokens, and speaks there for itself. */
+export function describeBroker(input: FacadeInput): Readonly<Record<string, unknown>> {
+  const { metadata, preset } = input;
+  const document: Record<string, unknown> = { ...metadata, issuer: input.issuer };
+  for (const name of notBrokered) delete document[name];
+  delete document['registration_endpoint'];
+  delete document['code_challenge_methods_supported'];
+  delete document['client_id_metadata_document_supported'];
+  document['authorization_endpoint'] = input.formatEndpoint('authorize');
+  document['token_endpoint'] = input.formatEndpoint('token');
+  if (input.takesRegistrations) document['registration_endpoint'] = input.formatEndpoint('register');
+  document['response_types_supported'] = ['code'];
+  document['response_modes_supported'] = ['query'];
+  document['grant_types_supported'] = listGrants(metadata);
+  // The gateway's clients are public.
+  document['token_endpoint_auth_methods_supported'] = ['none'];
+  if (supportsPkce(metadata, preset)) document['code_challenge_methods_supported'] = ['S256'];
+  document['authorization_response_iss_parameter_supported'] = true;
+  if (input.takesClientDocuments) document['client_id_metadata_document_supported'] = true;
+  // OpenID Connect Discovery 3: true when omitted.
+  if (metadata['request_uri_parameter_supported'] !== undefined) document['request_uri_parameter_supported'] = false;
+  if (metadata['request_parameter_supported'] !== undefined) document['request_parameter_supported'] = false;
+  return document;
+}
+
+/** Whether PKCE with S256 works at the IdP: it says so, or its preset does. */
+export function supportsPkce(metadata: IdpMetadata, preset: ProviderPreset): boolean {
+  return metadata.code_challenge_methods_supported?.includes('S256') ?? preset.supportsPkce === true;
+}
+
+/**
+ * Members about endpoints of the IdP that know nothing of the gateway's client ids, codes and refresh tokens, or that bind a request to
+ * the IdP's own URLs. A client that followed them would only fail later.
+ */
+const notBrokered: readonly string[] = [
+  'signed_metadata',
+  'mtls_endpoint_aliases',
+  'tls_client_certificate_bound_access_tokens',
+  'pushed_authorization_request_endpoint',
+  'require_pushed_authorization_requests',
+  'device_authorization_endpoint',
+  'backchannel_authentication_endpoint',
+  'introspection_endpoint',
+  'introspection_endpoint_auth_methods_supported',
+  'introspection_endpoint_auth_signing_alg_values_supported',
+  'revocation_endpoint',
+  'revocation_endpoint_auth_methods_supported',
+  'revocation_endpoint_auth_signing_alg_values_supported',
+  'token_endpoint_auth_signing_alg_values_supported',
+  'dpop_signing_alg_values_supported',
+  'require_signed_request_object',
+  'request_object_signing_alg_values_supported',
+  'request_object_encryption_alg_values_supported',
+  'request_object_encryption_enc_values_supported',
+  'authorization_signing_alg_values_supported',
+];
+
+/** Those of a login, and no others: the token endpoint serves nothing else. */
+function listGrants({ grant_types_supported: listed = [] }: IdpMetadata): readonly string[] {
+  return ['authorization_code', ...listed.filter((grant) => grant === 'refresh_token')];
+}

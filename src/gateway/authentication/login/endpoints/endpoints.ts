@@ -1,0 +1,34 @@
+// The table of the gateway's own OAuth endpoints. Where they are: endpoint-paths.ts. How they are served: serve-own-endpoint.ts.
+import { authorizationServerMetadataEndpoint, openidConfigurationEndpoint } from './authorization-server-metadata.ts';
+import { authorizeEndpoint } from './authorize.ts';
+import { callbackEndpoint } from './callback.ts';
+import { consentEndpoint } from './consent.ts';
+import type { EndpointForm } from '../../../config/runtime-config.ts';
+import type { FlowChoice } from '../../../config/idp-connection.ts';
+import type { OAuthEndpoint } from '../oauth-endpoint.ts';
+import { protectedResourceMetadataEndpoint } from './protected-resource-metadata.ts';
+import { registerEndpoint } from './register.ts';
+import { tokenEndpoint } from './token.ts';
+
+/** An endpoint, and the login flows that have it. */
+export interface EndpointEntry {
+  readonly endpoint: OAuthEndpoint;
+  /** Undefined: all flows, and also while the flow is not known yet. */
+  readonly needsFlow: readonly FlowChoice['flow'][] | undefined;
+}
+
+const endpoints: Readonly<Record<EndpointForm, EndpointEntry>> = {
+  'protected-resource-metadata': { endpoint: protectedResourceMetadataEndpoint, needsFlow: undefined },
+  'authorization-server-metadata': { endpoint: authorizationServerMetadataEndpoint, needsFlow: undefined },
+  'openid-configuration': { endpoint: openidConfigurationEndpoint, needsFlow: undefined },
+  register: { endpoint: registerEndpoint, needsFlow: ['Facade', 'Broker'] },
+  authorize: { endpoint: authorizeEndpoint, needsFlow: ['Broker'] },
+  consent: { endpoint: consentEndpoint, needsFlow: ['Broker'] },
+  callback: { endpoint: callbackEndpoint, needsFlow: ['Broker'] },
+  token: { endpoint: tokenEndpoint, needsFlow: ['Broker'] },
+};
+
+/** The endpoint that serves a form. */
+export function findEndpoint(form: EndpointForm): EndpointEntry {
+  return endpoints[form];
+}

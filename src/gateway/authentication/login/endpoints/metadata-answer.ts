@@ -1,0 +1,43 @@
+// How metadata documents are answered (RFC 9728 3.2, RFC 8414 3.2): JSON, and in no cache that could mix up hosts.
+import { formatErrorBody } from '../../../request/answer.ts';
+import { reasons } from '../../../http/reasons.ts';
+import type { OAuthAnswer, OAuthRequest } from '../oauth-endpoint.ts';
+import type { ProtectedResource } from '../../../config/protected-resource.ts';
+import { dependsOnRequest } from '../../read-base.ts';
+
+/** A metadata document. */
+export function answerMetadata(
+  resource: Pick<ProtectedResource, 'host'>,
+  document: Readonly<Record<string, unknown>>,
+): OAuthAnswer {
+  const caching = dependsOnRequest(resource)
+    ? ['cache-control', 'no-store', 'vary', 'Host, X-Forwarded-Port, X-Forwarded-Proto']
+    : ['cache-control', 'max-age=60'];
+  return {
+    status: 200,
+    headers: ['content-type', 'application/json', ...caching],
+    body: `${JSON.stringify(document, undefined, 2)}\n`,
+  };
+}
+
+/**
+ * The IdP cannot be asked. 503 and nothing else: on 4xx and 502 clients try the next URL, and in the end guess endpoints that do not
+ * exist.
+ */
+export function answerIdpUnavailable(request: OAuthRequest, retryAfterSeconds: number, detail: string): OAuthAnswer {
+  const { status, description } = reasons.idp_unavailable;
+  return {
+    status,
+    headers: [
+      'content-type',
+      'application/json',
+      'cache-control',
+      'no-store',
+      'retry-after',
+      String(Math.max(1, Math.ceil(retryAfterSeconds))),
+    ],
+    body: formatErrorBody('temporarily_unavailable', description, request.context.requestId),
+    reason: 'idp_unavailable',
+    detail,
+  };
+}

@@ -1,0 +1,236 @@
+// The registration endpoint (RFC 7591): validates what a client says about itself, registers it at the IdP (or, with Shared, with nobody), and hands
+// the client id back. Credentials of the gateway, and what only they can do, stay here.
+import { formatErrorBody } from '../../../request/answer.ts';
+import { type JsonObject } from '../../../../base/json-object.ts';
+import { type Reason, reasons } from '../../../http/reasons.ts';
+import { findPlace } from '../broker-urls.ts';
+import { maxClientIdLength, sealClient } from '../state/client-envelope.ts';
+import {
+  type ClientMetadata,
+  isKnownMember,
+  pickShownMembers,
+  readClientMetadata,
+} from '../clients/client-metadata.ts';
+import type { OAuthAnswer, OAuthEndpoint, OAuthRequest } from '../oauth-endpoint.ts';
+import { registerBrokeredClient, registerOwnClient } from '../clients/register-at-idp.ts';
+import type { RegistrationFailure } from '../idp/registration-attempt.ts';
+import { findRegistrationEndpoint } from '../idp/registration-endpoint.ts';
+import { createLimiters } from '../clients/address-limiter.ts';
+import { registerShared } from '../clients/shared-registration.ts';
+
+const defaultMaxBodyBytes = 65_536;
+/** Registrations from one address. */
+export const defaultPerMinute = 60;
+const retrySeconds = 10;
+/** What the IdP's client id and secret may add to a sealed client id. */
+const idpClientRoom = 1_024;
+
+/** POST /.oauth{P}/register */
+export const registerEndpoint: OAuthEndpoint = {
+  name: 'register',
+  methods: ['POST'],
+  maxBodyBytes: ({ config }) => config.message.registration?.maxBodyBytes || defaultMaxBodyBytes,
+  cors: true,
+  handle: register,
+};
+
+/** One per connection to an IdP: it outlives changes of the configuration that do not concern it. */
+const findLimiter = createLimiters();
+
+function takeRegistration(
+  { context, resource: { config }, now }: OAuthRequest,
+  perMinute: number,
+): number | Promise<number> {
+  const { address } = context.client;
+  if (config.idp.shared !== undefined) return config.idp.shared.takeRegistration(address, perMinute);
+  return findLimiter(config.idp).take(address, perMinute, now());
+}
+
+async function register(request: OAuthRequest): Promise<OAuthAnswer> {
+  const { config } = request.resource;
+  const { registration } = config.message;
+
+  // 1. Not too often.
+  const perMinute = registration?.perMinute || defaultPerMinute;
+  const waitSeconds = await takeRegistration(request, perMinute);
+  if (waitSeconds > 0)
+    return refuse(request, 'registration_limited', {
+      error: 'too_many_requests',
+      headers: ['retry-after', String(waitSeconds)],
+      detail: `more than ${perMinute} registrations a minute from ${request.context.client.address}`,
+    });
+
+  // 2. What the client says, before anybody else hears of it.
+  const read = readClientMetadata(
+    request.body,
+    registration?.allowedRedirectUris ?? [],
+    registration?.trustedRedirectUris,
+  );
+  if (!read.ok) return refuse(request, read.error, { error: read.error, description: read.description });
+
+  // 3. Where and how it is registered.
+  const state = await config.idp.getMetadata();
+  if (!state.ok) return refuseUnavailable(request, state.detail, state.retryAfterSeconds);
+  const endpoint = findRegistrationEndpoint(config, state.metadata);
+  if (endpoint === undefined)
+    return refuse(request, 'registration_denied', {
+      error: 'access_denied',
+      detail: 'the IdP has no registration endpoint: set registration.endpoint, or registration.mode Shared',
+    });
+  if (config.idp.getFlow()?.flow === 'Facade' && endpoint !== 'shared') {
+    const outcome = await registerOwnClient(request, endpoint, state.metadata, read.client);
+    return outcome.ok ? answerRegistered(relayAnswer(outcome.answer, read.client)) : refuseFailure(request, outcome);
+  }
+  return registerBehindBroker(request, endpoint, state.metadata, read.client);
+}
+
+/** The client gets an id of the gateway's own: its registration, sealed. */
+async function registerBehindBroker(
+  request: OAuthRequest,
+  endpoint: 'shared' | URL,
+  metadata: Parameters<typeof registerBrokeredClient>[2],
+  client: ClientMetadata,
+): Promise<OAuthAnswer> {
+  const { sealer } = request.resource.config;
+  if (sealer === undefined)
+    return refuse(request, 'seal_key_missing', { error: 'server_error', detail: 'no key to seal client ids with' });
+  const place = findPlace(request);
+  const { redirectUris, name, scope } = client;
+  // Before the IdP is asked: nothing is left behind there when the id gets too long.
+  let clientId = registerShared(sealer, place, { redirectUris, name, scope });
+  let expiresAtMs: number | undefined;
+  if (clientId.length > (endpoint === 'shared' ? maxClientIdLength : maxClientIdLength - idpClientRoom))
+    return refuse(request, 'invalid_client_metadata', {
+      error: 'invalid_client_metadata',
+      description: 'redirect_uris, client_name and scope are too long together. Register fewer redirect URIs.',
+    });
+  if (endpoint !== 'shared') {
+    const outcome = await registerBrokeredClient(request, endpoint, metadata, client);
+    if (!outcome.ok) return refuseFailure(request, outcome);
+    ({ expiresAtMs } = outcome);
+    clientId = sealClient(sealer, place, { idpClient: outcome.client, redirectUris, name, scope }, expiresAtMs);
+    if (clientId.length > maxClientIdLength)
+      return refuse(request, 'registration_denied', {
+        error: 'access_denied',
+        detail: 'the client id and secret of the IdP are too long to be sealed into a client id',
+      });
+  }
+  return answerRegistered({
+    ...pickShownMembers(client.members),
+    client_id: clientId,
+    client_id_issued_at: Math.floor(request.now() / 1_000),
+    ...(name !== undefined && { client_name: name }),
+    redirect_uris: redirectUris,
+    ...(scope !== undefined && { scope }),
+    grant_types: ['authorization_code', 'refresh_token'],
+    response_types: ['code'],
+    token_endpoint_auth_method: 'none',
+  });
+}
+
+const issuedMembers: ReadonlySet<string> = new Set([
+  'client_id',
+  'client_id_issued_at',
+  'client_secret',
+  'client_secret_expires_at',
+]);
+
+/**
+ * What the client may know of the IdP's answer: what it can have asked for, and its id. Not the registration_access_token and
+ * registration_client_uri: with them the client could change its redirect URIs behind the gateway's back. A secret next to `none` is
+ * a mistake of the IdP, and is given to nobody.
+ */
+function relayAnswer(answer: JsonObject & { readonly client_id: string }, client: ClientMetadata): JsonObject {
+  const relayed = Object.fromEntries(
+    Object.entries(answer).filter(
+      ([name, value]) => value !== null && (isKnownMember(name) || issuedMembers.has(name)),
+    ),
+  );
+  if (relayed['token_endpoint_auth_method'] === 'none') {
+    delete relayed['client_secret'];
+    delete relayed['client_secret_expires_at'];
+  } else if (relayed['client_secret'] !== undefined) {
+    // RFC 7591 3.2.1: required with a secret; clients check that it is there.
+    relayed['client_secret_expires_at'] ??= 0;
+  }
+  return { redirect_uris: client.redirectUris, ...relayed };
+}
+
+function answerRegistered(members: JsonObject): OAuthAnswer {
+  return {
+    status: 201,
+    headers: ['content-type', 'application/json', 'cache-control', 'no-store', 'pragma', 'no-cache'],
+    body: `${JSON.stringify(members)}\n`,
+  };
+}
+
+function refuseFailure(request: OAuthRequest, failure: RegistrationFailure): OAuthAnswer {
+  switch (failure.kind) {
+    case 'refused':
+      return refuse(request, 'registration_refused', {
+        error: failure.error,
+        detail: failure.detail,
+        ...(failure.description !== '' && { description: failure.description }),
+      });
+    case 'denied':
+      reportDenial(request, failure.detail);
+      return refuse(request, 'registration_denied', { error: 'access_denied', detail: failure.detail });
+    case 'unavailable':
+      return refuseUnavailable(request, failure.detail, retrySeconds);
+  }
+}
+
+/** A line of its own, with what to look at: the client cannot do anything about it, and will not say more than "access denied". */
+function reportDenial({ context, resource: { config } }: OAuthRequest, detail: string): void {
+  const { registration } = config.message;
+  const hasCredential = config.initialAccessToken !== undefined || registration?.initialAccessTokenFrom !== undefined;
+  config.idp.log?.error(
+    {
+      request_id: context.requestId,
+      policy: config.source,
+      detail,
+      advice: hasCredential
+        ? 'check the initial access token of the policy, and the registration policies of the IdP'
+        : 'allow anonymous registration at the IdP, or set registration.initialAccessTokenRef or initialAccessTokenFrom',
+    },
+    'the identity provider does not let the gateway register a client',
+  );
+}
+
+function refuseUnavailable(request: OAuthRequest, detail: string, retryAfterSeconds: number): OAuthAnswer {
+  return refuse(request, 'idp_unavailable', {
+    error: 'temporarily_unavailable',
+    headers: ['retry-after', String(Math.max(1, Math.ceil(retryAfterSeconds)))],
+    detail,
+  });
+}
+
+function refuse(
+  request: OAuthRequest,
+  reason: Reason,
+  options: {
+    /** RFC 7591 3.2.2, RFC 6749 4.1.2.1. */
+    readonly error: string;
+    readonly description?: string;
+    readonly headers?: readonly string[];
+    readonly detail?: string;
+  },
+): OAuthAnswer {
+  const { status, description } = reasons[reason];
+  const detail = options.detail ?? options.description;
+  return {
+    status,
+    headers: [
+      'content-type',
+      'application/json',
+      'cache-control',
+      'no-store',
+      'pragma',
+      'no-cache',
+      ...(options.headers ?? []),
+    ],
+    body: formatErrorBody(options.error, options.description ?? description, request.context.requestId),
+    reason,
+    ...(detail !== undefined && { detail }),
+  };
+}

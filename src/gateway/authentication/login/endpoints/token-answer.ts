@@ -1,0 +1,139 @@
+// What the token endpoint answers (RFC 6749 5.1, 5.2): JSON, in no cache, whatever the IdP sent.
+import type { JsonObject } from '../../../../base/json-object.ts';
+import { formatErrorBody } from '../../../request/answer.ts';
+import type { RawHeaders } from '../../../http/exchange.ts';
+import type { Reason } from '../../../http/reasons.ts';
+import type { KnownClient } from '../clients/find-client.ts';
+import { cleanText } from '../pages/html-page.ts';
+import type { IdpTokenOutcome } from '../idp/idp-token-request.ts';
+import type { OAuthAnswer, OAuthRequest } from '../oauth-endpoint.ts';
+import { cleanErrorDescription } from '../request-parameters.ts';
+
+/** A refusal. */
+export interface TokenError {
+  readonly error: string;
+  readonly description: string;
+  readonly reason: Reason;
+  /** Default 400. */
+  readonly status?: number;
+  /** For the operator only. */
+  readonly detail: string;
+  readonly headers?: RawHeaders;
+}
+
+const answerHeaders: RawHeaders = [
+  'content-type',
+  'application/json',
+  'cache-control',
+  'no-store',
+  'pragma',
+  'no-cache',
+];
+
+/** Answers with tokens. */
+export function answerTokens(tokens: JsonObject): OAuthAnswer {
+  return { status: 200, headers: answerHeaders, body: `${JSON.stringify(tokens)}\n` };
+}
+
+/** Answers with an error. */
+export function answerTokenError({ context }: OAuthRequest, error: TokenError): OAuthAnswer {
+  return {
+    status: error.status ?? 400,
+    headers: [...answerHeaders, ...(error.headers ?? [])],
+    body: formatErrorBody(error.error, error.description, context.requestId),
+    reason: error.reason,
+    detail: cleanText(error.detail, 500),
+  };
+}
+
+/** 401 for a client that is not known. Clients register anew when they read it. A scheme is named only to whom used one (RFC 6749 5.2). */
+export function describeUnknownClient(description: string, detail: string, usedHeader: boolean): TokenError {
+  return {
+    error: 'invalid_client',
+    description,
+    reason: 'unknown_client',
+    status: 401,
+    detail,
+    ...(usedHeader && { headers: ['www-authenticate', 'Basic realm="token"'] }),
+  };
+}
+
+/** Nothing is known about the grant; the client may try again with the same one. */
+export function describeUnavailable(detail: string, retryAfterSeconds: number): TokenError {
+  return {
+    error: 'temporarily_unavailable',
+    description: 'The identity provider cannot be reached at the moment. Try again shortly.',
+    reason: 'idp_unavailable',
+    status: 503,
+    detail,
+    headers: ['retry-after', String(Math.max(1, Math.ceil(retryAfterSeconds)))],
+  };
+}
+
+/** Errors that mean the same to a client whoever says them: RFC 6749 5.2, RFC 8707 2, RFC 8628 3.5. */
+const relayedErrors: ReadonlySet<string> = new Set([
+  'invalid_grant',
+  'invalid_scope',
+  'invalid_target',
+  'unauthorized_client',
+  'unsupported_grant_type',
+  'authorization_pending',
+  'slow_down',
+  'access_denied',
+  'expired_token',
+]);
+
+/** The RFC 6749 error for what the IdP said. What is no known error is taken for a dead grant, so that clients start a new login. */
+export function describeRefusal(
+  refused: Extract<IdpTokenOutcome, { readonly kind: 'refused' }>,
+  grantType: string,
+  standing: KnownClient['standing']['kind'],
+): TokenError {
+  const { status, error, description } = refused;
+  const said = `${status} ${error ?? 'without an OAuth error'}${description === undefined ? '' : `: ${description}`}`;
+  const detail = `the token endpoint of the identity provider answered ${said}`;
+  if (error === 'invalid_client' || (status === 401 && error === undefined))
+    return describeClientRefusal(detail, standing);
+  if (error === 'invalid_request' && grantType !== 'refresh_token')
+    return refuse('invalid_request', description, detail);
+  return refuse(error !== undefined && relayedErrors.has(error) ? error : 'invalid_grant', description, detail);
+}
+
+/** The IdP no longer knows the client that the gateway speaks for. Who can mend that, depends on where the client came from. */
+function describeClientRefusal(detail: string, standing: KnownClient['standing']['kind']): TokenError {
+  switch (standing) {
+    case 'own': // It registers again.
+      return {
+        error: 'invalid_client',
+        description: 'The identity provider does not know this client any more. Register again.',
+        reason: 'idp_refused_client',
+        status: 401,
+        detail,
+      };
+    case 'document': // The next login registers it again.
+      return {
+        error: 'invalid_grant',
+        description: 'The identity provider does not know this client any more. Log in again.',
+        reason: 'idp_refused_client',
+        detail,
+      };
+    case 'shared': // The operator's.
+      return {
+        error: 'temporarily_unavailable',
+        description: "The identity provider does not accept the gateway's client. Its operator can see why.",
+        reason: 'idp_refused_client',
+        status: 503,
+        detail,
+        headers: ['retry-after', '60'],
+      };
+  }
+}
+
+function refuse(error: string, description: string | undefined, detail: string): TokenError {
+  return {
+    error,
+    description: cleanErrorDescription(description) ?? 'The identity provider refused the request.',
+    reason: 'idp_refused_grant',
+    detail,
+  };
+}

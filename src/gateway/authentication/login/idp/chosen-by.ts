@@ -1,0 +1,20 @@
+// Who chose an address that the gateway calls for an identity provider: the operator, who named its host, or the provider's own metadata. What only the metadata
+// names must not be on this machine: it could be any service that trusts what comes from loopback.
+import type { AddressChoice } from '../../../../base/address-guard.ts';
+import { isLoopbackHost } from '../../../../base/local-names.ts';
+import type { McpAuthentication } from '../../../../ir/gen/config_pb.ts';
+
+/** Judges a URL of the metadata, or of the policy itself. */
+export function findChoice(
+  url: string,
+  {
+    issuer,
+    metadataUrl,
+    registration,
+  }: Pick<McpAuthentication, 'issuer' | 'metadataUrl'> & Partial<Pick<McpAuthentication, 'registration'>>,
+): AddressChoice {
+  const host = URL.parse(url)?.hostname;
+  const named = [issuer, metadataUrl, registration?.endpoint ?? ''].map((each) => URL.parse(each)?.hostname);
+  if (host === undefined || named.includes(host)) return 'operator';
+  return named.some((each) => each !== undefined && isLoopbackHost(each)) ? 'operator' : 'provider';
+}

@@ -1,0 +1,146 @@
+// The connection to one IdP: its metadata (RFC 8414, OpenID Connect Discovery), the keys that the metadata names (RFC 7517), the validator that
+// uses them, and the login flow that follows. It lives from when its policy arrives until nothing needs it.
+import { type Clock, systemClock } from '../../../../base/clock.ts';
+import { createTokenValidator } from '../../token/create-validator.ts';
+import { watchKeySource } from '../../token/key-health.ts';
+import type { KeyOrigin } from '../../token/key-origin.ts';
+import { type LocatedKeys, type OpenKeySource, openKeySource } from '../../token/open-key-source.ts';
+import { readRequiredClaims } from '../../token/required-claims.ts';
+import type { TokenRefusal } from '../../token/verified-token.ts';
+import { findChoice } from './chosen-by.ts';
+import { chooseFlow } from './choose-flow.ts';
+import { discoverMetadata } from './discover-metadata.ts';
+import type { FlowChoice, IdpConnection, IdpConnectionOptions, MetadataState } from '../../../config/idp-connection.ts';
+import {
+  createMetadataSource,
+  type DiscoveryState,
+  type FoundDiscovery,
+  type MetadataSource,
+  type MetadataSourceOptions,
+} from './metadata-source.ts';
+import type { SharedLogins } from '../../../config/shared-logins.ts';
+
+/** Time and chance, for tests; and who asks the identity provider, where several processes share the answers. */
+export interface ConnectionEnvironment {
+  readonly clock?: Clock;
+  readonly random?: () => number;
+  readonly openKeySource?: OpenKeySource;
+  readonly openMetadataSource?: (options: MetadataSourceOptions) => MetadataSource;
+  readonly shared?: SharedLogins;
+}
+
+/** Connects: metadata and keys are on their way when this returns. */
+export function connectIdp(options: IdpConnectionOptions, environment: ConnectionEnvironment = {}): IdpConnection {
+  const clock = environment.clock ?? systemClock;
+  const random = environment.random ?? Math.random;
+  const log = options.log.child({ issuer: options.issuer });
+
+  const choose = (latest?: FoundDiscovery): FlowChoice | undefined =>
+    chooseFlow({
+      ...options,
+      metadata: latest?.metadata,
+      emitsIssuer: latest?.emitsIssuer ?? false,
+      addsToRequests: options.addsToRequests ?? false,
+    });
+  // Known at once when it does not depend on the metadata.
+  let choice = choose();
+  let announced = '';
+
+  /** Once, and again when it changes. */
+  function announceFlow(): void {
+    if (choice === undefined || `${choice.flow} ${choice.reason}` === announced) return;
+    announced = `${choice.flow} ${choice.reason}`;
+    log.info(
+      { policies: options.describeUsers(), flow: choice.flow, reason: choice.reason },
+      'the login flow is chosen',
+    );
+  }
+
+  const openMetadata = environment.openMetadataSource ?? createMetadataSource;
+  const metadata = openMetadata({
+    discover: () => discoverMetadata(options),
+    onLoad: (discovery) => {
+      choice = choose(discovery);
+      announceFlow();
+    },
+    clock,
+    log,
+    random,
+  });
+  const { fetcher, ca, cacheDurationMs, id } = options;
+  const open = environment.openKeySource ?? openKeySource;
+  const keySource = open(findKeys(options, metadata), {
+    fetcher,
+    ca,
+    cacheDurationMs,
+    clock,
+    random,
+    log,
+    ...(id !== undefined && { id }),
+  });
+  const validator = createTokenValidator({
+    issuer: options.issuer,
+    keySource,
+    clockSkewMs: options.clockSkewMs,
+    requiredClaims: readRequiredClaims(options.requiredClaims),
+    now: () => clock.now(),
+  });
+
+  return {
+    issuer: options.issuer,
+    fetcher: options.fetcher,
+    log,
+    shared: environment.shared,
+    validator,
+    getMetadata() {
+      const state = metadata.get();
+      return state instanceof Promise ? state.then(describeMetadata) : describeMetadata(state);
+    },
+    getFlow: () => choice,
+    get hasKeys() {
+      return keySource.getKeys().ok;
+    },
+    keyHealth: watchKeySource(keySource),
+    async loadKeys(): Promise<TokenRefusal | undefined> {
+      await keySource.load();
+      const state = keySource.getKeys();
+      if (state.ok) return undefined;
+      const { detail, retryAfterSeconds } = state;
+      return {
+        ok: false,
+        reason: 'keys_unavailable',
+        detail: 'The keys of the identity provider could not be fetched yet.',
+        operatorDetail: detail,
+        retryAfterSeconds,
+      };
+    },
+    close() {
+      metadata.close();
+      keySource.close();
+    },
+  };
+}
+
+function describeMetadata(state: DiscoveryState): MetadataState {
+  return state.ok ? { ok: true, metadata: state.discovery.metadata, url: state.discovery.url } : state;
+}
+
+/** What the policy says, or else what the metadata says each time. */
+function findKeys(
+  { keys, issuer, metadataUrl, allowInsecureHttp }: IdpConnectionOptions,
+  metadata: MetadataSource,
+): KeyOrigin | LocatedKeys {
+  if (keys.kind !== 'discovered') return keys;
+  return {
+    kind: 'located',
+    allowInsecureHttp,
+    async locate() {
+      const state = await metadata.get();
+      if (!state.ok) return { ok: false, detail: state.detail };
+      const { jwksUri, url } = state.discovery;
+      return jwksUri === undefined
+        ? { ok: false, detail: `the metadata at ${url} has no jwks_uri: set jwks` }
+        : { ok: true, url: jwksUri, chosenBy: findChoice(jwksUri, { issuer, metadataUrl }) };
+    },
+  };
+}

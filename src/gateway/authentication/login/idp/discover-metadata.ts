@@ -1,0 +1,125 @@
+// Finds the IdP's metadata (RFC 8414 3, OpenID Connect Discovery 4): asks where it can be, takes what is valid, and says what each place answered.
+import { readFreshness } from '../../../../base/cache-lifetime.ts';
+import { fetchJsonObject, type GuardedFetcher } from '../../../../base/fetch-json.ts';
+import type { IdpMetadata } from '../../../config/idp-connection.ts';
+import type { ProviderPreset } from '../../../config/provider-preset.ts';
+import { appendOpenidConfiguration, insertAuthorizationServer, insertOpenidConfiguration } from './metadata-urls.ts';
+import { validateMetadata } from './validate-metadata.ts';
+
+export interface DiscoveryOptions {
+  readonly issuer: string;
+  /** Empty: discovered from the issuer. */
+  readonly metadataUrl: string;
+  readonly preset: ProviderPreset;
+  readonly ca: string | undefined;
+  readonly allowInsecureHttp: boolean;
+  readonly fetcher: GuardedFetcher;
+}
+
+/** What one place answered; for `check` and the log. */
+export interface DiscoveryTry {
+  readonly url: string;
+  /** Undefined: the document there is valid. */
+  readonly problem: string | undefined;
+  readonly durationMs: number;
+}
+
+export type Discovery =
+  | {
+      readonly ok: true;
+      readonly metadata: IdpMetadata;
+      /** Where the document comes from. */
+      readonly url: string;
+      /** jwks_uri of this document, or of the other one when this has none. */
+      readonly jwksUri: string | undefined;
+      /** Any of its documents says that the IdP names itself in authorization responses (RFC 9207). */
+      readonly emitsIssuer: boolean;
+      /** As the IdP says; undefined when it says nothing. */
+      readonly freshForMs: number | undefined;
+      readonly tries: readonly DiscoveryTry[];
+    }
+  | { readonly ok: false; readonly detail: string; readonly tries: readonly DiscoveryTry[] };
+
+/** The places in the order of their authority. One that the operator names is the only one. */
+export function listMetadataUrls(
+  options: Pick<DiscoveryOptions, 'issuer' | 'metadataUrl' | 'preset'>,
+): readonly string[] {
+  if (options.metadataUrl !== '') return [options.metadataUrl];
+  const { issuer, preset } = options;
+  const urls = preset.metadataUrls?.(issuer) ?? [
+    insertAuthorizationServer(issuer),
+    appendOpenidConfiguration(issuer),
+    insertOpenidConfiguration(issuer),
+  ];
+  return [...new Set(urls)];
+}
+
+/**
+ * Asks all places at once, since a place that hangs should not cost more than its own time. The first valid document counts. Where OAuth and OpenID
+ * documents name different registration endpoints the OAuth one wins, by that order; one that only the other names is used.
+ */
+export async function discoverMetadata(options: DiscoveryOptions): Promise<Discovery> {
+  const found = await Promise.all(listMetadataUrls(options).map((url) => fetchMetadata(options, url)));
+  const tries = found.map(({ url, problem, durationMs }) => ({ url, problem, durationMs }));
+  const valid = found.flatMap(({ url, metadata, freshForMs }) =>
+    metadata === undefined ? [] : [{ url, metadata, freshForMs }],
+  );
+  const [first] = valid;
+  if (first === undefined) {
+    const detail = tries.map(({ url, problem }) => `${url}: ${problem ?? ''}`).join('; ');
+    return { ok: false, detail: `no metadata of ${options.issuer} (${detail})`, tries };
+  }
+  const findMember = (name: 'registration_endpoint' | 'jwks_uri'): string | undefined =>
+    valid.map(({ metadata }) => metadata[name]).find((value) => typeof value === 'string');
+  const registration = findMember('registration_endpoint');
+  return {
+    ok: true,
+    metadata: { ...first.metadata, ...(registration !== undefined && { registration_endpoint: registration }) },
+    url: first.url,
+    jwksUri: findMember('jwks_uri'),
+    emitsIssuer: valid.some(({ metadata }) => metadata.authorization_response_iss_parameter_supported === true),
+    freshForMs: first.freshForMs,
+    tries,
+  };
+}
+
+interface FoundMetadata extends DiscoveryTry {
+  readonly metadata: IdpMetadata | undefined;
+  readonly freshForMs: number | undefined;
+}
+
+/** GET and never HEAD: to HEAD some IdPs answer 404 or a login page. */
+async function fetchMetadata(options: DiscoveryOptions, url: string): Promise<FoundMetadata> {
+  const startedAt = performance.now();
+  const fail = (problem: string): FoundMetadata => ({
+    url,
+    problem,
+    durationMs: performance.now() - startedAt,
+    metadata: undefined,
+    freshForMs: undefined,
+  });
+  const outcome = await fetchJsonObject(options.fetcher, {
+    url,
+    chosenBy: 'operator',
+    ca: options.ca,
+    allowInsecureHttp: options.allowInsecureHttp,
+  });
+  if (!outcome.ok) {
+    const isAbsent = outcome.status !== undefined && outcome.status !== 200;
+    return fail(isAbsent ? `answers ${outcome.status}` : outcome.message);
+  }
+  if (outcome.status !== 200) return fail(`answers ${outcome.status}`);
+  const verdict = validateMetadata(outcome.value, {
+    issuer: options.issuer,
+    acceptsIssuer: options.preset.acceptsIssuer,
+    allowInsecureHttp: options.allowInsecureHttp,
+  });
+  if (!verdict.ok) return fail(`the document ${verdict.problem}`);
+  return {
+    url,
+    problem: undefined,
+    durationMs: performance.now() - startedAt,
+    metadata: verdict.metadata,
+    freshForMs: readFreshness(outcome.headers, Date.now()),
+  };
+}

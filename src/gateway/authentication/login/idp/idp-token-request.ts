@@ -1,0 +1,150 @@
+// A request to the IdP's token endpoint (RFC 6749 3.2), and what its answer amounts to. Nothing of the answer but the JSON body of a
+// success gets any further: no WWW-Authenticate, no Set-Cookie, no Location.
+import { createHmac, randomUUID } from 'node:crypto';
+import { readJsonObject, type JsonObject } from '../../../../base/json-object.ts';
+import { findChoice } from './chosen-by.ts';
+import type { ClientAuthMethod, IdpClient } from '../../../config/shared-logins.ts';
+import { hideSecrets } from './hide-secrets.ts';
+import type { IdpMetadata } from '../../../config/idp-connection.ts';
+import type { OAuthRequest } from '../oauth-endpoint.ts';
+
+export type IdpTokenOutcome =
+  | { readonly kind: 'tokens'; readonly body: JsonObject }
+  /** The IdP says no. `error` as it put it; undefined when it gave none that could be read. */
+  | {
+      readonly kind: 'refused';
+      readonly status: number;
+      readonly error: string | undefined;
+      readonly description: string | undefined;
+    }
+  /** Nothing can be known about the grant: it may be good, and the IdP is not. */
+  | { readonly kind: 'unavailable'; readonly detail: string; readonly retryAfterSeconds: number };
+
+const timeoutMs = 10_000;
+const defaultRetrySeconds = 5;
+
+/** Asks for tokens, for a client at the IdP. */
+export async function requestIdpTokens(
+  request: OAuthRequest,
+  metadata: IdpMetadata,
+  form: Readonly<Record<string, string | undefined>>,
+  client: IdpClient,
+): Promise<IdpTokenOutcome> {
+  const { config } = request.resource;
+  const url = metadata.token_endpoint;
+  if (url === undefined) return unavailable('the metadata of the IdP has no token_endpoint', defaultRetrySeconds);
+  const body = new URLSearchParams();
+  for (const [name, value] of Object.entries(form)) if (value !== undefined) body.append(name, value);
+  const headers: Record<string, string> = {
+    accept: 'application/json',
+    'content-type': 'application/x-www-form-urlencoded',
+  };
+  authenticate(client, url, request.now(), body, headers);
+  const fetched = await config.idp.fetcher.fetch({
+    url,
+    method: 'POST',
+    headers,
+    body: body.toString(),
+    chosenBy: findChoice(url, config.message),
+    ca: config.ca,
+    allowInsecureHttp: config.message.allowInsecureHttp,
+    timeoutMs,
+  });
+  if (!fetched.ok) {
+    // Some IdPs answer a dead login with their login page.
+    if (fetched.code === 'redirect') return { kind: 'refused', status: 302, error: undefined, description: undefined };
+    return unavailable(`${fetched.code}: ${fetched.message}`, defaultRetrySeconds);
+  }
+  const outcome = readAnswer(fetched.status, fetched.headers, fetched.body);
+  if (outcome.kind !== 'refused') return outcome;
+  const secrets = [
+    client.secret,
+    headers['authorization']?.split(' ', 2)[1],
+    body.get('client_assertion') ?? undefined,
+  ];
+  for (const name of ['code', 'refresh_token', 'code_verifier']) secrets.push(form[name]);
+  return {
+    ...outcome,
+    error: outcome.error === undefined ? undefined : hideSecrets(outcome.error, secrets),
+    description: outcome.description === undefined ? undefined : hideSecrets(outcome.description, secrets),
+  };
+}
+
+/** Sends along who the client is, by exactly this method (RFC 6749 2.3.1, OpenID Connect Core 9). */
+function authenticate(
+  { clientId, secret, authMethod }: IdpClient,
+  tokenEndpoint: string,
+  nowMs: number,
+  body: URLSearchParams,
+  headers: Record<string, string>,
+): void {
+  const method: ClientAuthMethod = secret === undefined ? 'none' : authMethod;
+  switch (method) {
+    case 'client_secret_basic': {
+      const pair = `${encodeFormValue(clientId)}:${encodeFormValue(secret!)}`;
+      headers['authorization'] = `Basic ${Buffer.from(pair).toString('base64')}`;
+      break;
+    }
+    case 'client_secret_post':
+      body.set('client_id', clientId);
+      body.set('client_secret', secret!);
+      break;
+    case 'client_secret_jwt':
+      body.set('client_id', clientId);
+      body.set('client_assertion_type', 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer');
+      body.set('client_assertion', signAssertion(clientId, secret!, tokenEndpoint, nowMs));
+      break;
+    case 'none':
+      body.set('client_id', clientId);
+      break;
+  }
+}
+
+function encodeFormValue(value: string): string {
+  return new URLSearchParams({ v: value }).toString().slice(2);
+}
+
+/** RFC 7523 2.2, signed with the secret. */
+function signAssertion(clientId: string, secret: string, audience: string, nowMs: number): string {
+  const issuedAt = Math.floor(nowMs / 1000);
+  const claims = {
+    iss: clientId,
+    sub: clientId,
+    aud: audience,
+    jti: randomUUID(),
+    iat: issuedAt,
+    exp: issuedAt + 60,
+  };
+  const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const signed = `${encode({ alg: 'HS256', typ: 'JWT' })}.${encode(claims)}`;
+  return `${signed}.${createHmac('sha256', secret).update(signed).digest('base64url')}`;
+}
+
+function readAnswer(status: number, headers: ReadonlyMap<string, string>, text: string): IdpTokenOutcome {
+  if (status >= 500 || status === 429 || status === 408)
+    return unavailable(`the token endpoint answered ${status}`, readRetryAfter(headers));
+  const read = readJsonObject(text);
+  const body: JsonObject = read.ok ? read.value : {};
+  const { error, error_description: description } = body;
+  if (status >= 200 && status < 300) {
+    if (typeof body['access_token'] === 'string' && body['access_token'] !== '') return { kind: 'tokens', body };
+    // A few IdPs say 200 and mean an error; anything else is no answer to this question.
+    if (typeof error !== 'string')
+      return unavailable(`the token endpoint answered ${status} without an access token`, defaultRetrySeconds);
+  }
+  return {
+    kind: 'refused',
+    status,
+    error: typeof error === 'string' ? error : undefined,
+    description: typeof description === 'string' ? description : undefined,
+  };
+}
+
+function readRetryAfter(headers: ReadonlyMap<string, string>): number {
+  const value = headers.get('retry-after') ?? '';
+  return /^\d{1,6}$/.test(value) ? Math.min(Math.max(Number(value), 1), 3600) : defaultRetrySeconds;
+}
+
+function unavailable(detail: string, retryAfterSeconds: number): IdpTokenOutcome {
+  return { kind: 'unavailable', detail, retryAfterSeconds };
+}

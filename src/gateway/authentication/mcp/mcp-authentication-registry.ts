@@ -1,0 +1,219 @@
+// The authentication configurations in use and their connections to identity providers. They outlive configuration changes that do not
+// concern them: keys stay loaded, and nobody waits for an IdP because a route was edited.
+import { createHash } from 'node:crypto';
+import { toBinary } from '@bufbuild/protobuf';
+import type { GuardedFetcher } from '../../../base/fetch-json.ts';
+import type { Log } from '../../../base/log.ts';
+import type { Sealer } from '../../../base/sealed.ts';
+import {
+  LoginFlow,
+  type McpAuthentication,
+  McpAuthenticationSchema,
+  RegistrationMode,
+} from '../../../ir/gen/config_pb.ts';
+import { readTarget } from '../../http/request-target.ts';
+import { describeKeyOrigin, readCacheDuration, readKeyOrigin } from '../token/key-origin.ts';
+import type { ConnectIdp, IdpConnection, IdpConnectionOptions } from '../../config/idp-connection.ts';
+import type { ProviderPreset } from '../../config/provider-preset.ts';
+import type { McpAuthenticationConfig } from '../../config/protected-resource.ts';
+
+/** A policy with everything that it refers to. */
+export interface AuthenticationInput {
+  /** namespace/name of the ProxyPolicy. */
+  readonly source: string;
+  readonly message: McpAuthentication;
+  /** PEM; undefined: the system's roots. */
+  readonly ca: string | undefined;
+  /** With keys from a Service: the URLs of its endpoints. */
+  readonly keyUrls: readonly string[];
+  /** Empty: none was configured. */
+  readonly sealKeys: readonly Uint8Array[];
+  readonly initialAccessToken: string | undefined;
+  readonly clientCredentialsSecret: string | undefined;
+  readonly sharedClientSecret: string | undefined;
+}
+
+/** Gives the configuration for an input, the same one for the same input; throws when the input makes no sense. */
+export type AcquireAuthentication = (input: AuthenticationInput) => McpAuthenticationConfig;
+
+export interface RegistryOptions {
+  readonly connectIdp: ConnectIdp;
+  readonly createSealer: (keys: readonly Uint8Array[]) => Sealer;
+  /** The preset of a name, the standard one for an empty name. */
+  readonly findPreset: (provider: string) => ProviderPreset | undefined;
+  readonly fetcher: GuardedFetcher;
+  readonly log: Log;
+}
+
+/** The policy cannot be enforced by this gateway. */
+export class AuthenticationError extends Error {
+  readonly code = 'invalid_authentication';
+}
+
+interface OpenConnection {
+  readonly idp: IdpConnection;
+  /** Follows the endpoints of the Service. */
+  readonly keyUrls: { current: readonly string[] };
+}
+
+interface KnownConfig {
+  readonly config: McpAuthenticationConfig;
+  readonly connection: OpenConnection;
+}
+
+/** Everything that is open towards identity providers. */
+export class AuthenticationRegistry {
+  readonly #options: RegistryOptions;
+  readonly #connections = new Map<string, OpenConnection>();
+  readonly #configs = new Map<string, KnownConfig>();
+  readonly #sealers = new Map<string, Sealer>();
+
+  constructor(options: RegistryOptions) {
+    this.#options = options;
+  }
+
+  /** A new connection begins to fetch at once; one that nobody uses is closed by the next `reconcile`. */
+  readonly acquire: AcquireAuthentication = (input) => {
+    const preset = this.#options.findPreset(input.message.provider);
+    if (preset === undefined)
+      throw new AuthenticationError(`the provider ${JSON.stringify(input.message.provider)} is not known`);
+    const connection = this.#connect(input, preset);
+    connection.keyUrls.current = input.keyUrls;
+    const key = digest([
+      input.source,
+      Buffer.from(toBinary(McpAuthenticationSchema, input.message)).toString('base64'),
+      input.ca,
+      input.initialAccessToken,
+      input.clientCredentialsSecret,
+      input.sharedClientSecret,
+      input.sealKeys.map((each) => Buffer.from(each).toString('base64')),
+    ]);
+    const known = this.#configs.get(key);
+    if (known !== undefined) return known.config;
+    const config: McpAuthenticationConfig = {
+      source: input.source,
+      message: input.message,
+      preset,
+      idp: connection.idp,
+      sealer: this.#findSealer(input.sealKeys),
+      resourcePath: readResourcePath(input.message.resource),
+      ca: input.ca,
+      initialAccessToken: input.initialAccessToken,
+      clientCredentialsSecret: input.clientCredentialsSecret,
+      sharedClientSecret: input.sharedClientSecret,
+    };
+    this.#configs.set(key, { config, connection });
+    return config;
+  };
+
+  /** Closes what the configuration in force does not use. */
+  reconcile(used: Iterable<McpAuthenticationConfig>): void {
+    const needed = new Set(used);
+    for (const [key, { config }] of this.#configs) if (!needed.has(config)) this.#configs.delete(key);
+    const open = new Set([...this.#configs.values()].map(({ connection }) => connection));
+    for (const [key, connection] of this.#connections) {
+      if (open.has(connection)) continue;
+      this.#connections.delete(key);
+      connection.idp.close();
+    }
+    const sealers = new Set([...this.#configs.values()].map(({ config }) => config.sealer));
+    for (const [key, sealer] of this.#sealers) if (!sealers.has(sealer)) this.#sealers.delete(key);
+  }
+
+  /** Closes everything. */
+  close(): void {
+    this.reconcile([]);
+  }
+
+  #connect(input: AuthenticationInput, preset: ProviderPreset): OpenConnection {
+    const { message } = input;
+    const settings = {
+      issuer: message.issuer,
+      metadataUrl: message.metadataUrl,
+      cacheDurationMs: readCacheDuration(message.keys),
+      ca: input.ca,
+      allowInsecureHttp: message.allowInsecureHttp,
+      flow: readFlow(message.flow),
+      registration: readRegistration(message.registration?.mode ?? RegistrationMode.FORWARD),
+      registrationEndpoint: message.registration?.endpoint ?? '',
+      addsToRequests: message.extraScopes.length > 0 || Object.keys(message.extraParameters).length > 0,
+      clockSkewMs: message.clockSkewMs,
+      requiredClaims: message.requiredClaims,
+    } satisfies Partial<IdpConnectionOptions>;
+    const key = digest([settings, preset.name, describeKeyOrigin(message.keys)]);
+    const open = this.#connections.get(key);
+    if (open !== undefined) return open;
+    const keyUrls = { current: input.keyUrls };
+    const connection: OpenConnection = {
+      keyUrls,
+      idp: this.#options.connectIdp({
+        ...settings,
+        id: `idp ${key}`,
+        preset,
+        keys: readKeyOrigin(message.keys, () => keyUrls.current) ?? { kind: 'discovered' },
+        describeUsers: () => this.#describeUsers(key),
+        fetcher: this.#options.fetcher,
+        log: this.#options.log,
+      }),
+    };
+    this.#connections.set(key, connection);
+    return connection;
+  }
+
+  #describeUsers(key: string): string {
+    const connection = this.#connections.get(key);
+    const sources = [...this.#configs.values()]
+      .filter((known) => known.connection === connection)
+      .map(({ config }) => config.source);
+    return [...new Set(sources)].toSorted().join(', ');
+  }
+
+  #findSealer(keys: readonly Uint8Array[]): Sealer | undefined {
+    if (keys.length === 0) return undefined;
+    const key = digest(keys.map((each) => Buffer.from(each).toString('base64')));
+    const sealer = this.#sealers.get(key) ?? this.#options.createSealer(keys);
+    this.#sealers.set(key, sealer);
+    return sealer;
+  }
+}
+
+// An enum may carry a number that this version has no name for; a guess would protect something else than was configured.
+function readFlow(flow: LoginFlow): IdpConnectionOptions['flow'] {
+  switch (flow) {
+    case LoginFlow.UNSPECIFIED:
+    case LoginFlow.AUTO:
+      return 'Auto';
+    case LoginFlow.FACADE:
+      return 'Facade';
+    case LoginFlow.BROKER:
+      return 'Broker';
+    case LoginFlow.DIRECT:
+      return 'Direct';
+    default:
+      throw new AuthenticationError(`the login flow ${String(flow)} is not known`);
+  }
+}
+
+function readRegistration(mode: RegistrationMode): IdpConnectionOptions['registration'] {
+  switch (mode) {
+    case RegistrationMode.UNSPECIFIED:
+    case RegistrationMode.FORWARD:
+      return 'Forward';
+    case RegistrationMode.SHARED:
+      return 'Shared';
+    default:
+      throw new AuthenticationError(`the registration mode ${String(mode)} is not known`);
+  }
+}
+
+function readResourcePath(resource: string): string | undefined {
+  if (resource === '') return undefined;
+  const path = URL.parse(resource)?.pathname;
+  const target = path === undefined ? undefined : readTarget(path);
+  if (target?.ok !== true) throw new AuthenticationError(`the resource ${JSON.stringify(resource)} is no usable URL`);
+  return target.path.replace(/\/$/, '');
+}
+
+function digest(value: unknown): string {
+  return createHash('sha256').update(JSON.stringify(value)).digest('base64url');
+}

@@ -1,0 +1,116 @@
+// The authorization step (`spec.traffic.authorization`): rules over the request and the claims of its token. Which rule decided is told
+// to the operator and never to the client.
+import type { Expression, ExpressionVariables } from '../../cel/expression.ts';
+import type { RouteConfig } from '../config/runtime-config.ts';
+import type { Decision } from '../request/decision.ts';
+import { noteDecision, type RequestContext } from '../request/request-context.ts';
+import type { VerifiedToken } from '../authentication/token/verified-token.ts';
+import type { AuthenticatedRequest } from '../authentication/mcp/authentication-verdict.ts';
+import type { PolicyDenial } from '../request/policy-verdict.ts';
+import { decideRules, type RuleApplication } from './decide-rules.ts';
+import { describeDenial } from './describe-denial.ts';
+import { listOutcomes } from './describe-outcomes.ts';
+import { readRequestVariables } from './request-variables.ts';
+import type { RuleReference, RuleSet } from '../config/rule-set.ts';
+import { findDoubters } from './token-trust.ts';
+
+/** A request after everyone who wants to know has said who is asking. */
+export interface AuthorizationRequest {
+  readonly context: RequestContext;
+  readonly route: RouteConfig;
+  /** What the backend's MCP authentication found out. What the route's JWT authentication did is in the context, and goes first. */
+  readonly authenticated?: Pick<AuthenticatedRequest, 'token' | 'text'> | undefined;
+}
+
+/** Why the request must not go on; undefined when it may. A promise only when rules of other levels have to ask for keys. */
+export function authorizeRequest({
+  context,
+  route,
+  authenticated,
+}: AuthorizationRequest): PolicyDenial | undefined | Promise<PolicyDenial | undefined> {
+  const { authorization: rules, trust } = route.policies;
+  if (rules === undefined) return undefined;
+  const { jwt } = context;
+  const isOfRoute = jwt?.token !== undefined;
+  const { token, text } = (isOfRoute ? jwt : authenticated) ?? noToken;
+  const anchored = isOfRoute ? trust?.ofRoute : trust?.ofBackend;
+  if (text === undefined || anchored === undefined || anchored.length === 0)
+    return decide(context, route, rules, token, undefined);
+  const doubters = findDoubters(anchored, text);
+  if (doubters instanceof Promise) return doubters.then((late) => decide(context, route, rules, token, late));
+  return decide(context, route, rules, token, doubters);
+}
+
+const noToken = { token: undefined, text: undefined } as const;
+
+function decide(
+  context: RequestContext,
+  route: RouteConfig,
+  rules: RuleSet,
+  token: VerifiedToken | undefined,
+  doubters: ReadonlySet<Expression> | undefined,
+): PolicyDenial | undefined {
+  const variables = readRequestVariables(context, token);
+  const application = doubters === undefined || doubters.size === 0 ? undefined : doubt(doubters, context, variables);
+  const decision = decideRules(rules, variables, application);
+  const { allowed, decidedBy } = decision;
+  if (allowed && !context.explained) {
+    noteDecision(context, findPass(rules, decidedBy));
+    return undefined;
+  }
+  const tokenLocation = route.policies.jwt?.message.location;
+  const outcomes = listOutcomes({ rules, variables, application, tokenLocation });
+  if (allowed) {
+    noteDecision(context, { ...findPass(rules, decidedBy), rules: outcomes });
+    return undefined;
+  }
+  const detail = describeDenial(rules, decision, outcomes);
+  noteDecision(context, {
+    step: 'traffic.authorization',
+    policy: decidedBy?.policy ?? rules.allow[0]!.policy,
+    mode: '',
+    outcome: 'deny',
+    reason: 'rbac_denied',
+    detail,
+    decidedBy,
+    rules: outcomes,
+  });
+  return { kind: 'deny', reason: 'rbac_denied', detail, responseHeaders: [] };
+}
+
+/** These expressions see the request without the claims. */
+function doubt(
+  doubters: ReadonlySet<Expression>,
+  context: RequestContext,
+  variables: ExpressionVariables,
+): RuleApplication {
+  const withoutToken = readRequestVariables(context, undefined);
+  return {
+    applies: () => true,
+    skippedAllows: false,
+    view: (expression) => (doubters.has(expression) ? withoutToken : variables),
+  };
+}
+
+/** Leave to pass is the same every time: by the expression that gave it, or by a whole set that had nothing against it. */
+const passes = new WeakMap<RuleReference | RuleSet, Decision>();
+
+function findPass(rules: RuleSet, decidedBy: RuleReference | undefined): Decision {
+  const key = decidedBy ?? rules;
+  let pass = passes.get(key);
+  if (pass === undefined) {
+    const policy = decidedBy?.policy ?? [...rules.deny, ...rules.require, ...rules.allow][0]!.policy;
+    pass = {
+      step: 'traffic.authorization',
+      policy,
+      mode: '',
+      outcome: 'allow',
+      reason: undefined,
+      detail: undefined,
+      decidedBy,
+      rules: [],
+    };
+    passes.set(key, pass);
+  }
+  return pass;
+}

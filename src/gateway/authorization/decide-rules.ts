@@ -1,0 +1,89 @@
+// The verdict of a set of rules: any Deny that matches denies; every Require must hold; if there is any Allow, one must match.
+// An expression that cannot be evaluated matches for Deny, and does not hold for the others: a broken rule never opens the door.
+import type { Expression, ExpressionOutcome, ExpressionVariables } from '../../cel/expression.ts';
+import type { Rule, RuleDecision, RuleReference, RuleSet } from '../config/rule-set.ts';
+
+/** How expressions are asked that do not concern every message. */
+export interface RuleApplication {
+  /** False: the expression reads what the message does not have, and is skipped. */
+  readonly applies: (expression: Expression) => boolean;
+  /** A skipped Allow counts as a match: the message uses no item, and items are judged when they are used. */
+  readonly skippedAllows: boolean;
+  /** In place of evaluating, e.g. when what an expression reads is not known yet. */
+  readonly evaluate?: (expression: Expression, variables: ExpressionVariables) => ExpressionOutcome;
+  /** What an expression sees, where not all see the same. */
+  readonly view?: (expression: Expression) => ExpressionVariables;
+}
+
+const unopposed: RuleDecision = { allowed: true, decidedBy: undefined, problem: undefined };
+const unmatched: RuleDecision = { allowed: false, decidedBy: undefined, problem: undefined };
+
+/** Decides. Asks no more expressions than it takes, and makes no new object unless an expression fails. */
+export function decideRules(
+  rules: RuleSet,
+  variables: ExpressionVariables,
+  application?: RuleApplication,
+): RuleDecision {
+  for (const rule of rules.deny) {
+    const { expressions } = rule;
+    for (let index = 0; index < expressions.length; index += 1) {
+      const expression = expressions[index]!;
+      if (application?.applies(expression) === false) continue;
+      const outcome = evaluate(expression, variables, application);
+      if (!outcome.ok || outcome.value) return conclude(rule, index, outcome);
+    }
+  }
+  for (const rule of rules.require) {
+    const { expressions } = rule;
+    for (let index = 0; index < expressions.length; index += 1) {
+      const expression = expressions[index]!;
+      if (application?.applies(expression) === false) continue;
+      const outcome = evaluate(expression, variables, application);
+      if (!outcome.ok || !outcome.value) return conclude(rule, index, outcome);
+    }
+  }
+  if (rules.allow.length === 0) return unopposed;
+  for (const rule of rules.allow) {
+    const { expressions } = rule;
+    for (let index = 0; index < expressions.length; index += 1) {
+      const expression = expressions[index]!;
+      if (application?.applies(expression) === false) {
+        if (application.skippedAllows) return unopposed;
+        continue;
+      }
+      const outcome = evaluate(expression, variables, application);
+      if (outcome.ok && outcome.value) return conclude(rule, index, outcome);
+    }
+  }
+  return unmatched;
+}
+
+/** What one expression says, or what stands in place of that. */
+export function evaluate(
+  expression: Expression,
+  variables: ExpressionVariables,
+  application: RuleApplication | undefined,
+): ExpressionOutcome {
+  if (application === undefined) return expression.evaluate(variables);
+  const seen = application.view?.(expression) ?? variables;
+  return application.evaluate?.(expression, seen) ?? expression.evaluate(seen);
+}
+
+/** What an expression of a rule decides is the same every time, unless it fails: made once. */
+const conclusions = new WeakMap<Rule, readonly RuleDecision[]>();
+
+function conclude(rule: Rule, index: number, outcome: ExpressionOutcome): RuleDecision {
+  let own = conclusions.get(rule);
+  if (own === undefined) {
+    const allowed = rule.action === 'Allow';
+    own = rule.expressions.map((_, at) => ({ allowed, decidedBy: refer(rule, at), problem: undefined }));
+    conclusions.set(rule, own);
+  }
+  const conclusion = own[index]!;
+  return outcome.ok ? conclusion : { ...conclusion, problem: outcome.problem };
+}
+
+/** Names one expression. */
+export function refer({ policy, level, target, action, expressions }: Rule, index: number): RuleReference {
+  return { policy, level, target, action, index, source: expressions[index]!.source };
+}

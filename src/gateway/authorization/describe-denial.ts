@@ -1,0 +1,45 @@
+// Why rules denied something, in one sentence for the operator's log.
+import { cutText } from '../../base/cut-text.ts';
+import type { RuleDecision, RuleOutcome, RuleReference, RuleSet } from '../config/rule-set.ts';
+
+const maxSourceLength = 160;
+const maxProblemLength = 200;
+const maxPolicies = 8;
+
+/**
+ * Names the expression that decided and what became of it. When no Allow matched: the policies of which none did, and the first of their
+ * expressions that failed, which is often the reason.
+ */
+export function describeDenial(
+  rules: RuleSet,
+  { decidedBy, problem }: RuleDecision,
+  outcomes: readonly RuleOutcome[] = [],
+): string {
+  if (decidedBy !== undefined) return describeExpression(decidedBy, problem);
+  const failed = outcomes.find(({ action, value }) => action === 'Allow' && value === 'error');
+  const broken = failed === undefined ? '' : `; ${describeExpression(failed, failed.problem)}`;
+  return `no Allow rule matches: ${listPolicies(rules)}${broken}`;
+}
+
+/** "policy default/tickets, Deny, matchExpressions[0] matches: ..." */
+function describeExpression({ policy, action, index, source }: RuleReference, problem: string | undefined): string {
+  const outcome =
+    problem !== undefined
+      ? `cannot be evaluated (${cutText(problem, maxProblemLength)})`
+      : action === 'Deny'
+        ? 'matches'
+        : 'does not hold';
+  return `policy ${policy}, ${action}, matchExpressions[${index}] ${outcome}: ${shortenSource(source)}`;
+}
+
+function listPolicies({ allow }: RuleSet): string {
+  const policies = [...new Set(allow.map(({ policy }) => policy))];
+  const named = policies.slice(0, maxPolicies).join(', ');
+  const more = policies.length > maxPolicies ? ` and ${policies.length - maxPolicies} more` : '';
+  return `${policies.length === 1 ? 'policy' : 'policies'} ${named}${more}`;
+}
+
+/** On one line. */
+function shortenSource(source: string): string {
+  return cutText(source.replaceAll(/\s+/g, ' ').trim(), maxSourceLength);
+}

@@ -1,0 +1,34 @@
+// The semantics of rules as the documentation words them, without a thought for speed or order: what tests compare the gateway with.
+import type { RuleAction } from '../../config/rule-set.ts';
+
+/** What one expression comes to. `skipped`: it does not concern the message. */
+export type WrittenValue = 'true' | 'false' | 'error' | 'skipped';
+
+/** The rule of one policy, as it was written. */
+export interface WrittenRule {
+  readonly action: RuleAction;
+  readonly values: readonly WrittenValue[];
+}
+
+/** Whether a request passes. */
+export function judgeByTheWords(rules: readonly WrittenRule[], skippedAllows = false): boolean {
+  // "Several expressions in one rule: ANY of them for Allow and Deny, ALL of them for Require."
+  const applies = ({ action, values }: WrittenRule): boolean =>
+    action === 'Require'
+      ? values.every((value) => holds(action, value, skippedAllows))
+      : values.some((value) => holds(action, value, skippedAllows));
+  const having = (action: RuleAction): WrittenRule[] => rules.filter((rule) => rule.action === action);
+  // "Any Deny that matches denies."
+  if (having('Deny').some(applies)) return false;
+  // "Every Require must hold."
+  if (!having('Require').every(applies)) return false;
+  // "If there is any Allow rule at any level, one of them must match."
+  return having('Allow').length === 0 || having('Allow').some(applies);
+}
+
+// "An expression that cannot be evaluated is false for Allow and Require, and true for Deny." Skipped ones have no say, or for Allow, what is asked for.
+function holds(action: RuleAction, value: WrittenValue, skippedAllows: boolean): boolean {
+  if (value === 'error') return action === 'Deny';
+  if (value === 'skipped') return action === 'Require' || (action === 'Allow' && skippedAllows);
+  return value === 'true';
+}

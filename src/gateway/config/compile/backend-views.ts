@@ -1,0 +1,61 @@
+// Backends as rules see them: whether they can be used, and what policies say about them. A view that did not change is the same object in the next
+// compilation, so that the rules that looked at it need not be compiled again. Endpoints are not part of it: they come and go without the rules.
+import type { MessageRules } from '../message-rules.ts';
+import type { McpAuthenticationConfig } from '../protected-resource.ts';
+import type { PolicyIndex } from './compile-policies.ts';
+import type { PolicyFailure } from './compile-policy.ts';
+import type { Lookup } from './recorded-reads.ts';
+
+export interface BackendView {
+  /** usable, or broken and reported already, or not there at all. */
+  readonly state: 'usable' | 'broken' | 'missing';
+  /** A policy on it that cannot be enforced. */
+  readonly policyFailure: PolicyFailure | undefined;
+  /** Who protects it. */
+  readonly authentication: McpAuthenticationConfig | undefined;
+  /** Rules over the MCP messages that go there. */
+  readonly messageRules: MessageRules | undefined;
+}
+
+/** The views of one compilation, made when they are asked for. */
+export class BackendViews implements Lookup<BackendView> {
+  readonly #readState: (key: string) => BackendView['state'];
+  readonly #policies: PolicyIndex;
+  readonly #views = new Map<string, BackendView>();
+  #before: ReadonlyMap<string, BackendView> | undefined;
+
+  constructor(readState: (key: string) => BackendView['state'], policies: PolicyIndex, before?: BackendViews) {
+    this.#readState = readState;
+    this.#policies = policies;
+    if (before !== undefined) this.#before = before.#views;
+  }
+
+  get(key: string): BackendView {
+    let view = this.#views.get(key);
+    if (view === undefined) {
+      view = this.#create(key);
+      this.#views.set(key, view);
+    }
+    return view;
+  }
+
+  /** Ends the compilation: the views before these are forgotten. */
+  seal(): void {
+    this.#before = undefined;
+  }
+
+  #create(key: string): BackendView {
+    const state = this.#readState(key);
+    const policyFailure = this.#policies.findForBackend(key);
+    const authentication = this.#policies.findAuthentication(key);
+    const messageRules = this.#policies.findMessageRules(key);
+    const before = this.#before?.get(key);
+    const isSame =
+      before !== undefined &&
+      before.state === state &&
+      before.policyFailure === policyFailure &&
+      before.authentication === authentication &&
+      before.messageRules === messageRules;
+    return isSame ? before : { state, policyFailure, authentication, messageRules };
+  }
+}

@@ -1,0 +1,99 @@
+// A policy message with MCP authentication -> what the request path uses. Secrets and key endpoints are looked up here; connections to
+// identity providers come from outside, because they live longer than a configuration.
+import { isIPv6 } from 'node:net';
+import {
+  AuthenticationMode,
+  type KeySource,
+  type McpAuthentication,
+  type Policy,
+  PolicyTargetKind,
+  type Secret,
+} from '../../../ir/gen/config_pb.ts';
+import { sealKeysKey } from '../../../ir/resource-keys.ts';
+import type { AcquireJwtAuthentication } from '../../authentication/jwt/jwt-authentication-registry.ts';
+import type { AcquireAuthentication } from '../../authentication/mcp/mcp-authentication-registry.ts';
+import type { McpAuthenticationConfig } from '../protected-resource.ts';
+import type { MessageRules } from '../message-rules.ts';
+import { createInlineKeySource } from '../../authentication/token/key-source.ts';
+import { readCaCertificates } from './read-ca-certificates.ts';
+import type { Lookup } from './recorded-reads.ts';
+import type { BackendConfig } from '../runtime-config.ts';
+import type { TakeoverCache } from './takeover-cache.ts';
+
+const knownModes: ReadonlySet<AuthenticationMode> = new Set(Object.values(AuthenticationMode));
+
+/** What policies refer to while they are compiled. */
+export interface PolicySurroundings {
+  readonly secrets: Lookup<Secret>;
+  readonly backends: Lookup<BackendConfig>;
+  /** Undefined: nothing here can authenticate, and what such a policy protects is closed. */
+  readonly acquireAuthentication: AcquireAuthentication | undefined;
+  /** The same for JWT authentication. */
+  readonly acquireJwtAuthentication: AcquireJwtAuthentication | undefined;
+  /** Rules over messages by their content: those that did not change stay the same objects. Undefined: all are made anew. */
+  readonly messageRules?: TakeoverCache<MessageRules> | undefined;
+}
+
+/** The policy cannot be enforced. */
+export class PolicyError extends Error {
+  readonly code = 'invalid_policy';
+}
+
+/** Compiles the MCP authentication of a policy, or throws: then its target is closed. */
+export function compileAuthentication(
+  policy: Policy,
+  message: McpAuthentication,
+  { secrets, backends, acquireAuthentication }: PolicySurroundings,
+): McpAuthenticationConfig {
+  if (policy.target?.kind !== PolicyTargetKind.PROXY_BACKEND)
+    throw new PolicyError('MCP authentication can protect a ProxyBackend only');
+  if (acquireAuthentication === undefined) throw new PolicyError('this process does not authenticate');
+  if (!knownModes.has(message.mode))
+    throw new PolicyError(`the authentication mode ${String(message.mode)} is not known`);
+  if (message.issuer === '') throw new PolicyError('the policy names no issuer');
+  const keyProblem = findKeyProblem(message.keys);
+  if (keyProblem !== undefined) throw new PolicyError(keyProblem);
+  const { registration } = message;
+  return acquireAuthentication({
+    source: policy.source,
+    message,
+    ca: message.ca === '' ? undefined : readCaCertificates(message.ca, secrets),
+    keyUrls: message.keys?.source.case === 'backend' ? listKeyUrls(message.keys.source.value, backends) : [],
+    sealKeys: readSealKeys(secrets),
+    initialAccessToken: readText(registration?.initialAccessToken, secrets),
+    clientCredentialsSecret: readText(registration?.initialAccessTokenFrom?.clientSecret, secrets),
+    sharedClientSecret: readText(registration?.clientSecret, secrets),
+  });
+}
+
+function readText(key: string | undefined, secrets: Lookup<Secret>): string | undefined {
+  if (key === undefined || key === '') return undefined;
+  const value = secrets.get(key)?.value;
+  if (value?.case !== 'text' || value.value === '') throw new PolicyError(`the secret ${key} is missing`);
+  return value.value;
+}
+
+/** What values are sealed with, the key in use first; none: nobody gave any. */
+export function readSealKeys(secrets: Lookup<Secret>): readonly Uint8Array[] {
+  const value = secrets.get(sealKeysKey)?.value;
+  return value?.case === 'sealKeys' ? value.value.keys : [];
+}
+
+/** Why keys that are part of a policy are of no use at all; undefined otherwise. Only another policy would help, so it is told at once. */
+export function findKeyProblem(keys: KeySource | undefined): string | undefined {
+  if (keys?.source.case !== 'inline') return undefined;
+  const state = createInlineKeySource(keys.source.value).getKeys();
+  return state.ok ? undefined : state.detail;
+}
+
+/** URLs of the endpoints of a backend that serves keys, or throws. */
+export function listKeyUrls(
+  { backend, path }: { readonly backend: string; readonly path: string },
+  backends: Lookup<BackendConfig>,
+): readonly string[] {
+  const config = backends.get(backend);
+  if (config === undefined) throw new PolicyError(`the backend ${backend}, which has the keys, cannot be used`);
+  if (config.protocol !== 'http1' || config.tls !== undefined)
+    throw new PolicyError(`the backend ${backend}, which has the keys, does not speak HTTP/1.1 without TLS`);
+  return config.endpoints.map(({ host, port }) => `http://${isIPv6(host) ? `[${host}]` : host}:${port}${path}`);
+}

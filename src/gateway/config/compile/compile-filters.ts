@@ -1,0 +1,135 @@
+// Filter messages -> the filters of a rule or of one of its backends. A filter that cannot be applied must not be skipped
+// (HTTPRouteFilter.type of Gateway API): it throws, and the rule fails closed.
+import { getHttp } from '../../../base/node-parts.ts';
+import type { Filter, HeaderModifier, PathModifier, RequestRedirect, UrlRewrite } from '../../../ir/gen/config_pb.ts';
+import { compileCors } from '../../policies/cors.ts';
+import { readHostname } from '../../route/table/hostname.ts';
+import { readTarget } from '../../http/request-target.ts';
+import type { CompiledCors, MirrorConfig, RouteFilters } from '../runtime-config.ts';
+
+/** The filters of a rule; CORS is a policy to the request path, whoever configured it. */
+export interface CompiledFilters {
+  readonly filters: RouteFilters;
+  readonly cors: CompiledCors | undefined;
+}
+
+/** The filter cannot be applied. */
+export class FilterError extends Error {
+  readonly code = 'invalid_filter';
+}
+
+/** No filters at all. */
+export const noFilters: RouteFilters = {
+  requestHeaders: [],
+  responseHeaders: [],
+  redirect: undefined,
+  rewrite: undefined,
+  mirrors: [],
+};
+
+/** What is to be known of a backend that gets copies of requests; undefined when it must not get any. */
+export type FindMirror = (backend: string) => Pick<MirrorConfig, 'authentication' | 'messageRules'> | undefined;
+
+/** Compiles filters, or throws. Mirrors that `findMirror` does not find are dropped. */
+export function compileFilters(filters: readonly Filter[], findMirror: FindMirror): CompiledFilters {
+  if (filters.length === 0) return { filters: noFilters, cors: undefined };
+  const requestHeaders: HeaderModifier[] = [];
+  const responseHeaders: HeaderModifier[] = [];
+  const mirrors: MirrorConfig[] = [];
+  let redirect: RouteFilters['redirect'];
+  let rewrite: RouteFilters['rewrite'];
+  let cors: CompiledCors | undefined;
+  for (const { filter } of filters) {
+    switch (filter.case) {
+      case 'requestHeaderModifier':
+        requestHeaders.push(checkHeaderModifier(filter.value));
+        break;
+      case 'responseHeaderModifier':
+        responseHeaders.push(checkHeaderModifier(filter.value));
+        break;
+      case 'requestRedirect':
+        if (redirect !== undefined) throw new FilterError('there are two redirects');
+        redirect = checkRedirect(filter.value);
+        break;
+      case 'urlRewrite':
+        if (rewrite !== undefined) throw new FilterError('there are two URL rewrites');
+        rewrite = compileRewrite(filter.value);
+        break;
+      case 'requestMirror': {
+        const { backend, numerator, denominator } = filter.value;
+        if (denominator === 0) throw new FilterError('the fraction of a mirror has the denominator 0');
+        const found = findMirror(backend);
+        if (found !== undefined) mirrors.push({ backend, numerator, denominator, ...found });
+        break;
+      }
+      case 'cors':
+        if (cors !== undefined) throw new FilterError('there are two CORS filters');
+        cors = compileCors(filter.value);
+        break;
+      default:
+        throw new FilterError('there is a filter that this gateway does not know');
+    }
+  }
+  if (redirect !== undefined && rewrite !== undefined)
+    throw new FilterError('a redirect and a URL rewrite exclude each other');
+  return { filters: { requestHeaders, responseHeaders, redirect, rewrite, mirrors }, cors };
+}
+
+/** True when the filters replace a matched prefix, which a regular expression does not have. */
+export function replacesPrefix({ redirect, rewrite }: RouteFilters): boolean {
+  return (
+    redirect?.path?.modifier.case === 'replacePrefixMatch' || rewrite?.path?.modifier.case === 'replacePrefixMatch'
+  );
+}
+
+function checkHeaderModifier(modifier: HeaderModifier): HeaderModifier {
+  const { validateHeaderName, validateHeaderValue } = getHttp();
+  try {
+    for (const { name, value } of [...modifier.set, ...modifier.add]) {
+      validateHeaderName(name);
+      validateHeaderValue(name, value);
+    }
+    for (const name of modifier.remove) validateHeaderName(name);
+  } catch (error) {
+    throw new FilterError(
+      `a header modifier cannot be applied: ${error instanceof Error ? error.message : String(error)}`,
+      { cause: error },
+    );
+  }
+  return modifier;
+}
+
+const redirectStatusCodes: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+
+function checkRedirect(redirect: RequestRedirect): RequestRedirect {
+  if (!['', 'http', 'https'].includes(redirect.scheme))
+    throw new FilterError(`a redirect cannot go to the scheme ${JSON.stringify(redirect.scheme)}`);
+  if (redirect.hostname !== '') checkHostname(redirect.hostname);
+  if (redirect.port > 65_535) throw new FilterError(`a redirect cannot go to port ${redirect.port}`);
+  if (redirect.statusCode !== 0 && !redirectStatusCodes.has(redirect.statusCode)) {
+    throw new FilterError(`${redirect.statusCode} is not the status of a redirect`);
+  }
+  if (redirect.path !== undefined) checkPathModifier(redirect.path);
+  return redirect;
+}
+
+function compileRewrite({ hostname, path }: UrlRewrite): NonNullable<RouteFilters['rewrite']> {
+  if (hostname !== '') checkHostname(hostname);
+  if (path !== undefined) checkPathModifier(path);
+  return { hostname, path };
+}
+
+function checkHostname(hostname: string): void {
+  if (readHostname(hostname) === undefined) throw new FilterError(`${JSON.stringify(hostname)} is not a hostname`);
+}
+
+function checkPathModifier({ modifier }: PathModifier): void {
+  if (modifier.case === undefined)
+    throw new FilterError('a path modifier is of a type that this gateway does not know');
+  // An empty prefix is how the specification spells "remove the prefix".
+  if (modifier.value === '' && modifier.case === 'replacePrefixMatch') return;
+  const target = readTarget(modifier.value);
+  if (!target.ok)
+    throw new FilterError(`the path ${JSON.stringify(modifier.value)} cannot be requested: ${target.detail}`);
+  if (target.query !== '') throw new FilterError(`the path ${JSON.stringify(modifier.value)} has a query`);
+}

@@ -1,0 +1,108 @@
+// A policy message with rules over MCP messages -> compiled rules.
+import { toJsonString } from '@bufbuild/protobuf';
+import { listElementFields, listLoopConstants, listStringConstants } from '../../../cel/expression-mentions.ts';
+import type { Expression, ExpressionOutcome } from '../../../cel/expression.ts';
+import {
+  type McpAuthorization,
+  McpAuthorizationSchema,
+  type Policy,
+  PolicyTargetKind,
+  type ScopeRequirement,
+} from '../../../ir/gen/config_pb.ts';
+import { readReach } from '../../mcp/judge/expression-reach.ts';
+import { foldKeys } from '../../mcp/read/known-keys.ts';
+import type { MessageRules, ScopeRule } from '../message-rules.ts';
+import type { Rule, RuleSet } from '../rule-set.ts';
+import type { PolicyPlace } from '../policy-level.ts';
+import { PolicyError } from './compile-authentication.ts';
+import { collectRules, compileRules } from './compile-authorization.ts';
+import type { TakeoverCache } from './takeover-cache.ts';
+
+/** Compiled rules by their content. */
+export type MessageRulesCache = TakeoverCache<MessageRules>;
+
+const noRules: RuleSet = { deny: [], require: [], allow: [] };
+
+/** Compiles the rules, or throws: then the backend is closed. */
+export function compileMcpAuthorization(
+  policy: Policy,
+  message: McpAuthorization,
+  place: PolicyPlace,
+  cache?: MessageRulesCache,
+): MessageRules {
+  if (policy.target?.kind !== PolicyTargetKind.PROXY_BACKEND)
+    throw new PolicyError('rules over MCP messages can protect a ProxyBackend only');
+  if (cache === undefined) return compileMessageRules(message, place);
+  return cache.get(describeMessageRules(message, place), () => compileMessageRules(message, place));
+}
+
+/** Under what rules with this content are in the cache. */
+export function describeMessageRules(message: McpAuthorization, place: PolicyPlace): string {
+  return JSON.stringify([place, toJsonString(McpAuthorizationSchema, message)]);
+}
+
+function compileMessageRules(message: McpAuthorization, place: PolicyPlace): MessageRules {
+  if (message.rules === undefined && message.scopes.length === 0)
+    throw new PolicyError('the policy has neither rules nor scopes');
+  const rule = message.rules === undefined ? undefined : compileRules(message.rules, place, 'mcp');
+  const expressions = rule?.expressions ?? [];
+  return {
+    source: place.policy,
+    rules: (rule === undefined ? undefined : collectRules([rule])) ?? noRules,
+    hasRules: rule !== undefined,
+    scopes: message.scopes.map(compileScopes),
+    namedMethods: new Set([
+      ...expressions.flatMap(({ source }) => listStringConstants(source)),
+      ...message.scopes.flatMap(({ methods }) => methods),
+    ]),
+    argumentKeys: foldKeys(expressions.flatMap(listArgumentKeys)),
+    withoutArguments: rule === undefined ? new Map() : assumeForItem(rule),
+    readsResources: expressions.some((expression) => readReach(expression).resource),
+  };
+}
+
+function compileScopes({ methods, tools, scopes }: ScopeRequirement): ScopeRule {
+  if (scopes.length === 0) throw new PolicyError('an entry of scopes names none');
+  return {
+    methods: methods.length === 0 ? undefined : new Set(methods),
+    matchesTool: tools.length === 0 ? undefined : compileToolPatterns(tools),
+    scopes,
+  };
+}
+
+/** `*` stands for any characters, everything else for itself: the dot in `a.b` is a dot. */
+function compileToolPatterns(patterns: readonly string[]): (name: string) => boolean {
+  const names = new Set(patterns.filter((pattern) => !pattern.includes('*')));
+  const wild = patterns.filter((pattern) => pattern.includes('*')).map((pattern) => pattern.split('*'));
+  return (name) => names.has(name) || wild.some((pieces) => matchesPieces(name, pieces));
+}
+
+/** The first piece begins the name, the last one ends it, the others come in between, each as early as it can: one pass, whatever the name. */
+function matchesPieces(name: string, pieces: readonly string[]): boolean {
+  const first = pieces[0]!;
+  const last = pieces.at(-1)!;
+  if (!name.startsWith(first) || !name.endsWith(last)) return false;
+  let at = first.length;
+  for (const piece of pieces.slice(1, -1)) {
+    const found = name.indexOf(piece, at);
+    if (found === -1) return false;
+    at = found + piece.length;
+  }
+  return at <= name.length - last.length;
+}
+
+/** Every name below `mcp.tool.arguments` on the way to what is read, also in elements of lists there and where a loop looks for a key. */
+function listArgumentKeys(expression: Expression): readonly string[] {
+  if (!readReach(expression).arguments) return [];
+  const named = expression.reads.flatMap((path) =>
+    path[0] === 'mcp' && path[1] === 'tool' && path[2] === 'arguments' ? path.slice(3) : [],
+  );
+  return [...named, ...listElementFields(expression.source), ...listLoopConstants(expression.source)];
+}
+
+function assumeForItem({ action, expressions }: Rule): ReadonlyMap<Expression, ExpressionOutcome> {
+  const outcome: ExpressionOutcome = { ok: true, value: action !== 'Deny' };
+  return new Map(
+    expressions.filter((expression) => readReach(expression).arguments).map((expression) => [expression, outcome]),
+  );
+}

@@ -1,0 +1,126 @@
+// Compiles a configuration into what the request path uses. Order: secrets, backends, policies, rules, listeners; each step is a file.
+// A change is usually one message among thousands. Each step therefore takes over what the compilation before made of messages that are the same
+// objects, as long as what they refer to is the same as well. The outcome is what compiling from nothing would give.
+import type { Configuration } from '../../../ir/configuration.ts';
+import type { AcquireJwtAuthentication } from '../../authentication/jwt/jwt-authentication-registry.ts';
+import type { AcquireAuthentication } from '../../authentication/mcp/mcp-authentication-registry.ts';
+import { readSealKeys } from './compile-authentication.ts';
+import { BackendViews } from './backend-views.ts';
+import type { CertificateCache } from './certificates.ts';
+import { compileBackends, type CompiledBackends } from './compile-backends.ts';
+import { compileListeners } from './compile-listeners.ts';
+import type { MessageRulesCache } from './compile-mcp-authorization.ts';
+import { indexPolicies, type PolicyIndex } from './compile-policies.ts';
+import type { CompileProblem, ReportProblem } from './compile-problem.ts';
+import { type CompiledRules, compileRules, type ExpressionCache } from './compile-rules.ts';
+import { TakeoverCache } from './takeover-cache.ts';
+import type { RuntimeConfig } from '../runtime-config.ts';
+
+/** What the next compilation may take over, beside the runtime configuration and without a place in it. */
+interface Leftovers {
+  readonly certificates: CertificateCache;
+  readonly expressions: ExpressionCache;
+  readonly messageRules: MessageRulesCache;
+  readonly backends: CompiledBackends;
+  readonly policies: PolicyIndex;
+  readonly views: BackendViews;
+  readonly rules: CompiledRules;
+}
+
+const leftovers = new WeakMap<RuntimeConfig, Leftovers>();
+
+/** Where policies get what lives longer than a configuration. Without it those that need it close their targets. */
+export interface PolicyConnections {
+  readonly acquireAuthentication?: AcquireAuthentication | undefined;
+  readonly acquireJwtAuthentication?: AcquireJwtAuthentication | undefined;
+}
+
+/** A compiled configuration, and what of it could not be compiled. */
+export interface Compilation {
+  readonly runtime: RuntimeConfig;
+  readonly problems: readonly CompileProblem[];
+}
+
+/**
+ * Compiles all messages; never throws on any of them. What cannot be compiled is a problem and fails closed; the rest works.
+ * The order of the messages makes no difference. `previous` lends what did not change, and must be what is in force: connections to identity
+ * providers come from `connections`, and those that nothing in force uses may be closed.
+ */
+export function compile(
+  configuration: Configuration,
+  previous?: RuntimeConfig,
+  { acquireAuthentication, acquireJwtAuthentication }: PolicyConnections = {},
+): Compilation {
+  const problems: CompileProblem[] = [];
+  const reportOn =
+    (list: keyof Configuration): ReportProblem =>
+    (key, message) =>
+      void problems.push({ list, key, message });
+  const before = previous === undefined ? undefined : leftovers.get(previous);
+  const certificates: CertificateCache = new TakeoverCache(before?.certificates);
+  const expressions: ExpressionCache = new TakeoverCache(before?.expressions);
+  const messageRules: MessageRulesCache = new TakeoverCache(before?.messageRules);
+
+  const secrets = new Map(
+    dropRepeated(configuration.secrets, reportOn('secrets')).map((secret) => [secret.key, secret]),
+  );
+  const backendMessages = dropRepeated(configuration.backends, reportOn('backends'));
+  const backends = compileBackends(backendMessages, secrets, before?.backends, reportOn('backends'));
+  // Two policies with one key both apply: leaving one out could open what it closes.
+  const policies = indexPolicies(
+    sortByKey(configuration.policies),
+    { secrets, backends: backends.configs, acquireAuthentication, acquireJwtAuthentication, messageRules },
+    reportOn('policies'),
+    before?.policies,
+  );
+  const listeners = dropRepeated(configuration.listeners, reportOn('listeners'));
+  const knownBackends = new Set(backendMessages.map(({ key }) => key));
+  const views = new BackendViews(
+    (key) => (backends.configs.has(key) ? 'usable' : knownBackends.has(key) ? 'broken' : 'missing'),
+    policies,
+    before?.views,
+  );
+  const routes = dropRepeated(configuration.routes, reportOn('routes'));
+  const parts = { backends: views, policies, expressions, report: reportOn('routes') };
+  const rules = compileRules(routes, listeners, parts, before?.rules);
+  const ports = compileListeners(listeners, rules.matches, secrets, certificates, {
+    listener: reportOn('listeners'),
+    route: reportOn('routes'),
+  });
+
+  for (const cache of [certificates, expressions, messageRules, views]) cache.seal();
+  const runtime: RuntimeConfig = {
+    version: (previous?.version ?? 0) + 1,
+    ports,
+    backends: backends.configs,
+    authentications: policies.listAuthentications(),
+    jwtAuthentications: policies.listJwtAuthentications(),
+    sealKeys: readSealKeys(secrets),
+    keyUsers: policies.listKeyUsers(),
+    policyConflicts: policies.conflicts,
+  };
+  leftovers.set(runtime, { certificates, expressions, messageRules, backends, policies, views, rules });
+  return { runtime, problems };
+}
+
+/** Lists that did not change are the same objects, and sorted already. */
+const sortedLists = new WeakMap<readonly object[], readonly object[]>();
+
+function sortByKey<M extends { readonly key: string }>(messages: readonly M[]): readonly M[] {
+  let sorted = sortedLists.get(messages) as readonly M[] | undefined;
+  if (sorted === undefined) {
+    sorted = messages.toSorted((left, right) => (left.key < right.key ? -1 : left.key > right.key ? 1 : 0));
+    sortedLists.set(messages, sorted);
+  }
+  return sorted;
+}
+
+/** In the order of their keys, one message per key. */
+function dropRepeated<M extends { readonly key: string }>(messages: readonly M[], report: ReportProblem): readonly M[] {
+  const sorted = sortByKey(messages);
+  return sorted.filter((message, index) => {
+    const isRepeated = index > 0 && sorted[index - 1]!.key === message.key;
+    if (isRepeated) report(message.key, 'there are two messages with this key; one of them is not used');
+    return !isRepeated;
+  });
+}

@@ -1,0 +1,64 @@
+// What compiling policies again would give, with as little compiling as that takes.
+import type { Policy } from '../../../ir/gen/config_pb.ts';
+import type { PolicySurroundings } from './compile-authentication.ts';
+import { type CompiledPolicy, isStillTrue, type PolicyCompiler } from './compile-policy.ts';
+import { findSameEnds } from './list-difference.ts';
+
+/** What is known from the compilation before. */
+export interface KnownPolicies {
+  readonly policies: readonly Policy[];
+  /** One for each of them. */
+  readonly compiled: readonly CompiledPolicy[];
+  /** Those that depend on more than their own message. */
+  readonly dependent: readonly CompiledPolicy[];
+  /** What came from outside and is in use. The rest may have been closed. */
+  readonly acquired: ReadonlySet<unknown>;
+}
+
+export interface TakenPolicies {
+  readonly compiled: readonly CompiledPolicy[];
+  /** The targets whose policies are not all the same as before. */
+  readonly affected: ReadonlySet<string>;
+}
+
+/** Compiles what is new, or refers to something that is. Both lists are in the order of their keys. */
+export function takeOverPolicies(
+  policies: readonly Policy[],
+  known: KnownPolicies,
+  surroundings: PolicySurroundings,
+  compiler: PolicyCompiler,
+): TakenPolicies {
+  const stale = new Set(known.dependent.filter((each) => !isStillTrue(each, surroundings)));
+  const { start, end } = findSameEnds(policies, known.policies);
+  const affected = new Set<string>();
+  const fresh = new Set<CompiledPolicy>();
+  const between = new Map<Policy, CompiledPolicy>();
+  for (let index = start; index < known.policies.length - end; index += 1)
+    between.set(known.policies[index]!, known.compiled[index]!);
+
+  const compiled = policies.map((policy, index) => {
+    const isBetween = index >= start && index < policies.length - end;
+    const before = isBetween
+      ? between.get(policy)
+      : known.compiled[index < start ? index : index - policies.length + known.policies.length]!;
+    if (before !== undefined && !stale.has(before)) {
+      between.delete(policy);
+      return before;
+    }
+    const made = compiler.compile(policy);
+    fresh.add(made);
+    affected.add(made.target);
+    return made;
+  });
+  // What is left of them is gone, or has become another object.
+  for (const { target } of between.values()) affected.add(target);
+
+  // Of those without a say connections may have been closed. Who may get one now has to acquire it again.
+  const usable = compiled.map((each, index) => {
+    const { field, placed, target } = each;
+    if (field !== 'jwt' && field !== 'authentication') return each;
+    if (!affected.has(target) || fresh.has(each) || known.acquired.has(placed.value)) return each;
+    return compiler.compile(policies[index]!);
+  });
+  return { compiled: usable, affected };
+}

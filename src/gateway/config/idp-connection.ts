@@ -1,0 +1,96 @@
+// The connection to one identity provider: its metadata (RFC 8414, OpenID Connect Discovery), its keys, and the login flow that follows from them.
+import type { GuardedFetcher } from '../../base/fetch-json.ts';
+import type { Log } from '../../base/log.ts';
+import type { RequiredClaim } from '../../ir/gen/config_pb.ts';
+import type { KeyHealth } from '../authentication/token/key-health.ts';
+import type { KeyOrigin } from '../authentication/token/key-origin.ts';
+import type { TokenRefusal, TokenValidator } from '../authentication/token/verified-token.ts';
+import type { ProviderPreset } from './provider-preset.ts';
+import type { SharedLogins } from './shared-logins.ts';
+
+/** A validated metadata document of the identity provider. Unknown members are kept. */
+export interface IdpMetadata {
+  readonly issuer: string;
+  readonly authorization_endpoint?: string;
+  readonly token_endpoint?: string;
+  readonly registration_endpoint?: string;
+  readonly jwks_uri?: string;
+  readonly response_types_supported?: readonly string[];
+  readonly grant_types_supported?: readonly string[];
+  readonly scopes_supported?: readonly string[];
+  readonly code_challenge_methods_supported?: readonly string[];
+  readonly token_endpoint_auth_methods_supported?: readonly string[];
+  readonly authorization_response_iss_parameter_supported?: boolean;
+  readonly [member: string]: unknown;
+}
+
+export type MetadataState =
+  | { readonly ok: true; readonly metadata: IdpMetadata; readonly url: string }
+  /** `detail` says which URLs were tried and what each answered. */
+  | { readonly ok: false; readonly detail: string; readonly retryAfterSeconds: number };
+
+/** The flow in force and why: shown in logs, `check`, the admin output and the inspector. */
+export interface FlowChoice {
+  readonly flow: 'Facade' | 'Broker' | 'Direct';
+  readonly reason: string;
+}
+
+export interface Idp {
+  readonly issuer: string;
+  /** The document in force (stale while the IdP is down), or a fetch that is under way. */
+  getMetadata(): MetadataState | Promise<MetadataState>;
+  /** Follows from the metadata and the policy; undefined while no metadata could be fetched. */
+  getFlow(): FlowChoice | undefined;
+  readonly validator: TokenValidator;
+  /** False: keys were never loaded; every request fails closed with 503. */
+  readonly hasKeys: boolean;
+  /** While hasKeys is false: waits for the fetch that is under way. Undefined: keys are here; otherwise why not. */
+  loadKeys?(): Promise<TokenRefusal | undefined>;
+  /** Undefined: nobody fetches keys here. */
+  readonly keyHealth?: KeyHealth;
+  readonly fetcher: GuardedFetcher;
+  /** For what only the operator can mend at this IdP. */
+  readonly log?: Log;
+  /** What logins have in common with those of other processes on the same ports; undefined: there are none. */
+  readonly shared?: SharedLogins | undefined;
+}
+
+/** An Idp that lives from when its policy arrives to when nothing needs it any more. */
+export interface IdpConnection extends Idp {
+  /** Ends fetches and timers. */
+  close(): void;
+}
+
+/** What a connection is made of. Two policies that agree in all of it share one, so it has nothing of a policy that does not concern the IdP. */
+export interface IdpConnectionOptions {
+  /** The same for the same connection, in every process that has the configuration. */
+  readonly id?: string;
+  readonly issuer: string;
+  /** Empty: discovered. */
+  readonly metadataUrl: string;
+  readonly keys: IdpKeyOrigin;
+  /** Of the policy; the fallback when the IdP's answers say nothing. */
+  readonly cacheDurationMs: number;
+  /** PEM; undefined: the system's roots. */
+  readonly ca: string | undefined;
+  readonly allowInsecureHttp: boolean;
+  readonly preset: ProviderPreset;
+  readonly flow: 'Auto' | 'Facade' | 'Broker' | 'Direct';
+  readonly registration: 'Forward' | 'Shared';
+  /** A registration endpoint of the policy's own; empty: the discovered one. */
+  readonly registrationEndpoint: string;
+  /** The policy adds scopes or parameters to authorization requests: that needs the broker. Default false. */
+  readonly addsToRequests?: boolean;
+  readonly clockSkewMs: number;
+  readonly requiredClaims: readonly RequiredClaim[];
+  /** Policies that this connection serves at the moment, for the log: namespace/name. */
+  readonly describeUsers: () => string;
+  readonly fetcher: GuardedFetcher;
+  readonly log: Log;
+}
+
+/** Where keys come from: the policy says it, or the jwks_uri of the metadata. */
+export type IdpKeyOrigin = KeyOrigin | { readonly kind: 'discovered' };
+
+/** Connects: fetches metadata and keys at once and keeps them fresh. Implemented by connect-idp.ts. */
+export type ConnectIdp = (options: IdpConnectionOptions) => IdpConnection;

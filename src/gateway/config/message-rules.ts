@@ -1,0 +1,33 @@
+// Rules over MCP messages in the form the request path uses.
+import type { Expression, ExpressionOutcome } from '../../cel/expression.ts';
+import type { RuleSet } from './rule-set.ts';
+
+/** One ProxyPolicy's `backend.mcp.authorization`. A new object when anything about it changed, the same one otherwise. */
+export interface MessageRules {
+  /** namespace/name of the ProxyPolicy. */
+  readonly source: string;
+  readonly rules: RuleSet;
+  /** False: there are only scopes, and answers are nobody's business. */
+  readonly hasRules: boolean;
+  readonly scopes: readonly ScopeRule[];
+  /** Methods that an expression or a scope entry names: they pass although the protocol version does not know them. */
+  readonly namedMethods: ReadonlySet<string>;
+  /** The keys of tool arguments that expressions read. */
+  readonly argumentKeys: KnownKeys;
+  /** What an expression over arguments counts as while they are not known: it speaks for the item. */
+  readonly withoutArguments: ReadonlyMap<Expression, ExpressionOutcome>;
+  /** An expression reads `mcp.resource`: URIs that can be read in two ways are refused (ambiguous-uri.ts). */
+  readonly readsResources: boolean;
+}
+
+/** A call that fits needs all of the scopes. */
+export interface ScopeRule {
+  /** Undefined: any. */
+  readonly methods: ReadonlySet<string> | undefined;
+  /** By tool name; undefined: any message, with a tool or without. */
+  readonly matchesTool: ((name: string) => boolean) | undefined;
+  readonly scopes: readonly string[];
+}
+
+/** Keys that matter in one object, by what they fold to: mostly one spelling each. */
+export type KnownKeys = ReadonlyMap<string, readonly string[]>;

@@ -1,0 +1,41 @@
+// Answers in the form of JSON-RPC that the gateway makes in a server's place.
+import type { RawHeaders } from '../../http/exchange.ts';
+import type { MessageId } from '../read/message.ts';
+
+export interface RpcError {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: Readonly<Record<string, string>>;
+}
+
+/** The JSON text of an error response. Without an id (of a message that could not be read) it is null. */
+export function formatRpcError(id: MessageId | undefined, error: RpcError): string {
+  return JSON.stringify({ jsonrpc: '2.0', id: id ?? null, error });
+}
+
+/** An answer with this JSON text: as JSON, or as one event for a client that takes nothing else. */
+export function formatRpcAnswer(
+  headers: RawHeaders,
+  json: string,
+): { readonly headers: RawHeaders; readonly body: string } {
+  if (takesEventsOnly(headers))
+    return {
+      headers: ['content-type', 'text/event-stream', 'cache-control', 'no-store'],
+      body: `event: message\ndata: ${json}\n\n`,
+    };
+  return { headers: ['content-type', 'application/json', 'cache-control', 'no-store'], body: json };
+}
+
+function takesEventsOnly(headers: RawHeaders): boolean {
+  let takesEvents = false;
+  for (let i = 0; i < headers.length; i += 2) {
+    if (headers[i]!.toLowerCase() !== 'accept') continue;
+    for (const entry of headers[i + 1]!.split(',')) {
+      const [type = '', ...parameters] = entry.split(';').map((part) => part.trim().toLowerCase());
+      if (parameters.some((parameter) => /^q=0(?:\.0*)?$/.test(parameter))) continue;
+      if (type === 'application/json' || type === 'application/*' || type === '*/*') return false;
+      if (type === 'text/event-stream' || type === 'text/*') takesEvents = true;
+    }
+  }
+  return takesEvents;
+}

@@ -1,0 +1,103 @@
+// A name in the place of a hidden item's. Where the rules would let an unknown name pass (Deny rules), the server answers for those: so it
+// answers for a hidden item too, asked under a name that it does not have, and its answer speaks of the name that the client sent
+// (restore-names.ts). Otherwise the two could be told apart by the words of the answer.
+import { randomBytes } from 'node:crypto';
+import { replaceParts, skipSpace, skipValue, walkMembers } from './filter-list-text.ts';
+import type { Item } from '../read/read-item.ts';
+
+/** A part of the asked name, and what the server gets for it. */
+export interface ReplacedPart {
+  readonly asked: string;
+  readonly sent: string;
+}
+
+/** An item that the server does not have. */
+export interface StandIn {
+  readonly item: Item;
+  readonly parts: readonly ReplacedPart[];
+}
+
+/** The parameter that names the item, by method. Others name several, or none. */
+const nameKeys: ReadonlyMap<string, readonly (readonly string[])[]> = new Map([
+  ['tools/call', [['name']]],
+  ['prompts/get', [['name']]],
+  ['resources/read', [['uri']]],
+  ['resources/subscribe', [['uri']]],
+  ['resources/unsubscribe', [['uri']]],
+  [
+    'completion/complete',
+    [
+      ['ref', 'name'],
+      ['ref', 'uri'],
+    ],
+  ],
+]);
+
+/** Whether the item of such a message can be replaced. */
+export function canStandIn(method: string): boolean {
+  return nameKeys.has(method);
+}
+
+/** Items like the asked one, the most similar first: `tickets_close` is replaced by another of `tickets_`, and then by any. */
+export function* listStandIns(item: Item): Generator<StandIn> {
+  const pieces = splitName(item);
+  const named = pieces.flatMap(({ isName }, index) => (isName ? [index] : []));
+  // The last piece; all but the first (a scheme, a prefix); all.
+  for (const from of new Set([named.length - 1, Math.min(1, named.length - 1), 0])) {
+    const replaced = new Set(named.slice(Math.max(0, from)));
+    const parts: ReplacedPart[] = [];
+    const name = pieces.map(({ text }, index) => {
+      if (!replaced.has(index)) return text;
+      const sent = inventText(text);
+      parts.push({ asked: text, sent });
+      return sent;
+    });
+    yield { item: { ...item, name: name.join('') }, parts };
+  }
+}
+
+interface NamePiece {
+  readonly text: string;
+  /** False: what separates names, and the suffix of a file. */
+  readonly isName: boolean;
+}
+
+function splitName({ kind, name }: Item): readonly NamePiece[] {
+  const suffix = kind === 'resource' ? (/\.[A-Za-z0-9]{1,8}$/.exec(name)?.[0] ?? '') : '';
+  const separators = kind === 'resource' ? /([:/?#]+)/ : /([^\p{L}\p{N}]+)/u;
+  const pieces = name
+    .slice(0, name.length - suffix.length)
+    .split(separators)
+    .map((text, index) => ({ text, isName: index % 2 === 0 && text !== '' }));
+  // Nothing to replace: a name of signs only, or none at all.
+  if (!pieces.some(({ isName }) => isName)) return [{ text: name, isName: true }];
+  return suffix === '' ? pieces : [...pieces, { text: suffix, isName: false }];
+}
+
+/** Long enough that neither a server nor an answer has it by chance. Numbers stay numbers, which every reader keeps as they are. */
+function inventText(asked: string): string {
+  const isNumber = /^[0-9]+$/.test(asked);
+  const alphabet = isNumber ? '123456789' : 'abcdefghijklmnopqrstuvwxyz';
+  const length = isNumber ? 15 : Math.min(Math.max(asked.length, 16), 64);
+  return Array.from(randomBytes(length), (byte) => alphabet[byte % alphabet.length]).join('');
+}
+
+/** The JSON text of a message with another name in it. */
+export function renameItem(text: string, method: string, name: string): string {
+  for (const path of nameKeys.get(method) ?? []) {
+    const place = findValue(text, skipSpace(text, 0), ['params', ...path]);
+    if (place !== undefined) return replaceParts(text, [{ ...place, text: JSON.stringify(name) }]);
+  }
+  throw new Error(`a ${method} without the name of its item`);
+}
+
+function findValue(text: string, start: number, path: readonly string[]): { start: number; end: number } | undefined {
+  const [wanted, ...rest] = path;
+  if (wanted === undefined) return { start, end: skipValue(text, start) };
+  let found: { start: number; end: number } | undefined;
+  walkMembers(text, start, (key, at) => {
+    if (key === wanted) found = findValue(text, at, rest);
+    return undefined;
+  });
+  return found;
+}

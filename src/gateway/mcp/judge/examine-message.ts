@@ -1,0 +1,149 @@
+// One message, from its method to its items: does the protocol version have it, does it name what it uses, and do the rules allow it.
+import type { Reason } from '../../http/reasons.ts';
+import { findAmbiguity } from '../read/ambiguous-uri.ts';
+import type { ScopedUse } from './check-scopes.ts';
+import { judgeBareRequest, judgeItemMessage, judgePlainMessage, type MessageJudgement } from './judge-message.ts';
+import { isKnownMethod, isRequestMethod } from '../read/known-methods.ts';
+import { type Message, type MethodMessage, rpcCodes } from '../read/message.ts';
+import { type MessageStep, noteDenial, noteMessage, noteRefusal } from './message-step.ts';
+import { chooseVersion, isModernVersion } from '../read/protocol-version.ts';
+import { type Item, readItems } from '../read/read-item.ts';
+import { type RpcError } from '../answer/rpc-error.ts';
+import { canStandIn, listStandIns, type StandIn } from '../answer/stand-in.ts';
+import { describeUnknownItem } from '../answer/unknown-item.ts';
+
+/** What becomes of a message. Refusals are noted already. */
+export type Examination =
+  | {
+      readonly kind: 'passed';
+      readonly judgement: MessageJudgement;
+      /** What it needs scopes for; undefined: an answer to the server. */
+      readonly use: ScopedUse | undefined;
+      /** The rules hide the item: the server is asked for another one, which it does not have. Noted only when scopes had their say. */
+      readonly hidden?: HiddenItem;
+    }
+  /** The gateway answers in the server's place. */
+  | {
+      readonly kind: 'answered';
+      readonly reason: Reason;
+      readonly detail: string;
+      /** Of an answer to this message alone. */
+      readonly status: number;
+      readonly error: RpcError;
+    }
+  /** The rules do not allow it, and that is no secret. */
+  | { readonly kind: 'denied'; readonly detail: string };
+
+/** An item that the rules hide as if the server did not have it. */
+export interface HiddenItem {
+  /** By which it is hidden. */
+  readonly judgement: MessageJudgement;
+  readonly standIn: StandIn;
+}
+
+/** Examines a message. */
+export function examineMessage(step: MessageStep, message: Message): Examination {
+  const { caller, transport, versionHeader } = step;
+  const protocolVersion = chooseVersion(versionHeader, message, transport);
+  if (message.kind === 'response') {
+    if (isModernVersion(protocolVersion))
+      return refuse(
+        step,
+        'message_malformed',
+        400,
+        rpcCodes.invalidRequest,
+        'is a response, which this version has not',
+      );
+    const judgement = judgeBareRequest(caller, protocolVersion);
+    return judgement.decision.allowed ? { kind: 'passed', judgement, use: undefined } : deny(step, judgement);
+  }
+  const reading = readItems(message);
+  noteMessage(step, message, reading.ok ? reading.items[0] : undefined);
+  const unknown = findMethodProblem(step, message);
+  if (unknown !== undefined) return unknown;
+  if (!reading.ok) return refuse(step, 'message_malformed', 400, rpcCodes.invalidParams, reading.problem);
+  return judgeUses(step, message, protocolVersion, reading.items);
+}
+
+function findMethodProblem(step: MessageStep, message: MethodMessage): Examination | undefined {
+  const { kind, method } = message;
+  const { versionHeader, caller } = step;
+  if (isKnownMethod(message, versionHeader)) return undefined;
+  if (kind === 'notification' && isRequestMethod(method))
+    return refuse(step, 'message_malformed', 400, rpcCodes.invalidRequest, 'has no id, which its method needs');
+  if (caller.rules.namedMethods.has(method)) return undefined;
+  // Before 2026-07-28 an unknown method was an answer like any other, and 404 means that the session is gone. A notification has no answer.
+  const isModern = versionHeader !== undefined && isModernVersion(versionHeader);
+  const status = kind === 'notification' ? 400 : isModern ? 404 : 200;
+  const detail = 'the protocol version does not have the method, and no rule names it';
+  noteRefusal(step, 'method_unknown', detail);
+  const error = { code: rpcCodes.methodNotFound, message: 'Method not found' };
+  return { kind: 'answered', reason: 'method_unknown', detail, status, error };
+}
+
+function judgeUses(
+  step: MessageStep,
+  message: MethodMessage,
+  protocolVersion: string,
+  items: readonly Item[],
+): Examination {
+  const { caller } = step;
+  const { method } = message;
+  let judgement: MessageJudgement | undefined;
+  // What watches resources is a message in its own right, with resources or without.
+  if (items.length === 0 || method === 'subscriptions/listen') {
+    judgement = judgePlainMessage(caller, method, protocolVersion);
+    if (!judgement.decision.allowed) return deny(step, judgement);
+  }
+  for (const item of items) {
+    const ambiguity = item.kind === 'resource' && caller.rules.readsResources ? findAmbiguity(item.name) : undefined;
+    if (ambiguity !== undefined)
+      return refuse(step, 'message_malformed', 400, rpcCodes.invalidParams, `has a uri that ${ambiguity}`);
+    judgement = judgeItemMessage(caller, method, protocolVersion, item);
+    if (judgement.decision.allowed) continue;
+    noteMessage(step, message, item);
+    // Shown in lists: then only this way of using it is not allowed.
+    if (step.getItemJudge(protocolVersion)(item.kind, item.name)) return deny(step, judgement);
+    const disguised = disguise(step, message, protocolVersion, item, judgement);
+    if (disguised !== undefined) return disguised;
+    const detail = noteDenial(step, judgement, 'respond', 'item_hidden');
+    const error = describeUnknownItem(item, method, protocolVersion);
+    return { kind: 'answered', reason: 'item_hidden', detail, status: 200, error };
+  }
+  return { kind: 'passed', judgement: judgement!, use: readUse(method, items[0]) };
+}
+
+function readUse(method: string, item: Item | undefined): ScopedUse {
+  return { method, tool: item?.kind === 'tool' ? item.name : undefined };
+}
+
+/** What becomes of a hidden item where the server answers for items that it does not have. Undefined: there, too, the gateway answers. */
+function disguise(
+  step: MessageStep,
+  message: MethodMessage,
+  protocolVersion: string,
+  item: Item,
+  judgement: MessageJudgement,
+): Examination | undefined {
+  const { method, kind } = message;
+  // On the older transport the answer comes with another request, which does not know what was asked.
+  if (kind !== 'request' || step.transport === 'sse' || !canStandIn(method)) return undefined;
+  for (const standIn of listStandIns(item)) {
+    const other = judgeItemMessage(step.caller, method, protocolVersion, standIn.item);
+    // It needs the scopes of the unknown name: those of the hidden one would tell that it is there.
+    const use = readUse(method, standIn.item);
+    if (other.decision.allowed) return { kind: 'passed', judgement: other, use, hidden: { judgement, standIn } };
+    if (step.getItemJudge(protocolVersion)(item.kind, standIn.item.name)) return deny(step, judgement);
+  }
+  return undefined;
+}
+
+function deny(step: MessageStep, judgement: MessageJudgement): Examination {
+  return { kind: 'denied', detail: noteDenial(step, judgement, 'deny', 'rbac_denied') };
+}
+
+function refuse(step: MessageStep, reason: Reason, status: number, code: number, problem: string): Examination {
+  noteRefusal(step, reason, `the message ${problem}`);
+  const error = { code, message: `The message ${problem}.` };
+  return { kind: 'answered', reason, detail: `the message ${problem}`, status, error };
+}

@@ -1,0 +1,68 @@
+// What of a message an expression reads. It decides which messages the expression has a say about.
+import type { Expression } from '../../../cel/expression.ts';
+import type { ItemKind } from '../read/read-item.ts';
+
+export interface ExpressionReach {
+  readonly tool: boolean;
+  readonly prompt: boolean;
+  readonly resource: boolean;
+  /** `mcp.method`: a request without a message has none. */
+  readonly method: boolean;
+  /** `mcp.tool.arguments`, which are not known before a call. */
+  readonly arguments: boolean;
+  /** Any of tool, prompt and resource. */
+  readonly item: boolean;
+}
+
+const known = new WeakMap<Expression, ExpressionReach>();
+
+/** The reach of an expression; found out once. */
+export function readReach(expression: Expression): ExpressionReach {
+  let reach = known.get(expression);
+  if (reach === undefined) {
+    reach = findReach(expression.reads);
+    known.set(expression, reach);
+  }
+  return reach;
+}
+
+function findReach(reads: Expression['reads']): ExpressionReach {
+  const reaches = (name: string): boolean =>
+    // `mcp` alone is all of it.
+    reads.some(([root, first]) => root === 'mcp' && (first === undefined || first === name));
+  const tool = reaches('tool');
+  const prompt = reaches('prompt');
+  const resource = reaches('resource');
+  return {
+    tool,
+    prompt,
+    resource,
+    method: reaches('method'),
+    arguments:
+      tool &&
+      reads.some(
+        ([root, first, second]) =>
+          root === 'mcp' &&
+          (first === undefined || first === 'tool') &&
+          (second === undefined || second === 'arguments'),
+      ),
+    item: tool || prompt || resource,
+  };
+}
+
+/** Whether the expression is asked about a message that uses an item of this kind: not when it is about other items only. */
+export function concernsItem(expression: Expression, kind: ItemKind): boolean {
+  const reach = readReach(expression);
+  return !reach.item || reach[kind];
+}
+
+/** Whether it is asked about a message that uses no item. */
+export function concernsPlainMessage(expression: Expression): boolean {
+  return !readReach(expression).item;
+}
+
+/** Whether it is asked about a request that carries no message of the client: GET, DELETE, an answer to the server. */
+export function concernsBareRequest(expression: Expression): boolean {
+  const reach = readReach(expression);
+  return !reach.item && !reach.method;
+}

@@ -1,0 +1,123 @@
+// One message against the rules over messages. Which expressions are asked depends on what the message uses; expression-reach.ts tells.
+//
+// | the message                            | skipped expressions                       | a skipped Allow |
+// | uses no item (initialize, lists, ping) | those that read any item                  | counts as match |
+// | uses an item                           | those that read items of other kinds only | is no match     |
+// | is none (GET, DELETE, an answer)       | those that read the method or any item    | counts as match |
+import { ambiguous, type ExpressionOutcome, type ExpressionVariables } from '../../../cel/expression.ts';
+import { decideRules, type RuleApplication } from '../../authorization/decide-rules.ts';
+import type { RuleDecision } from '../../config/rule-set.ts';
+import { findAmbiguity } from '../read/ambiguous-uri.ts';
+import type { ItemKind, Item } from '../read/read-item.ts';
+import { concernsBareRequest, concernsItem, concernsPlainMessage } from './expression-reach.ts';
+import type { MessageRules } from '../../config/message-rules.ts';
+import { listSpellings } from '../read/resource-spellings.ts';
+
+/** Who asks, and where: the same for all messages of a request. */
+export interface Caller {
+  readonly rules: MessageRules;
+  /** Without `mcp`. */
+  readonly variables: ExpressionVariables;
+  readonly sessionId: string;
+}
+
+/** A verdict of the rules, and what it takes to ask every expression the same way again. */
+export interface MessageJudgement {
+  readonly decision: RuleDecision;
+  readonly variables: ExpressionVariables;
+  readonly application: RuleApplication;
+}
+
+const bareRequest: RuleApplication = { applies: concernsBareRequest, skippedAllows: true };
+const plainMessage: RuleApplication = { applies: concernsPlainMessage, skippedAllows: true };
+const itemMessages: Readonly<Record<ItemKind, RuleApplication>> = {
+  tool: { applies: (expression) => concernsItem(expression, 'tool'), skippedAllows: false },
+  prompt: { applies: (expression) => concernsItem(expression, 'prompt'), skippedAllows: false },
+  resource: { applies: (expression) => concernsItem(expression, 'resource'), skippedAllows: false },
+};
+
+/** A request that carries no message of the client's own. */
+export function judgeBareRequest(caller: Caller, protocolVersion: string): MessageJudgement {
+  return judge(caller, '', protocolVersion, undefined, bareRequest);
+}
+
+/** A message that uses no item. */
+export function judgePlainMessage(caller: Caller, method: string, protocolVersion: string): MessageJudgement {
+  return judge(caller, method, protocolVersion, undefined, plainMessage);
+}
+
+/** A message that uses an item. A resource is judged in every spelling of its URI; what one of them is refused, all are. */
+export function judgeItemMessage(
+  caller: Caller,
+  method: string,
+  protocolVersion: string,
+  item: Item,
+): MessageJudgement {
+  const { kind } = item;
+  const judgement = judge(caller, method, protocolVersion, item, itemMessages[kind]);
+  if (kind !== 'resource' || !judgement.decision.allowed) return judgement;
+  for (const name of listSpellings(item.name)) {
+    if (name === item.name) continue;
+    const other = judge(caller, method, protocolVersion, { kind, name }, itemMessages[kind]);
+    if (!other.decision.allowed) return other;
+  }
+  return judgement;
+}
+
+const usingMethods: Readonly<Record<ItemKind, string>> = {
+  tool: 'tools/call',
+  prompt: 'prompts/get',
+  resource: 'resources/read',
+};
+
+/** Whether the caller may use an item, as far as that can be told before they do: it is in lists exactly then. */
+export function isListed(caller: Caller, protocolVersion: string, kind: ItemKind, name: string): boolean {
+  const { withoutArguments, readsResources } = caller.rules;
+  if (kind === 'resource' && readsResources && findAmbiguity(name) !== undefined) return false;
+  if (kind !== 'tool' || withoutArguments.size === 0)
+    return judgeItemMessage(caller, usingMethods[kind], protocolVersion, { kind, name }).decision.allowed;
+  const variables = describeMessage(caller, usingMethods.tool, protocolVersion, { kind, name, arguments: ambiguous });
+  const application: RuleApplication = {
+    ...itemMessages.tool,
+    evaluate(expression): ExpressionOutcome {
+      const outcome = expression.evaluate(variables);
+      // What it says whatever the arguments are, it says now.
+      return outcome.ok ? outcome : (withoutArguments.get(expression) ?? outcome);
+    },
+  };
+  return decideRules(caller.rules.rules, variables, application).allowed;
+}
+
+function judge(
+  caller: Caller,
+  method: string,
+  protocolVersion: string,
+  item: Item | undefined,
+  application: RuleApplication,
+): MessageJudgement {
+  const variables = describeMessage(caller, method, protocolVersion, item);
+  return { decision: decideRules(caller.rules.rules, variables, application), variables, application };
+}
+
+function describeMessage(
+  { variables, sessionId }: Caller,
+  method: string,
+  protocolVersion: string,
+  item: Item | undefined,
+): ExpressionVariables {
+  return { ...variables, mcp: { method, protocolVersion, sessionId, ...describeItem(item) } };
+}
+
+function describeItem(item: Item | undefined): Pick<NonNullable<ExpressionVariables['mcp']>, ItemKind> {
+  switch (item?.kind) {
+    case 'tool':
+      // A call without arguments is one with none: has(mcp.tool.arguments.force) is false, and no error.
+      return { tool: { name: item.name, arguments: item.arguments ?? {} } };
+    case 'prompt':
+      return { prompt: { name: item.name } };
+    case 'resource':
+      return { resource: { uri: item.name } };
+    default:
+      return {};
+  }
+}

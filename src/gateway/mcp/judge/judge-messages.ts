@@ -1,0 +1,299 @@
+// Rules over MCP messages (`spec.backend.mcp.authorization`): reads the body once, judges what it asks for, and says how the answer is filtered.
+import type { BackendConfig } from '../../config/runtime-config.ts';
+import type { Exchange, RawHeaders } from '../../http/exchange.ts';
+import { readRequestVariables } from '../../authorization/request-variables.ts';
+import { exposeToScripts } from '../../authentication/browser-access.ts';
+import { readPreflightMethod } from '../../http/preflight.ts';
+import type { AuthenticatedRequest } from '../../authentication/mcp/authentication-verdict.ts';
+import type { ProtectedResource } from '../../config/protected-resource.ts';
+import type { PolicyDenial } from '../../request/policy-verdict.ts';
+import type { Reason } from '../../http/reasons.ts';
+import type { RequestContext } from '../../request/request-context.ts';
+import type { VerifiedToken } from '../../authentication/token/verified-token.ts';
+import type { AnswerExpectation } from '../answer/answer-expectation.ts';
+import { findMissingScopes, listNeededScopes, type ScopedUse } from './check-scopes.ts';
+import { examineMessage, type HiddenItem } from './examine-message.ts';
+import { readFieldValues } from '../read/field-values.ts';
+import { createAnswerFilter, defaultAnswerLimits } from '../answer/filter-answer.ts';
+import { findDisagreement } from '../read/header-agreement.ts';
+import { type Batch, findBatchProblem, judgeBatch } from './judge-batch.ts';
+import { judgeBareRequest, type MessageJudgement } from './judge-message.ts';
+import { findListMethod } from '../read/list-methods.ts';
+import { type Message, type MessageId, rpcCodes } from '../read/message.ts';
+import type { MessageRules } from '../../config/message-rules.ts';
+import { createItemJudges, type MessageStep, noteDenial, noteMessage, notePass, noteRefusal } from './message-step.ts';
+import type { FilterAnswer, MessageVerdict } from '../answer/message-verdict.ts';
+import { measureSubscription, recallSubscription, rememberSubscription } from './open-subscription.ts';
+import { parseBody } from '../read/parse-message.ts';
+import { chooseVersion, hasBatches, readVersionHeader } from '../read/protocol-version.ts';
+import { findUnreadableForm, type MessageBody, readMessageBody } from '../read/read-message-body.ts';
+import { restoreNames } from '../answer/restore-names.ts';
+import { formatRpcAnswer, formatRpcError, type RpcError } from '../answer/rpc-error.ts';
+import { renameItem } from '../answer/stand-in.ts';
+
+/** A request to an MCP backend with rules, after authentication and the rules over requests. */
+export interface MessageRequest {
+  readonly context: RequestContext;
+  readonly rules: MessageRules;
+  readonly backend: BackendConfig;
+  /** Of the backend's MCP authentication, else of the route's JWT authentication. */
+  readonly token: VerifiedToken | undefined;
+  /** Set when the backend has MCP authentication. */
+  readonly authenticated: AuthenticatedRequest | undefined;
+  /** Where a challenge points to; set when the backend has MCP authentication. */
+  readonly resource: ProtectedResource | undefined;
+  /** The request was let through before, its answer is a stream that is still open, and its body is gone. */
+  readonly isAgain?: boolean;
+}
+
+interface Step extends MessageStep {
+  readonly token: VerifiedToken | undefined;
+  readonly resource: ProtectedResource | undefined;
+}
+
+/** Judges a request. A promise only when there is a body to wait for. */
+export function judgeMessages(request: MessageRequest): MessageVerdict | Promise<MessageVerdict> {
+  const { exchange } = request.context;
+  const version = readVersionHeader(exchange.headers);
+  const step = startStep(request, version.ok ? version.version : undefined);
+  if (exchange.upgradeProtocol !== undefined)
+    return deny(step, 'upgrade_refused', 'what follows a switch of protocols cannot be judged');
+  if (!version.ok)
+    return answerMalformed(step, 'header_mismatch', undefined, {
+      code: rpcCodes.headerMismatch,
+      message: 'The MCP-Protocol-Version header is there several times.',
+    });
+  switch (exchange.method) {
+    case 'POST':
+      return request.isAgain === true ? judgeSingle(step, recallSubscription(exchange), nothing) : judgePost(step);
+    case 'GET':
+    case 'DELETE':
+      return judgeWithoutMessage(step);
+    default:
+      // Browsers send preflights without credentials, so that rules could only refuse them. They carry nothing.
+      if (readPreflightMethod(exchange.method, exchange.headers) !== undefined && !exchange.hasBody)
+        return { kind: 'forward', body: undefined, filterAnswer: undefined };
+      return deny(step, 'method_not_allowed', `MCP has no ${exchange.method}`, ['allow', 'GET, POST, DELETE']);
+  }
+}
+
+function startStep(
+  { context, rules, backend, token, resource }: MessageRequest,
+  versionHeader: string | undefined,
+): Step {
+  const caller = {
+    rules,
+    variables: readRequestVariables(context, token),
+    sessionId: readFieldValues(context.exchange.headers, 'mcp-session-id')[0] ?? '',
+  };
+  return {
+    context,
+    caller,
+    transport: backend.mcp?.transport ?? 'streamable-http',
+    versionHeader,
+    getItemJudge: createItemJudges(caller),
+    token,
+    resource,
+  };
+}
+
+// ---- requests without a message
+
+function judgeWithoutMessage(step: Step): MessageVerdict | Promise<MessageVerdict> {
+  const { exchange } = step.context;
+  if (!exchange.hasBody || knownEmpty.has(exchange)) return judgeBare(step, exchange.hasBody ? nothing : undefined);
+  // Announced, but perhaps empty.
+  const body = readMessageBody(exchange, 0);
+  const act = (read: MessageBody): MessageVerdict => {
+    if (read.ok) {
+      knownEmpty.add(exchange);
+      return judgeBare(step, nothing);
+    }
+    if (read.reason !== 'body_too_large') return deny(step, read.reason, read.detail);
+    const denial = deny(step, 'message_malformed', `a ${exchange.method} with a body`);
+    return { ...denial, description: `A ${exchange.method} has no body here.` };
+  };
+  return body instanceof Promise ? body.then(act) : act(body);
+}
+
+/** A stream is judged again when the rules change, but a body can be read once. */
+const knownEmpty = new WeakSet<Exchange>();
+const nothing = new Uint8Array(0);
+
+function judgeBare(step: Step, body: Uint8Array | undefined): MessageVerdict {
+  const { context, caller, versionHeader, transport } = step;
+  const protocolVersion = chooseVersion(versionHeader, undefined, transport);
+  const judgement = judgeBareRequest(caller, protocolVersion);
+  if (!judgement.decision.allowed) return denyByRules(step, noteDenial(step, judgement, 'deny', 'rbac_denied'));
+  // A GET is a stream of whatever the server has to say, also answers to earlier requests.
+  const expectation =
+    context.exchange.method === 'GET' ? { listRequests: undefined, injected: [], isBatch: false } : undefined;
+  return pass(step, [undefined], judgement, protocolVersion, body, expectation);
+}
+
+// ---- requests with messages
+
+function judgePost(step: Step): MessageVerdict | Promise<MessageVerdict> {
+  const { exchange } = step.context;
+  const unreadable = exchange.hasBody ? findUnreadableForm(exchange.headers) : undefined;
+  if (unreadable !== undefined) return deny(step, 'body_not_readable', unreadable);
+  const body = readMessageBody(exchange);
+  return body instanceof Promise ? body.then((read) => judgeRead(step, read)) : judgeRead(step, body);
+}
+
+function judgeRead(step: Step, body: MessageBody): MessageVerdict {
+  if (!body.ok)
+    return deny(step, body.reason, body.detail, body.reason === 'bodies_over_budget' ? ['retry-after', '1'] : []);
+  const { bytes, share } = body;
+  const verdict = judgeBody(step, bytes);
+  const release = (): void => void share.resize(measureSubscription(step.context.exchange));
+  if (verdict.kind === 'forward') return { ...verdict, releaseBody: release };
+  release();
+  return verdict;
+}
+
+function judgeBody(step: Step, bytes: Uint8Array): MessageVerdict {
+  const { context, caller, versionHeader, transport } = step;
+  const parsed = parseBody(bytes, caller.rules.argumentKeys);
+  if (!parsed.ok) {
+    const { code, id, problem } = parsed;
+    return answerMalformed(step, 'message_malformed', id, { code, message: `The body ${problem}.` });
+  }
+  const { messages, isBatch } = parsed;
+  const disagreement = findDisagreement(context.exchange.headers, versionHeader, messages, isBatch);
+  if (disagreement !== undefined) {
+    noteMessage(step, messages[0], undefined, messages.length);
+    return answerMalformed(step, 'header_mismatch', isBatch ? undefined : readId(messages[0]), {
+      code: rpcCodes.headerMismatch,
+      message: disagreement,
+    });
+  }
+  if (!isBatch) return judgeSingle(step, messages[0], bytes);
+  const problem = hasBatches(versionHeader, transport)
+    ? findBatchProblem(messages)
+    : 'is a batch, which this protocol version does not have';
+  if (problem !== undefined) {
+    noteMessage(step, messages[0], undefined, messages.length);
+    return answerMalformed(step, 'message_malformed', undefined, {
+      code: rpcCodes.invalidRequest,
+      message: `The body ${problem}.`,
+    });
+  }
+  return judgeSeveral(step, parsed, bytes);
+}
+
+function judgeSingle(step: Step, message: Message, bytes: Uint8Array): MessageVerdict {
+  const examination = examineMessage(step, message);
+  if (examination.kind === 'denied') return denyByRules(step, examination.detail);
+  if (examination.kind === 'answered') {
+    const { reason, detail, status, error } = examination;
+    return answer(step, reason, detail, status, formatRpcError(readId(message), error));
+  }
+  rememberSubscription(step.context.exchange, message);
+  const { use, judgement, hidden } = examination;
+  const protocolVersion = chooseVersion(step.versionHeader, message, step.transport);
+  const method = message.kind === 'request' ? findListMethod(message) : undefined;
+  const listRequests: AnswerExpectation['listRequests'] =
+    method === undefined ? noLists : new Map([[JSON.stringify(readId(message)), method]]);
+  const expectation = { listRequests, injected: [], isBatch: false };
+  if (hidden === undefined || message.kind !== 'request')
+    return pass(step, [use], judgement, protocolVersion, bytes, expectation);
+  const { name } = hidden.standIn.item;
+  const body = Buffer.from(renameItem(utf8.decode(bytes), message.method, name));
+  const verdict = pass(step, [use], judgement, protocolVersion, body, expectation, [hidden]);
+  return verdict.kind === 'forward' ? { ...verdict, mcpName: name } : verdict;
+}
+
+const utf8 = new TextDecoder();
+const noLists: AnswerExpectation['listRequests'] = new Map();
+
+function judgeSeveral(step: Step, batch: Batch, bytes: Uint8Array): MessageVerdict {
+  const { text, injected, uses, listRequests, judgement, refused, hidden } = judgeBatch(step, batch);
+  if (text === '') {
+    const { reason, detail } = refused!.kind === 'denied' ? { reason: 'rbac_denied' as const, ...refused! } : refused!;
+    if (injected.length > 0) return answer(step, reason, detail, 200, `[${injected.join(',')}]`);
+    // Only notifications and answers: that they were not taken is all there is to say.
+    return { ...denyByRules(step, detail), reason, status: reason === 'rbac_denied' ? 403 : 400 };
+  }
+  const protocolVersion = chooseVersion(step.versionHeader, undefined, step.transport);
+  const body = text === undefined ? bytes : Buffer.from(text);
+  return pass(step, uses, judgement!, protocolVersion, body, { listRequests, injected, isBatch: true }, hidden);
+}
+
+// ---- verdicts
+
+/** The rules allow it, or hide the items in it. What is left are scopes. */
+function pass(
+  step: Step,
+  uses: readonly (ScopedUse | undefined)[],
+  judgement: MessageJudgement,
+  protocolVersion: string,
+  body: Uint8Array | undefined,
+  expectation: Pick<AnswerExpectation, 'listRequests' | 'injected' | 'isBatch'> | undefined,
+  hidden: readonly HiddenItem[] = [],
+): MessageVerdict {
+  const { rules } = step.caller;
+  const missing = findMissingScopes(step, listNeededScopes(rules.scopes, uses));
+  if (missing !== undefined) {
+    noteRefusal(step, missing.reason, missing.detail, judgement);
+    return missing;
+  }
+  if (hidden.length === 0) notePass(step, judgement);
+  else noteHidden(step, hidden[0]!, expectation?.isBatch === true);
+  let filterAnswer: FilterAnswer | undefined;
+  // Without rules nothing is hidden; but a batch of which something was taken out must be put together again.
+  if (expectation !== undefined && (rules.hasRules || expectation.injected.length > 0))
+    filterAnswer = createAnswerFilter({ rules, judge: step.getItemJudge(protocolVersion), ...expectation });
+  if (filterAnswer !== undefined && hidden.length > 0) {
+    const parts = hidden.flatMap(({ standIn }) => standIn.parts);
+    filterAnswer = restoreNames(filterAnswer, parts, defaultAnswerLimits.maxBodyBytes);
+  }
+  return { kind: 'forward', body, filterAnswer };
+}
+
+/** The server says no, but it is the rules that do. */
+function noteHidden(step: Step, { judgement }: HiddenItem, isBatch: boolean): void {
+  const detail = noteDenial(step, judgement, 'respond', 'item_hidden');
+  // The others of a batch are answered as ever.
+  if (isBatch) return;
+  step.context.reason = 'item_hidden';
+  step.context.detail = detail;
+}
+
+function denyByRules({ context }: Step, detail: string): PolicyDenial {
+  return { kind: 'deny', reason: 'rbac_denied', detail, responseHeaders: exposeToScripts(context, exposedHeaders) };
+}
+
+/** What web pages need to go on after a refusal. */
+const exposedHeaders = 'WWW-Authenticate, Mcp-Session-Id';
+
+function deny(step: Step, reason: Reason, detail: string, headers: RawHeaders = []): PolicyDenial {
+  if (reason !== 'client_disconnected') noteRefusal(step, reason, detail);
+  const responseHeaders = [...headers, ...exposeToScripts(step.context, exposedHeaders)];
+  return { kind: 'deny', reason, detail, responseHeaders };
+}
+
+/** It cannot be judged, so it goes nowhere. */
+function answerMalformed(step: Step, reason: Reason, id: MessageId | undefined, error: RpcError): MessageVerdict {
+  noteRefusal(step, reason, error.message);
+  return answer(step, reason, error.message, 400, formatRpcError(id, error));
+}
+
+/** On the older transport answers come on another stream: here an error can only be one of HTTP. */
+function answer(step: Step, reason: Reason, detail: string, status: number, json: string): MessageVerdict {
+  const { context, transport } = step;
+  context.reason = reason;
+  context.detail = detail;
+  const isError = status >= 400 || transport === 'sse';
+  const { headers, body } = formatRpcAnswer(isError ? [] : context.exchange.headers, json);
+  return {
+    kind: 'respond',
+    status: isError && status < 400 ? 400 : status,
+    headers: [...headers, ...exposeToScripts(context, exposedHeaders)],
+    body,
+  };
+}
+
+function readId(message: Message): MessageId | undefined {
+  return message.kind === 'request' ? message.id : undefined;
+}

@@ -1,0 +1,109 @@
+// What the steps of judging the messages of one request share.
+import type { Decision } from '../../request/decision.ts';
+import { describeDenial } from '../../authorization/describe-denial.ts';
+import { listOutcomes } from '../../authorization/describe-outcomes.ts';
+import type { RuleReference } from '../../config/rule-set.ts';
+import type { Reason } from '../../http/reasons.ts';
+import { noteDecision, type RequestContext } from '../../request/request-context.ts';
+import { seeMessage } from '../../request/seen-message.ts';
+import type { ItemJudge } from '../answer/answer-expectation.ts';
+import { createItemJudge } from './item-judge.ts';
+import type { Caller, MessageJudgement } from './judge-message.ts';
+import type { Message } from '../read/message.ts';
+import type { MessageRules } from '../../config/message-rules.ts';
+import type { Item } from '../read/read-item.ts';
+
+/** One request whose messages are judged. */
+export interface MessageStep {
+  readonly context: RequestContext;
+  readonly caller: Caller;
+  readonly transport: 'streamable-http' | 'sse';
+  /** MCP-Protocol-Version; undefined: there is none. */
+  readonly versionHeader: string | undefined;
+  /** Judges items for lists; one per protocol version, which is one per request but for strange batches. */
+  readonly getItemJudge: (protocolVersion: string) => ItemJudge;
+}
+
+/** The judges of a request, each made when it is first asked for. */
+export function createItemJudges(caller: Caller): MessageStep['getItemJudge'] {
+  const judges: { readonly version: string; readonly judge: ItemJudge }[] = [];
+  return (protocolVersion) => {
+    const known = judges.find(({ version }) => version === protocolVersion);
+    if (known !== undefined) return known.judge;
+    const judge = createItemJudge(caller, protocolVersion);
+    judges.push({ version: protocolVersion, judge });
+    return judge;
+  };
+}
+
+/** Notes which message is judged, and what it uses; an answer to the server is nothing to name. */
+export function noteMessage(
+  { context }: Pick<MessageStep, 'context'>,
+  message: Message | undefined,
+  item: Item | undefined,
+  count = 1,
+): void {
+  if (message === undefined || message.kind === 'response') return;
+  context.mcpMessage = seeMessage(message.method, item, count);
+}
+
+/** Notes what was decided without asking an expression. `judgement`: the rules had nothing against it, and something else had. */
+export function noteRefusal(
+  step: Pick<MessageStep, 'context' | 'caller'>,
+  reason: Reason,
+  detail: string,
+  judgement?: MessageJudgement,
+): void {
+  const rules = judgement !== undefined && step.context.explained ? listRules(step, judgement) : [];
+  note(step, { outcome: 'deny', reason, detail, decidedBy: undefined, rules });
+}
+
+/** Notes that the rules refused something, and returns why, in a sentence for the operator. `respond`: the gateway answers like a server. */
+export function noteDenial(
+  step: Pick<MessageStep, 'context' | 'caller'>,
+  judgement: MessageJudgement,
+  outcome: 'deny' | 'respond',
+  reason: Reason,
+): string {
+  const rules = listRules(step, judgement);
+  const detail = describeDenial(step.caller.rules.rules, judgement.decision, rules);
+  note(step, { outcome, reason, detail, decidedBy: judgement.decision.decidedBy, rules });
+  return detail;
+}
+
+/** Notes that the rules let something pass. */
+export function notePass(step: Pick<MessageStep, 'context' | 'caller'>, judgement: MessageJudgement): void {
+  const pass = findPass(step.caller.rules, judgement.decision.decidedBy);
+  noteDecision(step.context, step.context.explained ? { ...pass, rules: listRules(step, judgement) } : pass);
+}
+
+/** Leave to pass is the same every time: by the expression that gave it, or by a whole policy that had nothing against it. */
+const passes = new WeakMap<RuleReference | MessageRules, Decision>();
+
+function findPass(rules: MessageRules, decidedBy: RuleReference | undefined): Decision {
+  const key = decidedBy ?? rules;
+  let pass = passes.get(key);
+  if (pass === undefined) {
+    pass = describe(rules, { outcome: 'allow', reason: undefined, detail: undefined, decidedBy, rules: [] });
+    passes.set(key, pass);
+  }
+  return pass;
+}
+
+function listRules(
+  { context, caller }: Pick<MessageStep, 'context' | 'caller'>,
+  { variables, application }: MessageJudgement,
+): Decision['rules'] {
+  const tokenLocation = context.route?.policies.jwt?.message.location;
+  return listOutcomes({ rules: caller.rules.rules, variables, application, tokenLocation });
+}
+
+function note({ context, caller }: Pick<MessageStep, 'context' | 'caller'>, decided: DecidedParts): void {
+  noteDecision(context, describe(caller.rules, decided));
+}
+
+type DecidedParts = Pick<Decision, 'outcome' | 'reason' | 'detail' | 'decidedBy' | 'rules'>;
+
+function describe({ source }: MessageRules, { outcome, reason, detail, decidedBy, rules }: DecidedParts): Decision {
+  return { step: 'backend.mcp.authorization', policy: source, mode: '', outcome, reason, detail, decidedBy, rules };
+}

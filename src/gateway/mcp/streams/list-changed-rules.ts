@@ -1,0 +1,59 @@
+// Which lists change for clients when rules change: those whose items other expressions judge than before, or other verdicts.
+import type { Rule } from '../../config/rule-set.ts';
+import type { ItemKind } from '../read/read-item.ts';
+import { concernsItem } from '../judge/expression-reach.ts';
+import type { MessageRules } from '../../config/message-rules.ts';
+
+/** The lists that a server can say have changed: `notifications/tools/list_changed`, and so on. */
+export type ListName = 'tools' | 'prompts' | 'resources';
+
+const items: readonly (readonly [ListName, ItemKind])[] = [
+  ['tools', 'tool'],
+  ['prompts', 'prompt'],
+  ['resources', 'resource'],
+];
+
+/** The lists that could look different under the other rules; none when only something else changed. Undefined: no rules. */
+export function findChangedLists(
+  before: MessageRules | undefined,
+  after: MessageRules | undefined,
+): readonly ListName[] {
+  if (before === after) return [];
+  return items.flatMap(([list, kind]) =>
+    describeVisibility(before, kind) === describeVisibility(after, kind) ? [] : [list],
+  );
+}
+
+const known = new WeakMap<MessageRules, Map<ItemKind, string>>();
+
+/** All that decides about items of a kind, as a text. */
+function describeVisibility(rules: MessageRules | undefined, kind: ItemKind): string {
+  if (rules === undefined) return unrestricted;
+  let descriptions = known.get(rules);
+  if (descriptions === undefined) known.set(rules, (descriptions = new Map()));
+  let description = descriptions.get(kind);
+  if (description === undefined) {
+    const { deny, require, allow } = rules.rules;
+    // An Allow over other items does not speak for these, but that there is one is enough to close what none speaks for.
+    description = describe(listSources(deny, kind), listSources(require, kind), listSources(allow, kind), allow.length);
+    descriptions.set(kind, description);
+  }
+  return description;
+}
+
+const unrestricted = describe([], [], [], 0);
+
+function describe(
+  deny: readonly string[],
+  require: readonly string[],
+  allow: readonly string[],
+  allowCount: number,
+): string {
+  return JSON.stringify([deny, require, allow, allowCount > 0]);
+}
+
+/** In any order they say the same. */
+function listSources(rules: readonly Rule[], kind: ItemKind): string[] {
+  const asked = rules.flatMap(({ expressions }) => expressions.filter((expression) => concernsItem(expression, kind)));
+  return [...new Set(asked.map(({ source }) => source))].toSorted();
+}

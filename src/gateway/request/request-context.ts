@@ -1,0 +1,106 @@
+// What is known about one request so far. Steps of the request path fill it in; the access log and the metrics read it at the end.
+import { performance } from 'node:perf_hooks'; // The global of this name is a getter.
+import { readWallClock } from '../../base/wall-clock.ts';
+import { type ClientView, type TrustedProxies, viewClient } from '../http/client-view.ts';
+import type { ListenerConfig, RouteConfig } from '../config/runtime-config.ts';
+import type { Decision } from './decision.ts';
+import type { FlowStep } from './flow-step.ts';
+import type { Exchange } from '../http/exchange.ts';
+import type { JwtAdmission } from './admission.ts';
+import type { VerifiedToken } from '../authentication/token/verified-token.ts';
+import type { Reason } from '../http/reasons.ts';
+import { createRequestId } from '../http/request-id.ts';
+import type { SeenMessage } from './seen-message.ts';
+
+export interface RequestContext {
+  readonly requestId: string;
+  readonly exchange: Exchange;
+  /** The request as its client sees it, past trusted proxies. */
+  readonly client: ClientView;
+  /** performance.now() when the head was complete. */
+  readonly startedAt: number;
+  /** Wall clock of the same moment, for the log. */
+  readonly startedAtMs: number;
+  /** Milliseconds from there until its exchange closed; undefined before. Read it through measureDuration. */
+  durationMs: number | undefined;
+  /** W3C trace context that goes upstream; undefined when the client sent none and tracing is off. */
+  traceparent: string | undefined;
+  /** Normalised path, without the query. Router and policies see this one and no other. */
+  path: string;
+  /** Query including '?', or empty. */
+  query: string;
+  /** Host without port, lower case. */
+  hostname: string;
+  listener: ListenerConfig | undefined;
+  route: RouteConfig | undefined;
+  /** Key of the chosen backend. */
+  backend: string | undefined;
+  /** host:port of the endpoint that was (last) tried. */
+  endpoint: string | undefined;
+  /** Set when the gateway answered by itself or a stream ended badly. */
+  reason: Reason | undefined;
+  /** For the operator's log only: what exactly failed. */
+  detail: string | undefined;
+  status: number;
+  /** Milliseconds from the upstream request to its response head. */
+  upstreamMs: number | undefined;
+  /** How often the request was sent again because it never reached an upstream. */
+  retries: number;
+  /** What this request was in a flow of login; left by flow-recorder.ts, read by the flow inspector. */
+  flowStep: FlowStep | undefined;
+  /** What the route's JWT authentication found out. */
+  jwt: JwtAdmission | undefined;
+  /** The token by which the caller is known: of the backend's MCP authentication, else of the route's JWT authentication. */
+  caller: VerifiedToken | undefined;
+  /** What rules over MCP messages read of the body; undefined where there are none, or no message was read. */
+  mcpMessage: SeenMessage | undefined;
+  /** What policies decided, in order. */
+  decisions: readonly Decision[];
+  /** Every rule is evaluated and noted, not only those that decide: for `explain`. */
+  readonly explained: boolean;
+}
+
+const noDecisions: readonly Decision[] = [];
+
+/** Notes what a policy decided. */
+export function noteDecision(context: RequestContext, decision: Decision): void {
+  const { decisions } = context;
+  context.decisions = decisions.length === 0 ? [decision] : [...decisions, decision];
+}
+
+/** How long the request took, when its exchange has closed: the same for everybody who asks. */
+export function measureDuration(context: RequestContext): number {
+  return (context.durationMs ??= performance.now() - context.startedAt);
+}
+
+/** The context of a request whose head has just arrived. */
+export function startRequest(exchange: Exchange, explained = false, trustedProxies?: TrustedProxies): RequestContext {
+  const startedAt = performance.now();
+  return {
+    requestId: createRequestId(),
+    exchange,
+    client: viewClient(exchange, trustedProxies),
+    startedAt,
+    startedAtMs: readWallClock(startedAt),
+    durationMs: undefined,
+    traceparent: undefined,
+    path: '',
+    query: '',
+    hostname: '',
+    listener: undefined,
+    route: undefined,
+    backend: undefined,
+    endpoint: undefined,
+    reason: undefined,
+    detail: undefined,
+    status: 0,
+    upstreamMs: undefined,
+    retries: 0,
+    flowStep: undefined,
+    jwt: undefined,
+    caller: undefined,
+    mcpMessage: undefined,
+    decisions: noDecisions,
+    explained,
+  };
+}
