@@ -337,7 +337,7 @@ describe('web pages', () => {
     assert.equal(main.hits, hits);
     const denied = await get('/strict', origin);
     assert.equal(denied.headers['access-control-allow-origin'], '*');
-    assert.equal(denied.headers['access-control-expose-headers'], 'WWW-Authenticate');
+    assert.equal(denied.headers['access-control-expose-headers'], 'WWW-Authenticate, Mcp-Session-Id');
   });
 
   test('of a route with CORS settings get what those say', async () => {
@@ -348,7 +348,7 @@ describe('web pages', () => {
     const denied = await get('/cors', headers);
     assert.equal(readError(denied), '401 missing_token');
     assert.equal(denied.headers['access-control-allow-origin'], 'https://app.example');
-    assert.equal(denied.headers['access-control-expose-headers'], 'WWW-Authenticate');
+    assert.equal(denied.headers['access-control-expose-headers'], 'WWW-Authenticate, Mcp-Session-Id');
   });
 });
 

@@ -9,7 +9,7 @@ import type { AnswerExpectation } from '../../src/gateway/mcp/answer/answer-expe
 import { createAnswerFilter } from '../../src/gateway/mcp/answer/filter-answer.ts';
 import { NotificationStreams } from '../../src/gateway/mcp/streams/list-changed.ts';
 import type { MessageRules } from '../../src/gateway/config/message-rules.ts';
-import type { MessageVerdict } from '../../src/gateway/mcp/answer/message-verdict.ts';
+import type { MessageVerdict } from '../../src/gateway/request/judged-messages.ts';
 import { HostTable } from '../../src/gateway/route/table/hostname.ts';
 import { fetchAnswer, openRequest, readAll, readChunk, receiveResponse } from './forwarding-fixture.ts';
 import { base, list, post, readError, rules, serve, tools } from './mcp-rules-answers-fixture.ts';
@@ -187,7 +187,8 @@ describe('a notification of ours', () => {
   }
   const mcp = { target: 'x', path: '/', transport: 'streamable-http', sessionRouting: 'stateless' } as const;
   const judgeAgain = (now: MessageRules | undefined): MessageVerdict => ({
-    kind: 'forward',
+    kind: 'continue',
+    responseHeaders: [],
     body: undefined,
     filterAnswer: now === undefined ? undefined : createAnswerFilter(base),
   });

@@ -1,6 +1,6 @@
 // Who may use what: every tool, prompt or resource is used and listed once, through the request path, and its answers are read.
 import type { RawHeaders } from '../../gateway/http/exchange.ts';
-import type { AnswerTreatment } from '../../gateway/mcp/answer/message-verdict.ts';
+import type { AnswerTreatment } from '../../gateway/http/answer-filter.ts';
 import type { ExplainedItem } from './explain-report.ts';
 import { findVerdict } from './build-report.ts';
 import { findListMethod, type McpItem } from './mcp-message.ts';

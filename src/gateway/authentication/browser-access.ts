@@ -3,15 +3,15 @@ import { findHeader } from '../http/headers.ts';
 import type { RawHeaders } from '../http/exchange.ts';
 import type { RequestContext } from '../request/request-context.ts';
 import { readPreflightMethod } from '../http/preflight.ts';
-import type { PolicyVerdict } from '../request/policy-verdict.ts';
+import type { Response } from '../request/verdict.ts';
 
 /**
  * A script can send another token, or begin a login, only when it can read why it was refused. CORS settings of the route say who may;
  * where there are none, a denial is for everybody to read: it tells nothing that anybody could not ask for without a token.
  */
-export function exposeToScripts({ exchange, route }: RequestContext, exposedHeaders: string): RawHeaders {
+export function exposeToScripts({ exchange, route }: RequestContext): RawHeaders {
   if (findHeader(exchange.headers, 'origin') === undefined) return [];
-  const exposed = ['access-control-expose-headers', exposedHeaders];
+  const exposed = ['access-control-expose-headers', 'WWW-Authenticate, Mcp-Session-Id'];
   return route?.policies.cors === undefined ? ['access-control-allow-origin', '*', ...exposed] : exposed;
 }
 
@@ -19,7 +19,7 @@ export function exposeToScripts({ exchange, route }: RequestContext, exposedHead
  * Browsers send preflights without credentials. Those of a route with CORS settings were answered before. A policy that lets nothing
  * through without a token answers the others; undefined when the request is none.
  */
-export function answerPreflight({ exchange }: RequestContext): Extract<PolicyVerdict, { kind: 'respond' }> | undefined {
+export function answerPreflight({ exchange }: RequestContext): Response | undefined {
   const { method, headers } = exchange;
   const asked = readPreflightMethod(method, headers);
   if (asked === undefined) return undefined;

@@ -6,7 +6,8 @@ import { noPolicies } from '../config/compile/compile-policies.ts';
 import type { RouteConfig } from '../config/runtime-config.ts';
 import type { Decision } from '../request/decision.ts';
 import type { RequestContext } from '../request/request-context.ts';
-import type { PolicyDenial } from '../request/policy-verdict.ts';
+import type { McpAdmission } from '../request/admission.ts';
+import { continueUnchanged, type Denial, type Verdict } from '../request/verdict.ts';
 import { authorizeRequest } from './authorize-request.ts';
 import type { RuleAction, RuleSet } from '../config/rule-set.ts';
 import type { WrittenRule, WrittenValue } from './testing/judge-by-the-words.ts';
@@ -21,7 +22,7 @@ const token = {
 };
 
 interface Judged {
-  readonly denial: PolicyDenial | undefined;
+  readonly denial: Denial | undefined;
   readonly context: RequestContext;
   /** The only one. */
   readonly decision: Decision;
@@ -31,10 +32,16 @@ function routeOf(authorization: RuleSet): RouteConfig {
   return buildRoute('default/tickets', { policies: { ...noPolicies, authorization } });
 }
 
+function authorize(context: RequestContext, route: RouteConfig): Verdict | Promise<Verdict> {
+  return authorizeRequest({ context, route, matched: { route, matchedPrefix: '' } });
+}
+
 function judge(rules: RuleSet, explained = false): Judged {
   const context = buildContext({ explained });
-  const denial = authorizeRequest({ context, route: routeOf(rules), authenticated: { token, text: 'a.b.c' } });
-  assert.ok(!(denial instanceof Promise));
+  context.mcp = { token, text: 'a.b.c' } as unknown as McpAdmission;
+  const verdict = authorize(context, routeOf(rules));
+  assert.ok(!(verdict instanceof Promise) && verdict.kind !== 'respond');
+  const denial = verdict.kind === 'deny' ? verdict : undefined;
   assert.equal(context.decisions.length, 1);
   return { denial, context, decision: context.decisions[0]! };
 }
@@ -173,8 +180,22 @@ describe('a request that the rules deny', () => {
   });
 });
 
+test('a denial can be read by scripts, like every other one', () => {
+  const context = buildContext();
+  const exchange = { ...context.exchange, headers: ['origin', 'https://app.example'] };
+  const route = routeOf({ deny: [ruleOf('no', 'Deny', [expressionOf('true')])], require: [], allow: [] });
+  const verdict = authorize({ ...context, exchange, route }, route);
+  assert.ok(!(verdict instanceof Promise) && verdict.kind === 'deny');
+  assert.deepEqual(verdict.responseHeaders, [
+    'access-control-allow-origin',
+    '*',
+    'access-control-expose-headers',
+    'WWW-Authenticate, Mcp-Session-Id',
+  ]);
+});
+
 test("a route without rules is nobody's business", () => {
   const context = buildContext();
-  assert.equal(authorizeRequest({ context, route: buildRoute() }), undefined);
+  assert.equal(authorize(context, buildRoute()), continueUnchanged);
   assert.deepEqual(context.decisions, []);
 });

@@ -5,8 +5,8 @@ import type { RouteConfig } from '../config/runtime-config.ts';
 import type { Decision } from '../request/decision.ts';
 import { noteDecision, type RequestContext } from '../request/request-context.ts';
 import type { VerifiedToken } from '../authentication/token/verified-token.ts';
-import type { AuthenticatedRequest } from '../authentication/mcp/authentication-verdict.ts';
-import type { PolicyDenial } from '../request/policy-verdict.ts';
+import { continueUnchanged, type RouteRequest, type Verdict } from '../request/verdict.ts';
+import { exposeToScripts } from '../authentication/browser-access.ts';
 import { decideRules, type RuleApplication } from './decide-rules.ts';
 import { describeDenial } from './describe-denial.ts';
 import { listOutcomes } from './describe-outcomes.ts';
@@ -14,25 +14,14 @@ import { readRequestVariables } from './request-variables.ts';
 import type { RuleReference, RuleSet } from '../config/rule-set.ts';
 import { findDoubters } from './token-trust.ts';
 
-/** A request after everyone who wants to know has said who is asking. */
-export interface AuthorizationRequest {
-  readonly context: RequestContext;
-  readonly route: RouteConfig;
-  /** What the backend's MCP authentication found out. What the route's JWT authentication did is in the context, and goes first. */
-  readonly authenticated?: Pick<AuthenticatedRequest, 'token' | 'text'> | undefined;
-}
-
-/** Why the request must not go on; undefined when it may. A promise only when rules of other levels have to ask for keys. */
-export function authorizeRequest({
-  context,
-  route,
-  authenticated,
-}: AuthorizationRequest): PolicyDenial | undefined | Promise<PolicyDenial | undefined> {
+/** Judges a request after everyone who wants to know has said who is asking. A promise only when rules of other levels have to ask for keys. */
+export function authorizeRequest({ context, route }: RouteRequest): Verdict | Promise<Verdict> {
   const { authorization: rules, trust } = route.policies;
-  if (rules === undefined) return undefined;
-  const { jwt } = context;
+  if (rules === undefined) return continueUnchanged;
+  // The route's own token speaks first here, the backend's in rules over messages.
+  const { jwt, mcp } = context;
   const isOfRoute = jwt?.token !== undefined;
-  const { token, text } = (isOfRoute ? jwt : authenticated) ?? noToken;
+  const { token, text } = (isOfRoute ? jwt : mcp) ?? noToken;
   const anchored = isOfRoute ? trust?.ofRoute : trust?.ofBackend;
   if (text === undefined || anchored === undefined || anchored.length === 0)
     return decide(context, route, rules, token, undefined);
@@ -49,20 +38,20 @@ function decide(
   rules: RuleSet,
   token: VerifiedToken | undefined,
   doubters: ReadonlySet<Expression> | undefined,
-): PolicyDenial | undefined {
+): Verdict {
   const variables = readRequestVariables(context, token);
   const application = doubters === undefined || doubters.size === 0 ? undefined : doubt(doubters, context, variables);
   const decision = decideRules(rules, variables, application);
   const { allowed, decidedBy } = decision;
   if (allowed && !context.explained) {
     noteDecision(context, findPass(rules, decidedBy));
-    return undefined;
+    return continueUnchanged;
   }
   const tokenLocation = route.policies.jwt?.message.location;
   const outcomes = listOutcomes({ rules, variables, application, tokenLocation });
   if (allowed) {
     noteDecision(context, { ...findPass(rules, decidedBy), rules: outcomes });
-    return undefined;
+    return continueUnchanged;
   }
   const detail = describeDenial(rules, decision, outcomes);
   noteDecision(context, {
@@ -75,7 +64,7 @@ function decide(
     decidedBy,
     rules: outcomes,
   });
-  return { kind: 'deny', reason: 'rbac_denied', detail, responseHeaders: [] };
+  return { kind: 'deny', reason: 'rbac_denied', detail, responseHeaders: exposeToScripts(context) };
 }
 
 /** These expressions see the request without the claims. */

@@ -1,6 +1,31 @@
 // The RequestRedirect filter of Gateway API: status and Location (RFC 9110 10.2.2).
 import type { RequestRedirect } from '../../ir/gen/config_pb.ts';
+import type { MatchedRoute, PortConfig } from '../config/runtime-config.ts';
+import { findClientPort } from '../http/client-view.ts';
+import type { RawHeaders } from '../http/exchange.ts';
+import { answerRequest } from '../request/answer.ts';
+import { readForwardedQuery } from '../request/forwarded-query.ts';
+import type { RequestContext } from '../request/request-context.ts';
 import { rewritePath } from './url-rewrite.ts';
+
+/** Answers a request with the redirect of its rule. */
+export function answerRedirect(
+  context: RequestContext,
+  redirect: RequestRedirect,
+  { matchedPrefix }: MatchedRoute,
+  port: PortConfig,
+  headers: RawHeaders,
+): void {
+  const { status, location } = buildRedirect(redirect, {
+    scheme: context.client.scheme,
+    hostname: context.hostname,
+    path: context.path,
+    query: readForwardedQuery(context),
+    listenerPort: findClientPort(context.client, port.port),
+    matchedPrefix,
+  });
+  answerRequest(context, status, [...headers, 'location', location], '');
+}
 
 /** What a redirect keeps of the request where it does not say otherwise. */
 export interface RedirectedRequest {

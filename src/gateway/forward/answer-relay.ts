@@ -15,7 +15,8 @@ import {
 import type { ListName } from '../mcp/streams/list-changed-rules.ts';
 import type { NotificationStream, NotificationStreams } from '../mcp/streams/list-changed.ts';
 import type { MessageRules } from '../config/message-rules.ts';
-import type { AnswerTreatment, MessageVerdict, StreamFilter } from '../mcp/answer/message-verdict.ts';
+import type { MessageVerdict } from '../request/judged-messages.ts';
+import type { AnswerTreatment, StreamFilter } from '../http/answer-filter.ts';
 import type { Reason } from '../http/reasons.ts';
 import type { RequestContext } from '../request/request-context.ts';
 import type { ForwardPlan } from './forward-plan.ts';
@@ -189,7 +190,7 @@ export class AnswerRelay implements NotificationStream {
   /** Undefined: the stream is not judged, its client is told only. */
   #comply(verdict: MessageVerdict | undefined): void {
     if (this.#isOver) return;
-    if (verdict !== undefined && verdict.kind !== 'forward') {
+    if (verdict !== undefined && verdict.kind !== 'continue') {
       const reason = verdict.kind === 'deny' ? verdict.reason : 'rbac_denied';
       return this.#parts.owner.breakOff(reason, 'the rules changed while the stream was open');
     }

@@ -2,9 +2,10 @@
 import type { HeaderModifier } from '../../ir/gen/config_pb.ts';
 import type { BackendConfig } from '../config/runtime-config.ts';
 import type { MessageRules } from '../config/message-rules.ts';
-import type { FilterAnswer, MessageVerdict } from '../mcp/answer/message-verdict.ts';
+import type { JudgeAgain } from '../request/judged-messages.ts';
+import type { FilterAnswer } from '../http/answer-filter.ts';
 import type { RawHeaders } from '../http/exchange.ts';
-import type { SessionIdentity } from '../authentication/mcp/authentication-verdict.ts';
+import type { SessionIdentity } from '../request/admission.ts';
 
 /** Where a copy of a request goes. */
 export interface MirrorPlan {
@@ -47,7 +48,7 @@ export interface ForwardPlan {
   /** The rules over messages by which the request was let through. */
   readonly messageRules?: MessageRules | undefined;
   /** What other rules say about the same request, while its answer, a stream, is still open. Undefined: its answer is judged once. */
-  readonly judgeAgain?: ((rules: MessageRules | undefined) => MessageVerdict | Promise<MessageVerdict>) | undefined;
+  readonly judgeAgain?: JudgeAgain | undefined;
   /** Whose session it is; undefined: sessions are not bound to anybody. */
   readonly session: SessionIdentity | undefined;
   /** Copies of the request go here; their answers are thrown away. */

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { TokenLocation } from '../authentication/token/find-token.ts';
-import type { JwtAdmission } from '../request/admission.ts';
-import type { AuthenticatedRequest } from '../authentication/mcp/authentication-verdict.ts';
-import { combineIdentity, type ForwardedIdentity, readForwardedQuery } from './forwarded-identity.ts';
+import type { JwtAdmission, McpAdmission } from '../request/admission.ts';
+import { combineIdentity, type ForwardedIdentity } from './forwarded-identity.ts';
+import { readForwardedQuery } from '../request/forwarded-query.ts';
 
 const authorization = { kind: 'header', name: 'authorization', prefix: 'Bearer ' } as const;
 
@@ -19,14 +19,14 @@ function admit(forwardToken: boolean, location: TokenLocation = authorization, i
   } as unknown as JwtAdmission;
 }
 
-function authenticate(forwardToken: boolean, addedHeaders = ['x_user', 'backend']): AuthenticatedRequest {
+function authenticate(forwardToken: boolean, addedHeaders = ['x_user', 'backend']): McpAdmission {
   return {
     removedHeaders: new Set(['authorization', 'x-user']),
     addedHeaders: [...addedHeaders, ...(forwardToken ? ['authorization', 'Bearer t'] : [])],
-  } as unknown as AuthenticatedRequest;
+  } as unknown as McpAdmission;
 }
 
-const combine = (jwt: JwtAdmission | undefined, backend: AuthenticatedRequest | undefined): ForwardedIdentity =>
+const combine = (jwt: JwtAdmission | undefined, backend: McpAdmission | undefined): ForwardedIdentity =>
   combineIdentity(jwt, backend, undefined);
 
 describe('what goes upstream of who is asking', () => {
@@ -60,7 +60,7 @@ describe('what goes upstream of who is asking', () => {
   });
 
   test('has the token only when everyone who read it there wants it to', () => {
-    const hasToken = (jwt: JwtAdmission, backend: AuthenticatedRequest): boolean =>
+    const hasToken = (jwt: JwtAdmission, backend: McpAdmission): boolean =>
       combine(jwt, backend).added.includes('authorization');
     assert.equal(hasToken(admit(true), authenticate(true)), true);
     assert.equal(hasToken(admit(false), authenticate(true)), false);

@@ -4,10 +4,7 @@
 // - Claims of both are added. Where both name a header it is the backend's, also when its token does not have that claim.
 // - A token goes on only when everyone who read it there wants it to.
 import type { RawHeaders } from '../http/exchange.ts';
-import type { JwtAdmission } from '../request/admission.ts';
-import type { AuthenticatedRequest } from '../authentication/mcp/authentication-verdict.ts';
-import type { RequestContext } from '../request/request-context.ts';
-import { withoutParameter } from '../authentication/token/token-parameter.ts';
+import type { JwtAdmission, McpAdmission } from '../request/admission.ts';
 import { withoutFields } from '../http/headers.ts';
 
 /** What becomes of headers because of policies that know the caller. */
@@ -26,7 +23,7 @@ const tokenHeader: ReadonlySet<string> = new Set(['authorization']);
 /** Puts together what both say. `identityHeaders`: names of policies that have no say, as RoutePolicies has them. */
 export function combineIdentity(
   jwt: JwtAdmission | undefined,
-  authenticated: AuthenticatedRequest | undefined,
+  authenticated: McpAdmission | undefined,
   identityHeaders: ReadonlySet<string> | undefined,
 ): ForwardedIdentity {
   const identity = combineAsked(jwt, authenticated);
@@ -34,10 +31,7 @@ export function combineIdentity(
   return { ...identity, removed: identity.removed?.union(identityHeaders) ?? identityHeaders };
 }
 
-function combineAsked(
-  jwt: JwtAdmission | undefined,
-  authenticated: AuthenticatedRequest | undefined,
-): ForwardedIdentity {
+function combineAsked(jwt: JwtAdmission | undefined, authenticated: McpAdmission | undefined): ForwardedIdentity {
   if (jwt === undefined) {
     if (authenticated === undefined) return nobody;
     return { removed: authenticated.removedHeaders, removedCookie: undefined, added: authenticated.addedHeaders };
@@ -55,9 +49,4 @@ function combineAsked(
       ...(isWithheld ? withoutFields(authenticated.addedHeaders, tokenHeader) : authenticated.addedHeaders),
     ],
   };
-}
-
-/** The query as others than the gateway get to see it: without a token that is not theirs. */
-export function readForwardedQuery({ query, jwt }: Pick<RequestContext, 'query' | 'jwt'>): string {
-  return jwt?.removedQueryParameter === undefined ? query : withoutParameter(query, jwt.removedQueryParameter);
 }

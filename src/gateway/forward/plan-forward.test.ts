@@ -4,7 +4,7 @@ import { create } from '@bufbuild/protobuf';
 import { type HeaderModifier, HeaderModifierSchema } from '../../ir/gen/config_pb.ts';
 import type { BackendConfig, CompiledCors, RouteFilters } from '../config/runtime-config.ts';
 import { corsHeaderRemoval } from '../policies/cors.ts';
-import type { AuthenticatedRequest } from '../authentication/mcp/authentication-verdict.ts';
+import type { McpAdmission } from '../request/admission.ts';
 import { createContext } from '../authentication/testing/auth-fixture.ts';
 import type { ForwardPlan } from './forward-plan.ts';
 import { planForward, type PlanInput } from './plan-forward.ts';
@@ -24,29 +24,23 @@ interface Planned {
   readonly hostHeader?: string;
   readonly headers?: readonly string[];
   readonly responseHeaders?: readonly string[];
-  readonly authenticated?: Partial<AuthenticatedRequest>;
+  readonly mcp?: Partial<McpAdmission>;
 }
 
-function plan({
-  rule,
-  backendRef,
-  cors,
-  hostHeader = '',
-  headers,
-  responseHeaders = [],
-  authenticated,
-}: Planned): ForwardPlan {
+function plan({ rule, backendRef, cors, hostHeader = '', headers, responseHeaders = [], mcp }: Planned): ForwardPlan {
   const { context } = createContext({ authority: 'mcp.example.com', ...(headers && { headers }) });
   context.path = '/mcp';
   const policies = { cors: cors === true ? ({} as CompiledCors) : undefined, identityHeaders: undefined };
-  const none = { token: undefined, removedHeaders: new Set<string>(), addedHeaders: [], responseHeaders: [] };
+  const none = { token: undefined, removedHeaders: new Set<string>(), addedHeaders: [] };
+  if (mcp !== undefined) context.mcp = { session: undefined, ...none, ...mcp } as McpAdmission;
+  const route = { filters: { ...noFilters, ...rule }, policies };
   return planForward({
     context,
-    matched: { route: { filters: { ...noFilters, ...rule }, policies }, matchedPrefix: '/mcp' },
+    route,
+    matched: { route, matchedPrefix: '/mcp' },
     choice: { filters: { ...noFilters, ...backendRef } },
     backend: { hostHeader } as BackendConfig,
     backends: new Map(),
-    authenticated: authenticated && { kind: 'continue', session: undefined, ...none, ...authenticated },
     responseHeaders,
     random: () => 0,
   } as unknown as PlanInput);
@@ -74,13 +68,11 @@ describe('a plan', () => {
     const names = (planned: Planned): string[] =>
       plan(planned).extraResponseHeaders.filter((_, index) => index % 2 === 0);
     assert.deepEqual(names({}), ['x-request-id']);
-    const authenticated = { responseHeaders: ['x-second', '2'] };
-    assert.deepEqual(names({ responseHeaders: ['vary', 'Origin'], authenticated }), [
+    assert.deepEqual(names({ responseHeaders: ['vary', 'Origin', 'x-second', '2'] }), [
       'vary',
       'x-second',
       'x-request-id',
     ]);
-    assert.deepEqual(names({ authenticated }), ['x-second', 'x-request-id']);
   });
 });
 
@@ -92,7 +84,7 @@ describe('what the gateway or its configuration adds', () => {
       { rule: { requestHeaders: [sets('no name', 'x')] } },
       { hostHeader: 'a\nb' },
       { rule: { rewrite: { hostname: 'snow \u2603', path: undefined } } },
-      { authenticated: { addedHeaders: ['x-fine', 'x', 'x-claim', 'a\rb'] } },
+      { mcp: { addedHeaders: ['x-fine', 'x', 'x-claim', 'a\rb'] } },
     ] satisfies readonly Planned[])
       assert.equal(plan(planned).areHeadersSendable, false, JSON.stringify(planned));
   });
@@ -102,7 +94,7 @@ describe('what the gateway or its configuration adds', () => {
     for (let round = 0; round < 2; round += 1) {
       assert.equal(plan({}).areHeadersSendable, true);
       assert.equal(plan({ rule, hostHeader: 'other.example' }).areHeadersSendable, true);
-      assert.equal(plan({ authenticated: { addedHeaders: ['x-claim', 'alice'] } }).areHeadersSendable, true);
+      assert.equal(plan({ mcp: { addedHeaders: ['x-claim', 'alice'] } }).areHeadersSendable, true);
     }
   });
 });

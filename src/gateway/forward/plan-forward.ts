@@ -11,16 +11,16 @@ import type {
   WeightedBackendConfig,
 } from '../config/runtime-config.ts';
 import { describesMessage, withFieldValue } from '../mcp/read/field-values.ts';
-import type { FilterAnswer } from '../mcp/answer/message-verdict.ts';
 import type { RawHeaders } from '../http/exchange.ts';
 import { corsHeaderRemoval } from '../policies/cors.ts';
-import type { AuthenticatedRequest } from '../authentication/mcp/authentication-verdict.ts';
+import type { BackendRequest } from '../request/verdict.ts';
 import type { RequestContext } from '../request/request-context.ts';
 import type { ForwardPlan } from './forward-plan.ts';
 import { roundField } from '../http/field-name.ts';
 import { withoutCookie } from '../authentication/token/token-cookie.ts';
 import { passTraceParent, replaceTraceHeaders } from '../http/trace-context.ts';
-import { combineIdentity, type ForwardedIdentity, readForwardedQuery } from './forwarded-identity.ts';
+import { combineIdentity, type ForwardedIdentity } from './forwarded-identity.ts';
+import { readForwardedQuery } from '../request/forwarded-query.ts';
 import {
   applyRequestHeaderModifier,
   findUnsendableHeader,
@@ -29,23 +29,9 @@ import {
   prepareRequestHeaders,
 } from '../http/headers.ts';
 
-export interface PlanInput {
-  readonly context: RequestContext;
-  readonly matched: MatchedRoute;
-  /** The weighted entry of the rule that was chosen, and its backend. */
-  readonly choice: WeightedBackendConfig;
-  readonly backend: BackendConfig;
+/** A request that all steps let through; what they found out is on its context. */
+export interface PlanInput extends BackendRequest {
   readonly backends: ReadonlyMap<string, BackendConfig>;
-  /** Set when the backend is protected. */
-  readonly authenticated: AuthenticatedRequest | undefined;
-  /** The body, when rules over messages had to read it, and what the answer must pass because of them. */
-  readonly body: Uint8Array | undefined;
-  /** What Mcp-Name says in place of what the client sent; undefined: the same. */
-  readonly mcpName: string | undefined;
-  readonly releaseBody: ForwardPlan['releaseBody'];
-  readonly filterAnswer: FilterAnswer | undefined;
-  /** For answers that outlive the rules. */
-  readonly judgeAgain: ForwardPlan['judgeAgain'];
   /** How often the request has been here (loop-guard.ts); undefined: nobody counts. */
   readonly round: string | undefined;
   /** What the policies put on the answer. */
@@ -59,11 +45,11 @@ const onlyCorsRemoval: readonly HeaderModifier[] = [corsHeaderRemoval];
 /** Makes the plan for one request. */
 export function planForward(input: PlanInput): ForwardPlan {
   const { context, matched, choice, backend } = input;
-  const { exchange } = context;
+  const { exchange, mcp, messages } = context;
   const { route } = matched;
   // A filter on the backendRef is nearer to the backend than one on the rule.
   const rewrite = choice.filters.rewrite ?? route.filters.rewrite;
-  const identity = combineIdentity(context.jwt, input.authenticated, route.policies.identityHeaders);
+  const identity = combineIdentity(context.jwt, mcp, route.policies.identityHeaders);
   const query = readForwardedQuery(context);
   const modifiers = joinLists(route.filters.requestHeaders, choice.filters.requestHeaders);
   const host = chooseHost(context, rewrite, backend);
@@ -80,12 +66,12 @@ export function planForward(input: PlanInput): ForwardPlan {
     requestTimeoutMs: route.requestTimeoutMs,
     backendRequestTimeoutMs: route.backendRequestTimeoutMs,
     removedFields: identity.removed,
-    body: input.body,
-    releaseBody: input.releaseBody,
-    filterAnswer: input.filterAnswer,
+    body: messages?.body,
+    releaseBody: messages?.releaseBody,
+    filterAnswer: messages?.filterAnswer,
     messageRules: choice.messageRules,
-    judgeAgain: input.judgeAgain,
-    session: input.authenticated?.session,
+    judgeAgain: context.judgeAgain,
+    session: mcp?.session,
     mirrors: planMirrors(input, query, joinLists(route.filters.mirrors, choice.filters.mirrors)),
   };
 }
@@ -115,10 +101,9 @@ function listAnswerModifiers(
   return policies.cors === undefined ? configured : joinLists(onlyCorsRemoval, configured);
 }
 
-function listOwnAnswerHeaders({ context, authenticated, responseHeaders }: PlanInput): RawHeaders {
-  const policies =
-    authenticated === undefined ? responseHeaders : joinLists(responseHeaders, authenticated.responseHeaders);
-  return policies.length === 0 ? ['x-request-id', context.requestId] : [...policies, 'x-request-id', context.requestId];
+function listOwnAnswerHeaders({ context, responseHeaders }: PlanInput): RawHeaders {
+  const id = ['x-request-id', context.requestId];
+  return responseHeaders.length === 0 ? id : [...responseHeaders, ...id];
 }
 
 /** A path modifier wins; without one, an MCP target's own path takes the place of the matched one. */
@@ -138,11 +123,12 @@ function chooseHost(context: RequestContext, rewrite: RouteFilters['rewrite'], b
 }
 
 function modifyRequestHeaders(
-  { context, backend, choice, round, mcpName }: Pick<PlanInput, 'context' | 'backend' | 'choice' | 'round' | 'mcpName'>,
+  { context, backend, choice, round }: Pick<PlanInput, 'context' | 'backend' | 'choice' | 'round'>,
   { removed, removedCookie, added }: ForwardedIdentity,
   modifiers: readonly HeaderModifier[],
 ): RawHeaders {
-  const { exchange } = context;
+  const { exchange, messages } = context;
+  const mcpName = messages?.mcpName;
   const prepared = prepareRequestHeaders({
     headers: mcpName === undefined ? exchange.headers : withFieldValue(exchange.headers, 'mcp-name', mcpName),
     remoteAddress: exchange.remoteAddress,

@@ -9,7 +9,7 @@ import { asksForSubscription } from '../mcp/streams/list-changed-notification.ts
 import { createBoundSigner } from '../mcp/sessions/session-binding.ts';
 import { type KnownSession, routeSession, sealResponse, tagResponse } from '../mcp/sessions/session-routing.ts';
 import type { RawHeaders } from '../http/exchange.ts';
-import type { SessionIdentity } from '../authentication/mcp/authentication-verdict.ts';
+import type { SessionIdentity } from '../request/admission.ts';
 import type { Reason } from '../http/reasons.ts';
 import type { RequestContext } from '../request/request-context.ts';
 import type { ForwardPlan } from './forward-plan.ts';

@@ -1,9 +1,9 @@
 // The CORS step of the policy chain: answers preflights, puts CORS headers on every other answer.
 import { decideCors } from './cors.ts';
-import { continueUnchanged, type PolicyRequest, type PolicyVerdict } from '../request/policy-verdict.ts';
+import { continueUnchanged, type RouteRequest, type Verdict } from '../request/verdict.ts';
 
 /** Answers a preflight, refuses one from a foreign origin, lets everything else continue with its headers. */
-export function applyCors({ context, route }: PolicyRequest): PolicyVerdict {
+export function applyCors({ context, route }: RouteRequest): Verdict {
   const { cors } = route.policies;
   if (cors === undefined) return continueUnchanged;
   const decision = decideCors(cors, context.exchange.method, context.exchange.headers);

@@ -1,33 +1,44 @@
 // A rule, a policy or a backend that cannot be used as configured answers an error. It never serves less than it was asked to.
 import type { Failure } from '../../ir/gen/config_pb.ts';
-import type { WeightedBackendConfig } from '../config/runtime-config.ts';
+import type { BackendConfig, WeightedBackendConfig } from '../config/runtime-config.ts';
 import type { Reason } from '../http/reasons.ts';
-import {
-  continueUnchanged,
-  type PolicyDenial,
-  type PolicyRequest,
-  type PolicyVerdict,
-} from '../request/policy-verdict.ts';
+import { continueUnchanged, type Denial, type RouteRequest, type Verdict } from '../request/verdict.ts';
 
-/** The step of the chain: policies that cannot be enforced, then a rule that cannot be served. */
-export function failClosed({ route }: PolicyRequest): PolicyVerdict {
+/** The step of the route's chain: policies that cannot be enforced, then a rule that cannot be served. */
+export function failClosed({ route }: RouteRequest): Verdict {
   const { failure } = route.policies;
   if (failure !== undefined) return denyFailure('policy_invalid', failure.failure, `policy ${failure.source}`);
   if (route.failure !== undefined) return denyFailure('route_invalid', route.failure, `route ${route.key}`);
   return continueUnchanged;
 }
 
-/** Why the chosen backend must not be used; undefined when it may. */
-export function findBackendDenial(backend: WeightedBackendConfig): PolicyDenial | undefined {
-  if (backend.policyFailure !== undefined) {
-    return denyFailure('policy_invalid', backend.policyFailure.failure, `policy ${backend.policyFailure.source}`);
+/** A backend that requests can go to, or why not. */
+export type UsableBackend =
+  | { readonly ok: true; readonly choice: WeightedBackendConfig; readonly backend: BackendConfig }
+  | { readonly ok: false; readonly denial: Denial };
+
+/** The backend that was chosen. One that cannot be used as configured answers an error for its share. */
+export function findUsableBackend(
+  choice: WeightedBackendConfig | undefined,
+  backends: ReadonlyMap<string, BackendConfig>,
+): UsableBackend {
+  if (choice === undefined) return refuse('no backend of the rule has a weight');
+  const { policyFailure, failure } = choice;
+  if (policyFailure !== undefined) {
+    const denial = denyFailure('policy_invalid', policyFailure.failure, `policy ${policyFailure.source}`);
+    return { ok: false, denial };
   }
-  return backend.failure === undefined
-    ? undefined
-    : denyFailure('backend_invalid', backend.failure, `backend ${backend.backend}`);
+  if (failure !== undefined)
+    return { ok: false, denial: denyFailure('backend_invalid', failure, `backend ${choice.backend}`) };
+  const backend = backends.get(choice.backend);
+  return backend === undefined ? refuse('the backend is gone') : { ok: true, choice, backend };
 }
 
-function denyFailure(reason: Reason, failure: Failure, subject: string): PolicyDenial {
+function refuse(detail: string): UsableBackend {
+  return { ok: false, denial: { kind: 'deny', reason: 'backend_invalid', detail, responseHeaders: [] } };
+}
+
+function denyFailure(reason: Reason, failure: Failure, subject: string): Denial {
   const status = failure.status >= 400 && failure.status <= 599 ? failure.status : 500;
   const code = failure.reason === '' ? '' : ` (${failure.reason})`;
   return { kind: 'deny', reason, status, detail: `${subject}${code}: ${failure.message}`, responseHeaders: [] };

@@ -3,18 +3,18 @@ import { describe, test } from 'node:test';
 import { create } from '@bufbuild/protobuf';
 import { CorsSchema, FailureSchema } from '../../ir/gen/config_pb.ts';
 import { noFilters } from '../config/compile/compile-filters.ts';
-import type { RouteConfig, WeightedBackendConfig } from '../config/runtime-config.ts';
+import type { BackendConfig, RouteConfig, WeightedBackendConfig } from '../config/runtime-config.ts';
 import type { RequestContext } from '../request/request-context.ts';
 import { compileCors } from './cors.ts';
-import { findBackendDenial } from './fail-closed.ts';
+import { findUsableBackend } from './fail-closed.ts';
 import { noPolicies } from '../config/compile/compile-policies.ts';
-import { runPolicyChain, runSteps } from './policy-chain.ts';
-import type { PolicyRequest, PolicyStep } from '../request/policy-verdict.ts';
+import { routeChain } from './policy-chain.ts';
+import { runSteps, type RouteRequest, type Step } from '../request/verdict.ts';
 
 const failure = create(FailureSchema, { status: 500, reason: 'Invalid', message: 'the issuer is missing' });
 const cors = compileCors(create(CorsSchema, { allowOrigins: ['https://a.test'] }));
 
-function build(route: Partial<RouteConfig>, method = 'POST', headers: readonly string[] = []): PolicyRequest {
+function build(route: Partial<RouteConfig>, method = 'POST', headers: readonly string[] = []): RouteRequest {
   const context = { exchange: { method, headers } } as unknown as RequestContext;
   const plain: RouteConfig = {
     key: 'n/r/0', httpRoute: 'n/r', ruleName: '', ruleIndex: 0, failure: undefined, policies: noPolicies,
@@ -26,41 +26,43 @@ function build(route: Partial<RouteConfig>, method = 'POST', headers: readonly s
 
 describe('the policy chain', () => {
   test('lets a request without policies go on', () => {
-    assert.deepEqual(runPolicyChain(build({})), { kind: 'continue', responseHeaders: [] });
+    assert.deepEqual(runSteps(routeChain, build({})), { kind: 'continue', responseHeaders: [] });
   });
 
   test('denies for a policy that cannot be enforced, before a preflight is answered', () => {
     const policies = { ...noPolicies, failure: { failure, source: 'n/p' }, cors };
     const preflight = ['origin', 'https://a.test', 'access-control-request-method', 'POST'];
     for (const request of [build({ policies }), build({ policies }, 'OPTIONS', preflight)]) {
-      assert.deepEqual(runPolicyChain(request), {
+      assert.deepEqual(runSteps(routeChain, request), {
         kind: 'deny', reason: 'policy_invalid', status: 500, detail: 'policy n/p (Invalid): the issuer is missing', responseHeaders: [],
       }); // prettier-ignore
     }
   });
 
   test('denies for a rule that cannot be served', () => {
-    assert.deepEqual(runPolicyChain(build({ failure: create(FailureSchema, { status: 503, message: 'no' }) })), {
+    assert.deepEqual(runSteps(routeChain, build({ failure: create(FailureSchema, { status: 503, message: 'no' }) })), {
       kind: 'deny', reason: 'route_invalid', status: 503, detail: 'route n/r/0: no', responseHeaders: [],
     }); // prettier-ignore
   });
 
   test('a failure with a status that is no error is still an error', () => {
-    const verdict = runPolicyChain(build({ failure: create(FailureSchema, { status: 200 }) }));
+    const verdict = runSteps(routeChain, build({ failure: create(FailureSchema, { status: 200 }) }));
     assert.ok(!(verdict instanceof Promise) && verdict.kind === 'deny' && verdict.status === 500);
   });
 
   test('answers preflights and puts headers on everything else', () => {
     const policies = { ...noPolicies, cors };
-    const preflight = runPolicyChain(
+    const preflight = runSteps(
+      routeChain,
       build({ policies }, 'OPTIONS', ['origin', 'https://a.test', 'access-control-request-method', 'PUT']),
     );
     assert.ok(!(preflight instanceof Promise) && preflight.kind === 'respond' && preflight.status === 204);
-    const refused = runPolicyChain(
+    const refused = runSteps(
+      routeChain,
       build({ policies }, 'OPTIONS', ['origin', 'https://b.test', 'access-control-request-method', 'PUT']),
     );
     assert.ok(!(refused instanceof Promise) && refused.kind === 'deny' && refused.reason === 'origin_not_allowed');
-    assert.deepEqual(runPolicyChain(build({ policies }, 'POST', ['origin', 'https://a.test'])), {
+    assert.deepEqual(runSteps(routeChain, build({ policies }, 'POST', ['origin', 'https://a.test'])), {
       kind: 'continue',
       responseHeaders: ['access-control-allow-origin', 'https://a.test', 'vary', 'Origin'],
     });
@@ -68,13 +70,18 @@ describe('the policy chain', () => {
 });
 
 const add =
-  (name: string): PolicyStep =>
+  (name: string): Step<RouteRequest> =>
   () => ({ kind: 'continue', responseHeaders: [name, '1'] });
 const addLate =
-  (name: string): PolicyStep =>
+  (name: string): Step<RouteRequest> =>
   async () => ({ kind: 'continue', responseHeaders: [name, '1'] });
-const deny: PolicyStep = () => ({ kind: 'deny', reason: 'policy_invalid', detail: 'x', responseHeaders: ['d', '1'] });
-const never: PolicyStep = () => assert.fail('a step behind the verdict ran');
+const deny: Step<RouteRequest> = () => ({
+  kind: 'deny',
+  reason: 'policy_invalid',
+  detail: 'x',
+  responseHeaders: ['d', '1'],
+});
+const never: Step<RouteRequest> = () => assert.fail('a step behind the verdict ran');
 
 describe('steps', () => {
   test('collect headers in order and stop at the first verdict', () => {
@@ -102,7 +109,7 @@ describe('steps', () => {
   });
 });
 
-describe('findBackendDenial', () => {
+describe('a chosen backend', () => {
   const usable: WeightedBackendConfig = {
     backend: 'ProxyBackend/n/b',
     weight: 1,
@@ -113,11 +120,30 @@ describe('findBackendDenial', () => {
     filters: noFilters,
   };
 
-  test('is silent about a usable backend', () => assert.equal(findBackendDenial(usable), undefined));
+  const config = {} as BackendConfig;
+  const find = (choice: WeightedBackendConfig | undefined): string => {
+    const found = findUsableBackend(choice, new Map([['ProxyBackend/n/b', config]]));
+    return found.ok ? 'usable' : `${found.denial.reason}: ${found.denial.detail}`;
+  };
+
+  test('is used when nothing is wrong with it', () => {
+    assert.deepEqual(findUsableBackend(usable, new Map([['ProxyBackend/n/b', config]])), {
+      ok: true,
+      choice: usable,
+      backend: config,
+    });
+  });
 
   test('names the policy before the backend', () => {
-    const denial = findBackendDenial({ ...usable, failure, policyFailure: { failure, source: 'n/p' } });
-    assert.equal(denial?.reason, 'policy_invalid');
-    assert.equal(findBackendDenial({ ...usable, failure })?.reason, 'backend_invalid');
+    assert.match(
+      find({ ...usable, failure, policyFailure: { failure, source: 'n/p' } }),
+      /^policy_invalid: policy n\/p/,
+    );
+    assert.match(find({ ...usable, failure }), /^backend_invalid: backend ProxyBackend\/n\/b/);
+  });
+
+  test('is refused when there is none, or none any more', () => {
+    assert.equal(find(undefined), 'backend_invalid: no backend of the rule has a weight');
+    assert.equal(find({ ...usable, backend: 'ProxyBackend/n/gone' }), 'backend_invalid: the backend is gone');
   });
 });

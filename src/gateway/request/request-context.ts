@@ -6,7 +6,8 @@ import type { ListenerConfig, RouteConfig } from '../config/runtime-config.ts';
 import type { Decision } from './decision.ts';
 import type { FlowStep } from './flow-step.ts';
 import type { Exchange } from '../http/exchange.ts';
-import type { JwtAdmission } from './admission.ts';
+import type { JwtAdmission, McpAdmission } from './admission.ts';
+import type { JudgeAgain, JudgedMessages } from './judged-messages.ts';
 import type { VerifiedToken } from '../authentication/token/verified-token.ts';
 import type { Reason } from '../http/reasons.ts';
 import { createRequestId } from '../http/request-id.ts';
@@ -50,6 +51,12 @@ export interface RequestContext {
   flowStep: FlowStep | undefined;
   /** What the route's JWT authentication found out. */
   jwt: JwtAdmission | undefined;
+  /** What the backend's MCP authentication found out. */
+  mcp: McpAdmission | undefined;
+  /** What rules over MCP messages let through; undefined: there are none, or they have not been asked. */
+  messages: JudgedMessages | undefined;
+  /** What other rules over messages say about it, where its answer outlives them. */
+  judgeAgain: JudgeAgain | undefined;
   /** The token by which the caller is known: of the backend's MCP authentication, else of the route's JWT authentication. */
   caller: VerifiedToken | undefined;
   /** What rules over MCP messages read of the body; undefined where there are none, or no message was read. */
@@ -98,6 +105,9 @@ export function startRequest(exchange: Exchange, explained = false, trustedProxi
     retries: 0,
     flowStep: undefined,
     jwt: undefined,
+    mcp: undefined,
+    messages: undefined,
+    judgeAgain: undefined,
     caller: undefined,
     mcpMessage: undefined,
     decisions: noDecisions,

@@ -47,15 +47,16 @@ export function findRoute(context: RequestContext, listener: ListenerConfig): Ma
   return asked === undefined ? matchRoute(listener, request) : matchPreflight(listener, request, asked);
 }
 
-/** A path that servers may read the request's as, and that another rule serves; undefined: whoever reads it, it is the same rule's. */
+/** Why a path is refused that a server could read as that of another rule; undefined: whoever reads it, it is the same rule's. */
 export function findOtherReading(
   context: RequestContext,
   listener: ListenerConfig,
   { route }: MatchedRoute,
-): string | undefined {
+): { readonly reason: 'bad_target'; readonly detail: string } | undefined {
   for (const path of listReadings(context.path)) {
     const other = findRoute({ ...context, path }, listener);
-    if (other !== undefined && other.route !== route) return path;
+    if (other !== undefined && other.route !== route)
+      return { reason: 'bad_target', detail: `servers may read the path as ${path}, which another rule serves` };
   }
   return undefined;
 }

@@ -10,7 +10,7 @@ import type { RequestContext } from '../../request/request-context.ts';
 import { createInlineKeySource, type KeySource } from '../token/key-source.ts';
 import { createTestKey, signWithJose, type TestKey } from '../../../../test/kit/test-issuer.ts';
 import { createContext, createResource, type FakeRequest, valueOf } from '../testing/auth-fixture.ts';
-import type { PolicyVerdict } from '../../request/policy-verdict.ts';
+import type { Verdict } from '../../request/verdict.ts';
 import { authenticateJwt } from './authenticate-jwt.ts';
 import type { JwtAuthenticationConfig } from '../../config/jwt-authentication-config.ts';
 import { JwtAuthenticationRegistry } from './jwt-authentication-registry.ts';
@@ -79,7 +79,7 @@ function configure(message: Message = {}, keys: Keys = {}, registry = createRegi
 }
 
 interface Outcome {
-  readonly verdict: PolicyVerdict;
+  readonly verdict: Verdict;
   readonly context: RequestContext;
 }
 
@@ -234,7 +234,7 @@ describe('the answer', () => {
     const origin = { headers: ['origin', 'https://app.example'] };
     const { responseHeaders } = await readDenial({}, origin);
     assert.equal(valueOf(responseHeaders, 'access-control-allow-origin'), '*');
-    assert.equal(valueOf(responseHeaders, 'access-control-expose-headers'), 'WWW-Authenticate');
+    assert.equal(valueOf(responseHeaders, 'access-control-expose-headers'), 'WWW-Authenticate, Mcp-Session-Id');
     const { verdict } = await step(configure(), origin, true);
     assert.ok(verdict.kind === 'deny');
     assert.equal(valueOf(verdict.responseHeaders, 'access-control-allow-origin'), undefined, 'the settings decide');

@@ -1,6 +1,5 @@
 // The JWT authentications in use and the keys of their providers. They outlive configuration changes that do not concern them: keys stay
 // loaded, verified tokens stay verified, and nobody waits for an identity provider because a route was edited.
-import { createHash } from 'node:crypto';
 import { toBinary } from '@bufbuild/protobuf';
 import type { GuardedFetcher } from '../../../base/fetch-json.ts';
 import type { Log } from '../../../base/log.ts';
@@ -14,6 +13,7 @@ import { openKeySource, type OpenKeySource } from '../token/open-key-source.ts';
 import { readRequiredClaims } from '../token/required-claims.ts';
 import type { TokenValidator } from '../token/verified-token.ts';
 import { listClaimHeaders } from '../claims-to-headers.ts';
+import { describeBytes, KeyedParts } from '../keyed-parts.ts';
 import type { JwtAuthenticationConfig, JwtProviderConfig } from '../../config/jwt-authentication-config.ts';
 
 /** A policy with everything that it refers to. */
@@ -69,9 +69,9 @@ const noInput: JwtProviderInput = { ca: undefined, keyUrls: [] };
 /** All keys of JWT providers that are open: one source per origin, certificate authority and cache duration, whoever uses it. */
 export class JwtAuthenticationRegistry {
   readonly #options: JwtRegistryOptions;
-  readonly #keys = new Map<string, OpenKeys>();
-  readonly #validators = new Map<string, OpenValidator>();
-  readonly #configs = new Map<string, KnownConfig>();
+  readonly #keys = new KeyedParts<OpenKeys>(({ source }) => source.close());
+  readonly #validators = new KeyedParts<OpenValidator>();
+  readonly #configs = new KeyedParts<KnownConfig>();
 
   constructor(options: JwtRegistryOptions) {
     this.#options = options;
@@ -80,47 +80,31 @@ export class JwtAuthenticationRegistry {
   /** A new source begins to fetch at once; one that nobody uses is closed by the next `reconcile`. */
   readonly acquire: AcquireJwtAuthentication = (input) => {
     const { source, message } = input;
-    const location = readLocation(message);
+    // Before anything is opened: it may make no sense.
+    readLocation(message);
     // Also for what is known already: endpoints change without the policy.
     const opened = message.providers.map((provider) =>
       this.#openValidator(provider, input.providers.get(provider.name) ?? noInput),
     );
-    const key = digest([
-      source,
-      Buffer.from(toBinary(JwtAuthenticationSchema, message)).toString('base64'),
-      message.providers.map(({ name }) => input.providers.get(name)?.ca),
-    ]);
-    const known = this.#configs.get(key);
-    if (known !== undefined) return known.config;
-    const claimHeaders = new Set(listClaimHeaders(message.claimsToHeaders));
-    const config: JwtAuthenticationConfig = {
-      source,
-      message,
-      location,
-      providers: new Map(
-        message.providers.map((provider, index) => [provider.issuer, describeProvider(provider, opened[index]!)]),
-      ),
-      claimHeaders,
-      withheldHeaders:
-        location.kind === 'header' ? new Set([...claimHeaders, location.name.replaceAll('_', '-')]) : claimHeaders,
-      claimsOfTokens: new WeakMap(),
-    };
-    this.#configs.set(key, { config, validators: opened });
-    return config;
+    const known = this.#configs.acquire(
+      [
+        source,
+        describeBytes(toBinary(JwtAuthenticationSchema, message)),
+        message.providers.map(({ name }) => input.providers.get(name)?.ca),
+      ],
+      () => ({ config: compileConfig(source, message, opened), validators: opened }),
+    );
+    return known.config;
   };
 
   /** Closes what the configuration in force does not use. */
   reconcile(used: Iterable<JwtAuthenticationConfig>): void {
     const needed = new Set(used);
-    for (const [key, { config }] of this.#configs) if (!needed.has(config)) this.#configs.delete(key);
+    this.#configs.retain(({ config }) => needed.has(config));
     const validators = new Set([...this.#configs.values()].flatMap((known) => known.validators));
-    for (const [key, open] of this.#validators) if (!validators.has(open)) this.#validators.delete(key);
+    this.#validators.retain((open) => validators.has(open));
     const sources = new Set([...validators].map(({ keys }) => keys));
-    for (const [key, open] of this.#keys) {
-      if (sources.has(open)) continue;
-      this.#keys.delete(key);
-      open.source.close();
-    }
+    this.#keys.retain((open) => sources.has(open));
   }
 
   close(): void {
@@ -132,40 +116,55 @@ export class JwtAuthenticationRegistry {
     // Before anything is opened: it may make no sense.
     const requiredClaims = readRequiredClaims(messages);
     const keys = this.#openKeys(provider, input);
-    const key = digest([describeKeys(provider, input), issuer, clockSkewMs, requiredClaims]);
-    const known = this.#validators.get(key);
-    if (known !== undefined) return known;
     const { now } = this.#options;
-    const validator = createTokenValidator({
-      issuer,
-      keySource: keys.source,
-      clockSkewMs,
-      requiredClaims,
-      ...(now === undefined ? {} : { now }),
-    });
-    const opened = { validator, keys };
-    this.#validators.set(key, opened);
-    return opened;
+    return this.#validators.acquire([describeKeys(provider, input), issuer, clockSkewMs, requiredClaims], () => ({
+      validator: createTokenValidator({
+        issuer,
+        keySource: keys.source,
+        clockSkewMs,
+        requiredClaims,
+        ...(now === undefined ? {} : { now }),
+      }),
+      keys,
+    }));
   }
 
   #openKeys(provider: JwtProvider, input: JwtProviderInput): OpenKeys {
-    const key = digest(describeKeys(provider, input));
-    const known = this.#keys.get(key);
-    if (known !== undefined) {
-      known.keyUrls.current = input.keyUrls;
-      return known;
-    }
-    const keyUrls = { current: input.keyUrls };
-    const origin = readKeyOrigin(provider.keys, () => keyUrls.current);
-    if (origin === undefined)
-      throw new JwtAuthenticationError(`the provider ${JSON.stringify(provider.name)} names no keys`);
-    const { fetcher, log } = this.#options;
-    const open = this.#options.openKeySource ?? openKeySource;
-    const cacheDurationMs = readCacheDuration(provider.keys);
-    const opened = { source: open(origin, { fetcher, ca: input.ca, cacheDurationMs, log, id: `jwt ${key}` }), keyUrls };
-    this.#keys.set(key, opened);
+    const opened = this.#keys.acquire(describeKeys(provider, input), (key) => {
+      const keyUrls = { current: input.keyUrls };
+      const origin = readKeyOrigin(provider.keys, () => keyUrls.current);
+      if (origin === undefined)
+        throw new JwtAuthenticationError(`the provider ${JSON.stringify(provider.name)} names no keys`);
+      const { fetcher, log } = this.#options;
+      const open = this.#options.openKeySource ?? openKeySource;
+      const cacheDurationMs = readCacheDuration(provider.keys);
+      const source = open(origin, { fetcher, ca: input.ca, cacheDurationMs, log, id: `jwt ${key}` });
+      return { source, keyUrls };
+    });
+    opened.keyUrls.current = input.keyUrls;
     return opened;
   }
+}
+
+function compileConfig(
+  source: string,
+  message: JwtAuthentication,
+  opened: readonly OpenValidator[],
+): JwtAuthenticationConfig {
+  const location = readLocation(message);
+  const claimHeaders = new Set(listClaimHeaders(message.claimsToHeaders));
+  return {
+    source,
+    message,
+    location,
+    providers: new Map(
+      message.providers.map((provider, index) => [provider.issuer, describeProvider(provider, opened[index]!)]),
+    ),
+    claimHeaders,
+    withheldHeaders:
+      location.kind === 'header' ? new Set([...claimHeaders, location.name.replaceAll('_', '-')]) : claimHeaders,
+    claimsOfTokens: new WeakMap(),
+  };
 }
 
 function describeKeys({ keys }: JwtProvider, { ca }: JwtProviderInput): unknown {
@@ -202,8 +201,4 @@ function readLocation({ location }: JwtAuthentication): TokenLocation {
     case undefined:
   }
   throw new JwtAuthenticationError('the policy does not say where the token is');
-}
-
-function digest(value: unknown): string {
-  return createHash('sha256').update(JSON.stringify(value)).digest('base64url');
 }

@@ -3,8 +3,9 @@ import { describe, test } from 'node:test';
 import { AuthenticationMode } from '../../../ir/gen/config_pb.ts';
 import type { RequestContext } from '../../request/request-context.ts';
 import type { AcceptedAudiences, TokenRefusal, VerifiedToken } from '../token/verified-token.ts';
-import { authenticateRequest } from './authenticate-mcp.ts';
-import type { AuthenticatedRequest, AuthenticationVerdict } from './authentication-verdict.ts';
+import { authenticateFor } from './authenticate-mcp.ts';
+import type { McpAdmission } from '../../request/admission.ts';
+import type { Denial, Response } from '../../request/verdict.ts';
 import { findBearerChallenge } from '../challenge.ts';
 import {
   createContext,
@@ -27,14 +28,17 @@ interface Setup extends ResourceOptions {
   readonly cors?: boolean;
 }
 
-async function authenticate(setup: Setup, request?: FakeRequest): Promise<AuthenticationVerdict> {
+/** What the step says, and what it leaves on the context where it goes on. */
+type Outcome = ({ readonly kind: 'continue' } & McpAdmission) | Response | Denial;
+
+async function authenticate(setup: Setup, request?: FakeRequest): Promise<Outcome> {
   return (await judge(setup, request)).verdict;
 }
 
 async function judge(
   setup: Setup,
   request: FakeRequest = { headers: bearer },
-): Promise<{ readonly verdict: AuthenticationVerdict; readonly context: RequestContext }> {
+): Promise<{ readonly verdict: Outcome; readonly context: RequestContext }> {
   const verdict =
     setup.refusal === undefined
       ? { ok: true as const, token: createToken(setup.token) }
@@ -43,24 +47,25 @@ async function judge(
   const resource = createResource({ ...setup, idp: { validator, ...setup.idp } });
   const { context } = createContext({ method: 'POST', ...request });
   context.route = createRoute(setup.cors ?? false);
-  return { verdict: await authenticateRequest({ context, resource }), context };
+  const said = await authenticateFor(context, resource);
+  return { verdict: said.kind === 'continue' ? { kind: 'continue', ...context.mcp! } : said, context };
 }
 
-const describeVerdict = (verdict: AuthenticationVerdict): string =>
+const describeVerdict = (verdict: Outcome): string =>
   verdict.kind === 'deny'
     ? verdict.reason
     : verdict.kind === 'continue'
       ? `continue ${verdict.token?.subject ?? 'anonymous'}`
       : verdict.kind;
 
-function readChallenge(verdict: AuthenticationVerdict): Readonly<Record<string, string>> | undefined {
+function readChallenge(verdict: Outcome): Readonly<Record<string, string>> | undefined {
   assert.equal(verdict.kind, 'deny');
   if (verdict.kind !== 'deny') return undefined;
   const text = valueOf(verdict.responseHeaders, 'www-authenticate');
   return text === undefined ? undefined : Object.fromEntries(findBearerChallenge(text)!.parameters);
 }
 
-function expectContinue(verdict: AuthenticationVerdict): AuthenticatedRequest {
+function expectContinue(verdict: Outcome): McpAdmission {
   assert.ok(verdict.kind === 'continue', JSON.stringify(verdict));
   return verdict;
 }
@@ -220,7 +225,7 @@ describe('the audience', () => {
   const listAsked = async (setup: Setup, request: FakeRequest = {}): Promise<AcceptedAudiences> => {
     const { validator, asked } = createValidator({ ok: true, token: createToken() });
     const { context } = createContext({ headers: bearer, ...request });
-    await authenticateRequest({ context, resource: createResource({ ...setup, idp: { validator } }) });
+    await authenticateFor(context, createResource({ ...setup, idp: { validator } }));
     return asked[0]!.audiences;
   };
 
@@ -371,7 +376,7 @@ describe('browsers', () => {
 test('answers at once when the validator does', () => {
   const { validator } = createValidator({ ok: true, token: createToken() });
   const { context } = createContext({ headers: bearer });
-  const verdict = authenticateRequest({ context, resource: createResource({ idp: { validator } }) });
+  const verdict = authenticateFor(context, createResource({ idp: { validator } }));
   assert.equal(verdict instanceof Promise, false);
   assert.deepEqual(context.flowStep, { name: 'access', policy: 'default/policy', resource: '/mcp', flow: 'Broker' });
 });

@@ -1,6 +1,5 @@
 // The authentication configurations in use and their connections to identity providers. They outlive configuration changes that do not
 // concern them: keys stay loaded, and nobody waits for an IdP because a route was edited.
-import { createHash } from 'node:crypto';
 import { toBinary } from '@bufbuild/protobuf';
 import type { GuardedFetcher } from '../../../base/fetch-json.ts';
 import type { Log } from '../../../base/log.ts';
@@ -12,6 +11,7 @@ import {
   RegistrationMode,
 } from '../../../ir/gen/config_pb.ts';
 import { readTarget } from '../../http/request-target.ts';
+import { describeBytes, KeyedParts } from '../keyed-parts.ts';
 import { describeKeyOrigin, readCacheDuration, readKeyOrigin } from '../token/key-origin.ts';
 import type { ConnectIdp, IdpConnection, IdpConnectionOptions } from '../../config/idp-connection.ts';
 import type { ProviderPreset } from '../../config/provider-preset.ts';
@@ -51,6 +51,7 @@ export class AuthenticationError extends Error {
 }
 
 interface OpenConnection {
+  readonly key: string;
   readonly idp: IdpConnection;
   /** Follows the endpoints of the Service. */
   readonly keyUrls: { current: readonly string[] };
@@ -64,9 +65,9 @@ interface KnownConfig {
 /** Everything that is open towards identity providers. */
 export class AuthenticationRegistry {
   readonly #options: RegistryOptions;
-  readonly #connections = new Map<string, OpenConnection>();
-  readonly #configs = new Map<string, KnownConfig>();
-  readonly #sealers = new Map<string, Sealer>();
+  readonly #connections = new KeyedParts<OpenConnection>(({ idp }) => idp.close());
+  readonly #configs = new KeyedParts<KnownConfig>();
+  readonly #sealers = new KeyedParts<Sealer>();
 
   constructor(options: RegistryOptions) {
     this.#options = options;
@@ -79,45 +80,35 @@ export class AuthenticationRegistry {
       throw new AuthenticationError(`the provider ${JSON.stringify(input.message.provider)} is not known`);
     const connection = this.#connect(input, preset);
     connection.keyUrls.current = input.keyUrls;
-    const key = digest([
-      input.source,
-      Buffer.from(toBinary(McpAuthenticationSchema, input.message)).toString('base64'),
-      input.ca,
-      input.initialAccessToken,
-      input.clientCredentialsSecret,
-      input.sharedClientSecret,
-      input.sealKeys.map((each) => Buffer.from(each).toString('base64')),
-    ]);
-    const known = this.#configs.get(key);
-    if (known !== undefined) return known.config;
-    const config: McpAuthenticationConfig = {
-      source: input.source,
-      message: input.message,
-      preset,
-      idp: connection.idp,
-      sealer: this.#findSealer(input.sealKeys),
-      resourcePath: readResourcePath(input.message.resource),
-      ca: input.ca,
-      initialAccessToken: input.initialAccessToken,
-      clientCredentialsSecret: input.clientCredentialsSecret,
-      sharedClientSecret: input.sharedClientSecret,
-    };
-    this.#configs.set(key, { config, connection });
-    return config;
+    const { source, message, ca, initialAccessToken, clientCredentialsSecret, sharedClientSecret, sealKeys } = input;
+    const secrets = { ca, initialAccessToken, clientCredentialsSecret, sharedClientSecret };
+    const known = this.#configs.acquire(
+      [source, describeBytes(toBinary(McpAuthenticationSchema, message)), secrets, sealKeys.map(describeBytes)],
+      () => ({
+        connection,
+        config: {
+          source,
+          message,
+          preset,
+          idp: connection.idp,
+          sealer: this.#findSealer(sealKeys),
+          resourcePath: readResourcePath(message.resource),
+          ...secrets,
+        },
+      }),
+    );
+    return known.config;
   };
 
   /** Closes what the configuration in force does not use. */
   reconcile(used: Iterable<McpAuthenticationConfig>): void {
     const needed = new Set(used);
-    for (const [key, { config }] of this.#configs) if (!needed.has(config)) this.#configs.delete(key);
-    const open = new Set([...this.#configs.values()].map(({ connection }) => connection));
-    for (const [key, connection] of this.#connections) {
-      if (open.has(connection)) continue;
-      this.#connections.delete(key);
-      connection.idp.close();
-    }
-    const sealers = new Set([...this.#configs.values()].map(({ config }) => config.sealer));
-    for (const [key, sealer] of this.#sealers) if (!sealers.has(sealer)) this.#sealers.delete(key);
+    this.#configs.retain(({ config }) => needed.has(config));
+    const known = [...this.#configs.values()];
+    const connections = new Set(known.map(({ connection }) => connection));
+    this.#connections.retain((connection) => connections.has(connection));
+    const sealers = new Set(known.map(({ config }) => config.sealer));
+    this.#sealers.retain((sealer) => sealers.has(sealer));
   }
 
   /** Closes everything. */
@@ -140,13 +131,9 @@ export class AuthenticationRegistry {
       clockSkewMs: message.clockSkewMs,
       requiredClaims: message.requiredClaims,
     } satisfies Partial<IdpConnectionOptions>;
-    const key = digest([settings, preset.name, describeKeyOrigin(message.keys)]);
-    const open = this.#connections.get(key);
-    if (open !== undefined) return open;
-    const keyUrls = { current: input.keyUrls };
-    const connection: OpenConnection = {
-      keyUrls,
-      idp: this.#options.connectIdp({
+    return this.#connections.acquire([settings, preset.name, describeKeyOrigin(message.keys)], (key) => {
+      const keyUrls = { current: input.keyUrls };
+      const idp = this.#options.connectIdp({
         ...settings,
         id: `idp ${key}`,
         preset,
@@ -154,26 +141,19 @@ export class AuthenticationRegistry {
         describeUsers: () => this.#describeUsers(key),
         fetcher: this.#options.fetcher,
         log: this.#options.log,
-      }),
-    };
-    this.#connections.set(key, connection);
-    return connection;
+      });
+      return { key, idp, keyUrls };
+    });
   }
 
   #describeUsers(key: string): string {
-    const connection = this.#connections.get(key);
-    const sources = [...this.#configs.values()]
-      .filter((known) => known.connection === connection)
-      .map(({ config }) => config.source);
-    return [...new Set(sources)].toSorted().join(', ');
+    const users = [...this.#configs.values()].filter(({ connection }) => connection.key === key);
+    return [...new Set(users.map(({ config }) => config.source))].toSorted().join(', ');
   }
 
   #findSealer(keys: readonly Uint8Array[]): Sealer | undefined {
     if (keys.length === 0) return undefined;
-    const key = digest(keys.map((each) => Buffer.from(each).toString('base64')));
-    const sealer = this.#sealers.get(key) ?? this.#options.createSealer(keys);
-    this.#sealers.set(key, sealer);
-    return sealer;
+    return this.#sealers.acquire(keys.map(describeBytes), () => this.#options.createSealer(keys));
   }
 }
 
@@ -212,8 +192,4 @@ function readResourcePath(resource: string): string | undefined {
   const target = path === undefined ? undefined : readTarget(path);
   if (target?.ok !== true) throw new AuthenticationError(`the resource ${JSON.stringify(resource)} is no usable URL`);
   return target.path.replace(/\/$/, '');
-}
-
-function digest(value: unknown): string {
-  return createHash('sha256').update(JSON.stringify(value)).digest('base64url');
 }

@@ -8,7 +8,7 @@ import {
   RouteSchema, SecretSchema, UpstreamProtocol,
 } from '../../../ir/gen/config_pb.ts'; // prettier-ignore
 import { sealKeysKey } from '../../../ir/resource-keys.ts';
-import { findBackendDenial } from '../../policies/fail-closed.ts';
+import { findUsableBackend } from '../../policies/fail-closed.ts';
 import type { AuthenticationInput } from '../../authentication/mcp/mcp-authentication-registry.ts';
 import type { McpAuthenticationConfig } from '../protected-resource.ts';
 import { compile } from './compile.ts';
@@ -142,8 +142,10 @@ describe('closes the backend, and says why:', () => {
       const { choice, problems, runtime } = build(setup);
       assert.match(problems.join(), message);
       assert.equal(choice.authentication, undefined);
-      const denial = findBackendDenial(choice);
-      assert.ok(denial?.reason === 'policy_invalid' && denial.status === 500);
+      const usable = findUsableBackend(choice, runtime.backends);
+      assert.ok(!usable.ok);
+      const { denial } = usable;
+      assert.ok(denial.reason === 'policy_invalid' && denial.status === 500);
       assert.match(denial.detail, message);
       assert.deepEqual(runtime.authentications, []);
     });

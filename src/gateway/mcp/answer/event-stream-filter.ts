@@ -5,7 +5,7 @@ import { decodeData, readEventData, replaceEventData, splitEventLines } from './
 import { cr, EventSplitter, lf, withoutByteOrderMark } from './event-stream-splitter.ts';
 import { withoutBodyFields } from './filter-answer-headers.ts';
 import { filterLists, findOnlyId, formatUnreadable, type ListExpectation, mayHoldItems } from './filter-list.ts';
-import type { FilteredBytes, StreamFilter, StreamPosition } from './message-verdict.ts';
+import type { FilteredBytes, StreamFilter, StreamPosition } from '../../http/answer-filter.ts';
 
 export interface EventStreamFilterOptions extends ListExpectation {
   /** JSON texts of messages that the client gets first, each as an event. */

@@ -1,7 +1,7 @@
 // Cuts an event stream (https://html.spec.whatwg.org/multipage/server-sent-events.html) into its events, however it comes in chunks. Lines end
 // with LF, CR or CRLF; a blank line ends an event.
 import { GrowingBytes } from '../../../base/growing-bytes.ts';
-import type { StreamPosition } from './message-verdict.ts';
+import type { StreamPosition } from '../../http/answer-filter.ts';
 
 export const lf = 0x0a;
 export const cr = 0x0d;

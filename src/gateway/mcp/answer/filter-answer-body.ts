@@ -1,6 +1,6 @@
 // A whole answer that has to be read: its lists are filtered, and what the gateway answers itself is added.
 import { filterLists, type ListExpectation, mayHoldItems } from './filter-list.ts';
-import type { FilteredBody } from './message-verdict.ts';
+import type { FilteredBody } from '../../http/answer-filter.ts';
 
 const unchanged: FilteredBody = { ok: true, changed: undefined, note: undefined };
 

@@ -5,7 +5,7 @@ import type { AnswerExpectation } from './answer-expectation.ts';
 import { EventStreamFilter } from './event-stream-filter.ts';
 import { answerBatch, filterJson, filterOpaque } from './filter-answer-body.ts';
 import { hasContentEncoding, readContentLength, readContentType } from './filter-answer-headers.ts';
-import type { AnswerTreatment, FilterAnswer } from './message-verdict.ts';
+import type { AnswerTreatment, FilterAnswer } from '../../http/answer-filter.ts';
 
 /** How much of an answer the gateway holds to read it. */
 export interface AnswerLimits {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import type { RawHeaders } from '../../http/exchange.ts';
-import type { AnswerTreatment, FilterAnswer } from './message-verdict.ts';
+import type { AnswerTreatment, FilterAnswer } from '../../http/answer-filter.ts';
 import { restoreNames } from './restore-names.ts';
 
 const sent = 'qwertzuiopasdfgh';

@@ -8,7 +8,7 @@ import type {
   FilteredBytes,
   StreamFilter,
   StreamPosition,
-} from './message-verdict.ts';
+} from '../../http/answer-filter.ts';
 import type { ReplacedPart } from './stand-in.ts';
 
 /** Puts the asked names into what the filter lets through. */

@@ -1,14 +1,11 @@
 // Scopes that single messages need (MCP authorization, "Scope Challenge Handling"): 403 tells the client which ones to ask for.
-import type { Reason } from '../../http/reasons.ts';
 import type { RequestContext } from '../../request/request-context.ts';
 import { checkScopes } from '../../authentication/token/check-claims.ts';
 import type { VerifiedToken } from '../../authentication/token/verified-token.ts';
-import { exposeToScripts } from '../../authentication/browser-access.ts';
-import { type BearerChallenge, formatChallenge } from '../../authentication/challenge.ts';
-import { formatMetadataPath } from '../../authentication/endpoint-paths.ts';
+import { denyRequest } from '../../authentication/deny-token.ts';
+import type { BearerChallenge } from '../../authentication/challenge.ts';
 import type { ProtectedResource } from '../../config/protected-resource.ts';
-import { readBase } from '../../authentication/read-base.ts';
-import type { PolicyDenial } from '../../request/policy-verdict.ts';
+import type { Denial } from '../../request/verdict.ts';
 import type { ScopeRule } from '../../config/message-rules.ts';
 
 /** What is asked for: a method and perhaps a tool; undefined: a request without a message, which only entries for everything are about. */
@@ -42,38 +39,32 @@ export interface ScopeCheck {
 }
 
 /** The denial of a token that lacks some of the scopes; undefined when it has them all. */
-export function findMissingScopes(check: ScopeCheck, needed: readonly string[]): PolicyDenial | undefined {
+export function findMissingScopes(check: ScopeCheck, needed: readonly string[]): Denial | undefined {
   if (needed.length === 0) return undefined;
-  const { token } = check;
+  const { context, resource, token } = check;
   if (token === undefined)
-    return deny(check, 'missing_token', { scopes: listAll(check, needed) }, 'scopes are needed, and there is no token');
+    return denyRequest(
+      context,
+      resource,
+      'missing_token',
+      { scopes: listAll(check, needed) },
+      'scopes are needed, and there is no token',
+    );
   const refusal = checkScopes(token, needed);
   if (refusal === undefined) return undefined;
   // A token without any scopes gets no challenge: a step-up would bring another one without scopes, and so on.
   const isStepUp = refusal.reason === 'insufficient_scope';
   const challenge: BearerChallenge = { error: 'insufficient_scope', scopes: listAll(check, needed) };
-  return deny(check, refusal.reason, isStepUp ? challenge : undefined, refusal.operatorDetail ?? refusal.detail);
+  return denyRequest(
+    context,
+    resource,
+    refusal.reason,
+    isStepUp ? challenge : undefined,
+    refusal.operatorDetail ?? refusal.detail,
+  );
 }
 
 /** The next token replaces this one: it needs what every request needs as well. */
 function listAll({ resource }: ScopeCheck, needed: readonly string[]): readonly string[] {
   return [...new Set([...(resource?.config.message.requiredScopes ?? []), ...needed])];
-}
-
-function deny(
-  { context, resource }: ScopeCheck,
-  reason: Reason,
-  challenge: BearerChallenge | undefined,
-  detail: string,
-): PolicyDenial {
-  const responseHeaders: string[] = [];
-  if (challenge !== undefined) {
-    const origin =
-      resource === undefined
-        ? {}
-        : { resourceMetadata: `${readBase(context, resource)}${formatMetadataPath(resource.path)}` };
-    responseHeaders.push('www-authenticate', formatChallenge({ ...origin, ...challenge }));
-  }
-  responseHeaders.push(...exposeToScripts(context, 'WWW-Authenticate, Mcp-Session-Id'));
-  return { kind: 'deny', reason, detail, responseHeaders };
 }

@@ -11,7 +11,7 @@ describe('batches', () => {
       message: messages,
       request: { headers },
     });
-    if (verdict.kind !== 'forward') return printVerdict(verdict);
+    if (verdict.kind !== 'continue') return printVerdict(verdict);
     assert.ok(verdict.body !== undefined && verdict.filterAnswer !== undefined);
     return Buffer.from(verdict.body).toString();
   };
@@ -78,7 +78,7 @@ describe('batches', () => {
   test('what was refused is answered within the server’s answer, and lists in it are filtered', async () => {
     const messages = [hidden, message('tools/list', {}, 5), message('prompts/list', {}, 'p')];
     const { verdict } = await judgeRequest({ rules: aliceRules, token: alice, message: messages });
-    assert.ok(verdict.kind === 'forward');
+    assert.ok(verdict.kind === 'continue');
     const treatment = verdict.filterAnswer!(200, ['content-type', 'application/json']);
     assert.ok(treatment.kind === 'collect');
     const answer = [
@@ -117,7 +117,7 @@ describe('batches', () => {
       '[{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"x"}} , { "jsonrpc" : "2.0","id":1,"method":"ping","params":{"n":12345678901234567890}}]';
     const request = { method: 'POST', headers: ['Content-Type', 'application/json'], body: [text] };
     const { verdict } = await judgeRequest({ rules: aliceRules, token: alice, request });
-    assert.ok(verdict.kind === 'forward');
+    assert.ok(verdict.kind === 'continue');
     assert.equal(
       Buffer.from(verdict.body!).toString(),
       '[ { "jsonrpc" : "2.0","id":1,"method":"ping","params":{"n":12345678901234567890}}]',

@@ -272,7 +272,7 @@ describe('requests without a message', () => {
     const { judgeMessages } = await import('./judge-messages.ts');
     const exchange = { ...context.exchange, upgradeProtocol: 'websocket' };
     const request = { context: { ...context, exchange }, rules: aliceRules, backend: {} as never, token: alice };
-    const verdict = await judgeMessages({ ...request, authenticated: undefined, resource: undefined });
+    const verdict = await judgeMessages({ ...request, resource: undefined });
     assert.equal(printVerdict(verdict), 'deny upgrade_refused');
   });
 
@@ -288,8 +288,8 @@ describe('what goes on', () => {
     judged: Partial<JudgedRequest>,
   ): Promise<{ readonly body: string | undefined; readonly isFiltered: boolean }> => {
     const { verdict } = await judgeRequest({ rules: aliceRules, token: alice, ...judged });
-    assert.equal(verdict.kind, 'forward');
-    assert.ok(verdict.kind === 'forward');
+    assert.equal(verdict.kind, 'continue');
+    assert.ok(verdict.kind === 'continue');
     const body = verdict.body === undefined ? undefined : Buffer.from(verdict.body).toString();
     return { body, isFiltered: verdict.filterAnswer !== undefined };
   };

@@ -4,9 +4,8 @@ import type { Exchange, RawHeaders } from '../../http/exchange.ts';
 import { readRequestVariables } from '../../authorization/request-variables.ts';
 import { exposeToScripts } from '../../authentication/browser-access.ts';
 import { readPreflightMethod } from '../../http/preflight.ts';
-import type { AuthenticatedRequest } from '../../authentication/mcp/authentication-verdict.ts';
 import type { ProtectedResource } from '../../config/protected-resource.ts';
-import type { PolicyDenial } from '../../request/policy-verdict.ts';
+import type { Denial } from '../../request/verdict.ts';
 import type { Reason } from '../../http/reasons.ts';
 import type { RequestContext } from '../../request/request-context.ts';
 import type { VerifiedToken } from '../../authentication/token/verified-token.ts';
@@ -22,7 +21,8 @@ import { findListMethod } from '../read/list-methods.ts';
 import { type Message, type MessageId, rpcCodes } from '../read/message.ts';
 import type { MessageRules } from '../../config/message-rules.ts';
 import { createItemJudges, type MessageStep, noteDenial, noteMessage, notePass, noteRefusal } from './message-step.ts';
-import type { FilterAnswer, MessageVerdict } from '../answer/message-verdict.ts';
+import type { MessageVerdict } from '../../request/judged-messages.ts';
+import type { FilterAnswer } from '../../http/answer-filter.ts';
 import { measureSubscription, recallSubscription, rememberSubscription } from './open-subscription.ts';
 import { parseBody } from '../read/parse-message.ts';
 import { chooseVersion, hasBatches, readVersionHeader } from '../read/protocol-version.ts';
@@ -38,8 +38,6 @@ export interface MessageRequest {
   readonly backend: BackendConfig;
   /** Of the backend's MCP authentication, else of the route's JWT authentication. */
   readonly token: VerifiedToken | undefined;
-  /** Set when the backend has MCP authentication. */
-  readonly authenticated: AuthenticatedRequest | undefined;
   /** Where a challenge points to; set when the backend has MCP authentication. */
   readonly resource: ProtectedResource | undefined;
   /** The request was let through before, its answer is a stream that is still open, and its body is gone. */
@@ -72,7 +70,7 @@ export function judgeMessages(request: MessageRequest): MessageVerdict | Promise
     default:
       // Browsers send preflights without credentials, so that rules could only refuse them. They carry nothing.
       if (readPreflightMethod(exchange.method, exchange.headers) !== undefined && !exchange.hasBody)
-        return { kind: 'forward', body: undefined, filterAnswer: undefined };
+        return { kind: 'continue', responseHeaders: [], body: undefined, filterAnswer: undefined };
       return deny(step, 'method_not_allowed', `MCP has no ${exchange.method}`, ['allow', 'GET, POST, DELETE']);
   }
 }
@@ -147,7 +145,7 @@ function judgeRead(step: Step, body: MessageBody): MessageVerdict {
   const { bytes, share } = body;
   const verdict = judgeBody(step, bytes);
   const release = (): void => void share.resize(measureSubscription(step.context.exchange));
-  if (verdict.kind === 'forward') return { ...verdict, releaseBody: release };
+  if (verdict.kind === 'continue') return { ...verdict, releaseBody: release };
   release();
   return verdict;
 }
@@ -201,7 +199,7 @@ function judgeSingle(step: Step, message: Message, bytes: Uint8Array): MessageVe
   const { name } = hidden.standIn.item;
   const body = Buffer.from(renameItem(utf8.decode(bytes), message.method, name));
   const verdict = pass(step, [use], judgement, protocolVersion, body, expectation, [hidden]);
-  return verdict.kind === 'forward' ? { ...verdict, mcpName: name } : verdict;
+  return verdict.kind === 'continue' ? { ...verdict, mcpName: name } : verdict;
 }
 
 const utf8 = new TextDecoder();
@@ -248,7 +246,7 @@ function pass(
     const parts = hidden.flatMap(({ standIn }) => standIn.parts);
     filterAnswer = restoreNames(filterAnswer, parts, defaultAnswerLimits.maxBodyBytes);
   }
-  return { kind: 'forward', body, filterAnswer };
+  return { kind: 'continue', responseHeaders: [], body, filterAnswer };
 }
 
 /** The server says no, but it is the rules that do. */
@@ -260,16 +258,13 @@ function noteHidden(step: Step, { judgement }: HiddenItem, isBatch: boolean): vo
   step.context.detail = detail;
 }
 
-function denyByRules({ context }: Step, detail: string): PolicyDenial {
-  return { kind: 'deny', reason: 'rbac_denied', detail, responseHeaders: exposeToScripts(context, exposedHeaders) };
+function denyByRules({ context }: Step, detail: string): Denial {
+  return { kind: 'deny', reason: 'rbac_denied', detail, responseHeaders: exposeToScripts(context) };
 }
 
-/** What web pages need to go on after a refusal. */
-const exposedHeaders = 'WWW-Authenticate, Mcp-Session-Id';
-
-function deny(step: Step, reason: Reason, detail: string, headers: RawHeaders = []): PolicyDenial {
+function deny(step: Step, reason: Reason, detail: string, headers: RawHeaders = []): Denial {
   if (reason !== 'client_disconnected') noteRefusal(step, reason, detail);
-  const responseHeaders = [...headers, ...exposeToScripts(step.context, exposedHeaders)];
+  const responseHeaders = [...headers, ...exposeToScripts(step.context)];
   return { kind: 'deny', reason, detail, responseHeaders };
 }
 
@@ -289,7 +284,7 @@ function answer(step: Step, reason: Reason, detail: string, status: number, json
   return {
     kind: 'respond',
     status: isError && status < 400 ? 400 : status,
-    headers: [...headers, ...exposeToScripts(context, exposedHeaders)],
+    headers: [...headers, ...exposeToScripts(context)],
     body,
   };
 }

@@ -85,7 +85,7 @@ describe('what is noted', () => {
     ]) {
       const request = { headers: ['Origin', 'https://app.example'] };
       const { verdict } = await judgeRequest({ rules: aliceRules, token: alice, message: posted, request });
-      assert.ok(verdict.kind !== 'forward');
+      assert.ok(verdict.kind !== 'continue');
       const headers = verdict.kind === 'deny' ? verdict.responseHeaders : verdict.headers;
       assert.equal(valueOf(headers, 'access-control-allow-origin'), '*');
     }

@@ -6,7 +6,7 @@ import type { RequestContext } from '../../request/request-context.ts';
 import { bodyBudget } from '../../http/body-budget.ts';
 import { judgeMessages } from './judge-messages.ts';
 import type { MessageRules } from '../../config/message-rules.ts';
-import type { MessageVerdict } from '../answer/message-verdict.ts';
+import type { MessageVerdict } from '../../request/judged-messages.ts';
 import { measureSubscription, recallSubscription, rememberSubscription } from './open-subscription.ts';
 import { createRules, message, printVerdict } from '../testing/message-fixture.ts';
 
@@ -34,7 +34,7 @@ function listen(posted: object = watch('file:///a', 'file:///b')): RequestContex
 
 const backend = { mcp: { transport: 'streamable-http' } } as unknown as BackendConfig;
 const judge = async (context: RequestContext, rules: MessageRules, isAgain: boolean): Promise<MessageVerdict> =>
-  judgeMessages({ context, rules, backend, token: undefined, authenticated: undefined, resource: undefined, isAgain });
+  judgeMessages({ context, rules, backend, token: undefined, resource: undefined, isAgain });
 const deny = (expression: string): MessageRules => createRules({ action: 'Deny', expressions: [expression] });
 
 test('only what is judged again is kept', () => {
@@ -84,7 +84,7 @@ test('of its body only the kept texts count once it is on its way', async () => 
   const context = listen(watch('file:///a', 'x'.repeat(5_000)));
   const held = bodyBudget.heldBytes;
   const verdict = await judge(context, deny('mcp.tool.name == "x"'), false);
-  assert.ok(verdict.kind === 'forward' && verdict.releaseBody !== undefined);
+  assert.ok(verdict.kind === 'continue' && verdict.releaseBody !== undefined);
   assert.equal(bodyBudget.heldBytes - held, verdict.body!.length);
   verdict.releaseBody();
   assert.equal(bodyBudget.heldBytes - held, 'file:///a'.length + 5_000);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { createSealer, createSealKey } from '../../../base/sealed.ts';
-import type { SessionIdentity } from '../../authentication/mcp/authentication-verdict.ts';
+import type { SessionIdentity } from '../../request/admission.ts';
 import { readMessageTarget, writeMessageUrl } from './legacy-sse.ts';
 import { createBoundSigner, openSession, sealSession } from './session-binding.ts';
 import { routeSession, sealResponse, tagEndpoint } from './session-routing.ts';

@@ -3,7 +3,7 @@
 // with the same key can serve every session, and another user's id opens as little as one that never existed.
 import { createHash } from 'node:crypto';
 import type { Sealer } from '../../../base/sealed.ts';
-import type { SessionIdentity } from '../../authentication/mcp/authentication-verdict.ts';
+import type { SessionIdentity } from '../../request/admission.ts';
 import { BoundedCache } from '../../authentication/token/bounded-cache.ts';
 import type { MessageSigner } from './legacy-sse.ts';
 

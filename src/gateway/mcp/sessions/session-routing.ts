@@ -9,7 +9,7 @@
 // - Where sessions are bound to a user the id is sealed as a whole, tag included (session-binding.ts). Then only what opens is a session.
 import { createHash } from 'node:crypto';
 import type { RawHeaders } from '../../http/exchange.ts';
-import type { SessionIdentity } from '../../authentication/mcp/authentication-verdict.ts';
+import type { SessionIdentity } from '../../request/admission.ts';
 import { type BoundSession, openSession, sealSession } from './session-binding.ts';
 
 const separator = '~';

@@ -3,7 +3,7 @@
 import { cr, EventSplitter, lf, withoutByteOrderMark } from '../answer/event-stream-splitter.ts';
 import type { ListName } from './list-changed-rules.ts';
 import type { StreamVoice } from './list-changed-notification.ts';
-import type { StreamPosition } from '../answer/message-verdict.ts';
+import type { StreamPosition } from '../../http/answer-filter.ts';
 
 const noBytes = new Uint8Array(0);
 

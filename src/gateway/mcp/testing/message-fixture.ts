@@ -16,7 +16,7 @@ import type { VerifiedToken } from '../../authentication/token/verified-token.ts
 import type { Caller } from '../judge/judge-message.ts';
 import { judgeMessages } from '../judge/judge-messages.ts';
 import type { MessageRules } from '../../config/message-rules.ts';
-import type { MessageVerdict } from '../answer/message-verdict.ts';
+import type { MessageVerdict } from '../../request/judged-messages.ts';
 
 export interface WrittenRules {
   readonly action?: 'Allow' | 'Deny' | 'Require';
@@ -88,14 +88,14 @@ export async function judgeRequest(judged: JudgedRequest): Promise<{
   const created = createContext({ ...post, ...request, headers });
   const context: RequestContext = { ...created.context, explained: judged.explained ?? false };
   const backend = { mcp: { transport } } as unknown as BackendConfig;
-  const verdict = await judgeMessages({ context, rules, backend, token, authenticated: undefined, resource });
+  const verdict = await judgeMessages({ context, rules, backend, token, resource });
   return { verdict, context };
 }
 
 /** "200 -32602 Unknown tool: a", "403 rbac_denied", "forward": a verdict in short. */
 export function printVerdict(verdict: MessageVerdict): string {
   switch (verdict.kind) {
-    case 'forward':
+    case 'continue':
       return 'forward';
     case 'deny':
       return `deny ${verdict.reason}`;

@@ -1,13 +1,21 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { readCredentials } from './read-credentials.ts';
+import type { RawHeaders } from '../../http/exchange.ts';
+import { bearerHeader, checkTokenText, type FoundToken } from '../token/find-token.ts';
+import { findBearerToken } from './find-bearer-token.ts';
+
+/** As the engine reads it. */
+function readCredentials(headers: RawHeaders, query: string): FoundToken {
+  const found = findBearerToken(headers, query);
+  return found.kind === 'text' ? (checkTokenText(found.text, bearerHeader) ?? found) : found;
+}
 
 const read = (authorization: string, query = ''): string => {
   const found = readCredentials(['Authorization', authorization], query);
-  return found.kind === 'bearer' ? `bearer ${found.token}` : found.kind;
+  return found.kind === 'text' ? `bearer ${found.text}` : found.kind;
 };
 
-describe('readCredentials', () => {
+describe('the bearer token of a request', () => {
   test('finds the one bearer token', () => {
     assert.equal(read('Bearer abc.def-_~+/=='), 'bearer abc.def-_~+/==');
     assert.equal(read('bearer   abc'), 'bearer abc');

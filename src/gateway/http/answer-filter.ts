@@ -1,23 +1,5 @@
-// What rules over MCP messages say about a request, and what its answer has to pass.
-import type { RawHeaders } from '../../http/exchange.ts';
-import type { PolicyDenial } from '../../request/policy-verdict.ts';
-
-/** What the rules say about a request. */
-export type MessageVerdict =
-  | {
-      readonly kind: 'forward';
-      /** The body as it goes upstream, already read; undefined: it was not read and streams. */
-      readonly body: Uint8Array | undefined;
-      /** Mcp-Name as it goes upstream, when it is not what the client sent. */
-      readonly mcpName?: string | undefined;
-      /** Says that the body is needed no more: others may have its room. */
-      readonly releaseBody?: (() => void) | undefined;
-      /** What the answer must pass; undefined: it streams as it is. */
-      readonly filterAnswer: FilterAnswer | undefined;
-    }
-  /** The gateway answers in the server's place, e.g. with the error of an unknown tool. */
-  | { readonly kind: 'respond'; readonly status: number; readonly headers: RawHeaders; readonly body: string }
-  | PolicyDenial;
+// What an answer of an upstream must pass on its way to the client.
+import type { RawHeaders } from './exchange.ts';
 
 /** Looks at the head of the upstream's answer and says what becomes of it. */
 export type FilterAnswer = (status: number, headers: RawHeaders) => AnswerTreatment;

@@ -1,0 +1,39 @@
+// The step of rules over MCP messages (`spec.backend.mcp.authorization`). Without them the body is not looked at.
+import type { MessageRules } from '../config/message-rules.ts';
+import { judgeMessages } from '../mcp/judge/judge-messages.ts';
+import { asksForSubscription } from '../mcp/streams/list-changed-notification.ts';
+import type { JudgedMessages, MessageVerdict } from '../request/judged-messages.ts';
+import type { RequestContext } from '../request/request-context.ts';
+import { type BackendRequest, continueUnchanged, type Verdict } from '../request/verdict.ts';
+
+/** Judges the messages of a request to a backend with rules. A promise only when there is a body to wait for. */
+export function applyMessageRules(request: BackendRequest): Verdict | Promise<Verdict> {
+  const { context, choice, backend } = request;
+  const { method, headers } = context.exchange;
+  // The stream of a GET or of a subscription may outlive the rules; it is judged again when they change.
+  if (backend.mcp !== undefined && (method === 'GET' || asksForSubscription(method, headers)))
+    context.judgeAgain = (rules) => (rules === undefined ? unjudged : judge(request, rules, true));
+  if (choice.messageRules === undefined) return continueUnchanged;
+  const verdict = judge(request, choice.messageRules, false);
+  return verdict instanceof Promise ? verdict.then((late) => keep(context, late)) : keep(context, verdict);
+}
+
+const unjudged: JudgedMessages = {
+  kind: 'continue',
+  responseHeaders: [],
+  body: undefined,
+  filterAnswer: undefined,
+};
+
+function judge(
+  { context, backend }: BackendRequest,
+  rules: MessageRules,
+  isAgain: boolean,
+): MessageVerdict | Promise<MessageVerdict> {
+  return judgeMessages({ context, rules, backend, token: context.caller, resource: context.mcp?.resource, isAgain });
+}
+
+function keep(context: RequestContext, verdict: MessageVerdict): Verdict {
+  if (verdict.kind === 'continue') context.messages = verdict;
+  return verdict;
+}

@@ -1,0 +1,8 @@
+// The query of a request on its way out of the gateway: upstream, or back to the client in a redirect.
+import { withoutParameter } from '../authentication/token/token-parameter.ts';
+import type { RequestContext } from './request-context.ts';
+
+/** The query as others than the gateway get to see it: without a token that is not theirs. */
+export function readForwardedQuery({ query, jwt }: Pick<RequestContext, 'query' | 'jwt'>): string {
+  return jwt?.removedQueryParameter === undefined ? query : withoutParameter(query, jwt.removedQueryParameter);
+}
