@@ -17,7 +17,8 @@ import { backendChain, redirectChain, routeChain } from './policies/policy-chain
 import { answerRequest, denyRequest } from './request/answer.ts';
 import { type RequestContext, startRequest } from './request/request-context.ts';
 import type { RequestObserver } from './request/request-observer.ts';
-import { type BackendRequest, runSteps, type Verdict } from './request/verdict.ts';
+import { type Verdict } from './request/verdict.ts';
+import { type BackendRequest, runSteps } from './request/run-steps.ts';
 import { findListener } from './route/find-listener.ts';
 import { findOwnEndpoint } from './route/find-protection.ts';
 import { findOtherReading, findRoute } from './route/match-route.ts';

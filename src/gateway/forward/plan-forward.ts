@@ -13,7 +13,7 @@ import type {
 import { describesMessage, withFieldValue } from '../mcp/read/field-values.ts';
 import type { RawHeaders } from '../http/exchange.ts';
 import { corsHeaderRemoval } from '../policies/cors.ts';
-import type { BackendRequest } from '../request/verdict.ts';
+import type { BackendRequest } from '../request/run-steps.ts';
 import type { RequestContext } from '../request/request-context.ts';
 import type { ForwardPlan } from './forward-plan.ts';
 import { roundField } from '../http/field-name.ts';

@@ -1,6 +1,7 @@
 // The CORS step of the policy chain: answers preflights, puts CORS headers on every other answer.
 import { decideCors } from './cors.ts';
-import { continueUnchanged, type RouteRequest, type Verdict } from '../request/verdict.ts';
+import { continueUnchanged, type Verdict } from '../request/verdict.ts';
+import type { RouteRequest } from '../request/run-steps.ts';
 
 /** Answers a preflight, refuses one from a foreign origin, lets everything else continue with its headers. */
 export function applyCors({ context, route }: RouteRequest): Verdict {

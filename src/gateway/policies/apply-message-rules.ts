@@ -4,7 +4,8 @@ import { judgeMessages } from '../mcp/judge/judge-messages.ts';
 import { asksForSubscription } from '../mcp/streams/list-changed-notification.ts';
 import type { JudgedMessages, MessageVerdict } from '../request/judged-messages.ts';
 import type { RequestContext } from '../request/request-context.ts';
-import { type BackendRequest, continueUnchanged, type Verdict } from '../request/verdict.ts';
+import { continueUnchanged, type Verdict } from '../request/verdict.ts';
+import type { BackendRequest } from '../request/run-steps.ts';
 
 /** Judges the messages of a request to a backend with rules. A promise only when there is a body to wait for. */
 export function applyMessageRules(request: BackendRequest): Verdict | Promise<Verdict> {

@@ -2,7 +2,8 @@
 import type { Failure } from '../../ir/gen/config_pb.ts';
 import type { BackendConfig, WeightedBackendConfig } from '../config/runtime-config.ts';
 import type { Reason } from '../http/reasons.ts';
-import { continueUnchanged, type Denial, type RouteRequest, type Verdict } from '../request/verdict.ts';
+import { continueUnchanged, type Denial, type Verdict } from '../request/verdict.ts';
+import type { RouteRequest } from '../request/run-steps.ts';
 
 /** The step of the route's chain: policies that cannot be enforced, then a rule that cannot be served. */
 export function failClosed({ route }: RouteRequest): Verdict {

@@ -9,7 +9,7 @@ import { compileCors } from './cors.ts';
 import { findUsableBackend } from './fail-closed.ts';
 import { noPolicies } from '../config/compile/compile-policies.ts';
 import { routeChain } from './policy-chain.ts';
-import { runSteps, type RouteRequest, type Step } from '../request/verdict.ts';
+import { runSteps, type RouteRequest, type Step } from '../request/run-steps.ts';
 
 const failure = create(FailureSchema, { status: 500, reason: 'Invalid', message: 'the issuer is missing' });
 const cors = compileCors(create(CorsSchema, { allowOrigins: ['https://a.test'] }));

@@ -2,7 +2,7 @@
 import { authenticateJwt } from '../authentication/jwt/authenticate-jwt.ts';
 import { authenticateMcp } from '../authentication/mcp/authenticate-mcp.ts';
 import { authorizeRequest } from '../authorization/authorize-request.ts';
-import type { BackendRequest, RouteRequest, Step } from '../request/verdict.ts';
+import type { BackendRequest, RouteRequest, Step } from '../request/run-steps.ts';
 import { applyCors } from './apply-cors.ts';
 import { applyMessageRules } from './apply-message-rules.ts';
 import { failClosed } from './fail-closed.ts';

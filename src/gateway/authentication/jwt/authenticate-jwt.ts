@@ -2,7 +2,8 @@
 // what goes on. The rest is the engine's (authenticate.ts).
 import type { JwtAuthenticationConfig } from '../../config/jwt-authentication-config.ts';
 import type { ProtectedResource } from '../../config/protected-resource.ts';
-import { continueUnchanged, type RouteRequest, type Verdict } from '../../request/verdict.ts';
+import { continueUnchanged, type Verdict } from '../../request/verdict.ts';
+import type { RouteRequest } from '../../request/run-steps.ts';
 import { findProtectedResource } from '../../route/find-protection.ts';
 import { authenticate, type Authentication, type AuthenticationKind } from '../authenticate.ts';
 import { bearerHeader, findToken, type FoundToken, hasQueryToken, isBearerHeader } from '../token/find-token.ts';

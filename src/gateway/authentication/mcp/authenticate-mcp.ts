@@ -4,7 +4,8 @@ import type { McpAuthenticationConfig, ProtectedResource } from '../../config/pr
 import type { RawHeaders } from '../../http/exchange.ts';
 import type { McpAdmission, SessionIdentity } from '../../request/admission.ts';
 import type { RequestContext } from '../../request/request-context.ts';
-import { type BackendRequest, continueUnchanged, type Denial, type Verdict } from '../../request/verdict.ts';
+import { continueUnchanged, type Denial, type Verdict } from '../../request/verdict.ts';
+import type { BackendRequest } from '../../request/run-steps.ts';
 import { findProtectedResource } from '../../route/find-protection.ts';
 import { authenticate, type Authentication, type AuthenticationKind } from '../authenticate.ts';
 import { formatClaimHeaders, listClaimHeaders } from '../claims-to-headers.ts';
