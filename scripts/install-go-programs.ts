@@ -53,8 +53,8 @@ export async function installGoPrograms(recipe: GoRecipe, report: (line: string)
 
   await requireGo(recipe);
   await mkdir(parent, { recursive: true });
-  const unlock = await lock(`${folder}.lock`, () =>
-    report(`Waiting for another process that installs ${recipe.name} ${recipe.version}`),
+  const unlock = await lock(`${folder}.lock`, (seconds) =>
+    report(`Waiting for another process that installs ${recipe.name} ${recipe.version}: ${seconds} s`),
   );
   try {
     if (await isInstalled(folder, recipe)) return folder;
@@ -114,9 +114,10 @@ async function requireGo(recipe: GoRecipe): Promise<void> {
 }
 
 /** The kernel lets go of the lock when the process that holds it ends, however it ends. */
-async function lock(file: string, onWait: () => void): Promise<() => void> {
+async function lock(file: string, onWait: (seconds: number) => void): Promise<() => void> {
   const holder = spawn('flock', [file, 'sh', '-c', 'echo locked; exec cat'], { stdio: ['pipe', 'pipe', 'ignore'] });
-  const waiting = setTimeout(onWait, 1000);
+  const started = Date.now();
+  const waiting = setInterval(() => onWait(Math.round((Date.now() - started) / 1000)), progressInterval);
   try {
     await Promise.race([
       once(holder.stdout, 'data'),
@@ -130,7 +131,7 @@ async function lock(file: string, onWait: () => void): Promise<() => void> {
       cause: error,
     });
   } finally {
-    clearTimeout(waiting);
+    clearInterval(waiting);
   }
   return () => void holder.stdin.end();
 }

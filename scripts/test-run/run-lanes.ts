@@ -84,8 +84,13 @@ async function runLane(queue: string[], options: LanesOptions, running: Set<Chil
     printed.set(file, (printed.get(file) ?? '') + text);
   };
   const note = (text: string): void => keep('', `\n${text}\n`);
-  child.stdout!.setEncoding('utf8').on('data', (text: string) => keep('', text));
-  child.stderr!.setEncoding('utf8').on('data', (text: string) => keep('', text));
+  // Words are a sign of life as well: a file may wait for a program that is being built, and says so.
+  const listen = (text: string): void => {
+    hear();
+    keep('', text);
+  };
+  child.stdout!.setEncoding('utf8').on('data', listen);
+  child.stderr!.setEncoding('utf8').on('data', listen);
 
   const giveUp = (): void => {
     const what = current === undefined ? 'after its last file' : `in ${at}`;
