@@ -2,14 +2,16 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { FetchOutcome, GuardedRequest } from '../../../../base/fetch-json.ts';
 import type { ClientMetadata } from './client-metadata.ts';
-import { keycloak } from '../idp/keycloak.ts';
 import { type ProviderPreset, standardPreset } from '../../../config/provider-preset.ts';
-import { spring } from '../idp/spring.ts';
+import { findPreset } from '../idp/presets.ts';
 import type { IdpMetadata } from '../../../config/idp-connection.ts';
 import type { OAuthRequest } from '../oauth-endpoint.ts';
 import { type BrokeredRegistration, registerBrokeredClient, registerOwnClient } from './register-at-idp.ts';
 import { answerJson, type BrokerOptions, idpMetadata, TestBroker } from '../../testing/broker-fixture.ts';
 import { registerEndpoint } from '../endpoints/register.ts';
+
+const keycloak = findPreset('Keycloak')!;
+const spring = findPreset('Spring')!;
 
 const endpoint = new URL('https://idp.example.com/register');
 const client: ClientMetadata = {

@@ -2,9 +2,11 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { FetchOutcome, GuardedRequest } from '../../../../base/fetch-json.ts';
 import { type Discovery, discoverMetadata, type DiscoveryOptions, listMetadataUrls } from './discover-metadata.ts';
-import { keycloak } from './keycloak.ts';
+import { findPreset } from './presets.ts';
 import { standardPreset } from '../../../config/provider-preset.ts';
 import { answerJson } from '../../testing/broker-fixture.ts';
+
+const keycloak = findPreset('Keycloak')!;
 
 const issuer = 'https://idp.example.com/realms/a';
 const oauth = 'https://idp.example.com/.well-known/oauth-authorization-server/realms/a';

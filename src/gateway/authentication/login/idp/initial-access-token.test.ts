@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { FetchOutcome, GuardedRequest } from '../../../../base/fetch-json.ts';
-import { okta } from './okta.ts';
+import { findPreset } from './presets.ts';
 import { getInitialAccessToken, type InitialAccessToken } from './initial-access-token.ts';
 import type { McpAuthenticationConfig } from '../../../config/protected-resource.ts';
 import { createResource } from '../../testing/auth-fixture.ts';
 import { answerJson, idpMetadata } from '../../testing/broker-fixture.ts';
+
+const okta = findPreset('Okta')!;
 
 async function get(
   config: Partial<McpAuthenticationConfig>,

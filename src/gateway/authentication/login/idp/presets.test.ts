@@ -26,3 +26,52 @@ test('who cannot register clients needs the broker, and every preset has somethi
     if (preset.hasNoRegistration === true) assert.notEqual(preset.needsBroker, undefined, name);
   }
 });
+
+test('Auth0: the resource goes in audience, which clients do not send', () => {
+  const auth0 = findPreset('Auth0')!;
+  assert.equal(auth0.resourceParameter, 'audience');
+  assert.match(auth0.needsBroker!, /audience/);
+  assert.equal(auth0.hasNoRegistration, undefined);
+});
+
+test('Authentik: no registration, and the client id is the audience', () => {
+  const authentik = findPreset('Authentik')!;
+  assert.equal(authentik.hasNoRegistration, true);
+  assert.ok(authentik.remarks!.some((remark) => /client id/.test(remark)));
+});
+
+test('Dex: every login needs openid, and there is no registration', () => {
+  const dex = findPreset('Dex')!;
+  assert.deepEqual(dex.requiredLoginScopes, ['openid']);
+  assert.equal(dex.hasNoRegistration, true);
+  assert.ok(dex.remarks!.some((remark) => /requiredScopes/.test(remark)));
+});
+
+test('Google: no registration, and opaque tokens that nobody can validate', () => {
+  const google = findPreset('Google')!;
+  assert.equal(google.hasNoRegistration, true);
+  assert.ok(google.remarks!.some((remark) => /opaque/.test(remark)));
+});
+
+test('Keycloak: OpenID discovery, no resource, no openid in a registration', () => {
+  const keycloak = findPreset('Keycloak')!;
+  assert.deepEqual(keycloak.metadataUrls!('https://kc.example/realms/a'), [
+    'https://kc.example/realms/a/.well-known/openid-configuration',
+  ]);
+  assert.equal(keycloak.resourceParameter, 'none');
+  assert.deepEqual(keycloak.omitRegistrationScopes, ['openid']);
+  assert.equal(keycloak.needsBroker, undefined, 'its metadata says enough');
+});
+
+test('Okta: registration takes an API token in a scheme of its own', () => {
+  const okta = findPreset('Okta')!;
+  assert.equal(okta.initialAccessTokenScheme, 'SSWS');
+  assert.equal(okta.resourceParameter, 'audience');
+  assert.match(okta.needsBroker!, /audience/);
+});
+
+test('Spring: no scope in a registration', () => {
+  const spring = findPreset('Spring')!;
+  assert.deepEqual(spring.omitRegistrationMembers, ['scope']);
+  assert.ok(spring.remarks!.some((remark) => /works once/.test(remark)));
+});

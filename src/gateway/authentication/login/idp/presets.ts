@@ -1,18 +1,95 @@
 // The presets by the name that a policy gives (`provider`). A standard identity provider needs none.
-import { auth0 } from './auth0.ts';
-import { authentik } from './authentik.ts';
-import { descope } from './descope.ts';
-import { dex } from './dex.ts';
-import { entra } from './entra.ts';
-import { google } from './google.ts';
-import { keycloak } from './keycloak.ts';
-import { okta } from './okta.ts';
 import { type ProviderPreset, standardPreset } from '../../../config/provider-preset.ts';
-import { spring } from './spring.ts';
+import { descope } from './descope.ts';
+import { entra } from './entra.ts';
+import { appendOpenidConfiguration } from './metadata-urls.ts';
 
-const presets: ReadonlyMap<string, ProviderPreset> = new Map(
-  [keycloak, auth0, okta, entra, descope, authentik, google, dex, spring].map((preset) => [preset.name, preset]),
-);
+const rows: readonly ProviderPreset[] = [
+  // Keycloak: OpenID discovery; no RFC 8707; particular about what a registration may contain.
+  {
+    name: 'Keycloak',
+    metadataUrls: (issuer) => [appendOpenidConfiguration(issuer)],
+    // Ignored when it comes once, an error when it comes twice.
+    resourceParameter: 'none',
+    // As shipped, `openid` in a registration is a client scope that anonymous registration may not ask for: 403.
+    omitRegistrationScopes: ['openid'],
+    remarks: [
+      'Keycloak does not read `resource` (RFC 8707): set audiences, and give the client scope an audience mapper.',
+      'Without an initial access token, anonymous registration has to be allowed: Clients, Client registration, Trusted Hosts.',
+      'Lightweight access tokens carry neither sub nor aud: leave them off, or add mappers for both.',
+    ],
+  },
+  // Auth0: names the resource in `audience`, and gives opaque tokens when it is missing.
+  {
+    name: 'Auth0',
+    resourceParameter: 'audience',
+    needsBroker: 'Auth0 expects `audience` in place of `resource`, which MCP clients do not send',
+    remarks: [
+      "The audience of the API in Auth0 has to be the resource's URL, or be listed in audiences. Without an API of that name tokens are opaque.",
+      'Dynamic registration has to be enabled in the tenant, and connections promoted to domain level.',
+    ],
+  },
+  // Okta: names the resource in `audience`; registration needs an API token in a scheme of its own.
+  {
+    name: 'Okta',
+    resourceParameter: 'audience',
+    initialAccessTokenScheme: 'SSWS',
+    needsBroker: 'Okta expects `audience` in place of `resource`, which MCP clients do not send',
+    remarks: [
+      'Registration needs an Okta API token: set registration.initialAccessTokenRef.',
+      'Use a custom authorization server: tokens of the org authorization server cannot be validated by anybody else.',
+    ],
+  },
+  entra,
+  descope,
+  // authentik: no dynamic registration; the audience of a token is the client's id.
+  {
+    name: 'Authentik',
+    resourceParameter: 'none',
+    hasNoRegistration: true,
+    needsBroker: 'authentik has no dynamic registration',
+    remarks: [
+      'authentik registers no clients: use registration.mode Shared.',
+      'The audience of its tokens is the client id: set audiences to the client id of the shared client.',
+    ],
+  },
+  // Google: no dynamic registration; access tokens are opaque.
+  {
+    name: 'Google',
+    resourceParameter: 'none',
+    hasNoRegistration: true,
+    needsBroker: 'Google has no dynamic registration',
+    remarks: [
+      'Google registers no clients: use registration.mode Shared.',
+      'The access tokens of Google are opaque, so no gateway can validate them. Put an identity provider that issues JWTs in between and let it log in with Google.',
+    ],
+  },
+  // Dex: no dynamic registration; every login needs `openid`; tokens carry no scopes.
+  {
+    name: 'Dex',
+    resourceParameter: 'none',
+    requiredLoginScopes: ['openid'],
+    hasNoRegistration: true,
+    needsBroker: 'Dex has no dynamic registration',
+    remarks: [
+      'Dex registers no clients: use registration.mode Shared.',
+      'Its tokens carry no scopes: leave requiredScopes empty. Their audience is the client id: set audiences to it.',
+      "A second login of the same user ends the first one's refresh token.",
+    ],
+  },
+  // Spring Authorization Server: as shipped, registration refuses any `scope`, and initial access tokens work once.
+  {
+    name: 'Spring',
+    omitRegistrationMembers: ['scope'],
+    remarks: [
+      'Registration needs an initial access token, which works once: use registration.initialAccessTokenFrom.clientCredentials with the scope client.create.',
+      'Public clients get no refresh token; through the broker, with a confidential client, they do.',
+      'The scope of its tokens is a list; the gateway reads both forms.',
+    ],
+  },
+];
+
+const presets: ReadonlyMap<string, ProviderPreset> = new Map(rows.map((preset) => [preset.name, preset]));
 
 /** The preset of this name; the standard one for an empty name; undefined for a name that nobody knows. */
 export function findPreset(provider: string): ProviderPreset | undefined {
