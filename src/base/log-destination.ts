@@ -3,6 +3,7 @@
 // blocking flush loops forever on a closed pipe.
 import { closeSync, constants, fstatSync, openSync, writeSync } from 'node:fs';
 import { isatty } from 'node:tty';
+import { createBackoff } from './backoff.ts';
 
 export interface LogDestination {
   readonly isTerminal: boolean;
@@ -61,7 +62,7 @@ export function openLogDestination(target: number | string, options: LogDestinat
   let scheduled = false;
   let timer: NodeJS.Timeout | undefined;
   let isTimed = false;
-  let retryMs = firstRetryMs;
+  const backoff = createBackoff({ firstMs: firstRetryMs, maxMs: lastRetryMs });
   let waiters: (() => void)[] = [];
 
   /** Writes as much as fits: true when nothing is left, false when the reader is slow. */
@@ -70,7 +71,7 @@ export function openLogDestination(target: number | string, options: LogDestinat
       if (rest.length === 0) rest = takeBatch();
       try {
         rest = rest.subarray(writeSync(fd, options.isShared === true ? takeLines(rest) : rest));
-        retryMs = firstRetryMs;
+        backoff.reset();
       } catch (error) {
         if (isBusy(error as NodeJS.ErrnoException)) return false;
         giveUp(error as NodeJS.ErrnoException);
@@ -85,8 +86,7 @@ export function openLogDestination(target: number | string, options: LogDestinat
     const before = dropped;
     if (!writeAll()) {
       scheduled = true;
-      setTimeout(writeNext, retryMs);
-      retryMs = Math.min(retryMs * 2, lastRetryMs);
+      setTimeout(writeNext, backoff.next());
       return;
     }
     // Not after a failure of this very turn: a report into a full disk would fail and ask for the next report.

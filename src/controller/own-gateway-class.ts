@@ -2,6 +2,7 @@
 // another controller is left alone. Only the leader does this.
 import { controllerName } from '../api/gateway-class.ts';
 import type { Resources } from '../api/resources.ts';
+import { findBackoffDelay } from '../base/backoff.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
 import { ApiError, type KubernetesClient, type KubernetesObject } from '../kubernetes/client.ts';
@@ -150,7 +151,7 @@ export class GatewayClassKeeper {
           { class: className, reason: error instanceof Error ? error.message : String(error) },
           'the GatewayClass could not be written; it is tried again',
         );
-      return { done: false, afterMs: Math.min(500 * 2 ** failures, 30_000) };
+      return { done: false, afterMs: findBackoffDelay(failures, { firstMs: 500, maxMs: 30_000 }) };
     }
   }
 }

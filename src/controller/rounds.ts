@@ -1,5 +1,6 @@
 // Work that is done again and again, whenever something changed: changes that come together are one round, rounds never overlap, and one that failed is
 // tried again and stops nothing.
+import { createBackoff } from '../base/backoff.ts';
 import type { Clock } from '../base/clock.ts';
 
 export interface RoundsOptions {
@@ -13,16 +14,13 @@ export interface RoundsOptions {
   readonly onError: (error: unknown, retryAfterMs: number) => void;
 }
 
-const firstRetryMs = 1_000;
-const mostRetryMs = 30_000;
-
 /** Rounds on request. */
 export class Rounds {
   readonly #options: RoundsOptions;
+  readonly #backoff = createBackoff({ firstMs: 1_000, maxMs: 30_000 });
   #firstRequestAt: number | undefined;
   #stopTimer: (() => void) | undefined;
   #running: Promise<void> | undefined;
-  #failures = 0;
   #isStopped = false;
 
   constructor(options: RoundsOptions) {
@@ -67,10 +65,9 @@ export class Rounds {
     this.#firstRequestAt = undefined;
     try {
       await this.#options.run();
-      this.#failures = 0;
+      this.#backoff.reset();
     } catch (error) {
-      const retryAfterMs = Math.min(firstRetryMs * 2 ** this.#failures, mostRetryMs);
-      this.#failures += 1;
+      const retryAfterMs = this.#backoff.next();
       this.#options.onError(error, retryAfterMs);
       if (!this.#isStopped && this.#firstRequestAt === undefined) this.#schedule(retryAfterMs);
     }

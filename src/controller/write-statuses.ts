@@ -2,6 +2,7 @@
 // version that it is based on as a precondition; a conflict means that somebody else was faster, and their words are read and kept.
 import { isDeepStrictEqual } from 'node:util';
 import { controllerName } from '../api/gateway-class.ts';
+import { findBackoffDelay } from '../base/backoff.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
 import { ApiError, type KubernetesClient, type KubernetesObject } from '../kubernetes/client.ts';
@@ -71,8 +72,9 @@ const lists = {
   InferencePool: 'inferencePools',
 } as const satisfies Record<StatusKind, keyof Statuses>;
 
-const firstRepairWaitMs = 20;
-const mostRepairWaitMs = 5_000;
+const repairBackoff = { firstMs: 20, maxMs: 5_000 };
+const conflictBackoff = { firstMs: 5, maxMs: 250 };
+const failureBackoff = { firstMs: 200, maxMs: 30_000 };
 const calmMs = 60_000;
 /** Between two looks at whether we lead after all. */
 const leaderLookMs = 500;
@@ -291,8 +293,7 @@ export class StatusWriter {
   #findRepairWait(key: string, wish: Wish): number {
     const known = this.#repairs.get(key);
     if (known?.wish !== wish || known.count === 0) return 0;
-    const wait = Math.min(firstRepairWaitMs * 2 ** known.count, mostRepairWaitMs);
-    return known.at + wait - this.#options.clock.now();
+    return known.at + findBackoffDelay(known.count, repairBackoff) - this.#options.clock.now();
   }
 
   #noteRepair(key: string, wish: Wish): void {
@@ -329,7 +330,7 @@ export class StatusWriter {
     }
     if (reason === 'Conflict') {
       observer.statusConflicted(kind);
-      return { done: false, afterMs: failures === 0 ? 0 : Math.min(5 * 2 ** failures, 250) };
+      return { done: false, afterMs: failures === 0 ? 0 : findBackoffDelay(failures, conflictBackoff) };
     }
     observer.statusFailed(kind);
     const message = error instanceof Error ? error.message : String(error);
@@ -338,7 +339,7 @@ export class StatusWriter {
       log.warn({ object: key, reason: message }, 'a status could not be written; it is tried again');
     }
     const retryAfterMs = error instanceof ApiError ? (error.status.retryAfterSeconds ?? 0) * 1_000 : 0;
-    return { done: false, afterMs: Math.max(retryAfterMs, Math.min(200 * 2 ** failures, 30_000)) };
+    return { done: false, afterMs: Math.max(retryAfterMs, findBackoffDelay(failures, failureBackoff)) };
   }
 }
 

@@ -1,9 +1,9 @@
 // Deploys what Gateways need and keeps it so: run by the leader, one Gateway at a time for itself, several beside each other.
 import { isDeepStrictEqual } from 'node:util';
+import { type Backoff, createBackoff } from '../base/backoff.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
 import { type ReadonlyWatchable, Watchable } from '../base/watchable.ts';
-import { type Backoff, createBackoff } from '../kubernetes/backoff.ts';
 import { ApiError, ApiUnreachableError, type KubernetesClient } from '../kubernetes/client.ts';
 import type { EventRecorder } from '../kubernetes/events.ts';
 import type { ListWatchOptions, RelistReason } from '../kubernetes/list-watch.ts';

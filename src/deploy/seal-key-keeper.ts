@@ -1,7 +1,7 @@
 // Makes the seal keys of Gateways once, keeps them while the Gateway exists, and deletes them when it is gone for sure. Run by the leader.
+import { type Backoff, createBackoff } from '../base/backoff.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
-import { type Backoff, createBackoff } from '../kubernetes/backoff.ts';
 import { ApiError, ApiUnreachableError, type KubernetesClient, type KubernetesObject } from '../kubernetes/client.ts';
 import { type ListWatchOptions, type RelistReason, startListWatch } from '../kubernetes/list-watch.ts';
 import { resourceTypes } from '../kubernetes/resource-type.ts';

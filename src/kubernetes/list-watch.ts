@@ -1,9 +1,9 @@
 // Keeps the objects of one kind and scope up to date: list, then watch from there, with bookmarks; resumes by resourceVersion, lists again after 410 Gone,
 // waits with jitter between failures, and says when it is synced.
 // https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes
+import { type Backoff, createBackoff } from '../base/backoff.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
-import { type Backoff, createBackoff } from './backoff.ts';
 import { ApiError, type KubernetesClient, type KubernetesObject, type Scope, type WatchEvent } from './client.ts';
 import { createKnownObjects, type KnownObjects, type Relist } from './known-objects.ts';
 import { listAllPages } from './list-pages.ts';

@@ -1,5 +1,6 @@
 // How long a gateway waits before it tries to connect again: at once after a good-bye, soon after an accident, longer and longer while nothing helps.
 // The whole of the delay is left to chance ("full jitter"), so that gateways which lost the same controller do not come back all together.
+import { findBackoffDelay } from '../base/backoff.ts';
 
 /** How a connection, or the attempt to have one, ended. */
 export interface ConnectionEnd {
@@ -48,8 +49,8 @@ export class Backoff {
     this.#failures += 1;
     // A server that says good-bye again and again gets no more than the others.
     if (isGraceful && failures === 0) return 0;
-    const growth = 2 ** Math.min(failures, 16);
-    if (!isRefusal) return this.#random() * Math.min(maxMs, firstMs * growth);
-    return (0.5 + 0.5 * this.#random()) * Math.min(refusedMaxMs, refusedFirstMs * growth);
+    const random = this.#random;
+    if (!isRefusal) return findBackoffDelay(failures, { firstMs, maxMs, random });
+    return findBackoffDelay(failures, { firstMs: refusedFirstMs, maxMs: refusedMaxMs, random, jitter: [0.5, 1] });
   }
 }

@@ -1,4 +1,5 @@
 // The workers of a gateway: started, told everything, replaced when they end, and ended together.
+import { findBackoffDelay } from '../../base/backoff.ts';
 import type { Log } from '../../base/log.ts';
 import type { Configuration } from '../../ir/configuration.ts';
 import { CallChannel } from './call-channel.ts';
@@ -52,8 +53,8 @@ export class WorkerStartError extends Error {
 
 /** A worker that lived for this long did not end because of how it was started. */
 const longLifeMs = 30_000;
-const firstPauseMs = 100;
-const maxPauseMs = 10_000;
+/** Of a worker that ends soon again and again. The first restart comes at once. */
+const restartBackoff = { firstMs: 100, maxMs: 10_000 };
 /** A worker that does not take a configuration in this time would go on with the old one: it is ended. */
 const applyTimeoutMs = 60_000;
 /** For pages that ask all workers. */
@@ -79,7 +80,8 @@ export class WorkerGroup {
   readonly #options: WorkerGroupOptions;
   readonly #numbers = new MessageNumbers();
   readonly #workers = new Map<number, Entry>();
-  readonly #pauses = new Map<number, number>();
+  /** How often in a row the worker of a number was replaced after a short life. */
+  readonly #restarts = new Map<number, number>();
   #current: { readonly text: ConfigurationText; readonly blockedPorts: readonly string[] } | undefined;
   #departed: CountedExposition = new Map();
   #isUp = false;
@@ -238,8 +240,9 @@ export class WorkerGroup {
     // Before all of them were there once, it is the start that fails.
     if (!this.#isUp) return;
     const livedLong = performance.now() - worker.startedAt >= longLifeMs;
-    const pause = livedLong ? 0 : (this.#pauses.get(number) ?? 0);
-    this.#pauses.set(number, Math.min(Math.max(pause * 2, firstPauseMs), maxPauseMs));
+    const restarts = livedLong ? 0 : (this.#restarts.get(number) ?? 0);
+    this.#restarts.set(number, restarts + 1);
+    const pause = restarts === 0 ? 0 : findBackoffDelay(restarts - 1, restartBackoff);
     setTimeout(() => {
       if (this.#isEnding) return;
       this.#startWorker(number).catch((error: unknown) => {

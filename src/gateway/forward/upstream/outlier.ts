@@ -1,5 +1,6 @@
 // The health of one endpoint as connection attempts show it. After some failures in a row it is set aside for a while, longer each time.
 // When that time is over one request may try it: a success brings it back, a failure sets it aside for longer.
+import { findBackoffDelay } from '../../../base/backoff.ts';
 import type { UpstreamLimits } from './upstream-limits.ts';
 
 export type OutlierLimits = Pick<UpstreamLimits, 'failuresBeforeSetAside' | 'setAsideMs' | 'setAsideMaxMs'>;
@@ -49,7 +50,7 @@ export class EndpointHealth {
     if (this.#timesSetAside === 0 && this.#failures < failuresBeforeSetAside) return 0;
     // Requests that were on their way already must not lengthen the time once each.
     if (this.#timesSetAside > 0 && this.#now() < this.#setAsideUntil) return 0;
-    const duration = Math.min(setAsideMs * 2 ** Math.min(this.#timesSetAside, 30), setAsideMaxMs);
+    const duration = findBackoffDelay(this.#timesSetAside, { firstMs: setAsideMs, maxMs: setAsideMaxMs });
     this.#timesSetAside += 1;
     this.#setAsideUntil = this.#now() + duration;
     return duration;
