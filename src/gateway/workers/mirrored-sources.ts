@@ -10,7 +10,13 @@ import type {
 } from '../authentication/login/idp/metadata-source.ts';
 import type { SharedLogins } from '../config/shared-logins.ts';
 import { type KeySet, readKeySet } from '../authentication/token/key-set.ts';
-import { describeKeys, type KeySnapshot, type KeySource, type KeyState } from '../authentication/token/key-source.ts';
+import {
+  describeMissing,
+  describeSnapshot,
+  type KeySnapshot,
+  type KeySource,
+  type KeyState,
+} from '../authentication/token/key-source.ts';
 import { type OpenKeySource, openKeySource } from '../authentication/token/open-key-source.ts';
 import type { CallChannel } from './call-channel.ts';
 import type { IdpAccess } from './idp-access.ts';
@@ -115,12 +121,7 @@ export class MirroredSources implements IdpAccess, SourceAudience {
           .finally(() => (refetching = undefined));
         return refetching;
       },
-      describe: () => ({
-        url: held.snapshot?.url,
-        ...describeKeys(readHeld(held)?.keySet),
-        fetchedAtMs: held.snapshot?.document === undefined ? undefined : held.snapshot.fetchedAtMs,
-        problem: held.snapshot?.problem,
-      }),
+      describe: () => describeSnapshot(held.snapshot ?? {}, readHeld(held)?.keySet),
       close() {},
     };
   }
@@ -130,11 +131,7 @@ export class MirroredSources implements IdpAccess, SourceAudience {
     const nowMs = this.#clock.now();
     const state = readHeld(held);
     if (state !== undefined && snapshot !== undefined && nowMs < snapshot.usableUntilMs) return state;
-    return {
-      ok: false,
-      detail: `${state === undefined ? 'keys were never loaded' : 'the last keys are too old'}: ${snapshot?.problem ?? 'they are being fetched'}`,
-      retryAfterSeconds: Math.max(1, Math.ceil(((snapshot?.nextAttemptAtMs ?? nowMs) - nowMs) / 1_000)),
-    };
+    return describeMissing(snapshot ?? {}, nowMs);
   }
 
   #mirrorMetadata(id: string, { onLoad }: MetadataSourceOptions): MetadataSource {

@@ -1,10 +1,12 @@
-// The life of an issuer's keys: fetched when the configuration arrives, refreshed before they expire, kept while the issuer is down.
+// An issuer's keys: fetched when the configuration arrives, kept fresh, used for a limited time while the issuer is down, fetched early when a token does not
+// fit them.
 import type { AddressChoice } from '../../../base/address-guard.ts';
 import { readFreshness } from '../../../base/cache-lifetime.ts';
 import { type Clock, systemClock } from '../../../base/clock.ts';
 import { fetchJsonObject, type GuardedFetcher } from '../../../base/fetch-json.ts';
 import { type JsonObject, readJsonObject } from '../../../base/json-object.ts';
 import { type Log, silentLog } from '../../../base/log.ts';
+import { countSecondsUntil, createRefreshedSource, type Fetched } from '../../../base/refreshed-source.ts';
 import { type IgnoredKey, type KeySet, type ReadKeySetResult, readKeySet } from './key-set.ts';
 
 export type KeyState =
@@ -73,8 +75,6 @@ export interface KeySourceOptions {
   readonly maxStaleMs?: number;
   /** Default 10 s. */
   readonly cooldownMs?: number;
-  /** For one fetch. Default 5 s. */
-  readonly timeoutMs?: number;
   readonly clock?: Clock;
   readonly log?: Log;
   /** Spreads refreshes of several gateways; 0 up to 1. */
@@ -84,34 +84,21 @@ export interface KeySourceOptions {
 }
 
 const minute = 60_000;
-const firstRetryMs = 1_000;
-const maxRetryMs = minute;
 
 interface LoadedKeys {
+  /** The very same object while the keys are the same: what was verified with them stays verified. */
   readonly state: Extract<KeyState, { readonly ok: true }>;
   readonly document: JsonObject;
-  readonly fetchedAtMs: number;
-  readonly freshUntilMs: number;
-  readonly usableUntilMs: number;
 }
 
 /** Fetches at once, and from then on keeps the keys fresh until it is closed. */
 export function createKeySource(options: KeySourceOptions): KeySource {
   const { location, fetcher, cacheDurationMs = 5 * minute, maxStaleMs = 24 * 60 * minute } = options;
-  const clock = options.clock ?? systemClock;
-  const log = options.log ?? silentLog;
-  const random = options.random ?? Math.random;
+  const { cooldownMs = 10_000, clock = systemClock, log = silentLog, random = Math.random } = options;
   let url = typeof location === 'string' ? location : undefined;
-  let loaded: LoadedKeys | undefined;
-  let problem: string | undefined;
-  let failures = 0;
-  let nextAttemptAtMs = 0;
   let nextRefetchAtMs = Number.NEGATIVE_INFINITY;
-  let underWay: Promise<void> | undefined;
-  let cancelTimer = (): void => {};
-  let isClosed = false;
 
-  async function readDocument(): Promise<FetchedKeys> {
+  async function fetchKeys(): Promise<Fetched<LoadedKeys>> {
     const place: KeyLocation = typeof location === 'string' ? { ok: true, url: location } : await location();
     if (!place.ok) return place;
     url = place.url;
@@ -121,107 +108,61 @@ export function createKeySource(options: KeySourceOptions): KeySource {
       headers: { accept: 'application/jwk-set+json, application/json' },
       ca: options.ca,
       ...(options.allowInsecureHttp === undefined ? {} : { allowInsecureHttp: options.allowInsecureHttp }),
-      ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),
     });
     if (!outcome.ok) return { ok: false, detail: outcome.message };
     if (outcome.status !== 200) return { ok: false, detail: `${url} answers ${outcome.status}` };
     const read = readKeySet(outcome.value);
     if (!read.ok) return { ok: false, detail: `the key set at ${url} ${read.problem}${listIgnored(read.ignored)}` };
+    const version = read.keySet.fingerprint;
+    const before = source.state.kept?.value.state;
+    const state = before?.version === version ? before : { ok: true as const, keySet: read.keySet, version };
     const freshForMs = readFreshness(outcome.headers, clock.now());
-    return { ok: true, keySet: read.keySet, document: outcome.value, freshForMs };
+    return { ok: true, value: { state, document: outcome.value }, freshForMs };
   }
 
-  function startFetch(): Promise<void> {
-    underWay ??= readDocument()
-      .catch((error: unknown): FetchedKeys => ({ ok: false, detail: `internal error: ${String(error)}` }))
-      .then((fetched) => {
-        apply(fetched);
-        options.onFetched?.(takeSnapshot());
-      })
-      .finally(() => (underWay = undefined));
-    return underWay;
-  }
+  const source = createRefreshedSource({
+    name: 'the keys of the issuer',
+    fetch: fetchKeys,
+    lifetime: { defaultMs: cacheDurationMs, minMs: minute, maxMs: cacheDurationMs },
+    refreshAfter: [0.75, 0.9],
+    findRetry: () => ({ firstMs: 1_000, maxMs: minute, jitter: [1, 0.8] }),
+    onFetched(fetched, before) {
+      if (fetched.ok && fetched.value.state !== before?.state)
+        reportKeys(log, url, fetched.value.state.keySet, before === undefined);
+      options.onFetched?.(takeSnapshot());
+    },
+    listFields: () => ({ url }),
+    clock,
+    log,
+    random,
+  });
 
   function takeSnapshot(): KeySnapshot {
-    const { document, fetchedAtMs = 0, usableUntilMs = 0 } = loaded ?? {};
-    return { url, document, fetchedAtMs, usableUntilMs, problem, nextAttemptAtMs };
+    const { kept, problem, nextAttemptAtMs } = source.state;
+    const usableUntilMs = kept === undefined ? 0 : kept.freshUntilMs + maxStaleMs;
+    const { value, fetchedAtMs = 0 } = kept ?? {};
+    return { url, document: value?.document, fetchedAtMs, usableUntilMs, problem, nextAttemptAtMs };
   }
 
-  function apply(fetched: FetchedKeys): void {
-    const nowMs = clock.now();
-    if (fetched.ok) {
-      const freshForMs = Math.min(Math.max(fetched.freshForMs ?? cacheDurationMs, minute), cacheDurationMs);
-      const isSame = loaded?.state.keySet.fingerprint === fetched.keySet.fingerprint;
-      if (!isSame) reportKeys(log, url, fetched.keySet, loaded === undefined);
-      else if (failures > 0) log.info({ url }, 'the keys of the issuer can be fetched again');
-      const { keySet, document } = fetched;
-      loaded = {
-        document,
-        // The very same object while the keys are the same: what was verified with them stays verified.
-        state: isSame && loaded !== undefined ? loaded.state : { ok: true, keySet, version: keySet.fingerprint },
-        fetchedAtMs: nowMs,
-        freshUntilMs: nowMs + freshForMs,
-        usableUntilMs: nowMs + freshForMs + maxStaleMs,
-      };
-      problem = undefined;
-      failures = 0;
-      schedule(freshForMs * (0.75 + 0.15 * random()));
-      return;
-    }
-    failures += 1;
-    problem = fetched.detail;
-    // A line for the first failure and then fewer and fewer: an outage of hours must not fill the log.
-    const level = Number.isInteger(Math.log2(failures)) ? 'warn' : 'debug';
-    const message =
-      loaded === undefined
-        ? 'the keys of the issuer cannot be fetched'
-        : 'the keys of the issuer cannot be refreshed; the last ones stay in use';
-    log[level]({ url, failures, detail: problem }, message);
-    schedule(Math.min(firstRetryMs * 2 ** Math.min(failures - 1, 16), maxRetryMs) * (1 - 0.2 * random()));
-  }
-
-  function schedule(delayMs: number): void {
-    cancelTimer();
-    nextAttemptAtMs = clock.now() + delayMs;
-    if (!isClosed) cancelTimer = clock.setTimer(() => void startFetch(), delayMs);
-  }
-
-  const source: KeySource = {
+  return {
     getKeys() {
+      void source.load();
+      const { kept } = source.state;
       const nowMs = clock.now();
-      // A timer can be late by hours: laptops sleep.
-      if (nowMs >= nextAttemptAtMs && underWay === undefined && !isClosed) void startFetch();
-      if (loaded !== undefined && nowMs < loaded.usableUntilMs) return loaded.state;
-      return {
-        ok: false,
-        detail: `${loaded === undefined ? 'keys were never loaded' : 'the last keys are too old'}: ${problem ?? 'they are being fetched'}`,
-        retryAfterSeconds: Math.max(1, Math.ceil((nextAttemptAtMs - nowMs) / 1_000)),
-      };
+      if (kept !== undefined && nowMs < kept.freshUntilMs + maxStaleMs) return kept.value.state;
+      return describeMissing(takeSnapshot(), nowMs);
     },
-    load() {
-      if (underWay !== undefined) return underWay;
-      return isClosed || clock.now() < nextAttemptAtMs ? undefined : startFetch();
-    },
+    load: () => source.load(),
     refetch() {
-      if (underWay !== undefined) return underWay;
+      if (source.state.underWay !== undefined) return source.state.underWay;
       const nowMs = clock.now();
-      if (isClosed || nowMs < nextRefetchAtMs) return undefined;
-      nextRefetchAtMs = nowMs + (options.cooldownMs ?? 10_000);
-      return startFetch();
+      if (nowMs < nextRefetchAtMs) return undefined;
+      nextRefetchAtMs = nowMs + cooldownMs;
+      return source.fetchNow();
     },
-    describe: () => ({
-      url,
-      ...describeKeys(loaded?.state.keySet),
-      fetchedAtMs: loaded?.fetchedAtMs,
-      problem,
-    }),
-    close() {
-      isClosed = true;
-      cancelTimer();
-    },
+    describe: () => describeSnapshot(takeSnapshot(), source.state.kept?.value.state.keySet),
+    close: () => source.close(),
   };
-  void startFetch();
-  return source;
 }
 
 /** Keys that are part of the configuration. They never change and never age. */
@@ -242,24 +183,11 @@ export function createInlineKeySource(text: string): KeySource {
     getKeys: () => state,
     load: () => undefined,
     refetch: () => undefined,
-    describe: () => ({
-      url: undefined,
-      ...describeKeys(state.ok ? state.keySet : undefined),
-      fetchedAtMs: undefined,
-      problem: state.ok ? undefined : state.detail,
-    }),
+    describe: () =>
+      state.ok ? describeSnapshot({}, state.keySet) : describeSnapshot({ problem: state.detail }, undefined),
     close() {},
   };
 }
-
-type FetchedKeys =
-  | {
-      readonly ok: true;
-      readonly keySet: KeySet;
-      readonly document: JsonObject;
-      readonly freshForMs: number | undefined;
-    }
-  | { readonly ok: false; readonly detail: string };
 
 function reportKeys(log: Log, url: string | undefined, keySet: KeySet, isFirst: boolean): void {
   const keys = keySet.keys.map(({ id }) => id ?? '(without kid)');
@@ -267,10 +195,23 @@ function reportKeys(log: Log, url: string | undefined, keySet: KeySet, isFirst: 
   if (keySet.ignored.length > 0) log.info({ url, ignored: keySet.ignored }, 'some keys of the issuer are not used');
 }
 
-/** The keys as they are shown. */
-export function describeKeys(keySet: KeySet | undefined): Pick<KeySourceStatus, 'keys' | 'ignored'> {
-  const keys = (keySet?.keys ?? []).map((key) => ({ id: key.id, algorithms: [...key.algorithms] }));
-  return { keys, ignored: keySet?.ignored ?? [] };
+/** Why a source that knows this has no keys to judge tokens by. */
+export function describeMissing(snapshot: Partial<KeySnapshot>, nowMs: number): KeyState {
+  const { document, problem = 'they are being fetched', nextAttemptAtMs = nowMs } = snapshot;
+  const age = document === undefined ? 'keys were never loaded' : 'the last keys are too old';
+  return { ok: false, detail: `${age}: ${problem}`, retryAfterSeconds: countSecondsUntil(nextAttemptAtMs, nowMs) };
+}
+
+/** What is shown of a source that knows this. */
+export function describeSnapshot(snapshot: Partial<KeySnapshot>, keySet: KeySet | undefined): KeySourceStatus {
+  const { url, document, fetchedAtMs, problem } = snapshot;
+  return {
+    url,
+    keys: (keySet?.keys ?? []).map(({ id, algorithms }) => ({ id, algorithms: [...algorithms] })),
+    ignored: keySet?.ignored ?? [],
+    fetchedAtMs: document === undefined ? undefined : fetchedAtMs,
+    problem,
+  };
 }
 
 function listIgnored(ignored: readonly IgnoredKey[]): string {

@@ -140,4 +140,15 @@ describe('createMetadataSource', () => {
     assert.equal(harness.get(), 'a');
     assert.equal(harness.fetches, 1);
   });
+
+  test('a request that waits while it is closed gets what the fetch brings, and the flow is chosen of it', async () => {
+    const { promise, resolve } = Promise.withResolvers<Discovery>();
+    const harness = new Harness(promise);
+    const waiting = harness.source.get();
+    harness.source.close();
+    resolve(good('a'));
+    assert.equal(describeState(await waiting), 'a');
+    assert.deepEqual(harness.loaded, ['a']);
+    assert.deepEqual(harness.clock.pendingDelays(), []);
+  });
 });

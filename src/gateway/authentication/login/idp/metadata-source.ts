@@ -1,6 +1,7 @@
-// The life of the IdP's metadata: fetched at once, refreshed in the background, kept while the IdP is down, asked again with growing pauses.
+// The IdP's metadata: the newest good discovery, kept however old while the IdP is down.
 import type { Clock } from '../../../../base/clock.ts';
 import type { Log } from '../../../../base/log.ts';
+import { countSecondsUntil, createRefreshedSource } from '../../../../base/refreshed-source.ts';
 import type { Discovery } from './discover-metadata.ts';
 
 export type FoundDiscovery = Extract<Discovery, { readonly ok: true }>;
@@ -26,85 +27,47 @@ export interface MetadataSourceOptions {
   readonly random: () => number;
 }
 
+const name = 'the metadata of the identity provider';
 const minute = 60_000;
-const minFreshMs = minute;
-const maxFreshMs = 60 * minute;
-const defaultFreshMs = 10 * minute;
-const firstRetryMs = 1_000;
-/** Short while nothing works without it; longer when the last document still serves. */
-const maxFirstRetryMs = 30_000;
-const maxRefreshRetryMs = 5 * minute;
 
 /** Starts fetching, and goes on until it is closed. */
 export function createMetadataSource(options: MetadataSourceOptions): MetadataSource {
   const { discover, onLoad, clock, log, random } = options;
-  let loaded: FoundDiscovery | undefined;
-  let problem = '';
-  let failures = 0;
-  let nextAttemptAtMs = 0;
-  let underWay: Promise<void> | undefined;
-  let cancelTimer = (): void => {};
-  let isClosed = false;
+  const source = createRefreshedSource<FoundDiscovery>({
+    name,
+    async fetch() {
+      const discovery = await discover();
+      return discovery.ok ? { ok: true, value: discovery, freshForMs: discovery.freshForMs } : discovery;
+    },
+    lifetime: { defaultMs: 10 * minute, minMs: minute, maxMs: 60 * minute },
+    refreshAfter: [0.8, 1],
+    // Short while nothing works without it; longer when the last document still serves.
+    findRetry: (isKept) => ({ firstMs: 1_000, maxMs: isKept ? 5 * minute : 30_000, jitter: [1, 0.7] }),
+    onFetched(fetched, before) {
+      if (!fetched.ok) return;
+      if (before === undefined) log.info({ url: fetched.value.url }, `${name} is loaded`);
+      onLoad(fetched.value);
+    },
+    clock,
+    log,
+    random,
+  });
 
-  function startFetch(): Promise<void> {
-    underWay ??= discover()
-      .catch((error: unknown): Discovery => ({ ok: false, detail: `internal error: ${String(error)}`, tries: [] }))
-      .then(apply)
-      .finally(() => (underWay = undefined));
-    return underWay;
-  }
-
-  function apply(discovery: Discovery): void {
-    if (isClosed) return;
-    if (discovery.ok) {
-      if (loaded === undefined || failures > 0)
-        log.info({ url: discovery.url }, 'the metadata of the identity provider is loaded');
-      loaded = discovery;
-      failures = 0;
-      const freshForMs = Math.min(Math.max(discovery.freshForMs ?? defaultFreshMs, minFreshMs), maxFreshMs);
-      schedule(freshForMs * (0.8 + 0.2 * random()));
-      onLoad(discovery);
-      return;
-    }
-    failures += 1;
-    problem = discovery.detail;
-    // A line for the first failure and then fewer and fewer.
-    const level = Number.isInteger(Math.log2(failures)) ? 'warn' : 'debug';
-    const message =
-      loaded === undefined
-        ? 'the metadata of the identity provider cannot be fetched'
-        : 'the metadata of the identity provider cannot be refreshed; the last one stays in use';
-    log[level]({ failures, detail: problem }, message);
-    const maxMs = loaded === undefined ? maxFirstRetryMs : maxRefreshRetryMs;
-    schedule(Math.min(firstRetryMs * 2 ** Math.min(failures - 1, 16), maxMs) * (1 - 0.3 * random()));
-  }
-
-  function schedule(delayMs: number): void {
-    cancelTimer();
-    nextAttemptAtMs = clock.now() + delayMs;
-    cancelTimer = clock.setTimer(() => void startFetch(), delayMs);
-  }
-
-  function describeFailure(): DiscoveryState {
+  function readState(): DiscoveryState {
+    const { kept, problem, nextAttemptAtMs } = source.state;
+    if (kept !== undefined) return { ok: true, discovery: kept.value };
     return {
       ok: false,
-      detail: problem === '' ? 'the metadata of the identity provider was never loaded' : problem,
-      retryAfterSeconds: Math.max(1, Math.ceil((nextAttemptAtMs - clock.now()) / 1_000)),
+      detail: problem ?? `${name} was never loaded`,
+      retryAfterSeconds: countSecondsUntil(nextAttemptAtMs, clock.now()),
     };
   }
 
-  const readState = (): DiscoveryState => (loaded === undefined ? describeFailure() : { ok: true, discovery: loaded });
-
-  void startFetch();
   return {
     get() {
-      // A timer can be late by hours: laptops sleep.
-      if (!isClosed && underWay === undefined && clock.now() >= nextAttemptAtMs) void startFetch();
-      return loaded === undefined && underWay !== undefined ? underWay.then(readState) : readState();
+      const loading = source.load();
+      return source.state.kept !== undefined || loading === undefined ? readState() : loading.then(readState);
     },
-    close() {
-      isClosed = true;
-      cancelTimer();
-    },
+    close: () => source.close(),
   };
 }
