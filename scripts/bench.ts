@@ -1,5 +1,6 @@
 // Measures what the gateway costs, beside nginx, HAProxy and Envoy in the same run. Linux only. `npm run bench` runs everything and writes
-// docs/performance.md; `npm run bench -- requests` runs one experiment, `npm run bench -- jwt mcp-rules` some cases; `--smoke` only proves that it works.
+// docs/performance.md; `npm run bench -- requests` runs one experiment, `npm run bench -- jwt mcp-rules` some cases; `--smoke` only proves that it works;
+// `npm run bench -- change --against FOLDER` holds this checkout against another one.
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { formatText, listMissed } from '../test/bench/bench-report.ts';
@@ -14,7 +15,7 @@ import { createProgress } from '../test/bench/progress-line.ts';
 import { buildProgram, programFolder } from './build-program.ts';
 import { EnvoyUnavailableError, installEnvoy } from './install-envoy.ts';
 
-const usage = `Usage: npm run bench -- [EXPERIMENT | CASE...] [--smoke] [--json] [--[no-]write] [--rounds N] [--seconds N] [--minutes N] [--no-access-log]
+const usage = `Usage: npm run bench -- [EXPERIMENT | CASE...] [--smoke] [--json] [--[no-]write] [--rounds N] [--seconds N] [--minutes N] [--no-access-log] [--against FOLDER]
 
 Experiments:
 ${experiments.map(({ name, description, isLong }) => `  ${name.padEnd(14)} ${description}${isLong === true ? ' (only when asked for)' : ''}`).join('\n')}
@@ -45,6 +46,7 @@ async function main(): Promise<number> {
       rounds: { type: 'string' },
       seconds: { type: 'string' },
       minutes: { type: 'string', default: '30' },
+      against: { type: 'string' },
       help: { type: 'boolean', short: 'h', default: false },
     },
   });
@@ -80,7 +82,14 @@ async function main(): Promise<number> {
     // What is measured is what `npm run build` makes, as it is in the images.
     progress.say('Building the program');
     await buildProgram(programFolder);
-    const options = { tools, pace, smoke: values.smoke, minutes, accessLog: values['access-log'] };
+    const options = {
+      tools,
+      pace,
+      smoke: values.smoke,
+      minutes,
+      accessLog: values['access-log'],
+      against: values.against,
+    };
     const stamp = await createStamp(tools, options.accessLog);
     const results: StampedResult[] = [];
     const failures: string[] = [];

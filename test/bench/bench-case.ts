@@ -32,6 +32,8 @@ export type BenchProxy =
       readonly resources: (ports: BenchPorts) => readonly object[];
       /** Further flags of `mcp-gateway run`. */
       readonly flags?: readonly string[];
+      /** The folder of another checkout, whose program is started. */
+      readonly checkout?: string;
     }
   | { readonly kind: 'nginx' | 'haproxy' | 'envoy'; readonly configure: (ports: PeerPorts) => string };
 

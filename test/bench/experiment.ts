@@ -10,6 +10,8 @@ export interface ExperimentOptions extends SessionOptions {
   readonly smoke: boolean;
   /** Of the soak; and of what is held for ten minutes otherwise, if it is less. */
   readonly minutes: number;
+  /** The folder of another checkout, for the experiment that compares with one. */
+  readonly against?: string | undefined;
   /** The cases of it that were asked for; undefined: all. */
   readonly cases?: readonly string[];
 }

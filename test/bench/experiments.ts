@@ -1,5 +1,6 @@
 // All experiments, and which of them are meant by the words of a command line.
 import type { Experiment } from './experiment.ts';
+import { changeExperiment } from './experiments/change.ts';
 import { configurationExperiment } from './experiments/configuration.ts';
 import { workerExperiment } from './experiments/workers.ts';
 import { soakExperiment } from './experiments/soak.ts';
@@ -21,6 +22,7 @@ export const experiments: readonly Experiment[] = [
   configurationExperiment,
   workerExperiment,
   soakExperiment,
+  changeExperiment,
 ];
 
 /** An experiment, and which of its cases; undefined: all. */

@@ -9,8 +9,9 @@ import { findFreePorts } from '../kit/free-ports.ts';
 import type { BenchProxy } from './bench-case.ts';
 import { type PinnedProcess, startPinned } from './pinned-process.ts';
 
+const ownCheckout = fileURLToPath(new URL('../..', import.meta.url));
 /** What users start. */
-const program = fileURLToPath(new URL('../../bin/mcp-gateway.mjs', import.meta.url));
+const program = join('bin', 'mcp-gateway.mjs');
 /** As the image starts it. */
 const imageFlags = imageComponents.flatMap(({ name, nodeFlag }) => (name === 'gateway' && nodeFlag ? [nodeFlag] : []));
 
@@ -76,7 +77,7 @@ async function launch(proxy: BenchProxy, folder: string, options: StartOptions):
     const gateway = startPinned({
       ...pinned,
       command: process.execPath,
-      args: [...imageFlags, ...nodeFlags, program, 'run', '-f', file, ...flags],
+      args: [...imageFlags, ...nodeFlags, join(proxy.checkout ?? ownCheckout, program), 'run', '-f', file, ...flags],
       env: { ...process.env, NODE_OPTIONS: '', XDG_STATE_HOME: folder },
     });
     const isReady = async (): Promise<boolean> =>

@@ -6,6 +6,7 @@ import { formatMarkdown, formatNumber, formatText, listMissed } from '../bench/b
 import { type Bar, type Finding, judge, type StampedResult, type Target } from '../bench/bench-result.ts';
 import { describeBodies } from '../bench/experiments/bodies.ts';
 import { describeBusyStreams } from '../bench/experiments/busy-streams.ts';
+import { describeChange } from '../bench/experiments/change.ts';
 import { describeFlood } from '../bench/experiments/flood.ts';
 import { describeIdleStreams } from '../bench/experiments/idle-streams.ts';
 import { describeRequests } from '../bench/experiments/requests.ts';
@@ -81,6 +82,27 @@ describe('verdicts', () => {
       ['met', 'unsure', 'missed'],
     );
   });
+});
+
+test('a change is held against what was there before', () => {
+  const rounds = (cost: number): { cpuMicrosPerRequest: number[]; requestsPerSecond: number[] } => ({
+    cpuMicrosPerRequest: Array.from({ length: 12 }, (_, index) => cost + (index % 3) / 10),
+    requestsPerSecond: [],
+  });
+  const pair = (name: string): { name: string; of: string; to: string } => ({
+    name,
+    of: `${name}-now`,
+    to: `${name}-before`,
+  });
+  const all = new Map([
+    ['a-now', rounds(40)],
+    ['a-before', rounds(41)],
+    ['b-now', rounds(44)],
+    ['b-before', rounds(40)],
+  ]);
+  const result = describeChange([pair('a'), pair('b')], { all, closer: new Map() });
+  assert.deepEqual(listMissed([result]), ['b: now, beside before: 1.10 times, and it should be at most 1.05 times.']);
+  assert.match(formatText([result]), /^a +41\.1 +40\.1 /m);
 });
 
 describe('requests', () => {
