@@ -100,7 +100,7 @@ test('a change is held against what was there before', () => {
     ['b-now', rounds(44)],
     ['b-before', rounds(40)],
   ]);
-  const result = describeChange([pair('a'), pair('b')], { all, closer: new Map() });
+  const result = { ...describeChange([pair('a'), pair('b')], { all, closer: new Map() }), stamp };
   assert.deepEqual(listMissed([result]), ['b: now, beside before: 1.10 times, and it should be at most 1.05 times.']);
   assert.match(formatText([result]), /^a +41\.1 +40\.1 /m);
 });
