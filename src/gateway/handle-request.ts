@@ -20,7 +20,7 @@ import type { RawHeaders } from './http/exchange.ts';
 import type { ExchangeHandler } from './listen/port-context.ts';
 import { judgeMessages } from './mcp/judge/judge-messages.ts';
 import { asksForSubscription } from './mcp/streams/list-changed-notification.ts';
-import type { MessageRules } from './config/message-rules.ts';
+import type { McpAuthorizationConfig } from './config/mcp-authorization-config.ts';
 import type { MessageVerdict } from './mcp/answer/message-verdict.ts';
 import { findForeignCaller } from './policies/origin-check.ts';
 import { authorizeRequest } from './authorization/authorize-request.ts';
@@ -114,7 +114,12 @@ function serveRequest(parts: RequestPathParts, context: RequestContext, config: 
   const matched = findRoute(context, found.listener);
 
   // 5. Web pages of other sites do not get to a listener on loopback, unless CORS settings name them.
-  const foreign = findForeignCaller(exchange, port, found.listener, matched?.route.policies.cors?.allowsOrigin);
+  const foreign = findForeignCaller(
+    exchange,
+    port,
+    found.listener,
+    matched?.route.policies['traffic.cors']?.allowsOrigin,
+  );
   if (foreign !== undefined) return denyRequest(context, foreign.reason, { detail: foreign.detail });
   if (matched === undefined) return denyRequest(context, 'no_route');
   context.route = matched.route;
@@ -183,11 +188,11 @@ function actOnVerdict(
 
   // 9. Who is asking, where the backend wants to know.
   const routed = startRouted(parts, context, matched, choice, backend, backends, responseHeaders);
-  if (choice.authentication === undefined) return actOnCaller(routed, undefined);
+  if (choice.policies['backend.mcp.authentication'] === undefined) return actOnCaller(routed, undefined);
   const resource = findProtectedResource(context, matched, choice);
   if (resource === undefined)
     return denyRequest(context, 'policy_invalid', {
-      detail: `policy ${choice.authentication.source}: the path of this request belongs to another policy, or to none`,
+      detail: `policy ${choice.policies['backend.mcp.authentication'].source}: the path of this request belongs to another policy, or to none`,
       headers: responseHeaders,
     });
   const identity = authenticateRequest({ context, resource });
@@ -282,18 +287,21 @@ function actOnLeave(routed: RoutedRequest, resource: ProtectedResource | undefin
   // The stream of a GET or of a subscription may outlive them; it is judged again when they change.
   const { method, headers } = context.exchange;
   const outlives = backend.mcp !== undefined && (method === 'GET' || asksForSubscription(method, headers));
-  if (choice.messageRules === undefined && !outlives) return forwardRequest(routed);
+  if (choice.policies['backend.mcp.authorization'] === undefined && !outlives) return forwardRequest(routed);
   judgeRequest(routed, resource, outlives);
 }
 
 function judgeRequest(routed: RoutedRequest, resource: ProtectedResource | undefined, outlives: boolean): void {
   const { parts, context, choice, backend, authenticated } = routed;
-  const judge = (rules: MessageRules | undefined, isAgain: boolean): MessageVerdict | Promise<MessageVerdict> =>
+  const judge = (
+    rules: McpAuthorizationConfig | undefined,
+    isAgain: boolean,
+  ): MessageVerdict | Promise<MessageVerdict> =>
     rules === undefined
       ? unjudged
       : judgeMessages({ context, rules, backend, token: context.caller, authenticated, resource, isAgain });
   if (outlives) routed.judgeAgain = (rules) => judge(rules, true);
-  const verdict = judge(choice.messageRules, false);
+  const verdict = judge(choice.policies['backend.mcp.authorization'], false);
   if (!(verdict instanceof Promise)) return actOnMessages(routed, verdict);
   verdict.then((late) => actOnMessages(routed, late)).catch((error: unknown) => failRequest(parts, context, error));
 }

@@ -12,7 +12,7 @@ import type { PolicyVerdict } from '../request/policy-verdict.ts';
 export function exposeToScripts({ exchange, route }: RequestContext, exposedHeaders: string): RawHeaders {
   if (findHeader(exchange.headers, 'origin') === undefined) return [];
   const exposed = ['access-control-expose-headers', exposedHeaders];
-  return route?.policies.cors === undefined ? ['access-control-allow-origin', '*', ...exposed] : exposed;
+  return route?.policies['traffic.cors'] === undefined ? ['access-control-allow-origin', '*', ...exposed] : exposed;
 }
 
 /**

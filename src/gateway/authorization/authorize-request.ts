@@ -28,7 +28,7 @@ export function authorizeRequest({
   route,
   authenticated,
 }: AuthorizationRequest): PolicyDenial | undefined | Promise<PolicyDenial | undefined> {
-  const { authorization: rules, trust } = route.policies;
+  const { 'traffic.authorization': rules, trust } = route.policies;
   if (rules === undefined) return undefined;
   const { jwt } = context;
   const isOfRoute = jwt?.token !== undefined;
@@ -58,7 +58,7 @@ function decide(
     noteDecision(context, findPass(rules, decidedBy));
     return undefined;
   }
-  const tokenLocation = route.policies.jwt?.message.location;
+  const tokenLocation = route.policies['traffic.jwtAuthentication']?.message.location;
   const outcomes = listOutcomes({ rules, variables, application, tokenLocation });
   if (allowed) {
     noteDecision(context, { ...findPass(rules, decidedBy), rules: outcomes });

@@ -38,12 +38,12 @@ function plan({
 }: Planned): ForwardPlan {
   const { context } = createContext({ authority: 'mcp.example.com', ...(headers && { headers }) });
   context.path = '/mcp';
-  const policies = { cors: cors === true ? ({} as CompiledCors) : undefined, identityHeaders: undefined };
+  const policies = { 'traffic.cors': cors === true ? ({} as CompiledCors) : undefined, identityHeaders: undefined };
   const none = { token: undefined, removedHeaders: new Set<string>(), addedHeaders: [], responseHeaders: [] };
   return planForward({
     context,
     matched: { route: { filters: { ...noFilters, ...rule }, policies }, matchedPrefix: '/mcp' },
-    choice: { filters: { ...noFilters, ...backendRef } },
+    choice: { policies: {}, filters: { ...noFilters, ...backendRef } },
     backend: { hostHeader } as BackendConfig,
     backends: new Map(),
     authenticated: authenticated && { kind: 'continue', session: undefined, ...none, ...authenticated },

@@ -19,8 +19,8 @@ export function failClosed({ route }: PolicyRequest): PolicyVerdict {
 
 /** Why the chosen backend must not be used; undefined when it may. */
 export function findBackendDenial(backend: WeightedBackendConfig): PolicyDenial | undefined {
-  if (backend.policyFailure !== undefined) {
-    return denyFailure('policy_invalid', backend.policyFailure.failure, `policy ${backend.policyFailure.source}`);
+  if (backend.policies.failure !== undefined) {
+    return denyFailure('policy_invalid', backend.policies.failure.failure, `policy ${backend.policies.failure.source}`);
   }
   return backend.failure === undefined
     ? undefined

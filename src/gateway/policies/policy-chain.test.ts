@@ -7,7 +7,7 @@ import type { RouteConfig, WeightedBackendConfig } from '../config/runtime-confi
 import type { RequestContext } from '../request/request-context.ts';
 import { compileCors } from './cors.ts';
 import { findBackendDenial } from './fail-closed.ts';
-import { noPolicies } from '../config/compile/compile-policies.ts';
+import { noBackendPolicies, noPolicies } from '../config/compile/compile-policies.ts';
 import { runPolicyChain, runSteps } from './policy-chain.ts';
 import type { PolicyRequest, PolicyStep } from '../request/policy-verdict.ts';
 
@@ -30,7 +30,7 @@ describe('the policy chain', () => {
   });
 
   test('denies for a policy that cannot be enforced, before a preflight is answered', () => {
-    const policies = { ...noPolicies, failure: { failure, source: 'n/p' }, cors };
+    const policies = { ...noPolicies, failure: { failure, source: 'n/p' }, 'traffic.cors': cors };
     const preflight = ['origin', 'https://a.test', 'access-control-request-method', 'POST'];
     for (const request of [build({ policies }), build({ policies }, 'OPTIONS', preflight)]) {
       assert.deepEqual(runPolicyChain(request), {
@@ -51,7 +51,7 @@ describe('the policy chain', () => {
   });
 
   test('answers preflights and puts headers on everything else', () => {
-    const policies = { ...noPolicies, cors };
+    const policies = { ...noPolicies, 'traffic.cors': cors };
     const preflight = runPolicyChain(
       build({ policies }, 'OPTIONS', ['origin', 'https://a.test', 'access-control-request-method', 'PUT']),
     );
@@ -107,16 +107,15 @@ describe('findBackendDenial', () => {
     backend: 'ProxyBackend/n/b',
     weight: 1,
     failure: undefined,
-    policyFailure: undefined,
-    messageRules: undefined,
-    authentication: undefined,
+    policies: noBackendPolicies,
     filters: noFilters,
   };
 
   test('is silent about a usable backend', () => assert.equal(findBackendDenial(usable), undefined));
 
   test('names the policy before the backend', () => {
-    const denial = findBackendDenial({ ...usable, failure, policyFailure: { failure, source: 'n/p' } });
+    const policies = { ...noBackendPolicies, failure: { failure, source: 'n/p' } };
+    const denial = findBackendDenial({ ...usable, failure, policies });
     assert.equal(denial?.reason, 'policy_invalid');
     assert.equal(findBackendDenial({ ...usable, failure })?.reason, 'backend_invalid');
   });

@@ -34,7 +34,7 @@ import { validateByIssuer, validateKnown } from './validate-by-issuer.ts';
 
 /** Judges the token of a request where the route wants one. A promise only when keys are under way. */
 export function authenticateJwt(request: PolicyRequest): PolicyVerdict | Promise<PolicyVerdict> {
-  const { jwt: config } = request.route.policies;
+  const config = request.route.policies['traffic.jwtAuthentication'];
   if (config === undefined) return continueUnchanged;
   const step: Step = { request, config };
   const { exchange, query } = request.context;

@@ -117,7 +117,7 @@ function findLogin(
 ): ProtectedResource | undefined {
   if (!isBearerHeader(location)) return undefined;
   for (const backend of route.backends.entries) {
-    if (backend.authentication === undefined || backend.weight === 0) continue;
+    if (backend.policies['backend.mcp.authentication'] === undefined || backend.weight === 0) continue;
     const resource = findProtectedResource(context, matched, backend);
     if (resource !== undefined) return resource;
   }

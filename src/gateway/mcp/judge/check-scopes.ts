@@ -9,7 +9,7 @@ import { formatMetadataPath } from '../../authentication/endpoint-paths.ts';
 import type { ProtectedResource } from '../../config/protected-resource.ts';
 import { readBase } from '../../authentication/read-base.ts';
 import type { PolicyDenial } from '../../request/policy-verdict.ts';
-import type { ScopeRule } from '../../config/message-rules.ts';
+import type { ScopeRule } from '../../config/mcp-authorization-config.ts';
 
 /** What is asked for: a method and perhaps a tool; undefined: a request without a message, which only entries for everything are about. */
 export interface ScopedUse {
