@@ -112,9 +112,13 @@ export type PolicyContent = {
 
 /** Every kind, in the order of the table. */
 export const allPolicyKinds = Object.keys(policyKinds) as readonly PolicyKind[];
+/** Those for Gateways and HTTPRoutes. */
 export const routePolicyKinds = allPolicyKinds.filter(isRouteKind);
+/** Those for backends. */
 export const backendPolicyKinds = allPolicyKinds.filter(isBackendKind);
+/** Those for routes of which the most specific level decides alone. */
 export const exclusivePolicyKinds = routePolicyKinds.filter(isExclusiveKind);
+/** Those that read tokens. */
 export const authenticationKinds = allPolicyKinds.filter(isAuthenticationKind);
 
 /** Whether a text is the name of a kind. */
@@ -122,14 +126,16 @@ export function isPolicyKind(text: string): text is PolicyKind {
   return Object.hasOwn(policyKinds, text);
 }
 
-export function isRouteKind(kind: PolicyKind): kind is RoutePolicyKind {
+function isRouteKind(kind: PolicyKind): kind is RoutePolicyKind {
   return policyKinds[kind].targets === ofRoutes;
 }
 
+/** Whether policies of the kind are for backends. */
 export function isBackendKind(kind: PolicyKind): kind is BackendPolicyKind {
   return policyKinds[kind].targets === ofBackends;
 }
 
+/** Whether policies of the kind read tokens. */
 export function isAuthenticationKind(kind: PolicyKind): kind is AuthenticationKind {
   return policyKinds[kind].isAuthentication;
 }

@@ -170,9 +170,9 @@ describe('a batch of which messages were refused', () => {
 
 describe('a notification of ours', () => {
   /** A configuration in which the upstream has these rules. */
-  function configure(rules: McpAuthorizationConfig | undefined): RuntimeConfig {
+  function configure(config: McpAuthorizationConfig | undefined): RuntimeConfig {
     const route = {
-      backends: { entries: [{ backend: 'default/upstream', policies: { 'backend.mcp.authorization': rules } }] },
+      backends: { entries: [{ backend: 'default/upstream', policies: { 'backend.mcp.authorization': config } }] },
     };
     const listener = { routes: new HostTable([['', { entries: [{ route }] }]]) } as unknown as ListenerConfig;
     const port = { listeners: new HostTable([['', listener]]) } as unknown as PortConfig;
