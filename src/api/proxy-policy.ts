@@ -98,24 +98,23 @@ const targetSelectorsSchema = withRules(
   [oneKind],
 );
 
-const backendSchema = z.object({
-  mcp: withRules(
-    z.object({
-      authentication: mcpAuthenticationSchema.optional().describe('OAuth 2.0 for MCP clients.'),
-      authorization: mcpAuthorizationSchema.optional().describe('Rules over MCP messages.'),
-    }),
-    [someOf(['authentication', 'authorization'])],
-  ).describe('For MCP servers.'),
+// Each of these fields is a kind of policy; src/ir/policy-kinds.ts has a row for each, and a test that none is missing.
+const mcpFieldsSchema = z.object({
+  authentication: mcpAuthenticationSchema.optional().describe('OAuth 2.0 for MCP clients.'),
+  authorization: mcpAuthorizationSchema.optional().describe('Rules over MCP messages.'),
 });
 
-const trafficSchema = withRules(
-  z.object({
-    jwtAuthentication: jwtAuthenticationSchema.optional().describe('Requests need a valid JWT.'),
-    authorization: authorizationSchema.optional().describe('Rules over requests and claims.'),
-    cors: corsSchema.optional().describe('Cross-origin requests. A CORS filter of an HTTPRoute rule goes first.'),
-  }),
-  [someOf(['jwtAuthentication', 'authorization', 'cors'])],
-);
+const backendSchema = z.object({
+  mcp: withRules(mcpFieldsSchema, [someOf(mcpFieldsSchema.keyof().options)]).describe('For MCP servers.'),
+});
+
+const trafficFieldsSchema = z.object({
+  jwtAuthentication: jwtAuthenticationSchema.optional().describe('Requests need a valid JWT.'),
+  authorization: authorizationSchema.optional().describe('Rules over requests and claims.'),
+  cors: corsSchema.optional().describe('Cross-origin requests. A CORS filter of an HTTPRoute rule goes first.'),
+});
+
+const trafficSchema = withRules(trafficFieldsSchema, [someOf(trafficFieldsSchema.keyof().options)]);
 
 const kindsOf = (spec: {
   targetRefs?: readonly Target[] | undefined;

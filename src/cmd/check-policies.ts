@@ -1,6 +1,7 @@
 // Policies for `check`: where each is in force, and where it has no say because another policy has the same field there.
 import type { Resources } from '../api/resources.ts';
-import { PolicyTargetKind, type Policy } from '../ir/gen/config_pb.ts';
+import type { Policy } from '../ir/gen/config_pb.ts';
+import { findPolicyKind, type PolicyKind, policyTargetNames } from '../ir/policy-kinds.ts';
 import type { PolicyConflict } from '../translate/policy-conflicts.ts';
 import type { Translation } from '../translate/translate.ts';
 
@@ -8,11 +9,15 @@ import type { Translation } from '../translate/translate.ts';
 export interface CheckedPolicy {
   readonly namespace: string;
   readonly name: string;
-  /** `field` is that of the policy, such as `traffic.cors`; `failure` where it closes its target. */
-  readonly attachments: readonly { readonly field: string; readonly target: string; readonly closed: boolean }[];
+  /** `failure`: it closes its target. */
+  readonly attachments: readonly {
+    readonly field: PolicyKind | 'failure';
+    readonly target: string;
+    readonly closed: boolean;
+  }[];
   /** Fields that another policy has at the same target. */
   readonly conflicts: readonly {
-    readonly field: string;
+    readonly field: PolicyKind;
     readonly target: string;
     /** namespace/name of the policy that has it. */
     readonly owner: string;
@@ -30,7 +35,7 @@ export function describePolicies(resources: Resources, { configuration, conflict
     ([source, identity]) => ({
       ...identity,
       attachments: (attached.get(source) ?? []).map((policy) => ({
-        field: fields[policy.spec.case ?? 'failure'],
+        field: findPolicyKind(policy) ?? 'failure',
         target: describeMessageTarget(policy),
         closed: policy.spec.case === 'failure',
       })),
@@ -48,26 +53,9 @@ function describeReason({ owner, because }: PolicyConflict): string {
   return `ProxyPolicy ${owner} ${because}`;
 }
 
-const fields: Readonly<Record<NonNullable<Policy['spec']['case']>, string>> = {
-  failure: 'failure',
-  cors: 'traffic.cors',
-  jwtAuthentication: 'traffic.jwtAuthentication',
-  authorization: 'traffic.authorization',
-  mcpAuthentication: 'backend.mcp.authentication',
-  mcpAuthorization: 'backend.mcp.authorization',
-};
-
-const kinds: Readonly<Record<PolicyTargetKind, PolicyConflict['target']['kind'] | ''>> = {
-  [PolicyTargetKind.UNSPECIFIED]: '',
-  [PolicyTargetKind.GATEWAY]: 'Gateway',
-  [PolicyTargetKind.HTTP_ROUTE]: 'HTTPRoute',
-  [PolicyTargetKind.PROXY_BACKEND]: 'ProxyBackend',
-  [PolicyTargetKind.NAMESPACE]: 'Namespace',
-};
-
 function describeMessageTarget({ target }: Policy): string {
-  const kind = kinds[target?.kind ?? PolicyTargetKind.UNSPECIFIED] ?? '';
-  if (target === undefined || kind === '') return 'nothing';
+  const kind = target === undefined ? undefined : policyTargetNames.get(target.kind);
+  if (target === undefined || kind === undefined) return 'nothing';
   const { namespace, name, sectionName } = target;
   return describeTarget(kind === 'Namespace' ? { kind, namespace } : { kind, namespace, name, sectionName });
 }

@@ -88,7 +88,7 @@ function routeRequest(parts: RequestPathParts, context: RequestContext, config: 
 
   // 4. The route. Web pages of other sites do not get to a listener on loopback, unless CORS settings name them.
   const matched = findRoute(context, listener);
-  const foreign = findForeignCaller(exchange, port, listener, matched?.route.policies.cors?.allowsOrigin);
+  const foreign = findForeignCaller(exchange, port, listener, matched?.route.policies['traffic.cors']?.allowsOrigin);
   if (foreign !== undefined) return denyRequest(context, foreign.reason, foreign);
   if (matched === undefined) return denyRequest(context, 'no_route');
   context.route = matched.route;

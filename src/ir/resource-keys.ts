@@ -1,4 +1,5 @@
 // The keys by which messages name each other. Written by translate, read by the gateway; the only place that spells them.
+import type { PolicyKind } from './policy-kinds.ts';
 
 export function formatListenerKey(namespace: string, gateway: string, listener: string): string {
   return `${namespace}/${gateway}/${listener}`;
@@ -32,8 +33,8 @@ export function formatSecretKey(kind: 'Secret' | 'ConfigMap', namespace: string,
 }
 
 /** The target is part of the key: a policy with several targets is several messages. */
-export function formatPolicyKey(namespace: string, name: string, field: string, target: string): string {
-  return `${namespace}/${name}/${field}/${target}`;
+export function formatPolicyKey(namespace: string, name: string, kind: PolicyKind | 'failure', target: string): string {
+  return `${namespace}/${name}/${kind}/${target}`;
 }
 
 /** One entry of a Secret. */

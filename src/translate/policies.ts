@@ -1,9 +1,9 @@
-// ProxyPolicies: one Policy message for each top-level field and target. The gateway merges the levels; here the same level is settled.
-// To add a field, write policies/<name>.ts and list it in `policyFields`.
+// ProxyPolicies: one Policy message for each kind and target. The gateway merges the levels; here the same level is settled.
 import { create } from '@bufbuild/protobuf';
 import type { ProxyPolicy } from '../api/proxy-policy.ts';
 import type { InvalidResource } from '../api/resources.ts';
 import { type Policy, type PolicyRival, type Secret, FailureSchema, PolicySchema } from '../ir/gen/config_pb.ts';
+import { type PolicyKind, allPolicyKinds, policyKinds } from '../ir/policy-kinds.ts';
 import { formatPolicyKey } from '../ir/resource-keys.ts';
 import type { Backends } from './backends.ts';
 import type { ProxyPolicyStatus } from './conditions.ts';
@@ -11,12 +11,8 @@ import { type Memory, keepEqual, keepList, keepMessages, replaceLists } from './
 import { type MissingSection, findMissingSection } from './missing-section.ts';
 import type { Notice } from './notices.ts';
 import { type Named, compareText, formatName, readCreatedAt } from './order.ts';
-import { authorizationField } from './policies/authorization.ts';
-import { corsField } from './policies/cors.ts';
-import { jwtAuthenticationField } from './policies/jwt-authentication.ts';
-import { mcpAuthenticationField } from './policies/mcp-authentication.ts';
-import { mcpAuthorizationField } from './policies/mcp-authorization.ts';
-import type { FieldTranslation, PolicyField, PolicySpec } from './policies/policy-field.ts';
+import { type FieldTranslation, type PolicySpec, readPolicyField } from './policies/policy-translator.ts';
+import { translateField } from './policies/policy-translators.ts';
 import {
   type Claimant,
   type Claims,
@@ -41,15 +37,6 @@ import { readText } from './read-raw.ts';
 import { proxyGroup } from './references.ts';
 import { type ResourceIndex, formatProblems } from './resource-index.ts';
 import type { Secrets } from './secrets.ts';
-
-/** Every top-level field that a policy can have. */
-export const policyFields: readonly PolicyField[] = [
-  corsField,
-  jwtAuthenticationField,
-  authorizationField,
-  mcpAuthenticationField,
-  mcpAuthorizationField,
-];
 
 const mostAncestors = 16;
 
@@ -168,9 +155,9 @@ function compareClaimants(left: Claimant, right: Claimant): number {
 
 function readWish({ index, reach }: PolicySurroundings, selections: Selections, policy: ProxyPolicy): PolicyWish {
   const targets = listTargets(selections, policy);
-  const fields = policyFields.filter(({ isSet }) => isSet(policy));
+  const kinds = allPolicyKinds.filter((kind) => readPolicyField(policy, kind) !== undefined);
   const present = targets.filter((target) => hasTarget(index, target));
-  const places = present.flatMap((target) => fields.map(({ path }) => formatPlace(path, target)));
+  const places = present.flatMap((target) => kinds.map((kind) => formatPlace(kind, target)));
   // Two servers of one Gateway with one URL would take each other's tokens.
   const resource = policy.spec.backend?.mcp.authentication?.resourceMetadata?.resource;
   const gateways = resource === undefined ? [] : new Set(present.flatMap((target) => reach.listGateways(target)));
@@ -272,7 +259,8 @@ interface Used {
 }
 
 /** A field that the policy has. */
-interface TranslatedField extends Pick<PolicyField, 'name' | 'path' | 'isGuard'> {
+interface TranslatedField {
+  readonly kind: PolicyKind;
   readonly translation: FieldTranslation;
 }
 
@@ -287,9 +275,11 @@ function translateFields(
     const owners = [...gateways].map((gateway) => claims.get(formatResourcePlace(gateway, resource))?.[0]?.policy);
     return owners.find((owner) => owner !== undefined && owner !== formatName(policy));
   };
-  return policyFields.flatMap((field) => {
-    const translation = field.translate(policy, { secrets, backends, targets, findResourceOwner, ...reach });
-    return translation === undefined ? [] : [{ ...field, translation }];
+  const { namespace } = policy.metadata;
+  const around = { namespace, secrets, backends, targets, findResourceOwner, ...reach };
+  return allPolicyKinds.flatMap((kind) => {
+    const translation = translateField(kind, policy, around);
+    return translation === undefined ? [] : [{ kind, translation }];
   });
 }
 
@@ -304,7 +294,7 @@ function attach(
 ): TargetOutcome {
   const problems = fields.flatMap(({ translation }) => (translation.valid ? [] : translation.problems));
   if (!hasTarget(index, target)) {
-    const isGuard = fields.some((field) => field.isGuard);
+    const isGuard = fields.some(({ kind }) => policyKinds[kind].isGuard);
     const missingSection = findMissingSection(index, target, isGuard);
     const isClosed = missingSection !== undefined && isGuard && reach.isServed(missingSection.whole);
     return {
@@ -323,8 +313,8 @@ function attach(
   const messages: Policy[] = [];
   const conflicts: PolicyConflict[] = [];
   let wins = 0;
-  for (const field of fields) {
-    const outcome = settleClaim(claims, claimant, field.path, target);
+  for (const { kind, translation } of fields) {
+    const outcome = settleClaim(claims, claimant, kind, target);
     if (!outcome.granted) {
       conflicts.push(outcome.conflict);
       continue;
@@ -333,12 +323,12 @@ function attach(
     if (!isServed) continue;
     // One problem closes all of it: half of a policy is another policy.
     let spec = createFailure(problems.join('; '));
-    if (problems.length === 0 && field.translation.valid) {
-      ({ spec } = field.translation);
-      used.secrets.push(...field.translation.secrets);
-      used.backends.push(...field.translation.backends);
+    if (problems.length === 0 && translation.valid) {
+      spec = { case: policyKinds[kind].messageCase, value: translation.message } as PolicySpec;
+      used.secrets.push(...translation.secrets);
+      used.backends.push(...translation.backends);
     }
-    const key = formatPolicyKey(namespace, name, field.name, formatTarget(target));
+    const key = formatPolicyKey(namespace, name, kind, formatTarget(target));
     messages.push(createPolicy(key, formatName(policy), target, spec, outcome.rivals));
   }
   const servingGateways = messages.length === 0 ? [] : reach.listServingGateways(target);

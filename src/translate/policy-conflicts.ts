@@ -1,6 +1,7 @@
 // Two policies with one field at one target: the older has it, then the first by name; the other has no say there (GEP-713).
 import { create } from '@bufbuild/protobuf';
 import { type PolicyRival, PolicyRivalSchema } from '../ir/gen/config_pb.ts';
+import type { PolicyKind } from '../ir/policy-kinds.ts';
 import type { Table } from './memory.ts';
 import { type PolicyTarget, formatTarget } from './policy-targets.ts';
 
@@ -8,8 +9,7 @@ import { type PolicyTarget, formatTarget } from './policy-targets.ts';
 export interface PolicyConflict {
   /** namespace/name of the policy that has no say. */
   readonly policy: string;
-  /** `traffic.cors` */
-  readonly field: string;
+  readonly field: PolicyKind;
   readonly target: PolicyTarget;
   /** namespace/name of the policy that has the field. */
   readonly owner: string;
@@ -34,7 +34,7 @@ export type ClaimOutcome =
   | { readonly granted: false; readonly conflict: PolicyConflict };
 
 /** A field at a target. */
-export function formatPlace(field: string, target: PolicyTarget): string {
+export function formatPlace(field: PolicyKind, target: PolicyTarget): string {
   return JSON.stringify([target.namespace, formatTarget(target), field]);
 }
 
@@ -47,7 +47,7 @@ export function formatResourcePlace(gateway: string, resource: string): string {
 export function settleClaim(
   claims: Claims,
   { policy, createdAt }: Claimant,
-  field: string,
+  field: PolicyKind,
   target: PolicyTarget,
 ): ClaimOutcome {
   const [owner, ...others] = claims.get(formatPlace(field, target)) ?? [];

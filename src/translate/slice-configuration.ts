@@ -4,7 +4,8 @@ import type { Configuration } from '../ir/configuration.ts';
 import { type Listener, type Policy, type PolicyTarget, type Route, PolicyTargetKind } from '../ir/gen/config_pb.ts';
 import { formatProxyBackendKey } from '../ir/resource-keys.ts';
 import { keepList, keepMessages, keepShallow } from './memory.ts';
-import { listBackends, listBackendSecrets, listPolicyReferences } from './message-references.ts';
+import { listBackends, listBackendSecrets } from './message-references.ts';
+import { listPolicyReferences } from './policies/policy-translators.ts';
 
 /** Configurations by namespace/name of the Gateway. A Gateway without listeners has none, and is to serve nothing. */
 export type Slices = ReadonlyMap<string, Configuration>;

@@ -430,11 +430,11 @@ describe('translate', () => {
       seen.listenerPolicies += count((policy) => isIn(policy, PolicyTargetKind.GATEWAY));
       seen.rulePolicies += count((policy) => isIn(policy, PolicyTargetKind.HTTP_ROUTE));
       seen.withoutJwtReferent += count(
-        ({ key, spec }) => spec.case === 'failure' && key.includes('/jwt-authentication/'),
+        ({ key, spec }) => spec.case === 'failure' && key.includes('/traffic.jwtAuthentication/'),
       );
       seen.withSecrets += configuration.secrets.filter(({ value }) => value.case === 'text').length;
       seen.withoutReferent += configuration.policies.filter(
-        ({ key, spec }) => spec.case === 'failure' && key.includes('/mcp-authentication/'),
+        ({ key, spec }) => spec.case === 'failure' && key.includes('/backend.mcp.authentication/'),
       ).length;
       seen.failures += configuration.policies.filter(({ spec }) => spec.case === 'failure').length;
       seen.ruleFailures += configuration.routes.filter(({ failure }) => failure !== undefined).length;

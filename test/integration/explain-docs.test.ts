@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import { allPolicyKinds, authenticationKinds } from '../../src/ir/policy-kinds.ts';
 import { createTicketIssuer, type Run, runExplain, runToken, writeFolder } from './explain-fixture.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -68,7 +69,14 @@ describe('docs/explain.md', () => {
     const sources = await Promise.all(
       ['src/cmd/explain/explain-report.ts', 'src/cmd/token/token-report.ts'].map(async (file) => {
         const source = await readFile(join(root, file), 'utf8');
-        return source.slice(source.indexOf('\n\n') + 2);
+        // The page spells the names of policy kinds out; they are those of the table.
+        return source
+          .slice(source.indexOf('\n\n') + 2)
+          .replace(
+            ": PolicyKind | 'closed';",
+            `:${[...allPolicyKinds, 'closed'].map((kind) => `\n    | '${kind}'`).join('')};`,
+          )
+          .replace(': AuthenticationKind;', `: ${authenticationKinds.map((kind) => `'${kind}'`).join(' | ')};`);
       }),
     );
     assert.deepEqual(blocks, sources);

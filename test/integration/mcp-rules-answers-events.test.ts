@@ -8,7 +8,7 @@ import type { ListenerConfig, PortConfig, RuntimeConfig } from '../../src/gatewa
 import type { AnswerExpectation } from '../../src/gateway/mcp/answer/answer-expectation.ts';
 import { createAnswerFilter } from '../../src/gateway/mcp/answer/filter-answer.ts';
 import { NotificationStreams } from '../../src/gateway/mcp/streams/list-changed.ts';
-import type { MessageRules } from '../../src/gateway/config/message-rules.ts';
+import type { McpAuthorizationConfig } from '../../src/gateway/config/mcp-authorization-config.ts';
 import type { MessageVerdict } from '../../src/gateway/request/judged-messages.ts';
 import { HostTable } from '../../src/gateway/route/table/hostname.ts';
 import { fetchAnswer, openRequest, readAll, readChunk, receiveResponse } from './forwarding-fixture.ts';
@@ -170,8 +170,10 @@ describe('a batch of which messages were refused', () => {
 
 describe('a notification of ours', () => {
   /** A configuration in which the upstream has these rules. */
-  function configure(messageRules: MessageRules | undefined): RuntimeConfig {
-    const route = { backends: { entries: [{ backend: 'default/upstream', messageRules }] } };
+  function configure(config: McpAuthorizationConfig | undefined): RuntimeConfig {
+    const route = {
+      backends: { entries: [{ backend: 'default/upstream', policies: { 'backend.mcp.authorization': config } }] },
+    };
     const listener = { routes: new HostTable([['', { entries: [{ route }] }]]) } as unknown as ListenerConfig;
     const port = { listeners: new HostTable([['', listener]]) } as unknown as PortConfig;
     return {
@@ -186,7 +188,7 @@ describe('a notification of ours', () => {
     };
   }
   const mcp = { target: 'x', path: '/', transport: 'streamable-http', sessionRouting: 'stateless' } as const;
-  const judgeAgain = (now: MessageRules | undefined): MessageVerdict => ({
+  const judgeAgain = (now: McpAuthorizationConfig | undefined): MessageVerdict => ({
     kind: 'continue',
     responseHeaders: [],
     body: undefined,

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { parse } from 'yaml';
-import { decisionSteps } from '../../src/gateway/request/decision.ts';
+import { allPolicyKinds } from '../../src/ir/policy-kinds.ts';
 import { reasons } from '../../src/gateway/http/reasons.ts';
 import { checkQuery, type QueryWorld } from '../monitoring/check-query.ts';
 import { readExposedMetrics } from '../monitoring/exposed-metrics.ts';
@@ -66,7 +66,7 @@ test('monitoring', { timeout: 120_000 }, async (context) => {
   const world: QueryWorld = {
     metrics: readExposedMetrics(exposed.controller, exposed.gateway),
     targetLabels,
-    closedValues: { reason: ['', ...Object.keys(reasons)], step: decisionSteps },
+    closedValues: { reason: ['', ...Object.keys(reasons)], step: allPolicyKinds },
   };
 
   for (const { title, targets = [] } of panels) {

@@ -1,4 +1,5 @@
 // What `explain` found out, as data. The JSON form is this, and documented in docs/explain.md.
+import type { PolicyKind } from '../../ir/policy-kinds.ts';
 
 /** Everything about one request. What does not apply, or is not known, is null or empty. */
 export interface ExplainReport {
@@ -100,13 +101,7 @@ export interface PassedOver {
 /** One field of one policy. */
 export interface ExplainedPolicy {
   /** `closed`: a policy that cannot be enforced, so that its target is closed. */
-  readonly field:
-    | 'traffic.cors'
-    | 'traffic.jwtAuthentication'
-    | 'traffic.authorization'
-    | 'backend.mcp.authentication'
-    | 'backend.mcp.authorization'
-    | 'closed';
+  readonly field: PolicyKind | 'closed';
   /** namespace/name */
   readonly policy: string;
   /** Gateway, listener, HTTPRoute, rule or ProxyBackend; null when not known. */

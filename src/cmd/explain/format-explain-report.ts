@@ -1,6 +1,7 @@
 // A report for a person: who asks for what, the way to the rule, each policy with its expressions, and the end of it. Pure.
 import { STATUS_CODES } from 'node:http';
 import { createPalette, escapeControls, type Palette } from '../../base/terminal.ts';
+import { isAuthenticationKind } from '../../ir/policy-kinds.ts';
 import { formatPicker } from '../describe-picker.ts';
 import { type Cell, formatTable } from '../format-check-report.ts';
 import type {
@@ -68,9 +69,7 @@ function formatMessage(message: NonNullable<ExplainReport['request']['message']>
 
 function formatToken({ token, request, policies }: ExplainReport): Cell[][] {
   if (token === null) return request.id === null ? [row('token', 'none')] : [];
-  const isRead = policies.some(
-    ({ field }) => field === 'traffic.jwtAuthentication' || field === 'backend.mcp.authentication',
-  );
+  const isRead = policies.some(({ field }) => field !== 'closed' && isAuthenticationKind(field));
   const unread = isRead ? 'not accepted by any policy' : 'no policy here reads it, so rules see no claims';
   const accepted = token.issuer === null ? unread : `${token.subject ?? 'nobody'}, of ${token.issuer}`;
   const rows = [row('token', accepted)];

@@ -1,7 +1,7 @@
 // A request that happened, from the journal of a gateway, in the form of a report.
 import { formatBackendName } from '../../gateway/request/backend-name.ts';
 import type { JournaledDecision, JournaledRequest, JournaledRule } from '../../gateway/observe/journaled-request.ts';
-import type { PolicyFieldName } from '../../gateway/config/policy-level.ts';
+import type { PolicyKind } from '../../ir/policy-kinds.ts';
 import type { ExplainedPolicy, ExplainedRule, ExplainReport } from './explain-report.ts';
 import { isRefusal, judgePolicy } from './judge-policy.ts';
 
@@ -93,7 +93,7 @@ function describeDecision(decision: JournaledDecision, usesItem: boolean): Expla
   const places = new Map<string, JournaledRule>();
   for (const rule of decidedBy === null ? rules : [decidedBy, ...rules])
     places.set(`${rule.policy} ${rule.target}`, rule);
-  const common = { field: step as PolicyFieldName, overriddenBy: null, mode: mode ?? '' };
+  const common = { field: step as PolicyKind, overriddenBy: null, mode: mode ?? '' };
   if (places.size === 0) {
     const { level, target } = decision;
     return [{ ...common, policy, level, target: target ?? '', outcome, reason, detail, rules: [] }];

@@ -1,4 +1,5 @@
 // Puts a token where the policies of a rule look for it.
+import type { McpAuthenticationConfig } from '../../gateway/config/protected-resource.ts';
 import type { RouteConfig } from '../../gateway/config/runtime-config.ts';
 import type { RawHeaders } from '../../gateway/http/exchange.ts';
 import type { RequestLine } from './request-line.ts';
@@ -16,8 +17,8 @@ export function placeToken(
   token: string,
   route: RouteConfig | undefined,
 ): PlacedToken {
-  const place = route?.policies.jwt?.location;
-  const isMcp = route?.backends.entries.some(({ authentication }) => authentication !== undefined) ?? false;
+  const place = route?.policies['traffic.jwtAuthentication']?.location;
+  const isMcp = findMcpAuthentication(route) !== undefined;
   const bearer = ['authorization', `Bearer ${token}`];
   switch (place?.kind) {
     case 'header': {
@@ -39,8 +40,13 @@ export function placeToken(
 
 /** The issuer for claims that name none: whose tokens the rule takes. */
 export function findExpectedIssuer(route: RouteConfig | undefined): string {
-  const [provider] = route?.policies.jwt?.message.providers ?? [];
+  const [provider] = route?.policies['traffic.jwtAuthentication']?.message.providers ?? [];
   if (provider !== undefined) return provider.issuer;
-  const protectedBackend = route?.backends.entries.find(({ authentication }) => authentication !== undefined);
-  return protectedBackend?.authentication?.message.issuer ?? 'https://issuer.invalid';
+  return findMcpAuthentication(route)?.message.issuer ?? 'https://issuer.invalid';
+}
+
+function findMcpAuthentication(route: RouteConfig | undefined): McpAuthenticationConfig | undefined {
+  const [config] =
+    route?.backends.entries.flatMap(({ policies }) => policies['backend.mcp.authentication'] ?? []) ?? [];
+  return config;
 }

@@ -1,21 +1,13 @@
 // The policies on the way of a request, in the order in which they are asked, each with what it decided.
+import { allPolicyKinds, isAuthenticationKind, isBackendKind, type PolicyKind } from '../../ir/policy-kinds.ts';
 import { formatBackendName } from '../../gateway/request/backend-name.ts';
 import type { RouteConfig, WeightedBackendConfig } from '../../gateway/config/runtime-config.ts';
 import type { Decision } from '../../gateway/request/decision.ts';
 import { describeMode } from '../../gateway/authentication/authentication-mode.ts';
 import type { RuleOutcome, RuleReference } from '../../gateway/config/rule-set.ts';
-import type { PolicyConflict, PolicyFieldName, PolicyPlace } from '../../gateway/config/policy-level.ts';
+import type { PolicyConflict, PolicyPlace } from '../../gateway/config/policy-level.ts';
 import type { ExplainedPolicy, ExplainedRule } from './explain-report.ts';
 import { judgePolicy, outcomeOrder } from './judge-policy.ts';
-
-/** The order of handle-request.ts. */
-const order: readonly PolicyFieldName[] = [
-  'traffic.cors',
-  'traffic.jwtAuthentication',
-  'backend.mcp.authentication',
-  'traffic.authorization',
-  'backend.mcp.authorization',
-];
 
 /** What policies there were, and what became of the request. */
 export interface PolicyInput {
@@ -37,10 +29,10 @@ export interface PolicyInput {
 export function listPolicies(input: PolicyInput): ExplainedPolicy[] {
   const { route, choice, decisions, conflicts, isForwarded, cors } = input;
   if (route === undefined) return [];
-  const failure = route.policies.failure ?? choice?.policyFailure;
+  const failure = route.policies.failure ?? choice?.policies.failure;
   const closed = failure === undefined ? [] : [describeClosed(failure)];
   const last = findLastStep(decisions, isForwarded, failure !== undefined);
-  const attached = order.flatMap((field, index): ExplainedPolicy[] => {
+  const attached = allPolicyKinds.flatMap((field, index): ExplainedPolicy[] => {
     const decided = decisions.filter(({ step }) => step === field);
     return listPlaces(field, route, choice).flatMap(({ overriddenBy, ...place }): ExplainedPolicy[] => {
       const { policy, level, target } = place;
@@ -62,7 +54,7 @@ const silent = { overriddenBy: null, reason: null, detail: null, rules: [] } as 
 /** Who would have the field at this place if the policy there did not go first. */
 function listRivals(
   conflicts: readonly PolicyConflict[],
-  field: PolicyFieldName,
+  field: PolicyKind,
   { policy, level, target }: PolicyPlace,
 ): ExplainedPolicy[] {
   return conflicts
@@ -85,7 +77,7 @@ interface AttachedPlace extends PolicyPlace {
 }
 
 function listPlaces(
-  field: PolicyFieldName,
+  field: PolicyKind,
   route: RouteConfig,
   choice: WeightedBackendConfig | undefined,
 ): readonly AttachedPlace[] {
@@ -97,26 +89,22 @@ function listPlaces(
       target,
       overriddenBy: overriddenBy && { policy: overriddenBy.policy, target: overriddenBy.target },
     }));
-  if (choice === undefined || !field.startsWith('backend.')) return ofRoute;
-  const source = field === 'backend.mcp.authentication' ? choice.authentication?.source : choice.messageRules?.source;
+  if (choice === undefined || !isBackendKind(field)) return ofRoute;
+  const source = choice.policies[field]?.source;
   if (source === undefined) return ofRoute;
   const target = formatBackendName(choice.backend);
   return [...ofRoute, { policy: source, level: 'ProxyBackend', target, overriddenBy: undefined }];
 }
 
 function findMode(
-  field: PolicyFieldName,
+  field: PolicyKind,
   route: RouteConfig,
   choice: WeightedBackendConfig | undefined,
   policy: string,
 ): string {
-  const message =
-    field === 'traffic.jwtAuthentication' && route.policies.jwt?.source === policy
-      ? route.policies.jwt.message
-      : field === 'backend.mcp.authentication'
-        ? choice?.authentication?.message
-        : undefined;
-  return message === undefined ? '' : describeMode(message.mode);
+  if (!isAuthenticationKind(field)) return '';
+  const config = isBackendKind(field) ? choice?.policies[field] : route.policies[field];
+  return config?.source === policy ? describeMode(config.message.mode) : '';
 }
 
 /** Of several policies of one field, each has its own expressions; the decision is of all together. */
@@ -166,9 +154,9 @@ function describeClosed({ source, failure }: NonNullable<RouteConfig['policies']
   };
 }
 
-/** Index in `order` of the last step that was taken. */
+/** Index of the last kind that was asked. */
 function findLastStep(decisions: readonly Decision[], isForwarded: boolean, isClosed: boolean): number {
-  if (isForwarded) return order.length - 1;
+  if (isForwarded) return allPolicyKinds.length - 1;
   if (isClosed) return -1;
-  return Math.max(-1, ...decisions.map(({ step }) => order.indexOf(step)));
+  return Math.max(-1, ...decisions.map(({ step }) => allPolicyKinds.indexOf(step)));
 }

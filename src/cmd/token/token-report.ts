@@ -1,4 +1,5 @@
 // What `token inspect` found out, as data. The JSON form is this, and documented in docs/explain.md. The token itself is in no part of it.
+import type { AuthenticationKind } from '../../ir/policy-kinds.ts';
 
 /** Everything about one token. */
 export interface TokenReport {
@@ -39,7 +40,7 @@ export interface TokenProblem {
 
 /** What one issuer of one policy would say. */
 export interface ProviderVerdict {
-  readonly field: 'traffic.jwtAuthentication' | 'backend.mcp.authentication';
+  readonly field: AuthenticationKind;
   /** namespace/name */
   readonly policy: string;
   /** The name of a JWT provider; empty for MCP authentication. */

@@ -1,8 +1,19 @@
 // What stands between clients and a rule's backends: which policies have a say there, which do not, and why. For /routes and `check`.
-import type { RouteConfig, WeightedBackendConfig } from '../config/runtime-config.ts';
+import {
+  allPolicyKinds,
+  type AuthenticationKind,
+  type BackendPolicyKind,
+  backendPolicyKinds,
+  isAuthenticationKind,
+  type PolicyKind,
+  policyKinds,
+  type RoutePolicyKind,
+  routePolicyKinds,
+} from '../../ir/policy-kinds.ts';
+import type { BackendPolicies, PolicyConfigs, RouteConfig, WeightedBackendConfig } from '../config/runtime-config.ts';
 import { describeMode } from '../authentication/authentication-mode.ts';
 import type { Rule, RuleAction, RuleSet } from '../config/rule-set.ts';
-import type { PolicyConflict, PolicyFieldName, PolicyLevel, PolicyPlace } from '../config/policy-level.ts';
+import type { PolicyConflict, PolicyLevel, PolicyPlace } from '../config/policy-level.ts';
 import { formatBackendName } from '../request/backend-name.ts';
 
 /** The protection of one rule where one listener serves it. */
@@ -19,7 +30,7 @@ export interface DescribedProtection {
 
 /** One field of one policy on the way. What does not apply is null or empty. */
 export interface DescribedPolicy extends PolicyPlace {
-  readonly field: PolicyFieldName;
+  readonly field: PolicyKind;
   /** False: another policy, or the rule itself, has the field instead. */
   readonly inForce: boolean;
   readonly mode: '' | 'Strict' | 'Optional' | 'Permissive';
@@ -51,12 +62,9 @@ export function describeProtection(route: RouteConfig, conflicts: readonly Polic
 }
 
 /** What decides about callers first. */
-const fieldOrder: readonly PolicyFieldName[] = [
-  'traffic.jwtAuthentication',
-  'backend.mcp.authentication',
-  'traffic.authorization',
-  'backend.mcp.authorization',
-  'traffic.cors',
+const fieldOrder = [
+  ...allPolicyKinds.filter((kind) => policyKinds[kind].isGuard),
+  ...allPolicyKinds.filter((kind) => !policyKinds[kind].isGuard),
 ];
 
 /** With the policies that would have a say if another one of the same place did not go first. */
@@ -90,7 +98,7 @@ const nothing = {
 /** A policy whose settings are not looked at, because it has no say. */
 function describeOverridden(
   place: PolicyPlace,
-  field: PolicyFieldName,
+  field: PolicyKind,
   overriddenBy: PolicyPlace,
   because: string,
 ): DescribedPolicy {
@@ -99,21 +107,31 @@ function describeOverridden(
 }
 
 function describeRoutePolicies(route: RouteConfig): DescribedPolicy[] {
-  const { jwt, authorization, provenance } = route.policies;
-  return provenance.map(({ policy, level, target, field, overriddenBy }): DescribedPolicy => {
+  return route.policies.provenance.map(({ policy, level, target, field, overriddenBy }): DescribedPolicy => {
     const place = { policy, level, target };
     if (overriddenBy !== undefined) return describeOverridden(place, field, overriddenBy, 'a more specific level wins');
-    const described = { ...place, field, inForce: true, ...nothing };
-    if (field === 'traffic.jwtAuthentication' && jwt !== undefined) {
-      const issuers = jwt.message.providers.map(({ issuer }) => issuer);
-      return { ...described, mode: describeMode(jwt.message.mode), issuers };
-    }
-    if (field !== 'traffic.authorization') return described;
-    const rule = listRules(authorization).find((each) => isSamePlace(each, place));
-    const words = describeRule(rule === undefined ? [] : [rule], findTokenless(route));
-    return { ...described, ...words, remark: words.remark ?? describeTrust(route, rule) };
+    return { ...place, field, inForce: true, ...nothing, ...routeDetails[field](route, place) };
   });
 }
+
+type Details = Partial<DescribedPolicy>;
+
+/** What is to be said of a policy for routes, beyond which one it is. */
+const routeDetails: Readonly<Record<RoutePolicyKind, (route: RouteConfig, place: PolicyPlace) => Details>> = {
+  'traffic.cors': () => ({}),
+  'traffic.jwtAuthentication': ({ policies: { 'traffic.jwtAuthentication': config } }) =>
+    config === undefined
+      ? {}
+      : {
+          mode: describeMode(config.message.mode),
+          issuers: config.message.providers.map(({ issuer }) => issuer),
+        },
+  'traffic.authorization': (route, place) => {
+    const rule = listRules(route.policies['traffic.authorization']).find((each) => isSamePlace(each, place));
+    const words = describeRule(rule === undefined ? [] : [rule], findTokenless(route));
+    return { ...words, remark: words.remark ?? describeTrust(route, rule) };
+  },
+};
 
 /** Another level lets other tokens in than this rule believes. */
 function describeTrust({ policies: { trust } }: RouteConfig, rule: Rule | undefined): string | null {
@@ -125,36 +143,40 @@ function describeTrust({ policies: { trust } }: RouteConfig, rule: Rule | undefi
 
 function describeBackendPolicies(route: RouteConfig): DescribedPolicy[] {
   const described = new Map<string, DescribedPolicy>();
-  for (const { backend, authentication, messageRules } of listReachable(route)) {
-    const place = { level: 'ProxyBackend' satisfies PolicyLevel, target: formatBackendName(backend) } as const;
-    if (authentication !== undefined)
-      described.set(`${backend} authentication`, {
-        ...place,
-        policy: authentication.source,
-        field: 'backend.mcp.authentication',
+  for (const { backend, policies } of listReachable(route)) {
+    for (const field of backendPolicyKinds) {
+      const config = policies[field];
+      if (config === undefined) continue;
+      described.set(`${backend} ${field}`, {
+        policy: config.source,
+        level: 'ProxyBackend' satisfies PolicyLevel,
+        target: formatBackendName(backend),
+        field,
         inForce: true,
         ...nothing,
-        mode: describeMode(authentication.message.mode),
-        issuers: [authentication.message.issuer],
-      });
-    if (messageRules !== undefined) {
-      const isKnown = authentication !== undefined || route.policies.jwt !== undefined;
-      const scopes = [...new Set(messageRules.scopes.flatMap((entry) => entry.scopes))];
-      const rules = describeRule(listRules(messageRules.rules), isKnown ? null : tokenless);
-      described.set(`${backend} authorization`, {
-        ...place,
-        policy: messageRules.source,
-        field: 'backend.mcp.authorization',
-        inForce: true,
-        ...nothing,
-        ...rules,
-        scopes,
-        remark: scopes.length > 0 && !isKnown ? tokenless : rules.remark,
+        ...backendDetails[field](policies, route),
       });
     }
   }
   return [...described.values()];
 }
+
+/** The same for backends. */
+const backendDetails: Readonly<Record<BackendPolicyKind, (policies: BackendPolicies, route: RouteConfig) => Details>> =
+  {
+    'backend.mcp.authentication': ({ 'backend.mcp.authentication': config }) =>
+      config === undefined ? {} : { mode: describeMode(config.message.mode), issuers: [config.message.issuer] },
+    'backend.mcp.authorization': (policies, route) => {
+      const config = policies['backend.mcp.authorization'];
+      if (config === undefined) return {};
+      const isKnown =
+        policies['backend.mcp.authentication'] !== undefined ||
+        route.policies['traffic.jwtAuthentication'] !== undefined;
+      const scopes = [...new Set(config.scopes.flatMap((entry) => entry.scopes))];
+      const rules = describeRule(listRules(config.rules), isKnown ? null : tokenless);
+      return { ...rules, scopes, remark: scopes.length > 0 && !isKnown ? tokenless : rules.remark };
+    },
+  };
 
 const tokenless = 'no policy here reads a token: nobody has claims or scopes';
 const partlyTokenless = 'not every backend here has a login: without one nobody has claims';
@@ -185,9 +207,9 @@ function isSamePlace(left: PolicyPlace, right: PolicyPlace): boolean {
 
 /** What to say about rules over claims: null when every request can have some. */
 function findTokenless(route: RouteConfig): string | null {
-  if (route.policies.jwt !== undefined) return null;
+  if (route.policies['traffic.jwtAuthentication'] !== undefined) return null;
   const reachable = listReachable(route);
-  const authenticated = reachable.filter(({ authentication }) => authentication !== undefined);
+  const authenticated = reachable.filter(({ policies }) => policies['backend.mcp.authentication'] !== undefined);
   if (authenticated.length === 0) return tokenless;
   return authenticated.length === reachable.length ? null : partlyTokenless;
 }
@@ -196,34 +218,55 @@ function listReachable({ backends }: RouteConfig): readonly WeightedBackendConfi
   return backends.entries.filter(({ weight, failure }) => weight > 0 && failure === undefined);
 }
 
+/** A kind that is set, and in which mode; empty: it has none. */
+interface SetKind {
+  readonly kind: PolicyKind;
+  readonly mode: DescribedPolicy['mode'];
+}
+
+type Authentications = { readonly [Kind in AuthenticationKind]?: PolicyConfigs[Kind] | undefined };
+
+function listSet<Kind extends PolicyKind>(
+  kinds: readonly Kind[],
+  policies: Readonly<Record<Kind, object | undefined>> & Authentications,
+): readonly SetKind[] {
+  return kinds.filter((kind) => policies[kind] !== undefined).map((kind) => ({ kind, mode: findMode(kind, policies) }));
+}
+
+function findMode(kind: PolicyKind, policies: Authentications): SetKind['mode'] {
+  const config = isAuthenticationKind(kind) ? policies[kind] : undefined;
+  return config === undefined ? '' : describeMode(config.message.mode);
+}
+
+function isGuarding({ kind, mode }: SetKind): boolean {
+  return policyKinds[kind].isGuard && (mode === '' || mode === 'Strict');
+}
+
 function judgeState(route: RouteConfig): DescribedProtection['state'] {
-  const { failure, jwt, authorization } = route.policies;
-  if (failure !== undefined) return 'closed';
-  const isGuarded = authorization !== undefined || (jwt !== undefined && describeMode(jwt.message.mode) === 'Strict');
-  if (isGuarded) return 'protected';
+  if (route.policies.failure !== undefined) return 'closed';
+  if (listSet(routePolicyKinds, route.policies).some(isGuarding)) return 'protected';
   const reachable = listReachable(route);
-  const guarded = reachable.filter(isGuardedBackend);
+  const guarded = reachable.filter(
+    ({ policies }) => policies.failure !== undefined || listSet(backendPolicyKinds, policies).some(isGuarding),
+  );
   if (guarded.length === 0) return 'open';
   return guarded.length === reachable.length ? 'protected' : 'partly';
 }
 
-function isGuardedBackend({ policyFailure, authentication, messageRules }: WeightedBackendConfig): boolean {
-  if (policyFailure !== undefined || messageRules !== undefined) return true;
-  return authentication !== undefined && describeMode(authentication.message.mode) === 'Strict';
-}
-
-const modeWords = { Strict: 'required', Optional: 'optional', Permissive: 'never required' };
+const modeWords = { '': '', Strict: ' required', Optional: ' optional', Permissive: ' never required' };
 
 function listWords(route: RouteConfig): string[] {
-  const { jwt, authorization, cors } = route.policies;
-  const words: string[] = [];
-  if (jwt !== undefined) words.push(`token ${modeWords[describeMode(jwt.message.mode)]}`);
-  if (authorization !== undefined) words.push('rules');
-  for (const { policyFailure, authentication, messageRules } of listReachable(route)) {
-    if (policyFailure !== undefined) words.push('backend closed');
-    if (authentication !== undefined) words.push(`login ${modeWords[describeMode(authentication.message.mode)]}`);
-    if (messageRules !== undefined) words.push('message rules');
-  }
-  if (cors !== undefined) words.push('CORS');
-  return [...new Set(words)];
+  const describe = ({ kind, mode }: SetKind): string => `${policyKinds[kind].word}${modeWords[mode]}`;
+  const ofRoute = listSet(routePolicyKinds, route.policies);
+  const ofBackends = listReachable(route).flatMap(({ policies }) => [
+    ...(policies.failure === undefined ? [] : ['backend closed']),
+    ...listSet(backendPolicyKinds, policies).map(describe),
+  ]);
+  return [
+    ...new Set([
+      ...ofRoute.filter(({ kind }) => policyKinds[kind].isGuard).map(describe),
+      ...ofBackends,
+      ...ofRoute.filter(({ kind }) => !policyKinds[kind].isGuard).map(describe),
+    ]),
+  ];
 }

@@ -105,18 +105,20 @@ function describeCondition(condition: ValueCondition): string {
 }
 
 function describeBackends(route: RouteConfig, runtime: RuntimeConfig): ServedBackend[] {
-  return route.backends.entries.map(({ backend, weight, failure, policyFailure, authentication }) => ({
+  return route.backends.entries.map(({ backend, weight, failure, policies }) => ({
     backend,
     weight,
     endpoints: (runtime.backends.get(backend)?.endpoints ?? []).map(({ host, port }) =>
       host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`,
     ),
-    authentication: authentication === undefined ? undefined : describeAuthentication(authentication),
-    answers: describeFailure(failure ?? policyFailure?.failure),
+    authentication: describeAuthentication(policies['backend.mcp.authentication']),
+    answers: describeFailure(failure ?? policies.failure?.failure),
   }));
 }
 
-function describeAuthentication({ source, message, idp }: McpAuthenticationConfig): ServedBackend['authentication'] {
+function describeAuthentication(config: McpAuthenticationConfig | undefined): ServedBackend['authentication'] {
+  if (config === undefined) return undefined;
+  const { source, message, idp } = config;
   return { policy: source, issuer: message.issuer, flow: idp.getFlow() ?? null };
 }
 

@@ -1,4 +1,5 @@
 // The protection of rules in sentences. Rules that are protected alike share one numbered block, so that many rules do not drown the reader.
+import { policyKinds } from '../../ir/policy-kinds.ts';
 import type { DescribedPolicy, DescribedProtection } from './describe-protection.ts';
 
 /** Gives a number to every protection that has something to tell. */
@@ -95,16 +96,8 @@ export function formatProtection({ closedBy, policies }: DescribedProtection): r
 /** Optional and Permissive let callers in without a token: that is no protection. */
 function open({ field, mode }: DescribedPolicy): string {
   if (mode === 'Optional') return 'tokens are checked by';
-  return mode === 'Permissive' ? 'tokens are read by' : openings[field];
+  return mode === 'Permissive' ? 'tokens are read by' : policyKinds[field].opening;
 }
-
-const openings: Readonly<Record<DescribedPolicy['field'], string>> = {
-  'traffic.cors': 'cross-origin requests by',
-  'traffic.jwtAuthentication': 'protected by',
-  'traffic.authorization': 'rules of',
-  'backend.mcp.authentication': 'protected by',
-  'backend.mcp.authorization': 'message rules of',
-};
 
 function isBy({ overriddenBy }: DescribedPolicy, { policy, target }: DescribedPolicy): boolean {
   return overriddenBy?.policy === policy && overriddenBy.target === target;

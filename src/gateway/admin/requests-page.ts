@@ -1,4 +1,5 @@
 // The request journal at the admin port: what policies decided about the last requests, as JSON, and as a page that needs no script.
+import { isPolicyKind, policyKinds } from '../../ir/policy-kinds.ts';
 import type {
   JournaledDecision,
   JournaledRequest,
@@ -180,17 +181,9 @@ const marks: Readonly<Record<JournaledDecision['outcome'], readonly [mark: strin
     deny: ['✗', 'bad', 'refused the request'],
   };
 
-/** Policies in words. */
-const titles: Readonly<Record<string, string>> = {
-  'traffic.cors': 'CORS',
-  'traffic.jwtAuthentication': 'JWT authentication',
-  'traffic.authorization': 'Rules over requests',
-  'backend.mcp.authentication': 'MCP authentication',
-  'backend.mcp.authorization': 'Rules over MCP messages',
-};
-
 function formatDecision(decision: JournaledDecision): string {
   const [mark, className, text] = marks[decision.outcome];
+  const title = isPolicyKind(decision.step) ? policyKinds[decision.step].title : decision.step;
   const lines: string[] = [];
   if (decision.reason !== null) {
     const passedOver = decision.outcome === 'allow' ? 'Passed over: ' : '';
@@ -207,7 +200,7 @@ function formatDecision(decision: JournaledDecision): string {
   if (decision.omittedRules > 0) lines.push(`<p class="soft">${decision.omittedRules} more expressions left out</p>`);
   const mode = decision.mode === null ? '' : `, ${decision.mode}`;
   const place = decision.target === null ? '' : ` on ${decision.target}`;
-  return `<li><span class="mark ${className}" role="img" aria-label="${text}">${mark}</span><span>${escapeHtml(titles[decision.step] ?? decision.step)}</span>
+  return `<li><span class="mark ${className}" role="img" aria-label="${text}">${mark}</span><span>${escapeHtml(title)}</span>
 <p class="soft">policy ${escapeHtml(`${decision.policy}${place}`)}${mode}</p>${lines.join('')}</li>`;
 }
 

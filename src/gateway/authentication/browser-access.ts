@@ -12,7 +12,7 @@ import type { Response } from '../request/verdict.ts';
 export function exposeToScripts({ exchange, route }: RequestContext): RawHeaders {
   if (findHeader(exchange.headers, 'origin') === undefined) return [];
   const exposed = ['access-control-expose-headers', 'WWW-Authenticate, Mcp-Session-Id'];
-  return route?.policies.cors === undefined ? ['access-control-allow-origin', '*', ...exposed] : exposed;
+  return route?.policies['traffic.cors'] === undefined ? ['access-control-allow-origin', '*', ...exposed] : exposed;
 }
 
 /**

@@ -5,11 +5,11 @@ import type { KeyHealth } from './token/key-health.ts';
 import { listKeyProblems } from './key-problems.ts';
 
 const mcp = (policy: string, issuer: string, keyHealth?: KeyHealth): KeyUser =>
-  ({ policy, kind: 'mcp', config: { idp: { issuer, keyHealth } } }) as unknown as KeyUser;
+  ({ policy, kind: 'backend.mcp.authentication', config: { idp: { issuer, keyHealth } } }) as unknown as KeyUser;
 const jwt = (policy: string, providers: Record<string, KeyHealth>): KeyUser =>
   ({
     policy,
-    kind: 'jwt',
+    kind: 'traffic.jwtAuthentication',
     config: { providers: new Map(Object.entries(providers).map(([issuer, keyHealth]) => [issuer, { keyHealth }])) },
   }) as unknown as KeyUser;
 

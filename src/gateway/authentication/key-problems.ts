@@ -20,7 +20,7 @@ export function listKeyProblems(users: readonly KeyUser[]): readonly PolicyKeyPr
     if (trouble !== undefined) problems.push({ policy, issuer, ...trouble });
   };
   for (const { policy, kind, config } of users) {
-    if (kind === 'mcp') add(policy, config.idp.issuer, config.idp.keyHealth);
+    if (kind === 'backend.mcp.authentication') add(policy, config.idp.issuer, config.idp.keyHealth);
     else for (const [issuer, { keyHealth }] of config.providers) add(policy, issuer, keyHealth);
   }
   return problems.toSorted(

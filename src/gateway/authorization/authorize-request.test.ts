@@ -28,8 +28,8 @@ interface Judged {
   readonly decision: Decision;
 }
 
-function routeOf(authorization: RuleSet): RouteConfig {
-  return buildRoute('default/tickets', { policies: { ...noPolicies, authorization } });
+function routeOf(rules: RuleSet): RouteConfig {
+  return buildRoute('default/tickets', { policies: { ...noPolicies, 'traffic.authorization': rules } });
 }
 
 function authorize(context: RequestContext, route: RouteConfig): Verdict | Promise<Verdict> {

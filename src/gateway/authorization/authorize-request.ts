@@ -17,7 +17,7 @@ import { findDoubters } from './token-trust.ts';
 
 /** Judges a request after everyone who wants to know has said who is asking. A promise only when rules of other levels have to ask for keys. */
 export function authorizeRequest({ context, route }: RouteRequest): Verdict | Promise<Verdict> {
-  const { authorization: rules, trust } = route.policies;
+  const { 'traffic.authorization': rules, trust } = route.policies;
   if (rules === undefined) return continueUnchanged;
   // The route's own token speaks first here, the backend's in rules over messages.
   const { jwt, mcp } = context;
@@ -48,7 +48,7 @@ function decide(
     noteDecision(context, findPass(rules, decidedBy));
     return continueUnchanged;
   }
-  const tokenLocation = route.policies.jwt?.message.location;
+  const tokenLocation = route.policies['traffic.jwtAuthentication']?.message.location;
   const outcomes = listOutcomes({ rules, variables, application, tokenLocation });
   if (allowed) {
     noteDecision(context, { ...findPass(rules, decidedBy), rules: outcomes });

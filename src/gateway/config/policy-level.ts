@@ -1,15 +1,8 @@
 // Where a policy is attached, and what became of it there (GEP-713).
+import type { PolicyKind, RoutePolicyKind } from '../../ir/policy-kinds.ts';
 
 /** From the least specific to the most specific. A ProxyBackend is a place of its own. */
 export type PolicyLevel = 'Gateway' | 'listener' | 'HTTPRoute' | 'rule' | 'ProxyBackend';
-
-/** The top-level fields of a ProxyPolicy, as they are spelled there. */
-export type PolicyFieldName =
-  | 'traffic.cors'
-  | 'traffic.jwtAuthentication'
-  | 'traffic.authorization'
-  | 'backend.mcp.authentication'
-  | 'backend.mcp.authorization';
 
 /** A policy that is attached somewhere. */
 export interface PolicyPlace {
@@ -24,7 +17,7 @@ export interface PolicyPlace {
 export interface PolicyConflict {
   /** namespace/name of the ProxyPolicy without a say. */
   readonly policy: string;
-  readonly field: PolicyFieldName;
+  readonly field: PolicyKind;
   /** Who has the field, and where. */
   readonly owner: PolicyPlace;
   /** Why the owner has it: "is older", "comes first by name". */
@@ -33,7 +26,7 @@ export interface PolicyConflict {
 
 /** One field of one policy on the way to one rule, and whether it has a say there. */
 export interface PolicyProvenance extends PolicyPlace {
-  readonly field: PolicyFieldName;
+  readonly field: RoutePolicyKind;
   /** Set: a more specific policy (or the rule's own filter) has the field instead. */
   readonly overriddenBy: { readonly policy: string; readonly level: PolicyLevel; readonly target: string } | undefined;
 }

@@ -1,7 +1,8 @@
 // The configuration in the form the request path uses: compiled once per change, immutable, swapped as a whole.
 import type { Cors, Failure, HeaderModifier, PathModifier, RequestRedirect } from '../../ir/gen/config_pb.ts';
-import type { MessageRules } from './message-rules.ts';
-import type { RuleSet, TokenTrust } from './rule-set.ts';
+import type { AuthenticationKind, BackendPolicyKind, ExclusivePolicyKind } from '../../ir/policy-kinds.ts';
+import type { McpAuthorizationConfig } from './mcp-authorization-config.ts';
+import type { Rule, RuleSet, TokenTrust } from './rule-set.ts';
 import type { JwtAuthenticationConfig } from './jwt-authentication-config.ts';
 import type { McpAuthenticationConfig, ProtectedResource } from './protected-resource.ts';
 import type { PolicyConflict, PolicyProvenance } from './policy-level.ts';
@@ -29,12 +30,13 @@ export interface RuntimeConfig {
 
 /** A policy that lets nobody in while the keys of its identity provider are missing. */
 export type KeyUser = {
-  /** Key of the policy message. */
-  readonly policy: string;
-} & (
-  | { readonly kind: 'mcp'; readonly config: McpAuthenticationConfig }
-  | { readonly kind: 'jwt'; readonly config: JwtAuthenticationConfig }
-);
+  [Kind in AuthenticationKind]: {
+    /** Key of the policy message. */
+    readonly policy: string;
+    readonly kind: Kind;
+    readonly config: PolicyConfigs[Kind];
+  };
+}[AuthenticationKind];
 
 export interface PortConfig {
   readonly bindKey: string;
@@ -120,23 +122,45 @@ export interface MatchedRoute {
   readonly matchedPrefix: string | undefined;
 }
 
-export interface RoutePolicies {
-  /** A policy that cannot be enforced: the route answers this (fail closed). */
-  readonly failure: { readonly failure: Failure; readonly source: string } | undefined;
-  readonly cors: CompiledCors | undefined;
-  readonly jwt: JwtAuthenticationConfig | undefined;
+/** What a policy of each kind is compiled to. */
+export interface PolicyConfigs {
+  readonly 'traffic.cors': CompiledCors;
+  readonly 'traffic.jwtAuthentication': JwtAuthenticationConfig;
+  readonly 'backend.mcp.authentication': McpAuthenticationConfig;
+  readonly 'traffic.authorization': Rule;
+  readonly 'backend.mcp.authorization': McpAuthorizationConfig;
+}
+
+/** A policy that cannot be enforced: what it targets answers this (fail closed). */
+export interface PolicyFailure {
+  readonly failure: Failure;
+  /** namespace/name of the ProxyPolicy. */
+  readonly source: string;
+}
+
+/** Of the kinds that one level decides alone: the policy of the most specific level. */
+export type ExclusivePolicies = { readonly [Kind in ExclusivePolicyKind]: PolicyConfigs[Kind] | undefined };
+
+/** What applies to a rule where one listener serves it. */
+export interface RoutePolicies extends ExclusivePolicies {
+  readonly failure: PolicyFailure | undefined;
   /**
    * Names in lower case with '-' of the headers that JWT authentication of any level fills from claims, when there are others among them than those of
-   * `jwt`: who is overridden writes no header, and still no client may. Undefined: there are no others.
+   * the most specific one: who is overridden writes no header, and still no client may. Undefined: there are no others.
    */
   readonly identityHeaders: ReadonlySet<string> | undefined;
   /** Rules of all levels together. */
-  readonly authorization: RuleSet | undefined;
+  readonly 'traffic.authorization': RuleSet | undefined;
   /** Which of them do not see every token. Undefined: all see all. */
   readonly trust: TokenTrust | undefined;
   /** Which policies there are on the way to the rule, from the most specific on, and which of them have a say. */
   readonly provenance: readonly PolicyProvenance[];
 }
+
+/** What applies to a backend, whichever rule leads there. */
+export type BackendPolicies = { readonly failure: PolicyFailure | undefined } & {
+  readonly [Kind in BackendPolicyKind]: PolicyConfigs[Kind] | undefined;
+};
 
 export interface RouteFilters {
   readonly requestHeaders: readonly HeaderModifier[];
@@ -150,10 +174,8 @@ export interface MirrorConfig {
   readonly backend: string;
   readonly numerator: number;
   readonly denominator: number;
-  /** Who protects the backend: copies of other requests than theirs do not get there. */
-  readonly authentication: McpAuthenticationConfig | undefined;
-  /** Its rules over messages: a copy is not judged, so only copies of what these very rules let pass get there. */
-  readonly messageRules: MessageRules | undefined;
+  /** Of the backend. A copy is not judged, so only copies of what these very policies let pass get there. */
+  readonly policies: BackendPolicies;
 }
 
 /** CORS settings with everything prepared that does not depend on the request. */
@@ -179,12 +201,8 @@ export interface WeightedBackendConfig {
   readonly backend: string;
   readonly weight: number;
   readonly failure: Failure | undefined;
-  /** A policy on the backend itself that cannot be enforced. */
-  readonly policyFailure: { readonly failure: Failure; readonly source: string } | undefined;
-  /** Who protects the backend. */
-  readonly authentication: McpAuthenticationConfig | undefined;
-  /** Rules over the MCP messages that go there. */
-  readonly messageRules: MessageRules | undefined;
+  /** Of the backend itself. */
+  readonly policies: BackendPolicies;
   readonly filters: RouteFilters;
 }
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { WeightedBackends } from '../config/runtime-config.ts';
 import { noFilters } from '../config/compile/compile-filters.ts';
+import { noBackendPolicies } from '../config/compile/compile-policies.ts';
 import { chooseMirrors } from './mirror-choice.ts';
 import { chooseBackend } from './weighted-choice.ts';
 
@@ -10,9 +11,7 @@ function build(...weights: number[]): WeightedBackends {
     backend: `b${index}`,
     weight,
     failure: undefined,
-    policyFailure: undefined,
-    authentication: undefined,
-    messageRules: undefined,
+    policies: noBackendPolicies,
     filters: noFilters,
   }));
   return { entries, totalWeight: weights.reduce((sum, weight) => sum + weight, 0) };
@@ -56,9 +55,9 @@ test('rounding never falls off the end', () => {
 
 test('mirrors are chosen by their fraction, each on its own', () => {
   const mirrors = [
-    { backend: 'all', numerator: 1, denominator: 1, authentication: undefined, messageRules: undefined },
-    { backend: 'none', numerator: 0, denominator: 100, authentication: undefined, messageRules: undefined },
-    { backend: 'half', numerator: 50, denominator: 100, authentication: undefined, messageRules: undefined },
+    { backend: 'all', numerator: 1, denominator: 1, policies: noBackendPolicies },
+    { backend: 'none', numerator: 0, denominator: 100, policies: noBackendPolicies },
+    { backend: 'half', numerator: 50, denominator: 100, policies: noBackendPolicies },
   ];
   const choose = (random: number): string[] => chooseMirrors(mirrors, () => random).map(({ backend }) => backend);
   assert.deepEqual(choose(0), ['all', 'half']);

@@ -14,7 +14,7 @@ import {
 } from '../mcp/streams/list-changed-notification.ts';
 import type { ListName } from '../mcp/streams/list-changed-rules.ts';
 import type { NotificationStream, NotificationStreams } from '../mcp/streams/list-changed.ts';
-import type { MessageRules } from '../config/message-rules.ts';
+import type { McpAuthorizationConfig } from '../config/mcp-authorization-config.ts';
 import type { MessageVerdict } from '../request/judged-messages.ts';
 import type { AnswerTreatment, StreamFilter } from '../http/answer-filter.ts';
 import type { Reason } from '../http/reasons.ts';
@@ -169,11 +169,11 @@ export class AnswerRelay implements NotificationStream {
     return this.#parts.plan.backend.key;
   }
 
-  get rules(): MessageRules | undefined {
-    return this.#parts.plan.messageRules;
+  get rules(): McpAuthorizationConfig | undefined {
+    return this.#parts.plan.mcpAuthorization;
   }
 
-  changeRules(rules: MessageRules | undefined, lists: readonly ListName[]): void {
+  changeRules(rules: McpAuthorizationConfig | undefined, lists: readonly ListName[]): void {
     const { owner, plan } = this.#parts;
     owner.run(() => {
       this.#insertion?.add(lists);

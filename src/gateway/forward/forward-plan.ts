@@ -1,7 +1,7 @@
 // What the steps before forwarding decided. forward-request.ts carries it out and decides nothing about routing itself.
 import type { HeaderModifier } from '../../ir/gen/config_pb.ts';
 import type { BackendConfig } from '../config/runtime-config.ts';
-import type { MessageRules } from '../config/message-rules.ts';
+import type { McpAuthorizationConfig } from '../config/mcp-authorization-config.ts';
 import type { JudgeAgain } from '../request/judged-messages.ts';
 import type { FilterAnswer } from '../http/answer-filter.ts';
 import type { RawHeaders } from '../http/exchange.ts';
@@ -46,7 +46,7 @@ export interface ForwardPlan {
   /** What the answer must pass. */
   readonly filterAnswer?: FilterAnswer | undefined;
   /** The rules over messages by which the request was let through. */
-  readonly messageRules?: MessageRules | undefined;
+  readonly mcpAuthorization?: McpAuthorizationConfig | undefined;
   /** What other rules say about the same request, while its answer, a stream, is still open. Undefined: its answer is judged once. */
   readonly judgeAgain?: JudgeAgain | undefined;
   /** Whose session it is; undefined: sessions are not bound to anybody. */

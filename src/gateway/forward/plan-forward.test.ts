@@ -30,7 +30,7 @@ interface Planned {
 function plan({ rule, backendRef, cors, hostHeader = '', headers, responseHeaders = [], mcp }: Planned): ForwardPlan {
   const { context } = createContext({ authority: 'mcp.example.com', ...(headers && { headers }) });
   context.path = '/mcp';
-  const policies = { cors: cors === true ? ({} as CompiledCors) : undefined, identityHeaders: undefined };
+  const policies = { 'traffic.cors': cors === true ? ({} as CompiledCors) : undefined, identityHeaders: undefined };
   const none = { token: undefined, removedHeaders: new Set<string>(), addedHeaders: [] };
   if (mcp !== undefined) context.mcp = { session: undefined, ...none, ...mcp } as McpAdmission;
   const route = { filters: { ...noFilters, ...rule }, policies };
@@ -38,7 +38,7 @@ function plan({ rule, backendRef, cors, hostHeader = '', headers, responseHeader
     context,
     route,
     matched: { route, matchedPrefix: '/mcp' },
-    choice: { filters: { ...noFilters, ...backendRef } },
+    choice: { policies: {}, filters: { ...noFilters, ...backendRef } },
     backend: { hostHeader } as BackendConfig,
     backends: new Map(),
     responseHeaders,

@@ -2,6 +2,7 @@
 import { rewritePath, mapMcpPath } from '../filters/url-rewrite.ts';
 import { chooseMirrors } from '../filters/mirror-choice.ts';
 import type { HeaderModifier } from '../../ir/gen/config_pb.ts';
+import { backendPolicyKinds } from '../../ir/policy-kinds.ts';
 import type {
   BackendConfig,
   MatchedRoute,
@@ -69,7 +70,7 @@ export function planForward(input: PlanInput): ForwardPlan {
     body: messages?.body,
     releaseBody: messages?.releaseBody,
     filterAnswer: messages?.filterAnswer,
-    messageRules: choice.messageRules,
+    mcpAuthorization: choice.policies['backend.mcp.authorization'],
     judgeAgain: context.judgeAgain,
     session: mcp?.session,
     mirrors: planMirrors(input, query, joinLists(route.filters.mirrors, choice.filters.mirrors)),
@@ -98,7 +99,7 @@ function listAnswerModifiers(
   choice: WeightedBackendConfig,
 ): readonly HeaderModifier[] {
   const configured = joinLists(choice.filters.responseHeaders, filters.responseHeaders);
-  return policies.cors === undefined ? configured : joinLists(onlyCorsRemoval, configured);
+  return policies['traffic.cors'] === undefined ? configured : joinLists(onlyCorsRemoval, configured);
 }
 
 function listOwnAnswerHeaders({ context, responseHeaders }: PlanInput): RawHeaders {
@@ -139,7 +140,7 @@ function modifyRequestHeaders(
     requestId: context.requestId,
     removedFields: removed,
     // What the rules were told about the message, the server is told as well.
-    isEndToEnd: choice.messageRules === undefined ? undefined : describesMessage,
+    isEndToEnd: choice.policies['backend.mcp.authorization'] === undefined ? undefined : describesMessage,
     keepTeTrailers: backend.protocol === 'h2c',
     round: modifiers.length === 0 ? round : undefined,
   });
@@ -161,10 +162,15 @@ function planMirrors(input: PlanInput, query: string, mirrors: readonly MirrorCo
     const backend = backends.get(mirror.backend);
     if (backend === undefined) return [];
     // A backend with a policy of its own gets copies only of what that very policy let in.
-    if (mirror.authentication !== undefined && mirror.authentication !== choice.authentication) return [];
-    if (mirror.messageRules !== undefined && mirror.messageRules !== choice.messageRules) return [];
+    if (backendPolicyKinds.some((kind) => isOwnPolicy(mirror.policies[kind], choice.policies[kind]))) return [];
     const target = `${mapPath(context.path, matched, rewrite, backend)}${query}`;
-    const withoutToken = choice.authentication !== undefined && mirror.authentication === undefined;
+    const withoutToken =
+      choice.policies['backend.mcp.authentication'] !== undefined &&
+      mirror.policies['backend.mcp.authentication'] === undefined;
     return [{ backend, target, host: chooseHost(context, rewrite, backend), withoutToken }];
   });
+}
+
+function isOwnPolicy(ofMirror: object | undefined, ofChoice: object | undefined): boolean {
+  return ofMirror !== undefined && ofMirror !== ofChoice;
 }

@@ -1,7 +1,8 @@
 // What the gateway counts. Label values come from the configuration and from closed lists, each with a cap; never from what a
 // client can invent.
 import type { Metrics } from '../../base/metrics.ts';
-import { decisionModes, decisionOutcomes, decisionSteps } from '../request/decision.ts';
+import { allPolicyKinds } from '../../ir/policy-kinds.ts';
+import { decisionModes, decisionOutcomes } from '../request/decision.ts';
 import { type Reason, reasons } from '../http/reasons.ts';
 import { createPickMetrics } from '../inference/pick-metrics.ts';
 import type { PickObserver } from '../inference/pick-observer.ts';
@@ -107,7 +108,7 @@ export function createRequestMetrics(metrics: Metrics): RequestMetrics {
   );
   const decisions = metrics.counter('mcp_gateway_policy_decisions_total', 'What policies decided about requests.', {
     policy: { max: maxPolicies },
-    step: { values: decisionSteps },
+    step: { values: allPolicyKinds },
     mode: { values: decisionModes },
     outcome: { values: decisionOutcomes },
     reason: { values: reasonNames },

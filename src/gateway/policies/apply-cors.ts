@@ -5,7 +5,7 @@ import type { RouteRequest } from '../request/run-steps.ts';
 
 /** Answers a preflight, refuses one from a foreign origin, lets everything else continue with its headers. */
 export function applyCors({ context, route }: RouteRequest): Verdict {
-  const { cors } = route.policies;
+  const cors = route.policies['traffic.cors'];
   if (cors === undefined) return continueUnchanged;
   const decision = decideCors(cors, context.exchange.method, context.exchange.headers);
   if (decision.kind === 'preflight') return { kind: 'respond', status: 204, headers: decision.headers, body: '' };

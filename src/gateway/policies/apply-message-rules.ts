@@ -1,5 +1,5 @@
 // The step of rules over MCP messages (`spec.backend.mcp.authorization`). Without them the body is not looked at.
-import type { MessageRules } from '../config/message-rules.ts';
+import type { McpAuthorizationConfig } from '../config/mcp-authorization-config.ts';
 import { judgeMessages } from '../mcp/judge/judge-messages.ts';
 import { asksForSubscription } from '../mcp/streams/list-changed-notification.ts';
 import type { JudgedMessages, MessageVerdict } from '../request/judged-messages.ts';
@@ -13,9 +13,10 @@ export function applyMessageRules(request: BackendRequest): Verdict | Promise<Ve
   const { method, headers } = context.exchange;
   // The stream of a GET or of a subscription may outlive the rules; it is judged again when they change.
   if (backend.mcp !== undefined && (method === 'GET' || asksForSubscription(method, headers)))
-    context.judgeAgain = (rules) => (rules === undefined ? unjudged : judge(request, rules, true));
-  if (choice.messageRules === undefined) return continueUnchanged;
-  const verdict = judge(request, choice.messageRules, false);
+    context.judgeAgain = (other) => (other === undefined ? unjudged : judge(request, other, true));
+  const rules = choice.policies['backend.mcp.authorization'];
+  if (rules === undefined) return continueUnchanged;
+  const verdict = judge(request, rules, false);
   return verdict instanceof Promise ? verdict.then((late) => keep(context, late)) : keep(context, verdict);
 }
 
@@ -28,7 +29,7 @@ const unjudged: JudgedMessages = {
 
 function judge(
   { context, backend }: BackendRequest,
-  rules: MessageRules,
+  rules: McpAuthorizationConfig,
   isAgain: boolean,
 ): MessageVerdict | Promise<MessageVerdict> {
   return judgeMessages({ context, rules, backend, token: context.caller, resource: context.mcp?.resource, isAgain });

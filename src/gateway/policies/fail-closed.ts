@@ -24,9 +24,9 @@ export function findUsableBackend(
   backends: ReadonlyMap<string, BackendConfig>,
 ): UsableBackend {
   if (choice === undefined) return refuse('no backend of the rule has a weight');
-  const { policyFailure, failure } = choice;
-  if (policyFailure !== undefined) {
-    const denial = denyFailure('policy_invalid', policyFailure.failure, `policy ${policyFailure.source}`);
+  const { failure, policies } = choice;
+  if (policies.failure !== undefined) {
+    const denial = denyFailure('policy_invalid', policies.failure.failure, `policy ${policies.failure.source}`);
     return { ok: false, denial };
   }
   if (failure !== undefined)

@@ -2,13 +2,14 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { create } from '@bufbuild/protobuf';
 import { CorsSchema, FailureSchema } from '../../ir/gen/config_pb.ts';
+import { allPolicyKinds } from '../../ir/policy-kinds.ts';
 import { noFilters } from '../config/compile/compile-filters.ts';
 import type { BackendConfig, RouteConfig, WeightedBackendConfig } from '../config/runtime-config.ts';
 import type { RequestContext } from '../request/request-context.ts';
 import { compileCors } from './cors.ts';
-import { findUsableBackend } from './fail-closed.ts';
-import { noPolicies } from '../config/compile/compile-policies.ts';
-import { routeChain } from './policy-chain.ts';
+import { failClosed, findUsableBackend } from './fail-closed.ts';
+import { noBackendPolicies, noPolicies } from '../config/compile/compile-policies.ts';
+import { backendChain, policySteps, routeChain } from './policy-chain.ts';
 import { runSteps, type RouteRequest, type Step } from '../request/run-steps.ts';
 
 const failure = create(FailureSchema, { status: 500, reason: 'Invalid', message: 'the issuer is missing' });
@@ -25,12 +26,20 @@ function build(route: Partial<RouteConfig>, method = 'POST', headers: readonly s
 }
 
 describe('the policy chain', () => {
+  test('has the step of every kind, in the order of the table', () => {
+    const steps = [...routeChain, ...backendChain].filter((step) => step !== failClosed);
+    assert.deepEqual(
+      steps,
+      allPolicyKinds.map((kind) => policySteps[kind]),
+    );
+  });
+
   test('lets a request without policies go on', () => {
     assert.deepEqual(runSteps(routeChain, build({})), { kind: 'continue', responseHeaders: [] });
   });
 
   test('denies for a policy that cannot be enforced, before a preflight is answered', () => {
-    const policies = { ...noPolicies, failure: { failure, source: 'n/p' }, cors };
+    const policies = { ...noPolicies, failure: { failure, source: 'n/p' }, 'traffic.cors': cors };
     const preflight = ['origin', 'https://a.test', 'access-control-request-method', 'POST'];
     for (const request of [build({ policies }), build({ policies }, 'OPTIONS', preflight)]) {
       assert.deepEqual(runSteps(routeChain, request), {
@@ -51,7 +60,7 @@ describe('the policy chain', () => {
   });
 
   test('answers preflights and puts headers on everything else', () => {
-    const policies = { ...noPolicies, cors };
+    const policies = { ...noPolicies, 'traffic.cors': cors };
     const preflight = runSteps(
       routeChain,
       build({ policies }, 'OPTIONS', ['origin', 'https://a.test', 'access-control-request-method', 'PUT']),
@@ -114,9 +123,7 @@ describe('a chosen backend', () => {
     backend: 'ProxyBackend/n/b',
     weight: 1,
     failure: undefined,
-    policyFailure: undefined,
-    messageRules: undefined,
-    authentication: undefined,
+    policies: noBackendPolicies,
     filters: noFilters,
   };
 
@@ -136,7 +143,7 @@ describe('a chosen backend', () => {
 
   test('names the policy before the backend', () => {
     assert.match(
-      find({ ...usable, failure, policyFailure: { failure, source: 'n/p' } }),
+      find({ ...usable, failure, policies: { ...noBackendPolicies, failure: { failure, source: 'n/p' } } }),
       /^policy_invalid: policy n\/p/,
     );
     assert.match(find({ ...usable, failure }), /^backend_invalid: backend ProxyBackend\/n\/b/);

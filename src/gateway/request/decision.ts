@@ -1,16 +1,7 @@
 // What policies decided about a request: for the access log, the metrics, and `explain`. Policies note it; observers read it at the end.
+import type { PolicyKind } from '../../ir/policy-kinds.ts';
 import type { RuleOutcome, RuleReference } from '../config/rule-set.ts';
-import type { PolicyFieldName } from '../config/policy-level.ts';
 import type { Reason } from '../http/reasons.ts';
-
-/** Every kind of policy that decides about requests. */
-export const decisionSteps: readonly PolicyFieldName[] = [
-  'traffic.cors',
-  'traffic.jwtAuthentication',
-  'traffic.authorization',
-  'backend.mcp.authentication',
-  'backend.mcp.authorization',
-];
 
 /** Of authentication; empty for rules. */
 export const decisionModes = ['', 'Strict', 'Optional', 'Permissive'] as const;
@@ -21,7 +12,7 @@ export const decisionOutcomes = ['allow', 'deny', 'respond'] as const;
 /** What one policy decided about one request. It holds texts only: it is kept when the request is long gone. */
 export interface Decision {
   /** Which kind of policy judged. */
-  readonly step: PolicyFieldName;
+  readonly step: PolicyKind;
   /** namespace/name of the policy that decided; of several that agreed the first. */
   readonly policy: string;
   readonly mode: (typeof decisionModes)[number];

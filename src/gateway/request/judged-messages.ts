@@ -1,5 +1,5 @@
 // What rules over MCP messages say about a request.
-import type { MessageRules } from '../config/message-rules.ts';
+import type { McpAuthorizationConfig } from '../config/mcp-authorization-config.ts';
 import type { FilterAnswer } from '../http/answer-filter.ts';
 import type { Continuation, Denial, Response } from './verdict.ts';
 
@@ -19,4 +19,4 @@ export interface JudgedMessages extends Continuation {
 export type MessageVerdict = JudgedMessages | Response | Denial;
 
 /** What other rules say about the same request, while its answer, a stream, is still open. */
-export type JudgeAgain = (rules: MessageRules | undefined) => MessageVerdict | Promise<MessageVerdict>;
+export type JudgeAgain = (rules: McpAuthorizationConfig | undefined) => MessageVerdict | Promise<MessageVerdict>;

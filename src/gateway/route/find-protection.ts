@@ -18,7 +18,8 @@ export function findProtectedResource(
   matched: MatchedRoute,
   choice: WeightedBackendConfig,
 ): ProtectedResource | undefined {
-  const { authentication, backend } = choice;
+  const { backend, policies } = choice;
+  const authentication = policies['backend.mcp.authentication'];
   if (authentication === undefined) return undefined;
   const path = findResourcePath(authentication, matched.matchedPrefix);
   if (path === undefined) return undefined;

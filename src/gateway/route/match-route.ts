@@ -27,15 +27,15 @@ export function matchPreflight(
   requestedMethod: string,
 ): MatchedRoute | undefined {
   const ordinary = matchRoute(listener, request);
-  if (ordinary?.route.policies.cors !== undefined) return ordinary;
+  if (ordinary?.route.policies['traffic.cors'] !== undefined) return ordinary;
   const asked = matchRoute(listener, { ...request, method: requestedMethod });
-  if (asked?.route.policies.cors !== undefined) return asked;
+  if (asked?.route.policies['traffic.cors'] !== undefined) return asked;
   return ordinary ?? (asked !== undefined && isProtected(asked) ? asked : undefined);
 }
 
 // MCP authentication answers preflights by itself, so that a browser gets to read the challenge.
 function isProtected({ route }: MatchedRoute): boolean {
-  return route.backends.entries.some(({ authentication }) => authentication !== undefined);
+  return route.backends.entries.some(({ policies }) => policies['backend.mcp.authentication'] !== undefined);
 }
 
 /** The rule for a request in its normal form. A CORS preflight is matched on behalf of the request that it asks about. */

@@ -2,7 +2,7 @@
 import { create } from '@bufbuild/protobuf';
 import type { Cors as CorsSpec } from '../../api/cors.ts';
 import { type Cors, CorsSchema } from '../../ir/gen/config_pb.ts';
-import type { PolicyField } from './policy-field.ts';
+import { type PolicyTranslator, noReferences } from './policy-translator.ts';
 
 /** The message of a CORS configuration. */
 export function createCors(cors: CorsSpec): Cors {
@@ -17,14 +17,7 @@ export function createCors(cors: CorsSpec): Cors {
 }
 
 /** traffic.cors. */
-export const corsField: PolicyField = {
-  name: 'cors',
-  path: 'traffic.cors',
-  isGuard: false,
-  isSet: ({ spec }) => spec.traffic?.cors !== undefined,
-  translate({ spec }) {
-    const cors = spec.traffic?.cors;
-    if (cors === undefined) return undefined;
-    return { valid: true, spec: { case: 'cors', value: createCors(cors) }, secrets: [], backends: [] };
-  },
+export const corsTranslator: PolicyTranslator<'traffic.cors'> = {
+  translate: (cors) => ({ valid: true, message: createCors(cors), secrets: [], backends: [] }),
+  listReferences: () => noReferences,
 };

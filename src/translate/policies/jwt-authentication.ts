@@ -11,22 +11,15 @@ import {
 import { convertToMilliseconds } from '../milliseconds.ts';
 import { convertMode } from './authentication-mode.ts';
 import { convertClaimsToHeaders, convertRequiredClaims } from './claims.ts';
-import { createKeySource } from './key-source.ts';
-import type { PolicyField } from './policy-field.ts';
+import { createKeySource, listKeyBackends } from './key-source.ts';
 import { PolicyReferences } from './policy-references.ts';
+import { type PolicyTranslator, listSet } from './policy-translator.ts';
 
 /** traffic.jwtAuthentication. */
-export const jwtAuthenticationField: PolicyField = {
-  name: 'jwt-authentication',
-  path: 'traffic.jwtAuthentication',
-  isGuard: true,
-  isSet: ({ spec }) => spec.traffic?.jwtAuthentication !== undefined,
-  translate(policy, surroundings) {
-    const spec = policy.spec.traffic?.jwtAuthentication;
-    if (spec === undefined) return undefined;
-    const place = 'spec.traffic.jwtAuthentication';
-    const references = new PolicyReferences(place, policy.metadata.namespace, surroundings);
-    const value = create(JwtAuthenticationSchema, {
+export const jwtAuthenticationTranslator: PolicyTranslator<'traffic.jwtAuthentication'> = {
+  translate(spec, surroundings) {
+    const references = new PolicyReferences('traffic.jwtAuthentication', surroundings);
+    const message = create(JwtAuthenticationSchema, {
       mode: convertMode(spec.mode),
       providers: spec.providers.map((provider, index) => createProvider(provider, `providers[${index}]`, references)),
       location: createLocation(spec.location),
@@ -35,8 +28,12 @@ export const jwtAuthenticationField: PolicyField = {
     });
     const { problems, secrets, backends } = references;
     if (problems.length > 0) return { valid: false, problems };
-    return { valid: true, spec: { case: 'jwtAuthentication', value }, secrets, backends };
+    return { valid: true, message, secrets, backends };
   },
+  listReferences: ({ providers }) => ({
+    secrets: listSet(providers.map(({ ca }) => ca)),
+    backends: providers.flatMap(({ keys }) => listKeyBackends(keys)),
+  }),
 };
 
 function createProvider(

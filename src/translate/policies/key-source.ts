@@ -25,6 +25,11 @@ export function createKeySource(jwks: Jwks, field: string, references: PolicyRef
   return keys;
 }
 
+/** The key of the backend that keys are fetched from, where it is one of ours. */
+export function listKeyBackends(keys: KeySource | undefined): readonly string[] {
+  return keys?.source.case === 'backend' ? [keys.source.value.backend] : [];
+}
+
 // The shape, and what has no business in a policy. Which keys are usable otherwise is for those to say who use them.
 function findKeySetProblem(text: string): string | undefined {
   let document: unknown;

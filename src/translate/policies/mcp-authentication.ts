@@ -14,9 +14,9 @@ import { convertToMilliseconds } from '../milliseconds.ts';
 import { sortEntries } from '../order.ts';
 import { convertMode } from './authentication-mode.ts';
 import { convertClaimsToHeaders, convertRequiredClaims } from './claims.ts';
-import { createKeySource } from './key-source.ts';
-import type { PolicyField } from './policy-field.ts';
+import { createKeySource, listKeyBackends } from './key-source.ts';
 import { PolicyReferences } from './policy-references.ts';
+import { type PolicyTranslator, listSet } from './policy-translator.ts';
 import { convertResourceMetadata } from './resource-metadata.ts';
 import { findNamelessRoutes } from './resource-name.ts';
 
@@ -27,36 +27,33 @@ const flows = {
   Direct: LoginFlow.DIRECT,
 };
 
+const resourcePath = 'spec.backend.mcp.authentication.resourceMetadata.resource';
+
 /** backend.mcp.authentication. */
-export const mcpAuthenticationField: PolicyField = {
-  name: 'mcp-authentication',
-  path: 'backend.mcp.authentication',
-  isGuard: true,
-  isSet: ({ spec }) => spec.backend?.mcp.authentication !== undefined,
-  translate(policy, surroundings) {
-    const spec = policy.spec.backend?.mcp.authentication;
-    if (spec === undefined) return undefined;
-    const references = new PolicyReferences(place, policy.metadata.namespace, surroundings);
-    const value = createAuthentication(spec, references);
+export const mcpAuthenticationTranslator: PolicyTranslator<'backend.mcp.authentication'> = {
+  translate(spec, surroundings) {
+    const references = new PolicyReferences('backend.mcp.authentication', surroundings);
+    const message = createAuthentication(spec, references);
     const problems = [...references.problems];
-    if (value.resource === '')
+    if (message.resource === '')
       problems.push(
-        ...findNamelessRoutes(surroundings, !needsNoHost(value)).map(
-          (problem) => `${place}.resourceMetadata.resource: ${problem}`,
-        ),
+        ...findNamelessRoutes(surroundings, !needsNoHost(message)).map((problem) => `${resourcePath}: ${problem}`),
       );
-    const owner = value.resource === '' ? undefined : surroundings.findResourceOwner(value.resource);
+    const owner = message.resource === '' ? undefined : surroundings.findResourceOwner(message.resource);
     if (owner !== undefined)
-      problems.push(
-        `${place}.resourceMetadata.resource: ProxyPolicy ${owner} has this URL already, and goes first; name another one`,
-      );
+      problems.push(`${resourcePath}: ProxyPolicy ${owner} has this URL already, and goes first; name another one`);
     if (problems.length > 0) return { valid: false, problems };
     const { secrets, backends } = references;
-    return { valid: true, spec: { case: 'mcpAuthentication', value }, secrets, backends };
+    return { valid: true, message, secrets, backends };
+  },
+  listReferences({ ca, keys, registration }) {
+    const { initialAccessToken, clientSecret, initialAccessTokenFrom } = registration ?? {};
+    return {
+      secrets: listSet([ca, initialAccessToken, clientSecret, initialAccessTokenFrom?.clientSecret]),
+      backends: listKeyBackends(keys),
+    };
   },
 };
-
-const place = 'spec.backend.mcp.authentication';
 
 function createAuthentication(spec: McpAuthenticationSpec, references: PolicyReferences): McpAuthentication {
   const { resource = '', ...published } = spec.resourceMetadata ?? {};

@@ -2,19 +2,12 @@
 import { create } from '@bufbuild/protobuf';
 import { McpAuthorizationSchema } from '../../ir/gen/config_pb.ts';
 import { createRules } from './authorization.ts';
-import type { PolicyField } from './policy-field.ts';
+import { type PolicyTranslator, noReferences } from './policy-translator.ts';
 
 /** backend.mcp.authorization. */
-export const mcpAuthorizationField: PolicyField = {
-  name: 'mcp-authorization',
-  path: 'backend.mcp.authorization',
-  isGuard: true,
-  isSet: ({ spec }) => spec.backend?.mcp.authorization !== undefined,
-  translate({ spec }) {
-    const authorization = spec.backend?.mcp.authorization;
-    if (authorization === undefined) return undefined;
-    const { action, policy, scopes = [] } = authorization;
-    const value = create(McpAuthorizationSchema, {
+export const mcpAuthorizationTranslator: PolicyTranslator<'backend.mcp.authorization'> = {
+  translate({ action, policy, scopes = [] }) {
+    const message = create(McpAuthorizationSchema, {
       ...(policy === undefined ? {} : { rules: createRules({ action, policy }) }),
       scopes: scopes.map((entry) => ({
         methods: entry.methods ?? [],
@@ -22,6 +15,7 @@ export const mcpAuthorizationField: PolicyField = {
         scopes: entry.scopes,
       })),
     });
-    return { valid: true, spec: { case: 'mcpAuthorization', value }, secrets: [], backends: [] };
+    return { valid: true, message, secrets: [], backends: [] };
   },
+  listReferences: () => noReferences,
 };

@@ -2,14 +2,14 @@
 import type { CaCertificateReference } from '../../api/certificate-reference.ts';
 import type { Jwks } from '../../api/json-web-key-set.ts';
 import type { Secret } from '../../ir/gen/config_pb.ts';
+import type { PolicyKind } from '../../ir/policy-kinds.ts';
 import { proxyGroup } from '../references.ts';
 import type { SecretEntryReference, SecretResolution } from '../secrets.ts';
-import type { FieldSurroundings } from './policy-field.ts';
+import type { FieldSurroundings } from './policy-translator.ts';
 
 /** The references of one field. */
 export class PolicyReferences {
-  readonly #place: string;
-  readonly #namespace: string;
+  readonly #kind: PolicyKind;
   readonly #surroundings: FieldSurroundings;
   readonly secrets: Secret[] = [];
   /** Keys of backends. */
@@ -17,33 +17,31 @@ export class PolicyReferences {
   /** Each with the field that it is about. */
   readonly problems: string[] = [];
 
-  /** `place` is the path of the field from the resource's root. */
-  constructor(place: string, namespace: string, surroundings: FieldSurroundings) {
-    this.#place = place;
-    this.#namespace = namespace;
+  constructor(kind: PolicyKind, surroundings: FieldSurroundings) {
+    this.#kind = kind;
     this.#surroundings = surroundings;
   }
 
-  /** Notes what is wrong; `field` is the path from the place on. */
+  /** Notes what is wrong; `field` is the path within the kind's own field. */
   refuse(field: string, message: string): void {
-    this.problems.push(`${this.#place}.${field}: ${message}`);
+    this.problems.push(`spec.${this.#kind}.${field}: ${message}`);
   }
 
   /** The key of the message with the entry; empty when there is none. */
   followEntry(field: string, reference: SecretEntryReference | undefined): string {
     if (reference === undefined) return '';
-    return this.#keep(field, this.#surroundings.secrets.resolveEntry(this.#namespace, reference));
+    return this.#keep(field, this.#surroundings.secrets.resolveEntry(this.#surroundings.namespace, reference));
   }
 
   /** The key of the message with the trust anchors; empty when there are none. */
   followCa(field: string, reference: CaCertificateReference | undefined): string {
     if (reference === undefined) return '';
-    return this.#keep(field, this.#surroundings.secrets.resolveCaCertificates(this.#namespace, reference));
+    return this.#keep(field, this.#surroundings.secrets.resolveCaCertificates(this.#surroundings.namespace, reference));
   }
 
   /** The key of the backend that has the keys. */
   followService(field: string, reference: NonNullable<Jwks['backendRef']>): string {
-    const from = { group: proxyGroup, kind: 'ProxyPolicy', namespace: this.#namespace };
+    const from = { group: proxyGroup, kind: 'ProxyPolicy', namespace: this.#surroundings.namespace };
     const resolution = this.#surroundings.backends.resolve(from, reference);
     if (!resolution.found) {
       this.refuse(field, resolution.problem.message);
@@ -51,7 +49,7 @@ export class PolicyReferences {
     }
     const { key, isH2c } = resolution;
     if (isH2c) {
-      const name = `${reference.namespace ?? this.#namespace}/${reference.name}`;
+      const name = `${reference.namespace ?? this.#surroundings.namespace}/${reference.name}`;
       this.refuse(
         field,
         `port ${reference.port} of Service ${name} has appProtocol kubernetes.io/h2c; keys are fetched with HTTP/1.1`,

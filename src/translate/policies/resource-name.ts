@@ -2,7 +2,7 @@
 // path; it never follows from what a request says.
 import { type Listener, type Route, type RouteMatch, ListenerProtocol, PathMatchType } from '../../ir/gen/config_pb.ts';
 import { classifyResourceHost } from '../../ir/resource-host.ts';
-import type { FieldSurroundings } from './policy-field.ts';
+import type { FieldSurroundings } from './policy-translator.ts';
 
 /** Why the policy has to name its resource, one sentence for each route that leads to its targets and gives them no URL. */
 export function findNamelessRoutes(

@@ -86,7 +86,7 @@ interface Outcome {
 async function step(config: JwtAuthenticationConfig, request: FakeRequest = {}, cors = false): Promise<Outcome> {
   const { context } = createContext(request);
   const route = {
-    policies: { jwt: config, cors: cors ? {} : undefined },
+    policies: { 'traffic.jwtAuthentication': config, 'traffic.cors': cors ? {} : undefined },
     backends: { entries: [], totalWeight: 0 },
   } as unknown as RouteConfig;
   context.route = route;
@@ -358,7 +358,7 @@ describe('a token that was here before', () => {
     const { config, reads } = count(configure());
     const first = await step(config, withToken(good));
     const { context } = createContext(withToken(good));
-    const route = { policies: { jwt: config } } as unknown as RouteConfig;
+    const route = { policies: { 'traffic.jwtAuthentication': config } } as unknown as RouteConfig;
     const verdict = authenticateJwt({ context, route, matched: { route, matchedPrefix: '' } });
     assert.ok(!(verdict instanceof Promise) && verdict.kind === 'continue');
     assert.equal(context.jwt?.token, first.context.jwt?.token);
@@ -401,11 +401,11 @@ describe('an MCP server with a login of its own behind it', () => {
     weight = 1,
   ): Promise<Outcome & { challenge: string | undefined }> {
     const { context } = createContext(request);
-    const entry = { backend: resource.backend, weight, authentication: resource.config };
+    const entry = { backend: resource.backend, weight, policies: { 'backend.mcp.authentication': resource.config } };
     const config = configure(message);
     const route = {
-      policies: { jwt: config },
-      backends: { entries: [{ backend: 'Service/default/other/80', weight: 1 }, entry] },
+      policies: { 'traffic.jwtAuthentication': config },
+      backends: { entries: [{ backend: 'Service/default/other/80', weight: 1, policies: {} }, entry] },
     } as unknown as RouteConfig;
     const resources = new Map([['/mcp', resource]]);
     context.listener = { protection: { find: () => ({ resources }) } } as unknown as NonNullable<

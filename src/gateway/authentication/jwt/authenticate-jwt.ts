@@ -13,7 +13,7 @@ import { validateByIssuer, validateKnown } from './validate-by-issuer.ts';
 
 /** Judges the token of a request where the route wants one. */
 export function authenticateJwt({ context, route, matched }: RouteRequest): Verdict | Promise<Verdict> {
-  const { jwt: config } = route.policies;
+  const config = route.policies['traffic.jwtAuthentication'];
   if (config === undefined) return continueUnchanged;
   const { location } = config;
   const findLogin = (): ProtectedResource | undefined => findLoginOf({ context, route, matched }, config);
@@ -62,7 +62,7 @@ function findLoginOf(
 ): ProtectedResource | undefined {
   if (!isBearerHeader(location)) return undefined;
   for (const backend of route.backends.entries) {
-    if (backend.authentication === undefined || backend.weight === 0) continue;
+    if (backend.policies['backend.mcp.authentication'] === undefined || backend.weight === 0) continue;
     const resource = findProtectedResource(context, matched, backend);
     if (resource !== undefined) return resource;
   }

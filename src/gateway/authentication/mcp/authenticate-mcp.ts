@@ -18,10 +18,11 @@ import type { TokenRefusal, VerifiedToken } from '../token/verified-token.ts';
 
 /** Judges a request where its backend wants to know who is asking. */
 export function authenticateMcp({ context, matched, choice }: BackendRequest): Verdict | Promise<Verdict> {
-  if (choice.authentication === undefined) return continueUnchanged;
+  const config = choice.policies['backend.mcp.authentication'];
+  if (config === undefined) return continueUnchanged;
   const resource = findProtectedResource(context, matched, choice);
   if (resource !== undefined) return authenticateFor(context, resource);
-  const detail = `policy ${choice.authentication.source}: the path of this request belongs to another policy, or to none`;
+  const detail = `policy ${config.source}: the path of this request belongs to another policy, or to none`;
   return { kind: 'deny', reason: 'policy_invalid', detail, responseHeaders: [] };
 }
 

@@ -76,7 +76,7 @@ export function valueOf(headers: readonly string[], name: string): string | unde
 
 /** A route with or without CORS settings, as far as the authentication step looks at it. */
 export function createRoute(cors: boolean): RouteConfig {
-  return { policies: { failure: undefined, cors: cors ? {} : undefined } } as unknown as RouteConfig;
+  return { policies: { failure: undefined, 'traffic.cors': cors ? {} : undefined } } as unknown as RouteConfig;
 }
 
 export interface ResourceOptions {

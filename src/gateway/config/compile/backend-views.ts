@@ -1,20 +1,13 @@
 // Backends as rules see them: whether they can be used, and what policies say about them. A view that did not change is the same object in the next
 // compilation, so that the rules that looked at it need not be compiled again. Endpoints are not part of it: they come and go without the rules.
-import type { MessageRules } from '../message-rules.ts';
-import type { McpAuthenticationConfig } from '../protected-resource.ts';
-import type { PolicyIndex } from './compile-policies.ts';
-import type { PolicyFailure } from './compile-policy.ts';
+import type { BackendPolicies } from '../runtime-config.ts';
+import { arePoliciesSame, type PolicyIndex } from './compile-policies.ts';
 import type { Lookup } from './recorded-reads.ts';
 
 export interface BackendView {
   /** usable, or broken and reported already, or not there at all. */
   readonly state: 'usable' | 'broken' | 'missing';
-  /** A policy on it that cannot be enforced. */
-  readonly policyFailure: PolicyFailure | undefined;
-  /** Who protects it. */
-  readonly authentication: McpAuthenticationConfig | undefined;
-  /** Rules over the MCP messages that go there. */
-  readonly messageRules: MessageRules | undefined;
+  readonly policies: BackendPolicies;
 }
 
 /** The views of one compilation, made when they are asked for. */
@@ -46,16 +39,9 @@ export class BackendViews implements Lookup<BackendView> {
 
   #create(key: string): BackendView {
     const state = this.#readState(key);
-    const policyFailure = this.#policies.findForBackend(key);
-    const authentication = this.#policies.findAuthentication(key);
-    const messageRules = this.#policies.findMessageRules(key);
+    const policies = this.#policies.findForBackend(key);
     const before = this.#before?.get(key);
-    const isSame =
-      before !== undefined &&
-      before.state === state &&
-      before.policyFailure === policyFailure &&
-      before.authentication === authentication &&
-      before.messageRules === messageRules;
-    return isSame ? before : { state, policyFailure, authentication, messageRules };
+    const isSame = before !== undefined && before.state === state && arePoliciesSame(before.policies, policies);
+    return isSame ? before : { state, policies };
   }
 }

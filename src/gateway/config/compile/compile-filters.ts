@@ -5,7 +5,7 @@ import type { Filter, HeaderModifier, PathModifier, RequestRedirect, UrlRewrite 
 import { compileCors } from '../../policies/cors.ts';
 import { readHostname } from '../../route/table/hostname.ts';
 import { readTarget } from '../../http/request-target.ts';
-import type { CompiledCors, MirrorConfig, RouteFilters } from '../runtime-config.ts';
+import type { BackendPolicies, CompiledCors, MirrorConfig, RouteFilters } from '../runtime-config.ts';
 
 /** The filters of a rule; CORS is a policy to the request path, whoever configured it. */
 export interface CompiledFilters {
@@ -27,8 +27,8 @@ export const noFilters: RouteFilters = {
   mirrors: [],
 };
 
-/** What is to be known of a backend that gets copies of requests; undefined when it must not get any. */
-export type FindMirror = (backend: string) => Pick<MirrorConfig, 'authentication' | 'messageRules'> | undefined;
+/** The policies of a backend that gets copies of requests; undefined when it must not get any. */
+export type FindMirror = (backend: string) => BackendPolicies | undefined;
 
 /** Compiles filters, or throws. Mirrors that `findMirror` does not find are dropped. */
 export function compileFilters(filters: readonly Filter[], findMirror: FindMirror): CompiledFilters {
@@ -58,8 +58,8 @@ export function compileFilters(filters: readonly Filter[], findMirror: FindMirro
       case 'requestMirror': {
         const { backend, numerator, denominator } = filter.value;
         if (denominator === 0) throw new FilterError('the fraction of a mirror has the denominator 0');
-        const found = findMirror(backend);
-        if (found !== undefined) mirrors.push({ backend, numerator, denominator, ...found });
+        const policies = findMirror(backend);
+        if (policies !== undefined) mirrors.push({ backend, numerator, denominator, policies });
         break;
       }
       case 'cors':

@@ -62,7 +62,7 @@ function build(setup: Setup): {
       backends: [create(BackendSchema, { key: 'Service/n/idp/80', kind: { case: 'http', value: upstream } })],
       policies: [
         create(PolicySchema, {
-          key: 'n/p/jwt-authentication/HTTPRoute/r',
+          key: 'n/p/traffic.jwtAuthentication/HTTPRoute/r',
           source: 'n/p',
           target: { kind: setup.kind ?? PolicyTargetKind.HTTP_ROUTE, namespace: 'n', name: 'r' },
           spec: {
@@ -102,8 +102,8 @@ test('a policy gets its trust anchors and the endpoints of its keys, for each pr
     ['a', { ca: cert, keyUrls: [] }],
     ['b', { ca: undefined, keyUrls: ['http://10.0.0.1:8080/keys'] }],
   ]); // prettier-ignore
-  assert.equal(route.policies.jwt?.source, 'n/p');
-  assert.deepEqual(runtime.jwtAuthentications, [route.policies.jwt]);
+  assert.equal(route.policies['traffic.jwtAuthentication']?.source, 'n/p');
+  assert.deepEqual(runtime.jwtAuthentications, [route.policies['traffic.jwtAuthentication']]);
 });
 
 test('one usable key among those of a policy is enough', () => {
@@ -135,7 +135,7 @@ describe('closes the route, and says why:', () => {
     test(what, () => {
       const { route, problems, runtime } = build(setup);
       assert.match(problems.join(), message);
-      assert.equal(route.policies.jwt, undefined);
+      assert.equal(route.policies['traffic.jwtAuthentication'], undefined);
       assert.equal(route.policies.failure?.source, 'n/p');
       assert.match(route.policies.failure.failure.message, message);
       assert.deepEqual(runtime.jwtAuthentications, []);

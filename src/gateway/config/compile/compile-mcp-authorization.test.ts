@@ -7,22 +7,18 @@ import {
   PolicySchema,
   PolicyTargetKind,
 } from '../../../ir/gen/config_pb.ts';
-import type { MessageRules } from '../message-rules.ts';
+import type { McpAuthorizationConfig } from '../mcp-authorization-config.ts';
 import { compileMcpAuthorization } from './compile-mcp-authorization.ts';
+import { PolicyCompiler } from './compile-policy.ts';
 import { TakeoverCache } from './takeover-cache.ts';
 
 const place = { policy: 'default/rules', level: 'ProxyBackend', target: 'ProxyBackend default/tickets' } as const;
 
 function compile(
   message: MessageInitShape<typeof McpAuthorizationSchema>,
-  cache?: TakeoverCache<MessageRules>,
-  kind: PolicyTargetKind = PolicyTargetKind.PROXY_BACKEND,
-): MessageRules {
-  const policy = create(PolicySchema, {
-    source: place.policy,
-    target: { kind, namespace: 'default', name: 'tickets' },
-  });
-  return compileMcpAuthorization(policy, create(McpAuthorizationSchema, message), place, cache);
+  cache?: TakeoverCache<McpAuthorizationConfig>,
+): McpAuthorizationConfig {
+  return compileMcpAuthorization(create(McpAuthorizationSchema, message), place, cache);
 }
 
 const rules = (
@@ -147,15 +143,29 @@ describe('what cannot be enforced closes the backend', () => {
     ['a Gateway', PolicyTargetKind.GATEWAY],
     ['an HTTPRoute', PolicyTargetKind.HTTP_ROUTE],
   ] as const)
-    test(`${name} as the target`, () =>
-      assert.throws(() => compile(rules(AuthorizationAction.ALLOW, 'true'), undefined, kind), /a ProxyBackend only/));
+    test(`${name} as the target`, () => {
+      const policy = create(PolicySchema, {
+        source: place.policy,
+        target: { kind, namespace: 'default', name: 'tickets' },
+        spec: { case: 'mcpAuthorization', value: rules(AuthorizationAction.ALLOW, 'true') },
+      });
+      const compiler = new PolicyCompiler({
+        secrets: new Map(),
+        backends: new Map(),
+        acquireAuthentication: undefined,
+        acquireJwtAuthentication: undefined,
+      });
+      const compiled = compiler.compile(policy);
+      assert.equal(compiled.kind, 'failure');
+      assert.match(compiled.problems.join(), /a ProxyBackend only/);
+    });
 });
 
 test('rules that did not change are the same object', () => {
-  const first = new TakeoverCache<MessageRules>(undefined);
+  const first = new TakeoverCache<McpAuthorizationConfig>(undefined);
   const before = compile(rules(AuthorizationAction.ALLOW, 'jwt.sub == "a"'), first);
   first.seal();
-  const second = new TakeoverCache<MessageRules>(first);
+  const second = new TakeoverCache<McpAuthorizationConfig>(first);
   assert.equal(compile(rules(AuthorizationAction.ALLOW, 'jwt.sub == "a"'), second), before);
   assert.notEqual(compile(rules(AuthorizationAction.DENY, 'jwt.sub == "a"'), second), before);
   assert.notEqual(compile(rules(AuthorizationAction.ALLOW, 'jwt.sub == "b"'), second), before);

@@ -2,46 +2,37 @@
 import { toJsonString } from '@bufbuild/protobuf';
 import { listElementFields, listLoopConstants, listStringConstants } from '../../../cel/expression-mentions.ts';
 import type { Expression, ExpressionOutcome } from '../../../cel/expression.ts';
-import {
-  type McpAuthorization,
-  McpAuthorizationSchema,
-  type Policy,
-  PolicyTargetKind,
-  type ScopeRequirement,
-} from '../../../ir/gen/config_pb.ts';
+import { type McpAuthorization, McpAuthorizationSchema, type ScopeRequirement } from '../../../ir/gen/config_pb.ts';
 import { readReach } from '../../mcp/judge/expression-reach.ts';
 import { foldKeys } from '../../mcp/read/known-keys.ts';
-import type { MessageRules, ScopeRule } from '../message-rules.ts';
+import type { McpAuthorizationConfig, ScopeRule } from '../mcp-authorization-config.ts';
 import type { Rule, RuleSet } from '../rule-set.ts';
 import type { PolicyPlace } from '../policy-level.ts';
-import { PolicyError } from './compile-authentication.ts';
+import { PolicyError } from './compile-mcp-authentication.ts';
 import { collectRules, compileRules } from './compile-authorization.ts';
 import type { TakeoverCache } from './takeover-cache.ts';
 
 /** Compiled rules by their content. */
-export type MessageRulesCache = TakeoverCache<MessageRules>;
+export type McpAuthorizationCache = TakeoverCache<McpAuthorizationConfig>;
 
 const noRules: RuleSet = { deny: [], require: [], allow: [] };
 
 /** Compiles the rules, or throws: then the backend is closed. */
 export function compileMcpAuthorization(
-  policy: Policy,
   message: McpAuthorization,
   place: PolicyPlace,
-  cache?: MessageRulesCache,
-): MessageRules {
-  if (policy.target?.kind !== PolicyTargetKind.PROXY_BACKEND)
-    throw new PolicyError('rules over MCP messages can protect a ProxyBackend only');
-  if (cache === undefined) return compileMessageRules(message, place);
-  return cache.get(describeMessageRules(message, place), () => compileMessageRules(message, place));
+  cache?: McpAuthorizationCache,
+): McpAuthorizationConfig {
+  if (cache === undefined) return compileAnew(message, place);
+  return cache.get(describeMcpAuthorization(message, place), () => compileAnew(message, place));
 }
 
 /** Under what rules with this content are in the cache. */
-export function describeMessageRules(message: McpAuthorization, place: PolicyPlace): string {
+export function describeMcpAuthorization(message: McpAuthorization, place: PolicyPlace): string {
   return JSON.stringify([place, toJsonString(McpAuthorizationSchema, message)]);
 }
 
-function compileMessageRules(message: McpAuthorization, place: PolicyPlace): MessageRules {
+function compileAnew(message: McpAuthorization, place: PolicyPlace): McpAuthorizationConfig {
   if (message.rules === undefined && message.scopes.length === 0)
     throw new PolicyError('the policy has neither rules nor scopes');
   const rule = message.rules === undefined ? undefined : compileRules(message.rules, place, 'mcp');

@@ -5,6 +5,7 @@ import { emptyConfiguration } from '../../../ir/configuration.ts';
 import {
   AuthenticationMode, AuthorizationAction, BackendSchema, FilterSchema, ListenerProtocol, ListenerSchema, type Policy, PolicySchema, PolicyTargetKind, type PolicyTargetSchema, RouteSchema,
 } from '../../../ir/gen/config_pb.ts'; // prettier-ignore
+import { allPolicyKinds, policyKinds } from '../../../ir/policy-kinds.ts';
 import { listClaimHeaders } from '../../authentication/claims-to-headers.ts';
 import type { JwtAuthenticationConfig } from '../jwt-authentication-config.ts';
 import type { JwtAuthenticationInput } from '../../authentication/jwt/jwt-authentication-registry.ts';
@@ -102,7 +103,7 @@ function find(
     ruleName: 'main',
     ...where,
   });
-  return { failure: found.failure?.source, cors: found.cors?.message.allowOrigins[0] };
+  return { failure: found.failure?.source, cors: found['traffic.cors']?.message.allowOrigins[0] };
 }
 
 describe('a field', () => {
@@ -137,15 +138,15 @@ describe('a policy that cannot be enforced', () => {
     assert.equal(find(all).failure, 'p/bad');
     assert.equal(find(all, { httpRoute: 'other/r', gateway: 'team/g' }).failure, 'p/bad');
     assert.equal(find(all, { httpRoute: 'other/r' }).failure, undefined);
-    assert.equal(index(...all).index.findForBackend('ProxyBackend/team/x')?.source, 'p/bad');
-    assert.equal(index(...all).index.findForBackend('ProxyBackend/other/x'), undefined);
-    assert.equal(index(...all).index.findForBackend('Service/team/x/80'), undefined);
+    assert.equal(index(...all).index.findForBackend('ProxyBackend/team/x').failure?.source, 'p/bad');
+    assert.equal(index(...all).index.findForBackend('ProxyBackend/other/x').failure, undefined);
+    assert.equal(index(...all).index.findForBackend('Service/team/x/80').failure, undefined);
   });
 
   test('of a backend closes that backend', () => {
     const found = index(failing('bad', backend)).index;
-    assert.equal(found.findForBackend('ProxyBackend/tools/b')?.source, 'p/bad');
-    assert.equal(found.findForBackend('ProxyBackend/tools/other'), undefined);
+    assert.equal(found.findForBackend('ProxyBackend/tools/b').failure?.source, 'p/bad');
+    assert.equal(found.findForBackend('ProxyBackend/tools/other').failure, undefined);
   });
 
   test('because it does not compile, closes its target and is reported', () => {
@@ -165,8 +166,21 @@ describe('a policy that cannot be enforced', () => {
   });
 
   test('because CORS cannot protect its target, closes it', () => {
-    assert.equal(index(cors('x', backend)).index.findForBackend('ProxyBackend/tools/b')?.failure.status, 500);
+    assert.equal(index(cors('x', backend)).index.findForBackend('ProxyBackend/tools/b').failure?.failure.status, 500);
     assert.equal(find([cors('x', { kind: NAMESPACE, namespace: 'team' })]).failure, 'p/x');
+  });
+
+  test('because its kind cannot protect its target, closes it, whatever the kind', () => {
+    const objects: Readonly<Record<string, Target>> = { Gateway: gateway, HTTPRoute: httpRoute, ProxyBackend: backend };
+    for (const kind of allPolicyKinds) {
+      const { messageCase, targets, title } = policyKinds[kind];
+      const refused = Object.entries(objects).flatMap(([name, target]) => {
+        const spec = { case: messageCase, value: {} } as Policy['spec'];
+        const { problems } = index(create(PolicySchema, { key: 'p/x', source: 'p/x', target, spec }));
+        return problems.some(({ message }) => message.startsWith(`${title} can protect a`)) ? [name] : [];
+      });
+      assert.deepEqual([...targets, ...refused].toSorted(), Object.keys(objects), kind);
+    }
   });
 
   test('because its target is of an unknown kind, closes the namespace', () => {
@@ -201,12 +215,12 @@ describe('rules', () => {
       rules('d-rule', rule, REQUIRE),
     ];
     for (const policies of [all, all.toReversed()]) {
-      const { authorization } = findPolicies(policies);
+      const { 'traffic.authorization': authorization } = findPolicies(policies);
       assert.deepEqual(names(authorization?.allow), ['p/a-gateway']);
       assert.deepEqual(names(authorization?.deny), ['p/c-route', 'p/b-listener']);
       assert.deepEqual(names(authorization?.require), ['p/d-rule']);
     }
-    const { authorization } = findPolicies(all);
+    const { 'traffic.authorization': authorization } = findPolicies(all);
     const [onRoute, onListener] = authorization!.deny;
     assert.deepEqual([onRoute!.level, onRoute!.target], ['HTTPRoute', 'HTTPRoute team/r']);
     assert.deepEqual([onListener!.level, onListener!.target], ['listener', 'Gateway infra/g, listener l']);
@@ -229,18 +243,21 @@ describe('rules', () => {
       rules('rule', rule),
     ];
     const findAllow = (where: Partial<RuleOnListener>): string[] =>
-      names(findPolicies(all, where).authorization?.allow);
+      names(findPolicies(all, where)['traffic.authorization']?.allow);
     assert.deepEqual(findAllow({ listenerName: 'other' }), ['p/rule', 'p/route', 'p/gateway']);
     assert.deepEqual(findAllow({ ruleName: '' }), ['p/route', 'p/listener', 'p/gateway']);
     assert.deepEqual(findAllow({ ruleName: 'second' }), ['p/route', 'p/listener', 'p/gateway']);
     assert.deepEqual(findAllow({ httpRoute: 'team/other' }), ['p/listener', 'p/gateway']);
     assert.deepEqual(findAllow({ gateway: 'infra/other' }), ['p/rule', 'p/route']);
-    assert.equal(findPolicies([]).authorization, undefined);
-    assert.equal(findPolicies([cors('x', rule)]).authorization, undefined);
+    assert.equal(findPolicies([])['traffic.authorization'], undefined);
+    assert.equal(findPolicies([cors('x', rule)])['traffic.authorization'], undefined);
   });
 
   test('of two policies at the same place the first by key stay', () => {
-    const { authorization, provenance } = findPolicies([rules('first', rule), rules('second', rule, DENY)]);
+    const { 'traffic.authorization': authorization, provenance } = findPolicies([
+      rules('first', rule),
+      rules('second', rule, DENY),
+    ]);
     assert.deepEqual(names(authorization?.allow), ['p/first']);
     assert.deepEqual(names(authorization?.deny), []);
     assert.deepEqual(names(provenance), ['p/first']);
@@ -264,7 +281,7 @@ describe('rules', () => {
       assert.match(problems[0]!.message, problem);
       const closed =
         policy.target?.kind === PROXY_BACKEND
-          ? found.findForBackend('ProxyBackend/tools/b')
+          ? found.findForBackend('ProxyBackend/tools/b').failure
           : found.findForRule({ gateway: 'infra/g', listenerName: 'l', httpRoute: 'team/r', ruleName: 'main' }).failure;
       assert.equal(closed?.source, 'p/bad');
       assert.equal(closed?.failure.status, 500);
@@ -277,12 +294,18 @@ describe('JWT authentication', () => {
     const levels = [jwt('gateway', gateway), jwt('listener', listener), jwt('route', httpRoute), jwt('rule', rule)];
     for (let count = 1; count <= levels.length; count += 1) {
       const expected = ['gateway', 'listener', 'route', 'rule'][count - 1];
-      assert.equal(findPolicies(levels.slice(0, count)).jwt?.source, `p/${expected}`);
-      assert.equal(findPolicies(levels.slice(0, count).toReversed()).jwt?.source, `p/${expected}`);
+      assert.equal(findPolicies(levels.slice(0, count))['traffic.jwtAuthentication']?.source, `p/${expected}`);
+      assert.equal(
+        findPolicies(levels.slice(0, count).toReversed())['traffic.jwtAuthentication']?.source,
+        `p/${expected}`,
+      );
     }
-    assert.equal(findPolicies([jwt('rule', rule)], { ruleName: '' }).jwt, undefined);
-    assert.equal(findPolicies([jwt('first', rule), jwt('second', rule)]).jwt?.source, 'p/first');
-    assert.equal(index(...levels).index.listJwtAuthentications().length, 4);
+    assert.equal(findPolicies([jwt('rule', rule)], { ruleName: '' })['traffic.jwtAuthentication'], undefined);
+    assert.equal(
+      findPolicies([jwt('first', rule), jwt('second', rule)])['traffic.jwtAuthentication']?.source,
+      'p/first',
+    );
+    assert.equal(index(...levels).index.list('traffic.jwtAuthentication').length, 4);
   });
 
   test('keeps clients from sending the headers of the levels that it overrides', () => {
@@ -412,16 +435,22 @@ describe('in a configuration', () => {
   });
 
   test("the rule's own CORS filter is the most specific of all", () => {
-    assert.equal(serve([cors('rule', rule)], true)[0]!.policies.cors?.message.allowOrigins[0], 'https://filter.test');
-    assert.equal(serve([cors('rule', rule)])[0]!.policies.cors?.message.allowOrigins[0], 'https://rule.test');
+    assert.equal(
+      serve([cors('rule', rule)], true)[0]!.policies['traffic.cors']?.message.allowOrigins[0],
+      'https://filter.test',
+    );
+    assert.equal(
+      serve([cors('rule', rule)])[0]!.policies['traffic.cors']?.message.allowOrigins[0],
+      'https://rule.test',
+    );
   });
 
   test('a closed backend fails its share and gets no mirrored requests', () => {
     const [open] = serve([]);
-    assert.equal(open!.backends.entries[0]!.policyFailure, undefined);
+    assert.equal(open!.backends.entries[0]!.policies.failure, undefined);
     assert.equal(open!.filters.mirrors.length, 1);
     const [closed] = serve([failing('bad', backend)]);
-    assert.equal(closed!.backends.entries[0]!.policyFailure?.source, 'p/bad');
+    assert.equal(closed!.backends.entries[0]!.policies.failure?.source, 'p/bad');
     assert.equal(closed!.policies.failure, undefined);
     assert.deepEqual(closed!.filters.mirrors, []);
   });

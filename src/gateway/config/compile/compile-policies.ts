@@ -1,11 +1,20 @@
 // Policy messages -> what applies to one rule on one listener, or to one backend. Levels: Gateway < listener < HTTPRoute < rule;
 // the more specific policy wins per field. A policy that cannot be enforced wins at every level: its target fails closed.
 import type { Policy } from '../../../ir/gen/config_pb.ts';
-import type { MessageRules } from '../message-rules.ts';
+import {
+  allPolicyKinds,
+  type AuthenticationKind,
+  authenticationKinds,
+  backendPolicyKinds,
+  exclusivePolicyKinds,
+  findPolicyKind,
+  type PolicyKind,
+  policyKinds,
+  routePolicyKinds,
+} from '../../../ir/policy-kinds.ts';
 import type { JwtAuthenticationConfig } from '../jwt-authentication-config.ts';
-import type { McpAuthenticationConfig } from '../protected-resource.ts';
-import type { PolicyConflict, PolicyFieldName, PolicyPlace, PolicyProvenance } from '../policy-level.ts';
-import type { PolicySurroundings } from './compile-authentication.ts';
+import type { PolicyConflict, PolicyProvenance } from '../policy-level.ts';
+import type { PolicySurroundings } from './compile-mcp-authentication.ts';
 import { arrangeTrust } from '../../authorization/token-trust.ts';
 import { collectRules } from './compile-authorization.ts';
 import {
@@ -14,34 +23,18 @@ import {
   isStillTrue,
   type Placed,
   PolicyCompiler,
-  type PolicyFailure,
-  type PolicyFields,
   readNamespace,
+  type TargetSettings,
 } from './compile-policy.ts';
 import type { ReportProblem } from './compile-problem.ts';
 import { type KnownPolicies, type TakenPolicies, takeOverPolicies } from './take-over-policies.ts';
-import type { KeyUser, RoutePolicies } from '../runtime-config.ts';
+import type { BackendPolicies, ExclusivePolicies, KeyUser, PolicyConfigs, RoutePolicies } from '../runtime-config.ts';
 
-/** Everything that is set for one target. Of two policies for the same field the first by key stays; translation refuses the other. */
-type TargetPolicies = { readonly [Field in keyof PolicyFields]?: Placed<PolicyFields[Field]> };
+/** Everything that is set for one target. Of two policies for the same kind the first by key stays; translation refuses the other. */
+type TargetPolicies = { readonly [Kind in keyof TargetSettings]?: Placed<TargetSettings[Kind]> };
 
-/** The same while it is put together: a policy says which field it is, so the value fits. */
-type CollectedFields = { -readonly [Field in keyof PolicyFields]?: Placed<PolicyFields[keyof PolicyFields]> };
-
-const allFields = [
-  'failure',
-  'cors',
-  'jwt',
-  'authorization',
-  'authentication',
-  'messageRules',
-] as const satisfies readonly (keyof PolicyFields)[];
-
-/** Fields that the most specific level decides alone. */
-const exclusiveFields = [
-  ['cors', 'traffic.cors'],
-  ['jwt', 'traffic.jwtAuthentication'],
-] as const;
+/** The same while it is put together: a policy says which kind it is, so the value fits. */
+type CollectedSettings = { -readonly [Kind in keyof TargetSettings]?: Placed<TargetSettings[keyof TargetSettings]> };
 
 /** The rule and the listener that serves it there, for a lookup. */
 export interface RuleOnListener {
@@ -85,7 +78,7 @@ export class PolicyIndex {
   readonly #acquired = new Set<unknown>();
   /** Policies that depend on more than their own message. */
   readonly #dependent: CompiledPolicy[] = [];
-  readonly #messageRulesKeys: string[] = [];
+  readonly #mcpAuthorizationKeys: string[] = [];
   /** Policies that cannot be enforced as they are. */
   readonly problems: (readonly [key: string, message: string])[] = [];
   /** Policies that have no say somewhere. */
@@ -110,11 +103,8 @@ export class PolicyIndex {
       this.#targets = replaceTargets(known.#targets, taken);
     }
     this.#compiled.forEach((compiled, index) => this.#note(policies[index]!, compiled));
-    for (const key of this.#messageRulesKeys) surroundings.messageRules?.keep(key);
-    for (const { jwt, authentication } of this.#targets.values()) {
-      if (jwt !== undefined) this.#acquired.add(jwt.value);
-      if (authentication !== undefined) this.#acquired.add(authentication.value);
-    }
+    for (const key of this.#mcpAuthorizationKeys) surroundings.mcpAuthorizations?.keep(key);
+    for (const kind of authenticationKinds) for (const { value } of this.#listPlaced(kind)) this.#acquired.add(value);
     this.conflicts = policies.filter(({ rivals }) => rivals.length > 0).flatMap(listConflicts);
   }
 
@@ -128,10 +118,10 @@ export class PolicyIndex {
   }
 
   #note(policy: Policy, compiled: CompiledPolicy): void {
-    const { problems, secretReads, backendReads, messageRulesKey, isWorthAnotherTry } = compiled;
+    const { problems, secretReads, backendReads, mcpAuthorizationKey, isWorthAnotherTry } = compiled;
     for (const problem of problems) this.problems.push([policy.key, problem]);
     if (isWorthAnotherTry || secretReads.size > 0 || backendReads.size > 0) this.#dependent.push(compiled);
-    if (messageRulesKey !== undefined) this.#messageRulesKeys.push(messageRulesKey);
+    if (mcpAuthorizationKey !== undefined) this.#mcpAuthorizationKeys.push(mcpAuthorizationKey);
   }
 
   /** Whether an index of these policies would be the same as this one. */
@@ -140,7 +130,7 @@ export class PolicyIndex {
       policies === this.#policies &&
       this.isFromTheSameSources(surroundings) &&
       this.#dependent.every((compiled) => isStillTrue(compiled, surroundings));
-    if (holds) for (const key of this.#messageRulesKeys) surroundings.messageRules?.keep(key);
+    if (holds) for (const key of this.#mcpAuthorizationKeys) surroundings.mcpAuthorizations?.keep(key);
     return holds;
   }
 
@@ -178,57 +168,46 @@ export class PolicyIndex {
     return true;
   }
 
-  /** Why a backend must not be used, by its key. Only a ProxyBackend can be the target of a policy. */
-  findForBackend(backend: string): PolicyFailure | undefined {
+  /** What applies to a backend, by its key. Only a ProxyBackend can be the target of a policy. */
+  findForBackend(backend: string): BackendPolicies {
     const [kind, namespace = ''] = backend.split('/');
-    if (kind !== 'ProxyBackend') return undefined;
-    return (this.#targets.get(backend)?.failure ?? this.#targets.get(`Namespace/${namespace}`)?.failure)?.value;
+    if (kind !== 'ProxyBackend') return noBackendPolicies;
+    const own = this.#targets.get(backend);
+    const failure = own?.failure ?? this.#targets.get(`Namespace/${namespace}`)?.failure;
+    return own === undefined && failure === undefined ? noBackendPolicies : createBackendPolicies(own, failure?.value);
   }
 
-  /** Who protects a backend, by its key. */
-  findAuthentication(backend: string): McpAuthenticationConfig | undefined {
-    return this.#targets.get(backend)?.authentication?.value;
-  }
-
-  /** The rules over messages to a backend, by its key. */
-  findMessageRules(backend: string): MessageRules | undefined {
-    return this.#targets.get(backend)?.messageRules?.value;
-  }
-
-  /** All that protect something, each once. */
-  listAuthentications(): readonly McpAuthenticationConfig[] {
-    const found = new Set<McpAuthenticationConfig>();
-    for (const { authentication } of this.#targets.values())
-      if (authentication !== undefined) found.add(authentication.value);
-    return [...found];
-  }
-
-  /** All that protect something, each once. */
-  listJwtAuthentications(): readonly JwtAuthenticationConfig[] {
-    const found = new Set<JwtAuthenticationConfig>();
-    for (const { jwt } of this.#targets.values()) if (jwt !== undefined) found.add(jwt.value);
-    return [...found];
+  /** All of a kind that apply to something, each once. */
+  list<Kind extends PolicyKind>(kind: Kind): readonly PolicyConfigs[Kind][] {
+    return [...new Set(this.#listPlaced(kind).map(({ value }) => value))];
   }
 
   /** The policies that need keys of an identity provider. */
   listKeyUsers(): readonly KeyUser[] {
-    const users: KeyUser[] = [];
-    for (const { jwt, authentication } of this.#targets.values()) {
-      if (jwt !== undefined) users.push({ policy: jwt.key, kind: 'jwt', config: jwt.value });
-      if (authentication !== undefined)
-        users.push({ policy: authentication.key, kind: 'mcp', config: authentication.value });
+    return authenticationKinds.flatMap((kind) => this.#listKeyUsers(kind));
+  }
+
+  #listKeyUsers(kind: AuthenticationKind): readonly KeyUser[] {
+    return this.#listPlaced(kind).map(({ key, value }) => ({ policy: key, kind, config: value }) as KeyUser);
+  }
+
+  #listPlaced<Kind extends PolicyKind>(kind: Kind): readonly Placed<PolicyConfigs[Kind]>[] {
+    const placed: Placed<PolicyConfigs[Kind]>[] = [];
+    for (const target of this.#targets.values()) {
+      const each: Placed<PolicyConfigs[Kind]> | undefined = target[kind];
+      if (each !== undefined) placed.push(each);
     }
-    return users;
+    return placed;
   }
 }
 
 function collectTargets(compiled: Iterable<CompiledPolicy>): Map<string, TargetPolicies> {
-  const targets = new Map<string, CollectedFields>();
-  for (const { target, field, placed } of compiled) {
-    const fields = targets.get(target);
-    if (fields === undefined) targets.set(target, { [field]: placed });
+  const targets = new Map<string, CollectedSettings>();
+  for (const { target, kind, placed } of compiled) {
+    const settings = targets.get(target);
+    if (settings === undefined) targets.set(target, { [kind]: placed });
     // The first stays.
-    else fields[field] ??= placed;
+    else settings[kind] ??= placed;
   }
   return targets as Map<string, TargetPolicies>;
 }
@@ -242,44 +221,64 @@ function replaceTargets(
   const collected = collectTargets(compiled.filter(({ target }) => affected.has(target)));
   for (const target of affected) {
     const previous = before.get(target);
-    const fields = collected.get(target);
-    if (fields === undefined) targets.delete(target);
-    else if (previous === undefined || !areSameFields(previous, fields)) targets.set(target, fields);
+    const settings = collected.get(target);
+    if (settings === undefined) targets.delete(target);
+    else if (previous === undefined || !areSame(previous, settings, allPolicyKinds)) targets.set(target, settings);
   }
   return targets;
 }
 
-function areSameFields(left: TargetPolicies, right: TargetPolicies): boolean {
-  for (const field of allFields) if (left[field] !== right[field]) return false;
+/** Whether the same holds for two backends, or for one at two times. */
+export function arePoliciesSame(left: BackendPolicies, right: BackendPolicies): boolean {
+  return left === right || areSame(left, right, backendPolicyKinds);
+}
+
+type Settings<Kind extends PolicyKind> = { readonly [Each in Kind | 'failure']?: unknown };
+
+function areSame<Kind extends PolicyKind>(
+  left: Settings<Kind>,
+  right: Settings<Kind>,
+  kinds: readonly Kind[],
+): boolean {
+  if (left.failure !== right.failure) return false;
+  for (const kind of kinds) if (left[kind] !== right[kind]) return false;
   return true;
 }
 
 function mergeLevels(levels: readonly TargetPolicies[]): RoutePolicies {
   if (levels.length === 0) return noPolicies;
-  const jwt = levels.flatMap((level) => level.jwt?.value ?? []);
   return {
     failure: levels.find(({ failure }) => failure !== undefined)?.failure?.value,
-    cors: levels.find(({ cors }) => cors !== undefined)?.cors?.value,
-    jwt: jwt[0],
-    identityHeaders: listIdentityHeaders(jwt),
+    ...takeMostSpecific(levels),
+    identityHeaders: listIdentityHeaders(levels.flatMap((level) => level['traffic.jwtAuthentication']?.value ?? [])),
     // Rules of all levels have a say; the most specific ones are asked first.
-    authorization: collectRules(levels.flatMap(({ authorization }) => authorization?.value ?? [])),
-    trust: arrangeTrust(levels.map(({ jwt: own, authorization }) => ({ jwt: own?.value, rule: authorization?.value }))),
+    'traffic.authorization': collectRules(levels.flatMap((level) => level['traffic.authorization']?.value ?? [])),
+    trust: arrangeTrust(
+      levels.map((level) => ({
+        jwt: level['traffic.jwtAuthentication']?.value,
+        rule: level['traffic.authorization']?.value,
+      })),
+    ),
     provenance: listProvenance(levels),
   };
 }
 
-const fieldNames: Readonly<Partial<Record<NonNullable<Policy['spec']['case']>, PolicyFieldName>>> = {
-  cors: 'traffic.cors',
-  jwtAuthentication: 'traffic.jwtAuthentication',
-  authorization: 'traffic.authorization',
-  mcpAuthentication: 'backend.mcp.authentication',
-  mcpAuthorization: 'backend.mcp.authorization',
-};
+function takeMostSpecific(levels: readonly TargetPolicies[]): ExclusivePolicies {
+  const entries = exclusivePolicyKinds.map((kind) => {
+    const level = levels.find((each) => each[kind] !== undefined);
+    return [kind, level?.[kind]?.value] as const;
+  });
+  return Object.fromEntries(entries) as unknown as ExclusivePolicies;
+}
+
+function createBackendPolicies(own: TargetPolicies | undefined, failure: BackendPolicies['failure']): BackendPolicies {
+  const settings = Object.fromEntries(backendPolicyKinds.map((kind) => [kind, own?.[kind]?.value]));
+  return { failure, ...settings } as unknown as BackendPolicies;
+}
 
 /** Of a policy that closes its target nobody needs to know whom it outranks. */
 function listConflicts(policy: Policy): readonly PolicyConflict[] {
-  const field = policy.spec.case === undefined ? undefined : fieldNames[policy.spec.case];
+  const field = findPolicyKind(policy);
   if (field === undefined) return [];
   const owner = describePlace(policy);
   return policy.rivals.map(({ source, isYounger }) => ({
@@ -293,13 +292,15 @@ function listConflicts(policy: Policy): readonly PolicyConflict[] {
 /** Of a rule that no policy is for. */
 export const noPolicies: RoutePolicies = {
   failure: undefined,
-  cors: undefined,
-  jwt: undefined,
+  ...takeMostSpecific([]),
   identityHeaders: undefined,
-  authorization: undefined,
+  'traffic.authorization': undefined,
   trust: undefined,
   provenance: [],
 };
+
+/** Of a backend that no policy is for. */
+export const noBackendPolicies: BackendPolicies = createBackendPolicies(undefined, undefined);
 
 /** The backend may trust a header because a policy above names it, also where that policy has no say. */
 function listIdentityHeaders(levels: readonly JwtAuthenticationConfig[]): ReadonlySet<string> | undefined {
@@ -311,18 +312,12 @@ function listIdentityHeaders(levels: readonly JwtAuthenticationConfig[]): Readon
 
 /** From the most specific level to the least: who has each field, and who would have it if it were not for that one. */
 function listProvenance(levels: readonly TargetPolicies[]): readonly PolicyProvenance[] {
-  const found: PolicyProvenance[] = [];
-  for (const [name, field] of exclusiveFields) {
-    let winner: PolicyPlace | undefined;
-    for (const level of levels) {
-      const place = level[name]?.place;
-      if (place === undefined) continue;
-      found.push({ ...place, field, overriddenBy: winner });
-      winner ??= place;
-    }
-  }
-  for (const { authorization } of levels)
-    if (authorization !== undefined)
-      found.push({ ...authorization.place, field: 'traffic.authorization', overriddenBy: undefined });
-  return found;
+  return routePolicyKinds.flatMap((field) => {
+    const places = levels.flatMap((level) => level[field]?.place ?? []);
+    const isExclusive = policyKinds[field].levels === 'most-specific';
+    return places.map((place, index): PolicyProvenance => {
+      const winner = isExclusive && index > 0 ? places[0] : undefined;
+      return { ...place, field, overriddenBy: winner };
+    });
+  });
 }

@@ -1,35 +1,32 @@
-// One policy message -> one field of one target. What cannot be compiled closes its target; what cannot even be placed closes its namespace.
+// One policy message -> what one kind is set to at one target. What cannot be compiled closes its target; what cannot even be placed closes its namespace.
 import { create } from '@bufbuild/protobuf';
 import { type Failure, FailureSchema, type Policy, PolicyTargetKind, type Secret } from '../../../ir/gen/config_pb.ts';
+import {
+  findPolicyContent,
+  isAuthenticationKind,
+  type PolicyKind,
+  policyKinds,
+  type PolicyMessage,
+  type PolicyTargetName,
+  policyTargetNames,
+} from '../../../ir/policy-kinds.ts';
 import { formatProxyBackendKey } from '../../../ir/resource-keys.ts';
-import type { MessageRules } from '../message-rules.ts';
-import type { Rule } from '../rule-set.ts';
 import { compileCors } from '../../policies/cors.ts';
-import type { JwtAuthenticationConfig } from '../jwt-authentication-config.ts';
-import type { McpAuthenticationConfig } from '../protected-resource.ts';
 import type { PolicyPlace } from '../policy-level.ts';
-import { compileAuthentication, PolicyError, type PolicySurroundings } from './compile-authentication.ts';
 import { compileRules } from './compile-authorization.ts';
 import { compileJwtAuthentication } from './compile-jwt-authentication.ts';
-import { compileMcpAuthorization, describeMessageRules } from './compile-mcp-authorization.ts';
+import { compileMcpAuthentication, PolicyError, type PolicySurroundings } from './compile-mcp-authentication.ts';
+import { compileMcpAuthorization, describeMcpAuthorization } from './compile-mcp-authorization.ts';
 import { describeError } from './compile-problem.ts';
 import { areReadsStillTrue, ReadRecorder, type Reads } from './recorded-reads.ts';
-import type { BackendConfig, CompiledCors, RoutePolicies } from '../runtime-config.ts';
+import type { BackendConfig, PolicyConfigs, PolicyFailure } from '../runtime-config.ts';
 
-/** A failure, and the policy it comes from. */
-export type PolicyFailure = NonNullable<RoutePolicies['failure']>;
-
-/** What a policy can set for its target. */
-export interface PolicyFields {
+/** What a policy can set for its target: something of its kind, or that it is closed. */
+export interface TargetSettings extends PolicyConfigs {
   readonly failure: PolicyFailure;
-  readonly cors: CompiledCors;
-  readonly jwt: JwtAuthenticationConfig;
-  readonly authorization: Rule;
-  readonly authentication: McpAuthenticationConfig;
-  readonly messageRules: MessageRules;
 }
 
-/** A field, and which policy set it where. */
+/** A setting, and which policy set it where. */
 export interface Placed<T> {
   /** Of the policy message. */
   readonly key: string;
@@ -37,22 +34,23 @@ export interface Placed<T> {
   readonly value: T;
 }
 
-type CompiledSpec = {
-  [Field in keyof PolicyFields]: { readonly field: Field; readonly value: PolicyFields[Field] };
-}[keyof PolicyFields];
+interface CompiledSpec {
+  readonly kind: keyof TargetSettings;
+  readonly value: TargetSettings[keyof TargetSettings];
+}
 
 /** One policy message, compiled. */
 export interface CompiledPolicy {
   /** Under what its target is found. */
   readonly target: string;
-  readonly field: keyof PolicyFields;
-  readonly placed: Placed<PolicyFields[keyof PolicyFields]>;
+  readonly kind: keyof TargetSettings;
+  readonly placed: Placed<TargetSettings[keyof TargetSettings]>;
   readonly problems: readonly string[];
   /** What it depends on beside the message itself. */
   readonly secretReads: Reads<Secret>;
   readonly backendReads: Reads<BackendConfig>;
   /** Under what its rules over messages are in the cache; undefined when it has none. */
-  readonly messageRulesKey: string | undefined;
+  readonly mcpAuthorizationKey: string | undefined;
   /** It has asked for something that lives outside of the configuration, and did not get it. It may next time. */
   readonly isWorthAnotherTry: boolean;
 }
@@ -88,16 +86,16 @@ export class PolicyCompiler {
     }
     return {
       target: target.key,
-      field: spec.field,
+      kind: spec.kind,
       placed: { key: policy.key, place, value: spec.value },
       problems,
       secretReads: this.#secrets.take(),
       backendReads: this.#backends.take(),
-      messageRulesKey:
-        spec.field === 'messageRules' && policy.spec.case === 'mcpAuthorization'
-          ? describeMessageRules(policy.spec.value, place)
+      mcpAuthorizationKey:
+        spec.kind === 'backend.mcp.authorization' && policy.spec.case === 'mcpAuthorization'
+          ? describeMcpAuthorization(policy.spec.value, place)
           : undefined,
-      isWorthAnotherTry: problems.length > 0 && isAcquired(policy),
+      isWorthAnotherTry: problems.length > 0 && readsTokens(policy),
     };
   }
 }
@@ -111,39 +109,57 @@ export function isStillTrue(compiled: CompiledPolicy, { secrets, backends }: Pol
   );
 }
 
-function isAcquired({ spec }: Policy): boolean {
-  return spec.case === 'mcpAuthentication' || spec.case === 'jwtAuthentication';
+function readsTokens(policy: Policy): boolean {
+  const content = findPolicyContent(policy);
+  return content !== undefined && isAuthenticationKind(content.kind);
 }
+
+/** A policy while it is compiled. */
+interface PolicyAtHand {
+  readonly policy: Policy;
+  readonly place: PolicyPlace;
+  readonly surroundings: PolicySurroundings;
+}
+
+/** Each compiles the message of its kind, or throws: then the target is closed. */
+const compilers: {
+  readonly [Kind in PolicyKind]: (message: PolicyMessage<Kind>, atHand: PolicyAtHand) => PolicyConfigs[Kind];
+} = {
+  'traffic.cors': compileCors,
+  'traffic.jwtAuthentication': (message, { policy, surroundings }) =>
+    compileJwtAuthentication(policy, message, surroundings),
+  'backend.mcp.authentication': (message, { policy, surroundings }) =>
+    compileMcpAuthentication(policy, message, surroundings),
+  'traffic.authorization': (message, { place }) => compileRules(message, place, 'request'),
+  'backend.mcp.authorization': (message, { place, surroundings }) =>
+    compileMcpAuthorization(message, place, surroundings.mcpAuthorizations),
+};
 
 function compileSpec(policy: Policy, place: PolicyPlace, surroundings: PolicySurroundings): CompiledSpec {
-  switch (policy.spec.case) {
-    case 'failure':
-      return { field: 'failure', value: { failure: policy.spec.value, source: policy.source } };
-    case 'cors':
-      demandTrafficTarget(policy, 'CORS');
-      return { field: 'cors', value: compileCors(policy.spec.value) };
-    case 'jwtAuthentication':
-      demandTrafficTarget(policy, 'JWT authentication');
-      return { field: 'jwt', value: compileJwtAuthentication(policy, policy.spec.value, surroundings) };
-    case 'authorization':
-      demandTrafficTarget(policy, 'authorization');
-      return { field: 'authorization', value: compileRules(policy.spec.value, place, 'request') };
-    case 'mcpAuthentication':
-      return { field: 'authentication', value: compileAuthentication(policy, policy.spec.value, surroundings) };
-    case 'mcpAuthorization':
-      return {
-        field: 'messageRules',
-        value: compileMcpAuthorization(policy, policy.spec.value, place, surroundings.messageRules),
-      };
-    default:
-      throw new PolicyError('the policy has no content that this gateway knows');
-  }
+  if (policy.spec.case === 'failure')
+    return { kind: 'failure', value: { failure: policy.spec.value, source: policy.source } };
+  const content = findPolicyContent(policy);
+  if (content === undefined) throw new PolicyError('the policy has no content that this gateway knows');
+  const { kind, message } = content;
+  demandTarget(policy, kind);
+  return { kind, value: compileKind(kind, message, { policy, place, surroundings }) };
 }
 
-function demandTrafficTarget(policy: Policy, what: string): void {
-  const kind = policy.target?.kind;
-  if (kind === PolicyTargetKind.GATEWAY || kind === PolicyTargetKind.HTTP_ROUTE) return;
-  throw new PolicyError(`${what} can protect a Gateway or an HTTPRoute only`);
+function compileKind<Kind extends PolicyKind>(
+  kind: Kind,
+  message: PolicyMessage<Kind>,
+  atHand: PolicyAtHand,
+): PolicyConfigs[Kind] {
+  return compilers[kind](message, atHand);
+}
+
+function demandTarget({ target }: Policy, kind: PolicyKind): void {
+  const { title, targets }: { readonly title: string; readonly targets: readonly PolicyTargetName[] } =
+    policyKinds[kind];
+  const name = target === undefined ? undefined : policyTargetNames.get(target.kind);
+  if (targets.some((each) => each === name)) return;
+  const allowed = targets.map((each) => `${each === 'HTTPRoute' ? 'an' : 'a'} ${each}`);
+  throw new PolicyError(`${title} can protect ${allowed.join(' or ')} only`);
 }
 
 /** The place of a policy in words. A target of an unknown kind closes a whole namespace and needs no better name. */
@@ -166,7 +182,7 @@ export function describePlace({ source: policy, target }: Policy): PolicyPlace {
 }
 
 function closeTarget(policy: Policy, message: string): CompiledSpec {
-  return { field: 'failure', value: { failure: createFailure('PolicyNotCompiled', message), source: policy.source } };
+  return { kind: 'failure', value: { failure: createFailure('PolicyNotCompiled', message), source: policy.source } };
 }
 
 /** A failure of the gateway's own making: always 500. */

@@ -52,7 +52,7 @@ interface Setup {
 function protect(backend: string, policy: string): Policy {
   const [name = '', resource = ''] = policy.split('@');
   return create(PolicySchema, {
-    key: `n/${name}/mcp-authentication/ProxyBackend/${backend}`,
+    key: `n/${name}/backend.mcp.authentication/ProxyBackend/${backend}`,
     source: `n/${name}`,
     target: { kind: PolicyTargetKind.PROXY_BACKEND, namespace: 'n', name: backend },
     // What the resource is called does not matter here.
@@ -124,7 +124,7 @@ function access(listener: ListenerConfig, path: string, headers: readonly string
   const matched = matchRoute(listener, request);
   if (matched === undefined) return 'nowhere';
   const results = matched.route.backends.entries.map((choice) => {
-    if (choice.authentication === undefined) return 'open';
+    if (choice.policies['backend.mcp.authentication'] === undefined) return 'open';
     const resource = findProtectedResource({ listener, hostname: host }, matched, choice);
     return resource === undefined ? 'closed' : `${resource.config.source} ${resource.path || '/'} ${resource.backend}`;
   });
@@ -384,10 +384,13 @@ describe('properties', () => {
               const request = { method: 'POST', hostname, path: requested, query: '', headers };
               const matched = matchRoute(listener, request);
               for (const choice of matched?.route.backends.entries ?? []) {
-                assert.equal(choice.authentication === undefined, choice.backend.endsWith('open-d'));
+                assert.equal(
+                  choice.policies['backend.mcp.authentication'] === undefined,
+                  choice.backend.endsWith('open-d'),
+                );
                 const resource = findProtectedResource({ listener, hostname }, matched!, choice);
                 if (resource === undefined) continue;
-                assert.equal(resource.config, choice.authentication);
+                assert.equal(resource.config, choice.policies['backend.mcp.authentication']);
                 assert.equal(resource.backend, choice.backend);
                 const own = findOwnEndpoint(
                   listener,
@@ -447,7 +450,7 @@ describe('what a resource is called', () => {
         ],
         policies: [
           create(PolicySchema, {
-            key: 'n/p/mcp-authentication/ProxyBackend/a',
+            key: 'n/p/backend.mcp.authentication/ProxyBackend/a',
             source: 'n/p',
             target: { kind: PolicyTargetKind.PROXY_BACKEND, namespace: 'n', name: 'a' },
             spec: { case: 'mcpAuthentication', value },

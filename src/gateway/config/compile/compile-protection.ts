@@ -247,11 +247,13 @@ interface Authentication {
 }
 
 function listAuthentications(route: RouteConfig): readonly Authentication[] {
-  return route.backends.entries.flatMap(({ authentication, backend, weight, policyFailure, messageRules }) =>
-    authentication === undefined || weight === 0 || policyFailure !== undefined
-      ? []
-      : [{ config: authentication, backend, scopes: messageRules?.scopes.flatMap(({ scopes }) => scopes) ?? [] }],
-  );
+  return route.backends.entries.flatMap(({ backend, weight, policies }) => {
+    const config = policies['backend.mcp.authentication'];
+    if (config === undefined || weight === 0 || policies.failure !== undefined) return [];
+    return [
+      { config, backend, scopes: policies['backend.mcp.authorization']?.scopes.flatMap(({ scopes }) => scopes) ?? [] },
+    ];
+  });
 }
 
 function leadsTo(condition: PathCondition, path: string): boolean {

@@ -15,6 +15,7 @@ import { readTarget } from '../../http/request-target.ts';
 import type { PathCondition, RouteMatchEntry, ValueCondition } from '../../route/table/route-table.ts';
 import type { BackendView } from './backend-views.ts';
 import { type CompiledFilters, compileFilters, type FindMirror, noFilters, replacesPrefix } from './compile-filters.ts';
+import { noBackendPolicies } from './compile-policies.ts';
 import { createFailure } from './compile-policy.ts';
 import { describeError } from './compile-problem.ts';
 import type { Lookup } from './recorded-reads.ts';
@@ -58,8 +59,7 @@ export function compileRule(route: Route, { backends, getExpression }: RuleSurro
   const findMirror: FindMirror = (backend) => {
     const view = backends.get(backend);
     if (view?.state === 'usable') {
-      const { policyFailure, authentication, messageRules } = view;
-      return policyFailure === undefined ? { authentication, messageRules } : undefined;
+      return view.policies.failure === undefined ? view.policies : undefined;
     }
     if (view?.state !== 'broken') problems.push(`the mirror ${backend} does not exist; nothing is mirrored`);
     return undefined;
@@ -105,7 +105,7 @@ function overrideCors(found: RoutePolicies, cors: CompiledCors, httpRoute: strin
   const provenance = found.provenance.map((each) =>
     each.field === 'traffic.cors' && each.overriddenBy === undefined ? { ...each, overriddenBy: filter } : each,
   );
-  return { ...found, cors, provenance };
+  return { ...found, 'traffic.cors': cors, provenance };
 }
 
 /** Hostnames of a rule on one listener, as table patterns. */
@@ -269,9 +269,7 @@ function compileWeightedBackends(
       backend: message.backend,
       weight: message.weight,
       failure,
-      policyFailure: view?.policyFailure,
-      authentication: view?.authentication,
-      messageRules: view?.messageRules,
+      policies: view?.policies ?? noBackendPolicies,
       filters,
     };
   });

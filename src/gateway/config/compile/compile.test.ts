@@ -9,6 +9,7 @@ import {
 } from '../../../ir/gen/config_pb.ts'; // prettier-ignore
 import { matchRoute } from '../../route/match-route.ts';
 import { type Compilation, compile } from './compile.ts';
+import { noBackendPolicies } from './compile-policies.ts';
 import type { MatchedRoute, RouteConfig, RuntimeConfig } from '../runtime-config.ts';
 import { effort } from '../../../../test/kit/effort.ts';
 
@@ -346,9 +347,9 @@ describe('filters', () => {
     assert.equal(config.filters.responseHeaders.length, 1);
     assert.equal(config.filters.rewrite?.hostname, 'up.test');
     assert.deepEqual(config.filters.mirrors, [
-      { backend: 'Service/n/s/80', numerator: 1, denominator: 2, authentication: undefined, messageRules: undefined },
+      { backend: 'Service/n/s/80', numerator: 1, denominator: 2, policies: noBackendPolicies },
     ]);
-    assert.equal(config.policies.cors?.answersAnyOrigin, true);
+    assert.equal(config.policies['traffic.cors']?.answersAnyOrigin, true);
   });
 });
 

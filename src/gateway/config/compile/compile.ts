@@ -4,12 +4,12 @@
 import type { Configuration } from '../../../ir/configuration.ts';
 import type { AcquireJwtAuthentication } from '../../authentication/jwt/jwt-authentication-registry.ts';
 import type { AcquireAuthentication } from '../../authentication/mcp/mcp-authentication-registry.ts';
-import { readSealKeys } from './compile-authentication.ts';
+import { readSealKeys } from './compile-mcp-authentication.ts';
 import { BackendViews } from './backend-views.ts';
 import type { CertificateCache } from './certificates.ts';
 import { compileBackends, type CompiledBackends } from './compile-backends.ts';
 import { compileListeners } from './compile-listeners.ts';
-import type { MessageRulesCache } from './compile-mcp-authorization.ts';
+import type { McpAuthorizationCache } from './compile-mcp-authorization.ts';
 import { indexPolicies, type PolicyIndex } from './compile-policies.ts';
 import type { CompileProblem, ReportProblem } from './compile-problem.ts';
 import { type CompiledRules, compileRules, type ExpressionCache } from './compile-rules.ts';
@@ -20,7 +20,7 @@ import type { RuntimeConfig } from '../runtime-config.ts';
 interface Leftovers {
   readonly certificates: CertificateCache;
   readonly expressions: ExpressionCache;
-  readonly messageRules: MessageRulesCache;
+  readonly mcpAuthorizations: McpAuthorizationCache;
   readonly backends: CompiledBackends;
   readonly policies: PolicyIndex;
   readonly views: BackendViews;
@@ -59,7 +59,7 @@ export function compile(
   const before = previous === undefined ? undefined : leftovers.get(previous);
   const certificates: CertificateCache = new TakeoverCache(before?.certificates);
   const expressions: ExpressionCache = new TakeoverCache(before?.expressions);
-  const messageRules: MessageRulesCache = new TakeoverCache(before?.messageRules);
+  const mcpAuthorizations: McpAuthorizationCache = new TakeoverCache(before?.mcpAuthorizations);
 
   const secrets = new Map(
     dropRepeated(configuration.secrets, reportOn('secrets')).map((secret) => [secret.key, secret]),
@@ -69,7 +69,7 @@ export function compile(
   // Two policies with one key both apply: leaving one out could open what it closes.
   const policies = indexPolicies(
     sortByKey(configuration.policies),
-    { secrets, backends: backends.configs, acquireAuthentication, acquireJwtAuthentication, messageRules },
+    { secrets, backends: backends.configs, acquireAuthentication, acquireJwtAuthentication, mcpAuthorizations },
     reportOn('policies'),
     before?.policies,
   );
@@ -88,18 +88,18 @@ export function compile(
     route: reportOn('routes'),
   });
 
-  for (const cache of [certificates, expressions, messageRules, views]) cache.seal();
+  for (const cache of [certificates, expressions, mcpAuthorizations, views]) cache.seal();
   const runtime: RuntimeConfig = {
     version: (previous?.version ?? 0) + 1,
     ports,
     backends: backends.configs,
-    authentications: policies.listAuthentications(),
-    jwtAuthentications: policies.listJwtAuthentications(),
+    authentications: policies.list('backend.mcp.authentication'),
+    jwtAuthentications: policies.list('traffic.jwtAuthentication'),
     sealKeys: readSealKeys(secrets),
     keyUsers: policies.listKeyUsers(),
     policyConflicts: policies.conflicts,
   };
-  leftovers.set(runtime, { certificates, expressions, messageRules, backends, policies, views, rules });
+  leftovers.set(runtime, { certificates, expressions, mcpAuthorizations, backends, policies, views, rules });
   return { runtime, problems };
 }
 

@@ -1,6 +1,7 @@
 // What compiling policies again would give, with as little compiling as that takes.
 import type { Policy } from '../../../ir/gen/config_pb.ts';
-import type { PolicySurroundings } from './compile-authentication.ts';
+import { isAuthenticationKind } from '../../../ir/policy-kinds.ts';
+import type { PolicySurroundings } from './compile-mcp-authentication.ts';
 import { type CompiledPolicy, isStillTrue, type PolicyCompiler } from './compile-policy.ts';
 import { findSameEnds } from './list-difference.ts';
 
@@ -55,8 +56,8 @@ export function takeOverPolicies(
 
   // Of those without a say connections may have been closed. Who may get one now has to acquire it again.
   const usable = compiled.map((each, index) => {
-    const { field, placed, target } = each;
-    if (field !== 'jwt' && field !== 'authentication') return each;
+    const { kind, placed, target } = each;
+    if (kind === 'failure' || !isAuthenticationKind(kind)) return each;
     if (!affected.has(target) || fresh.has(each) || known.acquired.has(placed.value)) return each;
     return compiler.compile(policies[index]!);
   });

@@ -6,7 +6,7 @@ import { denyRequest } from '../../authentication/deny-token.ts';
 import type { BearerChallenge } from '../../authentication/challenge.ts';
 import type { ProtectedResource } from '../../config/protected-resource.ts';
 import type { Denial } from '../../request/verdict.ts';
-import type { ScopeRule } from '../../config/message-rules.ts';
+import type { ScopeRule } from '../../config/mcp-authorization-config.ts';
 
 /** What is asked for: a method and perhaps a tool; undefined: a request without a message, which only entries for everything are about. */
 export interface ScopedUse {

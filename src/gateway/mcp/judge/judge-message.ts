@@ -10,12 +10,12 @@ import type { RuleDecision } from '../../config/rule-set.ts';
 import { findAmbiguity } from '../read/ambiguous-uri.ts';
 import type { ItemKind, Item } from '../read/read-item.ts';
 import { concernsBareRequest, concernsItem, concernsPlainMessage } from './expression-reach.ts';
-import type { MessageRules } from '../../config/message-rules.ts';
+import type { McpAuthorizationConfig } from '../../config/mcp-authorization-config.ts';
 import { listSpellings } from '../read/resource-spellings.ts';
 
 /** Who asks, and where: the same for all messages of a request. */
 export interface Caller {
-  readonly rules: MessageRules;
+  readonly rules: McpAuthorizationConfig;
   /** Without `mcp`. */
   readonly variables: ExpressionVariables;
   readonly sessionId: string;

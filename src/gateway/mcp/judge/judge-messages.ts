@@ -19,7 +19,7 @@ import { type Batch, findBatchProblem, judgeBatch } from './judge-batch.ts';
 import { judgeBareRequest, type MessageJudgement } from './judge-message.ts';
 import { findListMethod } from '../read/list-methods.ts';
 import { type Message, type MessageId, rpcCodes } from '../read/message.ts';
-import type { MessageRules } from '../../config/message-rules.ts';
+import type { McpAuthorizationConfig } from '../../config/mcp-authorization-config.ts';
 import { createItemJudges, type MessageStep, noteDenial, noteMessage, notePass, noteRefusal } from './message-step.ts';
 import type { MessageVerdict } from '../../request/judged-messages.ts';
 import type { FilterAnswer } from '../../http/answer-filter.ts';
@@ -34,7 +34,7 @@ import { renameItem } from '../answer/stand-in.ts';
 /** A request to an MCP backend with rules, after authentication and the rules over requests. */
 export interface MessageRequest {
   readonly context: RequestContext;
-  readonly rules: MessageRules;
+  readonly rules: McpAuthorizationConfig;
   readonly backend: BackendConfig;
   /** Of the backend's MCP authentication, else of the route's JWT authentication. */
   readonly token: VerifiedToken | undefined;

@@ -10,7 +10,7 @@ import type { ItemJudge } from '../answer/answer-expectation.ts';
 import { createItemJudge } from './item-judge.ts';
 import type { Caller, MessageJudgement } from './judge-message.ts';
 import type { Message } from '../read/message.ts';
-import type { MessageRules } from '../../config/message-rules.ts';
+import type { McpAuthorizationConfig } from '../../config/mcp-authorization-config.ts';
 import type { Item } from '../read/read-item.ts';
 
 /** One request whose messages are judged. */
@@ -78,9 +78,9 @@ export function notePass(step: Pick<MessageStep, 'context' | 'caller'>, judgemen
 }
 
 /** Leave to pass is the same every time: by the expression that gave it, or by a whole policy that had nothing against it. */
-const passes = new WeakMap<RuleReference | MessageRules, Decision>();
+const passes = new WeakMap<RuleReference | McpAuthorizationConfig, Decision>();
 
-function findPass(rules: MessageRules, decidedBy: RuleReference | undefined): Decision {
+function findPass(rules: McpAuthorizationConfig, decidedBy: RuleReference | undefined): Decision {
   const key = decidedBy ?? rules;
   let pass = passes.get(key);
   if (pass === undefined) {
@@ -94,7 +94,7 @@ function listRules(
   { context, caller }: Pick<MessageStep, 'context' | 'caller'>,
   { variables, application }: MessageJudgement,
 ): Decision['rules'] {
-  const tokenLocation = context.route?.policies.jwt?.message.location;
+  const tokenLocation = context.route?.policies['traffic.jwtAuthentication']?.message.location;
   return listOutcomes({ rules: caller.rules.rules, variables, application, tokenLocation });
 }
 
@@ -104,6 +104,9 @@ function note({ context, caller }: Pick<MessageStep, 'context' | 'caller'>, deci
 
 type DecidedParts = Pick<Decision, 'outcome' | 'reason' | 'detail' | 'decidedBy' | 'rules'>;
 
-function describe({ source }: MessageRules, { outcome, reason, detail, decidedBy, rules }: DecidedParts): Decision {
+function describe(
+  { source }: McpAuthorizationConfig,
+  { outcome, reason, detail, decidedBy, rules }: DecidedParts,
+): Decision {
   return { step: 'backend.mcp.authorization', policy: source, mode: '', outcome, reason, detail, decidedBy, rules };
 }

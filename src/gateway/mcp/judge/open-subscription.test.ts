@@ -5,7 +5,7 @@ import { createContext } from '../../authentication/testing/auth-fixture.ts';
 import type { RequestContext } from '../../request/request-context.ts';
 import { bodyBudget } from '../../http/body-budget.ts';
 import { judgeMessages } from './judge-messages.ts';
-import type { MessageRules } from '../../config/message-rules.ts';
+import type { McpAuthorizationConfig } from '../../config/mcp-authorization-config.ts';
 import type { MessageVerdict } from '../../request/judged-messages.ts';
 import { measureSubscription, recallSubscription, rememberSubscription } from './open-subscription.ts';
 import { createRules, message, printVerdict } from '../testing/message-fixture.ts';
@@ -33,9 +33,13 @@ function listen(posted: object = watch('file:///a', 'file:///b')): RequestContex
 }
 
 const backend = { mcp: { transport: 'streamable-http' } } as unknown as BackendConfig;
-const judge = async (context: RequestContext, rules: MessageRules, isAgain: boolean): Promise<MessageVerdict> =>
+const judge = async (
+  context: RequestContext,
+  rules: McpAuthorizationConfig,
+  isAgain: boolean,
+): Promise<MessageVerdict> =>
   judgeMessages({ context, rules, backend, token: undefined, resource: undefined, isAgain });
-const deny = (expression: string): MessageRules => createRules({ action: 'Deny', expressions: [expression] });
+const deny = (expression: string): McpAuthorizationConfig => createRules({ action: 'Deny', expressions: [expression] });
 
 test('only what is judged again is kept', () => {
   const { exchange } = listen();

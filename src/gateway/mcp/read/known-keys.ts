@@ -1,6 +1,6 @@
 // Keys that are almost the ones that matter. Readers that ignore case take `"Method"` for `"method"`, and some fold more than ASCII: then the
 // gateway would judge one value and the server would act on the other. So where a key matters, nothing that could be taken for it may be there.
-import type { KnownKeys } from '../../config/message-rules.ts';
+import type { KnownKeys } from '../../config/mcp-authorization-config.ts';
 
 /** Prepares keys for findLookalike. */
 export function foldKeys(keys: Iterable<string>): KnownKeys {

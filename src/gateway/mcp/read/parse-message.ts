@@ -1,7 +1,7 @@
 // The body of a POST -> messages, or why it cannot be judged. Strict: what passes here has one meaning only.
 import { isJsonObject, type JsonObject } from '../../../base/json-object.ts';
 import { findLookalike, foldKeys } from './known-keys.ts';
-import type { KnownKeys } from '../../config/message-rules.ts';
+import type { KnownKeys } from '../../config/mcp-authorization-config.ts';
 import { type Message, type MessageId, rpcCodes } from './message.ts';
 import { type ElementSpan, readStrictJson } from './strict-json.ts';
 

@@ -2,7 +2,7 @@
 import type { Rule } from '../../config/rule-set.ts';
 import type { ItemKind } from '../read/read-item.ts';
 import { concernsItem } from '../judge/expression-reach.ts';
-import type { MessageRules } from '../../config/message-rules.ts';
+import type { McpAuthorizationConfig } from '../../config/mcp-authorization-config.ts';
 
 /** The lists that a server can say have changed: `notifications/tools/list_changed`, and so on. */
 export type ListName = 'tools' | 'prompts' | 'resources';
@@ -15,8 +15,8 @@ const items: readonly (readonly [ListName, ItemKind])[] = [
 
 /** The lists that could look different under the other rules; none when only something else changed. Undefined: no rules. */
 export function findChangedLists(
-  before: MessageRules | undefined,
-  after: MessageRules | undefined,
+  before: McpAuthorizationConfig | undefined,
+  after: McpAuthorizationConfig | undefined,
 ): readonly ListName[] {
   if (before === after) return [];
   return items.flatMap(([list, kind]) =>
@@ -24,10 +24,10 @@ export function findChangedLists(
   );
 }
 
-const known = new WeakMap<MessageRules, Map<ItemKind, string>>();
+const known = new WeakMap<McpAuthorizationConfig, Map<ItemKind, string>>();
 
 /** All that decides about items of a kind, as a text. */
-function describeVisibility(rules: MessageRules | undefined, kind: ItemKind): string {
+function describeVisibility(rules: McpAuthorizationConfig | undefined, kind: ItemKind): string {
   if (rules === undefined) return unrestricted;
   let descriptions = known.get(rules);
   if (descriptions === undefined) known.set(rules, (descriptions = new Map()));

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { silentLog } from '../../../base/log.ts';
+import { noBackendPolicies } from '../../config/compile/compile-policies.ts';
 import type {
+  BackendPolicies,
   ListenerConfig,
   PortConfig,
   RouteConfig,
@@ -10,7 +12,7 @@ import type {
 } from '../../config/runtime-config.ts';
 import { HostTable } from '../../route/table/hostname.ts';
 import { NotificationStreams } from './list-changed.ts';
-import type { MessageRules } from '../../config/message-rules.ts';
+import type { McpAuthorizationConfig } from '../../config/mcp-authorization-config.ts';
 import { createRules } from '../testing/message-fixture.ts';
 
 const denyA = createRules({ action: 'Deny', expressions: ['mcp.tool.name == "a"'] });
@@ -19,10 +21,16 @@ const denyB = createRules({ action: 'Deny', expressions: ['mcp.tool.name == "b"'
 
 type Entry = Partial<WeightedBackendConfig> & { readonly backend: string };
 
+function rulesOf(rules: McpAuthorizationConfig): BackendPolicies {
+  return { ...noBackendPolicies, 'backend.mcp.authorization': rules };
+}
+
 /** A configuration with these backends, each behind a route of its own. */
 function configure(...entries: Entry[]): RuntimeConfig {
   const routes = entries.map((entry) => ({
-    route: { backends: { entries: [entry], totalWeight: 1 } } as unknown as RouteConfig,
+    route: {
+      backends: { entries: [{ policies: noBackendPolicies, ...entry }], totalWeight: 1 },
+    } as unknown as RouteConfig,
   }));
   const listener = { routes: new HostTable([['', { entries: routes }]]) } as unknown as ListenerConfig;
   const port = { listeners: new HostTable([['', listener]]) } as unknown as PortConfig;
@@ -42,7 +50,7 @@ function configure(...entries: Entry[]): RuntimeConfig {
 function openStream(
   streams: NotificationStreams,
   backend: string,
-  rules?: MessageRules,
+  rules?: McpAuthorizationConfig,
 ): { told: string[]; close: () => void } {
   const told: string[] = [];
   const close = streams.open({
@@ -62,13 +70,15 @@ describe('open streams and changing rules', () => {
     streams.reconcile(configure({ backend: 'x' }, { backend: 'y' }));
     const x = openStream(streams, 'x');
     const y = openStream(streams, 'y');
-    streams.reconcile(configure({ backend: 'x', messageRules: denyA }, { backend: 'y' }));
+    streams.reconcile(configure({ backend: 'x', policies: rulesOf(denyA) }, { backend: 'y' }));
     assert.deepEqual([x.told, y.told], [['A: tools'], []]);
-    streams.reconcile(configure({ backend: 'x', messageRules: denyAAgain }, { backend: 'y' }));
+    streams.reconcile(configure({ backend: 'x', policies: rulesOf(denyAAgain) }, { backend: 'y' }));
     assert.deepEqual([x.told, y.told], [['A: tools'], []]);
-    streams.reconcile(configure({ backend: 'x', messageRules: denyB }, { backend: 'y', messageRules: denyB }));
+    streams.reconcile(
+      configure({ backend: 'x', policies: rulesOf(denyB) }, { backend: 'y', policies: rulesOf(denyB) }),
+    );
     assert.deepEqual([x.told, y.told], [['A: tools', 'B: tools prompts'], ['B: tools prompts']]);
-    streams.reconcile(configure({ backend: 'x' }, { backend: 'y', messageRules: denyB }));
+    streams.reconcile(configure({ backend: 'x' }, { backend: 'y', policies: rulesOf(denyB) }));
     assert.deepEqual(x.told.slice(2), ['none: tools prompts']);
   });
 
@@ -78,13 +88,13 @@ describe('open streams and changing rules', () => {
     const x = openStream(streams, 'x');
     x.close();
     x.close();
-    streams.reconcile(configure({ backend: 'x', messageRules: denyA }));
+    streams.reconcile(configure({ backend: 'x', policies: rulesOf(denyA) }));
     assert.deepEqual(x.told, []);
   });
 
   test('a change between the request and the stream is not missed', () => {
     const streams = new NotificationStreams(silentLog);
-    streams.reconcile(configure({ backend: 'x', messageRules: denyA }));
+    streams.reconcile(configure({ backend: 'x', policies: rulesOf(denyA) }));
     assert.deepEqual(openStream(streams, 'x').told, ['A: tools']);
     assert.deepEqual(openStream(streams, 'x', denyA).told, []);
     assert.deepEqual(openStream(streams, 'x', denyAAgain).told, []);
@@ -92,13 +102,13 @@ describe('open streams and changing rules', () => {
 
   test('while a backend is closed or gone nobody is told; afterwards what was known before counts', () => {
     const streams = new NotificationStreams(silentLog);
-    streams.reconcile(configure({ backend: 'x', messageRules: denyA }));
+    streams.reconcile(configure({ backend: 'x', policies: rulesOf(denyA) }));
     const x = openStream(streams, 'x', denyA);
-    const failure = { failure: {}, source: 'p' } as unknown as NonNullable<WeightedBackendConfig['policyFailure']>;
-    streams.reconcile(configure({ backend: 'x', policyFailure: failure }));
+    const failure = { failure: {}, source: 'p' } as unknown as BackendPolicies['failure'];
+    streams.reconcile(configure({ backend: 'x', policies: { ...noBackendPolicies, failure } }));
     streams.reconcile(configure());
     assert.deepEqual(x.told, []);
-    streams.reconcile(configure({ backend: 'x', messageRules: denyAAgain }));
+    streams.reconcile(configure({ backend: 'x', policies: rulesOf(denyAAgain) }));
     assert.deepEqual(x.told, []);
     streams.reconcile(configure({ backend: 'x' }));
     assert.deepEqual(x.told, ['none: tools']);
@@ -115,7 +125,7 @@ describe('open streams and changing rules', () => {
     });
     const x = openStream(streams, 'x');
     assert.deepEqual(x.told, []);
-    streams.reconcile(configure({ backend: 'x', messageRules: denyA }));
+    streams.reconcile(configure({ backend: 'x', policies: rulesOf(denyA) }));
     assert.deepEqual(x.told, ['A: tools']);
   });
 });

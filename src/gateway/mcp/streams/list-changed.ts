@@ -2,7 +2,7 @@
 // different now, and the streams themselves are judged again: what passes on them from then on passes under the rules in force.
 import type { Log } from '../../../base/log.ts';
 import type { RuntimeConfig } from '../../config/runtime-config.ts';
-import type { MessageRules } from '../../config/message-rules.ts';
+import type { McpAuthorizationConfig } from '../../config/mcp-authorization-config.ts';
 import { findChangedLists, type ListName } from './list-changed-rules.ts';
 
 /** An open stream. */
@@ -10,15 +10,15 @@ export interface NotificationStream {
   /** Key of the backend that it comes from. */
   readonly backend: string;
   /** Those by which it was let in. */
-  readonly rules: MessageRules | undefined;
+  readonly rules: McpAuthorizationConfig | undefined;
   /** Other rules are in force now, and these lists are the ones that may look different. */
-  changeRules(rules: MessageRules | undefined, lists: readonly ListName[]): void;
+  changeRules(rules: McpAuthorizationConfig | undefined, lists: readonly ListName[]): void;
 }
 
 interface OpenStream {
   readonly stream: NotificationStream;
   /** Those that it goes by, and that its client knows of. */
-  rules: MessageRules | undefined;
+  rules: McpAuthorizationConfig | undefined;
 }
 
 /** All open streams of a gateway process. */
@@ -26,7 +26,7 @@ export class NotificationStreams {
   readonly #log: Log;
   readonly #open = new Set<OpenStream>();
   #config: RuntimeConfig | undefined;
-  #rules: ReadonlyMap<string, MessageRules | undefined> | undefined;
+  #rules: ReadonlyMap<string, McpAuthorizationConfig | undefined> | undefined;
 
   constructor(log: Log) {
     this.#log = log;
@@ -54,7 +54,7 @@ export class NotificationStreams {
 
   #bringUpToDate(open: OpenStream): void {
     if (this.#config === undefined) return;
-    this.#rules ??= collectMessageRules(this.#config);
+    this.#rules ??= collectRules(this.#config);
     const { stream } = open;
     // A backend that is gone or closed lets nobody ask anything. Should it come back, its rules are compared with those known now.
     if (!this.#rules.has(stream.backend)) return;
@@ -71,13 +71,14 @@ export class NotificationStreams {
 }
 
 /** The rules of every backend that can be reached. */
-function collectMessageRules(config: RuntimeConfig): Map<string, MessageRules | undefined> {
-  const rules = new Map<string, MessageRules | undefined>();
+function collectRules(config: RuntimeConfig): Map<string, McpAuthorizationConfig | undefined> {
+  const rules = new Map<string, McpAuthorizationConfig | undefined>();
   for (const port of config.ports.values())
     for (const [, listener] of port.listeners.entries())
       for (const [, table] of listener.routes.entries())
         for (const { route } of table.entries)
-          for (const { backend, failure, policyFailure, messageRules } of route.backends.entries)
-            if (failure === undefined && policyFailure === undefined) rules.set(backend, messageRules);
+          for (const { backend, failure, policies } of route.backends.entries)
+            if (failure === undefined && policies.failure === undefined)
+              rules.set(backend, policies['backend.mcp.authorization']);
   return rules;
 }

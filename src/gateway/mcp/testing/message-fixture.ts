@@ -1,11 +1,6 @@
 // For tests of rules over messages without sockets: rules from their text, and requests with a body whose verdict can be looked at.
 import { create } from '@bufbuild/protobuf';
-import {
-  AuthorizationAction,
-  McpAuthorizationSchema,
-  PolicySchema,
-  PolicyTargetKind,
-} from '../../../ir/gen/config_pb.ts';
+import { AuthorizationAction, McpAuthorizationSchema } from '../../../ir/gen/config_pb.ts';
 import { compileMcpAuthorization } from '../../config/compile/compile-mcp-authorization.ts';
 import type { BackendConfig } from '../../config/runtime-config.ts';
 import { readRequestVariables } from '../../authorization/request-variables.ts';
@@ -15,7 +10,7 @@ import type { RequestContext } from '../../request/request-context.ts';
 import type { VerifiedToken } from '../../authentication/token/verified-token.ts';
 import type { Caller } from '../judge/judge-message.ts';
 import { judgeMessages } from '../judge/judge-messages.ts';
-import type { MessageRules } from '../../config/message-rules.ts';
+import type { McpAuthorizationConfig } from '../../config/mcp-authorization-config.ts';
 import type { MessageVerdict } from '../../request/judged-messages.ts';
 
 export interface WrittenRules {
@@ -36,7 +31,7 @@ const actions = {
 } as const;
 
 /** The rules of a policy default/rules. */
-export function createRules({ action = 'Allow', expressions, scopes = [] }: WrittenRules): MessageRules {
+export function createRules({ action = 'Allow', expressions, scopes = [] }: WrittenRules): McpAuthorizationConfig {
   const authorization = create(McpAuthorizationSchema, {
     ...(expressions === undefined ? {} : { rules: { action: actions[action], expressions: [...expressions] } }),
     scopes: scopes.map((entry) => ({
@@ -45,11 +40,7 @@ export function createRules({ action = 'Allow', expressions, scopes = [] }: Writ
       scopes: [...entry.scopes],
     })),
   });
-  const policy = create(PolicySchema, {
-    source: 'default/rules',
-    target: { kind: PolicyTargetKind.PROXY_BACKEND, namespace: 'default', name: 'tickets' },
-  });
-  return compileMcpAuthorization(policy, authorization, {
+  return compileMcpAuthorization(authorization, {
     policy: 'default/rules',
     level: 'ProxyBackend',
     target: 'ProxyBackend default/tickets',
@@ -57,14 +48,14 @@ export function createRules({ action = 'Allow', expressions, scopes = [] }: Writ
 }
 
 /** A caller with these claims. */
-export function createCaller(rules: MessageRules, claims: Readonly<Record<string, unknown>> = {}): Caller {
+export function createCaller(rules: McpAuthorizationConfig, claims: Readonly<Record<string, unknown>> = {}): Caller {
   const { context } = createContext();
   const token = { issuer: 'i', subject: undefined, scopes: undefined, expiresAtMs: 0, claims };
   return { rules, variables: readRequestVariables(context, token), sessionId: '' };
 }
 
 export interface JudgedRequest {
-  readonly rules: MessageRules;
+  readonly rules: McpAuthorizationConfig;
   readonly request?: FakeRequest;
   /** The body, as JSON. */
   readonly message?: unknown;
@@ -123,7 +114,7 @@ export const alice: VerifiedToken = createToken({
 });
 
 /** Allow alice what begins with "open_", with an amount below 100 where there is one; hide everything else. */
-export const aliceRules: MessageRules = createRules({
+export const aliceRules: McpAuthorizationConfig = createRules({
   expressions: [
     'jwt.sub == "alice" && mcp.tool.name.startsWith("open_") && !(has(mcp.tool.arguments.amount) && mcp.tool.arguments.amount >= 100)',
     'jwt.sub == "alice" && mcp.prompt.name == "greet"',

@@ -3,7 +3,7 @@ import type { Expression, ExpressionOutcome } from '../../cel/expression.ts';
 import type { RuleSet } from './rule-set.ts';
 
 /** One ProxyPolicy's `backend.mcp.authorization`. A new object when anything about it changed, the same one otherwise. */
-export interface MessageRules {
+export interface McpAuthorizationConfig {
   /** namespace/name of the ProxyPolicy. */
   readonly source: string;
   readonly rules: RuleSet;

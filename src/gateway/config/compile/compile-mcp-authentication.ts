@@ -6,14 +6,13 @@ import {
   type KeySource,
   type McpAuthentication,
   type Policy,
-  PolicyTargetKind,
   type Secret,
 } from '../../../ir/gen/config_pb.ts';
 import { sealKeysKey } from '../../../ir/resource-keys.ts';
 import type { AcquireJwtAuthentication } from '../../authentication/jwt/jwt-authentication-registry.ts';
 import type { AcquireAuthentication } from '../../authentication/mcp/mcp-authentication-registry.ts';
 import type { McpAuthenticationConfig } from '../protected-resource.ts';
-import type { MessageRules } from '../message-rules.ts';
+import type { McpAuthorizationConfig } from '../mcp-authorization-config.ts';
 import { createInlineKeySource } from '../../authentication/token/key-source.ts';
 import { readCaCertificates } from './read-ca-certificates.ts';
 import type { Lookup } from './recorded-reads.ts';
@@ -31,7 +30,7 @@ export interface PolicySurroundings {
   /** The same for JWT authentication. */
   readonly acquireJwtAuthentication: AcquireJwtAuthentication | undefined;
   /** Rules over messages by their content: those that did not change stay the same objects. Undefined: all are made anew. */
-  readonly messageRules?: TakeoverCache<MessageRules> | undefined;
+  readonly mcpAuthorizations?: TakeoverCache<McpAuthorizationConfig> | undefined;
 }
 
 /** The policy cannot be enforced. */
@@ -40,13 +39,11 @@ export class PolicyError extends Error {
 }
 
 /** Compiles the MCP authentication of a policy, or throws: then its target is closed. */
-export function compileAuthentication(
+export function compileMcpAuthentication(
   policy: Policy,
   message: McpAuthentication,
   { secrets, backends, acquireAuthentication }: PolicySurroundings,
 ): McpAuthenticationConfig {
-  if (policy.target?.kind !== PolicyTargetKind.PROXY_BACKEND)
-    throw new PolicyError('MCP authentication can protect a ProxyBackend only');
   if (acquireAuthentication === undefined) throw new PolicyError('this process does not authenticate');
   if (!knownModes.has(message.mode))
     throw new PolicyError(`the authentication mode ${String(message.mode)} is not known`);

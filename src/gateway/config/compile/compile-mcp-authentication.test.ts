@@ -66,7 +66,7 @@ function build(setup: Setup): Built {
       ],
       policies: [
         create(PolicySchema, {
-          key: 'n/p/mcp-authentication/ProxyBackend/a',
+          key: 'n/p/backend.mcp.authentication/ProxyBackend/a',
           source: 'n/p',
           target: { namespace: 'n', ...(setup.target ?? { kind: PolicyTargetKind.PROXY_BACKEND, name: 'a' }) },
           spec: {
@@ -118,9 +118,9 @@ test('a policy gets the values of its secrets, the endpoints of its keys and the
   assert.equal(input.sharedClientSecret, 'three');
   assert.deepEqual(input.sealKeys, seal);
   assert.deepEqual(input.keyUrls, ['http://10.0.0.1:8080/keys', 'http://[fd00::1]:8080/keys']);
-  assert.equal(choice.policyFailure, undefined);
-  assert.equal(choice.authentication?.source, 'n/p');
-  assert.deepEqual(runtime.authentications, [choice.authentication]);
+  assert.equal(choice.policies.failure, undefined);
+  assert.equal(choice.policies['backend.mcp.authentication']?.source, 'n/p');
+  assert.deepEqual(runtime.authentications, [choice.policies['backend.mcp.authentication']]);
 });
 
 describe('closes the backend, and says why:', () => {
@@ -141,7 +141,7 @@ describe('closes the backend, and says why:', () => {
     test(what, () => {
       const { choice, problems, runtime } = build(setup);
       assert.match(problems.join(), message);
-      assert.equal(choice.authentication, undefined);
+      assert.equal(choice.policies['backend.mcp.authentication'], undefined);
       const usable = findUsableBackend(choice, runtime.backends);
       assert.ok(!usable.ok);
       const { denial } = usable;
