@@ -85,7 +85,7 @@ describe('verdicts', () => {
 });
 
 test('a change is held against what was there before', () => {
-  const rounds = (cost: number): { cpuMicrosPerRequest: number[]; requestsPerSecond: number[] } => ({
+  const measure = (cost: number): { cpuMicrosPerRequest: number[]; requestsPerSecond: number[] } => ({
     cpuMicrosPerRequest: Array.from({ length: 12 }, (_, index) => cost + (index % 3) / 10),
     requestsPerSecond: [],
   });
@@ -95,10 +95,10 @@ test('a change is held against what was there before', () => {
     to: `${name}-before`,
   });
   const all = new Map([
-    ['a-now', rounds(40)],
-    ['a-before', rounds(41)],
-    ['b-now', rounds(44)],
-    ['b-before', rounds(40)],
+    ['a-now', measure(40)],
+    ['a-before', measure(41)],
+    ['b-now', measure(44)],
+    ['b-before', measure(40)],
   ]);
   const result = { ...describeChange([pair('a'), pair('b')], { all, closer: new Map() }), stamp };
   assert.deepEqual(listMissed([result]), ['b: now, beside before: 1.10 times, and it should be at most 1.05 times.']);
