@@ -21,6 +21,7 @@ export const messageDefaults: MessageDefaults = {
   EndpointPicker: { failureMode: 'PICKER_FAILURE_MODE_FAIL_CLOSE' },
   McpAuthentication: {
     mode: 'AUTHENTICATION_MODE_STRICT',
+    keys: {},
     flow: 'LOGIN_FLOW_AUTO',
     registration: {},
     clientIdMetadataDocuments: true,
