@@ -43,7 +43,7 @@ import { type ResourceIndex, formatProblems } from './resource-index.ts';
 import type { Secrets } from './secrets.ts';
 
 /** Every top-level field that a policy can have. */
-export const policyFields: readonly PolicyField[] = [
+const policyFields: readonly PolicyField[] = [
   corsField,
   jwtAuthenticationField,
   authorizationField,
