@@ -1,13 +1,18 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { readCredentials } from './read-credentials.ts';
+import type { RawHeaders } from '../http/exchange.ts';
+import { checkCredentials, type Credentials, findCredentials } from './read-credentials.ts';
+
+function readCredentials(headers: RawHeaders, query: string): Credentials {
+  return checkCredentials(findCredentials(headers, query));
+}
 
 const read = (authorization: string, query = ''): string => {
   const found = readCredentials(['Authorization', authorization], query);
   return found.kind === 'bearer' ? `bearer ${found.token}` : found.kind;
 };
 
-describe('readCredentials', () => {
+describe('credentials', () => {
   test('finds the one bearer token', () => {
     assert.equal(read('Bearer abc.def-_~+/=='), 'bearer abc.def-_~+/==');
     assert.equal(read('bearer   abc'), 'bearer abc');

@@ -17,12 +17,7 @@ export type Credentials =
   /** No token behind the scheme, more than one, or one in the wrong place. */
   | UnusableToken;
 
-/** Reads the credentials. `query` as in the request context: with its '?', or empty. */
-export function readCredentials(headers: RawHeaders, query: string): Credentials {
-  return checkCredentials(findCredentials(headers, query));
-}
-
-/** What stands where a token should be. Whether it could be one, `checkCredentials` says; of a text that was judged before nobody needs to ask. */
+/** What stands where a token should be; `query` with its '?', or empty. Whether it could be one, `checkCredentials` says; of a text that was judged before nobody needs to ask. */
 export function findCredentials(headers: RawHeaders, query: string): Credentials {
   const found = findToken(headers, query, bearerHeader);
   if (found.kind === 'ambiguous') return found;
