@@ -120,7 +120,7 @@ const filterMembers = {
 const filterTypes = Object.keys(filterMembers) as (keyof typeof filterMembers)[];
 
 /** One filter: a type, and the member of that type. */
-export const httpRouteFilterSchema = z
+const httpRouteFilterSchema = z
   .object({
     type: notSupportedYet(z.enum(filterTypes), { values: ['ExternalAuth'] }).describe(
       'The kind of filter; the member of the same name holds its settings.',

@@ -4,7 +4,7 @@ import { durationSchema, parseDuration } from './duration.ts';
 import { withFileRule } from './file-rules.ts';
 import { hostnameSchema } from './hostname.ts';
 import { httpRouteFiltersSchema, type HttpRouteFilter } from './http-route-filter.ts';
-import { httpRouteMatchSchema } from './http-route-match.ts';
+import { type HttpRouteMatch, httpRouteMatchSchema } from './http-route-match.ts';
 import { sectionNameSchema, subdomainNameSchema } from './kubernetes-names.ts';
 import { isMapping } from './mapping.ts';
 import { notSupportedYet } from './not-supported-yet.ts';
@@ -46,7 +46,8 @@ const timeoutsSchema = z
       });
   });
 
-const everyPath = [{ path: { type: 'PathPrefix' as const, value: '/' } }];
+/** The matches of a rule that has none. */
+export const everyPath: HttpRouteMatch[] = [{ path: { type: 'PathPrefix', value: '/' } }];
 
 const ruleSchema = z
   .object({

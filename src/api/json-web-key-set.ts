@@ -66,3 +66,6 @@ export const discoverableJwksSchema = withRules(jwksObject, [oneOf<JwksObject>(s
 
 /** A parsed jwks. */
 export type Jwks = JwksObject;
+
+/** The jwks of a policy that has none: keys from where the metadata of the identity provider says. */
+export const discoveredJwks: Jwks = discoverableJwksSchema.parse({});

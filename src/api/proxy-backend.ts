@@ -118,6 +118,9 @@ const timeoutsSchema = z.object({
     .describe('The longest silence while a response is awaited or flows; 0s means none.'),
 });
 
+/** The time limits of a backend that says nothing about them. */
+export const usualTimeouts = timeoutsSchema.parse({});
+
 /** A ProxyBackend. */
 export const proxyBackendSchema = z.object({
   apiVersion: z.literal(proxyApiVersion),

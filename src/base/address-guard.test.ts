@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { type AddressKind, classifyAddress, guardAddress, guardAddressExceptLoopback } from './address-guard.ts';
+import { type AddressKind, classifyAddress, guardAddress } from './address-guard.ts';
+import { guardAddressExceptLoopback } from '../../test/kit/loopback-address-policy.ts';
 
 const cases: readonly [kind: AddressKind, addresses: readonly string[]][] = [
   ['public', ['8.8.8.8', '1.1.1.1', '172.15.0.1', '172.32.0.1', '100.63.255.255', '100.128.0.0', '223.255.255.255']],

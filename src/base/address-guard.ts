@@ -105,10 +105,6 @@ export const guardAddress: AddressPolicy = (address, chosenBy) => {
   return chosenBy === 'client' && kind !== 'public' ? description : undefined;
 };
 
-/** The same, but clients may name loopback. For tests only: their "public" servers are on loopback. */
-export const guardAddressExceptLoopback: AddressPolicy = (address, chosenBy) =>
-  classifyAddress(address).kind === 'loopback' ? undefined : guardAddress(address, chosenBy);
-
 function classifyIpv4(bytes: readonly number[]): AddressClass {
   return findBlock(ipv4Blocks, bytes) ?? { kind: 'public', description: 'a public address' };
 }

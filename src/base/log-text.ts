@@ -26,7 +26,7 @@ export function formatLogText(line: string, options: LogTextOptions): string {
 }
 
 /** One field as name=value; undefined values are left to the caller. */
-export function formatField(name: string, value: unknown, palette: Palette): string {
+function formatField(name: string, value: unknown, palette: Palette): string {
   return `${palette.dim(`${escapeControls(name)}=`)}${formatValue(value)}`;
 }
 

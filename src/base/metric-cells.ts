@@ -10,7 +10,7 @@ export type Labels = Readonly<Record<string, LabelBounds>>;
 export type LabelValues<L extends Labels> = { readonly [Name in keyof L]: string };
 
 /** The value of a label that is past its bounds. */
-export const otherLabel = 'other';
+const otherLabel = 'other';
 
 /** Combinations of label values that one metric keeps; later ones are counted with every label "other". */
 const defaultMaxSeries = 10_000;

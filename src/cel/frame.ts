@@ -3,10 +3,10 @@ import type { ExpressionVariables } from './expression.ts';
 import type { Result, Value } from './values.ts';
 
 /** Elements of lists and maps that one evaluation may look at, all loops together. */
-export const maxIterations = 10_000;
+const maxIterations = 10_000;
 
 /** Work on texts, in characters that are copied: what only looks at them costs less, a regular expression more. */
-export const maxTextWork = 4_194_304;
+const maxTextWork = 4_194_304;
 
 /** Ends an evaluation, and is the only exception in it: a problem as a value could be made up for (`too much || true`), and the work would go on. */
 export class LimitError extends Error {}

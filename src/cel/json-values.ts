@@ -13,7 +13,7 @@ const noJson = new Failure('the value is of no kind that rules can read');
  * A JSON value as a value. Whole numbers are ints, others doubles. Beyond 2^53 the number that was read may be a neighbour of the one that
  * was written: a rule about it could not be trusted.
  */
-export function fromJson(value: unknown): Result {
+function fromJson(value: unknown): Result {
   switch (typeof value) {
     case 'string':
     case 'boolean':

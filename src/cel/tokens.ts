@@ -9,7 +9,7 @@ export interface Token {
 }
 
 /** Brackets and conditions inside each other. More is no rule that a person could read. */
-export const maxNesting = 64;
+const maxNesting = 64;
 
 const blank = /(?:[\t\n\f\r ]+|\/\/[^\n]*)+/y;
 const name = /[A-Za-z_]\w*/y;

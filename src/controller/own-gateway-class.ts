@@ -11,7 +11,7 @@ import { formatApiVersion, resourceTypes } from '../kubernetes/resource-type.ts'
 import { type WorkOutcome, WorkQueue } from './work-queue.ts';
 
 /** The name of the class. */
-export const className = 'proxy';
+const className = 'proxy';
 
 /** Which GatewayParameters the class has. */
 export interface ClassParametersReference {

@@ -6,7 +6,7 @@ import type { KubernetesClient } from '../kubernetes/client.ts';
 import { readTokenClaims } from './read-token-claims.ts';
 
 /** What tokens for this controller must be for. */
-export const xdsAudience = 'proxy-xds';
+const xdsAudience = 'proxy-xds';
 
 /** Whose token it is, or why that is not known. The reason has nothing of the token in it. */
 export type TokenReview =

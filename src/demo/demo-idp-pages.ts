@@ -1,5 +1,5 @@
 // The pages of the demo's identity provider: login, consent, and what went wrong. Plain HTML, no JavaScript.
-import { escapeHtml } from './escape-html.ts';
+import { escapeHtml } from '../base/escape-html.ts';
 
 /** Somebody who can log in. */
 export interface DemoUser {

@@ -9,7 +9,7 @@ import { type DemoUser, renderConsent, renderLogin, renderProblem } from './demo
 import { createIdpStore } from './idp-store.ts';
 
 /** Who can log in. The passwords are on the login page: this is a demo. */
-export const demoUsers: readonly DemoUser[] = [
+const demoUsers: readonly DemoUser[] = [
   { id: 'alice', name: 'Alice Archer', team: 'support', password: 'alice' },
   { id: 'bob', name: 'Bob Baker', team: 'sales', password: 'bob' },
 ];

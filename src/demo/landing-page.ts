@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { escapeHtml } from './escape-html.ts';
+import { escapeHtml } from '../base/escape-html.ts';
 
 /** One running part of the demo and how to see whether it is up. */
 export interface DemoPart {
@@ -33,7 +33,7 @@ const assets = new Map(
 );
 
 /** The page as HTML. Works without JavaScript except for the button and the live state. */
-export function renderLandingPage(options: LandingPageOptions): string {
+function renderLandingPage(options: LandingPageOptions): string {
   const url = escapeHtml(options.mcpUrl);
   const path = escapeHtml(new URL(options.mcpUrl).pathname);
   const clients: readonly (readonly [string, string])[] = [

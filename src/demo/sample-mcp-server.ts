@@ -27,7 +27,7 @@ export function startSampleServer({ host, port }: SampleServerOptions): Promise<
 }
 
 /** Makes one MCP server over a desk of tickets that all sessions share. */
-export function createSampleServer(desk: TicketDesk): McpServer {
+function createSampleServer(desk: TicketDesk): McpServer {
   const server = new McpServer(
     { name: 'sample', title: 'Sample server', version: '1.0.0' },
     {

@@ -5,7 +5,7 @@ import type { Gateway } from '../api/gateway.ts';
 /** The label with the Gateway's name. */
 export const gatewayNameLabel = 'gateway.networking.k8s.io/gateway-name';
 /** The label with the name of its class. */
-export const gatewayClassLabel = 'gateway.networking.k8s.io/gateway-class-name';
+const gatewayClassLabel = 'gateway.networking.k8s.io/gateway-class-name';
 /** The label that says who looks after an object. */
 export const managedByLabel = 'app.kubernetes.io/managed-by';
 /** Its value on what we look after. */

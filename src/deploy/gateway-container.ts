@@ -7,7 +7,7 @@ import type { MergedParameters } from './merge-parameters.ts';
 import { type Json, mergeValues } from './merge-values.ts';
 
 /** The audience of the token with which gateways identify themselves. */
-export const tokenAudience = 'proxy-xds';
+const tokenAudience = 'proxy-xds';
 
 const tokenFolder = '/var/run/secrets/mcp-gateway';
 const caFolder = '/etc/mcp-gateway/controller-ca';
@@ -34,7 +34,7 @@ export function chooseGracePeriod({ shutdown }: MergedParameters): number {
 }
 
 /** registry/repository:tag, or with the digest that somebody has pinned. */
-export function formatImage(image: MergedParameters['image'], { image: usual }: DeploySettings): string {
+function formatImage(image: MergedParameters['image'], { image: usual }: DeploySettings): string {
   const registry = image?.registry ?? usual.registry;
   const repository = image?.repository ?? usual.repository;
   const name = registry === '' ? repository : `${registry}/${repository}`;

@@ -11,7 +11,7 @@ import { dropNulls, isJson, type Json, mergeValues } from './merge-values.ts';
 import { listOverlays, nameObjects, type RenderedObject, renderObject } from './rendered-object.ts';
 
 /** Of what the pods were started with and Kubernetes does not watch: another value, other pods. */
-export const checksumAnnotation = 'gateway.proxy/checksum';
+const checksumAnnotation = 'gateway.proxy/checksum';
 
 /** Who the program runs as. */
 const nonRootId = 65_532;

@@ -75,7 +75,10 @@ export function finishHead(head: string): string {
   return text;
 }
 
-/** True for what may stand in the value of a field (RFC 9110 section 5.5). */
+/**
+ * True for what may stand in the value of a field (RFC 9110 section 5.5): CR, LF and NUL are never allowed, the other controls but the tab neither; above 0xFF there is
+ * no byte to send.
+ */
 export function isSendableValue(value: string): boolean {
   return !notFieldValue.test(value);
 }

@@ -19,7 +19,7 @@ export interface LeaseTimes {
   readonly retryPeriod: number;
 }
 
-export const defaultLeaseTimes: LeaseTimes = { leaseDuration: 15_000, renewDeadline: 10_000, retryPeriod: 2_000 };
+const defaultLeaseTimes: LeaseTimes = { leaseDuration: 15_000, renewDeadline: 10_000, retryPeriod: 2_000 };
 
 export interface LeaderElectionOptions {
   readonly client: Pick<KubernetesClient, 'get' | 'create' | 'replace' | 'watch'>;

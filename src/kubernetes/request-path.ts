@@ -17,7 +17,7 @@ export function formatObjectPath(type: ResourceType, { namespace, name }: Object
 }
 
 /** `httproutes.gateway.networking.k8s.io`, as in the messages of the API server. */
-export function formatResource({ group, plural }: ResourceType): string {
+function formatResource({ group, plural }: ResourceType): string {
   return group === '' ? plural : `${plural}.${group}`;
 }
 

@@ -20,7 +20,6 @@ import {
 } from '../ir/gen/config_pb.ts';
 import { formatProxyBackendKey, formatServiceKey, isInferencePoolKey } from '../ir/resource-keys.ts';
 import { createCondition, type ProxyBackendStatus } from './conditions.ts';
-import { convertToMilliseconds } from './milliseconds.ts';
 import type { InferencePools } from './inference-pools.ts';
 import type { Described } from './list-statuses.ts';
 import type { Memory } from './memory.ts';
@@ -41,8 +40,8 @@ import {
   findServicePort,
   listServiceEndpoints,
   resolveServicePort,
-  serviceTimeouts,
 } from './service-upstream.ts';
+import { convertTimeouts, serviceTimeouts } from './timeouts.ts';
 
 /** What a ProxyBackend can suffer from. */
 interface ProxyBackendProblem {
@@ -217,11 +216,7 @@ function translateProxyBackend(
 ): ProxyBackendResolution {
   const { namespace, name } = metadata;
   const { timeouts, sessionRouting } = spec.mcp;
-  const limits = {
-    connectTimeoutMs: convertToMilliseconds(timeouts.connect),
-    requestTimeoutMs: convertToMilliseconds(timeouts.request),
-    idleTimeoutMs: convertToMilliseconds(timeouts.idle),
-  };
+  const limits = convertTimeouts(timeouts);
   const targets: McpTarget[] = [];
   const secrets: Secret[] = [];
   for (const target of spec.mcp.targets) {

@@ -1,7 +1,7 @@
 // Which host names a route serves on a listener: the intersection that Gateway API defines.
 
 /** Whether a host name, exact or wildcard, lies within "*.example.com"; "example.com" itself does not. */
-export function isWithinWildcard(hostname: string, wildcard: string): boolean {
+function isWithinWildcard(hostname: string, wildcard: string): boolean {
   const suffix = wildcard.slice(1);
   const rest = hostname.startsWith('*.') ? hostname.slice(1) : hostname;
   return rest.length >= suffix.length && rest.endsWith(suffix) && (rest !== suffix || hostname.startsWith('*.'));

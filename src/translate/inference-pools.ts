@@ -10,7 +10,8 @@ import type { Memory } from './memory.ts';
 import { compareText } from './order.ts';
 import { type ResourceIndex, describeAbsence } from './resource-index.ts';
 import type { Secrets } from './secrets.ts';
-import { type ServiceEndpoint, listServiceEndpoints, serviceTimeouts } from './service-upstream.ts';
+import { type ServiceEndpoint, listServiceEndpoints } from './service-upstream.ts';
+import { serviceTimeouts } from './timeouts.ts';
 
 /** Which pool it is, or what is wrong with it, for a route that names it. */
 export type PoolResolution =

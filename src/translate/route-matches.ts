@@ -2,6 +2,7 @@
 // that it could have meant, so that the rule answers 500 there and no other rule takes its requests.
 import { create } from '@bufbuild/protobuf';
 import { RE2JS } from '@bufbuild/re2';
+import { everyPath } from '../api/http-route.ts';
 import type { HttpRouteMatch } from '../api/http-route-match.ts';
 import {
   type RouteMatch,
@@ -19,13 +20,12 @@ export interface TranslatedMatches {
   readonly problems: readonly string[];
 }
 
-const everyPath: HttpRouteMatch = { path: { type: 'PathPrefix', value: '/' } };
 const anything = '(?s).*';
 
 /** The matches of a rule; a rule without any matches every path. */
 export function translateMatches(matches: readonly HttpRouteMatch[]): TranslatedMatches {
   const problems: string[] = [];
-  const messages = (matches.length === 0 ? [everyPath] : matches).map((match, index) => {
+  const messages = (matches.length === 0 ? everyPath : matches).map((match, index) => {
     const report = (field: string, problem: string): void => {
       problems.push(`matches[${index}].${field}: ${problem}`);
     };

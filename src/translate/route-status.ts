@@ -48,14 +48,7 @@ export function describeRoute(
 }
 
 /** A parentRef as it stands in a status: without the members that were not set. */
-export function copyParentRef({
-  group,
-  kind,
-  namespace,
-  name,
-  sectionName,
-  port,
-}: ParentReference): ParentReferenceStatus {
+function copyParentRef({ group, kind, namespace, name, sectionName, port }: ParentReference): ParentReferenceStatus {
   return {
     group,
     kind,

@@ -55,9 +55,6 @@ interface Refusal {
   readonly problem: ServiceProblem;
 }
 
-/** What a ProxyBackend has by default; a Service has no place to say otherwise. */
-export const serviceTimeouts = { connectTimeoutMs: 10_000, requestTimeoutMs: 0, idleTimeoutMs: 300_000 };
-
 // KEP-3726. A WebSocket begins as an HTTP/1.1 request; wss and https would need TLS that nothing describes here.
 const appProtocols = new Map([
   ['', UpstreamProtocol.HTTP1],

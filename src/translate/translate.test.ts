@@ -1,9 +1,9 @@
 // Goldens: testdata/*.yaml holds resources, then `expected:`. UPDATE_GOLDENS=1 rewrites what is expected; read the difference.
+// Of messages they have what differs from the defaults (testing/message-defaults.ts); testdata/defaults.yaml has all.
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import type { DescMessage, JsonValue, MessageShape } from '@bufbuild/protobuf';
-import { toJson } from '@bufbuild/protobuf';
 import { parse, parseAllDocuments, stringify } from 'yaml';
 import { BackendSchema, ListenerSchema, PolicySchema, RouteSchema, SecretSchema } from '../ir/gen/config_pb.ts';
 import { conditionReasons, createCondition, type Condition } from './conditions.ts';
@@ -11,6 +11,8 @@ import type { GatewayFacts, KeysProblem } from './gateway-facts.ts';
 import { describeProgrammed } from './programmed-status.ts';
 import { supportedFeatures } from './supported-features.ts';
 import { collectResources } from './testdata/collect-resources.ts';
+import { messageDefaults, type MessageDefaults } from './testing/message-defaults.ts';
+import { printMessage } from './testing/print-message.ts';
 import { type Translation, translate } from './translate.ts';
 import { inferenceTranslation } from './inference-translation.ts';
 
@@ -34,7 +36,7 @@ function readGolden(file: string): Golden {
   return { file, input: input.trimEnd(), expected: (parse(expected) as { expected?: unknown } | null)?.expected };
 }
 
-/** What a golden says about itself in comments at its top: `# origin: kubernetes`, `# placement: pods`, `# inference: on`. */
+/** What a golden says about itself in comments at its top: `# origin: kubernetes`, `# placement: pods`, `# inference: on`, `# defaults: shown`. */
 function readDirective(input: string, name: string): string | undefined {
   const [head = ''] = input.split(/^[^#]/m);
   return new RegExp(`^# ${name}: (\\w+)$`, 'm').exec(head)?.[1];
@@ -93,18 +95,19 @@ function translateGolden(input: string): Translation {
   return { ...translation, statuses: describeProgrammed(translation, facts, known.gatewayApiVersions) };
 }
 
-function listJson<D extends DescMessage>(schema: D, messages: readonly MessageShape<D>[]): readonly JsonValue[] {
-  return messages.map((message) => toJson(schema, message));
-}
-
-function printTranslation({ configuration, statuses, notices, conflicts, plans, held }: Translation): unknown {
+function printTranslation(
+  { configuration, statuses, notices, conflicts, plans, held }: Translation,
+  defaults: MessageDefaults,
+): unknown {
+  const print = <D extends DescMessage>(schema: D, messages: readonly MessageShape<D>[]): readonly JsonValue[] =>
+    messages.map((message) => printMessage(schema, message, defaults));
   return dropEmpty({
     configuration: {
-      listeners: listJson(ListenerSchema, configuration.listeners),
-      routes: listJson(RouteSchema, configuration.routes),
-      backends: listJson(BackendSchema, configuration.backends),
-      policies: listJson(PolicySchema, configuration.policies),
-      secrets: listJson(SecretSchema, configuration.secrets),
+      listeners: print(ListenerSchema, configuration.listeners),
+      routes: print(RouteSchema, configuration.routes),
+      backends: print(BackendSchema, configuration.backends),
+      policies: print(PolicySchema, configuration.policies),
+      secrets: print(SecretSchema, configuration.secrets),
     },
     statuses: { ...statuses, gatewayClasses: shortenFeatures(statuses.gatewayClasses) },
     notices,
@@ -148,7 +151,8 @@ function dropEmpty(value: Readonly<Record<string, object>>): unknown {
 describe('goldens', () => {
   for (const { file, input, expected } of goldens) {
     test(file, () => {
-      const actual = printTranslation(translateGolden(input));
+      const isWhole = readDirective(input, 'defaults') === 'shown';
+      const actual = printTranslation(translateGolden(input), isWhole ? {} : messageDefaults);
       if (process.env['UPDATE_GOLDENS'] === '1') {
         const yaml = stringify({ expected: actual }, { aliasDuplicateObjects: false, lineWidth: 0 });
         writeFileSync(new URL(file, folder), input + separator + yaml);
@@ -157,6 +161,21 @@ describe('goldens', () => {
       assert.deepEqual(actual, expected);
     });
   }
+
+  test('every default that goldens leave out is what translation makes of resources that say nothing', () => {
+    const { input } = goldens.find(({ file }) => file === 'defaults.yaml')!;
+    const translation = translateGolden(input);
+    const measure = (defaults: MessageDefaults): number =>
+      JSON.stringify(printTranslation(translation, defaults)).length;
+    const shortest = measure(messageDefaults);
+    for (const [type, fields] of Object.entries(messageDefaults)) {
+      for (const field of Object.keys(fields)) {
+        const { [field]: _, ...others } = fields;
+        const length = measure({ ...messageDefaults, [type]: others });
+        assert.ok(length > shortest, `${type}.${field} is never its default in defaults.yaml`);
+      }
+    }
+  });
 
   test('there are at least 60 cases', () => {
     assert.ok(goldens.length >= 60, `only ${goldens.length}`);

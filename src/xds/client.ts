@@ -41,7 +41,7 @@ export interface XdsClientTimes extends ConnectionTimes, BackoffTimes {
   readonly patienceMs: number;
 }
 
-export const defaultXdsClientTimes: XdsClientTimes = {
+const defaultXdsClientTimes: XdsClientTimes = {
   ...defaultConnectionTimes,
   ...defaultBackoffTimes,
   quietMs: 10_000,

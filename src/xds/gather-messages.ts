@@ -1,9 +1,8 @@
 // Cuts the body of a gRPC call into its messages (gRPC over HTTP/2, Length-Prefixed-Message). connect does so too, but it makes room for a message as
 // soon as five bytes announce it, and counts all pieces again for each one that arrives: a peer that sends byte by byte would cost far more than it pays.
 import { Code, ConnectError } from '@connectrpc/connect';
+import { grpcPrefixBytes, readGrpcLength } from '../base/grpc-prefix.ts';
 import { GrowingBytes } from '../base/growing-bytes.ts';
-
-const prefixBytes = 5;
 
 /** Yields each message with its prefix as one piece. `announce` is told the size of each before room is made for it, and may throw. */
 export async function* gatherMessages(
@@ -16,9 +15,9 @@ export async function* gatherMessages(
   let size: number | undefined;
   for await (const piece of body) {
     pending.append(piece);
-    if (pending.size < (size ?? prefixBytes)) continue;
+    if (pending.size < (size ?? grpcPrefixBytes)) continue;
     let bytes = pending.take();
-    while (bytes.length >= (size ?? prefixBytes)) {
+    while (bytes.length >= (size ?? grpcPrefixBytes)) {
       if (size === undefined) {
         size = readSize(bytes, maxBytes);
         announce(size);
@@ -35,7 +34,7 @@ export async function* gatherMessages(
 }
 
 function readSize(bytes: Uint8Array, maxBytes: number): number {
-  const length = new DataView(bytes.buffer, bytes.byteOffset).getUint32(1);
-  if (length <= maxBytes) return prefixBytes + length;
+  const length = readGrpcLength(bytes);
+  if (length <= maxBytes) return grpcPrefixBytes + length;
   throw new ConnectError(`a message may have at most ${maxBytes} bytes, not ${length}`, Code.ResourceExhausted);
 }

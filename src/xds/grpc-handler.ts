@@ -9,7 +9,7 @@ import { gatherMessages } from './gather-messages.ts';
 import { type CallOrigin, callOrigin } from './peer.ts';
 
 /** For `initial_resource_versions` of tens of thousands of resources, and for the reports of a large cluster. */
-export const maxMessageBytes = 64 * 1024 * 1024;
+const maxMessageBytes = 64 * 1024 * 1024;
 /** What all strangers together may have us hold, before it is known who they are. */
 const maxStrangersBytes = 64 * 1024 * 1024;
 

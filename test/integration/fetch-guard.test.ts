@@ -1,7 +1,7 @@
 // The guarded fetcher against addresses and names: what must not be called is not called, however it is spelled (server-side request forgery).
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { guardAddressExceptLoopback } from '../../src/base/address-guard.ts';
+import { guardAddressExceptLoopback } from '../kit/loopback-address-policy.ts';
 import {
   createFetcher,
   type FetcherOptions,

@@ -17,11 +17,7 @@ import { createForwarder } from '../../src/gateway/forward/forward-request.ts';
 import type { ForwarderOptions } from '../../src/gateway/forward/forwarder-options.ts';
 import { prepareRequestHeaders } from '../../src/gateway/http/headers.ts';
 import type { NotificationStreams } from '../../src/gateway/mcp/streams/list-changed.ts';
-import {
-  createUpstreams,
-  type Upstreams,
-  type UpstreamsOptions,
-} from '../../src/gateway/forward/upstream/upstreams.ts';
+import { Upstreams, type UpstreamsOptions } from '../../src/gateway/forward/upstream/upstreams.ts';
 import { defaultListenLimits } from '../../src/gateway/listen/limits.ts';
 import { createListeners } from '../../src/gateway/listen/listeners.ts';
 import { startRequest, type RequestContext } from '../../src/gateway/request/request-context.ts';
@@ -74,7 +70,7 @@ export interface TestGateway {
 
 /** Starts one; the test stops it. */
 export async function startForwardingGateway(t: TestContext, options: GatewayOptions): Promise<TestGateway> {
-  const upstreams = createUpstreams(options);
+  const upstreams = new Upstreams(options);
   let { backend } = options;
   const reconcile = (next: BackendConfig): void => {
     backend = next;

@@ -1,7 +1,7 @@
 // The broker behind a real gateway: clients that are documents, keys that rotate, https with its cookies, and what the endpoints refuse.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { guardAddressExceptLoopback } from '../../src/base/address-guard.ts';
+import { guardAddressExceptLoopback } from '../kit/loopback-address-policy.ts';
 import { createSealKey } from '../../src/base/sealed.ts';
 import { BrowserAgent } from '../idp/browser-agent.ts';
 import { CookieJar } from '../idp/cookie-jar.ts';

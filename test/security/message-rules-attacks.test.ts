@@ -52,10 +52,12 @@ const send = (
 const call = (name: string, given: object = {}): string =>
   JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: given } });
 
-function assertHidden(answer: FlowAnswer, code: number, what: string): void {
+/** Hidden by a Deny rule: the server is asked for a name that it does not have, and never for what is denied. */
+function assertReplaced(answer: FlowAnswer, denied: RegExp, what: string): void {
   assert.equal(answer.status, 200, `${what}: ${answer.body}`);
-  assert.equal((answer.json()['error'] as { code?: number } | undefined)?.code, code, `${what}: ${answer.body}`);
-  assert.equal(gateway.upstream.headCount, 0, `${what} reached the server`);
+  const seen = gateway.upstream.requests.map(({ body }) => body);
+  assert.equal(seen.length, 1, what);
+  assert.doesNotMatch(decodeURIComponent(seen[0]!), denied, what);
 }
 
 /** Refused for what it is, whether there is such an item or not. */
@@ -102,8 +104,11 @@ describe('URIs that servers read differently than they are written', () => {
   });
 
   test('another spelling of what is denied', async () => {
-    for (const uri of ['file:///secret/key', 'FILE:///secret/key', 'file:///%73ecret/key'])
-      assertHidden(await send('/secrets', 'resources/read', { uri }), -32_002, uri);
+    for (const uri of ['file:///secret/key', 'FILE:///secret/key', 'file:///%73ecret/key']) {
+      gateway.upstream.forget();
+      assertReplaced(await send('/secrets', 'resources/read', { uri }), /secret/i, uri);
+    }
+    gateway.upstream.forget();
     for (const uri of [
       ' file:///secret/key',
       'file:/secret/key',

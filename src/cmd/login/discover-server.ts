@@ -17,7 +17,7 @@ export interface FoundServer {
 }
 
 /** The URLs at which metadata of an issuer can be, in the order in which MCP clients ask. */
-export function listMetadataUrls(issuer: string): string[] {
+function listMetadataUrls(issuer: string): string[] {
   const { origin, pathname } = new URL(issuer);
   const path = pathname.replace(/\/$/, '');
   const forms = [

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type ConditionSubject, conditionReasons } from '../../translate/conditions.ts';
 import { leaseName as actualLeaseName } from '../../controller/start-controller.ts';
-import { adviceByReason, findAdvice, goodReasons } from './advice.ts';
+import { adviceByReason, findAdvice } from './advice.ts';
+import { goodReasons } from './testing/good-reasons.ts';
 import { leaseName } from './describe-controller.ts';
 
 /** What the controller, or the Gateway API, gives beyond translation. */

@@ -114,16 +114,6 @@ export const adviceByReason: Readonly<Record<ConditionSubject, Readonly<Record<s
   },
 };
 
-/** Reasons of conditions that are as they should be: nothing to advise. */
-export const goodReasons: ReadonlySet<string> = new Set([
-  'Accepted',
-  'Programmed',
-  'ResolvedRefs',
-  'Attached',
-  'NoConflicts',
-  'SupportedVersion',
-]);
-
 /** What to do about a condition; empty when the reason is not known here. `gateway` is the one that it is about, namespace/name. */
 export function findAdvice(subject: ConditionSubject, type: string, reason: string, gateway?: string): string {
   const table = adviceByReason[subject];

@@ -52,7 +52,7 @@ const markColumn: Column = { title: ' ' };
 const nameColumn: Column = { title: 'NAME', least: 16 };
 
 /** The tables, in the order in which they are shown. */
-export function listTables(report: StatusReport): readonly StatusTable[] {
+function listTables(report: StatusReport): readonly StatusTable[] {
   const { namespace } = report;
   return [
     {

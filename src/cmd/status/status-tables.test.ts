@@ -8,7 +8,7 @@ import { parseDocument } from 'yaml';
 import { type ConditionSubject, conditionReasons } from '../../translate/conditions.ts';
 import type { GatewayFacts, KeysProblem } from '../../translate/gateway-facts.ts';
 import type { Translation } from '../../translate/translate.ts';
-import { goodReasons } from './advice.ts';
+import { goodReasons } from './testing/good-reasons.ts';
 import { buildStatusReport } from './build-status-report.ts';
 import type { KindView } from './cluster-view.ts';
 import { formatStatus } from './format-status.ts';

@@ -3,7 +3,7 @@ import { fork } from 'node:child_process';
 import type { StartWorkerProcess, WorkerEnd } from '../../gateway/workers/worker-group.ts';
 
 /** The command that a worker runs. Not for people: it does nothing without the process that starts it. */
-export const workerCommand = 'worker';
+const workerCommand = 'worker';
 
 /** The worker writes where this process writes, and hears from nobody else. */
 export const startWorkerProcess: StartWorkerProcess = (receive) => {

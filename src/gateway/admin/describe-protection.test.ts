@@ -42,7 +42,7 @@ function jwt(mode: AuthenticationMode = AuthenticationMode.STRICT, issuer = 'htt
   const provider = {
     name: 'idp',
     issuer,
-    keys: { source: { case: 'url', value: 'https://idp.example.com/keys' } },
+    keys: { cacheDurationMs: 300_000, source: { case: 'url', value: 'https://idp.example.com/keys' } },
   } as const;
   const location = { location: { case: 'header', value: { name: 'authorization', prefix: 'Bearer ' } } } as const;
   return { case: 'jwtAuthentication', value: { mode, providers: [provider], location } };

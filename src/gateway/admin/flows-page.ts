@@ -1,7 +1,8 @@
 // The flow inspector at the admin port: the last logins as JSON, and as a page that needs no script.
 import type { FlowInspector, InspectedFlow, InspectedStep, StepOutcome } from '../observe/flow-inspector.ts';
 import { type ReasonDefinition, reasons } from '../http/reasons.ts';
-import { answerPage, escapeHtml } from './page-frame.ts';
+import { escapeHtml } from '../../base/escape-html.ts';
+import { answerPage } from './page-frame.ts';
 import { answerError, answerJson, type PlainAnswer, type PlainRequest } from './plain-server.ts';
 
 /** Answers GET /flows: `format` json or html (a browser gets html), `q` a text to look for, `state` one of the states. */

@@ -1,6 +1,7 @@
 // The first page of the admin port: what there is, and the log level.
 import { type LogLevel, logLevels } from '../../base/log.ts';
-import { answerPage, escapeHtml } from './page-frame.ts';
+import { escapeHtml } from '../../base/escape-html.ts';
+import { answerPage } from './page-frame.ts';
 import type { PlainAnswer } from './plain-server.ts';
 
 const pages = [

@@ -1,5 +1,6 @@
 // What the admin pages have in common: the frame of a page without scripts, in light and dark, and the headers that keep it so.
 import { createHash } from 'node:crypto';
+import { escapeHtml } from '../../base/escape-html.ts';
 import type { PlainAnswer } from './plain-server.ts';
 
 const style = `
@@ -81,14 +82,4 @@ ${content}
 </html>
 `,
   };
-}
-
-/** Text as it may stand in HTML, in an attribute too. */
-export function escapeHtml(text: string): string {
-  return text
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('"', '&quot;')
-    .replaceAll("'", '&#39;');
 }

@@ -8,7 +8,8 @@ import type {
 } from '../observe/journaled-request.ts';
 import { type ReasonDefinition, reasons } from '../http/reasons.ts';
 import type { RequestJournal } from '../observe/request-journal.ts';
-import { answerPage, escapeHtml } from './page-frame.ts';
+import { escapeHtml } from '../../base/escape-html.ts';
+import { answerPage } from './page-frame.ts';
 import { answerError, answerJson, type PlainAnswer, type PlainRequest } from './plain-server.ts';
 
 const outcomes: readonly string[] = ['passed', 'refused'];

@@ -54,7 +54,7 @@ export function buildRedirect(
   const path =
     redirect.path === undefined ? request.path : rewritePath(request.path, request.matchedPrefix, redirect.path);
   return {
-    status: redirect.statusCode === 0 ? 302 : redirect.statusCode,
+    status: redirect.statusCode,
     location: `${scheme}://${authority}${path}${request.query}`,
   };
 }

@@ -17,6 +17,7 @@ import { corsHeaderRemoval } from '../policies/cors.ts';
 import type { BackendRequest } from '../request/run-steps.ts';
 import type { RequestContext } from '../request/request-context.ts';
 import type { ForwardPlan } from './forward-plan.ts';
+import { isSendableValue } from '../../http1/message-head.ts';
 import { roundField } from '../http/field-name.ts';
 import { withoutCookie } from '../authentication/token/token-cookie.ts';
 import { passTraceParent, replaceTraceHeaders } from '../http/trace-context.ts';
@@ -26,7 +27,6 @@ import {
   applyRequestHeaderModifier,
   findUnsendableHeader,
   isSendableModification,
-  isSendableValue,
   prepareRequestHeaders,
 } from '../http/headers.ts';
 

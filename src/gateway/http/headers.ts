@@ -4,6 +4,7 @@ import { isIPv6 } from 'node:net';
 import { copyText } from '../../base/cut-text.ts';
 import { rememberTexts } from '../../base/text-memory.ts';
 import { toLowerCaseName } from '../../http1/common-names.ts';
+import { isSendableValue } from '../../http1/message-head.ts';
 import type { HeaderModifier } from '../../ir/gen/config_pb.ts';
 import type { RawHeaders } from './exchange.ts';
 import { dropOwnCookies } from './own-cookies.ts';
@@ -174,8 +175,6 @@ function modifyHeaders(headers: RawHeaders, modifier: HeaderModifier, inEverySpe
   return changed;
 }
 
-// RFC 9110 section 5.5: CR, LF and NUL are never allowed, the other controls but the tab neither; above 0xFF there is no byte to send.
-const unsendableValue = /[^\t\x20-\x7E\x80-\xFF]/;
 const validName = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 /** The name of the first field that must not be sent as it is (line breaks and other controls in the value, no token as the name); undefined when all are fine. */
@@ -185,11 +184,6 @@ export function findUnsendableHeader(headers: RawHeaders): string | undefined {
     if (!(isCommonName(name) || validName.test(name)) || !isSendableValue(headers[i + 1]!)) return name;
   }
   return undefined;
-}
-
-/** Whether a field may have this value. */
-export function isSendableValue(value: string): boolean {
-  return !unsendableValue.test(value);
 }
 
 const sendableModifications = new WeakMap<HeaderModifier, boolean>();

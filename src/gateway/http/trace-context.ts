@@ -27,7 +27,7 @@ export type TraceContext =
     };
 
 /** Bit 0 of trace-flags: the caller may have recorded the trace. */
-export const sampledFlag = 0x01;
+const sampledFlag = 0x01;
 /** Bit 1 (Level 2): at least the last 7 bytes of the trace id are random. */
 const randomFlag = 0x02;
 

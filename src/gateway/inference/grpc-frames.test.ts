@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { encodeFrame, FrameReader, GrpcFrameError } from './grpc-frames.ts';
+import { encodeGrpcMessage } from '../../base/grpc-prefix.ts';
+import { FrameReader, GrpcFrameError } from './grpc-frames.ts';
 
 test('messages come out as they went in, however they are cut on the way', () => {
   fc.assert(
@@ -9,7 +10,7 @@ test('messages come out as they went in, however they are cut on the way', () =>
       fc.array(fc.uint8Array({ maxLength: 40 }), { maxLength: 10 }),
       fc.array(fc.integer({ min: 1, max: 17 }), { minLength: 1, maxLength: 20 }),
       (messages, cuts) => {
-        const wire = Buffer.concat(messages.map(encodeFrame));
+        const wire = Buffer.concat(messages.map(encodeGrpcMessage));
         const reader = new FrameReader(100);
         const read: Uint8Array[] = [];
         for (let at = 0, turn = 0; at < wire.length; turn += 1) {

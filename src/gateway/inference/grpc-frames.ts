@@ -1,20 +1,9 @@
-// Messages of a gRPC stream: each is a byte that says whether it is compressed, four for its length, and itself.
-// https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
+// Cuts the answers of a gRPC server into messages, without compression.
+import { grpcPrefixBytes, readGrpcLength } from '../../base/grpc-prefix.ts';
 
 /** The peer does not speak gRPC as it was asked to. */
 export class GrpcFrameError extends Error {
   readonly code = 'GRPC_FRAME';
-}
-
-const prefixBytes = 5;
-
-/** A message as it goes over the wire. */
-export function encodeFrame(message: Uint8Array): Uint8Array {
-  const frame = Buffer.allocUnsafe(prefixBytes + message.length);
-  frame[0] = 0;
-  frame.writeUInt32BE(message.length, 1);
-  frame.set(message, prefixBytes);
-  return frame;
 }
 
 /** Cuts what arrives into messages. */
@@ -39,16 +28,16 @@ export class FrameReader {
 
   /** The next message that is complete. Throws a GrpcFrameError. */
   take(): Uint8Array | undefined {
-    if (this.#size < prefixBytes) return undefined;
-    const prefix = this.#peek(prefixBytes);
+    if (this.#size < grpcPrefixBytes) return undefined;
+    const prefix = this.#peek(grpcPrefixBytes);
     if (prefix[0] !== 0) throw new GrpcFrameError('a message is compressed, which was not offered');
-    const length = prefix.readUInt32BE(1);
+    const length = readGrpcLength(prefix);
     if (length > this.#maxBytes)
       throw new GrpcFrameError(`a message of ${length} bytes is larger than ${this.#maxBytes}`);
-    if (this.#size < prefixBytes + length) return undefined;
-    const frame = this.#peek(prefixBytes + length);
-    this.#drop(prefixBytes + length);
-    return frame.subarray(prefixBytes);
+    if (this.#size < grpcPrefixBytes + length) return undefined;
+    const frame = this.#peek(grpcPrefixBytes + length);
+    this.#drop(grpcPrefixBytes + length);
+    return frame.subarray(grpcPrefixBytes);
   }
 
   /** The first bytes in one piece; several chunks become one on the way. */

@@ -13,7 +13,8 @@ import type { UpstreamCall, UpstreamEvents, UpstreamRequest } from '../forward/u
 import { describeError } from '../forward/upstream/upstream-error.ts';
 import type { Endpoint, UpstreamBackend } from '../forward/upstream/upstreams.ts';
 import type { RawHeaders } from '../http/exchange.ts';
-import { encodeFrame, FrameReader } from './grpc-frames.ts';
+import { encodeGrpcMessage } from '../../base/grpc-prefix.ts';
+import { FrameReader } from './grpc-frames.ts';
 
 export interface PickerStreamEvents {
   /** It can be asked. */
@@ -83,7 +84,7 @@ export class PickerStream implements UpstreamEvents {
   send(message: Omit<ProcessingRequest, '$typeName' | '$unknown'>): boolean {
     if (this.#isOver) return true;
     this.#isFull = !this.#call!.writeBody(
-      encodeFrame(toBinary(ProcessingRequestSchema, create(ProcessingRequestSchema, message))),
+      encodeGrpcMessage(toBinary(ProcessingRequestSchema, create(ProcessingRequestSchema, message))),
     );
     return !this.#isFull;
   }

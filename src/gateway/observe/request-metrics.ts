@@ -84,7 +84,7 @@ export function createGatewayMetrics(metrics: Metrics, version: string): Gateway
 }
 
 /** Registers the metrics of requests. */
-export function createRequestMetrics(metrics: Metrics): RequestMetrics {
+function createRequestMetrics(metrics: Metrics): RequestMetrics {
   const listener = { max: maxListeners };
   const route = { max: maxRoutes };
   const requests = metrics.counter('mcp_gateway_requests_total', 'Requests answered, by status and reason.', {
@@ -161,7 +161,7 @@ export function createRequestMetrics(metrics: Metrics): RequestMetrics {
 }
 
 /** Registers the metrics of client connections. */
-export function createConnectionMetrics(metrics: Metrics): ConnectionMetrics {
+function createConnectionMetrics(metrics: Metrics): ConnectionMetrics {
   let open = 0;
   metrics.gaugeOf('mcp_gateway_connections', 'Open client connections.', () => open);
   const accepted = metrics.counter('mcp_gateway_connections_total', 'Client connections accepted.', {});
@@ -183,7 +183,7 @@ export function createConnectionMetrics(metrics: Metrics): ConnectionMetrics {
 }
 
 /** Registers the metrics of upstreams. */
-export function createUpstreamMetrics(metrics: Metrics): UpstreamMetrics {
+function createUpstreamMetrics(metrics: Metrics): UpstreamMetrics {
   const backend = { max: maxBackends };
   const connectFailures = metrics.counter(
     'mcp_gateway_upstream_connect_failures_total',
@@ -215,7 +215,7 @@ export function createUpstreamMetrics(metrics: Metrics): UpstreamMetrics {
 }
 
 /** Registers the metrics of configuration. */
-export function createConfigMetrics(metrics: Metrics): ConfigMetrics {
+function createConfigMetrics(metrics: Metrics): ConfigMetrics {
   const applies = metrics.counter('mcp_gateway_config_applies_total', 'Configuration changes, by result.', {
     result: { values: ['applied', 'rejected'] },
   });

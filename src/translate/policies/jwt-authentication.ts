@@ -56,7 +56,8 @@ function createLocation({ header, cookie, queryParameter }: JwtAuthenticationSpe
   if (cookie !== undefined) return create(TokenLocationSchema, { location: { case: 'cookie', value: cookie.name } });
   if (queryParameter !== undefined)
     return create(TokenLocationSchema, { location: { case: 'queryParameter', value: queryParameter.name } });
-  const name = (header?.name ?? 'authorization').toLowerCase();
-  const prefix = header?.prefix ?? (name === 'authorization' ? 'Bearer ' : '');
+  // One of the three is set, says the schema.
+  const name = header!.name.toLowerCase();
+  const prefix = header!.prefix ?? (name === 'authorization' ? 'Bearer ' : '');
   return create(TokenLocationSchema, { location: { case: 'header', value: { name, prefix } } });
 }

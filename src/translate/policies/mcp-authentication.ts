@@ -1,5 +1,6 @@
 // backend.mcp.authentication of a ProxyPolicy: OAuth 2.0 in front of an MCP server.
 import { create } from '@bufbuild/protobuf';
+import { discoveredJwks } from '../../api/json-web-key-set.ts';
 import type { McpAuthentication as McpAuthenticationSpec } from '../../api/mcp-authentication.ts';
 import {
   type McpAuthentication,
@@ -64,7 +65,7 @@ function createAuthentication(spec: McpAuthenticationSpec, references: PolicyRef
     issuer: spec.issuer,
     metadataUrl: spec.metadataUrl ?? '',
     audiences: spec.audiences ?? [],
-    ...(spec.jwks === undefined ? {} : { keys: createKeySource(spec.jwks, 'jwks', references) }),
+    keys: createKeySource(spec.jwks ?? discoveredJwks, 'jwks', references),
     ca: references.followCa('jwks.caCertificateRef', spec.jwks?.caCertificateRef),
     allowInsecureHttp: spec.allowInsecureHttp,
     provider: spec.provider ?? '',

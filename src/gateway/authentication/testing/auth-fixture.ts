@@ -100,8 +100,8 @@ export function createResource(options: ResourceOptions = {}): ProtectedResource
     mode: AuthenticationMode.STRICT,
     sessionBinding: true,
     clientIdMetadataDocuments: true,
-    registration: {},
     ...options.message,
+    registration: { perMinute: 60, maxBodyBytes: 65_536, ...options.message?.registration },
   } as MessageInitShape<typeof McpAuthenticationSchema>);
   return {
     host: options.host ?? findHost(message.resource),

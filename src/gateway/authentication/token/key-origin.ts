@@ -25,11 +25,9 @@ export function readKeyOrigin(
   }
 }
 
-const defaultCacheDurationMs = 300_000;
-
-/** The longest time between two fetches. */
+/** The longest time between two fetches. Messages say it, or compile-authentication.ts refuses them. */
 export function readCacheDuration(message: KeySource | undefined): number {
-  return message?.cacheDurationMs || defaultCacheDurationMs;
+  return message?.cacheDurationMs ?? 0;
 }
 
 /** What tells two origins apart, as plain data. Endpoints are not part of it: they come and go. */

@@ -21,7 +21,7 @@ import { readCaCertificates } from './read-ca-certificates.ts';
 import { areReadsStillTrue, type Lookup, ReadRecorder, type Reads } from './recorded-reads.ts';
 import type { BackendConfig, BackendTls, McpConfig, PickerConfig } from '../runtime-config.ts';
 
-const defaultConnectTimeoutMs = 10_000;
+/** Where the pool has no annotation that says another one. */
 const defaultPickerTimeoutMs = 10_000;
 
 /** The backend cannot be used as it is configured. */
@@ -96,7 +96,7 @@ function compileBackend(backend: Backend, secrets: Lookup<Secret>): BackendConfi
     endpoints: readEndpoints(upstream),
     tls,
     protocol: readProtocol(upstream.protocol),
-    connectTimeoutMs: upstream.connectTimeoutMs === 0 ? defaultConnectTimeoutMs : upstream.connectTimeoutMs,
+    connectTimeoutMs: upstream.connectTimeoutMs,
     requestTimeoutMs: upstream.requestTimeoutMs,
     idleTimeoutMs: upstream.idleTimeoutMs,
     hostHeader: upstream.hostHeader,
@@ -163,7 +163,7 @@ function compilePicker(picker: EndpointPicker, secrets: Lookup<Secret>): PickerC
       .digest('base64url'),
     endpoints: readEndpoints(upstream),
     tls,
-    connectTimeoutMs: upstream.connectTimeoutMs === 0 ? defaultConnectTimeoutMs : upstream.connectTimeoutMs,
+    connectTimeoutMs: upstream.connectTimeoutMs,
     failsOpen: readFailureMode(picker.failureMode),
     timeoutMs: picker.timeoutMs === 0 ? defaultPickerTimeoutMs : picker.timeoutMs,
   };

@@ -106,7 +106,7 @@ function checkRedirect(redirect: RequestRedirect): RequestRedirect {
     throw new FilterError(`a redirect cannot go to the scheme ${JSON.stringify(redirect.scheme)}`);
   if (redirect.hostname !== '') checkHostname(redirect.hostname);
   if (redirect.port > 65_535) throw new FilterError(`a redirect cannot go to port ${redirect.port}`);
-  if (redirect.statusCode !== 0 && !redirectStatusCodes.has(redirect.statusCode)) {
+  if (!redirectStatusCodes.has(redirect.statusCode)) {
     throw new FilterError(`${redirect.statusCode} is not the status of a redirect`);
   }
   if (redirect.path !== undefined) checkPathModifier(redirect.path);

@@ -193,6 +193,8 @@ const anyKeys = fc.constantFrom(
   { source: { case: 'url' as const, value: 'https://idp.test/keys' } },
   { source: { case: 'backend' as const, value: { backend: 'Service/n/a/80', path: '/keys' } } },
 );
+/** What translation always sets. */
+const usualLogin = { keys: { cacheDurationMs: 300_000 }, registration: { perMinute: 60, maxBodyBytes: 65_536 } };
 const anyCa = fc.constantFrom('', 'ConfigMap/n/ca');
 const anyExpression = fc.constantFrom('true', '"a" in jwt.groups', 'not an expression');
 const anySpec: fc.Arbitrary<Spec> = fc.oneof(
@@ -218,13 +220,13 @@ const anySpec: fc.Arbitrary<Spec> = fc.oneof(
     })
     .map(({ keys, ...others }): Spec => ({
       case: 'mcpAuthentication',
-      value: { mode: AuthenticationMode.STRICT, ...(keys === undefined ? {} : { keys }), ...others },
+      value: { mode: AuthenticationMode.STRICT, ...usualLogin, keys: { ...usualLogin.keys, ...keys }, ...others },
     })),
   fc.record({ keys: anyKeys, ca: anyCa }).map(({ keys, ca }): Spec => ({
     case: 'jwtAuthentication',
     value: {
       mode: AuthenticationMode.STRICT,
-      providers: [{ name: 'a', issuer: 'https://idp.test', ca, ...(keys === undefined ? {} : { keys }) }],
+      providers: [{ name: 'a', issuer: 'https://idp.test', ca, keys: { ...usualLogin.keys, ...keys } }],
     },
   })),
 );
@@ -370,7 +372,10 @@ describe('a store', () => {
         key: `n/${name}`,
         source: `n/${name}`,
         target: { kind: PROXY_BACKEND, namespace: 'n', name: 'p' },
-        spec: { case: 'mcpAuthentication', value: { mode: AuthenticationMode.STRICT, issuer: 'https://idp.test' } },
+        spec: {
+          case: 'mcpAuthentication',
+          value: { mode: AuthenticationMode.STRICT, issuer: 'https://idp.test', ...usualLogin },
+        },
       });
     const [first, second] = [login('a'), login('b')];
     store.apply({ ...emptyConfiguration, policies: [first, second] });
@@ -416,6 +421,7 @@ describe('a store', () => {
               mode: AuthenticationMode.STRICT,
               flow: LoginFlow.DIRECT,
               audiences: ['a'],
+              ...usualLogin,
             },
           },
         }),

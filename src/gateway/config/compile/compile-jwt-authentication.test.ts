@@ -26,16 +26,17 @@ interface Setup {
   readonly throws?: string;
 }
 
-const keys: Provider['keys'] = { source: { case: 'url', value: 'https://idp.test/keys' } };
+const keys: Provider['keys'] = { cacheDurationMs: 300_000, source: { case: 'url', value: 'https://idp.test/keys' } };
 const provider: Provider = { name: 'a', issuer: 'https://idp.test', keys };
 const service: Provider['keys'] = {
+  cacheDurationMs: 300_000,
   source: { case: 'backend', value: { backend: 'Service/n/idp/80', path: '/keys' } },
 };
 
 const shortKey = generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey.export({ format: 'jwk' });
 
 function inlineKeys(...list: object[]): Provider['keys'] {
-  return { source: { case: 'inline', value: JSON.stringify({ keys: list }) } };
+  return { cacheDurationMs: 300_000, source: { case: 'inline', value: JSON.stringify({ keys: list }) } };
 }
 
 function build(setup: Setup): {
@@ -121,7 +122,7 @@ describe('closes the route, and says why:', () => {
     ['two providers with one issuer', { message: { providers: [provider, { ...provider, name: 'b' }] } }, /two providers have the issuer "https:\/\/idp.test"/],
     ['two providers with one name', { message: { providers: [provider, { ...provider, issuer: 'b' }] } }, /two providers have the name "a"/],
     ['a CA that is missing', { message: { providers: [{ ...provider, ca: 'c' }] } }, /CA certificates c are missing/],
-    ['keys from a backend that is not there', { message: { providers: [{ ...provider, keys: { source: { case: 'backend', value: { backend: 'x' } } } }] } }, /backend x, which has the keys, cannot be used/],
+    ['keys from a backend that is not there', { message: { providers: [{ ...provider, keys: { cacheDurationMs: 300_000, source: { case: 'backend', value: { backend: 'x' } } } }] } }, /backend x, which has the keys, cannot be used/],
     ['keys from an h2c backend', { message: { providers: [{ ...provider, keys: service }] }, protocol: UpstreamProtocol.H2C }, /HTTP\/1.1/],
     ['inline keys of which none is usable', { message: { providers: [provider, { name: 'b', issuer: 'b', keys: inlineKeys({ kty: 'EC', crv: 'secp256k1', kid: 'odd' }, { kty: 'RSA', use: 'enc' }) }] } }, /^the provider "b": the inline key set has no key that verifies signatures: key odd is on a curve that is not accepted; 1 more are not used either$/],
     ['inline keys that are too short', { message: { providers: [{ ...provider, keys: inlineKeys(shortKey) }] } }, /^the provider "a": the inline key set .*: key 0 is too short: 1024 bits, at least 2048 are needed$/],

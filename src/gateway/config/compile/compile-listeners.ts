@@ -31,7 +31,7 @@ interface OpenPort {
 }
 
 /** Where a port is bound, as a key of RuntimeConfig.ports. */
-export function formatBindKey(address: string, port: number): string {
+function formatBindKey(address: string, port: number): string {
   return `${address}|${port}`;
 }
 

@@ -51,6 +51,8 @@ export function compileMcpAuthentication(
   const keyProblem = findKeyProblem(message.keys);
   if (keyProblem !== undefined) throw new PolicyError(keyProblem);
   const { registration } = message;
+  if (registration === undefined || registration.perMinute === 0 || registration.maxBodyBytes === 0)
+    throw new PolicyError('the policy has no limits of registration');
   return acquireAuthentication({
     source: policy.source,
     message,
@@ -78,7 +80,8 @@ export function readSealKeys(secrets: Lookup<Secret>): readonly Uint8Array[] {
 
 /** Why keys that are part of a policy are of no use at all; undefined otherwise. Only another policy would help, so it is told at once. */
 export function findKeyProblem(keys: KeySource | undefined): string | undefined {
-  if (keys?.source.case !== 'inline') return undefined;
+  if (keys === undefined || keys.cacheDurationMs === 0) return 'the policy does not say how long keys are used';
+  if (keys.source.case !== 'inline') return undefined;
   const state = createInlineKeySource(keys.source.value).getKeys();
   return state.ok ? undefined : state.detail;
 }

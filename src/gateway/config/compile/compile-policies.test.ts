@@ -65,7 +65,7 @@ function jwt(name: string, target: Target, ...headers: string[]): Policy {
           {
             name: 'idp',
             issuer: 'https://idp.test',
-            keys: { source: { case: 'url', value: 'https://idp.test/keys' } },
+            keys: { cacheDurationMs: 300_000, source: { case: 'url', value: 'https://idp.test/keys' } },
           },
         ],
         claimsToHeaders: headers.map((header) => ({ claim: 'sub', header })),

@@ -49,6 +49,9 @@ interface Setup {
   readonly policies: Readonly<Record<string, string>>;
 }
 
+/** What translation always sets. */
+const usualLogin = { keys: { cacheDurationMs: 300_000 }, registration: { perMinute: 60, maxBodyBytes: 65_536 } };
+
 function protect(backend: string, policy: string): Policy {
   const [name = '', resource = ''] = policy.split('@');
   return create(PolicySchema, {
@@ -58,7 +61,7 @@ function protect(backend: string, policy: string): Policy {
     // What the resource is called does not matter here.
     spec: {
       case: 'mcpAuthentication',
-      value: { issuer: 'https://idp.test', resource, flow: LoginFlow.DIRECT, audiences: ['a'] },
+      value: { issuer: 'https://idp.test', resource, flow: LoginFlow.DIRECT, audiences: ['a'], ...usualLogin },
     },
   });
 }
@@ -415,7 +418,7 @@ describe('what a resource is called', () => {
     policy: { readonly resource?: string; readonly flow?: LoginFlow; readonly audiences?: string[] } = {},
   ) => {
     const { hostname = '', addresses = [] } = listener;
-    const value = { issuer: 'https://idp.test', ...policy };
+    const value = { issuer: 'https://idp.test', ...usualLogin, ...policy };
     const { runtime, problems } = compile(
       {
         ...emptyConfiguration,

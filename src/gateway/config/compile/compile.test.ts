@@ -261,14 +261,24 @@ describe('a rule that cannot be compiled fails closed', () => {
     ['a header name that is none', [filter({ case: 'responseHeaderModifier', value: { remove: ['a b'] } as never })]],
     [
       'redirect and rewrite together',
-      [filter({ case: 'requestRedirect', value: {} as never }), filter({ case: 'urlRewrite', value: {} as never })],
+      [
+        filter({ case: 'requestRedirect', value: { statusCode: 302 } as never }),
+        filter({ case: 'urlRewrite', value: {} as never }),
+      ],
     ],
-    ['a redirect to another scheme', [filter({ case: 'requestRedirect', value: { scheme: 'javascript' } as never })]],
+    [
+      'a redirect to another scheme',
+      [filter({ case: 'requestRedirect', value: { statusCode: 302, scheme: 'javascript' } as never })],
+    ],
     [
       'a redirect without a redirect status',
       [filter({ case: 'requestRedirect', value: { statusCode: 200 } as never })],
     ],
-    ['a redirect to no hostname', [filter({ case: 'requestRedirect', value: { hostname: 'a/b' } as never })]],
+    ['a redirect without a status', [filter({ case: 'requestRedirect', value: {} as never })]],
+    [
+      'a redirect to no hostname',
+      [filter({ case: 'requestRedirect', value: { statusCode: 302, hostname: 'a/b' } as never })],
+    ],
     [
       'a rewrite to no path',
       [
@@ -310,7 +320,7 @@ describe('a rule that cannot be compiled fails closed', () => {
 
   test('a bad filter of one backend fails its share only', () => {
     const cors = filter({ case: 'cors', value: { allowOrigins: ['*'] } as never });
-    const redirect = filter({ case: 'requestRedirect', value: {} as never });
+    const redirect = filter({ case: 'requestRedirect', value: { statusCode: 302 } as never });
     for (const one of [create(FilterSchema), cors, redirect]) {
       const { config, problems } = compileOne({
         backends: [
@@ -354,7 +364,12 @@ describe('filters', () => {
 });
 
 describe('backends', () => {
-  const upstream = { endpoints: [{ host: 'up.test', port: 443 }], hostHeader: 'up.test', idleTimeoutMs: 7 };
+  const upstream = {
+    endpoints: [{ host: 'up.test', port: 443 }],
+    hostHeader: 'up.test',
+    connectTimeoutMs: 10_000,
+    idleTimeoutMs: 7,
+  };
   const authority = createCertificate({ names: ['ca.test'] }).cert;
   const ca = create(SecretSchema, { key: 'ConfigMap/n/ca', value: { case: 'caCertificates', value: authority } });
   const withCa = create(BackendSchema, {
@@ -521,6 +536,7 @@ describe('compile', () => {
                 value: {
                   hostname: one.host,
                   port: one.weight,
+                  statusCode: 302,
                   path: { modifier: { case: 'replaceFullPath', value: one.value } },
                 },
               },

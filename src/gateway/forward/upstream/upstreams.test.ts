@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { BackendConfig } from '../../config/runtime-config.ts';
-import { createUpstreams } from './upstreams.ts';
+import { Upstreams } from './upstreams.ts';
 
 let fingerprints = 0;
 
@@ -33,7 +33,7 @@ function poolOf(hosts: readonly string[], hasPicker = true): ReadonlyMap<string,
 
 test('an endpoint that left a pool is found by its name for three seconds, and chosen by nobody', () => {
   let now = 0;
-  const upstreams = createUpstreams({ now: () => now, random: () => 0.99 });
+  const upstreams = new Upstreams({ now: () => now, random: () => 0.99 });
   const find = (name: string): string | undefined => upstreams.get('pool')!.findByName(name)?.pool.name;
   upstreams.reconcile(poolOf(['a', 'b', 'c']));
   assert.equal(find('b:80'), 'b:80');
@@ -53,7 +53,7 @@ test('an endpoint that left a pool is found by its name for three seconds, and c
 });
 
 test('one that comes back is the endpoint of the configuration', () => {
-  const upstreams = createUpstreams({ now: () => 0 });
+  const upstreams = new Upstreams({ now: () => 0 });
   upstreams.reconcile(poolOf(['a', 'b']));
   upstreams.reconcile(poolOf(['a']));
   const former = upstreams.get('pool')!.findByName('b:80');
@@ -65,7 +65,7 @@ test('one that comes back is the endpoint of the configuration', () => {
 });
 
 test('without a picker what has left has left; a picker has endpoints of its own', () => {
-  const upstreams = createUpstreams({ now: () => 0 });
+  const upstreams = new Upstreams({ now: () => 0 });
   upstreams.reconcile(poolOf(['a', 'b'], false));
   upstreams.reconcile(poolOf(['a'], false));
   assert.equal(upstreams.get('pool')!.findByName('b:80'), undefined);

@@ -101,7 +101,7 @@ interface PooledEndpoint extends Endpoint {
   readonly identity: string;
 }
 
-/** The registry: backends by key. */
+/** The registry of upstream connections of one gateway process: backends by key. Limits that are not given have the defaults of upstream-limits.ts. */
 export class Upstreams {
   readonly limits: UpstreamLimits;
   readonly observer: UpstreamObserver;
@@ -189,11 +189,6 @@ export class Upstreams {
     this.reconcile(new Map());
     for (const pool of this.#closing) pool.destroy(error);
   }
-}
-
-/** The registry of upstream connections of one gateway process. Limits that are not given have the defaults of upstream-limits.ts. */
-export function createUpstreams(options: UpstreamsOptions = {}): Upstreams {
-  return new Upstreams(options);
 }
 
 /** The key of the endpoints of a pool's picker: they are connected to like those of any backend. */

@@ -17,7 +17,7 @@ const tagLength = 6;
 const tagged = /~[A-Za-z0-9_-]{6}$/;
 
 /** The header, in lower case. */
-export const sessionHeader = 'mcp-session-id';
+const sessionHeader = 'mcp-session-id';
 
 /** The short name of an endpoint: 36 bits of a hash, so that internal addresses are not readable from session ids. */
 export function tagEndpoint(backendKey: string, host: string, port: number): string {

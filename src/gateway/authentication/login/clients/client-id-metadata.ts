@@ -32,7 +32,6 @@ const maxRedirectUris = 100;
 const maxCached = 512;
 /** Fetches at once, over all clients: the gateway is no tool to flood others with. */
 const maxUnderWay = 16;
-const defaultPerMinute = 60;
 const defaultLifetimeMs = 300_000;
 const maxLifetimeMs = 86_400_000;
 
@@ -62,7 +61,7 @@ export function createClientDocuments(): ClientDocuments {
     load(request, url) {
       const { idp, message } = request.resource.config;
       const { address } = request.context.client;
-      const perMinute = message.registration?.perMinute || defaultPerMinute;
+      const perMinute = message.registration!.perMinute;
       if (idp.shared !== undefined) return idp.shared.loadDocument(url, address, perMinute);
       return cache.load({ url, address, perMinute, now: () => request.now() }, idp.fetcher);
     },

@@ -18,9 +18,6 @@ import { findRegistrationEndpoint } from '../idp/registration-endpoint.ts';
 import { createLimiters } from '../clients/address-limiter.ts';
 import { registerShared } from '../clients/shared-registration.ts';
 
-const defaultMaxBodyBytes = 65_536;
-/** Registrations from one address. */
-export const defaultPerMinute = 60;
 const retrySeconds = 10;
 /** What the IdP's client id and secret may add to a sealed client id. */
 const idpClientRoom = 1_024;
@@ -29,7 +26,7 @@ const idpClientRoom = 1_024;
 export const registerEndpoint: OAuthEndpoint = {
   name: 'register',
   methods: ['POST'],
-  maxBodyBytes: ({ config }) => config.message.registration?.maxBodyBytes || defaultMaxBodyBytes,
+  maxBodyBytes: ({ config }) => config.message.registration!.maxBodyBytes,
   cors: true,
   handle: register,
 };
@@ -48,10 +45,11 @@ function takeRegistration(
 
 async function register(request: OAuthRequest): Promise<OAuthAnswer> {
   const { config } = request.resource;
-  const { registration } = config.message;
+  // Messages have one, or compile-authentication.ts refuses them.
+  const registration = config.message.registration!;
 
   // 1. Not too often.
-  const perMinute = registration?.perMinute || defaultPerMinute;
+  const perMinute = registration.perMinute;
   const waitSeconds = await takeRegistration(request, perMinute);
   if (waitSeconds > 0)
     return refuse(request, 'registration_limited', {
@@ -61,11 +59,7 @@ async function register(request: OAuthRequest): Promise<OAuthAnswer> {
     });
 
   // 2. What the client says, before anybody else hears of it.
-  const read = readClientMetadata(
-    request.body,
-    registration?.allowedRedirectUris ?? [],
-    registration?.trustedRedirectUris,
-  );
+  const read = readClientMetadata(request.body, registration.allowedRedirectUris, registration.trustedRedirectUris);
   if (!read.ok) return refuse(request, read.error, { error: read.error, description: read.description });
 
   // 3. Where and how it is registered.
@@ -182,7 +176,8 @@ function refuseFailure(request: OAuthRequest, failure: RegistrationFailure): OAu
 
 /** A line of its own, with what to look at: the client cannot do anything about it, and will not say more than "access denied". */
 function reportDenial({ context, resource: { config } }: OAuthRequest, detail: string): void {
-  const { registration } = config.message;
+  // Messages have one, or compile-authentication.ts refuses them.
+  const registration = config.message.registration!;
   const hasCredential = config.initialAccessToken !== undefined || registration?.initialAccessTokenFrom !== undefined;
   config.idp.log?.error(
     {

@@ -11,7 +11,6 @@ import { findKnownClient, type KnownClient, recallClient } from '../clients/find
 import type { IdpMetadata } from '../../../config/idp-connection.ts';
 import { type IdpTokenOutcome, requestIdpTokens } from '../idp/idp-token-request.ts';
 import type { OAuthAnswer, OAuthEndpoint, OAuthRequest } from '../oauth-endpoint.ts';
-import { defaultPerMinute } from './register.ts';
 import { createLimiters } from '../clients/address-limiter.ts';
 import { isScope, namesOnlyResource, readRequestParameters, type RequestParameters } from '../request-parameters.ts';
 import { findSharedClient } from '../clients/shared-registration.ts';
@@ -71,7 +70,7 @@ async function serveToken(request: OAuthRequest, registrations: DocumentRegistra
       status: 500,
       detail: 'no key to seal with',
     });
-  const perMinute = (config.message.registration?.perMinute || defaultPerMinute) * tokensPerRegistration;
+  const perMinute = config.message.registration!.perMinute * tokensPerRegistration;
   const waitSeconds = takeTurn(request, perMinute);
   if (waitSeconds > 0)
     return answerTokenError(request, {

@@ -1,6 +1,7 @@
 // The question that stands before a login: anybody may register a client, and the IdP may ask nothing, or about a client that stands for all.
 // Everything about the client comes from the client; only where the user will be sent is certain, so that is what stands out.
-import { cleanText, escapeHtml, type HtmlPage, renderPage } from './html-page.ts';
+import { escapeHtml } from '../../../../base/escape-html.ts';
+import { cleanText, type HtmlPage, renderPage } from './html-page.ts';
 import { describeRedirectTarget, isLoopbackRedirect, isOwnedRedirect } from '../redirect-uri.ts';
 
 /** What the page shows. */

@@ -2,7 +2,8 @@
 // would deliver the user to whoever made the link (RFC 6749 4.1.2.1, RFC 9700 4.11).
 import type { RawHeaders } from '../../../http/exchange.ts';
 import { type Reason, reasons } from '../../../http/reasons.ts';
-import { cleanText, escapeHtml, renderPage } from './html-page.ts';
+import { escapeHtml } from '../../../../base/escape-html.ts';
+import { cleanText, renderPage } from './html-page.ts';
 import { type AuthorizationFailure, formatWayBack, type WayBack } from './login-redirect.ts';
 import type { OAuthAnswer, OAuthRequest } from '../oauth-endpoint.ts';
 import { describeRedirectTarget } from '../redirect-uri.ts';

@@ -1,5 +1,6 @@
 // The frame of the pages that people see during a login: no scripts, nothing from elsewhere, readable in light and dark and on a phone.
 import { createHash } from 'node:crypto';
+import { escapeHtml } from '../../../../base/escape-html.ts';
 import type { RawHeaders } from '../../../http/exchange.ts';
 
 const style = `
@@ -76,16 +77,6 @@ ${content}
 </html>
 `;
   return { headers: pageHeaders, body };
-}
-
-/** Text as it may stand in HTML, in an attribute too. */
-export function escapeHtml(text: string): string {
-  return text
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('"', '&quot;')
-    .replaceAll("'", '&#39;');
 }
 
 /**
