@@ -43,7 +43,7 @@ const gatewayCommandFlagTable = defineFlags({
 });
 
 export const gatewayCommandFlags: CommandFlags<typeof gatewayCommandFlagTable> = {
-  command: 'mcp-gateway gateway',
+  name: 'gateway',
   summary:
     'Serves MCP traffic, configured by a controller. On Kubernetes the controller starts this for every Gateway.',
   usage: '--controller URL --gateway NAMESPACE/NAME [flags]',
@@ -76,9 +76,9 @@ export function checkGatewayCommandFlags(
     findGatewayProblem(gateway),
     isName(nodeId)
       ? undefined
-      : `--node-id must be a name of at most 253 characters without a slash, not ${JSON.stringify(nodeId)}.`,
+      : `--node-id must be a name of at most 253 characters without a slash, not ${JSON.stringify(nodeId)}`,
     values.controllerCa !== undefined && controller?.startsWith('http:') === true
-      ? '--controller-ca goes with a --controller that begins with https.'
+      ? '--controller-ca goes with a --controller that begins with https'
       : undefined,
     findProxyProblem(values),
     findWorkersProblem(values),
@@ -88,7 +88,7 @@ export function checkGatewayCommandFlags(
 }
 
 function findControllerProblem(controller: string | undefined): string | undefined {
-  if (controller === undefined) return 'Say where the controller is: --controller URL, or MCP_GATEWAY_CONTROLLER.';
+  if (controller === undefined) return 'say where the controller is: --controller URL, or MCP_GATEWAY_CONTROLLER';
   const url = URL.parse(controller);
   const isOrigin =
     (url?.protocol === 'http:' || url?.protocol === 'https:') &&
@@ -99,15 +99,15 @@ function findControllerProblem(controller: string | undefined): string | undefin
     url.password === '';
   return isOrigin
     ? undefined
-    : `--controller must be http://host:port or https://host:port, not ${JSON.stringify(controller)}.`;
+    : `--controller must be http://host:port or https://host:port, not ${JSON.stringify(controller)}`;
 }
 
 function findGatewayProblem(gateway: string | undefined): string | undefined {
-  if (gateway === undefined) return 'Say which Gateway to serve: --gateway NAMESPACE/NAME, or MCP_GATEWAY_GATEWAY.';
+  if (gateway === undefined) return 'say which Gateway to serve: --gateway NAMESPACE/NAME, or MCP_GATEWAY_GATEWAY';
   const names = gateway.split('/');
   return names.length === 2 && names.every((name) => isName(name) && !/\s/.test(name))
     ? undefined
-    : `--gateway must be NAMESPACE/NAME, not ${JSON.stringify(gateway)}.`;
+    : `--gateway must be NAMESPACE/NAME, not ${JSON.stringify(gateway)}`;
 }
 
 function findProxyProblem(values: GatewayCommandValues): string | undefined {

@@ -296,7 +296,11 @@ describe('flags and environment variables', limits, () => {
     assert.equal(code, 2);
     const lines = output.trimEnd().split('\n');
     for (const { env } of checked) {
-      assert.equal(lines.filter((line) => line.startsWith(`the environment variable ${env} must be `)).length, 1, env);
+      assert.equal(
+        lines.filter((line) => line.startsWith(`mcp-gateway run: the environment variable ${env} must be `)).length,
+        1,
+        env,
+      );
     }
     assert.equal(lines.length, checked.length + 1, output);
     assert.equal(lines.at(-1), 'See mcp-gateway run --help.');

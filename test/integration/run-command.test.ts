@@ -37,7 +37,7 @@ describe('a start that cannot succeed says why in one line, with the right exit 
   test('nothing to serve', async () => {
     const { code, output } = await runCommand('run');
     assert.equal(code, 2);
-    assert.match(output, /^Say what to serve: -f PATH or --target URL\.$/m);
+    assert.match(output, /^mcp-gateway run: say what to serve: -f PATH or --target URL$/m);
   });
 
   test('flags that do not go together', async () => {
@@ -58,7 +58,7 @@ describe('a start that cannot succeed says why in one line, with the right exit 
   test('a path that does not exist', async () => {
     const { code, output } = await runCommand('run', '-f', 'does-not-exist.yaml');
     assert.equal(code, 1);
-    assert.match(output, /^does-not-exist\.yaml: .*(exist|found)/m);
+    assert.match(output, /^mcp-gateway run: does-not-exist\.yaml: .*(exist|found)/m);
   });
 
   test('a file that is no YAML: file, line and column', async (t) => {
