@@ -6,7 +6,8 @@ import { adminTokenFileFlag } from './gateway-flags.ts';
 export const adminTokenCommand = defineCommand({
   name: 'admin-token',
   usage: '[--admin-token-file PATH]',
-  summary: `Prints the token that the admin port asks for. In a cluster the file is known: kubectl exec -n NAMESPACE deploy/NAME -- mcp-gateway admin-token`,
+  summary: `Prints the token that the admin port asks for. In a cluster the file is known:
+  kubectl exec -n NAMESPACE deploy/NAME -- mcp-gateway admin-token`,
   flags: { adminTokenFile: adminTokenFileFlag },
   examples: ['mcp-gateway admin-token --admin-token-file /run/mcp-gateway/admin-token'],
   run({ adminTokenFile: path }, io) {

@@ -38,38 +38,28 @@ export const demoCommand = defineCommand({
   flags: demoFlagTable,
   examples: ['npm start', 'npm start -- --port 4000'],
   async run(values, host: ProcessHost) {
-    const opened: Closable[] = [];
     try {
-      await serve(values, host, opened);
+      await serve(values, host);
       return 0;
     } catch (error) {
-      // What is already running must not keep a demo alive that cannot serve.
-      await Promise.all(opened.map((part) => part.close()));
       if (!(error instanceof StartError)) throw error;
-      const lines = error.message
-        .split('\n')
-        .map((line) => `${line}. Another port: npm start -- --help lists the flags.`);
-      return fail(1, ...lines);
+      // What is already running must not keep a demo alive that cannot serve.
+      setImmediate(() => process.exit(1));
+      const lines = error.message.split('\n').map((line) => line.replace(/\.$/, ''));
+      return fail(1, ...lines.map((line) => `${line}. Another port: npm start -- --help lists the flags.`));
     }
   },
 });
 
 const mcpPath = '/mcp';
 
-interface Closable {
-  close(): Promise<void>;
-}
-
-/** Puts what it has opened into `opened`. */
-async function serve(values: FlagValues<typeof demoFlagTable>, host: ProcessHost, opened: Closable[]): Promise<void> {
+async function serve(values: FlagValues<typeof demoFlagTable>, host: ProcessHost): Promise<void> {
   const sample = await openPort(values.serverPort, 'the sample MCP server', '--server-port', () =>
     startSampleServer({ host: '127.0.0.1', port: values.serverPort }),
   );
-  opened.push(sample);
   const idp = await openPort(values.idpPort, 'the identity provider', '--idp-port', () =>
     startDemoIdp({ port: values.idpPort }),
   );
-  opened.push(idp);
   const gateway = await startGatewayProcess(values, host);
   const mcpUrl = `http://127.0.0.1:${values.port}${mcpPath}`;
   const page = await startLandingPage({
@@ -97,11 +87,10 @@ async function serve(values: FlagValues<typeof demoFlagTable>, host: ProcessHost
       },
     ],
   });
-  opened.push(page);
   gateway.shutdown.addStep({
     name: 'stop the sample server, the identity provider and the page',
     timeoutMs: 2_000,
-    run: async () => void (await Promise.all(opened.map((part) => part.close()))),
+    run: async () => void (await Promise.all([sample.close(), page.close(), idp.close()])),
   });
   const source = createFixedSource(describeDemo(values.port, Number(new URL(sample.url).port), page.port, idp.issuer));
   await gateway.applyFirst(addSealKeys(translate(source.resources.get()).configuration, makeSealKeys()));
