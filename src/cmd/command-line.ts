@@ -1,4 +1,4 @@
-// The command line: finds the command that the first words name. Which commands there are, main.ts and the entry points of images say.
+// The command line: finds the command that the first words name. The tables of commands are in all-commands.ts and, for each image, in gateway-commands.ts and controller-commands.ts.
 import { findNearestName, listAlternatives } from '../base/nearest-name.ts';
 import { type Command, defineCommand, endCommand, executeCommand, refuse } from './command.ts';
 import type { FlagTable } from './flags.ts';
@@ -41,8 +41,10 @@ export async function runCommandLine(
     ...table,
     version: { summary: 'Print the version', load: () => Promise.resolve(versionCommand) },
   };
-  const name = [args.slice(0, 2).join(' '), first].find((each) => Object.hasOwn(commands, each));
-  if (name !== undefined) return executeCommand(await commands[name]!.load(), args.slice(name.split(' ').length), io);
+  for (const words of [2, 1]) {
+    const name = args.slice(0, words).join(' ');
+    if (Object.hasOwn(commands, name)) return executeCommand(await commands[name]!.load(), args.slice(words), io);
+  }
 
   const group = Object.keys(commands).some((each) => each.startsWith(`${first} `)) ? first : '';
   const asked = group === '' ? args[0] : rest[0];

@@ -165,6 +165,7 @@ describe('what a command finds wrong itself has the same form', () => {
     ['schema', ['Gatway'], ['no kind Gatway; did you mean Gateway?']],
     ['controller', ['--pod-address', 'x'], ['--pod-address must be an IP address, not "x"']],
     ['probe', ['--ca', 'x'], ['say what to check: --ready URL, --xds HOST:PORT', '--ca goes with --xds']],
+    ['demo', ['--workers', '0'], ['--workers must be auto or a whole number between 1 and 64, not "0"']],
     ['status', ['-A', '-n', 'x'], ['give -n or -A, not both: one namespace, or all of them']],
   ];
   for (const [name, args, problems] of cases)

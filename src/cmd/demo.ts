@@ -5,9 +5,9 @@ import { startLandingPage } from '../demo/landing-page.ts';
 import { startSampleServer } from '../demo/sample-mcp-server.ts';
 import { createFixedSource } from '../sources/fixed-source.ts';
 import { translate } from '../translate/translate.ts';
-import { defineCommand, fail } from './command.ts';
+import { defineCommand, fail, refuse } from './command.ts';
 import { defineFlags, type FlagValues } from './flags.ts';
-import { gatewayFlags } from './gateway-flags.ts';
+import { findGatewayFlagProblems, gatewayFlags } from './gateway-flags.ts';
 import type { ProcessHost } from './process-host.ts';
 import { addSealKeys, makeSealKeys } from './seal-keys.ts';
 import { StartError } from './start-error.ts';
@@ -38,6 +38,8 @@ export const demoCommand = defineCommand({
   flags: demoFlagTable,
   examples: ['npm start', 'npm start -- --port 4000'],
   async run(values, host: ProcessHost) {
+    const problems = findGatewayFlagProblems(values);
+    if (problems.length > 0) return refuse(...problems);
     try {
       await serve(values, host);
       return 0;

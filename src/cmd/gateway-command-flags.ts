@@ -1,6 +1,6 @@
 // The flags of `gateway`.
 import { type CommandFlags, defineFlags, type FlagValues } from './flags.ts';
-import { gatewayFlags, readTrustedProxies, readWorkers } from './gateway-flags.ts';
+import { findGatewayFlagProblems, gatewayFlags } from './gateway-flags.ts';
 
 const gatewayCommandFlagTable = defineFlags({
   controller: {
@@ -80,8 +80,7 @@ export function checkGatewayCommandFlags(
     values.controllerCa !== undefined && controller?.startsWith('http:') === true
       ? '--controller-ca goes with a --controller that begins with https'
       : undefined,
-    findProxyProblem(values),
-    findWorkersProblem(values),
+    ...findGatewayFlagProblems(values),
   ].filter((problem) => problem !== undefined);
   if (problems.length > 0 || controller === undefined || gateway === undefined) return { ok: false, problems };
   return { ok: true, settings: { ...values, controller: new URL(controller).origin, gateway, nodeId } };
@@ -108,16 +107,6 @@ function findGatewayProblem(gateway: string | undefined): string | undefined {
   return names.length === 2 && names.every((name) => isName(name) && !/\s/.test(name))
     ? undefined
     : `--gateway must be NAMESPACE/NAME, not ${JSON.stringify(gateway)}`;
-}
-
-function findProxyProblem(values: GatewayCommandValues): string | undefined {
-  const read = readTrustedProxies(values);
-  return read.ok ? undefined : read.problem;
-}
-
-function findWorkersProblem(values: GatewayCommandValues): string | undefined {
-  const read = readWorkers(values);
-  return read.ok ? undefined : read.problem;
 }
 
 function isName(text: string): boolean {

@@ -252,6 +252,11 @@ export function readTrustedProxies({ trustedProxies }: Pick<GatewayFlagValues, '
   return { ok: true, trustedProxies: networks.length === 0 ? undefined : createTrustedProxies(networks) };
 }
 
+/** What is wrong with these flags that their types cannot tell, one line each. */
+export function findGatewayFlagProblems(values: GatewayFlagValues): string[] {
+  return [readTrustedProxies(values), readWorkers(values)].flatMap((read) => (read.ok ? [] : [read.problem]));
+}
+
 /** The flags about endpoints, as the upstream pools take them. */
 export function readUpstreamLimits(values: GatewayFlagValues): UpstreamLimits {
   return {

@@ -13,7 +13,7 @@ import { loadInferenceTranslation } from '../translate/load-inference-translatio
 import { translate } from '../translate/translate.ts';
 import { defineCommand, fail, refuse } from './command.ts';
 import type { FlagValues } from './flags.ts';
-import { readTrustedProxies, readWorkers } from './gateway-flags.ts';
+import { findGatewayFlagProblems } from './gateway-flags.ts';
 import { listExtensions } from './inference-extension-flag.ts';
 import { overrideAddress } from './override-address.ts';
 import type { ProcessHost } from './process-host.ts';
@@ -188,11 +188,7 @@ function findMistakes(values: RunValues): string[] {
   if (values.address !== undefined && isIP(values.address) === 0) {
     mistakes.push(`--address must be an IP address such as 127.0.0.1 or ::, not ${JSON.stringify(values.address)}`);
   }
-  const proxies = readTrustedProxies(values);
-  if (!proxies.ok) mistakes.push(proxies.problem);
-  const workers = readWorkers(values);
-  if (!workers.ok) mistakes.push(workers.problem);
-  return mistakes;
+  return [...mistakes, ...findGatewayFlagProblems(values)];
 }
 
 function formatProblem(problem: SourceProblem): string {
