@@ -55,6 +55,15 @@ describe('a start that cannot succeed says why in one line, with the right exit 
     assert.match(command.output, /no command "rum"/);
   });
 
+  test('a worker that was started by hand', async () => {
+    const { code, output } = await runCommand('worker');
+    assert.equal(code, 2);
+    assert.equal(
+      output,
+      'mcp-gateway worker: it is started by mcp-gateway run --workers, and serves nothing by itself\n',
+    );
+  });
+
   test('a path that does not exist', async () => {
     const { code, output } = await runCommand('run', '-f', 'does-not-exist.yaml');
     assert.equal(code, 1);
