@@ -5,8 +5,9 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { runCheckCommand } from '../src/cmd/check.ts';
-import { runExplainCommand } from '../src/cmd/explain.ts';
+import { checkCommand } from '../src/cmd/check.ts';
+import { executeCommand } from '../src/cmd/command.ts';
+import { explainCommand } from '../src/cmd/explain.ts';
 import { buildShortForm, printResources } from '../src/cmd/short-form.ts';
 import { reasons } from '../src/gateway/http/reasons.ts';
 import { createCertificate } from './self-signed-certificate.ts';
@@ -33,7 +34,7 @@ async function check(path: string): Promise<CheckResult> {
   };
   // Pages with InferencePools say that they need the switch.
   const flags = /^kind: InferencePool$/m.test(readFileSync(path, 'utf8')) ? ['--inference-extension'] : [];
-  const code = await runCheckCommand(['-f', path, '--json', ...flags], io);
+  const code = await executeCommand(checkCommand, ['-f', path, '--json', ...flags], io);
   return { code, problems: (JSON.parse(output) as CheckResult).problems };
 }
 
@@ -77,7 +78,12 @@ describe('commands in the examples', () => {
         );
         let output = '';
         const write = (text: string): void => void (output += text);
-        const code = await runExplainCommand(args, { stdout: write, stderr: write, color: false, env: {} });
+        const code = await executeCommand(explainCommand, args, {
+          stdout: write,
+          stderr: write,
+          color: false,
+          env: {},
+        });
         if (explained[2] === 'let through') {
           assert.equal(code, 0, output);
           assert.match(output, /^Allowed: forwarded to /m);
@@ -117,7 +123,7 @@ describe('README.md', () => {
     const args = words.map((word) => (word === 'bob.json' ? join(folder, word) : word));
     let output = '';
     const write = (text: string): void => void (output += text);
-    await runExplainCommand(['-f', join(root, file!), ...args], {
+    await executeCommand(explainCommand, ['-f', join(root, file!), ...args], {
       stdout: write,
       stderr: write,
       color: false,

@@ -5,38 +5,18 @@ import { loadInferenceTranslation } from '../translate/load-inference-translatio
 import { translate, type Translation } from '../translate/translate.ts';
 import type { RuntimeConfig } from '../gateway/config/runtime-config.ts';
 import { buildCheckReport, buildFailedReport, type CheckReport } from './check-report.ts';
-import type { CommandIo } from './command-io.ts';
-import { defineFlags, readFlags, type CommandFlags } from './flags.ts';
+import { defineCommand, refuse } from './command.ts';
 import { inferenceExtensionFlag, listExtensions } from './inference-extension-flag.ts';
 import { checkIdp, type CheckIdpOptions } from './online/check-idp.ts';
 import { checkJwtProviders } from './online/check-jwt-provider.ts';
 import type { OnlineReport } from './online/online-report.ts';
+import type { CommandIo } from './process-host.ts';
 import { formatOnline } from './format-online-report.ts';
 import { compileUnconnected } from './unconnected-idp.ts';
 import { formatCheckProblems, formatServed } from './format-check-report.ts';
 
-const checkFlagTable = defineFlags({
-  file: {
-    type: 'paths',
-    short: 'f',
-    env: 'MCP_GATEWAY_FILES',
-    placeholder: 'PATH',
-    help: 'A file or folder with resources',
-  },
-  inferenceExtension: inferenceExtensionFlag,
-  online: {
-    type: 'boolean',
-    help: 'Ask the identity providers: is all there that the policies need, and what will MCP clients do?',
-  },
-  tryRegistration: {
-    type: 'boolean',
-    help: 'With --online: register a client there, and remove it again where that is offered; elsewhere it stays behind',
-  },
-  json: { type: 'boolean', help: 'Print one JSON object on standard output, and nothing else' },
-});
-
-const checkCommandFlags: CommandFlags<typeof checkFlagTable> = {
-  command: 'mcp-gateway check',
+export const checkCommand = defineCommand({
+  name: 'check',
   usage: '-f PATH... [--inference-extension] [--online [--try-registration]] [--json]',
   summary: `Validates files and prints what would be served: listeners, hosts and paths in the order in which they are tried, what protects
 each of them, what that overrides and why, backends, policies with where they are in force, protected MCP servers with their metadata URLs,
@@ -67,38 +47,39 @@ With --json, every member is always there; what does not apply is null or empty:
   conditions  [{kind, namespace, name, part, type, status, reason, message}]   those that are not as they should be
   online      null without --online; [{policy, provider, issuer, ok, flow, findings: [{check, mark: good | remark | bad, text, advice}],
                clients: [{family, mark, text}]}]; provider is the name of a JWT provider, null for MCP authentication`,
-  flags: checkFlagTable,
+  flags: {
+    file: {
+      type: 'paths',
+      short: 'f',
+      env: 'MCP_GATEWAY_FILES',
+      placeholder: 'PATH',
+      help: 'A file or folder with resources',
+    },
+    inferenceExtension: inferenceExtensionFlag,
+    online: {
+      type: 'boolean',
+      help: 'Ask the identity providers: is all there that the policies need, and what will MCP clients do?',
+    },
+    tryRegistration: {
+      type: 'boolean',
+      help: 'With --online: register a client there, and remove it again where that is offered; elsewhere it stays behind',
+    },
+    json: { type: 'boolean', help: 'Print one JSON object on standard output, and nothing else' },
+  },
   positionals: 'file',
   examples: [
     'mcp-gateway check -f gateway.yaml',
     'mcp-gateway check -f gateway.yaml --online',
     'mcp-gateway check -f conf/ --json | jq .problems',
   ],
-};
-
-/** Runs the command and returns its exit code. */
-export async function runCheckCommand(args: readonly string[], io: CommandIo): Promise<number> {
-  const read = readFlags(checkCommandFlags, args, io.env);
-  if (read.kind === 'help') {
-    io.stdout(read.text);
-    return 0;
-  }
-  const mistakes = read.kind === 'problems' ? read.problems : [];
-  if (read.kind === 'problems' || read.values.file.length === 0) {
-    for (const line of mistakes.length > 0 ? mistakes : ['say what to check: -f PATH'])
-      io.stderr(`mcp-gateway check: ${line}\n`);
-    io.stderr('See mcp-gateway check --help.\n');
-    return 2;
-  }
-  const { file, json, online, tryRegistration, inferenceExtension } = read.values;
-  if (tryRegistration && !online) {
-    io.stderr('mcp-gateway check: --try-registration goes with --online\n');
-    return 2;
-  }
-  const report = await checkFiles(file, io.env, inferenceExtension, online ? { tryRegistration } : undefined);
-  printReport(report, json, io);
-  return report.problems.length > 0 ? 1 : 0;
-}
+  async run({ file, json, online, tryRegistration, inferenceExtension }, io) {
+    if (file.length === 0) return refuse('say what to check: -f PATH');
+    if (tryRegistration && !online) return refuse('--try-registration goes with --online');
+    const report = await checkFiles(file, io.env, inferenceExtension, online ? { tryRegistration } : undefined);
+    printReport(report, json, io);
+    return report.problems.length > 0 ? 1 : 0;
+  },
+});
 
 /** `online` undefined: nobody is asked. */
 async function checkFiles(

@@ -1,67 +1,84 @@
-// The command line: finds the command that the first argument names. Which commands there are, main.ts and the entry points of images say.
-import type { CommandIo } from './command-io.ts';
+// The command line: finds the command that the first words name. The tables of commands are in all-commands.ts and, for each image, in gateway-commands.ts and controller-commands.ts.
+import { findNearestName, listAlternatives } from '../base/nearest-name.ts';
+import { type Command, defineCommand, endCommand, executeCommand, refuse } from './command.ts';
+import type { FlagTable } from './flags.ts';
+import { type ProcessHost, wholeProcess } from './process-host.ts';
 import { version } from './version.ts';
 
-/** One command. Its code is loaded when it runs. */
-export interface Command {
+/** One command, as it is listed. */
+export interface ListedCommand {
   readonly summary: string;
   /** Started by the program itself: not listed. */
   readonly isInternal?: true;
-  readonly run: (args: readonly string[]) => Promise<number>;
+  /** Its code is loaded when it runs. */
+  readonly load: () => Promise<Command<FlagTable, ProcessHost>>;
 }
 
-/** Commands by their names, in the order in which they are listed. */
-export type CommandTable = Readonly<Record<string, Command>>;
+/** Commands by their names, of one word or two, in the order in which they are listed. */
+export type CommandTable = Readonly<Record<string, ListedCommand>>;
 
-/** What commands that print something and end get of this process. */
-export function processIo(): CommandIo {
-  return {
-    stdout: (text: string): void => void process.stdout.write(text),
-    stderr: (text: string): void => void process.stderr.write(text),
-    color: process.stdout.isTTY && process.env['NO_COLOR'] === undefined,
-    env: process.env,
-  };
-}
+const versionCommand = defineCommand({
+  name: 'version',
+  usage: '',
+  summary: 'Prints the version of the program.',
+  flags: {},
+  run: (_, io) => {
+    io.stdout(`${version}\n`);
+    return 0;
+  },
+});
 
 /** Runs what the arguments ask for, and returns the exit code. */
-export async function runCommandLine(commands: CommandTable, args: readonly string[]): Promise<number> {
-  const [name, ...rest] = args;
-  if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
-    const text = formatUsage(commands);
-    if (name === undefined) process.stderr.write(text);
-    else process.stdout.write(text);
-    return name === undefined ? 2 : 0;
+export async function runCommandLine(
+  table: CommandTable,
+  args: readonly string[],
+  io: ProcessHost = wholeProcess(),
+): Promise<number> {
+  const [first = '', ...rest] = args;
+  if (first === 'help' && rest.length > 0) return runCommandLine(table, [...rest, '--help'], io);
+  if (first === '--version' || first === '-v') return executeCommand(versionCommand, rest, io);
+  const commands: CommandTable = {
+    ...table,
+    version: { summary: 'Print the version', load: () => Promise.resolve(versionCommand) },
+  };
+  for (const words of [2, 1]) {
+    const name = args.slice(0, words).join(' ');
+    if (Object.hasOwn(commands, name)) return executeCommand(await commands[name]!.load(), args.slice(words), io);
   }
-  if (name === '--version' || name === '-v' || name === 'version') {
-    process.stdout.write(`${version}\n`);
-    return 0;
+
+  const group = Object.keys(commands).some((each) => each.startsWith(`${first} `)) ? first : '';
+  const asked = group === '' ? args[0] : rest[0];
+  const listed = listCommands(commands, group);
+  if (asked === undefined || asked === '--help' || asked === '-h' || asked === 'help') {
+    const write = asked === undefined ? io.stderr : io.stdout;
+    write(formatUsage(listed, group));
+    return asked === undefined ? 2 : 0;
   }
-  const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
-  if (command === undefined) {
-    process.stderr.write(
-      `mcp-gateway: there is no command "${name}". Commands: ${listCommands(commands)
-        .map(([known]) => known)
-        .join(', ')}. See mcp-gateway --help.\n`,
-    );
-    return 2;
-  }
-  return command.run(rest);
+  const known = listed.map(([each]) => each.slice(group.length).trimStart());
+  const nearest = findNearestName(asked, known);
+  // What follows the name of a group is not repeated: it may be a token.
+  const problem = group === '' ? `there is no command ${JSON.stringify(asked)}` : 'there is no such command';
+  const advice = nearest === undefined ? `there is ${listAlternatives(known)}` : `did you mean ${nearest}?`;
+  return endCommand(group, refuse(`${problem}; ${advice}`), io);
 }
 
-function listCommands(commands: CommandTable): readonly (readonly [name: string, command: Command])[] {
-  return Object.entries(commands).filter(([, { isInternal }]) => isInternal !== true);
+type Listed = readonly (readonly [name: string, command: ListedCommand])[];
+
+/** The commands of a group, such as `token`; of no group: all of them. */
+function listCommands(commands: CommandTable, group: string): Listed {
+  return Object.entries(commands).filter(
+    ([name, { isInternal }]) => isInternal !== true && (group === '' || name.startsWith(`${group} `)),
+  );
 }
 
-function formatUsage(commands: CommandTable): string {
-  const listed = listCommands(commands);
+function formatUsage(listed: Listed, group: string): string {
   const width = Math.max(...listed.map(([name]) => name.length));
-  const lines = listed.map(([name, command]) => `  ${name.padEnd(width)}  ${command.summary}`);
-  return `mcp-gateway ${version}: a gateway that puts OAuth 2.0 in front of MCP servers
-
-Usage: mcp-gateway COMMAND [flags]
+  const lines = listed.map(([name, { summary }]) => `  ${name.padEnd(width)}  ${summary}`);
+  const program = `mcp-gateway ${group}`.trimEnd();
+  return `${group === '' ? `mcp-gateway ${version}: a gateway that puts OAuth 2.0 in front of MCP servers\n\n` : ''}Usage: ${program} COMMAND [flags]
 
 ${lines.join('\n')}
 
-"mcp-gateway COMMAND --help" lists the flags of a command.
+"${program} COMMAND --help" lists the flags of a command.
 `;
 }

@@ -1,19 +1,23 @@
 // The flags of the controller: what is taken, and the one line about what is not.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { controllerCommandFlags, type ControllerSettings, readControllerFlags } from './controller-flags.ts';
-import { formatFlagName } from './flags.ts';
+import { checkControllerFlags, controllerCommandFlags, type ControllerSettings } from './controller-flags.ts';
+import { formatFlagName, readFlags } from './flags.ts';
+import { formatHelp } from './format-help.ts';
 
 function read(args: readonly string[], env: Readonly<Record<string, string>> = {}): ControllerSettings {
-  const result = readControllerFlags(args, env);
-  assert.equal(result.kind, 'settings', JSON.stringify(result));
-  return (result as { settings: ControllerSettings }).settings;
+  const flags = readFlags(controllerCommandFlags, args, env);
+  assert.ok(flags.kind === 'values', JSON.stringify(flags));
+  const checked = checkControllerFlags(flags.values, flags.origins);
+  assert.ok(checked.ok, JSON.stringify(checked));
+  return checked.settings;
 }
 
 function refuse(args: readonly string[], env: Readonly<Record<string, string>> = {}): readonly string[] {
-  const result = readControllerFlags(args, env);
-  assert.equal(result.kind, 'problems', JSON.stringify(result));
-  return (result as { problems: readonly string[] }).problems;
+  const flags = readFlags(controllerCommandFlags, args, env);
+  const result = flags.kind === 'values' ? checkControllerFlags(flags.values, flags.origins) : flags;
+  assert.ok('problems' in result, JSON.stringify(result));
+  return result.problems;
 }
 
 describe('controller flags', () => {
@@ -39,9 +43,8 @@ describe('controller flags', () => {
   });
 
   test('help lists flags and variables', () => {
-    const result = readControllerFlags(['--help'], {});
-    assert.equal(result.kind, 'help');
-    const { text } = result as { text: string };
+    assert.equal(readFlags(controllerCommandFlags, ['--help'], {}).kind, 'help');
+    const text = formatHelp(controllerCommandFlags);
     for (const { env } of Object.values(controllerCommandFlags.flags)) assert.ok(text.includes(env), env);
     assert.ok(text.includes('--no-xds-verify-pod-address'));
   });

@@ -8,9 +8,9 @@ import {
   type CommandFlags,
   defineFlags,
   type FlagOrigin,
+  type FlagOrigins,
   type FlagValues,
   formatFlagName,
-  readFlags,
 } from './flags.ts';
 import { readJsonFlag } from './json-flag.ts';
 import { logFlags } from './log-flags.ts';
@@ -137,7 +137,7 @@ const controllerFlagTable = defineFlags({
 });
 
 export const controllerCommandFlags: CommandFlags<typeof controllerFlagTable> = {
-  command: 'mcp-gateway controller',
+  name: 'controller',
   usage: '[flags]',
   summary: `Configures gateways on Kubernetes: watches Gateway API resources, ProxyPolicies and ProxyBackends, deploys a gateway for each Gateway of class
 proxy, sends it its configuration over xDS, and writes what became of it into the status of the resources.`,
@@ -165,12 +165,6 @@ export interface ControllerSettings extends Omit<
   readonly podName: string;
 }
 
-/** Outcome of reading the command line. */
-export type ControllerFlagResult =
-  | { readonly kind: 'settings'; readonly settings: ControllerSettings }
-  | { readonly kind: 'help'; readonly text: string }
-  | { readonly kind: 'problems'; readonly problems: readonly string[] };
-
 const selectorsSchema = z.array(labelSelectorSchema).max(64);
 
 const parametersReferenceSchema = z.object({
@@ -181,19 +175,18 @@ const parametersReferenceSchema = z.object({
 });
 const parametersReferencesSchema = z.object({ proxy: parametersReferenceSchema.optional() });
 
-/** Reads flags and environment. Pure: it neither prints nor exits. */
-export function readControllerFlags(
-  args: readonly string[],
-  env: Readonly<Record<string, string | undefined>>,
-): ControllerFlagResult {
-  const read = readFlags(controllerCommandFlags, args, env);
-  if (read.kind !== 'values') return read;
-  const { discoveryNamespaceSelectors, gatewayClassParametersRefs, ...values } = read.values;
-  const nameOf = (key: keyof typeof controllerFlagTable): string => nameFlag(key, read.origins[key]);
+/** Checks what the types of flags cannot. One line for each mistake. */
+export function checkControllerFlags(
+  { discoveryNamespaceSelectors, gatewayClassParametersRefs, ...values }: FlagTexts,
+  origins: FlagOrigins<typeof controllerFlagTable>,
+):
+  | { readonly ok: true; readonly settings: ControllerSettings }
+  | { readonly ok: false; readonly problems: readonly string[] } {
+  const nameOf = (key: keyof typeof controllerFlagTable): string => nameFlag(key, origins[key]);
   const problems = [...findPortProblems(values, nameOf), ...findNameProblems(values, nameOf)];
   if (values.podAddress !== undefined && isIP(values.podAddress) === 0)
     problems.push(`${nameOf('podAddress')} must be an IP address, not ${JSON.stringify(values.podAddress)}`);
-  if (!values.xdsTls && read.origins.xdsTlsFolder === 'flag') problems.push('--xds-tls-folder goes with --xds-tls');
+  if (!values.xdsTls && origins.xdsTlsFolder === 'flag') problems.push('--xds-tls-folder goes with --xds-tls');
   const selectors = readJsonFlag(
     selectorsSchema,
     discoveryNamespaceSelectors ?? '[]',
@@ -202,9 +195,9 @@ export function readControllerFlags(
   if (!selectors.ok) problems.push(...selectors.problems);
   const references = readClassParameters(gatewayClassParametersRefs ?? '{}', nameOf('gatewayClassParametersRefs'));
   if (!references.ok) problems.push(...references.problems);
-  if (problems.length > 0 || !selectors.ok || !references.ok) return { kind: 'problems', problems };
+  if (problems.length > 0 || !selectors.ok || !references.ok) return { ok: false, problems };
   return {
-    kind: 'settings',
+    ok: true,
     settings: {
       ...values,
       podName: values.podName ?? hostname(),

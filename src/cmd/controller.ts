@@ -15,37 +15,33 @@ import {
 import type { KubernetesClient } from '../kubernetes/client.ts';
 import { ConnectError, connectKubernetes } from '../kubernetes/connect.ts';
 import { XdsListenError } from '../xds/grpc-port.ts';
-import { type ControllerSettings, readControllerFlags } from './controller-flags.ts';
+import { defineCommand, fail, refuse } from './command.ts';
+import { checkControllerFlags, controllerCommandFlags, type ControllerSettings } from './controller-flags.ts';
 import { version } from './version.ts';
 
 /** Every interface, of both families where there are two. */
 const everyInterface = '';
 
-/** Runs until a signal ends the process. Returns an exit code when it could not start, or was not meant to. */
-export async function runControllerCommand(args: readonly string[]): Promise<number> {
-  const read = readControllerFlags(args, process.env);
-  if (read.kind === 'help') {
-    process.stdout.write(read.text);
-    return 0;
-  }
-  if (read.kind === 'problems') {
-    for (const line of [...read.problems, 'See mcp-gateway controller --help.']) process.stderr.write(`${line}\n`);
-    return 2;
-  }
-  try {
-    await serve(read.settings);
-    return 0;
-  } catch (error) {
-    const isExpected =
-      error instanceof ConnectError ||
-      error instanceof XdsListenError ||
-      error instanceof PortInUseError ||
-      error instanceof ListenFailedError;
-    if (!isExpected) throw error;
-    process.stderr.write(`${error.message}\n`);
-    return 1;
-  }
-}
+/** Runs until a signal ends the process. */
+export const controllerCommand = defineCommand({
+  ...controllerCommandFlags,
+  async run(values, _, origins) {
+    const checked = checkControllerFlags(values, origins);
+    if (!checked.ok) return refuse(...checked.problems);
+    try {
+      await serve(checked.settings);
+      return 0;
+    } catch (error) {
+      const isExpected =
+        error instanceof ConnectError ||
+        error instanceof XdsListenError ||
+        error instanceof PortInUseError ||
+        error instanceof ListenFailedError;
+      if (!isExpected) throw error;
+      return fail(1, error.message);
+    }
+  },
+});
 
 async function serve(settings: ControllerSettings): Promise<void> {
   const log = createLog({ level: settings.logLevel, format: settings.logFormat });

@@ -5,8 +5,10 @@ import { startLandingPage } from '../demo/landing-page.ts';
 import { startSampleServer } from '../demo/sample-mcp-server.ts';
 import { createFixedSource } from '../sources/fixed-source.ts';
 import { translate } from '../translate/translate.ts';
-import { type CommandFlags, defineFlags, readFlags } from './flags.ts';
-import { gatewayFlags } from './gateway-flags.ts';
+import { defineCommand, fail, refuse } from './command.ts';
+import { defineFlags, type FlagValues } from './flags.ts';
+import { findGatewayFlagProblems, gatewayFlags } from './gateway-flags.ts';
+import type { ProcessHost } from './process-host.ts';
 import { addSealKeys, makeSealKeys } from './seal-keys.ts';
 import { StartError } from './start-error.ts';
 import { startGatewayProcess } from './start-gateway.ts';
@@ -28,85 +30,78 @@ const demoFlagTable = defineFlags({
   ...gatewayFlags,
 });
 
-const demoCommandFlags: CommandFlags<typeof demoFlagTable> = {
-  command: 'mcp-gateway demo',
+export const demoCommand = defineCommand({
+  name: 'demo',
+  usage: '[flags]',
   summary:
     'Runs an identity provider and a sample MCP server behind the gateway, and a page that explains it. For trying out: loopback only.',
-  usage: '[flags]',
   flags: demoFlagTable,
   examples: ['npm start', 'npm start -- --port 4000'],
-};
+  async run(values, host: ProcessHost) {
+    const problems = findGatewayFlagProblems(values);
+    if (problems.length > 0) return refuse(...problems);
+    try {
+      await serve(values, host);
+      return 0;
+    } catch (error) {
+      if (!(error instanceof StartError)) throw error;
+      // What is already running must not keep a demo alive that cannot serve.
+      setImmediate(() => process.exit(1));
+      const lines = error.message.split('\n').map((line) => line.replace(/\.$/, ''));
+      return fail(1, ...lines.map((line) => `${line}. Another port: npm start -- --help lists the flags.`));
+    }
+  },
+});
 
 const mcpPath = '/mcp';
 
-/** Runs until a signal ends the process. Returns an exit code when it could not start. */
-export async function runDemoCommand(args: readonly string[]): Promise<number> {
-  const read = readFlags(demoCommandFlags, args, process.env);
-  if (read.kind === 'help') return print(read.text);
-  if (read.kind === 'problems') return refuse([...read.problems, 'See npm start -- --help.'], 2);
-  const { values } = read;
-  try {
-    const sample = await openPort(values.serverPort, 'the sample MCP server', '--server-port', () =>
-      startSampleServer({ host: '127.0.0.1', port: values.serverPort }),
-    );
-    const idp = await openPort(values.idpPort, 'the identity provider', '--idp-port', () =>
-      startDemoIdp({ port: values.idpPort }),
-    );
-    const gateway = await startGatewayProcess(values);
-    const mcpUrl = `http://127.0.0.1:${values.port}${mcpPath}`;
-    const page = await startLandingPage({
-      mcpUrl,
-      adminUrl: gateway.pages.admin,
-      exampleCall: { name: 'convert_units', arguments: { value: 42, from: 'km', to: 'mi' } },
-      parts: [
-        {
-          name: 'Gateway',
-          url: new URL('/', mcpUrl).href,
-          detail: `Leads ${mcpPath} to the sample server, / to this page`,
-          check: async () => (await fetch(`${gateway.pages.readiness}/ready`)).ok,
-        },
-        {
-          name: 'Identity provider',
-          url: idp.issuer,
-          detail: 'oidc-provider with two users, Alice and Bob',
-          check: async () => (await fetch(`${idp.issuer}/.well-known/openid-configuration`)).ok,
-        },
-        {
-          name: 'Sample MCP server',
-          url: sample.url,
-          detail: 'Help desk tickets, units, time; meant to be reached through the gateway',
-          check: () => canConnect(sample.url),
-        },
-      ],
-    });
-    gateway.shutdown.addStep({
-      name: 'stop the sample server, the identity provider and the page',
-      timeoutMs: 2_000,
-      run: async () => {
-        await Promise.all([sample.close(), page.close(), idp.close()]);
+async function serve(values: FlagValues<typeof demoFlagTable>, host: ProcessHost): Promise<void> {
+  const sample = await openPort(values.serverPort, 'the sample MCP server', '--server-port', () =>
+    startSampleServer({ host: '127.0.0.1', port: values.serverPort }),
+  );
+  const idp = await openPort(values.idpPort, 'the identity provider', '--idp-port', () =>
+    startDemoIdp({ port: values.idpPort }),
+  );
+  const gateway = await startGatewayProcess(values, host);
+  const mcpUrl = `http://127.0.0.1:${values.port}${mcpPath}`;
+  const page = await startLandingPage({
+    mcpUrl,
+    adminUrl: gateway.pages.admin,
+    exampleCall: { name: 'convert_units', arguments: { value: 42, from: 'km', to: 'mi' } },
+    parts: [
+      {
+        name: 'Gateway',
+        url: new URL('/', mcpUrl).href,
+        detail: `Leads ${mcpPath} to the sample server, / to this page`,
+        check: async () => (await fetch(`${gateway.pages.readiness}/ready`)).ok,
       },
-    });
-    const source = createFixedSource(
-      describeDemo(values.port, Number(new URL(sample.url).port), page.port, idp.issuer),
-    );
-    await gateway.applyFirst(addSealKeys(translate(source.resources.get()).configuration, makeSealKeys()));
-    gateway.announceServing();
-    // What the newcomer needs stands last.
-    gateway.log.flushSync();
-    print(
-      `\nThe demo is ready: http://127.0.0.1:${values.port}/\nConnect an MCP client to ${mcpUrl}. Ctrl-C stops everything.\n\n`,
-    );
-    return 0;
-  } catch (error) {
-    if (!(error instanceof StartError)) throw error;
-    // What is already running must not keep a demo alive that cannot serve.
-    process.exit(
-      refuse(
-        error.message.split('\n').map((line) => `${line} Another port: npm start -- --help lists the flags.`),
-        1,
-      ),
-    );
-  }
+      {
+        name: 'Identity provider',
+        url: idp.issuer,
+        detail: 'oidc-provider with two users, Alice and Bob',
+        check: async () => (await fetch(`${idp.issuer}/.well-known/openid-configuration`)).ok,
+      },
+      {
+        name: 'Sample MCP server',
+        url: sample.url,
+        detail: 'Help desk tickets, units, time; meant to be reached through the gateway',
+        check: () => canConnect(sample.url),
+      },
+    ],
+  });
+  gateway.shutdown.addStep({
+    name: 'stop the sample server, the identity provider and the page',
+    timeoutMs: 2_000,
+    run: async () => void (await Promise.all([sample.close(), page.close(), idp.close()])),
+  });
+  const source = createFixedSource(describeDemo(values.port, Number(new URL(sample.url).port), page.port, idp.issuer));
+  await gateway.applyFirst(addSealKeys(translate(source.resources.get()).configuration, makeSealKeys()));
+  gateway.announceServing();
+  // What the newcomer needs stands last.
+  gateway.log.flushSync();
+  host.stdout(
+    `\nThe demo is ready: http://127.0.0.1:${values.port}/\nConnect an MCP client to ${mcpUrl}. Ctrl-C stops everything.\n\n`,
+  );
 }
 
 /** The demo's resources, as a user would write them. */
@@ -187,9 +182,7 @@ async function openPort<T>(port: number, part: string, flag: string, open: () =>
     return await open();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
-    throw new StartError(`Port ${port} for ${part} is in use; choose another with ${flag}.`, {
-      cause: error,
-    });
+    throw new StartError(`port ${port} for ${part} is in use; choose another with ${flag}`, { cause: error });
   }
 }
 
@@ -200,14 +193,4 @@ function canConnect(url: string): Promise<boolean> {
     socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
     socket.once('connect', () => socket.destroy());
   });
-}
-
-function print(text: string): number {
-  process.stdout.write(text);
-  return 0;
-}
-
-function refuse(lines: readonly string[], code: number): number {
-  for (const line of lines) process.stderr.write(`${line}\n`);
-  return code;
 }

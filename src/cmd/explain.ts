@@ -7,8 +7,8 @@ import { explainRequest } from './explain/explain-request.ts';
 import { formatExplainReport } from './explain/format-explain-report.ts';
 import { buildJournalReport } from './explain/journal-report.ts';
 import { chooseSource } from './explain/read-source.ts';
-import type { CommandIo } from './command-io.ts';
-import { readFlags } from './flags.ts';
+import { type CommandEnd, defineCommand, fail, refuse } from './command.ts';
+import type { CommandIo } from './process-host.ts';
 import { processTokenInput, type TokenInput } from './token/read-token-input.ts';
 
 /** What the command needs beyond standard output. */
@@ -17,49 +17,34 @@ export interface ExplainIo extends CommandIo {
   readonly stdin?: TokenInput;
 }
 
-/** Runs the command and returns its exit code. */
-export async function runExplainCommand(args: readonly string[], io: ExplainIo): Promise<number> {
-  const read = readFlags(explainCommandFlags, args, io.env);
-  if (read.kind === 'help') {
-    io.stdout(read.text);
-    return 0;
-  }
-  if (read.kind === 'problems') return refuse(io, read.problems, true);
-  const { values, origins } = read;
-  if (values.requestId !== undefined) return explainHappened(values.requestId, values, io);
-  if (values.request === undefined)
-    return refuse(io, ["say what to explain: --request 'POST https://host/mcp', or --request-id ID"], true);
-  const chosen = chooseSource(values, origins.admin === 'flag', origins.file === 'flag');
-  if (!chosen.ok) return refuse(io, [chosen.problem], true);
-  const explained = await explainRequest(values, chosen.source, io.env, io.stdin ?? processTokenInput);
-  if (!explained.ok) return refuse(io, explained.problems, false);
-  return print(explained.report, values.json, io);
-}
+export const explainCommand = defineCommand({
+  ...explainCommandFlags,
+  async run(values, io: ExplainIo, origins) {
+    if (values.requestId !== undefined) return explainHappened(values.requestId, values, io);
+    if (values.request === undefined)
+      return refuse("say what to explain: --request 'POST https://host/mcp', or --request-id ID");
+    const chosen = chooseSource(values, origins.admin === 'flag', origins.file === 'flag');
+    if (!chosen.ok) return refuse(chosen.problem);
+    const explained = await explainRequest(values, chosen.source, io.env, io.stdin ?? processTokenInput);
+    return explained.ok ? print(explained.report, values.json, io) : fail(2, ...explained.problems);
+  },
+});
 
-async function explainHappened(id: string, values: ExplainValues, io: ExplainIo): Promise<number> {
+async function explainHappened(id: string, values: ExplainValues, io: ExplainIo): Promise<CommandEnd> {
   const others = (['request', 'token', 'claims', 'method', 'body', 'toolsFrom'] as const).filter(
     (name) => values[name] !== undefined,
   );
-  if (others.length > 0)
-    return refuse(io, ['--request-id asks about a request that happened; --request is not needed'], true);
+  if (others.length > 0) return refuse('--request-id asks about a request that happened; --request is not needed');
   if (values.fromCluster || values.gateway !== undefined)
     return refuse(
-      io,
-      ['--request-id asks one gateway about a request that happened: --admin says where, not --from-cluster'],
-      true,
+      '--request-id asks one gateway about a request that happened: --admin says where, not --from-cluster',
     );
   if (!/^[\w-]{1,128}$/.test(id))
     return refuse(
-      io,
-      [`--request-id ${JSON.stringify(id)} is not the id of a request: it is in x-request-id and in the access log`],
-      false,
+      `--request-id ${JSON.stringify(id)} is not the id of a request: it is in x-request-id and in the access log`,
     );
   const answer = await askGateway(values, id);
-  if (!answer.ok) {
-    io.stderr(`mcp-gateway explain: ${answer.problem}\n`);
-    return answer.exitCode;
-  }
-  return print(buildJournalReport(answer.request), values.json, io);
+  return answer.ok ? print(buildJournalReport(answer.request), values.json, io) : fail(answer.exitCode, answer.problem);
 }
 
 function print(report: ExplainReport, json: boolean, io: ExplainIo): number {
@@ -67,10 +52,4 @@ function print(report: ExplainReport, json: boolean, io: ExplainIo): number {
   const { items, verdict } = report;
   if (items !== null) return items.every(({ allowed }) => allowed) ? 0 : 1;
   return verdict.outcome === 'denied' ? 1 : 0;
-}
-
-function refuse(io: ExplainIo, lines: readonly string[], pointToHelp: boolean): number {
-  for (const line of lines) io.stderr(`mcp-gateway explain: ${line}\n`);
-  if (pointToHelp) io.stderr('See mcp-gateway explain --help.\n');
-  return 2;
 }

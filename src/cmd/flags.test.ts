@@ -3,7 +3,8 @@ import { delimiter } from 'node:path';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { formatBytes, formatDuration, parseBytes, parseDuration } from './flag-values.ts';
-import { type CommandFlags, defineFlags, formatHelp, readFlags } from './flags.ts';
+import { type CommandFlags, defineFlags, readFlags } from './flags.ts';
+import { formatHelp } from './format-help.ts';
 
 const flags = defineFlags({
   file: { type: 'paths', short: 'f', env: 'T_FILES', help: 'Files and folders with resources' },
@@ -20,7 +21,7 @@ const flags = defineFlags({
 });
 
 const command: CommandFlags<typeof flags> = {
-  command: 'mcp-gateway run',
+  name: 'run',
   usage: '[-f PATH...] [flags]',
   summary: 'Runs the gateway.',
   flags,
@@ -142,6 +143,23 @@ describe('problems', () => {
     });
   });
 
+  test('more arguments than a flag that is no list can take', () => {
+    const single = { ...command, positionals: 'target' } as const;
+    const result = readFlags(single, ['one'], {});
+    assert.equal(result.kind === 'values' ? result.values.target : undefined, 'one');
+    for (const args of [
+      ['one', 'two'],
+      ['--target', 'one', 'two'],
+    ])
+      assert.deepEqual(readFlags(single, args, {}), { kind: 'problems', problems: ['unexpected argument "two"'] });
+  });
+
+  test('an argument that may be a secret is not repeated', () => {
+    const { positionals: _, ...bare } = command;
+    const read = readFlags({ ...bare, strayArgument: 'not here' }, ['eyJ'], {});
+    assert.deepEqual(read, { kind: 'problems', problems: ['not here'] });
+  });
+
   test('any arguments: a result, never a throw', () => {
     const word = fc.oneof(
       fc.string(),
@@ -175,6 +193,21 @@ describe('help', () => {
       true,
     );
   });
+});
+
+test('help wraps what a command does, and leaves tables as they are', () => {
+  const table = `  ${'wide '.repeat(30)}x`;
+  const summary = `${'word '.repeat(30).trim()}\nand more.\n\nA table:\n${table}`;
+  const lines = formatHelp({ ...command, summary }).split('\n');
+  assert.deepEqual(lines.slice(1, 8), [
+    '',
+    'word '.repeat(20).trim(),
+    `${'word '.repeat(10)}and more.`,
+    '',
+    'A table:',
+    table,
+    '',
+  ]);
 });
 
 describe('units', () => {

@@ -1,29 +1,24 @@
 // The one way commands read flags and environment variables: a table in, typed values out. Flag beats environment beats default.
 import { parseArgs } from 'node:util';
 import { findNearestName } from '../base/nearest-name.ts';
-import {
-  describeDefault,
-  describePlaceholder,
-  type Flag,
-  type FlagValue,
-  readFlagText,
-  splitList,
-} from './flag-values.ts';
+import { describePlaceholder, type Flag, type FlagValue, readFlagText, splitList } from './flag-values.ts';
 
 /** Flags by the names under which a command reads them: `adminPort` is --admin-port. */
 export type FlagTable = Readonly<Record<string, Flag>>;
 
 /** What a command takes. */
 export interface CommandFlags<T extends FlagTable> {
-  /** As typed: "mcp-gateway run". */
-  readonly command: string;
-  /** What the command does, in one or more lines. */
-  readonly summary: string;
-  /** After the command's name in the usage line. */
+  /** As typed after the program: "run", "token inspect". */
+  readonly name: string;
+  /** After the name in the usage line. */
   readonly usage: string;
+  /** What the command does, in sentences. Wrapped by --help, but for lines that begin with a space. */
+  readonly summary: string;
   readonly flags: T;
-  /** The list flag to which arguments without a flag belong; without it they are an error. */
+  /** The flag to which arguments without a flag belong; without it they are an error, as are several unless it is a list. */
   readonly positionals?: keyof T & string;
+  /** What to say about such an argument in place of repeating it: it may be a secret. */
+  readonly strayArgument?: string;
   /** Lines for the end of --help. */
   readonly examples?: readonly string[];
 }
@@ -34,14 +29,13 @@ export type FlagValues<T extends FlagTable> = { readonly [Name in keyof T]: Flag
 /** Where a value came from. */
 export type FlagOrigin = 'flag' | 'env' | 'default';
 
+/** Where the values of a table's flags came from. */
+export type FlagOrigins<T extends FlagTable> = Readonly<Record<keyof T, FlagOrigin>>;
+
 /** Outcome of reading a command line. */
 export type FlagResult<T extends FlagTable> =
-  | {
-      readonly kind: 'values';
-      readonly values: FlagValues<T>;
-      readonly origins: Readonly<Record<keyof T, FlagOrigin>>;
-    }
-  | { readonly kind: 'help'; readonly text: string }
+  | { readonly kind: 'values'; readonly values: FlagValues<T>; readonly origins: FlagOrigins<T> }
+  | { readonly kind: 'help' }
   /** Everything that is wrong, one line each. */
   | { readonly kind: 'problems'; readonly problems: readonly string[] };
 
@@ -60,7 +54,7 @@ export function readFlags<T extends FlagTable>(
   env: Environment,
 ): FlagResult<T> {
   const parsed = readArguments(command, args);
-  if (parsed.help) return { kind: 'help', text: formatHelp(command) };
+  if (parsed.help) return { kind: 'help' };
   const { problems, given } = parsed;
   const values: Record<string, Value | undefined> = {};
   const origins: Record<string, FlagOrigin> = {};
@@ -73,7 +67,7 @@ export function readFlags<T extends FlagTable>(
     } else if (flag.env !== undefined && fromEnv !== undefined && fromEnv !== '') {
       // An empty variable counts as unset: that is how compose files and charts leave one out.
       origins[key] = 'env';
-      const texts = flag.type === 'paths' || flag.type === 'strings' ? splitList(flag.type, fromEnv) : [fromEnv];
+      const texts = isList(flag) ? splitList(flag.type, fromEnv) : [fromEnv];
       values[key] = readTexts(flag, texts, `the environment variable ${flag.env}`, problems);
     } else {
       origins[key] = 'default';
@@ -81,7 +75,7 @@ export function readFlags<T extends FlagTable>(
     }
   }
   if (problems.length > 0) return { kind: 'problems', problems };
-  return { kind: 'values', values: values as FlagValues<T>, origins: origins as Record<keyof T, FlagOrigin> };
+  return { kind: 'values', values: values as FlagValues<T>, origins: origins as FlagOrigins<T> };
 }
 
 /** --admin-port for adminPort. */
@@ -121,9 +115,11 @@ function readArguments<T extends FlagTable>(command: CommandFlags<T>, args: read
   for (const token of tokens) {
     if (token.kind === 'option-terminator') continue;
     if (token.kind === 'positional') {
-      if (command.positionals !== undefined) append(given, command.positionals, token.value);
+      const { positionals: key } = command;
+      if (key !== undefined && (isList(command.flags[key]!) || !given.has(key))) append(given, key, token.value);
       // Most likely the unknown flag's value, which needs no complaint of its own.
-      else if (!afterUnknown) problems.push(`unexpected argument ${JSON.stringify(token.value)}`);
+      else if (!afterUnknown)
+        problems.push(command.strayArgument ?? `unexpected argument ${JSON.stringify(token.value)}`);
       continue;
     }
     if (token.name === 'help') {
@@ -184,7 +180,7 @@ function readTexts(flag: Flag, texts: readonly string[], name: string, problems:
     if (read.ok) values.push(read.value);
     else problems.push(`${name} ${read.problem}`);
   }
-  if (flag.type === 'strings' || flag.type === 'paths') return values.map(String);
+  if (isList(flag)) return values.map(String);
   if (texts.length > 1) problems.push(`${name} is given ${texts.length} times; give it once`);
   return values[0];
 }
@@ -192,66 +188,15 @@ function readTexts(flag: Flag, texts: readonly string[], name: string, problems:
 function readDefault(flag: Flag): Value | undefined {
   if (flag.default !== undefined) return flag.default;
   if (flag.type === 'boolean') return false;
-  return flag.type === 'strings' || flag.type === 'paths' ? [] : undefined;
+  return isList(flag) ? [] : undefined;
+}
+
+function isList(flag: Flag): flag is Flag & { readonly type: 'strings' | 'paths' } {
+  return flag.type === 'strings' || flag.type === 'paths';
 }
 
 function append(map: Map<string, string[]>, key: string, text: string): void {
   const texts = map.get(key);
   if (texts === undefined) map.set(key, [text]);
   else texts.push(text);
-}
-
-const helpWidth = 100;
-const maxNameWidth = 34;
-
-/** The text of --help: usage, summary, every flag with its default and environment variable, examples. */
-export function formatHelp<T extends FlagTable>(command: CommandFlags<T>): string {
-  const rows: (readonly [string, string])[] = Object.entries(command.flags).map(([key, flag]) => [
-    formatHelpName(key, flag),
-    formatHelpText(flag),
-  ]);
-  rows.push(['  -h, --help', 'print this text']);
-  const width = Math.min(maxNameWidth, Math.max(...rows.map(([name]) => name.length))) + 2;
-  const lines = [`Usage: ${command.command} ${command.usage}`.trimEnd(), '', command.summary.trimEnd(), '', 'Flags:'];
-  for (const [name, text] of rows) {
-    const wrapped = wrapWords(text, helpWidth - width);
-    // A name that is too long for its column gets a line of its own.
-    if (name.length + 2 > width) lines.push(name, ...wrapped.map((line) => `${' '.repeat(width)}${line}`));
-    else lines.push(...wrapped.map((line, index) => `${(index === 0 ? name : '').padEnd(width)}${line}`));
-  }
-  if (command.examples !== undefined && command.examples.length > 0) {
-    lines.push('', 'Examples:', ...command.examples.map((example) => `  ${example}`));
-  }
-  return `${lines.join('\n')}\n`;
-}
-
-function formatHelpName(key: string, flag: Flag): string {
-  const short = flag.short === undefined ? '    ' : `-${flag.short}, `;
-  const dashes =
-    flag.type === 'boolean' && flag.default === true ? `--no-${formatFlagName(key).slice(2)}` : formatFlagName(key);
-  return `  ${short}${dashes} ${describePlaceholder(flag)}`.trimEnd();
-}
-
-function formatHelpText(flag: Flag): string {
-  const notes: string[] = [];
-  const shown = describeDefault(flag);
-  if (shown !== undefined && flag.type !== 'boolean') notes.push(`default ${shown}`);
-  if (flag.type === 'strings' || flag.type === 'paths') notes.push('repeatable');
-  if (flag.env !== undefined) notes.push(`env ${flag.env}`);
-  return notes.length === 0 ? flag.help : `${flag.help} (${notes.join('; ')})`;
-}
-
-function wrapWords(text: string, width: number): string[] {
-  const lines: string[] = [];
-  let line = '';
-  for (const word of text.split(/\s+/)) {
-    if (line !== '' && line.length + 1 + word.length > width) {
-      lines.push(line);
-      line = word;
-    } else {
-      line = line === '' ? word : `${line} ${word}`;
-    }
-  }
-  lines.push(line);
-  return lines;
 }

@@ -1,6 +1,6 @@
 // The flags of `gateway`.
 import { type CommandFlags, defineFlags, type FlagValues } from './flags.ts';
-import { gatewayFlags, readTrustedProxies, readWorkers } from './gateway-flags.ts';
+import { findGatewayFlagProblems, gatewayFlags } from './gateway-flags.ts';
 
 const gatewayCommandFlagTable = defineFlags({
   controller: {
@@ -43,7 +43,7 @@ const gatewayCommandFlagTable = defineFlags({
 });
 
 export const gatewayCommandFlags: CommandFlags<typeof gatewayCommandFlagTable> = {
-  command: 'mcp-gateway gateway',
+  name: 'gateway',
   summary:
     'Serves MCP traffic, configured by a controller. On Kubernetes the controller starts this for every Gateway.',
   usage: '--controller URL --gateway NAMESPACE/NAME [flags]',
@@ -76,19 +76,18 @@ export function checkGatewayCommandFlags(
     findGatewayProblem(gateway),
     isName(nodeId)
       ? undefined
-      : `--node-id must be a name of at most 253 characters without a slash, not ${JSON.stringify(nodeId)}.`,
+      : `--node-id must be a name of at most 253 characters without a slash, not ${JSON.stringify(nodeId)}`,
     values.controllerCa !== undefined && controller?.startsWith('http:') === true
-      ? '--controller-ca goes with a --controller that begins with https.'
+      ? '--controller-ca goes with a --controller that begins with https'
       : undefined,
-    findProxyProblem(values),
-    findWorkersProblem(values),
+    ...findGatewayFlagProblems(values),
   ].filter((problem) => problem !== undefined);
   if (problems.length > 0 || controller === undefined || gateway === undefined) return { ok: false, problems };
   return { ok: true, settings: { ...values, controller: new URL(controller).origin, gateway, nodeId } };
 }
 
 function findControllerProblem(controller: string | undefined): string | undefined {
-  if (controller === undefined) return 'Say where the controller is: --controller URL, or MCP_GATEWAY_CONTROLLER.';
+  if (controller === undefined) return 'say where the controller is: --controller URL, or MCP_GATEWAY_CONTROLLER';
   const url = URL.parse(controller);
   const isOrigin =
     (url?.protocol === 'http:' || url?.protocol === 'https:') &&
@@ -99,25 +98,15 @@ function findControllerProblem(controller: string | undefined): string | undefin
     url.password === '';
   return isOrigin
     ? undefined
-    : `--controller must be http://host:port or https://host:port, not ${JSON.stringify(controller)}.`;
+    : `--controller must be http://host:port or https://host:port, not ${JSON.stringify(controller)}`;
 }
 
 function findGatewayProblem(gateway: string | undefined): string | undefined {
-  if (gateway === undefined) return 'Say which Gateway to serve: --gateway NAMESPACE/NAME, or MCP_GATEWAY_GATEWAY.';
+  if (gateway === undefined) return 'say which Gateway to serve: --gateway NAMESPACE/NAME, or MCP_GATEWAY_GATEWAY';
   const names = gateway.split('/');
   return names.length === 2 && names.every((name) => isName(name) && !/\s/.test(name))
     ? undefined
-    : `--gateway must be NAMESPACE/NAME, not ${JSON.stringify(gateway)}.`;
-}
-
-function findProxyProblem(values: GatewayCommandValues): string | undefined {
-  const read = readTrustedProxies(values);
-  return read.ok ? undefined : read.problem;
-}
-
-function findWorkersProblem(values: GatewayCommandValues): string | undefined {
-  const read = readWorkers(values);
-  return read.ok ? undefined : read.problem;
+    : `--gateway must be NAMESPACE/NAME, not ${JSON.stringify(gateway)}`;
 }
 
 function isName(text: string): boolean {

@@ -11,11 +11,11 @@ test('--workers: a number, or one for each processor', () => {
   for (const text of ['0', '65', '-1', '1.5', '2x', 'Auto', '', '1e1', '007'])
     assert.deepEqual(read(text), {
       ok: false,
-      problem: `--workers must be auto or a whole number between 1 and 64, not ${JSON.stringify(text)}.`,
+      problem: `--workers must be auto or a whole number between 1 and 64, not ${JSON.stringify(text)}`,
     });
   assert.equal(read('4', 4).ok, true);
   assert.deepEqual(read('4', 3), {
     ok: false,
-    problem: '--max-connections must not be less than --workers: each of them gets its share.',
+    problem: '--max-connections must not be less than --workers: each of them gets its share',
   });
 });

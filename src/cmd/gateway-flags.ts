@@ -222,13 +222,13 @@ export function readWorkers({
         ? Number(workers)
         : Number.NaN;
   if (!(count <= maxWorkers)) {
-    const problem = `--workers must be auto or a whole number between 1 and ${maxWorkers}, not ${JSON.stringify(workers)}.`;
+    const problem = `--workers must be auto or a whole number between 1 and ${maxWorkers}, not ${JSON.stringify(workers)}`;
     return { ok: false, problem };
   }
   if (count > 1 && !canShare)
-    return { ok: false, problem: '--workers needs a system on which processes can share a port, such as Linux.' };
+    return { ok: false, problem: '--workers needs a system on which processes can share a port, such as Linux' };
   if (count > maxConnections)
-    return { ok: false, problem: '--max-connections must not be less than --workers: each of them gets its share.' };
+    return { ok: false, problem: '--max-connections must not be less than --workers: each of them gets its share' };
   return { ok: true, workers: count };
 }
 
@@ -245,11 +245,16 @@ export function readTrustedProxies({ trustedProxies }: Pick<GatewayFlagValues, '
     if (network === undefined)
       return {
         ok: false,
-        problem: `--trusted-proxies must be networks such as 10.0.0.0/8 or 2001:db8::/32, or single addresses, not ${JSON.stringify(text.trim())}.`,
+        problem: `--trusted-proxies must be networks such as 10.0.0.0/8 or 2001:db8::/32, or single addresses, not ${JSON.stringify(text.trim())}`,
       };
     networks.push(network);
   }
   return { ok: true, trustedProxies: networks.length === 0 ? undefined : createTrustedProxies(networks) };
+}
+
+/** What is wrong with these flags that their types cannot tell, one line each. */
+export function findGatewayFlagProblems(values: GatewayFlagValues): string[] {
+  return [readTrustedProxies(values), readWorkers(values)].flatMap((read) => (read.ok ? [] : [read.problem]));
 }
 
 /** The flags about endpoints, as the upstream pools take them. */

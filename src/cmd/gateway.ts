@@ -8,38 +8,26 @@ import { BindProblemSchema, KeyProblemSchema } from '../ir/gen/report_pb.ts';
 import { type ApplyOutcome, type GatewayHealthReport, startXdsClient, type XdsClient } from '../xds/client.ts';
 import type { HeldResources } from '../xds/client-resources.ts';
 import { readSnapshotFile, SnapshotWriter } from '../xds/snapshot-file.ts';
+import { defineCommand, refuse } from './command.ts';
 import { createControllerLinkMetrics } from './controller-link-metrics.ts';
-import { readFlags } from './flags.ts';
 import { checkGatewayCommandFlags, gatewayCommandFlags, type GatewayCommandSettings } from './gateway-command-flags.ts';
-import { type ProcessHost, wholeProcess } from './process-host.ts';
-import { StartError } from './start-error.ts';
+import type { ProcessHost } from './process-host.ts';
 import { type GatewayProcess, startGatewayProcess } from './start-gateway.ts';
 import { version } from './version.ts';
 
 /** How often keys are looked at, and ports that could not be opened are tried again. */
 const watchMs = 1_000;
 
-/** Serves until a signal ends the process. Returns an exit code when it could not start, or was not meant to. */
-export async function runGatewayCommand(args: readonly string[], host: ProcessHost = wholeProcess()): Promise<number> {
-  const refuse = (lines: readonly string[], code: number): number => {
-    for (const line of lines) host.stderr(`${line}\n`);
-    return code;
-  };
-  const read = readFlags(gatewayCommandFlags, args, host.env);
-  if (read.kind === 'help') {
-    host.stdout(read.text);
-    return 0;
-  }
-  const checked = read.kind === 'problems' ? read : checkGatewayCommandFlags(read.values, hostname());
-  if ('problems' in checked) return refuse([...checked.problems, 'See mcp-gateway gateway --help.'], 2);
-  try {
+/** Serves until a signal ends the process. */
+export const gatewayCommand = defineCommand({
+  ...gatewayCommandFlags,
+  async run(values, host: ProcessHost) {
+    const checked = checkGatewayCommandFlags(values, hostname());
+    if (!checked.ok) return refuse(...checked.problems);
     await serve(await startGatewayProcess(checked.settings, host), checked.settings);
     return 0;
-  } catch (error) {
-    if (error instanceof StartError) return refuse(error.message.split('\n'), 1);
-    throw error;
-  }
-}
+  },
+});
 
 async function serve(gateway: GatewayProcess, settings: GatewayCommandSettings): Promise<void> {
   const { log, shutdown, pages } = gateway;

@@ -1,40 +1,21 @@
 // `mcp-gateway login URL`: acts as an MCP client against any protected MCP server and tells each step of the flow.
 import { createPalette, escapeControls } from '../base/terminal.ts';
 import { readText } from '../sources/files/read-text.ts';
-import type { CommandIo } from './command-io.ts';
-import { type CommandFlags, defineFlags, readFlags } from './flags.ts';
+import { defineCommand, fail, refuse } from './command.ts';
 import type { Tool } from './login/list-tools.ts';
 import { isLoopbackUri, LoopbackListenError } from './login/loopback-listener.ts';
 import { LineNarrator, type Narrator, StepCollector, tellAll } from './login/narration.ts';
 import { openBrowser } from './login/open-browser.ts';
 import { runLogin } from './login/run-login.ts';
+import type { CommandIo } from './process-host.ts';
 
-const loginFlagTable = defineFlags({
-  url: { type: 'strings', placeholder: 'URL', help: 'The MCP server; may be given without the flag' },
-  clientId: { type: 'string', help: 'A client that is registered already, or the URL of a client metadata document' },
-  clientSecretFile: { type: 'string', placeholder: 'PATH', help: 'With --client-id: the file with its secret' },
-  scope: { type: 'string', help: 'Scopes to ask for, separated by spaces; when absent, those that the server names' },
-  redirectUri: {
-    type: 'string',
-    default: 'http://127.0.0.1:0/callback',
-    placeholder: 'URL',
-    help: 'Where the browser comes back to, on loopback; port 0 is any free one',
-  },
-  browser: { type: 'boolean', default: true, help: 'Only print the address of the login, do not open it' },
-  timeout: { type: 'duration', default: 300_000, min: 1_000, max: 3_600_000, help: 'How long to wait for the login' },
-  verbose: {
-    type: 'boolean',
-    short: 'v',
-    help: 'Also show endpoints, and the claims of the token that name no person',
-  },
-  json: {
-    type: 'boolean',
-    help: 'Print one JSON object on standard output at the end; the address of the login goes to standard error',
-  },
-});
+/** What the command needs beyond standard output; tests put their own browser here. */
+export interface LoginIo extends CommandIo {
+  readonly openBrowser?: (url: string) => Promise<boolean>;
+}
 
-const loginCommandFlags: CommandFlags<typeof loginFlagTable> = {
-  command: 'mcp-gateway login',
+export const loginCommand = defineCommand({
+  name: 'login',
   usage: 'URL [flags]',
   summary: `Connects to a protected MCP server as a client does, and tells each step of the flow: the request, the answer, what was found, and the
 standard that asks for it. It ends with the list of tools, or with the step that failed and what to change. It works with any server,
@@ -44,68 +25,73 @@ Exit code: 0 the tools were listed, 1 a step failed, 2 wrong usage.
 
 With --json: {url, ok, steps: [{title, standard, ok, exchanges: [{method, url, note, answer: {status, contentType, milliseconds} |
 {problem, milliseconds}}], findings: [{mark: good | remark | bad, text, advice}], values}], tools: [{name, description}]}`,
-  flags: loginFlagTable,
+  flags: {
+    url: { type: 'string', placeholder: 'URL', help: 'The MCP server; may be given without the flag' },
+    clientId: { type: 'string', help: 'A client that is registered already, or the URL of a client metadata document' },
+    clientSecretFile: { type: 'string', placeholder: 'PATH', help: 'With --client-id: the file with its secret' },
+    scope: { type: 'string', help: 'Scopes to ask for, separated by spaces; when absent, those that the server names' },
+    redirectUri: {
+      type: 'string',
+      default: 'http://127.0.0.1:0/callback',
+      placeholder: 'URL',
+      help: 'Where the browser comes back to, on loopback; port 0 is any free one',
+    },
+    browser: { type: 'boolean', default: true, help: 'Only print the address of the login, do not open it' },
+    timeout: { type: 'duration', default: 300_000, min: 1_000, max: 3_600_000, help: 'How long to wait for the login' },
+    verbose: {
+      type: 'boolean',
+      short: 'v',
+      help: 'Also show endpoints, and the claims of the token that name no person',
+    },
+    json: {
+      type: 'boolean',
+      help: 'Print one JSON object on standard output at the end; the address of the login goes to standard error',
+    },
+  },
   positionals: 'url',
   examples: [
     'mcp-gateway login http://127.0.0.1:3000/mcp',
     'mcp-gateway login https://mcp.example.com/mcp --no-browser --verbose',
     'mcp-gateway login https://mcp.example.com/mcp --client-id my-client --redirect-uri http://localhost:8976/callback',
   ],
-};
+  async run(values, io: LoginIo) {
+    if (values.url === undefined) return refuse('say which server: mcp-gateway login URL');
+    const url = readServerUrl(values.url);
+    if (url === undefined)
+      return refuse(`${JSON.stringify(values.url)} is not a URL such as https://mcp.example.com/mcp`);
+    if (!isLoopbackUri(values.redirectUri))
+      return refuse('--redirect-uri must be http on 127.0.0.1, localhost or [::1]: this program waits there itself');
+    if (values.clientSecretFile !== undefined && values.clientId === undefined)
+      return refuse('--client-secret-file goes with --client-id');
+    const secret = await readSecret(values.clientSecretFile);
+    if (!secret.ok) return fail(2, `--client-secret-file: ${values.clientSecretFile} ${secret.message}`);
 
-/** What the command needs beyond standard output; tests put their own browser here. */
-export interface LoginIo extends CommandIo {
-  readonly openBrowser?: (url: string) => Promise<boolean>;
-}
-
-/** Runs the command and returns its exit code. */
-export async function runLoginCommand(args: readonly string[], io: LoginIo): Promise<number> {
-  const read = readFlags(loginCommandFlags, args, io.env);
-  if (read.kind === 'help') {
-    io.stdout(read.text);
-    return 0;
-  }
-  const refuse = (lines: readonly string[]): number => {
-    for (const line of lines) io.stderr(`${line}\n`);
-    return 2;
-  };
-  if (read.kind === 'problems') return refuse([...read.problems, 'See mcp-gateway login --help.']);
-  const { values } = read;
-  const [given] = values.url;
-  if (given === undefined || values.url.length > 1) return refuse(['Say one URL: mcp-gateway login URL.']);
-  const url = readServerUrl(given);
-  if (url === undefined) return refuse([`${JSON.stringify(given)} is not a URL such as https://mcp.example.com/mcp.`]);
-  if (!isLoopbackUri(values.redirectUri)) {
-    return refuse(['--redirect-uri must be http on 127.0.0.1, localhost or [::1]: this program waits there itself.']);
-  }
-  const secret = await readSecret(values.clientId, values.clientSecretFile);
-  if (!secret.ok) return refuse([secret.message]);
-
-  const collector = new StepCollector();
-  const lines = new LineNarrator({ write: io.stdout, color: io.color, verbose: values.verbose });
-  const narrator: Narrator = values.json ? collector : tellAll([collector, lines]);
-  if (!values.json) io.stdout(`${createPalette(io.color).bold(`Logging in at ${escapeControls(url)}`)}\n`);
-  let tools: readonly Tool[] | undefined;
-  try {
-    tools = await runLogin(narrator, {
-      url,
-      clientId: values.clientId,
-      clientSecret: secret.value,
-      scope: values.scope,
-      redirectUri: values.redirectUri,
-      timeoutMs: values.timeout,
-      showUrl: (href) => showUrl(href, { ...values, io }),
-    });
-  } catch (error) {
-    if (error instanceof LoopbackListenError) return refuse([error.message]);
-    throw error;
-  }
-  if (values.json) {
-    const { steps } = collector;
-    io.stdout(`${JSON.stringify({ url, ok: tools !== undefined, steps, tools: tools ?? [] }, null, 2)}\n`);
-  } else io.stdout(formatEnd(tools, collector, io.color));
-  return tools === undefined ? 1 : 0;
-}
+    const collector = new StepCollector();
+    const lines = new LineNarrator({ write: io.stdout, color: io.color, verbose: values.verbose });
+    const narrator: Narrator = values.json ? collector : tellAll([collector, lines]);
+    if (!values.json) io.stdout(`${createPalette(io.color).bold(`Logging in at ${escapeControls(url)}`)}\n`);
+    let tools: readonly Tool[] | undefined;
+    try {
+      tools = await runLogin(narrator, {
+        url,
+        clientId: values.clientId,
+        clientSecret: secret.value,
+        scope: values.scope,
+        redirectUri: values.redirectUri,
+        timeoutMs: values.timeout,
+        showUrl: (href) => showUrl(href, { ...values, io }),
+      });
+    } catch (error) {
+      if (error instanceof LoopbackListenError) return fail(2, error.message);
+      throw error;
+    }
+    if (values.json) {
+      const { steps } = collector;
+      io.stdout(`${JSON.stringify({ url, ok: tools !== undefined, steps, tools: tools ?? [] }, null, 2)}\n`);
+    } else io.stdout(formatEnd(tools, collector, io.color));
+    return tools === undefined ? 1 : 0;
+  },
+});
 
 async function showUrl(
   href: string,
@@ -145,11 +131,10 @@ type ReadSecret =
   | { readonly ok: true; readonly value: string | undefined }
   | { readonly ok: false; readonly message: string };
 
-async function readSecret(clientId: string | undefined, file: string | undefined): Promise<ReadSecret> {
+async function readSecret(file: string | undefined): Promise<ReadSecret> {
   if (file === undefined) return { ok: true, value: undefined };
-  if (clientId === undefined) return { ok: false, message: '--client-secret-file goes with --client-id.' };
   const read = await readText(file, 64 * 1024);
-  if (!read.ok) return { ok: false, message: `--client-secret-file: ${file} ${read.message}` };
+  if (!read.ok) return read;
   const value = read.value.replace(/\r?\n$/, '');
-  return value === '' ? { ok: false, message: `--client-secret-file: ${file} is empty` } : { ok: true, value };
+  return value === '' ? { ok: false, message: 'is empty' } : { ok: true, value };
 }

@@ -1,11 +1,17 @@
-// What a command that serves may use of its process. Tests run many gateways in one process, and hand over a host of their own.
+// What a command may use of its process. Tests run many commands in one process, and hand over a host of their own.
 import type { LogSink } from '../base/log.ts';
 import type { ShutdownOptions } from '../base/shutdown.ts';
 
-export interface ProcessHost extends Pick<ShutdownOptions, 'exit' | 'signals'> {
-  readonly env: NodeJS.ProcessEnv;
+/** Where every command writes, and what it may read of the process. */
+export interface CommandIo {
   readonly stdout: (text: string) => void;
   readonly stderr: (text: string) => void;
+  readonly color: boolean;
+  readonly env: NodeJS.ProcessEnv;
+}
+
+/** What a command that serves may use as well. */
+export interface ProcessHost extends CommandIo, Pick<ShutdownOptions, 'exit' | 'signals'> {
   /** Undefined: the log goes to standard output. */
   readonly logSink?: LogSink;
   /** The process is there for this command alone, which looks after its memory and logs its crashes. */
@@ -18,6 +24,7 @@ export function wholeProcess(): ProcessHost {
     env: process.env,
     stdout: (text) => void process.stdout.write(text),
     stderr: (text) => void process.stderr.write(text),
+    color: process.stdout.isTTY && process.env['NO_COLOR'] === undefined,
     isWhole: true,
   };
 }

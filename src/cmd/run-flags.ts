@@ -82,7 +82,7 @@ const runFlagTable = defineFlags({
 });
 
 export const runCommandFlags: CommandFlags<typeof runFlagTable> = {
-  command: 'mcp-gateway run',
+  name: 'run',
   summary: 'Serves MCP traffic, configured by files or, for one server, by --target.',
   usage: '(-f PATH... | --target URL [--port N] [--issuer URL]) [flags]',
   flags: runFlagTable,

@@ -11,11 +11,12 @@ import { createFixedSource } from '../sources/fixed-source.ts';
 import type { ResourceSource, SourceProblem } from '../sources/resource-source.ts';
 import { loadInferenceTranslation } from '../translate/load-inference-translation.ts';
 import { translate } from '../translate/translate.ts';
-import { type FlagValues, readFlags } from './flags.ts';
-import { readTrustedProxies, readWorkers } from './gateway-flags.ts';
+import { defineCommand, fail, refuse } from './command.ts';
+import type { FlagValues } from './flags.ts';
+import { findGatewayFlagProblems } from './gateway-flags.ts';
 import { listExtensions } from './inference-extension-flag.ts';
 import { overrideAddress } from './override-address.ts';
-import { type ProcessHost, wholeProcess } from './process-host.ts';
+import type { ProcessHost } from './process-host.ts';
 import { runCommandFlags } from './run-flags.ts';
 import { findDefaultKeyFile } from './seal-key-file.ts';
 import { SealKeySource } from './seal-key-source.ts';
@@ -27,56 +28,48 @@ import { formatStatusProblems } from './status-problems.ts';
 
 type RunValues = FlagValues<typeof runCommandFlags.flags>;
 
-/** Serves until a signal ends the process. Returns an exit code when it could not start, or was not meant to. */
-export async function runRunCommand(args: readonly string[], host: ProcessHost = wholeProcess()): Promise<number> {
-  const print = (text: string): number => {
-    host.stdout(text);
-    return 0;
-  };
-  const refuse = (lines: readonly string[], code: number): number => {
-    for (const line of lines) host.stderr(`${line}\n`);
-    return code;
-  };
-  const read = readFlags(runCommandFlags, args, host.env);
-  if (read.kind === 'help') return print(read.text);
-  if (read.kind === 'problems') return refuse([...read.problems, 'See mcp-gateway run --help.'], 2);
-  const { values } = read;
-  const mistakes = findMistakes(values);
-  if (mistakes.length > 0) return refuse([...mistakes, 'See mcp-gateway run --help.'], 2);
+/** Serves until a signal ends the process. */
+export const runCommand = defineCommand({
+  ...runCommandFlags,
+  async run(values, host: ProcessHost) {
+    const mistakes = findMistakes(values);
+    if (mistakes.length > 0) return refuse(...mistakes);
+    let source: ResourceSource;
+    if (values.target === undefined) {
+      source = new FilesSource({
+        paths: values.file,
+        environment: host.env,
+        extensions: listExtensions(values),
+        watchTimes: { settle: values.reloadSettle },
+      });
+    } else {
+      const short = buildShortForm({
+        ...values,
+        target: values.target,
+        audiences: values.audience,
+        requiredScopes: values.requiredScope,
+      });
+      if (!short.ok) return refuse(short.message);
+      if (values.print) {
+        host.stdout(printResources(short.resources));
+        return 0;
+      }
+      const filled = await fillSecrets(short.resources, host.env);
+      if (!filled.ok) return fail(1, ...filled.problems);
+      source = createFixedSource(filled.resources);
+    }
 
-  let source: ResourceSource;
-  if (values.target === undefined) {
-    source = new FilesSource({
-      paths: values.file,
-      environment: host.env,
-      extensions: listExtensions(values),
-      watchTimes: { settle: values.reloadSettle },
-    });
-  } else {
-    const short = buildShortForm({
-      ...values,
-      target: values.target,
-      audiences: values.audience,
-      requiredScopes: values.requiredScope,
-    });
-    if (!short.ok) return refuse([short.message], 2);
-    if (values.print) return print(printResources(short.resources));
-    const filled = await fillSecrets(short.resources, host.env);
-    if (!filled.ok) return refuse(filled.problems, 1);
-    source = createFixedSource(filled.resources);
-  }
-
-  const started = await source.start();
-  if (!started.ok) return refuse(started.problems.map(formatProblem), 1);
-  try {
-    await serve(await startGatewayProcess(values, host), source, values, host.env);
-    return 0;
-  } catch (error) {
-    await source.stop();
-    if (error instanceof StartError) return refuse(error.message.split('\n'), 1);
-    throw error;
-  }
-}
+    const started = await source.start();
+    if (!started.ok) return fail(1, ...started.problems.map(formatProblem));
+    try {
+      await serve(await startGatewayProcess(values, host), source, values, host.env);
+      return 0;
+    } catch (error) {
+      await source.stop();
+      throw error;
+    }
+  },
+});
 
 async function serve(
   gateway: GatewayProcess,
@@ -175,13 +168,13 @@ const maxSecretBytes = 64 * 1024;
 function findMistakes(values: RunValues): string[] {
   const mistakes: string[] = [];
   if (values.file.length === 0 && values.target === undefined)
-    mistakes.push('Say what to serve: -f PATH or --target URL.');
-  if (values.file.length > 0 && values.target !== undefined) mistakes.push('Use either -f or --target, not both.');
+    mistakes.push('say what to serve: -f PATH or --target URL');
+  if (values.file.length > 0 && values.target !== undefined) mistakes.push('use either -f or --target, not both');
   if (values.target === undefined) {
-    if (values.print) mistakes.push('--print goes with --target: with -f the resources are in your files already.');
-    if (values.port !== undefined) mistakes.push('--port goes with --target: with -f the Gateways name their ports.');
+    if (values.print) mistakes.push('--print goes with --target: with -f the resources are in your files already');
+    if (values.port !== undefined) mistakes.push('--port goes with --target: with -f the Gateways name their ports');
     if (values.transport !== undefined)
-      mistakes.push('--transport goes with --target: with -f the ProxyBackend names its protocol.');
+      mistakes.push('--transport goes with --target: with -f the ProxyBackend names its protocol');
     for (const [flag, isGiven] of [
       ['--issuer', values.issuer !== undefined],
       ['--audience', values.audience.length > 0],
@@ -189,17 +182,13 @@ function findMistakes(values: RunValues): string[] {
       ['--client-id', values.clientId !== undefined],
       ['--client-secret-file', values.clientSecretFile !== undefined],
     ] as const) {
-      if (isGiven) mistakes.push(`${flag} goes with --target: with -f a ProxyPolicy says who is let in.`);
+      if (isGiven) mistakes.push(`${flag} goes with --target: with -f a ProxyPolicy says who is let in`);
     }
   }
   if (values.address !== undefined && isIP(values.address) === 0) {
-    mistakes.push(`--address must be an IP address such as 127.0.0.1 or ::, not ${JSON.stringify(values.address)}.`);
+    mistakes.push(`--address must be an IP address such as 127.0.0.1 or ::, not ${JSON.stringify(values.address)}`);
   }
-  const proxies = readTrustedProxies(values);
-  if (!proxies.ok) mistakes.push(proxies.problem);
-  const workers = readWorkers(values);
-  if (!workers.ok) mistakes.push(workers.problem);
-  return mistakes;
+  return [...mistakes, ...findGatewayFlagProblems(values)];
 }
 
 function formatProblem(problem: SourceProblem): string {

@@ -1,53 +1,56 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { runSchemaCommand } from './schema.ts';
+import { schemaCommand } from './schema.ts';
+import { executeCommand } from './command.ts';
 
-function run(...args: string[]) {
+async function run(...args: string[]) {
   let [stdout, stderr] = ['', ''];
-  const code = runSchemaCommand(args, {
+  const code = await executeCommand(schemaCommand, args, {
     stdout: (text) => void (stdout += text),
     stderr: (text) => void (stderr += text),
+    color: false,
+    env: {},
   });
   return { code, stdout, stderr };
 }
 
-test('prints the schema of every kind', () => {
-  const { code, stdout, stderr } = run();
+test('prints the schema of every kind', async () => {
+  const { code, stdout, stderr } = await run();
   assert.deepEqual([code, stderr], [0, '']);
   assert.equal((JSON.parse(stdout) as { title: string }).title, 'mcp-gateway resources');
 });
 
-test('prints the schema of one kind, in any case', () => {
+test('prints the schema of one kind, in any case', async () => {
   for (const name of ['HTTPRoute', 'httproute']) {
-    const { code, stdout } = run(name);
+    const { code, stdout } = await run(name);
     assert.equal(code, 0);
     assert.equal((JSON.parse(stdout) as { title: string }).title, 'HTTPRoute');
   }
 });
 
-test('suggests a kind', () => {
-  assert.deepEqual(run('ProxyPolice'), {
+test('suggests a kind', async () => {
+  assert.deepEqual(await run('ProxyPolice'), {
     code: 2,
     stdout: '',
-    stderr: 'mcp-gateway schema: no kind ProxyPolice; did you mean ProxyPolicy?\n',
+    stderr: 'mcp-gateway schema: no kind ProxyPolice; did you mean ProxyPolicy?\nSee mcp-gateway schema --help.\n',
   });
   assert.match(
-    run('Deployment').stderr,
-    /^mcp-gateway schema: no kind Deployment; known are GatewayClass, .*, ProxyPolicy, InferencePool or Pod\n$/,
+    (await run('Deployment')).stderr,
+    /^mcp-gateway schema: no kind Deployment; known are GatewayClass, .*, ProxyPolicy, InferencePool or Pod\n/,
   );
 });
 
-test('refuses what it does not know', () => {
-  assert.deepEqual(run('Gateway', 'more'), {
+test('refuses what it does not know', async () => {
+  assert.deepEqual(await run('Gateway', 'more'), {
     code: 2,
     stdout: '',
-    stderr: 'mcp-gateway schema: unexpected argument more; see mcp-gateway schema --help\n',
+    stderr: 'mcp-gateway schema: unexpected argument "more"\nSee mcp-gateway schema --help.\n',
   });
-  assert.equal(run('--yaml').code, 2);
+  assert.equal((await run('--yaml')).code, 2);
 });
 
-test('helps', () => {
-  const { code, stdout } = run('--help');
+test('helps', async () => {
+  const { code, stdout } = await run('--help');
   assert.equal(code, 0);
   assert.match(stdout, /^Usage: mcp-gateway schema \[KIND\]/);
 });

@@ -12,7 +12,8 @@ import {
   rotateSealKeyFile,
   type SealKeyResult,
 } from './seal-key-file.ts';
-import { runRotateKeyCommand } from './rotate-key.ts';
+import { rotateKeyCommand } from './rotate-key.ts';
+import { executeCommand } from './command.ts';
 
 async function makeFolder(t: TestContext): Promise<string> {
   const folder = await files.mkdtemp(join(tmpdir(), 'seal-keys-'));
@@ -208,11 +209,11 @@ describe('rotating', () => {
       let text = '';
       const add = (part: string): void => void (text += part);
       const io = { stdout: add, stderr: add, color: false, env: { MCP_GATEWAY_SEAL_KEY_FILE: path } };
-      return [await runRotateKeyCommand(args, io), text];
+      return [await executeCommand(rotateKeyCommand, args, io), text];
     };
     assert.deepEqual(await run(), [
       1,
-      `There is no seal key file ${path}. A gateway makes it when it first needs one.\n`,
+      `mcp-gateway rotate-key: There is no seal key file ${path}. A gateway makes it when it first needs one.\n`,
     ]);
     await readOrCreateSealKeyFile(path);
     const [code, text] = await run();

@@ -3,8 +3,8 @@ import { namespaceNameSchema } from '../api/kubernetes-names.ts';
 import { silentLog } from '../base/log.ts';
 import { ApiError } from '../kubernetes/client.ts';
 import { type ConnectedClient, connectKubernetes } from '../kubernetes/connect.ts';
-import type { CommandIo } from './command-io.ts';
-import { readFlags } from './flags.ts';
+import { type CommandEnd, defineCommand, fail, refuse } from './command.ts';
+import type { CommandIo } from './process-host.ts';
 import { buildStatusReport } from './status/build-status-report.ts';
 import { type ClusterView, listObjects, statusKinds } from './status/cluster-view.ts';
 import { collectCluster } from './status/collect-cluster.ts';
@@ -22,45 +22,37 @@ export interface StatusIo extends CommandIo {
   readonly now?: () => number;
 }
 
-/** Runs the command and returns its exit code. */
-export async function runStatusCommand(args: readonly string[], io: StatusIo): Promise<number> {
-  const read = readFlags(statusCommandFlags, args, io.env);
-  if (read.kind === 'help') {
-    io.stdout(read.text);
-    return 0;
-  }
-  if (read.kind === 'problems') return refuse(io, read.problems, true);
-  const { values } = read;
-  if (values.allNamespaces && values.namespace !== undefined)
-    return refuse(io, ['give -n or -A, not both: one namespace, or all of them'], true);
-  for (const [flag, name] of [
-    ['-n', values.namespace],
-    ['--controller-namespace', values.controllerNamespace],
-  ] as const)
-    if (name !== undefined && !namespaceNameSchema.safeParse(name).success)
-      return refuse(io, [`${flag} must be the name of a namespace, not ${JSON.stringify(name)}`], true);
-  let client: ConnectedClient;
-  try {
-    client = await connectKubernetes({
-      log: silentLog,
-      env: io.env,
-      kubeconfig: values.kubeconfig,
-      context: values.context,
-      name: 'mcp-gateway-status',
-    });
-  } catch (error) {
-    return refuse(io, [describeError(error)], false);
-  }
-  try {
-    return await showStatus(client, values, io);
-  } catch (error) {
-    return refuse(io, [describeError(error)], false);
-  } finally {
-    await client.close();
-  }
-}
+export const statusCommand = defineCommand({
+  ...statusCommandFlags,
+  async run(values, io: StatusIo) {
+    if (values.allNamespaces && values.namespace !== undefined)
+      return refuse('give -n or -A, not both: one namespace, or all of them');
+    for (const [flag, name] of [
+      ['-n', values.namespace],
+      ['--controller-namespace', values.controllerNamespace],
+    ] as const)
+      if (name !== undefined && !namespaceNameSchema.safeParse(name).success)
+        return refuse(`${flag} must be the name of a namespace, not ${JSON.stringify(name)}`);
+    const { kubeconfig, context } = values;
+    let client: ConnectedClient | undefined;
+    try {
+      client = await connectKubernetes({
+        log: silentLog,
+        env: io.env,
+        kubeconfig,
+        context,
+        name: 'mcp-gateway-status',
+      });
+      return await showStatus(client, values, io);
+    } catch (error) {
+      return fail(2, describeError(error));
+    } finally {
+      await client?.close();
+    }
+  },
+});
 
-async function showStatus(client: ConnectedClient, values: StatusValues, io: StatusIo): Promise<number> {
+async function showStatus(client: ConnectedClient, values: StatusValues, io: StatusIo): Promise<CommandEnd> {
   const { now = Date.now } = io;
   const terminal = io.terminal === undefined ? findTerminal() : io.terminal;
   const view = await collectCluster({
@@ -97,8 +89,8 @@ async function showStatus(client: ConnectedClient, values: StatusValues, io: Sta
       : formatStatus(report, { color: io.color, width: terminal?.getSize().columns }),
   );
   const unknown = listUnknownNames(view, filter);
-  for (const line of unknown) io.stderr(`mcp-gateway status: ${line}\n`);
-  return report.well && unknown.length === 0 ? 0 : 1;
+  if (unknown.length > 0) return fail(1, ...unknown);
+  return report.well ? 0 : 1;
 }
 
 /** Names on the command line that nothing has. */
@@ -141,10 +133,4 @@ function listenForInterrupt(): { readonly signal: AbortSignal; readonly forget: 
     signal: controller.signal,
     forget: () => void process.off('SIGINT', end).off('SIGTERM', end),
   };
-}
-
-function refuse(io: StatusIo, lines: readonly string[], pointToHelp: boolean): number {
-  for (const line of lines) io.stderr(`mcp-gateway status: ${line}\n`);
-  if (pointToHelp) io.stderr('See mcp-gateway status --help.\n');
-  return 2;
 }

@@ -1,10 +1,11 @@
 // What the controller makes of the environment that a rendering gives it.
 import assert from 'node:assert/strict';
 import {
-  type ControllerFlagResult,
+  checkControllerFlags,
+  controllerCommandFlags,
   type ControllerSettings,
-  readControllerFlags,
 } from '../../src/cmd/controller-flags.ts';
+import { readFlags } from '../../src/cmd/flags.ts';
 import type { Rendering } from './rendering.ts';
 
 /** As the node fills them in. */
@@ -18,21 +19,17 @@ interface FieldReference {
   readonly fieldRef?: { readonly fieldPath: string };
 }
 
-/** Reads the arguments and the environment as the program does. */
-function startFlags({ container }: Rendering): ControllerFlagResult {
+/** What the controller runs with, by the arguments and the environment. Throws when it would not start. */
+export function readSettings({ container }: Rendering): ControllerSettings {
   const [command, ...args] = container.args;
   assert.equal(command, 'controller');
   const environment = container.env.map(({ name, value, valueFrom }) => {
     const path = (valueFrom as FieldReference | undefined)?.fieldRef?.fieldPath;
     return [name, value ?? (path === undefined ? 'from elsewhere' : fields[path])] as const;
   });
-  return readControllerFlags(args, Object.fromEntries(environment));
-}
-
-/** What the controller runs with. Throws when it would not start. */
-export function readSettings(rendering: Rendering): ControllerSettings {
-  const flags = startFlags(rendering);
-  assert.equal(flags.kind, 'settings', JSON.stringify(flags));
-  assert.ok(flags.kind === 'settings');
-  return flags.settings;
+  const read = readFlags(controllerCommandFlags, args, Object.fromEntries(environment));
+  assert.ok(read.kind === 'values', JSON.stringify(read));
+  const checked = checkControllerFlags(read.values, read.origins);
+  assert.ok(checked.ok, JSON.stringify(checked));
+  return checked.settings;
 }

@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { buildImages } from '../../scripts/build-image.ts';
 import { authoritiesFile } from '../../scripts/image/components.ts';
+import { listAlternatives } from '../../src/base/nearest-name.ts';
 import type { CommandTable } from '../../src/cmd/command-line.ts';
 import { controllerCommands } from '../../src/cmd/controller-commands.ts';
 import { gatewayCommands } from '../../src/cmd/gateway-commands.ts';
@@ -46,21 +47,21 @@ describe('both', () => {
 
     test(`${name}: every command can be loaded, and no other is offered`, async () => {
       const known: CommandTable = name === 'controller' ? controllerCommands : gatewayCommands;
-      const commands = Object.keys(known).filter((command) => known[command]!.isInternal !== true);
+      const commands = [...Object.keys(known).filter((command) => known[command]!.isInternal !== true), 'version'];
       assert.ok(commands.includes(name));
       for (const command of commands) {
-        const { exitCode, output } = await runInRoot({ root: roots[name], args: [command, '--help'] });
+        const { exitCode, output } = await runInRoot({ root: roots[name], args: [...command.split(' '), '--help'] });
         assert.equal(exitCode, 0, output);
         assert.match(output, new RegExp(`^Usage: mcp-gateway ${command}\\b`));
       }
       for (const command of Object.keys(known).filter((each) => known[each]!.isInternal === true)) {
         const { exitCode, output } = await runInRoot({ root: roots[name], args: [command] });
         assert.equal(exitCode, 2, output);
-        assert.match(output, new RegExp(`^mcp-gateway ${command} is started by mcp-gateway run --workers`));
+        assert.match(output, new RegExp(`^mcp-gateway ${command}: it is started by mcp-gateway run --workers`));
       }
       const unknown = await runInRoot({ root: roots[name], args: ['demo'] });
       assert.equal(unknown.exitCode, 2);
-      assert.ok(unknown.output.includes(`Commands: ${commands.join(', ')}. `), unknown.output);
+      assert.ok(unknown.output.includes(`; there is ${listAlternatives(commands)}\n`), unknown.output);
     });
 
     test(`${name}: it runs as nobody in particular, and can write to /tmp only`, async () => {

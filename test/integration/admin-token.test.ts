@@ -4,7 +4,8 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { runAdminTokenCommand } from '../../src/cmd/admin-token.ts';
+import { adminTokenCommand } from '../../src/cmd/admin-token.ts';
+import { executeCommand } from '../../src/cmd/command.ts';
 import { gatewayResource } from '../kit/gateway-resources.ts';
 import { type GatewayRun, runGateway } from '../kit/run-gateway.ts';
 import { runExplain } from './explain-fixture.ts';
@@ -96,7 +97,7 @@ describe('a browser', () => {
 });
 
 describe('commands', () => {
-  const run = (...args: string[]) => {
+  const run = async (...args: string[]) => {
     const lines = { out: '', err: '' };
     const io = {
       stdout: (text: string) => void (lines.out += text),
@@ -104,24 +105,24 @@ describe('commands', () => {
       color: false,
       env: {},
     };
-    return { code: runAdminTokenCommand(args, io), ...lines };
+    return { code: await executeCommand(adminTokenCommand, args, io), ...lines };
   };
 
-  test('admin-token prints it', () => {
-    assert.deepEqual(run('--admin-token-file', file), { code: 0, out: `${token}\n`, err: '' });
-    assert.equal(run().code, 2);
-    assert.match(run('--admin-token-file', join(folder, 'none')).err, /does not exist/);
+  test('admin-token prints it', async () => {
+    assert.deepEqual(await run('--admin-token-file', file), { code: 0, out: `${token}\n`, err: '' });
+    assert.equal((await run()).code, 2);
+    assert.match((await run('--admin-token-file', join(folder, 'none'))).err, /does not exist/);
   });
 
   test('a file that others can read, or without a token, is refused', async () => {
     const open = join(folder, 'open');
     writeFileSync(open, `${'a'.repeat(43)}\n`);
     chmodSync(open, 0o644);
-    assert.match(run('--admin-token-file', open).err, /has mode 0644: others can read it/);
+    assert.match((await run('--admin-token-file', open)).err, /has mode 0644: others can read it/);
     chmodSync(open, 0o600);
     writeFileSync(open, 'short\n');
     const problem = /has no token of 32/;
-    assert.match(run('--admin-token-file', open).err, problem);
+    assert.match((await run('--admin-token-file', open)).err, problem);
     await assert.rejects(
       runGateway({ resources: (port) => [gatewayResource(port)], flags: ['--admin-token-file', open] }),
       problem,

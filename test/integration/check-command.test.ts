@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import type { TestContext } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
-import { runCheckCommand } from '../../src/cmd/check.ts';
+import { checkCommand } from '../../src/cmd/check.ts';
+import { executeCommand } from '../../src/cmd/command.ts';
 import type { CheckReport } from '../../src/cmd/check-report.ts';
 import { buildShortForm, printResources } from '../../src/cmd/short-form.ts';
 
@@ -20,7 +21,7 @@ async function runCheck(args: readonly string[], env: NodeJS.ProcessEnv = {}, co
   let out = '';
   let err = '';
   const io = { stdout: (text: string) => void (out += text), stderr: (text: string) => void (err += text), color, env };
-  const code = await runCheckCommand(args, io);
+  const code = await executeCommand(checkCommand, args, io);
   return { code, out, err };
 }
 

@@ -7,7 +7,8 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
-import { runCheckCommand } from '../../src/cmd/check.ts';
+import { checkCommand } from '../../src/cmd/check.ts';
+import { executeCommand } from '../../src/cmd/command.ts';
 import type { CheckReport } from '../../src/cmd/check-report.ts';
 import { printResources } from '../../src/cmd/short-form.ts';
 
@@ -59,7 +60,7 @@ async function runCheck(t: TestContext, providers: readonly object[], ...flags: 
   await writeFile(join(folder, 'gateway.yaml'), printResources([...surroundings, policy]));
   let out = '';
   let err = '';
-  const code = await runCheckCommand(['-f', folder, ...flags], {
+  const code = await executeCommand(checkCommand, ['-f', folder, ...flags], {
     stdout: (text) => void (out += text),
     stderr: (text) => void (err += text),
     color: false,

@@ -4,7 +4,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
-import { runCheckCommand } from '../../src/cmd/check.ts';
+import { checkCommand } from '../../src/cmd/check.ts';
+import { executeCommand } from '../../src/cmd/command.ts';
 import type { CheckReport } from '../../src/cmd/check-report.ts';
 import { buildShortForm, printResources } from '../../src/cmd/short-form.ts';
 import { startOidcProviderIdp } from '../idp/oidc-provider-idp.ts';
@@ -34,7 +35,7 @@ async function runCheck(t: TestContext, authentication: Authentication, ...flags
   await writeFile(join(folder, 'gateway.yaml'), printResources([...short.resources, secret]));
   let out = '';
   let err = '';
-  const code = await runCheckCommand(['-f', folder, ...flags], {
+  const code = await executeCommand(checkCommand, ['-f', folder, ...flags], {
     stdout: (text) => void (out += text),
     stderr: (text) => void (err += text),
     color: false,
@@ -102,7 +103,10 @@ describe('without --online nobody is asked', () => {
 
   test('--try-registration alone is wrong usage', async (t) => {
     const run = await runCheck(t, { issuer: 'https://idp.example.com' }, '--try-registration');
-    assert.deepEqual([run.code, run.err], [2, 'mcp-gateway check: --try-registration goes with --online\n']);
+    assert.deepEqual(
+      [run.code, run.err],
+      [2, 'mcp-gateway check: --try-registration goes with --online\nSee mcp-gateway check --help.\n'],
+    );
   });
 });
 

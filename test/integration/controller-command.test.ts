@@ -110,7 +110,7 @@ describe('the command', () => {
     assert.equal(await command.exit, 1);
     assert.equal(
       command.errors(),
-      `port ${port} on every interface (health) is in use; choose another with --health-port or MCP_GATEWAY_HEALTH_PORT\n`,
+      `mcp-gateway controller: port ${port} on every interface (health) is in use; choose another with --health-port or MCP_GATEWAY_HEALTH_PORT\n`,
     );
   });
 

@@ -4,8 +4,12 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { runExplainCommand } from '../../src/cmd/explain.ts';
-import { runTokenCommand } from '../../src/cmd/token.ts';
+import { explainCommand } from '../../src/cmd/explain.ts';
+import { executeCommand } from '../../src/cmd/command.ts';
+import { runCommandLine } from '../../src/cmd/command-line.ts';
+import { gatewayCommands } from '../../src/cmd/gateway-commands.ts';
+import type { ProcessHost } from '../../src/cmd/process-host.ts';
+import type { TokenIo } from '../../src/cmd/token.ts';
 import type { TokenInput } from '../../src/cmd/token/read-token-input.ts';
 import { backendResource, gatewayResource, routeResource, ruleTo } from '../kit/gateway-resources.ts';
 import { createIssuer, type TestIssuer } from '../kit/test-issuer.ts';
@@ -27,15 +31,15 @@ interface RunOptions {
 
 /** `mcp-gateway explain`. */
 export function runExplain(args: readonly string[], options: RunOptions = {}): Promise<Run> {
-  return run((io) => runExplainCommand(args, io), options);
+  return run((io) => executeCommand(explainCommand, args, io), options);
 }
 
 /** `mcp-gateway token`. */
 export function runToken(args: readonly string[], options: RunOptions = {}): Promise<Run> {
-  return run((io) => runTokenCommand(args, io), options);
+  return run((io) => runCommandLine(gatewayCommands, ['token', ...args], io), options);
 }
 
-type RunIo = Parameters<typeof runTokenCommand>[1];
+type RunIo = ProcessHost & TokenIo;
 
 async function run(command: (io: RunIo) => Promise<number>, options: RunOptions): Promise<Run> {
   let out = '';
@@ -53,6 +57,7 @@ async function run(command: (io: RunIo) => Promise<number>, options: RunOptions)
     stderr: (text) => void (err += text),
     color,
     env,
+    isWhole: false,
     stdin: input,
     ...(now !== undefined && { now }),
   });

@@ -19,7 +19,7 @@ import {
   type Route,
   RouteSchema,
 } from '../../src/ir/gen/config_pb.ts';
-import { runGatewayCommand } from '../../src/cmd/gateway.ts';
+import { gatewayCommand } from '../../src/cmd/gateway.ts';
 import { startXdsServer, type XdsServer, type XdsServerOptions } from '../../src/xds/server.ts';
 import { buildSnapshot } from '../../src/xds/snapshot.ts';
 import { type Child, startChild } from '../kit/child-process.ts';
@@ -79,7 +79,7 @@ export function startGatewayCommand(
   controller: string,
   flags: readonly string[] = [],
 ): Promise<GatewayCommand<CommandRun>> {
-  return start(t, controller, flags, (args) => runCommandHere(runGatewayCommand, args, process.env));
+  return start(t, controller, flags, (args) => runCommandHere(gatewayCommand, args, process.env));
 }
 
 /** Starts the command as a process of its own; does not wait for anything. */

@@ -270,8 +270,8 @@ test('what is wrong with the flags is said in one line each, and nothing starts'
   assert.equal(
     other.child.readOutput(),
     [
-      '--controller must be http://host:port or https://host:port, not "tcp://somewhere".',
-      '--trusted-proxies must be networks such as 10.0.0.0/8 or 2001:db8::/32, or single addresses, not "10.0.0.300/8".',
+      'mcp-gateway gateway: --controller must be http://host:port or https://host:port, not "tcp://somewhere"',
+      'mcp-gateway gateway: --trusted-proxies must be networks such as 10.0.0.0/8 or 2001:db8::/32, or single addresses, not "10.0.0.300/8"',
       'See mcp-gateway gateway --help.',
       '',
     ].join('\n'),

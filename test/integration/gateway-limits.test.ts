@@ -296,7 +296,11 @@ describe('flags and environment variables', limits, () => {
     assert.equal(code, 2);
     const lines = output.trimEnd().split('\n');
     for (const { env } of checked) {
-      assert.equal(lines.filter((line) => line.startsWith(`the environment variable ${env} must be `)).length, 1, env);
+      assert.equal(
+        lines.filter((line) => line.startsWith(`mcp-gateway run: the environment variable ${env} must be `)).length,
+        1,
+        env,
+      );
     }
     assert.equal(lines.length, checked.length + 1, output);
     assert.equal(lines.at(-1), 'See mcp-gateway run --help.');
@@ -327,10 +331,10 @@ describe('flags and environment variables', limits, () => {
       {},
     );
     assert.equal(code, 2);
-    assert.match(output, /^--max-header-bytes must be between 1KiB and 1MiB, not "10"$/m);
-    assert.match(output, /^--idle-timeout must be of at least 100ms, not "1ms"$/m);
-    assert.match(output, /^--max-connections must be a whole number of at least 1, not "0"$/m);
-    assert.match(output, /^--admin-port must be a port number between 0 and 65535, not "70000"$/m);
+    assert.match(output, /^mcp-gateway run: --max-header-bytes must be between 1KiB and 1MiB, not "10"$/m);
+    assert.match(output, /^mcp-gateway run: --idle-timeout must be of at least 100ms, not "1ms"$/m);
+    assert.match(output, /^mcp-gateway run: --max-connections must be a whole number of at least 1, not "0"$/m);
+    assert.match(output, /^mcp-gateway run: --admin-port must be a port number between 0 and 65535, not "70000"$/m);
   });
 
   test('a gateway that is configured by variables alone; a flag wins over its variable', async (t) => {

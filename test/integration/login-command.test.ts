@@ -7,7 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
-import { runLoginCommand } from '../../src/cmd/login.ts';
+import { loginCommand } from '../../src/cmd/login.ts';
+import { executeCommand } from '../../src/cmd/command.ts';
 import {
   type FakeProtectedServer,
   type FakeServerOptions,
@@ -28,7 +29,7 @@ async function runLogin(
 ): Promise<Run> {
   let out = '';
   let err = '';
-  const code = await runLoginCommand(args, {
+  const code = await executeCommand(loginCommand, args, {
     stdout: (text) => void (out += text),
     stderr: (text) => void (err += text),
     color,
@@ -438,8 +439,8 @@ function redirectBack(asked: URL, parameters: Record<string, string>) {
 
 describe('login refuses what it cannot do, with exit code 2', () => {
   const cases: readonly [args: readonly string[], message: RegExp][] = [
-    [[], /Say one URL/],
-    [['http://a/', 'http://b/'], /Say one URL/],
+    [[], /say which server/],
+    [['http://a/', 'http://b/'], /unexpected argument "http:\/\/b\/"/],
     [['mcp.example.com'], /is not a URL such as/],
     [['ftp://mcp.example.com'], /is not a URL/],
     [['https://user:hunter2@mcp.example.com/mcp'], /is not a URL/],

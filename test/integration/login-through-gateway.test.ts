@@ -1,7 +1,8 @@
 // `mcp-gateway login` against a gateway with a real identity provider behind it, and what the admin pages show of it.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { runLoginCommand } from '../../src/cmd/login.ts';
+import { loginCommand } from '../../src/cmd/login.ts';
+import { executeCommand } from '../../src/cmd/command.ts';
 import type { InspectedFlow } from '../../src/gateway/observe/flow-inspector.ts';
 import { oidcProviderSetups } from '../idp/auth-setups.ts';
 import { BrowserAgent } from '../idp/browser-agent.ts';
@@ -17,7 +18,7 @@ interface Run {
 async function runLogin(url: string, ...flags: string[]): Promise<Run> {
   let out = '';
   const write = (text: string): void => void (out += text);
-  const code = await runLoginCommand([url, ...flags], {
+  const code = await executeCommand(loginCommand, [url, ...flags], {
     stdout: write,
     stderr: write,
     color: false,

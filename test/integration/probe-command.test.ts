@@ -11,7 +11,8 @@ import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { createHealth } from '../../src/base/health.ts';
 import { Watchable } from '../../src/base/watchable.ts';
-import { runProbeCommand } from '../../src/cmd/probe.ts';
+import { probeCommand } from '../../src/cmd/probe.ts';
+import { executeCommand } from '../../src/cmd/command.ts';
 import type { PeerVerdict, XdsCertificate } from '../../src/xds/server.ts';
 import { program } from '../kit/gateway-program.ts';
 import { createAuthority, createCertificate } from '../self-signed-certificate.ts';
@@ -28,7 +29,7 @@ interface Outcome {
 async function probe(...args: readonly string[]): Promise<Outcome> {
   let stdout = '';
   let stderr = '';
-  const code = await runProbeCommand(args, {
+  const code = await executeCommand(probeCommand, args, {
     stdout: (text) => void (stdout += text),
     stderr: (text) => void (stderr += text),
     color: false,

@@ -1,5 +1,6 @@
 // `mcp-gateway run` as a user meets it: what it prints when something is wrong, and what it serves when only part of it is right.
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
@@ -37,7 +38,7 @@ describe('a start that cannot succeed says why in one line, with the right exit 
   test('nothing to serve', async () => {
     const { code, output } = await runCommand('run');
     assert.equal(code, 2);
-    assert.match(output, /^Say what to serve: -f PATH or --target URL\.$/m);
+    assert.match(output, /^mcp-gateway run: say what to serve: -f PATH or --target URL$/m);
   });
 
   test('flags that do not go together', async () => {
@@ -55,10 +56,20 @@ describe('a start that cannot succeed says why in one line, with the right exit 
     assert.match(command.output, /no command "rum"/);
   });
 
+  test('a worker that was started by hand', () => {
+    // Without a channel, which children of the kit have.
+    const { status, stderr } = spawnSync(process.execPath, [launcher, 'worker'], { encoding: 'utf8', timeout: 60_000 });
+    assert.equal(
+      stderr,
+      'mcp-gateway worker: it is started by mcp-gateway run --workers, and serves nothing by itself\n',
+    );
+    assert.equal(status, 2);
+  });
+
   test('a path that does not exist', async () => {
     const { code, output } = await runCommand('run', '-f', 'does-not-exist.yaml');
     assert.equal(code, 1);
-    assert.match(output, /^does-not-exist\.yaml: .*(exist|found)/m);
+    assert.match(output, /^mcp-gateway run: does-not-exist\.yaml: .*(exist|found)/m);
   });
 
   test('a file that is no YAML: file, line and column', async (t) => {

@@ -5,7 +5,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
-import { runRotateKeyCommand } from '../../src/cmd/rotate-key.ts';
+import { rotateKeyCommand } from '../../src/cmd/rotate-key.ts';
+import { executeCommand } from '../../src/cmd/command.ts';
 import { buildShortForm, printResources } from '../../src/cmd/short-form.ts';
 import { startOidcProviderIdp } from '../idp/oidc-provider-idp.ts';
 import { type ProtectedGateway, startProtectedGateway } from '../idp/protected-gateway.ts';
@@ -42,7 +43,7 @@ async function startSealingGateway(t: TestContext, sealKeyFile: string): Promise
 
 async function rotate(file: string, ...flags: string[]): Promise<void> {
   const io = { stdout: () => {}, stderr: () => {}, color: false, env: {} };
-  assert.equal(await runRotateKeyCommand(['--seal-key-file', file, ...flags], io), 0);
+  assert.equal(await executeCommand(rotateKeyCommand, ['--seal-key-file', file, ...flags], io), 0);
 }
 
 async function countKeys({ adminPort }: ProtectedGateway): Promise<number | undefined> {

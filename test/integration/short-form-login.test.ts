@@ -4,7 +4,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
-import { runLoginCommand } from '../../src/cmd/login.ts';
+import { loginCommand } from '../../src/cmd/login.ts';
+import { executeCommand } from '../../src/cmd/command.ts';
 import { startSampleServer } from '../../src/demo/sample-mcp-server.ts';
 import { BrowserAgent } from '../idp/browser-agent.ts';
 import { startOidcProviderIdp } from '../idp/oidc-provider-idp.ts';
@@ -59,7 +60,7 @@ async function logIn(url: string): Promise<{ code: number; out: string }> {
     return Promise.resolve(true);
   };
   const io = { stdout: write, stderr: write, color: false, env: {}, openBrowser };
-  return { code: await runLoginCommand([url], io), out };
+  return { code: await executeCommand(loginCommand, [url], io), out };
 }
 
 describe('run --target --issuer', () => {

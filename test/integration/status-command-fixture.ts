@@ -3,7 +3,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { runStatusCommand } from '../../src/cmd/status.ts';
+import { statusCommand } from '../../src/cmd/status.ts';
+import { executeCommand } from '../../src/cmd/command.ts';
 import { readObjects, writeStatuses } from '../../src/cmd/status/testing/cluster-case.ts';
 import type { KubernetesObject } from '../../src/kubernetes/client.ts';
 import {
@@ -157,7 +158,7 @@ export function startStatus(
   const interrupt = new AbortController();
   let out = '';
   let err = '';
-  const ended = runStatusCommand(args, {
+  const ended = executeCommand(statusCommand, args, {
     stdout: (text) => void (out += text),
     stderr: (text) => void (err += text),
     color: options.color ?? false,

@@ -205,9 +205,9 @@ Claims
       ],
       [['inspect', token], token, `mcp-gateway token inspect: ${history}`],
       [['inspect', '0a1b2c3d'], '', `mcp-gateway token inspect: ${history}`],
-      [[token], token, 'mcp-gateway token: there is no such subcommand; there is inspect.'],
-      [['decode'], token, 'mcp-gateway token: there is no such subcommand; there is inspect.'],
-      [[], token, 'mcp-gateway token: say what to do with it.'],
+      [[token], token, 'mcp-gateway token: there is no such command; there is inspect'],
+      [['decode'], token, 'mcp-gateway token: there is no such command; there is inspect'],
+      [[], token, 'Usage: mcp-gateway token COMMAND [flags]'],
       [['inspect', '--online'], token, 'mcp-gateway token inspect: --online goes with -f'],
       [
         ['inspect', '--resource', 'here'],

@@ -1,9 +1,8 @@
 // Commands that serve, in the process of the test: a start costs a tenth of one in a process of its own.
 import { EventEmitter } from 'node:events';
+import { type Command, executeCommand } from '../../src/cmd/command.ts';
+import type { FlagTable } from '../../src/cmd/flags.ts';
 import type { ProcessHost } from '../../src/cmd/process-host.ts';
-
-/** `run` or `gateway`. */
-export type ServingCommand = (args: readonly string[], host: ProcessHost) => Promise<number>;
 
 /** A command that runs, here or as a process. */
 export interface CommandRun {
@@ -16,8 +15,12 @@ export interface CommandRun {
   stop(): Promise<number | null>;
 }
 
-/** The command itself, with a host that is not the process. */
-export function runCommandHere(command: ServingCommand, args: readonly string[], env: NodeJS.ProcessEnv): CommandRun {
+/** `run`, `gateway` or another command that serves, with a host that is not the process. */
+export function runCommandHere(
+  command: Command<FlagTable, ProcessHost>,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+): CommandRun {
   const output: string[] = [];
   const keep = (text: string): void => void output.push(text);
   const signals = new EventEmitter();
@@ -31,12 +34,13 @@ export function runCommandHere(command: ServingCommand, args: readonly string[],
     env,
     stdout: keep,
     stderr: keep,
+    color: false,
     logSink: { write: keep },
     signals,
     exit,
     isWhole: false,
   };
-  command(args, host).then(
+  executeCommand(command, args, host).then(
     (status) => {
       // A gateway that serves ends later, by its signal.
       if (signals.listenerCount('SIGTERM') === 0 || status !== 0) exit(status);

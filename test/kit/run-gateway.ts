@@ -3,7 +3,7 @@
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { runRunCommand } from '../../src/cmd/run.ts';
+import { runCommand } from '../../src/cmd/run.ts';
 import { type Child, startChild } from './child-process.ts';
 import { type CommandRun, runCommandHere } from './run-command.ts';
 import { findFreePorts } from './free-ports.ts';
@@ -53,7 +53,7 @@ export interface GatewayProcessOptions extends GatewayRunOptions {
 
 /** Starts a gateway in this process, and resolves when it is ready. */
 export function runGateway(options: GatewayRunOptions): Promise<GatewayRun> {
-  return run(options, (args, env) => runCommandHere(runRunCommand, args, env));
+  return run(options, (args, env) => runCommandHere(runCommand, args, env));
 }
 
 /** Starts a gateway as a process of its own, and resolves when it is ready. */

@@ -73,7 +73,7 @@ test('code has the functions that were called, and not only what a first look at
   const name = Object.keys(await program.listCode()).find((each) => each.endsWith('/main.js'));
   const code = await readFile(join(program.code, name!), 'latin1');
   // A text inside of a function that runs, and one of a function that does not.
-  assert.ok(code.includes('mcp-gateway: there is no command'));
+  assert.ok(code.includes('there is no command'));
   assert.ok(!code.includes('lists the flags of a command'));
 });
 

@@ -84,7 +84,7 @@ const explainFlagTable = defineFlags({
 });
 
 export const explainCommandFlags: CommandFlags<typeof explainFlagTable> = {
-  command: 'mcp-gateway explain',
+  name: 'explain',
   usage:
     "(-f PATH... | --from-cluster | --admin URL) --request 'POST https://host/mcp' [--token FILE | --claims FILE] [--tool NAME...] | --request-id ID",
   summary: `Says what a gateway with these resources would do with a request, and why: the listener and the rule, each policy and where it is attached, each

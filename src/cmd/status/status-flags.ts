@@ -31,7 +31,7 @@ const statusFlagTable = defineFlags({
 });
 
 export const statusCommandFlags: CommandFlags<typeof statusFlagTable> = {
-  command: 'mcp-gateway status',
+  name: 'status',
   usage: '[-n NAMESPACE | -A] [--context NAME] [--watch] [-o table|json] [NAME...]',
   summary: `Shows the GatewayClasses, Gateways, HTTPRoutes, ProxyPolicies, ProxyBackends and InferencePools of a cluster with the conditions that their controller wrote, and of
 each that is not well why, and what to do. It reads, and writes nothing.

@@ -2,12 +2,9 @@
 import { fork } from 'node:child_process';
 import type { StartWorkerProcess, WorkerEnd } from '../../gateway/workers/worker-group.ts';
 
-/** The command that a worker runs. Not for people: it does nothing without the process that starts it. */
-const workerCommand = 'worker';
-
 /** The worker writes where this process writes, and hears from nobody else. */
 export const startWorkerProcess: StartWorkerProcess = (receive) => {
-  const child = fork(process.argv[1]!, [workerCommand], {
+  const child = fork(process.argv[1]!, ['worker'], {
     serialization: 'advanced',
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });

@@ -21,6 +21,7 @@ import { MirroredSources } from '../../gateway/workers/mirrored-sources.ts';
 import { keepQuiet } from '../../gateway/workers/quiet-log.ts';
 import { createRemoteLogins } from '../../gateway/workers/remote-logins.ts';
 import type { SupervisorCalls, WorkerCalls, WorkerSettings } from '../../gateway/workers/worker-calls.ts';
+import { type CommandEnd, defineCommand, fail } from '../command.ts';
 import { version } from '../version.ts';
 
 /** What a worker consists of once it knows its settings. */
@@ -30,12 +31,18 @@ interface StartedWorker {
   end(timeoutMs: number): Promise<void>;
 }
 
-/** Serves until the process that started it says otherwise, or is gone. Returns an exit code when nobody did. */
-export async function runWorkerCommand(): Promise<number> {
-  if (process.send === undefined || !process.connected) {
-    process.stderr.write('mcp-gateway worker is started by mcp-gateway run --workers, and serves nothing by itself.\n');
-    return 2;
-  }
+export const workerCommand = defineCommand({
+  name: 'worker',
+  usage: '',
+  summary: 'Serves traffic for the process that starts it: mcp-gateway run --workers. It serves nothing by itself.',
+  flags: {},
+  run: serveForSupervisor,
+});
+
+/** Serves until the process that started it says otherwise, or is gone. */
+async function serveForSupervisor(): Promise<CommandEnd> {
+  if (process.send === undefined || !process.connected)
+    return fail(2, 'it is started by mcp-gateway run --workers, and serves nothing by itself');
   // A terminal, or systemd, sends signals to all processes. Only the one that started this knows what they mean.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => {});
 
