@@ -24,7 +24,10 @@ const escape = (character: string): string => `\\u${character.charCodeAt(0).toSt
 /** A key in all spellings that have some of these characters escaped. */
 function* spell(key: string): Generator<string> {
   for (let mask = 0; mask < 2 ** key.length; mask += 1)
-    yield `"${[...key].map((character, i) => (mask & (2 ** i) ? escape(character) : character)).join('')}"`;
+    yield `"${key
+      .split('')
+      .map((character, i) => (mask & (2 ** i) ? escape(character) : character))
+      .join('')}"`;
 }
 
 describe('doubled keys', () => {
@@ -58,10 +61,10 @@ describe('doubled keys', () => {
   // https://github.com/nodejs/node/issues/63785
   test('whatever shapes of objects JSON.parse has seen before', () => {
     for (let i = 0; i < 3; i += 1) {
-      read(String.raw`[{"name":"a","n\\u0":1},{"q":1,"p\\u0":1},{"h":1,"\\":1}]`);
-      JSON.parse(String.raw`[{"name":"a","n\\u0":1},{"q":1,"p\\u0":1},{"h":1,"\\":1}]`);
+      read(String.raw`[{"first":1,"name":"a","n\\u0":1},{"q":1,"p\\u0":1},{"h":1,"\\":1}]`);
+      JSON.parse(String.raw`[{"first":1,"name":"a","n\\u0":1},{"q":1,"p\\u0":1},{"h":1,"\\":1}]`);
     }
-    assert.equal(read(String.raw`{"name":"a","n\u0061me":"b"}`), 'has the same key twice');
+    assert.equal(read(String.raw`{"first":1,"name":"a","n\u0061me":"b"}`), 'has the same key twice');
     assert.deepEqual(read(String.raw`{"q":1,"p\u0061th":2}`), { q: 1, path: 2 });
     assert.deepEqual(read(String.raw`{"h":1,"\"":2}`), { h: 1, '"': 2 });
     assert.deepEqual(read(String.raw`{"q":1,"p\u0061th":2}`, lenient), { q: 1, path: 2 });
@@ -151,7 +154,7 @@ describe('property: a second reader says the same', () => {
     ),
   }));
   const broken = fc
-    .tuple(value, fc.nat(), fc.constantFrom(...'{}[]:,"\\ ', ''), fc.nat(2))
+    .tuple(value, fc.nat(), fc.constantFrom('{', '}', '[', ']', ':', ',', '"', '\\', ' ', ''), fc.nat(2))
     .map(([text, place, piece, length]) => {
       const at = place % (text.length + 1);
       return text.slice(0, at) + piece + text.slice(at + length);
