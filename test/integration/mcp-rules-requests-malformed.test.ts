@@ -130,6 +130,17 @@ describe('what cannot be judged is refused', () => {
   for (const [name, body, code, problem, id = null] of cases)
     test(name, async () => assert.equal(system.readRpc(await system.post(body)), rpcError(400, id, code, problem)));
 
+  // JSON.parse takes the second key for the one that it has seen in its place: https://github.com/nodejs/node/issues/63785
+  test('a name twice, once escaped, after a message with a key that looks like the escape', async () => {
+    const prepare = String.raw`{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":{"first":1,"name":"a","n\\u0":1}}}`;
+    for (let i = 0; i < 3; i += 1) await system.post(prepare);
+    system.upstream.forget();
+    const body = String.raw`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"first":1,"name":"ticket_open","n\u0061me":"wipe"}}`;
+    const expected = rpcError(400, null, -32600, 'The body has the same key twice.');
+    assert.equal(system.readRpc(await system.post(body)), expected);
+    assert.equal(system.upstream.headCount, 0);
+  });
+
   test('bytes that are no UTF-8', async () => {
     const headers = {
       'content-type': 'application/json',

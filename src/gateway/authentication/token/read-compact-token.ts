@@ -1,6 +1,7 @@
 // Takes a token apart (RFC 7515 compact serialization, RFC 7519), strictly: one token has one spelling, and every reader sees the same in it.
 import { isAlgorithm, type Algorithm } from './algorithms.ts';
 import { type JsonObject, readJsonObject } from '../../../base/json-object.ts';
+import { findHalfCharacter } from '../../../base/read-json.ts';
 import { rememberTexts } from '../../../base/text-memory.ts';
 import type { CompactToken } from './compact-token.ts';
 import { refuseToken, showValue } from './refusal.ts';
@@ -99,16 +100,11 @@ function readPart(part: string, name: string): { readonly ok: true; readonly val
   }
   const read = readJsonObject(text, { refuseDuplicateKeys: true });
   if (!read.ok) return refuseToken('token_malformed', `The ${name} of the token ${read.problem}.`);
-  if (hasHalfSurrogate(text, read.value)) {
+  // Two different subjects would become the same one (RFC 7493 2.1).
+  if (findHalfCharacter(text, read.value) !== undefined) {
     return refuseToken('token_malformed', `The ${name} of the token has half a character in it.`);
   }
   return read;
-}
-
-/** An escape such as \ud800 alone is no character (RFC 7493 2.1): written as UTF-8, two different subjects would become the same one. */
-function hasHalfSurrogate(text: string, value: JsonObject): boolean {
-  // Such a half can only come from an escape, and JSON.stringify escapes nothing else in that way.
-  return /\\u[dD]/.test(text) && /(?<!\\)(?:\\\\)*\\ud/.test(JSON.stringify(value));
 }
 
 /** Node skips what is not base64url and accepts several spellings of the last character; here there is one. */

@@ -11,11 +11,11 @@ import {
   readString,
   replaceParts,
   skipSpace,
-  skipValue,
+  walkValue,
   type TextSpan,
   walkElements,
   walkMembers,
-} from './filter-list-text.ts';
+} from '../../../base/json-text.ts';
 import { mayHoldUpdate, UpdateReading } from './resource-update.ts';
 
 /** What is known about the lists in an answer. */
@@ -98,7 +98,7 @@ function filterBatch(text: string, start: number, expectation: ListExpectation):
   let problem: string | undefined;
   walkElements(text, start, (at) => {
     const { end, changed } =
-      text[at] === '{' ? filterMessage(text, at, expectation) : { end: skipValue(text, at), changed: undefined };
+      text[at] === '{' ? filterMessage(text, at, expectation) : { end: walkValue(text, at), changed: undefined };
     isChanged ||= changed !== undefined;
     problem ??= changed?.problem;
     if (changed?.text !== '') kept.push(changed?.text ?? text.slice(at, end));
@@ -153,7 +153,7 @@ function filterMessage(text: string, start: number, expectation: ListExpectation
 
 /** As JSON.stringify writes it; undefined for what is no id. */
 function readId(text: string, at: number): string | undefined {
-  const id: unknown = JSON.parse(text.slice(at, skipValue(text, at)));
+  const id: unknown = JSON.parse(text.slice(at, walkValue(text, at)));
   return typeof id === 'string' || typeof id === 'number' ? JSON.stringify(id) : undefined;
 }
 
@@ -174,7 +174,7 @@ function filterResult(text: string, start: number, expectation: ListExpectation)
   let unclear: ListForm | undefined;
   let scope: TextSpan | undefined;
   const end = walkMembers(text, start, (key, at) => {
-    if (key === 'cacheScope') scope = { start: at, end: skipValue(text, at) };
+    if (key === 'cacheScope') scope = { start: at, end: walkValue(text, at) };
     const form = formsByFoldedMember.get(foldKey(key));
     if (form === undefined) return undefined;
     const isList = text[at] === '[';
@@ -228,7 +228,7 @@ function readEntry(
       isClear = false;
       return undefined;
     }
-    const valueEnd = skipValue(text, at);
+    const valueEnd = walkValue(text, at);
     name = readString(text, at, valueEnd);
     return valueEnd;
   });

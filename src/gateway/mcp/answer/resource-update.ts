@@ -1,5 +1,5 @@
 // `notifications/resources/updated`: a server tells that a resource has changed, by its URI. Who may not read the resource does not learn of it.
-import { readString, skipValue, walkMembers } from './filter-list-text.ts';
+import { readString, walkValue, walkMembers } from '../../../base/json-text.ts';
 import { foldKey } from '../read/known-keys.ts';
 
 const updated = 'notifications/resources/updated';
@@ -59,6 +59,6 @@ export class UpdateReading {
   }
 
   #readText(at: number): string | undefined {
-    return this.#text[at] === '"' ? readString(this.#text, at, skipValue(this.#text, at)) : undefined;
+    return this.#text[at] === '"' ? readString(this.#text, at, walkValue(this.#text, at)) : undefined;
   }
 }

@@ -2,7 +2,7 @@
 // answers for a hidden item too, asked under a name that it does not have, and its answer speaks of the name that the client sent
 // (restore-names.ts). Otherwise the two could be told apart by the words of the answer.
 import { randomBytes } from 'node:crypto';
-import { replaceParts, skipSpace, skipValue, walkMembers } from './filter-list-text.ts';
+import { replaceParts, skipSpace, walkValue, walkMembers } from '../../../base/json-text.ts';
 import type { Item } from '../read/read-item.ts';
 
 /** A part of the asked name, and what the server gets for it. */
@@ -93,7 +93,7 @@ export function renameItem(text: string, method: string, name: string): string {
 
 function findValue(text: string, start: number, path: readonly string[]): { start: number; end: number } | undefined {
   const [wanted, ...rest] = path;
-  if (wanted === undefined) return { start, end: skipValue(text, start) };
+  if (wanted === undefined) return { start, end: walkValue(text, start) };
   let found: { start: number; end: number } | undefined;
   walkMembers(text, start, (key, at) => {
     if (key === wanted) found = findValue(text, at, rest);

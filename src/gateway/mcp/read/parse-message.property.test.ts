@@ -1,4 +1,4 @@
-// Whatever is accepted as a message has one meaning: a second reader, written here from RFC 8259 only, is asked in all the ways in which
+// Whatever is accepted as a message has one meaning: a second reader (test/kit/json-tree.ts) is asked in all the ways in which
 // servers read JSON (the first of two keys wins, or the last; keys with regard to case, or without) and always finds the same message.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -6,102 +6,11 @@ import * as fc from 'fast-check';
 import { foldKeys } from './known-keys.ts';
 import { parseBody } from './parse-message.ts';
 import { effort } from '../../../../test/kit/effort.ts';
+import { readJsonTree, type JsonTree } from '../../../../test/kit/json-tree.ts';
 
-/** Objects as lists of members, in the order of the text: nothing is merged. */
-type Tree = string | number | boolean | null | Tree[] | { readonly members: readonly (readonly [string, Tree])[] };
+type Find = (tree: JsonTree | undefined, key: string) => JsonTree | undefined;
 
-/** A plain reader of JSON, by the grammar. Throws on anything else. */
-function readTree(text: string): Tree {
-  let at = 0;
-  const fail = (): never => {
-    throw new SyntaxError(`no JSON at ${at}`);
-  };
-  const skip = (): void => {
-    while (' \t\n\r'.includes(text[at] ?? 'x')) at += 1;
-  };
-  const take = (character: string): void => {
-    if (text[at] !== character) fail();
-    at += 1;
-  };
-  const readString = (): string => {
-    take('"');
-    let value = '';
-    for (;;) {
-      const character = text[at] ?? fail();
-      at += 1;
-      if (character === '"') return value;
-      if (character < ' ') fail();
-      if (character !== '\\') {
-        value += character;
-        continue;
-      }
-      const escape = text[at] ?? fail();
-      at += 1;
-      if (escape === 'u') {
-        const digits = text.slice(at, at + 4);
-        if (!/^[0-9a-fA-F]{4}$/.test(digits)) fail();
-        value += String.fromCharCode(Number.parseInt(digits, 16));
-        at += 4;
-      } else {
-        const index = '"\\/bfnrt'.indexOf(escape);
-        if (index === -1) fail();
-        value += '"\\/\b\f\n\r\t'[index]!;
-      }
-    }
-  };
-  const readList = (end: string, readEntry: () => void): void => {
-    at += 1;
-    skip();
-    if (text[at] === end) {
-      at += 1;
-      return;
-    }
-    for (;;) {
-      readEntry();
-      skip();
-      if (text[at] === end) break;
-      take(',');
-      skip();
-    }
-    at += 1;
-  };
-  const readValue = (): Tree => {
-    skip();
-    switch (text[at]) {
-      case '{': {
-        const members: [string, Tree][] = [];
-        readList('}', () => {
-          const key = readString();
-          skip();
-          take(':');
-          members.push([key, readValue()]);
-        });
-        return { members };
-      }
-      case '[': {
-        const entries: Tree[] = [];
-        readList(']', () => entries.push(readValue()));
-        return entries;
-      }
-      case '"':
-        return readString();
-      default: {
-        const word =
-          /^(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)/.exec(text.slice(at))?.[0] ?? fail();
-        at += word.length;
-        return word === 'true' ? true : word === 'false' ? false : word === 'null' ? null : Number(word);
-      }
-    }
-  };
-  const tree = readValue();
-  skip();
-  if (at !== text.length) fail();
-  return tree;
-}
-
-type Find = (tree: Tree | undefined, key: string) => Tree | undefined;
-
-const isObject = (tree: Tree | undefined): tree is Extract<Tree, { members: unknown }> =>
+const isObject = (tree: JsonTree | undefined): tree is Extract<JsonTree, { members: unknown }> =>
   typeof tree === 'object' && tree !== null && !Array.isArray(tree);
 
 /** The ways in which servers look a key up. */
@@ -124,7 +33,7 @@ const matchers: readonly ((found: string, wanted: string) => boolean)[] = [
 const finders = matchers.flatMap((matches) => [findBy(matches, 'first'), findBy(matches, 'last')]);
 
 /** All that decides about a message. */
-function readMeaning(tree: Tree, find: Find): unknown {
+function readMeaning(tree: JsonTree, find: Find): unknown {
   const params = find(tree, 'params');
   const ref = find(params, 'ref');
   return {
@@ -225,7 +134,7 @@ test('all readers find the same message in what is accepted', () => {
       const parsed = parseBody(Buffer.from(text), argumentKeys);
       if (!parsed.ok) return;
       accepted += 1;
-      const tree = readTree(text);
+      const tree = readJsonTree(text);
       const meaning = readMeaning(tree, finders[0]!);
       for (const find of finders) assert.deepEqual(readMeaning(tree, find), meaning);
       // And the gateway is one of them.
@@ -250,9 +159,9 @@ test('all readers find the same message in what is accepted', () => {
 
 /** A value as JSON.parse makes it. */
 function flatten(tree: unknown): unknown {
-  if (!isObject(tree as Tree)) return Array.isArray(tree) ? tree.map(flatten) : tree;
+  if (!isObject(tree as JsonTree)) return Array.isArray(tree) ? tree.map(flatten) : tree;
   return Object.fromEntries(
-    (tree as Extract<Tree, { members: unknown }>).members.map(([key, value]) => [key, flatten(value)]),
+    (tree as Extract<JsonTree, { members: unknown }>).members.map(([key, value]) => [key, flatten(value)]),
   );
 }
 
@@ -261,7 +170,7 @@ test('the second reader reads what JSON.parse reads', () => {
     fc.property(fc.json(), (text) => {
       const value: unknown = JSON.parse(text);
       fc.pre(!text.includes('__proto__'));
-      assert.deepEqual(flatten(readTree(text)), value);
+      assert.deepEqual(flatten(readJsonTree(text)), value);
     }),
     { numRuns: 1_000 },
   );

@@ -1,9 +1,10 @@
 // The body of a POST -> messages, or why it cannot be judged. Strict: what passes here has one meaning only.
 import { isJsonObject, type JsonObject } from '../../../base/json-object.ts';
+import type { TextSpan } from '../../../base/json-text.ts';
 import { findLookalike, foldKeys } from './known-keys.ts';
 import type { KnownKeys } from '../../config/mcp-authorization-config.ts';
 import { type Message, type MessageId, rpcCodes } from './message.ts';
-import { type ElementSpan, readStrictJson } from './strict-json.ts';
+import { readStrictJson } from './strict-json.ts';
 
 export type ParsedBody =
   | { readonly ok: true; readonly isBatch: false; readonly messages: readonly [Message] }
@@ -12,7 +13,7 @@ export type ParsedBody =
       readonly isBatch: true;
       readonly messages: readonly Message[];
       /** Where the messages stand in the text: they go on as they were written. */
-      readonly spans: readonly ElementSpan[];
+      readonly spans: readonly TextSpan[];
       readonly text: string;
     }
   | MalformedBody;

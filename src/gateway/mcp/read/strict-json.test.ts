@@ -112,3 +112,11 @@ describe('the elements of the outermost array', () => {
   ] as const)
     test(text, () => assert.deepEqual(readElements(text), elements));
 });
+
+// https://github.com/nodejs/node/issues/63785
+test('no message prepares the way for a key in another one', () => {
+  const prepare = String.raw`{"params":[{"second":1,"name":"a","n\\u0":1},{"q":1,"p\\u0":1}]}`;
+  for (let i = 0; i < 3; i += 1) read(prepare);
+  assert.equal(read(String.raw`{"second":1,"name":"ticket_open","n\u0061me":"wipe"}`), 'has the same key twice');
+  assert.deepEqual(read(String.raw`{"q":1,"p\u0061th":"/etc"}`), { q: 1, path: '/etc' });
+});

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { readString, replaceParts, skipSpace, skipValue, walkElements, walkMembers } from './filter-list-text.ts';
-import { anyText } from '../../../../test/kit/any-text.ts';
+import { readString, replaceParts, skipSpace, walkValue, walkElements, walkMembers } from './json-text.ts';
+import { anyText } from '../../test/kit/any-text.ts';
 
 /** The members of the object in a text: key, and text of the value. Every second one is passed over without saying where it ends. */
 function readMembers(text: string, start: number): [key: string, value: string][] {
   const members: [string, string][] = [];
   const end = walkMembers(text, start, (key, at) => {
-    const valueEnd = skipValue(text, at);
+    const valueEnd = walkValue(text, at);
     members.push([key, text.slice(at, valueEnd)]);
     return members.length % 2 === 0 ? undefined : valueEnd;
   });
@@ -19,7 +19,7 @@ function readMembers(text: string, start: number): [key: string, value: string][
 function readElements(text: string, start: number): string[] {
   const elements: string[] = [];
   const end = walkElements(text, start, (at) => {
-    const valueEnd = skipValue(text, at);
+    const valueEnd = walkValue(text, at);
     elements.push(text.slice(at, valueEnd));
     return elements.length % 2 === 0 ? undefined : valueEnd;
   });
@@ -96,7 +96,7 @@ describe('spans of a JSON text', () => {
     fc.assert(
       fc.property(anyText(), (value) => {
         const text = JSON.stringify(value);
-        assert.equal(readString(text, 0, skipValue(text, 0)), value);
+        assert.equal(readString(text, 0, walkValue(text, 0)), value);
       }),
     );
   });
@@ -109,5 +109,25 @@ describe('spans of a JSON text', () => {
     ];
     assert.equal(replaceParts('abcdef', parts), 'Ab-cd');
     assert.equal(replaceParts('abc', []), 'abc');
+  });
+
+  test('property: of any text the walk comes to an end', () => {
+    const piece = fc.constantFrom('{', '}', '[', ']', ':', ',', '"', '\\', ' ', '1', '"a"', '\\"', '"a":');
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 15 }), (pieces) => {
+        const text = pieces.join('');
+        for (let start = 0; start < text.length; start += 1) {
+          const end = walkValue(text, start);
+          assert.ok(end >= start && end <= text.length);
+          walkElements(text, start, () => undefined);
+          try {
+            walkMembers(text, start, () => undefined);
+          } catch (error) {
+            // A key with an escape that does not exist.
+            assert.ok(error instanceof SyntaxError);
+          }
+        }
+      }),
+    );
   });
 });
