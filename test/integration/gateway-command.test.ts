@@ -35,7 +35,7 @@ const jwt = (name: string, httpRoute: string, keysUrl: string): Policy =>
         {
           name: 'idp',
           issuer: 'https://idp.test',
-          keys: { source: { case: 'url', value: keysUrl }, allowInsecureHttp: true },
+          keys: { source: { case: 'url', value: keysUrl }, allowInsecureHttp: true, cacheDurationMs: 300_000 },
         },
       ],
       location: { location: { case: 'header', value: { name: 'authorization', prefix: 'Bearer ' } } },
