@@ -61,7 +61,7 @@ export class PickerError extends Error {
   }
 }
 
-// Reported before anything is sent when the request itself cannot be written down: never the upstream's fault.
+// Reported before anything is sent, when the request itself cannot be encoded: never the upstream's fault.
 const ownMistakes = new Set([
   'ERR_INVALID_CHAR',
   'ERR_INVALID_HTTP_TOKEN',
@@ -108,7 +108,7 @@ export function describeError(error: Error): string {
   return text;
 }
 
-/** What kept a connection from being made, in the few words of a metric label. */
+/** Why a connection failed, as the value of a metric label. */
 export function describeConnectFailure(error: Error): 'refused' | 'timeout' | 'tls' | 'dns' | 'other' {
   const code = readCode(error instanceof AggregateError && error.errors[0] instanceof Error ? error.errors[0] : error);
   if (code === 'ECONNREFUSED') return 'refused';
