@@ -50,7 +50,7 @@ export interface ProtectionLine {
   readonly text: string;
   /** Below the line before it. */
   readonly isDetail: boolean;
-  /** remark: probably not meant. silent: has no say. */
+  /** remark: a probable mistake. silent: overridden. */
   readonly kind: 'plain' | 'remark' | 'silent';
 }
 
@@ -74,7 +74,7 @@ export function formatProtection({ closedBy, policies }: DescribedProtection): r
       told.add(other);
       detail(
         other.target === policy.target
-          ? `ProxyPolicy ${other.policy} has no say in ${other.field} of ${other.target}, because ${other.because}`
+          ? `ProxyPolicy ${other.policy} does not apply to ${other.field} of ${other.target}, because ${other.because}`
           : `overrides ProxyPolicy ${other.policy} on ${other.target}, because ${other.because}`,
         'silent',
       );
@@ -93,7 +93,7 @@ export function formatProtection({ closedBy, policies }: DescribedProtection): r
   return lines;
 }
 
-/** Optional and Permissive let callers in without a token: that is no protection. */
+/** Optional and Permissive allow requests without a token: that is not protection. */
 function open({ field, mode }: DescribedPolicy): string {
   if (mode === 'Optional') return 'tokens are checked by';
   return mode === 'Permissive' ? 'tokens are read by' : policyKinds[field].opening;

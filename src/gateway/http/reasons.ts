@@ -108,15 +108,20 @@ export const reasons = {
   },
   redirect_uri_not_registered: {
     status: 400,
-    description: 'The redirect URI is not registered for this client, or the operator of this gateway does not allow it.',
+    description:
+      'The redirect URI is not registered for this client, or the operator of this gateway does not allow it.',
   },
   authorization_request_invalid: { status: 400, description: 'The authorization request is malformed.' },
   wrong_resource: { status: 400, description: 'The request names a different resource than this one.' },
   consent_denied: { status: 403, description: 'The user denied access to the client.' },
-  consent_needed: { status: 403, description: 'The user must give consent, but the client asked for no interaction (prompt=none).' },
+  consent_needed: {
+    status: 403,
+    description: 'The user must give consent, but the client asked for no interaction (prompt=none).',
+  },
   login_state_invalid: {
     status: 400,
-    description: 'This login was not started here, was altered, or took longer than ten minutes. Start the login again.',
+    description:
+      'This login was not started here, was altered, or took longer than ten minutes. Start the login again.',
   },
   login_other_browser: { status: 400, description: 'This login was started in another browser, or has ended already.' },
   idp_login_refused: { status: 403, description: 'The identity provider ended the login with an error.' },
@@ -150,7 +155,8 @@ export const reasons = {
   body_timeout: { status: 408, description: 'The request body did not arrive in time.' },
   seal_key_missing: {
     status: 500,
-    description: 'This gateway has no key to seal sessions and logins with. The operator of this gateway can see how to configure one.',
+    description:
+      'This gateway has no key to seal sessions and logins with. The operator of this gateway can see how to configure one.',
   },
   idp_unavailable: {
     status: 503,
