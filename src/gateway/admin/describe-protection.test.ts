@@ -233,11 +233,11 @@ describe('in sentences', () => {
     const protection = describePolicies([owner, tools]);
     assert.deepEqual(tell(protection), [
       'protected by ProxyPolicy default/old (traffic.jwtAuthentication, on Gateway default/public): Strict',
-      '  ProxyPolicy default/young does not apply to traffic.jwtAuthentication of Gateway default/public, because ProxyPolicy default/old is older',
+      '  ProxyPolicy default/young has no say in traffic.jwtAuthentication of Gateway default/public, because ProxyPolicy default/old is older',
       'message rules of ProxyPolicy default/a-tools (backend.mcp.authorization, on ProxyBackend default/a): Allow, 1 expression, 1 scope',
-      '  ProxyPolicy default/b-tools does not apply to backend.mcp.authorization of ProxyBackend default/a, because ProxyPolicy default/a-tools comes first by name',
+      '  ProxyPolicy default/b-tools has no say in backend.mcp.authorization of ProxyBackend default/a, because ProxyPolicy default/a-tools comes first by name',
     ]);
-    // Where the owner has no say itself, its rival is nobody's business.
+    // Where the winner is itself overridden, the policy that lost to it is not shown.
     const below = describePolicies([owner, policy('api', httpRoute, jwt())]);
     assert.deepEqual(
       below.policies.map(({ policy: name }) => name),

@@ -74,7 +74,7 @@ export function formatProtection({ closedBy, policies }: DescribedProtection): r
       told.add(other);
       detail(
         other.target === policy.target
-          ? `ProxyPolicy ${other.policy} does not apply to ${other.field} of ${other.target}, because ${other.because}`
+          ? `ProxyPolicy ${other.policy} has no say in ${other.field} of ${other.target}, because ${other.because}`
           : `overrides ProxyPolicy ${other.policy} on ${other.target}, because ${other.because}`,
         'silent',
       );
