@@ -13,7 +13,7 @@ import { createTlsAcceptor } from './tls-acceptor.ts';
 /** When a port is draining, a connection that has not begun a request (or its handshake) closes after this. */
 const undecidedMs = 1_000;
 /** An aborted connection that is still open is destroyed after this. */
-const goodbyeMs = 500;
+const abortGraceMs = 500;
 
 /** One open port. */
 export interface BoundPort {
@@ -148,7 +148,7 @@ export async function bindPort(context: PortContext, http1: Http1Server, budget:
             socket.destroy();
           } else {
             connection.abort();
-            destroyAfter(socket, goodbyeMs);
+            destroyAfter(socket, abortGraceMs);
           }
         }
       }, timeoutMs);

@@ -59,9 +59,9 @@ export function formatEarlyAnswer(answer: EarlyAnswer): string {
  * Sends the last bytes on a connection and closes it. Reading goes on for a moment: closing with unread bytes
  * makes the kernel send a reset, which can destroy the answer before the client reads it.
  */
-export function endConnection(socket: Socket, lastWords: string | Uint8Array): void {
+export function endConnection(socket: Socket, lastBytes: string | Uint8Array): void {
   if (socket.destroyed) return;
-  socket.end(lastWords);
+  socket.end(lastBytes);
   socket.resume();
   destroyAfter(socket, lingerMs);
 }

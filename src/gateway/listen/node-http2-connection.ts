@@ -13,9 +13,9 @@ import type { ClientConnection, PortContext } from './port-context.ts';
 import { serveExchange } from './serve-exchange.ts';
 
 /** Time for the client to see the GOAWAY before its new streams are refused, and then again to close its side. */
-const goodbyeMs = 1_000;
+const goawayGraceMs = 1_000;
 /** The same for a connection without streams, where some clients no longer answer even a PING. */
-const idleGoodbyeMs = 200;
+const idleGoawayGraceMs = 200;
 const highestStreamId = 2 ** 31 - 1;
 
 /** Takes over a socket whose client speaks HTTP/2. Bytes that were read before must have been put back. */
@@ -62,7 +62,7 @@ class NodeHttp2Connection implements ClientConnection {
       clearTimeout(timer);
       this.#close();
     };
-    const timer = setTimeout(close, this.#openStreams === 0 ? idleGoodbyeMs : goodbyeMs);
+    const timer = setTimeout(close, this.#openStreams === 0 ? idleGoawayGraceMs : goawayGraceMs);
     if (!session.ping(() => close())) close();
   }
 
@@ -110,7 +110,7 @@ class NodeHttp2Connection implements ClientConnection {
     clearTimeout(this.#timer);
     if (this.#openStreams > 0 || this.#socket.destroyed) return;
     if (this.#session.closed || this.#session.destroyed) {
-      destroyAfter(this.#socket, goodbyeMs);
+      destroyAfter(this.#socket, goawayGraceMs);
       return;
     }
     // Only requests refresh the idle timeout: PING frames or half a request head keep no connection open.

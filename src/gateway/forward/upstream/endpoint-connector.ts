@@ -74,18 +74,18 @@ export function createConnector(options: ConnectorOptions): Connector {
           )
         : undefined;
     // Removes all listeners: their closures would keep memory for the life of the connection, which may be days.
-    const letGo = (): void => {
+    const removeListeners = (): void => {
       clearTimeout(timer);
       socket.removeListener(connected, succeed);
       socket.removeListener('error', fail);
       socket.removeListener('close', failClosed);
     };
     const succeed = (): void => {
-      letGo();
+      removeListeners();
       callback(null, socket);
     };
     const fail = (error: Error): void => {
-      letGo();
+      removeListeners();
       session = undefined;
       callback(error, null);
     };
