@@ -37,21 +37,21 @@ export interface GatewayOptions extends Observability {
   readonly connectionMetrics: ConnectionMetrics;
   readonly upstreamMetrics: UpstreamMetrics;
   readonly configMetrics: ConfigMetrics;
-  /** Whose X-Forwarded-* are believed; nobody's when absent. */
+  /** The peers whose X-Forwarded-* headers are trusted; none when absent. */
   readonly trustedProxies?: TrustedProxies | undefined;
   /** Addresses that no backend and no identity provider may have; none when absent. */
   readonly guard?: LocalGuard | undefined;
   /** Calls identity providers; the gateway makes its own, with the rules of address-guard.ts, when absent. */
   readonly fetcher?: GuardedFetcher;
-  /** Who asks identity providers for keys and metadata; the gateway itself when absent. */
+  /** Fetches keys and metadata of identity providers; the gateway itself when absent. */
   readonly idps?: IdpAccess;
-  /** Signs the message URLs of legacy SSE servers; a random one when absent. Whoever listens on the same ports needs the same. */
+  /** Signs the message URLs of legacy SSE servers; a random one when absent. All processes on the same ports need the same key. */
   readonly legacySseKey?: Uint8Array;
   /** In place of createListeners, where several processes share the ports. */
   readonly openListeners?: (options: ListenersOptions) => Listeners;
 }
 
-/** What became of a configuration. */
+/** The result of applying a configuration. */
 export interface ApplyReport {
   /** False: it equals the one in force. */
   readonly changed: boolean;
@@ -67,9 +67,9 @@ export interface Gateway {
   apply(configuration: Configuration): Promise<ApplyReport>;
   readonly runtime: RuntimeConfig;
   readonly configuration: Configuration;
-  /** Policies whose keys cannot be had at the moment. */
+  /** Policies whose keys are not available at the moment. */
   listKeyProblems(): readonly PolicyKeyProblem[];
-  /** Where the open ports are really bound, by bind key. */
+  /** The actual addresses of the open ports, by bind key. */
   addresses(): ReadonlyMap<string, AddressInfo>;
   /** Closes the ports for new connections; those that are open go on. */
   stopAccepting(): Promise<void>;
@@ -97,7 +97,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   store.subscribe((current) => upstreams.reconcile(current.backends));
   store.subscribe((current) => authentications.reconcile(current.authentications));
   store.subscribe((current) => jwtAuthentications.reconcile(current.jwtAuthentications));
-  // Last: what these streams are told, their clients ask about at once.
+  // Last: clients react to these notifications at once with new requests.
   const streams = new NotificationStreams(log);
   store.subscribe((current) => streams.reconcile(current));
   const loopGuard = new LoopGuard(options.legacySseKey);
@@ -145,7 +145,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     stopAccepting: () => listeners.stopAccepting(),
     async drain(timeoutMs) {
       await listeners.drain({ timeoutMs });
-      // No client is left: what is still under way are copies for mirrors and idle connections.
+      // No client is left: only mirror copies and idle connections are still open.
       upstreams.destroy();
       authentications.close();
       jwtAuthentications.close();
@@ -159,15 +159,15 @@ function watchUpstreams({ log, upstreamMetrics }: GatewayOptions): UpstreamObser
   return {
     connectFailed(backend, endpoint, error) {
       upstreamMetrics.connectFailed(backend, describeConnectFailure(error));
-      log.debug({ backend, endpoint, err: error }, 'no connection to an endpoint');
+      log.debug({ backend, endpoint, err: error }, 'cannot connect to an endpoint');
     },
     setAside(backend, endpoint, milliseconds, again) {
       if (!again) upstreamMetrics.endpointEjected(backend);
-      log.warn({ backend, endpoint, milliseconds }, 'an endpoint does not take connections and is set aside');
+      log.warn({ backend, endpoint, milliseconds }, 'an endpoint accepts no connections and is set aside');
     },
     returned(backend, endpoint) {
       upstreamMetrics.endpointReturned(backend);
-      log.info({ backend, endpoint }, 'an endpoint that was set aside is back');
+      log.info({ backend, endpoint }, 'an endpoint that was set aside accepts connections again');
     },
     retried: (backend) => upstreamMetrics.requestRetried(backend),
   };

@@ -31,11 +31,11 @@ export interface RequestPathParts {
   readonly log: Log;
   /** Chooses among weighted backends and mirrored requests. */
   readonly random: () => number;
-  /** Knows requests again that a backend sends back. Default: nobody does. */
+  /** Recognises requests that a backend sends back. Default: loops are not detected. */
   readonly loopGuard?: Pick<LoopGuard, 'markNext'> | undefined;
   /** Every rule is evaluated and noted, not only those that decide: for `explain`. Default false. */
   readonly explained?: boolean;
-  /** Whose X-Forwarded-* are believed. Default: nobody's. */
+  /** The peers whose X-Forwarded-* headers are trusted. Default: none. */
   readonly trustedProxies?: TrustedProxies | undefined;
 }
 
@@ -122,7 +122,7 @@ function serveBackend(
   // 7. Its policies (policy-chain.ts).
   const request: BackendRequest = { context, route, matched, ...usable };
   whenPassed(parts, context, runSteps(backendChain, request, headers), (responseHeaders) => {
-    // 8. Off it goes, unless it goes round in circles.
+    // 8. Forward the request, unless it loops.
     const { loopGuard, observers, random } = parts;
     const round = loopGuard?.markNext(context.exchange.headers);
     if (loopGuard !== undefined && round === undefined)
@@ -150,9 +150,9 @@ function whenPassed(
   denyRequest(context, verdict.reason, { ...verdict, headers: verdict.responseHeaders });
 }
 
-/** A mistake of ours. The client gets an answer, or a broken stream if one has begun; the log gets the error. */
+/** Handles a bug of the gateway: the client gets an answer, or an aborted stream if one has begun; the log gets the error. */
 function failRequest(parts: RequestPathParts, context: RequestContext, error: unknown): void {
-  parts.log.error({ request_id: context.requestId, err: error }, 'a request failed inside the gateway');
+  parts.log.error({ request_id: context.requestId, err: error }, 'the gateway failed to handle a request');
   if (context.exchange.headSent) {
     context.reason = 'internal_error';
     context.exchange.abort();

@@ -1,29 +1,29 @@
-// Sends messages over a connection: head, body in its framing (RFC 9112 section 6), trailers. What belongs together and is small leaves in one
-// write: a head waits for what follows it, and so do small pieces of a body.
+// Sends messages over a connection: head, body in its framing (RFC 9112 section 6), trailers. Small parts of a message leave in one
+// write: a head waits for the bytes that follow it, and so do small pieces of a body.
 import type { Socket } from 'node:net';
 import { appendFields, finishHead } from './message-head.ts';
 import type { RawHeaders } from './raw-headers.ts';
 import { chunkedBody } from './framing.ts';
 import type { Sender, Sending } from './sending.ts';
 
-/** A piece up to this size is copied behind what waits; a larger one is handed to the kernel as it is. */
+/** A piece up to this size is copied behind the held bytes; a larger one is handed to the kernel without a copy. */
 const smallBytes = 4_096;
-/** More than this does not wait. */
+/** When more than this is held, it is sent at once. */
 const maxHeldBytes = 16_384;
 
 /** The sending side of one connection, for one message after the other: begin, write*, end. */
 export class BodyWriter implements Sender {
   readonly #socket: Socket;
   readonly #isTls: boolean;
-  /** How long it waits. */
+  /** When held bytes are sent. */
   readonly #sending: Sending;
   #framing = 0;
   /** Not yet given to the socket. One character for each byte. */
   #held = '';
   #isScheduled = false;
-  /** What is held is the end of the message, */
+  /** The held bytes include the end of the message. */
   #isLast = false;
-  /** or was. */
+  /** The bytes sent last included the end of the message. */
   #isLastSent = false;
   /** Bytes of a body with a length that are still to come. */
   #left = 0;
@@ -43,15 +43,15 @@ export class BodyWriter implements Sender {
     this.#sending = sending;
   }
 
-  /** A head outside of a message, e.g. of an informational answer: it leaves at once. */
+  /** Sends a head without a message, e.g. an informational answer, at once. */
   writeAlone(head: string): void {
     this.#held += head;
     this.#send();
   }
 
   /**
-   * Starts a message. `bodyLength` says how its body is framed; 0 is also right for one without a body. A head with a body waits for that until
-   * `flushSoon`.
+   * Starts a message. `bodyLength` says how its body is framed; 0 also fits a message without a body. A head with a body is held until the body
+   * comes, or until `flushSoon`.
    */
   begin(head: string, bodyLength: number): void {
     this.#framing = bodyLength;
@@ -62,10 +62,10 @@ export class BodyWriter implements Sender {
     if (bodyLength === 0) this.#sendLast();
   }
 
-  /** A piece of the body, not longer than what is left of its length. False: wait for the socket's drain event. */
+  /** Writes a piece of the body, not longer than the rest of the declared length. False: wait for the socket's drain event. */
   write(chunk: Uint8Array): boolean {
     const socket = this.#socket;
-    // As a chunk it would be the last one.
+    // An empty chunk would end a chunked body.
     if (chunk.length === 0) return !socket.writableNeedDrain;
     const isChunked = this.#framing === chunkedBody;
     if (isChunked) this.#held += `${chunk.length.toString(16)}\r\n`;
@@ -88,7 +88,7 @@ export class BodyWriter implements Sender {
       hasRoom = socket.write(chunk, isLast ? this.#noteFlushed : undefined);
       socket.uncork();
     }
-    // Goes with the size of the next chunk.
+    // This line end is held and leaves together with the size of the next chunk.
     if (isChunked) {
       this.#held = '\r\n';
       this.flushSoon();
@@ -97,8 +97,8 @@ export class BodyWriter implements Sender {
   }
 
   /**
-   * The message is complete. The callback runs once, after the last byte has left the process; never when the connection breaks before, nor where
-   * what is complete does not wait.
+   * Completes the message. The callback runs once, after the last byte has left the process; never if the connection breaks before, nor with a
+   * `Sending` that sends complete messages at once.
    */
   end(trailers: RawHeaders, onFlushed: () => void): void {
     if (this.#framing === chunkedBody) {
@@ -115,12 +115,12 @@ export class BodyWriter implements Sender {
     }
   }
 
-  /** Sends what waits. */
+  /** Sends the held bytes. */
   flush(): void {
     if (this.#held !== '') this.#send();
   }
 
-  /** What waits does not wait for more. */
+  /** Lets the held bytes leave without waiting for more. */
   flushSoon(): void {
     if (this.#isScheduled || this.#held === '') return;
     this.#isScheduled = true;
@@ -131,7 +131,7 @@ export class BodyWriter implements Sender {
   send(): void {
     this.#isScheduled = false;
     if (this.#held === '') return;
-    // A callback costs a tick. Nearly always the kernel takes all of it at once, which is seen as well.
+    // A callback costs a tick. Nearly always the kernel takes all bytes at once, and that shows without one.
     this.#isLastSent = this.#isLast && !this.#isTls;
     if (this.#isLastSent) this.#isLast = false;
     this.#send();
@@ -155,7 +155,7 @@ export class BodyWriter implements Sender {
   }
 
   #sendLast(): boolean {
-    // To a server: nobody asks when it has left.
+    // Towards upstreams, where no callback is needed.
     if (!this.#sending.isLate) return this.#send();
     this.#isLast = true;
     this.flushSoon();

@@ -3,7 +3,7 @@
 import { isTokenCharacter } from './field-lines.ts';
 import { Http1Error } from './http1-error.ts';
 
-/** Digits of a size, leading zeros included: as many as a number can count exactly. */
+/** Digits of a size, leading zeros included: as many as a number holds exactly. */
 const maxDigits = 13;
 /** Bytes of all extensions of one body. */
 const maxExtensionBytes = 16_384;
@@ -36,14 +36,14 @@ export class ChunkSizeLine {
   #extensionBytes = 0;
   #state: State = inSize;
 
-  /** Before the first line of a body. */
+  /** To be called before the first line of a body. */
   begin(): void {
     this.#extensionBytes = 0;
     this.#digits = 0;
     this.#state = inSize;
   }
 
-  /** Reads from `start` on. Returns where the line ended, -1 when it goes on. Then `size` is that of the chunk, until the next call. */
+  /** Reads from `start` on. Returns the end of the line, or -1 if it is not complete. After the end, `size` is the chunk's size until the next call. */
   read(bytes: Uint8Array, start: number): number {
     if (this.#state === inSize && this.#digits === 0) this.size = 0;
     for (let at = start; at < bytes.length; at++) {

@@ -1,5 +1,5 @@
-// Names that nearly every head has. Whoever gets one of these gets the same string each time: nothing is cut out of the head for it, and
-// looking it up somewhere costs little, since its hash is known.
+// Interns names that nearly every head has: each is the same string every time, so nothing is cut out of the head for it, and a map lookup
+// is cheap because the string's hash is known.
 
 const lowerCaseNames = [
   'accept',
@@ -51,7 +51,7 @@ export function spellName(lowerCase: string): readonly [lowerCase: string, title
   return [lowerCase, lowerCase.replaceAll(/\b[a-z]/g, (letter) => letter.toUpperCase())];
 }
 
-/** In both. */
+/** The common names in both spellings. */
 export const commonNames: readonly string[] = lowerCaseNames.flatMap(spellName);
 
 for (const name of commonNames) remember(name);
@@ -63,7 +63,7 @@ export function toLowerCaseName(name: string): string {
   return lowerCaseOf.get(name) ?? name.toLowerCase();
 }
 
-/** Of two in the same slot the first stays. */
+/** Stores a name in its slot. If two names share a slot, the first stays. */
 function remember(name: string): void {
   let hash = 0;
   for (let at = 0; at < name.length; at++) hash = addToHash(hash, name.charCodeAt(at));
@@ -75,7 +75,7 @@ export function addToHash(hash: number, code: number): number {
   return (Math.imul(hash, 31) + code) | 0;
 }
 
-/** The name that stands in the text from `start` to `end` and has this hash. */
+/** The name in the text from `start` to `end`, whose hash is given. */
 export function takeName(text: string, start: number, end: number, hash: number): string {
   const name = names[hash & (slots - 1)];
   return name !== undefined && name.length === end - start && text.startsWith(name, start)

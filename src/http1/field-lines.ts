@@ -23,7 +23,7 @@ export function readFieldLines(text: string, start: number, maxCount: number): R
   return fields;
 }
 
-/** Reads those from `start` to `end`, where a line ends, after the fields that are there already. `maxCount`: of all of them. Throws an Http1Error. */
+/** Appends the field lines from `start` to `end` (the end of a line) to `fields`. `maxCount` limits all of them. Throws an Http1Error. */
 export function readFieldLinesUpTo(fields: string[], text: string, start: number, end: number, maxCount: number): void {
   let at = start;
   while (at < end) {
@@ -42,13 +42,13 @@ export function readFieldLinesUpTo(fields: string[], text: string, start: number
     at = text.indexOf('\r', at);
     let valueEnd = at;
     while (valueEnd > valueAt && isBlank(text.charCodeAt(valueEnd - 1))) valueEnd -= 1;
-    // Some parsers, llhttp among them, do not take `chunked` and a tab for chunked.
+    // Some parsers, llhttp among them, do not read `chunked` followed by a tab as chunked.
     if (valueEnd < at && name.length === 17 && isTransferEncoding(name) && text.slice(valueEnd, at).includes('\t'))
       throw new Http1Error('bad_request', 'a tab after the transfer coding');
     fields.push(name, text.slice(valueAt, valueEnd));
     at += 2;
   }
-  // The empty line must be where it was found: a line cannot end inside of it.
+  // The last line must end exactly where the empty line begins.
   if (at !== end) throw new Http1Error('bad_request', 'a malformed end of the header fields');
   checkFieldCount(fields, maxCount);
 }

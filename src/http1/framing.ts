@@ -1,17 +1,17 @@
-// How a message says where its body ends, and whether its connection goes on (RFC 9112 sections 6 and 9.3). The same rules for requests and
-// responses, in one place: a difference between the two would be a way to smuggle.
+// Where the body of a message ends, and whether its connection is kept (RFC 9112 sections 6 and 9.3). Requests and responses share
+// these rules: a difference between the two would allow request smuggling.
 import { Http1Error } from './http1-error.ts';
 
-/** The length of a body in chunks. */
+/** The length of a chunked body. */
 export const chunkedBody = -1;
 
 /** The length of a body that ends with the connection. */
 export const bodyUntilClose = -2;
 
-/** No Content-Length, or not one that can be counted. */
+/** No Content-Length, or an invalid one. */
 export const noLength = -1;
 
-/** A Content-Length: digits, and no more than a number can count exactly, since it goes on as a number. Otherwise `noLength`. */
+/** Parses a Content-Length: only digits, and no larger than a number holds exactly. Otherwise `noLength`. */
 export function readContentLength(value: string): number {
   let length = 0;
   for (let at = 0; at < value.length; at++) {
@@ -22,7 +22,7 @@ export function readContentLength(value: string): number {
   return value === '' ? noLength : length;
 }
 
-/** The value of a Content-Length header; `before`: of one that came before it. Throws an Http1Error. */
+/** Takes the value of a Content-Length header; `before` is the value of an earlier one. Throws an Http1Error. */
 export function takeContentLength(before: number, value: string): number {
   if (before !== noLength) throw new Http1Error('bad_request', 'several Content-Length headers');
   const length = readContentLength(value);
@@ -30,13 +30,13 @@ export function takeContentLength(before: number, value: string): number {
   return length;
 }
 
-/** The value of a Transfer-Encoding header; `before`: of one that came before it. Throws an Http1Error. */
+/** Takes the value of a Transfer-Encoding header; `before` is the value of an earlier one. Throws an Http1Error. */
 export function takeTransferEncoding(before: string | undefined, value: string): string {
   if (before !== undefined) throw new Http1Error('bad_request', 'several Transfer-Encoding headers');
   return value;
 }
 
-/** What both say together; undefined when there is neither. Throws an Http1Error. */
+/** The body length by both headers; undefined without either. Throws an Http1Error. */
 export function readBodyLength(
   transferEncoding: string | undefined,
   contentLength: number,
@@ -58,6 +58,6 @@ export function keepsConnection(httpVersion: '1.0' | '1.1', connection: string):
 /** Whether a Connection header lists an option. */
 export function hasToken(list: string, token: string): boolean {
   if (!list.includes(',')) return list.length === token.length && list.toLowerCase() === token;
-  // Not trim(): that takes away more than spaces and tabs.
+  // Not trim(): that removes more than spaces and tabs.
   return list.split(',').some((entry) => entry.replace(/^[ \t]+|[ \t]+$/g, '').toLowerCase() === token);
 }

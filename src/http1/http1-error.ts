@@ -1,6 +1,6 @@
-// Why a byte stream is not read any further. There is no way back: what follows cannot be told apart from anything else.
+// Why a byte stream is not read any further. The error is final: the bytes that follow cannot be attributed to a message.
 
-/** What is wrong, in words that decide about the answer. */
+/** The kind of error; it decides the answer. */
 export type Http1ErrorCode =
   | 'bad_request'
   | 'bad_target'

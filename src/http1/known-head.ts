@@ -1,40 +1,40 @@
-// A head that came before on the same connection. Clients and servers repeat themselves: of two heads in a row often nothing differs, mostly a
-// length, a date or a token. What is there again, byte for byte, is not read again: whole heads, or all lines but those that changed.
-// A line is known with its end of line and is looked for where a line begins, so that it can be read in one way only.
+// Caches the last head of a connection. Two heads in a row are often equal, or differ only in a length, a date or a token. Bytes that repeat are not
+// parsed again: whole heads, or all lines except the changed ones.
+// A known line includes its line end and is compared only where a line begins, so that it cannot be read in two ways.
 import { checkFieldCount, readFieldLines, readFieldLinesUpTo } from './field-lines.ts';
 import type { RawHeaders } from './raw-headers.ts';
 
 /** Longer heads are not kept. */
 const maxKnownLength = 8_192;
-/** So many in a row that have less than half of their lines in common with it, and the last of them is kept instead. */
+/** After this many heads in a row that share less than half of their lines with the known one, the last of them replaces it. */
 const maxOthers = 16;
 
-/** Lines of the text that are not known ones: where they begin and end in it, and which known lines they are in the place of. */
+/** Changed lines of a text: where they begin and end in it, and which known lines they replace. */
 interface Change {
   from: number;
   to: number;
   firstLine: number;
-  /** The first that is there again. */
+  /** The first known line that follows unchanged. */
   nextLine: number;
 }
 
 /** The head that one connection knows. */
 export class KnownHead<Head extends { readonly headers: RawHeaders }> {
-  /** The text that was compared last is the known one. */
+  /** The text compared last equals the known one. */
   isSame = false;
   #head: Head | undefined;
   #text = '';
-  /** The same text, once it has come a second time. */
+  /** The bytes of the known text, once it has come a second time. */
   #bytes: Buffer | undefined;
-  /** Its start line and its field lines, once another text was compared with it. */
+  /** The known start line and field lines, once another text was compared with them. */
   #lines: readonly string[] = [];
   #others = 0;
-  /** What is not known of the text that was compared last. */
+  /** The changed parts of the text compared last. */
   #changes: Change[] = [];
-  /** What stands before, between and after them. It is mostly the same lines that change. */
+  /** The unchanged parts before, between and after the changes. Mostly the same lines change each time. */
   #kept: string[] = [];
 
-  /** The known head, when it is the one that begins here. Who sends one after the other that differ is not asked. */
+  /** The known head, if exactly its bytes begin here. Skipped unless the text compared last was the known one. */
   find(bytes: Buffer, at: number): Head | undefined {
     const known = this.#bytes;
     if (known === undefined || !this.isSame) return undefined;
@@ -43,17 +43,17 @@ export class KnownHead<Head extends { readonly headers: RawHeaders }> {
     return this.#head;
   }
 
-  /** What is known; undefined: nothing yet. */
+  /** The known head; undefined: none yet. */
   get head(): Head | undefined {
     return this.#head;
   }
 
-  /** Of its text. */
+  /** The length of the known text. */
   get length(): number {
     return this.#text.length;
   }
 
-  /** Looks for what is known in the text of a whole head. Returns what must be read of it; nothing is known: undefined. */
+  /** Compares the text of a whole head with the known one. Returns the parts that must be parsed; undefined: no head is known. */
   compare(text: string): readonly Readonly<Pick<Change, 'from' | 'to'>>[] | undefined {
     if (this.#head === undefined) return undefined;
     this.isSame = text === this.#text;
@@ -66,7 +66,7 @@ export class KnownHead<Head extends { readonly headers: RawHeaders }> {
     return this.#changes;
   }
 
-  /** The same lines are others. */
+  /** Whether exactly the same lines changed as last time. */
   #changedAsBefore(text: string): boolean {
     const kept = this.#kept;
     if (kept.length === 0) return false;
@@ -78,7 +78,7 @@ export class KnownHead<Head extends { readonly headers: RawHeaders }> {
       if (index === kept.length - 1) return at === text.length;
       const change = this.#changes[index]!;
       change.from = at;
-      // Several are looked for in the other way.
+      // A change of several lines is found the other way.
       at = findLineEnd(text, at);
       change.to = at;
     }
@@ -90,7 +90,7 @@ export class KnownHead<Head extends { readonly headers: RawHeaders }> {
     this.#kept = this.#cutKept();
   }
 
-  /** Of the known text, and of no other, which would be held by it. */
+  /** Cuts the kept parts out of the known text: slices of another text would keep that text in memory. */
   #cutKept(): string[] {
     const kept: string[] = [];
     let line = 0;
@@ -108,7 +108,7 @@ export class KnownHead<Head extends { readonly headers: RawHeaders }> {
     return kept;
   }
 
-  /** The fields of the text that was compared last; they begin at `start`. Throws an Http1Error. */
+  /** The fields of the text compared last; they begin at `start`. Throws an Http1Error. */
   readFields(text: string, start: number, maxCount: number): RawHeaders {
     if (this.#head === undefined) return readFieldLines(text, start, maxCount);
     const known = this.#head.headers;
@@ -117,18 +117,18 @@ export class KnownHead<Head extends { readonly headers: RawHeaders }> {
     for (const { from, to, firstLine, nextLine } of this.#changes) {
       const changed: string[] = [];
       readFieldLinesUpTo(changed, text, Math.max(start, from), to, maxCount);
-      // The start line is no field.
+      // The start line is not a field.
       const first = Math.max(0, firstLine - 1) * 2;
       const count = (nextLine - 1) * 2 - first;
       if (changed.length === count) for (let each = 0; each < count; each++) fields[first + each] = changed[each]!;
-      // Only when it is the only change: the others stay where they are.
+      // Happens only with a single change, so the other fields stay in place.
       else fields.splice(first, count, ...changed);
     }
     checkFieldCount(fields, maxCount);
     return fields;
   }
 
-  /** This one was read and is valid. */
+  /** Remembers a head that was read and is valid. */
   keep(text: string, head: Head): void {
     if (this.#head !== undefined) {
       let others = 0;
@@ -148,7 +148,7 @@ export class KnownHead<Head extends { readonly headers: RawHeaders }> {
 
 const noChanges: readonly Change[] = [];
 
-/** Line by line, when there are as many as known ones. */
+/** Compares line by line, if there are as many lines as known ones. */
 function findChangedLines(text: string, lines: readonly string[]): Change[] | undefined {
   const changes: Change[] = [];
   let at = 0;
@@ -164,14 +164,14 @@ function findChangedLines(text: string, lines: readonly string[]): Change[] | un
   return at === text.length - 2 ? changes : undefined;
 }
 
-/** From the first that is another to the last. */
+/** The part from the first changed line to the last. */
 function findChangedPart(text: string, lines: readonly string[]): Change {
   let from = 0;
   let firstLine = 0;
   while (firstLine < lines.length && isAt(text, lines[firstLine]!, from)) from += lines[firstLine++]!.length;
   let to = text.length - 2;
   let nextLine = lines.length;
-  // The start line is the first or none.
+  // The start line can only match as the first line.
   while (nextLine > Math.max(firstLine, 1)) {
     const line = lines[nextLine - 1]!;
     const start = to - line.length;
@@ -191,7 +191,7 @@ function findLineEnd(text: string, at: number): number {
   return found < 0 ? text.length : found + 1;
 }
 
-/** Not startsWith(): that goes character by character. */
+/** Not startsWith(): that compares character by character. */
 function isAt(text: string, line: string, at: number): boolean {
   return text.slice(at, at + line.length) === line;
 }

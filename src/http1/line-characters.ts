@@ -1,15 +1,15 @@
-// What must not stand in the lines of a head (RFC 9110 section 5.5, RFC 9112 section 2.2): control characters other than tabs, and a CR or LF
-// without the other. Sixteen bytes are looked at a time: most of them are letters, and heads with tokens in them are long.
+// Finds forbidden characters in the lines of a head (RFC 9110 section 5.5, RFC 9112 section 2.2): control characters other than tabs, and a CR or LF
+// without the other. Checks sixteen bytes at a time, because heads with tokens are long and most bytes are letters.
 
 const tab = 0x09;
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 const space = 0x20;
 const del = 0x7f;
-/** Words are not worth it. */
+/** Up to this length, checking by words does not pay off. */
 const shortBytes = 64;
 
-/** True when every byte may be part of a line, and every CR and LF from `start` to `end` is one of a pair. */
+/** True when every byte is allowed in a line, and every CR and LF from `start` to `end` is part of a CRLF. */
 export function areLinesClean(bytes: Buffer, start: number, end: number): boolean {
   if (end - start < shortBytes) return areBytesClean(bytes, start, end, start, end);
   const { byteOffset } = bytes;
@@ -28,7 +28,7 @@ export function areLinesClean(bytes: Buffer, start: number, end: number): boolea
 
 const highBits = 0x80808080;
 
-/** The high bit of any byte below 0x20, and of any that is 0x7f. A neighbour may raise a false alarm, but none stays silent. */
+/** Sets the high bit of every byte that is below 0x20 or is 0x7f. A neighbouring byte may cause a false positive, but there are no false negatives. */
 function mark(word: number): number {
   return ((word - 0x20202020) | (word + 0x01010101)) & ~word;
 }
@@ -36,7 +36,7 @@ function mark(word: number): number {
 let viewed: ArrayBufferLike | undefined;
 let view: Int32Array = new Int32Array(0);
 
-/** Node cuts many small buffers out of one. */
+/** Caches the view: Node cuts many small buffers out of one memory block. */
 function viewWords(memory: ArrayBufferLike): Int32Array {
   if (memory !== viewed) {
     viewed = memory;
@@ -45,7 +45,7 @@ function viewWords(memory: ArrayBufferLike): Int32Array {
   return view;
 }
 
-/** One by one. */
+/** Checks the bytes one by one. */
 function areBytesClean(bytes: Buffer, from: number, to: number, start: number, end: number): boolean {
   for (let at = from; at < to; at++) if (isSuspicious(bytes[at]!) && !isAllowed(bytes, at, start, end)) return false;
   return true;

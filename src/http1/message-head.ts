@@ -1,9 +1,9 @@
-// The text of heads as they are sent (RFC 9112). One string each, with one character for each byte. A line is written together with the CRLF
-// before it, so that a field is two pieces: what is known of its name, and its value.
+// Formats heads for sending (RFC 9112): one string each, with one character for each byte. A line is written together with the CRLF
+// before it, so that a field consists of two pieces: the prepared name and the value.
 import { commonNames } from './common-names.ts';
 import type { RawHeaders } from './raw-headers.ts';
 
-/** A head that cannot be written down: always a mistake on our side of the wire. */
+/** A head that cannot be sent: always a bug of the gateway. */
 export class UnsendableHeadError extends Error {
   readonly code = 'ERR_INVALID_CHAR';
 
@@ -13,19 +13,19 @@ export class UnsendableHeadError extends Error {
   }
 }
 
-// Not imported: that would load the classes of fetch, too, with a whole HTTP client behind them.
+// Not imported: that would also load the classes of fetch, with a whole HTTP client.
 const { STATUS_CODES } = process.getBuiltinModule('node:http');
 
-// Patterns and not loops: a string that was cut out of another one is slow to walk through.
+// Patterns instead of loops: iterating over a string that was cut out of another one is slow.
 const notToken = /[^!#$%&'*+\-.^_`|~0-9A-Za-z]/;
 const notVisible = /[^\x21-\x7e]/;
 const notFieldValue = /[^\t\x20-\x7e\x80-\xff]/;
-/** More than one byte, of which only the last would be sent. */
+/** A character of more than one byte: only its last byte would be sent. */
 const wide = /[^\0-\xff]/;
 
 const statusLines: string[] = [];
 
-/** What stands before the value, of names that need no look any more. */
+/** The text before the value, for names that are known to be valid. */
 const linesOfNames: ReadonlyMap<string, string> = new Map(commonNames.map((name) => [name, `\r\n${name}: `]));
 
 /** `HTTP/1.1 200 OK`. */
@@ -46,11 +46,11 @@ export function formatRequestLine(method: string, target: string): string {
 }
 
 /**
- * The head with one more field line. Throws an UnsendableHeadError for what would not be read as this one field. Values are not looked at
- * character by character: they come from heads that were read, or were checked where they were made (`isSendableValue`).
+ * The head with one more field line. Throws an UnsendableHeadError for text that would not be read as exactly this field. Values are not checked
+ * character by character: they come from parsed heads, or were checked where they were made (`isSendableValue`).
  */
 export function appendField(head: string, name: string, value: string): string {
-  // These are searched for by the machine's fastest means, which no pattern is.
+  // includes() uses the fastest search of the machine; a pattern does not.
   if (value.includes('\r') || value.includes('\n') || value.includes('\0'))
     throw new UnsendableHeadError(`the value of ${name}`);
   return head + (linesOfNames.get(name) ?? beginLine(name)) + value;
@@ -61,14 +61,14 @@ function beginLine(name: string): string {
   return `\r\n${name}: `;
 }
 
-/** The head with all of them. */
+/** The head with all these field lines. */
 export function appendFields(head: string, fields: RawHeaders): string {
   let text = head;
   for (let index = 0; index < fields.length; index += 2) text = appendField(text, fields[index]!, fields[index + 1]!);
   return text;
 }
 
-/** The whole head. Throws an UnsendableHeadError for one with characters of more than one byte. */
+/** Completes the head with its empty line. Throws an UnsendableHeadError if it has characters of more than one byte. */
 export function finishHead(head: string): string {
   const text = `${head}\r\n\r\n`;
   if (wide.test(text)) throw new UnsendableHeadError('a character of more than one byte');
@@ -76,8 +76,8 @@ export function finishHead(head: string): string {
 }
 
 /**
- * True for what may stand in the value of a field (RFC 9110 section 5.5): CR, LF and NUL are never allowed, the other controls but the tab neither; above 0xFF there is
- * no byte to send.
+ * True for a valid field value (RFC 9110 section 5.5): no control characters except the tab, and nothing above 0xFF, which does not fit
+ * into one byte.
  */
 export function isSendableValue(value: string): boolean {
   return !notFieldValue.test(value);

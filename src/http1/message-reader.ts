@@ -1,5 +1,5 @@
-// Reads the messages of one connection, one after the other, from bytes that arrive in any pieces (RFC 9112). One way to read every
-// stream: the first thing that is not as it must be is an error, and nothing after it is read.
+// Reads the messages of one connection, one after the other, from bytes that arrive in any pieces (RFC 9112). The reader is
+// strict: the first deviation is an error, and nothing after it is read.
 import { ChunkSizeLine } from './chunk-size-line.ts';
 import { readFieldLines } from './field-lines.ts';
 import { bodyUntilClose, chunkedBody } from './framing.ts';
@@ -17,8 +17,8 @@ export interface ReaderLimits {
 }
 
 /**
- * What a reader tells: onHead, onBody*, onEnd, and again. onError ends it. Chunks are views of the bytes that were pushed: who keeps one
- * keeps those. Any of them may pause the reader.
+ * The events of a reader: onHead, onBody*, onEnd, and again. onError is the last one. Chunks are views of the pushed bytes: keeping a chunk
+ * keeps those in memory. Every event handler may pause the reader.
  */
 export interface MessageEvents<Head> {
   onHead(head: Head): void;
@@ -53,17 +53,17 @@ abstract class MessageReader<Head extends { readonly bodyLength: number; readonl
   /** The beginning of a head or trailer section whose end has not come yet, and how much of the buffer it fills. */
   #partial: Buffer | undefined;
   #partialLength = 0;
-  /** What was pushed while it was paused. */
+  /** Bytes that were pushed while the reader was paused. */
   #waiting: Buffer | undefined;
   #paused = false;
   #reading = false;
-  /** The connection has no more bytes; what waits is still to be read. */
+  /** The connection has no more bytes; waiting bytes are still to be read. */
   #ended = false;
-  /** How much of the empty line before a start line was overlooked. */
+  /** Bytes of the empty line before a start line that were skipped. */
   #emptyLineBytes = 0;
   /** Where the text that was gathered last ended. */
   #gathered = 0;
-  /** What is being read. */
+  /** The bytes being read. */
   #input: Buffer = noBytes;
 
   constructor(limits: ReaderLimits, events: MessageEvents<Head>) {
@@ -71,14 +71,14 @@ abstract class MessageReader<Head extends { readonly bodyLength: number; readonl
     this.#events = events;
   }
 
-  /** A head that needs no reading, since it is there once more. */
+  /** The known head, if it repeats here and needs no parsing. */
   protected abstract findKnown(bytes: Buffer, at: number): Head | undefined;
-  /** The text was compared with what is known, and the lines that are not are clean. */
+  /** Parses a head. The text was compared with the known head before, and its changed lines have only allowed characters. */
   protected abstract readHead(text: string): Head;
-  /** An empty line before the start line is overlooked once (RFC 9112 section 2.2). */
+  /** One empty line before the start line is skipped (RFC 9112 section 2.2). */
   protected abstract readonly allowsEmptyLine: boolean;
 
-  /** Between two messages, and not a byte of the next one is there. */
+  /** Between two messages, and no byte of the next one has arrived. */
   get isIdle(): boolean {
     return this.#state === inHead && this.#partial === undefined && this.#waiting === undefined;
   }
@@ -92,7 +92,7 @@ abstract class MessageReader<Head extends { readonly bodyLength: number; readonl
     return this.#paused;
   }
 
-  /** Inside of an event. */
+  /** An event handler is running. */
   get isReading(): boolean {
     return this.#reading;
   }
@@ -113,12 +113,12 @@ abstract class MessageReader<Head extends { readonly bodyLength: number; readonl
     if (!this.#paused && !this.#reading && this.#waiting === undefined) this.#finish();
   }
 
-  /** What comes now waits. May be called from an event. */
+  /** Holds the following bytes. May be called from an event handler. */
   pause(): void {
     this.#paused = true;
   }
 
-  /** Goes on with what waits. From an event: after it. */
+  /** Continues with the waiting bytes. Called from an event handler, it takes effect after the handler. */
   resume(): void {
     if (!this.#paused) return;
     this.#paused = false;
@@ -129,7 +129,7 @@ abstract class MessageReader<Head extends { readonly bodyLength: number; readonl
     else if (this.#ended) this.#finish();
   }
 
-  /** No further message is read. Returns the bytes after the last one, or after the head, when it is called from there. */
+  /** Stops reading. Returns the bytes after the last message, or after the head when called from onHead. */
   stop(): Buffer {
     this.#state = stopped;
     const rest = this.#reading ? this.#input.subarray(this.#gathered) : (this.#waiting ?? noBytes);
@@ -151,7 +151,7 @@ abstract class MessageReader<Head extends { readonly bodyLength: number; readonl
           this.#keep(current.subarray(at));
           break;
         }
-        // Pushed from inside of an event.
+        // More bytes were pushed from inside an event handler.
         if (this.#waiting === undefined || this.#paused) break;
         current = this.#waiting;
         this.#waiting = undefined;
@@ -190,7 +190,7 @@ abstract class MessageReader<Head extends { readonly bodyLength: number; readonl
     this.#events.onError(error);
   }
 
-  /** Reads a piece, and returns where the next one begins. */
+  /** Reads one piece and returns where the next one begins. */
   #step(bytes: Buffer, at: number): number {
     switch (this.#state) {
       case inHead:
@@ -245,7 +245,7 @@ abstract class MessageReader<Head extends { readonly bodyLength: number; readonl
     return at;
   }
 
-  /** The text up to the empty line, or undefined while that has not come. Sets where it ended. */
+  /** The text up to the empty line, or undefined while that has not arrived. Records where the text ended. */
   #gather(bytes: Buffer, at: number, isHead: boolean): string | undefined {
     const { maxHeaderBytes } = this.limits;
     if (this.#partial === undefined) {
@@ -335,7 +335,7 @@ abstract class MessageReader<Head extends { readonly bodyLength: number; readonl
   }
 
   #readTrailers(bytes: Buffer, at: number): number {
-    // The empty line right away. In pieces it is gathered like any other.
+    // Fast path: no trailers, and the empty line arrived whole. In pieces it is gathered like any other line.
     if (this.#partial === undefined && bytes[at] === carriageReturn && bytes[at + 1] === lineFeed) {
       this.#endMessage(noHeaders);
       return at + 2;
@@ -383,7 +383,7 @@ export class RequestReader extends MessageReader<RequestHead> {
 
 /** Reads responses. */
 export class ResponseReader extends MessageReader<ResponseHead> {
-  /** The next final answer is one to HEAD: it has no body, whatever it says. */
+  /** The next final answer is to a HEAD request: it has no body, whatever its headers say. */
   isToHead = false;
   protected override readonly allowsEmptyLine = false;
 
@@ -395,7 +395,7 @@ export class ResponseReader extends MessageReader<ResponseHead> {
     const { known, isToHead } = this;
     if (known.isSame && !isToHead) return known.head!;
     const head = readResponseHead(text, isToHead, this.limits.maxHeaderCount, known);
-    // The same text says something else there.
+    // In an answer to HEAD the same text means something else.
     if (!isToHead) known.keep(text, head);
     return head;
   }
@@ -410,14 +410,14 @@ function checkLines(bytes: Buffer, start: number, end: number): void {
     throw new Http1Error('bad_request', 'a control character, or a CR or LF alone, in a header line');
 }
 
-/** A line that cannot be part of a head any more is an error at once, and not when the head is complete or the client has given up. */
+/** An invalid line is an error at once, not only when the head is complete or the client has given up. */
 function checkPartialLines(bytes: Buffer, added: number, end: number): void {
-  // A CR that was the last byte is looked at with its LF, and one that is the last byte now when that has come.
+  // A CR at the end is checked later, together with the next byte, which must be an LF.
   const start = added > 0 && bytes[added - 1] === carriageReturn ? added - 1 : added;
   checkLines(bytes, start, bytes[end - 1] === carriageReturn ? end - 1 : end);
 }
 
-/** Fields that say where a message ends must stand before it (RFC 9110 section 6.5.1). Other fields of a head are for the forwarder to leave out. */
+/** Framing fields must come before the body (RFC 9110 section 6.5.1). The forwarder drops other fields that are not allowed in trailers. */
 function checkTrailers(trailers: RawHeaders): void {
   for (let index = 0; index < trailers.length; index += 2) {
     const { length } = trailers[index]!;

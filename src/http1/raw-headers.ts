@@ -1,6 +1,6 @@
 // The form in which header fields travel through the gateway.
 
-/** Header fields in wire order: name, value, name, value. Names keep the spelling in which they arrived. */
+/** Header fields in wire order: name, value, name, value. Names keep their original spelling. */
 export type RawHeaders = readonly string[];
 
 /** No field at all. */

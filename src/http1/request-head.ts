@@ -1,5 +1,5 @@
-// The head of a request (RFC 9112 sections 3 to 6): request line, target, authority and framing. Whatever two implementations could read
-// in two ways is refused, so that nothing can be smuggled past this gateway.
+// The head of a request (RFC 9112 sections 3 to 6): request line, target, authority and framing. Heads that two implementations could read
+// differently are refused, so that no request can be smuggled past this gateway.
 import { toLowerCaseName } from './common-names.ts';
 import {
   hasToken,
@@ -22,9 +22,9 @@ export interface RequestHead {
   readonly authority: string;
   readonly httpVersion: '1.0' | '1.1';
   readonly headers: RawHeaders;
-  /** Bytes of the body; `chunkedBody` when only its chunks tell. */
+  /** Bytes of the body; `chunkedBody` for a chunked one. */
   readonly bodyLength: number;
-  /** The client may ask again on this connection. */
+  /** The client may send another request on this connection. */
   readonly keepsAlive: boolean;
   /** The client waits for 100 (Continue) before it sends the body. */
   readonly expectsContinue: boolean;
@@ -32,13 +32,13 @@ export interface RequestHead {
   readonly upgradeProtocol: string | undefined;
 }
 
-/** Of the request before on the same connection, valid. What comes again is the same string again, which others find at once when they look it up. */
+/** Valid texts of the previous request on the same connection. A repeated text becomes the same string, which makes map lookups fast. */
 export interface TextsBefore {
   url: string;
   authority: string;
 }
 
-// A method that nobody knows may have a meaning for framing that nobody knows.
+// An unknown method could change the framing in an unknown way.
 const methods: ReadonlySet<string> = new Set(
   (
     'ACL BIND CHECKOUT CONNECT COPY DELETE GET HEAD LINK LOCK M-SEARCH MERGE MKACTIVITY MKCALENDAR MKCOL MOVE NOTIFY OPTIONS PATCH POST ' +
@@ -50,12 +50,12 @@ const authorityPattern = /^(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5}
 const absoluteFormPattern = /^https?:\/\/([^/?#]*)([^#]*)$/i;
 const slash = 0x2f;
 
-/** True for `host` or `host:port` without user information, spaces or anything else that could be read in two ways. */
+/** True for `host` or `host:port` without user information, spaces or anything else that is ambiguous. */
 export function isValidAuthority(authority: string): boolean {
   return authorityPattern.test(authority);
 }
 
-/** One protocol that is worth switching to. h2c is not: its upgrade is deprecated (RFC 9113, 3.1), and the request is simply served. */
+/** True for a single protocol that the gateway switches to. Not h2c: its upgrade is deprecated (RFC 9113, 3.1), and the request is served as HTTP/1. */
 export function isUpgradeToken(value: string): boolean {
   return /^[!#$%&'*+.^_`|~0-9A-Za-z/-]+$/.test(value) && !/^(?:h2c?|http\/.*|tls\/.*)$/i.test(value);
 }
@@ -93,7 +93,7 @@ function takeVersion(text: string, at: number): '1.0' | '1.1' {
   throw new Http1Error('bad_request', 'an HTTP version other than 1.1 and 1.0');
 }
 
-/** The common ones are not cut out of the text: whoever looks them up finds them by what they are. */
+/** Common methods are constants and not cut out of the text, which makes map lookups fast. */
 function takeMethod(text: string, end: number): string {
   if (end === 4 && text.startsWith('POST')) return 'POST';
   if (end === 3 && text.startsWith('GET')) return 'GET';
@@ -102,7 +102,7 @@ function takeMethod(text: string, end: number): string {
   return method;
 }
 
-/** Judges what the lines say. Throws an Http1Error. */
+/** Validates the request line and the fields. Throws an Http1Error. */
 export function judgeRequest(
   method: string,
   url: string,
@@ -119,7 +119,7 @@ export function judgeRequest(
   for (let index = 0; index < headers.length; index += 2) {
     const name = headers[index]!;
     const value = headers[index + 1]!;
-    // The length first: most names are none of these, and no lower-cased copy is made for them.
+    // The length first: most names match none of these, and then no lower-cased copy is made.
     switch (name.length) {
       case 4:
         if (toLowerCaseName(name) !== 'host') break;
@@ -149,7 +149,7 @@ export function judgeRequest(
   }
 
   const bodyLength = readBodyLength(transferEncoding, contentLength, httpVersion) ?? 0;
-  // What follows a CONNECT is not HTTP to some, and a body to others (RFC 9110 section 9.3.6).
+  // Some implementations read the bytes after a CONNECT as a tunnel, others as a body (RFC 9110 section 9.3.6).
   if (method === 'CONNECT' && bodyLength !== 0) throw new Http1Error('bad_request', 'a CONNECT request with a body');
 
   if (host === undefined && httpVersion === '1.1') throw new Http1Error('missing_host', 'no Host header');

@@ -1,4 +1,4 @@
-// The head of a response (RFC 9112 sections 4 to 6). How long its body is depends on the request, too.
+// The head of a response (RFC 9112 sections 4 to 6). The length of its body also depends on the request.
 import { toLowerCaseName } from './common-names.ts';
 import {
   bodyUntilClose,
@@ -17,9 +17,9 @@ export interface ResponseHead {
   readonly status: number;
   readonly httpVersion: '1.0' | '1.1';
   readonly headers: RawHeaders;
-  /** Bytes of the body; `chunkedBody` when its chunks tell, `bodyUntilClose` when the end of the connection does. */
+  /** Bytes of the body; `chunkedBody` for a chunked one, `bodyUntilClose` for one that ends with the connection. */
   readonly bodyLength: number;
-  /** The server takes another request on this connection. */
+  /** The server accepts another request on this connection. */
   readonly keepsAlive: boolean;
   /** Seconds of silence after which the server closes the connection, when it said so (Keep-Alive: timeout). */
   readonly keepAliveSeconds: number | undefined;
@@ -38,7 +38,7 @@ export function readResponseHead(
   maxHeaderCount: number,
   known: KnownHead<ResponseHead>,
 ): ResponseHead {
-  // `HTTP/1.1 200 OK`; servers leave out the phrase, and some of them the space before it.
+  // `HTTP/1.1 200 OK`; some servers leave out the phrase, and some also the space before it.
   const lineEnd = text.indexOf('\r\n');
   const status = readStatus(text);
   const minor = text.charCodeAt(7) - zero;
@@ -76,7 +76,7 @@ export function readResponseHead(
     }
   }
   const announced = readBodyLength(transferEncoding, contentLength, httpVersion) ?? bodyUntilClose;
-  // They have no body, and must not say anything about one (RFC 9110 section 8.6). A length of 0 is a habit of some servers.
+  // These have no body and must not announce one (RFC 9110 section 8.6). Some servers send a length of 0, which is tolerated.
   if ((status < 200 || status === 204) && announced !== bodyUntilClose && announced !== 0)
     throw new Http1Error('bad_request', `a body announced by a response with status ${status}`);
   const hasNoBody = isHead || status < 200 || status === 204 || status === 304;
@@ -91,7 +91,7 @@ export function readResponseHead(
   };
 }
 
-/** The three digits after the version; 0 when they are not. */
+/** The three digits after the version; 0 if they are not three digits. */
 function readStatus(text: string): number {
   const hundreds = text.charCodeAt(9) - zero;
   const tens = text.charCodeAt(10) - zero;

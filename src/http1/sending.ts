@@ -1,33 +1,33 @@
-// When what writers hold leaves the process.
+// Schedules when writers send the bytes that they hold.
 
-/** Something that has something to send. */
+/** A writer with bytes to send. */
 export interface Sender {
   send(): void;
-  /** It has sent, and so have the others. */
+  /** Called after this sender and all others of the batch have sent. */
   noteSent(): void;
 }
 
-/** A time at which senders are told to send. */
+/** A schedule that tells senders when to send. */
 export interface Sending {
-  /** What is complete waits for it as well. */
+  /** Complete messages wait as well. */
   readonly isLate: boolean;
   add(sender: Sender): void;
 }
 
-/** As soon as what happens now is over. */
+/** Sends as soon as the current callback is over. */
 export const sendingSoon: Sending = {
   isLate: false,
   add: (sender) => process.nextTick(send, sender),
 };
 
-/** So many in a row: what the first has to send must not wait for too many others. */
+/** Senders per batch: the first sender must not wait for too many others. */
 const maxSenders = 64;
 
 let senders: Sender[] = [];
 
 /**
- * When all that had come is read, those of one turn of the event loop together. A write takes the kernel through all of its network code,
- * and wakes who reads: done in a row, the code is at hand, and the reader still awake.
+ * Sends the bytes of one turn of the event loop together, after all input of that turn was read. Each write runs the kernel's network code and wakes
+ * the receiver: with writes in a row, that code is still in the CPU cache and the receiver still awake.
  */
 export const sendingTogether: Sending = {
   isLate: true,

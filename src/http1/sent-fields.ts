@@ -1,14 +1,14 @@
-// Field lines that were written before for the same connection. What a client asks for again has mostly the same fields, and so have the answers: the
-// lines of fields that are there again, in the same place, are there already, checked and in one piece.
+// Caches the field lines that were written last for a connection. Requests of one client, and their answers, mostly repeat the same fields: the lines of
+// fields that repeat at the same place are reused, already checked and in one piece.
 import { appendField } from './message-head.ts';
 import { noHeaders, type RawHeaders } from './raw-headers.ts';
 
 /** Longer texts are not kept. */
 const maxKeptLength = 8_192;
-/** So many lists in a row that have less than half in common with the one that is kept, and the last of them is kept instead. */
+/** After this many lists in a row that share less than half with the kept one, the last of them replaces it. */
 const maxOthers = 16;
 
-/** The lines that one connection had last. */
+/** The last lines of one connection. */
 export class SentFields {
   #fields: RawHeaders = noHeaders;
   #text = '';
@@ -17,12 +17,12 @@ export class SentFields {
   /** The first list is not kept: many connections have no second one. */
   #others = maxOthers - 2;
 
-  /** The lines of all of them, each with the CRLF before it. Throws an UnsendableHeadError. */
+  /** The lines of all fields, each with the CRLF before it. Throws an UnsendableHeadError. */
   format(fields: RawHeaders): string {
     const known = this.#fields;
     const both = Math.min(fields.length, known.length);
     let text = '';
-    /** From here on they are the known ones. */
+    /** The fields from here on equal the kept ones. */
     let same = 0;
     let others = fields.length - both;
     for (let index = 0; index < both; index += 2) {
@@ -53,7 +53,7 @@ export class SentFields {
     }
     this.#others = 0;
     if (text.length > maxKeptLength) return;
-    // In one piece. Of characters of more than one byte, which cannot be sent, nothing must be left over.
+    // Copied into one piece. A character of more than one byte cannot be sent, and must not be kept in a shortened form.
     const copied = Buffer.from(text, 'latin1').toString('latin1');
     if (copied !== text) return;
     this.#fields = fields;

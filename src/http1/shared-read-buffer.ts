@@ -1,6 +1,6 @@
-// Connections that are read into one buffer of the process. Node makes 64 kB of memory ready for every read of a stream; here only what
-// came is kept. A connection that fills the buffer gets one of its own, for as long as much comes: what is in it is not copied, and it is used again when
-// nobody holds what came.
+// Reads connections into one buffer of the process. Node allocates 64 kB for every read of a stream; here only the received
+// bytes are kept. A connection that fills the buffer gets its own one while large reads continue: its bytes are not copied, and it is reused when
+// they are released.
 import type { OnReadOpts, Socket } from 'node:net';
 
 const bufferBytes = 65_536;
@@ -14,16 +14,16 @@ interface ReadSocket extends Socket {
   [ownBuffer]?: Buffer | undefined;
 }
 
-/** What Node reads into next; undefined: as before. It asks for it when a socket is made, and after each call back. */
+/** The buffer for Node's next read; undefined: the same as before. Node asks for it when a socket is made, and after each callback. */
 let next: Buffer | undefined = shared;
 let released: Uint8Array | undefined;
 
-/** Nobody holds these bytes any more. Only for whom they were handed to, and before it returns. */
+/** Releases received bytes for reuse. Only the receiver may call this, and only before it returns. */
 export function releaseRead(bytes: Uint8Array): void {
   released = bytes;
 }
 
-/** The `onread` option of a socket. `receive` gets bytes that it may keep. */
+/** The `onread` option of a socket. `receive` may keep the bytes that it gets. */
 export function readIntoSharedBuffer(receive: (this: Socket, bytes: Buffer) => void): OnReadOpts {
   return {
     buffer: takeNext as () => Uint8Array,
@@ -44,7 +44,7 @@ export function readIntoSharedBuffer(receive: (this: Socket, bytes: Buffer) => v
       if (length === bufferBytes) {
         next = isHeld ? (this[ownBuffer] = Buffer.allocUnsafeSlow(bufferBytes)) : undefined;
       } else {
-        // There was no more: a connection that rests holds no buffer.
+        // No more bytes came: an idle connection holds no buffer.
         this[ownBuffer] = undefined;
         next = own === undefined ? undefined : shared;
       }

@@ -361,7 +361,7 @@ describe('a backend with a login of its own', () => {
     assert.deepEqual(describeDenial(await get('/mcp-both')), {
       error: '401 missing_token',
       challenge: `Bearer ${metadata('/mcp-both')}, scope="tickets"`,
-      description: 'A bearer token is needed here. The WWW-Authenticate header says where to begin.',
+      description: 'This request needs a bearer token. The WWW-Authenticate header has the details.',
     });
     const { challenge } = describeDenial(await get('/mcp-both', bearerOf(await staff.sign({ exp: 1 }))));
     assert.equal(

@@ -1,4 +1,4 @@
-// The token that the admin port asks for where a gateway is deployed: others may have programs in the same pod, and a backend must not be able to ask either.
+// The token that the admin port of a deployed gateway requires: neither other programs in the same pod nor a backend may read its pages.
 // Programs send it as a bearer token; a browser logs in with it once and gets a cookie that no other site can send along (SameSite=Strict).
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
@@ -19,7 +19,7 @@ export interface AdminLogin {
 
 /** Makes it for a token. */
 export function createAdminLogin(token: string): AdminLogin {
-  // Not the token itself: what a browser keeps is of no use anywhere else.
+  // Not the token itself: the cookie in a browser is of no use anywhere else.
   const ticket = createHmac('sha256', token).update('admin cookie').digest('base64url');
   return {
     check(path, headers) {

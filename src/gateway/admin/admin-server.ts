@@ -29,7 +29,7 @@ export interface AdminServerOptions {
   /** Default: 127.0.0.1. */
   readonly address?: string;
   readonly port: number;
-  /** Undefined: whoever is on this machine may ask. */
+  /** Undefined: every user of this machine has access. */
   readonly token?: string | undefined;
   readonly version: string;
   readonly getConfiguration: () => Configuration;
@@ -98,11 +98,11 @@ function changeLogLevel(request: PlainRequest, log: RootLog): PlainAnswer {
     return answerError(400, 'invalid_level', `Send {"level": "..."} with one of ${logLevels.join(', ')}.`);
   }
   const before = log.level;
-  // Said at the more talkative of the two levels, so that the log shows where it begins or ends to be quiet.
-  if (log.isEnabled('info')) log.info({ before, level }, 'the log level is changed');
+  // Logged at the more verbose of the two levels, so that the log shows where it becomes quiet or verbose.
+  if (log.isEnabled('info')) log.info({ before, level }, 'changing the log level');
   const wasQuiet = !log.isEnabled('info');
   log.setLevel(level);
-  if (wasQuiet) log.info({ before, level }, 'the log level was changed');
+  if (wasQuiet) log.info({ before, level }, 'changed the log level');
   // The form on the index page wants to be there again afterwards.
   if (/\btext\/html\b/.test(request.accept)) {
     return { status: 303, contentType: 'text/plain', body: `${level}\n`, headers: { location: '/' } };
@@ -110,7 +110,7 @@ function changeLogLevel(request: PlainRequest, log: RootLog): PlainAnswer {
   return answerLogLevel(level);
 }
 
-/** From a JSON body, a form, or the query: whatever is nearest at hand with curl. */
+/** From a JSON body, a form, or the query, so that curl needs few options. */
 function readLevelText(request: PlainRequest): string | undefined {
   const body = request.body.trim();
   if (body === '') return request.query.get('level') ?? undefined;

@@ -237,7 +237,7 @@ describe('in sentences', () => {
       'message rules of ProxyPolicy default/a-tools (backend.mcp.authorization, on ProxyBackend default/a): Allow, 1 expression, 1 scope',
       '  ProxyPolicy default/b-tools has no say in backend.mcp.authorization of ProxyBackend default/a, because ProxyPolicy default/a-tools comes first by name',
     ]);
-    // Where the owner has no say itself, its rival is nobody's business.
+    // Where the winner is itself overridden, the policy that lost to it is not shown.
     const below = describePolicies([owner, policy('api', httpRoute, jwt())]);
     assert.deepEqual(
       below.policies.map(({ policy: name }) => name),

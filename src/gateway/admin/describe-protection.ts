@@ -1,4 +1,4 @@
-// What stands between clients and a rule's backends: which policies have a say there, which do not, and why. For /routes and `check`.
+// Describes which policies protect a rule's backends, which ones are overridden, and why. For /routes and `check`.
 import {
   allPolicyKinds,
   type AuthenticationKind,
@@ -39,10 +39,10 @@ export interface DescribedPolicy extends PolicyPlace {
   readonly expressions: readonly string[];
   /** Scopes that some messages need. */
   readonly scopes: readonly string[];
-  /** Who has the field instead; an empty `policy` is a filter of the rule. */
+  /** The policy that wins the field instead; an empty `policy` is a filter of the rule. */
   readonly overriddenBy: PolicyPlace | null;
   readonly because: string | null;
-  /** Something that is probably not meant. */
+  /** A probable mistake of the configuration. */
   readonly remark: string | null;
 }
 
@@ -67,7 +67,7 @@ const fieldOrder = [
   ...allPolicyKinds.filter((kind) => !policyKinds[kind].isGuard),
 ];
 
-/** With the policies that would have a say if another one of the same place did not go first. */
+/** Includes the policies that lose to another one on the same target. */
 function addConflicts(
   policies: readonly DescribedPolicy[],
   conflicts: readonly PolicyConflict[],
@@ -95,7 +95,7 @@ const nothing = {
   remark: null,
 } as const;
 
-/** A policy whose settings are not looked at, because it has no say. */
+/** An overridden policy, without its settings. */
 function describeOverridden(
   place: PolicyPlace,
   field: PolicyKind,
@@ -116,7 +116,7 @@ function describeRoutePolicies(route: RouteConfig): DescribedPolicy[] {
 
 type Details = Partial<DescribedPolicy>;
 
-/** What is to be said of a policy for routes, beyond which one it is. */
+/** The details of a policy for routes. */
 const routeDetails: Readonly<Record<RoutePolicyKind, (route: RouteConfig, place: PolicyPlace) => Details>> = {
   'traffic.cors': () => ({}),
   'traffic.jwtAuthentication': ({ policies: { 'traffic.jwtAuthentication': config } }) =>
@@ -133,7 +133,7 @@ const routeDetails: Readonly<Record<RoutePolicyKind, (route: RouteConfig, place:
   },
 };
 
-/** Another level lets other tokens in than this rule believes. */
+/** A remark if another level accepts other tokens than the settings of this rule suggest. */
 function describeTrust({ policies: { trust } }: RouteConfig, rule: Rule | undefined): string | null {
   const anchored = trust?.ofRoute.find((each) => each.rule === rule);
   if (anchored === undefined || !readsClaims(anchored.rule)) return null;
@@ -178,8 +178,8 @@ const backendDetails: Readonly<Record<BackendPolicyKind, (policies: BackendPolic
     },
   };
 
-const tokenless = 'no policy here reads a token: nobody has claims or scopes';
-const partlyTokenless = 'not every backend here has a login: without one nobody has claims';
+const tokenless = 'no policy here reads a token: no request has claims or scopes';
+const partlyTokenless = 'not every backend here has a login: requests to the others have no claims';
 
 function describeRule(
   rules: readonly Rule[],

@@ -50,7 +50,7 @@ export interface ServedBackend {
   readonly backend: string;
   readonly weight: number;
   readonly endpoints: readonly string[];
-  /** Who protects it: the policy, its identity provider, and the flow in force; undefined: nobody. */
+  /** Its MCP authentication: the policy, its identity provider, and the flow in force; undefined: none. */
   readonly authentication:
     | { readonly policy: string; readonly issuer: string; readonly flow: FlowChoice | null }
     | undefined;

@@ -86,7 +86,7 @@ describe('the configuration as JSON', () => {
 test('a secret without a value and a certificate that is none', () => {
   assert.deepEqual(summariseSecret(create(SecretSchema, { key: 'k' })), { key: 'k' });
   assert.deepEqual(summariseCertificates('-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----'), [
-    { problem: 'not a readable certificate' },
+    { problem: 'the certificate cannot be parsed' },
   ]);
   assert.deepEqual(summariseCertificates('garbage'), []);
 });

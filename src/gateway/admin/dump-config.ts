@@ -1,4 +1,4 @@
-// The configuration in force as JSON, for /config: everything an operator may see, and nothing that would let somebody act as them.
+// The configuration in force as JSON, for /config: without credentials and keys.
 import { X509Certificate } from 'node:crypto';
 import { type JsonValue, toJson } from '@bufbuild/protobuf';
 import { isJsonObject, readJsonObject } from '../../base/json-object.ts';
@@ -61,7 +61,7 @@ export function summariseCertificates(pem: string): (CertificateSummary | { read
     try {
       return summariseCertificate(new X509Certificate(block));
     } catch {
-      return { problem: 'not a readable certificate' };
+      return { problem: 'the certificate cannot be parsed' };
     }
   });
 }

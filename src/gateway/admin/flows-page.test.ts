@@ -93,7 +93,7 @@ describe('/flows', () => {
     assert.deepEqual(find('q=ID-2'), ['flow-2']);
     assert.deepEqual(find('state=refused'), ['flow-1']);
     assert.deepEqual(find('q=nothing'), []);
-    assert.match(ask([flow], 'q=nothing').body, /Nothing here fits/);
+    assert.match(ask([flow], 'q=nothing').body, /No login matches this filter/);
     assert.match(ask([]).body, /No client has tried to log in/);
     assert.equal(ask([], 'state=x').status, 400);
   });

@@ -41,7 +41,7 @@ function answerFlowsPage(flows: readonly InspectedFlow[], shown: Shown): PlainAn
       `<option value="${name}"${name === state ? ' selected' : ''}>${name === '' ? 'any state' : name}</option>`,
   );
   const count = isFiltered ? `${flows.length} of ${total}` : `The last ${total}`;
-  // What was looked for is shown opened; otherwise the latest.
+  // A search result is shown expanded; otherwise the latest.
   const list = flows.map((flow, index) => formatFlow(flow, isFiltered ? flows.length <= 5 : index === 0));
   return answerPage(
     'Logins - mcp-gateway admin',
@@ -56,7 +56,7 @@ function answerFlowsPage(flows: readonly InspectedFlow[], shown: Shown): PlainAn
 <select id="state" name="state">${options.join('')}</select>
 <button>Show</button>
 </form>
-${isFiltered && flows.length === 0 ? '<p>Nothing here fits. <a href="/flows">Show all</a></p>' : ''}
+${isFiltered && flows.length === 0 ? '<p>No login matches this filter. <a href="/flows">Show all</a></p>' : ''}
 ${list.join('\n')}`,
     { wide: true },
   );

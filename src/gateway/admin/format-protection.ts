@@ -50,7 +50,7 @@ export interface ProtectionLine {
   readonly text: string;
   /** Below the line before it. */
   readonly isDetail: boolean;
-  /** remark: probably not meant. silent: has no say. */
+  /** remark: a probable mistake. silent: overridden. */
   readonly kind: 'plain' | 'remark' | 'silent';
 }
 
@@ -93,7 +93,7 @@ export function formatProtection({ closedBy, policies }: DescribedProtection): r
   return lines;
 }
 
-/** Optional and Permissive let callers in without a token: that is no protection. */
+/** Optional and Permissive allow requests without a token: that is not protection. */
 function open({ field, mode }: DescribedPolicy): string {
   if (mode === 'Optional') return 'tokens are checked by';
   return mode === 'Permissive' ? 'tokens are read by' : policyKinds[field].opening;

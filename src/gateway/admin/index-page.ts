@@ -1,4 +1,4 @@
-// The first page of the admin port: what there is, and the log level.
+// The first page of the admin port: a list of all pages, and the log level.
 import { type LogLevel, logLevels } from '../../base/log.ts';
 import { escapeHtml } from '../../base/escape-html.ts';
 import { answerPage } from './page-frame.ts';

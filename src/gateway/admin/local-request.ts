@@ -1,5 +1,5 @@
-// Who may use the admin pages: programs on this machine and pages of the admin server itself, not web pages from elsewhere that a
-// browser on this machine happens to show (DNS rebinding, cross-site requests).
+// Restricts the admin pages to programs on this machine and to pages of the admin server itself. Web pages of other sites in a
+// browser on this machine have no access (DNS rebinding, cross-site requests).
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIPv4, isIPv6 } from 'node:net';
 
@@ -16,11 +16,11 @@ export type LocalRequestHead = Pick<IncomingMessage, 'method' | 'headers'> & {
 
 const foreignHost: LocalRefusal = {
   reason: 'host_not_allowed',
-  description: 'The admin pages answer only for localhost and their own address.',
+  description: 'The admin pages are served only on localhost and on their own address. Use one of these as the host.',
 };
 const foreignOrigin: LocalRefusal = {
   reason: 'origin_not_allowed',
-  description: 'The admin pages do not answer web pages of another origin.',
+  description: 'The admin pages do not accept requests from web pages of another origin.',
 };
 
 const loopback = new BlockList();
@@ -38,7 +38,7 @@ export function checkLocalRequest(request: LocalRequestHead): LocalRefusal | und
   return isForeignFetch(request) ? foreignOrigin : undefined;
 }
 
-/** A browser says when another site asks; following a link to an admin page is still fine. */
+/** Browsers mark requests of other sites (Sec-Fetch-Site); following a link to an admin page is still allowed. */
 function isForeignFetch(request: LocalRequestHead): boolean {
   const site = request.headers['sec-fetch-site'];
   if (site === undefined || site === 'same-origin' || site === 'none') return false;

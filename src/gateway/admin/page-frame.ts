@@ -51,8 +51,8 @@ ol.steps p.rule { margin-top: .6rem; }
 const styleHash = createHash('sha256').update(style).digest('base64');
 
 /**
- * Nothing but the page's own style and form: no script can run here, and nobody can frame it. Referrer-Policy is not no-referrer, with
- * which browsers send the form with `Origin: null`, and that is refused as foreign.
+ * Allows only the page's own style and form: no script can run, and no page can frame it. Referrer-Policy is not no-referrer, because
+ * browsers would then send the form with `Origin: null`, which is refused as foreign.
  */
 const pageHeaders: Readonly<Record<string, string>> = {
   'content-security-policy': `default-src 'none'; style-src 'sha256-${styleHash}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,

@@ -35,7 +35,7 @@ export interface PlainServerOptions {
   /** Empty: every interface. */
   readonly address: string;
   readonly port: number;
-  /** What moves the port, for the error that says it is taken. */
+  /** The flag and the variable that change the port, for the error about a port in use. */
   readonly portFlag: string;
   readonly portEnv: string;
   readonly pages: PlainPages;
@@ -54,7 +54,7 @@ export interface PlainServer {
   close(): Promise<void>;
 }
 
-/** The port belongs to somebody else. */
+/** Another process uses the port. */
 export class PortInUseError extends Error {
   readonly code = 'port_in_use';
   readonly port: number;
@@ -119,7 +119,7 @@ function listen(server: Server, options: PlainServerOptions): Promise<void> {
     server.listen({ host: options.address, port: options.port }, () => {
       server.removeAllListeners('error');
       server.on('error', (error) =>
-        options.log.warn({ err: error, server: options.name }, 'a server of the gateway had trouble'),
+        options.log.warn({ err: error, server: options.name }, 'an internal server of the gateway reported an error'),
       );
       resolve();
     });
@@ -141,11 +141,11 @@ async function serve(request: IncomingMessage, response: ServerResponse, options
   try {
     answer = await makeAnswer(request, options);
   } catch (error) {
-    options.log.error({ err: error, server: options.name, path: request.url }, 'a page of the gateway failed');
+    options.log.error({ err: error, server: options.name, path: request.url }, 'the gateway failed to serve a page');
     answer = answerError(500, 'internal_error', 'The gateway failed to make this page. Its log has the details.');
   }
   if (response.destroyed) return;
-  // What was not read of a refused body would be taken for the next request.
+  // The unread rest of a refused body would be read as the next request.
   if (!request.complete) response.setHeader('connection', 'close');
   response.writeHead(answer.status, {
     'content-type': answer.contentType,
@@ -169,7 +169,7 @@ async function makeAnswer(request: IncomingMessage, options: PlainServerOptions)
   const methods = findPage(options.pages, target.pathname);
   if (methods === undefined) {
     const known = Object.keys(options.pages).join(', ');
-    return answerError(404, 'not_found', `There is no such page. The pages are ${known}.`);
+    return answerError(404, 'not_found', `This page does not exist. The pages are ${known}.`);
   }
   const method = request.method ?? 'GET';
   const name = method === 'HEAD' && !Object.hasOwn(methods, 'HEAD') ? 'GET' : method;

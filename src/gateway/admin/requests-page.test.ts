@@ -134,7 +134,7 @@ describe('/requests', () => {
       'Decided by Deny[1] of default/team',
       'ProxyBackend/default/tickets at 127.0.0.1:3001',
       '<code>upstream_unreachable</code> The upstream server cannot be reached. connect ECONNREFUSED',
-      'nobody that is known by a token',
+      'unknown: no verified token',
     ]) {
       assert.ok(body.includes(text), text);
     }
@@ -160,7 +160,7 @@ describe('/requests', () => {
     assert.deepEqual(find('limit=1'), ['id-1']);
     assert.match(ask([refused, passed], 'limit=1').body, /1 of the last 2,/);
     assert.match(ask([refused, passed], 'outcome=passed').body, /1 of the last 2,/);
-    assert.match(ask([refused], 'q=nothing').body, /Nothing here fits/);
+    assert.match(ask([refused], 'q=nothing').body, /No request matches this filter/);
     assert.match(ask([]).body, /No policy has judged a request/);
     assert.equal(ask([], 'outcome=x').status, 400);
     for (const limit of ['0', '1001', 'x', '', '1.5']) assert.equal(ask([], `limit=${limit}`).status, 400, limit);

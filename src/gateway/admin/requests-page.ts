@@ -94,7 +94,7 @@ function answerRequestsPage(requests: readonly JournaledRequest[], shown: Shown)
     (name) =>
       `<option value="${name}"${name === outcome ? ' selected' : ''}>${name === '' ? 'any outcome' : name}</option>`,
   );
-  // What was looked for is shown opened; otherwise the latest.
+  // A search result is shown expanded; otherwise the latest.
   const list = requests.map((request, index) => formatRequest(request, isFiltered ? fitting <= 5 : index === 0));
   return answerPage(
     'Requests - mcp-gateway admin',
@@ -109,7 +109,7 @@ function answerRequestsPage(requests: readonly JournaledRequest[], shown: Shown)
 <select id="outcome" name="outcome">${options.join('')}</select>
 <button>Show</button>
 </form>
-${isFiltered && fitting === 0 ? '<p>Nothing here fits. <a href="/requests">Show all</a></p>' : ''}
+${isFiltered && fitting === 0 ? '<p>No request matches this filter. <a href="/requests">Show all</a></p>' : ''}
 ${list.join('\n')}`,
     { wide: true },
   );
@@ -124,7 +124,7 @@ function formatRequest(request: JournaledRequest, open: boolean): string {
   const { caller, route, refused } = request;
   const facts: (readonly [string, string | null])[] = [
     ['Request id', request.id],
-    ['Caller', caller === null ? 'nobody that is known by a token' : (caller.subject ?? 'a token without a subject')],
+    ['Caller', caller === null ? 'unknown: no verified token' : (caller.subject ?? 'a token without a subject')],
     ['Message', formatMessage(request.message)],
     ['Issuer', caller === null ? null : caller.issuer],
     ['OAuth client', caller === null ? null : caller.clientId],
@@ -167,7 +167,7 @@ function formatMessage(message: JournaledRequest['message']): string | null {
   return `${method}${used}${count === 1 ? '' : `, in a batch of ${count} messages`}`;
 }
 
-/** The reason, where it is not a policy's own, which stands with its decision. */
+/** The reason, unless it is that of a policy, which is shown with its decision. */
 function formatEnd({ reason, detail, decisions }: JournaledRequest): string {
   if (reason === null || decisions.some((decision) => decision.outcome === 'deny' && decision.reason === reason))
     return '';

@@ -1,5 +1,5 @@
 // An answer on its way from the upstream to the client: rewritten for the older SSE transport, filtered by rules over messages, and with
-// notifications of the gateway's own between its events. Where nothing of that is wanted the bytes pass as they come.
+// the gateway's own notifications between its events. If none of that applies, the bytes pass unchanged.
 import { GrowingBytes } from '../../base/growing-bytes.ts';
 import type { Exchange, RawHeaders } from '../http/exchange.ts';
 import type { LegacySseRewriter } from '../mcp/sessions/legacy-sse.ts';
@@ -22,7 +22,7 @@ import type { RequestContext } from '../request/request-context.ts';
 import type { ForwardPlan } from './forward-plan.ts';
 import { prepareTrailers, withoutFields } from '../http/headers.ts';
 
-/** Whose answer it is. */
+/** The request that the answer belongs to. */
 export interface RelayOwner {
   /** The client does not take more at the moment. */
   readonly isPaused: boolean;
@@ -30,7 +30,7 @@ export interface RelayOwner {
   prepareHeaders(received: RawHeaders): RawHeaders;
   /** Ends the request: as an error, or as a broken stream if the answer has begun. */
   breakOff(reason: Reason, detail: string, description?: string): void;
-  /** Everything that happens at another time than the upstream's events passes here. */
+  /** Runs a step that is not triggered by an event of the upstream. */
   run(step: () => void): void;
 }
 
@@ -38,7 +38,7 @@ export interface RelayParts {
   readonly owner: RelayOwner;
   readonly context: RequestContext;
   readonly plan: ForwardPlan;
-  /** Where streams are known to those who have something to say on them. */
+  /** The registry of streams that the gateway sends notifications on. */
   readonly streams: NotificationStreams | undefined;
   readonly rewriter: LegacySseRewriter | undefined;
   readonly status: number;
@@ -48,9 +48,9 @@ export interface RelayParts {
 
 const noBytes = new Uint8Array(0);
 const contentTypeField: ReadonlySet<string> = new Set(['content-type']);
-const unreadable = 'The upstream server sent an answer to which the rules of this gateway cannot be applied.';
+const unreadable = 'The rules of this gateway cannot be applied to the answer of the upstream server.';
 
-/** False for an answer that passes as it comes: nothing is rewritten or filtered, and the gateway has nothing to say on it. */
+/** False for an answer that passes unchanged: it is neither rewritten nor filtered, and the gateway sends no notifications on it. */
 export function needsRelay(
   plan: ForwardPlan,
   streams: NotificationStreams | undefined,
@@ -99,7 +99,7 @@ export class AnswerRelay implements NotificationStream {
     if (this.#isOver) this.#leave();
   }
 
-  /** After `begin`: there is nothing to do to this answer, and there will not be. */
+  /** After `begin`: this answer needs no relay, now or later. */
   get isIdle(): boolean {
     const isRead = this.#filter !== undefined || this.#collection !== undefined || this.#insertion !== undefined;
     return !isRead && this.#parts.rewriter === undefined;
@@ -157,7 +157,7 @@ export class AnswerRelay implements NotificationStream {
     this.#leave?.();
   }
 
-  /** Tells what waits to be told, if this is the moment for it. */
+  /** Sends pending notifications, if the stream is between two events. */
   announce(): void {
     const bytes = this.#parts.owner.isPaused ? undefined : this.#insertion?.take();
     if (bytes !== undefined && bytes.length > 0) this.#exchange.write(bytes);
@@ -187,7 +187,7 @@ export class AnswerRelay implements NotificationStream {
     });
   }
 
-  /** Undefined: the stream is not judged, its client is told only. */
+  /** Applies a new verdict. Undefined: the stream is not judged, its client is only notified. */
   #comply(verdict: MessageVerdict | undefined): void {
     if (this.#isOver) return;
     if (verdict !== undefined && verdict.kind !== 'continue') {
@@ -271,7 +271,7 @@ export class AnswerRelay implements NotificationStream {
     if (note !== undefined) this.#parts.context.detail ??= note;
   }
 
-  /** Undefined: the gateway has nothing to say on it, or cannot. */
+  /** Undefined: the gateway sends no notifications on this answer. */
   #findVoice(): StreamVoice | undefined {
     const { plan, status, headers, rewriter } = this.#parts;
     if (plan.backend.mcp === undefined || status !== 200) return undefined;

@@ -1,4 +1,4 @@
-// What the steps before forwarding decided. forward-request.ts carries it out and decides nothing about routing itself.
+// The result of the steps before forwarding. forward-request.ts carries it out and makes no routing decision itself.
 import type { HeaderModifier } from '../../ir/gen/config_pb.ts';
 import type { BackendConfig } from '../config/runtime-config.ts';
 import type { McpAuthorizationConfig } from '../config/mcp-authorization-config.ts';
@@ -29,7 +29,7 @@ export interface ForwardPlan {
   readonly removedFields?: ReadonlySet<string> | undefined;
   /** Host header to send. */
   readonly host: string;
-  /** True: all fields can be sent. What clients send was checked on arrival, and the rest was looked at. Otherwise somebody has to look at all. */
+  /** True: all fields are known to be sendable. The client's were checked on arrival, the others when they were added. Otherwise all must be checked. */
   readonly areHeadersSendable?: boolean;
   /** Applied in order to the upstream's response headers (hop-by-hop ones are removed first). */
   readonly responseHeaders: readonly HeaderModifier[];
@@ -47,9 +47,9 @@ export interface ForwardPlan {
   readonly filterAnswer?: FilterAnswer | undefined;
   /** The rules over messages by which the request was let through. */
   readonly mcpAuthorization?: McpAuthorizationConfig | undefined;
-  /** What other rules say about the same request, while its answer, a stream, is still open. Undefined: its answer is judged once. */
+  /** Judges the request again when rules change while its answer, a stream, is still open. Undefined: it is judged once. */
   readonly judgeAgain?: JudgeAgain | undefined;
-  /** Whose session it is; undefined: sessions are not bound to anybody. */
+  /** The owner of the session; undefined: sessions are not bound to a user. */
   readonly session: SessionIdentity | undefined;
   /** Copies of the request go here; their answers are thrown away. */
   readonly mirrors: readonly MirrorPlan[];

@@ -1,5 +1,5 @@
-// Sends a request to the chosen backend and its answer back, both as they flow: nothing is collected unless rules over messages have to
-// read it (answer-relay.ts), each side waits for the other when that is slow, and an end of one side is an end of the other. A request is tried again only while not a byte of it was sent.
+// Streams a request to the chosen backend and its answer back: nothing is buffered unless rules over messages have to
+// read it (answer-relay.ts), backpressure works in both directions, and the end of one side ends the other. A request is retried only while no byte of it was sent.
 import { performance } from 'node:perf_hooks';
 import type { Duplex } from 'node:stream';
 import { denyRequest } from '../request/answer.ts';
@@ -48,7 +48,7 @@ export function createForwarder(options: ForwarderOptions): Forward {
   };
 }
 
-/** Informational answers to one request that go on to the client. Nothing holds them back when it does not read, so there must be an end to them. */
+/** Informational answers per request that are forwarded. They have no backpressure, so their number is limited. */
 const maxInformational = 100;
 
 const noEndpoints: readonly Endpoint[] = [];
@@ -89,7 +89,7 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner, Watched {
     this.#exchange = context.exchange;
   }
 
-  /** Everything that happens to this request passes here, so that a mistake of ours costs one request and not the process. */
+  /** Runs every step of this request, so that a bug of the gateway fails one request and not the process. */
   run(step: () => void): void {
     try {
       step();
@@ -100,7 +100,7 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner, Watched {
 
   #failInside(error: unknown): void {
     const { log } = this.#settings;
-    log.error({ request_id: this.#context.requestId, err: error }, 'forwarding failed inside the gateway');
+    log.error({ request_id: this.#context.requestId, err: error }, 'the gateway failed to forward a request');
     this.#fail('internal_error', error instanceof Error ? describeError(error) : String(error));
   }
 
@@ -143,7 +143,7 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner, Watched {
     this.#startCall(endpoint.pool.createCall(this.#request!, this));
   }
 
-  /** Which endpoint it is, and which comes next when that one cannot be reached, is the picker's choice. */
+  /** The endpoint picker chooses the endpoint, and the next one if that cannot be reached. */
   #attemptPicked(pool: UpstreamBackend, config: PickerConfig): void {
     const { upstreams, clock, picks } = this.#settings;
     const call = createPickedCall({
@@ -192,13 +192,13 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner, Watched {
     }
   }
 
-  /** All of it is there already, and stays there for another try. Mirrors have their own copy. */
+  /** Sends a buffered body and keeps it for a retry. Mirrors have their own copy. */
   #sendBody(body: Uint8Array): void {
     this.#call!.writeBody(body);
     this.#call!.endBody([]);
   }
 
-  /** There is no other try any more, and the answer may be a stream that lasts for hours. */
+  /** Releases the body: there is no retry after this, and the answer may be a stream that lasts for hours. */
   #forgetBody(): void {
     if (this.#plan.body === undefined) return;
     const { body: _body, releaseBody, ...rest } = this.#plan;
@@ -230,7 +230,7 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner, Watched {
     this.#call?.abort();
     this.#finish();
     this.#context.reason ??= 'client_disconnected';
-    this.#context.detail ??= `the request body broke off: ${describeError(error)}`;
+    this.#context.detail ??= `the request body ended early: ${describeError(error)}`;
     this.#exchange.abort();
   }
 
@@ -348,7 +348,7 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner, Watched {
     clearTimeout(this.#attemptTimer);
     const detail = error instanceof PickerError ? error.message : `${this.#context.endpoint}: ${describeError(error)}`;
     const reason = classifyUpstreamError(error, this.#phase);
-    // Not one byte was sent and nothing of the body was read. A session lives on one endpoint: another one could only refuse it.
+    // No byte was sent and nothing of the body was read. A session lives on one endpoint: another one could only refuse it.
     const mayGoElsewhere = this.#routed?.endpoint === undefined && this.#plan.backend.picker === undefined;
     if (this.#phase === 'connecting' && reason !== 'internal_error' && mayGoElsewhere) {
       const { upstreams, log } = this.#settings;
@@ -377,7 +377,7 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner, Watched {
     this.#exchange.onClose(this.#settings.onStream(this.#context));
   }
 
-  // ---- what the relay of the answer asks for
+  // ---- calls of the relay of the answer
 
   get isPaused(): boolean {
     return this.#paused;
@@ -415,11 +415,11 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner, Watched {
     if (!clean) this.#context.reason ??= 'client_disconnected';
   }
 
-  /** A clock of ours ran out. */
+  /** A timeout of the gateway expired. */
   #giveUp(reason: Reason): void {
     if (this.#done) return;
     this.#call?.abort();
-    this.#fail(reason, `${this.#context.endpoint ?? this.#plan.backend.key}: ${this.#phase} when the time was over`);
+    this.#fail(reason, `${this.#context.endpoint ?? this.#plan.backend.key}: ${this.#phase} when the timeout expired`);
   }
 
   #fail(reason: Reason, detail?: string, description?: string): void {

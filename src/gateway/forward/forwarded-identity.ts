@@ -1,13 +1,13 @@
-// What goes upstream of who is asking, when the route (JWT authentication) and the backend (MCP authentication) may both have asked:
-// - What either of them names for claims, and where they read tokens, does not come from the client, in any spelling. Nor does what a policy names
-//   that either of them overrides: the backend may trust it all the same.
-// - Claims of both are added. Where both name a header it is the backend's, also when its token does not have that claim.
-// - A token goes on only when everyone who read it there wants it to.
+// The identity headers that go upstream when the route (JWT authentication), the backend (MCP authentication) or both authenticate the caller:
+// - Headers that either policy fills with claims or reads tokens from are removed from the client's request, in every spelling. So are headers of
+//   a policy that either of them overrides, because the backend may still trust them.
+// - The claims of both are added. If both name the same header, the backend's value wins, even if its token lacks that claim.
+// - A token is forwarded only if every policy that read it there allows it.
 import type { RawHeaders } from '../http/exchange.ts';
 import type { JwtAdmission, McpAdmission } from '../request/admission.ts';
 import { withoutFields } from '../http/headers.ts';
 
-/** What becomes of headers because of policies that know the caller. */
+/** Header changes of policies that authenticate the caller. */
 export interface ForwardedIdentity {
   /** Lower-case names with '-': what the client sent under any spelling of them is dropped, after the body too. Undefined: nothing. */
   readonly removed: ReadonlySet<string> | undefined;
@@ -20,7 +20,7 @@ export interface ForwardedIdentity {
 const nobody: ForwardedIdentity = { removed: undefined, removedCookie: undefined, added: [] };
 const tokenHeader: ReadonlySet<string> = new Set(['authorization']);
 
-/** Puts together what both say. `identityHeaders`: names of policies that have no say, as RoutePolicies has them. */
+/** Combines both policies. `identityHeaders`: header names of overridden policies, as in RoutePolicies. */
 export function combineIdentity(
   jwt: JwtAdmission | undefined,
   authenticated: McpAdmission | undefined,
@@ -39,7 +39,7 @@ function combineAsked(jwt: JwtAdmission | undefined, authenticated: McpAdmission
   const { removedHeaders: removed, removedCookie, addedHeaders: added } = jwt;
   if (authenticated === undefined) return { removed, removedCookie, added };
   const { location, message } = jwt.config;
-  // The route read the token from the header as well, and wants it to end here.
+  // The route read the token from the same header and does not forward it.
   const isWithheld = !message.forwardToken && location.kind === 'header' && location.name === 'authorization';
   return {
     removed: removed.union(authenticated.removedHeaders),

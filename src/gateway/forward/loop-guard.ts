@@ -1,15 +1,15 @@
-// A backend may lead back to this gateway: by mistake, through another proxy, under any name. Such a request would go round until something breaks. So every
-// request that goes upstream says how often it has been here, by a mark that only the processes of this Gateway can make. What clients write there counts for nothing.
+// Detects loops: a backend may lead back to this gateway, by mistake, through another proxy, under any name, and the request would circle until something breaks. So
+// every request upstream carries the number of its rounds in a mark that only the processes of this Gateway can make. Marks made by clients are ignored.
 import { roundField } from '../http/field-name.ts';
 import { createHmac } from 'node:crypto';
 import type { RawHeaders } from '../http/exchange.ts';
 
-/** A request may come back so often: a route may lead to another route of the same Gateway. */
+/** A request may come back this often, because a route may lead to another route of the same Gateway. */
 export const maxRounds = 4;
-/** Marks of others that go on. Whoever needs theirs back is among the last. */
+/** Marks of other gateways that are forwarded: the last ones, because a loop returns soon. */
 const maxForeignMarks = 8;
 
-/** Knows the requests of this Gateway again. */
+/** Recognises requests that passed this Gateway before. */
 export class LoopGuard {
   readonly #fallback: Uint8Array;
   #keys: readonly Uint8Array[] = [];

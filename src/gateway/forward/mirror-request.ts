@@ -1,5 +1,5 @@
 // RequestMirror: copies of a request to other backends, whose answers are thrown away. The copies follow the request but never hold it up:
-// one that falls further behind than its buffer allows is given up, and its failures are nobody's.
+// a copy that falls further behind than its buffer allows is given up, and its failures do not affect the request.
 import type { Log } from '../../base/log.ts';
 import type { RawHeaders } from '../http/exchange.ts';
 import type { ForwardPlan } from './forward-plan.ts';
@@ -91,7 +91,7 @@ class MirrorCopy implements Mirror, UpstreamEvents {
 
   #complete(trailers: RawHeaders, next: () => void): void {
     this.#bodyEnd = trailers;
-    // An answer without an end (an event stream) must not stay open for a copy that nobody reads.
+    // An endless answer (an event stream) must not stay open for a copy whose answer is thrown away.
     this.#timer = setTimeout(() => this.#giveUp('its answer took too long'), this.#timeoutMs);
     this.#timer.unref();
     next();
@@ -111,7 +111,7 @@ class MirrorCopy implements Mirror, UpstreamEvents {
 
   #giveUp(why: string): void {
     if (this.#done) return;
-    this.#log.debug({ why }, 'a mirrored request was given up');
+    this.#log.debug({ why }, 'gave up a mirrored request');
     this.#finish();
     this.#call?.abort();
   }

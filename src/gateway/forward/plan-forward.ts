@@ -1,4 +1,4 @@
-// Turns what routing and policies decided into a plan that forward-request.ts can carry out: path, host, headers, time-outs, mirrors.
+// Turns the decisions of routing and policies into a plan for forward-request.ts: path, host, headers, timeouts, mirrors.
 import { rewritePath, mapMcpPath } from '../filters/url-rewrite.ts';
 import { chooseMirrors } from '../filters/mirror-choice.ts';
 import type { HeaderModifier } from '../../ir/gen/config_pb.ts';
@@ -33,7 +33,7 @@ import {
 /** A request that all steps let through; what they found out is on its context. */
 export interface PlanInput extends BackendRequest {
   readonly backends: ReadonlyMap<string, BackendConfig>;
-  /** How often the request has been here (loop-guard.ts); undefined: nobody counts. */
+  /** The loop marks for the next hop (loop-guard.ts); undefined: loops are not detected. */
   readonly round: string | undefined;
   /** What the policies put on the answer. */
   readonly responseHeaders: RawHeaders;
@@ -77,7 +77,7 @@ export function planForward(input: PlanInput): ForwardPlan {
   };
 }
 
-/** Looks at what the client did not send itself. */
+/** Checks the fields that did not come from the client. */
 function isAllSendable(
   { exchange }: RequestContext,
   { added }: ForwardedIdentity,
@@ -88,7 +88,7 @@ function isAllSendable(
   return (host === exchange.authority || isSendableValue(host)) && findUnsendableHeader(added) === undefined;
 }
 
-/** Hardly a route has any, and then no list is made. */
+/** Makes no new list in the usual case that one of them is empty. */
 function joinLists<T>(first: readonly T[], second: readonly T[]): readonly T[] {
   if (second.length === 0) return first;
   return first.length === 0 ? second : [...first, ...second];
@@ -139,18 +139,18 @@ function modifyRequestHeaders(
     isTrustedPeer: context.client.isBehindProxy,
     requestId: context.requestId,
     removedFields: removed,
-    // What the rules were told about the message, the server is told as well.
+    // The server must get the same message headers that the rules were checked with.
     isEndToEnd: choice.policies['backend.mcp.authorization'] === undefined ? undefined : describesMessage,
     keepTeTrailers: backend.protocol === 'h2c',
     round: modifiers.length === 0 ? round : undefined,
   });
   const others = removedCookie === undefined ? prepared : withoutCookie(prepared, removedCookie);
-  // After the client's Connection has had its say: it cannot remove what the gateway knows about the client.
+  // Added after the client's Connection was applied: that must not remove the verified identity.
   const identified = added.length === 0 ? others : [...others, ...added];
   // Our own span when there is one, else what the client sent, if it is valid (W3C Trace Context).
   let headers = replaceTraceHeaders(identified, context.traceparent ?? passTraceParent(exchange.headers));
   for (const modifier of modifiers) headers = applyRequestHeaderModifier(headers, modifier);
-  // No filter takes it away.
+  // Added last, so that no filter can remove the loop marks.
   return modifiers.length === 0 || round === undefined ? headers : [...headers, roundField, round];
 }
 
@@ -161,7 +161,7 @@ function planMirrors(input: PlanInput, query: string, mirrors: readonly MirrorCo
   return chooseMirrors(mirrors, input.random).flatMap((mirror) => {
     const backend = backends.get(mirror.backend);
     if (backend === undefined) return [];
-    // A backend with a policy of its own gets copies only of what that very policy let in.
+    // A backend with its own policy gets copies only of requests that this same policy allowed.
     if (backendPolicyKinds.some((kind) => isOwnPolicy(mirror.policies[kind], choice.policies[kind]))) return [];
     const target = `${mapPath(context.path, matched, rewrite, backend)}${query}`;
     const withoutToken =

@@ -1,4 +1,4 @@
-// What goes upstream and to which endpoint: the plan, plus what sessions of MCP servers need.
+// Builds the upstream request and finds its endpoint: the plan, plus session affinity of MCP servers.
 import {
   createMessageSigner,
   readMessageTarget,
@@ -22,7 +22,7 @@ import type { Endpoint, UpstreamBackend } from './upstream/upstreams.ts';
 export interface RoutedRequest {
   readonly kind: 'routed';
   readonly request: UpstreamRequest;
-  /** The only endpoint that will do: the one that has the session. Undefined: any. */
+  /** The endpoint that has the session (session affinity). Undefined: any. */
   readonly endpoint: Endpoint | undefined;
   /** Session ids in the answer as the client must see them: tagged with the endpoint, or sealed. Undefined: as they are. */
   readonly rewriteSession: ((headers: RawHeaders, endpoint: Endpoint) => RawHeaders) | undefined;
@@ -131,7 +131,7 @@ function route(
   };
 }
 
-/** The body was read already. It may be shorter than the client's own; and trailers, if there were any, are not part of it. */
+/** For a buffered body, which may be shorter than the client's own and has no trailers. */
 function describeRead(
   { method, host }: ForwardPlan,
   target: string,
@@ -176,7 +176,7 @@ function refuse(reason: Reason, detail: string): RefusedRequest {
   return { kind: 'refused', reason, detail };
 }
 
-/** With this value and no other; undefined: without the field. */
+/** The headers with exactly this value for the field; undefined: without the field. */
 function withField(headers: RawHeaders, lowerCaseName: string, value: string | undefined): RawHeaders {
   if (value === undefined && findHeader(headers, lowerCaseName) === undefined) return headers;
   const kept: string[] = [];

@@ -1,38 +1,38 @@
-// What an answer of an upstream must pass on its way to the client.
+// Filters that an upstream's answer passes through on its way to the client.
 import type { RawHeaders } from './exchange.ts';
 
-/** Looks at the head of the upstream's answer and says what becomes of it. */
+/** Decides by the head of the upstream's answer how the answer is treated. */
 export type FilterAnswer = (status: number, headers: RawHeaders) => AnswerTreatment;
 
-/** What becomes of an answer. What cannot be read cannot be filtered: then the client gets an error, or a broken stream if it has begun. */
+/** How an answer is treated. An answer that cannot be parsed cannot be filtered: the client gets an error, or an aborted stream if the answer has begun. */
 export type AnswerTreatment =
-  /** It passes as it is. */
+  /** Passes unchanged. */
   | { readonly kind: 'pass' }
   | { readonly kind: 'refuse'; readonly detail: string }
-  /** It passes the filter as it flows. */
+  /** Streams through the filter. */
   | { readonly kind: 'stream'; readonly filter: StreamFilter }
-  /** Its head waits until the body is complete. A larger one is refused. */
+  /** Is buffered: the head waits until the body is complete. A body over `maxBytes` is refused. */
   | { readonly kind: 'collect'; readonly maxBytes: number; readonly filter: (body: Uint8Array) => FilteredBody };
 
 /** Changes a stream on its way. */
 export interface StreamFilter {
-  /** The headers as they go on, e.g. without content-length. */
+  /** The headers for the client, e.g. without content-length. */
   prepareHeaders(headers: RawHeaders): RawHeaders;
-  /** What the client gets before anything of the upstream. */
+  /** Bytes for the client before the first byte of the upstream. */
   begin(): Uint8Array;
-  /** In place of `begin`, in a stream that has begun without this filter. */
+  /** Replaces `begin` when the stream has begun without this filter. */
   joinAt(position: StreamPosition): void;
   push(chunk: Uint8Array): FilteredBytes;
-  /** What is left when the answer ends. */
+  /** The remaining bytes when the answer ends. */
   flush(): FilteredBytes;
-  /** What is held back, as it came: another filter goes on from there. */
+  /** Returns the held back bytes unchanged: another filter continues from there. */
   release(): Uint8Array;
-  /** The client got something else than the upstream sent. */
+  /** The client got something other than what the upstream sent. */
   readonly isChanged: boolean;
 }
 
 export type FilteredBytes =
-  /** `note`: for the operator, what was wrong with something that was left out. */
+  /** `note`: tells the operator why something was left out. */
   | { readonly ok: true; readonly bytes: Uint8Array; readonly note: string | undefined }
   | { readonly ok: false; readonly detail: string };
 
@@ -40,16 +40,16 @@ export type FilteredBytes =
 export type FilteredBody =
   | {
       readonly ok: true;
-      /** Undefined: it stays as it is. `isNew`: it is JSON of the gateway's own making, whatever the upstream sent. */
+      /** Undefined: unchanged. `isNew`: the gateway wrote this body itself, as JSON, whatever type the upstream sent. */
       readonly changed: { readonly body: Uint8Array; readonly isNew: boolean } | undefined;
       readonly note: string | undefined;
     }
   | { readonly ok: false; readonly detail: string };
 
-/** Where an event stream is. */
+/** The position in an event stream. */
 export interface StreamPosition {
   /** Before the first byte, or right after a blank line. */
   readonly isBetweenEvents: boolean;
-  /** Undefined before the first. */
+  /** Undefined before the first byte. */
   readonly lastByte: number | undefined;
 }

@@ -1,14 +1,14 @@
-// How much memory the bodies of requests may take together while they are read, judged and sent on. Each of them has its own limit, but there
-// can be as many as there are connections, and clients that send slowly keep theirs for as long as they may.
+// Limits the memory that all request bodies together take while they are read, judged and forwarded. Each body has its own limit, but there can be
+// as many bodies as connections, and a slow client holds its body until the timeout.
 
-/** Of one process: 64 of the largest messages, or very many of the usual size. */
+/** Per process: 64 of the largest messages, or very many of the usual size. */
 export const maxHeldBytes = 256 * 1024 * 1024;
 
-/** What one body takes of the budget. */
+/** The share of one body in the budget. */
 export interface BodyShare {
-  /** It takes this much now. False: there is not so much left, and it takes what it took. */
+  /** Changes the size of the share. False: the budget has not enough left, and the share keeps its size. */
   resize(bytes: number): boolean;
-  /** It takes nothing any more, whatever is said of it later. */
+  /** Gives the share back for good: later calls have no effect. */
   release(): void;
 }
 
@@ -29,12 +29,12 @@ export class BodyBudget {
     return this.#maxBytes;
   }
 
-  /** For a process that has only a part of the budget. */
+  /** Lowers the budget, for a worker process that gets only a part of it. */
   limit(maxBytes: number): void {
     this.#maxBytes = maxBytes;
   }
 
-  /** A share for one more body; it takes nothing yet. */
+  /** A share for one more body, with size 0. */
   open(): BodyShare {
     let taken = 0;
     let isOver = false;
@@ -55,5 +55,5 @@ export class BodyBudget {
   }
 }
 
-/** The one of this process. */
+/** The budget of this process. */
 export const bodyBudget = new BodyBudget(maxHeldBytes);

@@ -1,26 +1,26 @@
-// Who the client is and what it asked for, where trusted proxies stand in between (X-Forwarded-For, -Proto, -Port). The host is not theirs to say: routes know requests by Host. Headers of anybody else are
-// not believed: whoever may write them can be whom they like.
+// Finds the client's address, scheme and port behind trusted proxies (X-Forwarded-For, -Proto, -Port). X-Forwarded-Host is not used: routes match by Host.
+// The same headers from an untrusted peer are ignored: otherwise any client could claim any address.
 import { isIP } from 'node:net';
 import { type IpNetwork, isInNetwork, parseIpAddress } from '../../base/ip-network.ts';
 import { findHeader } from './headers.ts';
 import type { Exchange, RawHeaders } from './exchange.ts';
 
-/** True for a peer whose own X-Forwarded-* are believed. */
+/** True for a peer whose X-Forwarded-* headers are trusted. */
 export type TrustedProxies = (remoteAddress: string) => boolean;
 
-/** A request as its client sees it. */
+/** A request from the client's point of view. */
 export interface ClientView {
-  /** False: the peer is the client, as far as anybody knows. */
+  /** False: the peer is taken for the client. */
   readonly isBehindProxy: boolean;
   readonly address: string;
   readonly scheme: 'http' | 'https';
-  /** The port that the client connected to; undefined: nobody says, or it is the listener's. */
+  /** The port that the client connected to. Undefined: the listener's, or the proxy did not say. */
   readonly port: number | undefined;
 }
 
 const maxRemembered = 1_000;
 
-/** Makes the question cheap: the peers of a gateway behind proxies are few. */
+/** Remembers the verdict for each peer: a gateway behind proxies has few peers. */
 export function createTrustedProxies(networks: readonly IpNetwork[]): TrustedProxies {
   const known = new Map<string, boolean>();
   return (remoteAddress) => {
@@ -37,7 +37,7 @@ export function createTrustedProxies(networks: readonly IpNetwork[]): TrustedPro
 
 type ViewedExchange = Pick<Exchange, 'remoteAddress' | 'scheme' | 'headers'>;
 
-/** Reads what trusted proxies say; without any it is what the connection says. */
+/** Reads the headers of trusted proxies; without a trusted proxy the connection itself decides. */
 export function viewClient(exchange: ViewedExchange, isTrusted: TrustedProxies | undefined): ClientView {
   const { remoteAddress, scheme, headers } = exchange;
   if (isTrusted?.(remoteAddress) !== true)
@@ -52,7 +52,7 @@ export function viewClient(exchange: ViewedExchange, isTrusted: TrustedProxies |
   };
 }
 
-/** The port that the client knows: that of the listener, or, behind a proxy, what the proxy says or its scheme means. */
+/** The port that the client used: the listener's, or, behind a proxy, the forwarded port or the default port of the forwarded scheme. */
 export function findClientPort(
   { isBehindProxy, scheme, port }: Pick<ClientView, 'isBehindProxy' | 'scheme' | 'port'>,
   listenerPort: number,
@@ -61,14 +61,14 @@ export function findClientPort(
   return port ?? (scheme === 'https' ? 443 : 80);
 }
 
-/** Of several proxies the one nearest to the client wrote the first value. */
+/** With several proxies, the one nearest to the client wrote the first value. */
 function readFirst(headers: RawHeaders, name: string): string | undefined {
   return findHeader(headers, name)?.split(',', 1)[0]!.trim();
 }
 
 /**
- * Every proxy adds the address that it was asked from at the end. So the list is read from there, past the proxies that are trusted: what stands further
- * in front may be anybody's invention.
+ * Every proxy appends the address of its own peer. So the list is read from the end, skipping trusted proxies: a client can forge any entry
+ * further to the front.
  */
 function findClientAddress(remoteAddress: string, headers: RawHeaders, isTrusted: TrustedProxies): string {
   let address = remoteAddress;
@@ -84,7 +84,7 @@ function findClientAddress(remoteAddress: string, headers: RawHeaders, isTrusted
   return address;
 }
 
-/** Some proxies write the port as well. */
+/** Some proxies append the port. */
 function readAddress(text: string): string | undefined {
   const [, bracketed, plain] = /^(?:\[([^\]]+)\](?::\d{1,5})?|([\d.]+):\d{1,5})$/.exec(text) ?? [];
   const address = bracketed ?? plain ?? text;

@@ -38,7 +38,7 @@ export interface Exchange {
   readonly target: string;
   /** Authority of an absolute-form target, Host header or :authority as received; empty when there is none. */
   readonly authority: string;
-  /** What the connection really is, whatever the target or :scheme says. */
+  /** The scheme of the connection itself, whatever the target or :scheme says. */
   readonly scheme: 'http' | 'https';
   readonly httpVersion: '1.0' | '1.1' | '2';
   /** Without pseudo-headers. */
@@ -48,9 +48,9 @@ export interface Exchange {
   readonly localPort: number;
   /** Server name of the TLS handshake, when there was one. */
   readonly serverName: string | undefined;
-  /** Whether the handshake validated a certificate of the client by these authorities, which are those of a ListenerConfig. */
+  /** Whether the handshake validated the client's certificate against these authorities (of a ListenerConfig). */
   isClientValidatedBy(authorities: string): boolean;
-  /** The fields that went to servers for requests of the same connection, for those that have much in common. */
+  /** The fields sent upstream for earlier requests of the same connection; most of them repeat. */
   readonly sentFields?: SentFields | undefined;
   /** False: the request ends with its head. */
   readonly hasBody: boolean;
@@ -58,18 +58,18 @@ export interface Exchange {
   readonly upgradeProtocol: string | undefined;
 
   /**
-   * Starts the flow of the request body. At most once; when nobody reads it the adapter drains or closes by itself.
-   * The sink is called later, never from inside this call, and not any more once onClose's callback ran.
+   * Starts the flow of the request body. At most once; an unread body is drained by the adapter, or the connection is closed.
+   * The sink is called later, never from inside this call, and never after the onClose callback.
    */
   readBody(sink: BodySink): BodyFlow;
 
-  /** 1xx other than 101; ignored where the client's protocol cannot take it. */
+  /** 1xx other than 101; ignored if the client's protocol does not support it. */
   sendInformational(status: number, headers: RawHeaders): void;
-  /** Once. Framing headers (connection, transfer-encoding, keep-alive) are the adapter's business and must not be in the list. */
+  /** Once. The adapter adds the framing headers (connection, transfer-encoding, keep-alive); they must not be in the list. */
   sendHead(status: number, headers: RawHeaders): void;
-  /** After sendHead. False: wait for the callback given to onDrain. Nothing happens when the client is gone; so it is for end. */
+  /** After sendHead. False: wait for the callback given to onDrain. `write` and `end` do nothing when the client is gone. */
   write(chunk: Uint8Array): boolean;
-  /** True: nothing that was written is held in this process any more. Not known everywhere. */
+  /** True: the kernel has taken every written byte. Undefined where the adapter cannot tell. */
   readonly hasSentAll?: boolean;
   onDrain(callback: () => void): void;
   end(trailers?: RawHeaders): void;
@@ -79,7 +79,7 @@ export interface Exchange {
   abort(): void;
   /**
    * Answers 101 (HTTP/2: 200) with these headers and hands over the raw connection. Only when upgradeProtocol is set.
-   * Connection is the adapter's business, Upgrade is added when it is missing. onClose follows the handed over stream.
+   * The adapter writes Connection, and Upgrade when it is missing. onClose then follows the handed over stream.
    */
   acceptUpgrade(status: number, headers: RawHeaders): UpgradedSocket;
 

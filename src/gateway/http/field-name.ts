@@ -1,24 +1,24 @@
-// Names of header fields: what becomes of each on its way through the gateway. Of names that nearly every message has it is looked up; the
-// table is made by the same function that judges all others.
+// Classifies header field names: which ones pass, end here or are rewritten. Common names are looked up in a table that is built by the same
+// function that classifies all others.
 import { spellName } from '../../http1/common-names.ts';
 
-/** What is to be known about a name. */
+/** The classification of a name. */
 export interface FieldName {
   readonly lowerCase: string;
-  /** In lower case with '-' for '_': something behind us may read X_User as X-User, as CGI does. */
+  /** In lower case with '-' for '_': a server behind the gateway may read X_User as X-User, as CGI does. */
   readonly canonical: string;
-  /** Ends at this hop whether Connection names it or not; in a request also what only looks like a field by which something is decided: `Mcp_Session_Id`. */
+  /** Ends at this hop, whether or not Connection names it. In requests also a look-alike of a field that decides something, e.g. `Mcp_Session_Id`. */
   readonly endsWithRequest: boolean;
   readonly endsWithAnswer: boolean;
-  /** Who asked, and for what, as the gateway itself knows it: written anew, or dropped. */
+  /** States the caller or its request as the gateway verified them: the gateway overwrites or drops the client's value. */
   readonly isOwn: boolean;
-  /** What proxies say about the client, in all its variants. */
+  /** Set by proxies to describe the client, in all variants. */
   readonly isForwarding: boolean;
-  /** Has no place after a body (RFC 9110 section 6.5.1): it would change framing, routing or authentication. */
+  /** Not allowed in trailers (RFC 9110 section 6.5.1): it would change framing, routing or authentication. */
   readonly isForbiddenTrailer: boolean;
 }
 
-// Host and the framing fields are here as well: each side writes its own.
+// Includes Host and the framing fields: each side writes its own.
 const requestHopFields = new Set([
   'connection',
   'keep-alive',
@@ -31,7 +31,7 @@ const requestHopFields = new Set([
   'http2-settings',
   'host',
   'content-length',
-  // The listener has answered it by the time the body flows.
+  // The listener has answered Expect before the body flows.
   'expect',
 ]);
 
@@ -71,7 +71,7 @@ const forbiddenTrailers = new Set([
   'mcp-session-id',
 ]);
 
-/** Others that clients and servers send often. */
+/** Further names that clients and servers send often. */
 const commonFields = [
   'accept',
   'accept-encoding',
@@ -111,7 +111,7 @@ const commonFields = [
   'x-powered-by',
 ];
 
-/** In both spellings. */
+/** The common names in both spellings. */
 const knownNames = buildKnownNames();
 
 function buildKnownNames(): ReadonlyMap<string, FieldName> {
@@ -123,12 +123,12 @@ function buildKnownNames(): ReadonlyMap<string, FieldName> {
   return names;
 }
 
-/** What there is to be known about a name, in whatever spelling it comes. */
+/** Classifies a name, whatever its spelling. */
 export function readFieldName(name: string): FieldName {
   return knownNames.get(name) ?? describeName(name);
 }
 
-/** A name that is surely a token (RFC 9110 section 5.6.2). False says nothing. */
+/** True for a name that is known to be a token (RFC 9110 section 5.6.2). False: not known. */
 export function isCommonName(name: string): boolean {
   return knownNames.has(name);
 }
@@ -148,7 +148,7 @@ function describeName(name: string): FieldName {
   };
 }
 
-/** Framing, routing, identity, session: whoever reads another field as this one does something else than was decided here. */
+/** Fields for framing, routing, identity and session: a server that reads a look-alike as one of these would bypass the gateway's decision. */
 function isDecisive(canonical: string): boolean {
   return (
     forbiddenTrailers.has(canonical) ||
@@ -158,10 +158,10 @@ function isDecisive(canonical: string): boolean {
   );
 }
 
-/** What CGI makes of a name: one for all spellings. */
+/** Folds '_' into '-', as CGI does: one name for all spellings. */
 export function foldName(lowerCaseName: string): string {
   return lowerCaseName.includes('_') ? lowerCaseName.replaceAll('_', '-') : lowerCaseName;
 }
 
-/** The field with the marks: ours, and those of other gateways on the way. */
+/** The field with the loop marks of this and other gateways. */
 export const roundField = 'x-gateway-round';

@@ -1,4 +1,4 @@
-// Header fields on their way through the gateway (RFC 9110 section 7.6): what ends at this hop, what the gateway says itself, and the
+// Header fields on their way through the gateway (RFC 9110 section 7.6): removes hop-by-hop fields, adds the gateway's own, and applies the
 // header modifiers of Gateway API. Flat lists in wire order, one pass each.
 import { isIPv6 } from 'node:net';
 import { copyText } from '../../base/cut-text.ts';
@@ -19,19 +19,19 @@ export interface RequestHeadersInput {
   readonly authority: string;
   readonly localPort: number;
   readonly requestId: string;
-  /** The peer's own X-Forwarded-* are believed. */
+  /** The peer's X-Forwarded-* headers are trusted. */
   readonly isTrustedPeer?: boolean;
-  /** Lower-case names with '-': dropped in whatever spelling the client sent them. */
+  /** Lower-case names with '-': dropped in every spelling. */
   readonly removedFields?: ReadonlySet<string> | undefined;
-  /** Fields, by their lower-case names with '-', that go on even when the client's Connection names them: something was decided by them. */
+  /** True for fields (lower-case names with '-') that are forwarded even if the client's Connection names them, because a decision depends on them. */
   readonly isEndToEnd?: ((canonicalName: string) => boolean) | undefined;
-  /** How often the request has been here (loop-guard.ts). */
+  /** How often the request has passed this gateway (loop-guard.ts). */
   readonly round?: string | undefined;
-  /** `te: trailers` goes on: HTTP/2 upstreams, where gRPC insists on it. */
+  /** Forwards `te: trailers`: for HTTP/2 upstreams, because gRPC requires it. */
   readonly keepTeTrailers?: boolean;
 }
 
-/** The client's header fields as they go upstream, before modifiers and policies add theirs: hop-by-hop, host and framing fields are gone, X-Forwarded-* and X-Request-Id are ours. */
+/** The client's header fields for the upstream, before modifiers and policies: without hop-by-hop, host and framing fields, and with the gateway's X-Forwarded-* and X-Request-Id. */
 export function prepareRequestHeaders(input: RequestHeadersInput): string[] {
   const { headers, remoteAddress, authority, removedFields } = input;
   const named = readConnectionOptions(headers);
@@ -84,14 +84,14 @@ export function prepareRequestHeaders(input: RequestHeadersInput): string[] {
   return prepared;
 }
 
-/** The upstream's header fields as they go to the client: hop-by-hop ones are gone, the modifiers are applied in order, and what the gateway adds replaces fields of the same name. */
+/** The upstream's header fields for the client: without hop-by-hop fields, with the modifiers applied in order; the gateway's own fields replace those of the same name. */
 export function prepareResponseHeaders(
   headers: RawHeaders,
   modifiers: readonly HeaderModifier[],
   extra: RawHeaders,
 ): RawHeaders {
   const named = readConnectionOptions(headers);
-  // Without modifiers one pass does it all.
+  // Without modifiers one pass is enough.
   const replaced = modifiers.length === 0 ? extra : nothing;
   let prepared: string[] = [];
   for (let i = 0; i < headers.length; i += 2) {
@@ -109,14 +109,14 @@ export function prepareResponseHeaders(
 
 const nothing: RawHeaders = [];
 
-/** Vary and Set-Cookie are lists that both sides contribute to; of everything else there can be only one, and it is ours. */
+/** Upstream and gateway both add to Vary and Set-Cookie; any other field of the gateway replaces the upstream's. */
 function isReplaced(lowerCaseName: string, extra: RawHeaders): boolean {
   for (let i = 0; i < extra.length; i += 2)
     if (isNamed(extra[i]!, lowerCaseName)) return lowerCaseName !== 'vary' && lowerCaseName !== 'set-cookie';
   return false;
 }
 
-/** Trailer fields without those that must not come after a body. */
+/** Trailer fields without those that are not allowed in trailers. */
 export function prepareTrailers(trailers: RawHeaders): RawHeaders {
   if (trailers.length === 0) return trailers;
   const prepared: string[] = [];
@@ -135,8 +135,8 @@ export function applyHeaderModifier(headers: RawHeaders, modifier: HeaderModifie
 }
 
 /**
- * The same for requests, where what is set or removed goes in every spelling: an operator who says what X-User is, or that there is
- * none, would be lied to by X_User, which servers that follow CGI take for the same.
+ * The same for requests, where a set or removed field replaces every spelling of its name: otherwise a client could send X_User past a rule
+ * for X-User, and servers that follow CGI take both for the same field.
  */
 export function applyRequestHeaderModifier(headers: RawHeaders, modifier: HeaderModifier): string[] {
   return modifyHeaders(headers, modifier, true);
@@ -177,7 +177,7 @@ function modifyHeaders(headers: RawHeaders, modifier: HeaderModifier, inEverySpe
 
 const validName = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
-/** The name of the first field that must not be sent as it is (line breaks and other controls in the value, no token as the name); undefined when all are fine. */
+/** The name of the first field that must not be sent (control characters in the value, or a name that is not a token); undefined when all are fine. */
 export function findUnsendableHeader(headers: RawHeaders): string | undefined {
   for (let i = 0; i < headers.length; i += 2) {
     const name = headers[i]!;
@@ -188,7 +188,7 @@ export function findUnsendableHeader(headers: RawHeaders): string | undefined {
 
 const sendableModifications = new WeakMap<HeaderModifier, boolean>();
 
-/** Whether all that a modifier writes can be sent: looked at once, as it does not change. */
+/** Whether every field that a modifier writes can be sent. Checked once, because a modifier does not change. */
 export function isSendableModification(modifier: HeaderModifier): boolean {
   let isSendable = sendableModifications.get(modifier);
   if (isSendable === undefined) {
@@ -199,7 +199,7 @@ export function isSendableModification(modifier: HeaderModifier): boolean {
   return isSendable;
 }
 
-/** Without fields of these lower-case names, in whatever spelling they come: something behind us may read X_User as X-User, as CGI does. */
+/** The headers without fields of these lower-case names, in every spelling: a server behind the gateway may read X_User as X-User, as CGI does. */
 export function withoutFields(headers: RawHeaders, names: ReadonlySet<string>): string[] {
   const kept: string[] = [];
   for (let i = 0; i < headers.length; i += 2) {
@@ -208,19 +208,19 @@ export function withoutFields(headers: RawHeaders, names: ReadonlySet<string>): 
   return kept;
 }
 
-/** The value of a field that may be there once; of several the first. */
+/** The value of the first field of this name. */
 export function findHeader(headers: RawHeaders, lowerCaseName: string): string | undefined {
   for (let i = 0; i < headers.length; i += 2) if (isNamed(headers[i]!, lowerCaseName)) return headers[i + 1]!;
   return undefined;
 }
 
-/** Whether an answer with these headers goes on for as long as there is something to say. */
+/** Whether an answer with these headers is an event stream, which may stay open indefinitely. */
 export function isEventStream(headers: RawHeaders): boolean {
   const contentType = findHeader(headers, 'content-type');
   return contentType !== undefined && /^text\/event-stream/i.test(contentType);
 }
 
-/** Nearly all names are told apart by their length, and most are in lower case. */
+/** Compares the length first: it tells nearly all names apart, and most names are in lower case. */
 function isNamed(name: string, lowerCaseName: string): boolean {
   return name.length === lowerCaseName.length && (name === lowerCaseName || toLowerCaseName(name) === lowerCaseName);
 }
@@ -228,7 +228,7 @@ function isNamed(name: string, lowerCaseName: string): boolean {
 function readConnectionOptions(headers: RawHeaders): Set<string> | undefined {
   let options: Set<string> | undefined;
   for (let i = 0; i < headers.length; i += 2) {
-    // What nearly all of them say names a field that ends here anyway.
+    // The usual `keep-alive` names a field that ends here anyway.
     if (!isNamed(headers[i]!, 'connection') || headers[i + 1] === 'keep-alive') continue;
     for (const option of headers[i + 1]!.split(',')) (options ??= new Set()).add(option.trim().toLowerCase());
   }
@@ -239,7 +239,7 @@ function hasToken(value: string, token: string): boolean {
   return value.split(',').some((part) => part.split(';', 1)[0]!.trim().toLowerCase() === token);
 }
 
-/** Behind a proxy that says what the client spoke, our own port is nobody's but its. */
+/** Behind a proxy that forwards the client's scheme, the gateway's own port means nothing to the client. */
 function findPort(forwardedProto: string, localPort: number): number {
   if (forwardedProto === '') return localPort;
   return forwardedProto === 'https' ? 443 : 80;
@@ -249,7 +249,7 @@ function readPort(authority: string, localPort: number): string {
   return readNamedPort(authority) || String(localPort);
 }
 
-/** The port that an authority names; empty: none. Every request has one, and they are few. */
+/** The port in an authority; empty: none. Remembered, because few authorities serve all requests. */
 const readNamedPort = rememberTexts((authority) => {
   const colon = authority.lastIndexOf(':');
   if (colon === -1 || authority.endsWith(']') || isIPv6(authority)) return '';

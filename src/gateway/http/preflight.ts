@@ -1,4 +1,4 @@
-// Preflights of browsers (Fetch standard): they ask whether another request would be allowed.
+// Recognises CORS preflights of browsers (Fetch standard).
 import type { RawHeaders } from './exchange.ts';
 import { findHeader } from './headers.ts';
 

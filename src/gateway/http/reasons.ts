@@ -1,5 +1,5 @@
-// The one place that maps what went wrong to HTTP. A reason is stable: it is in the answer, the access log, the metric label
-// and, later, the inspector. `description` is what a client reads; details for the operator go to the log.
+// The one place that maps a failure to an HTTP status. A reason is stable: it is in the answer, the access log, the metric label
+// and the inspector. Clients read `description`; details for the operator go to the log.
 
 export interface ReasonDefinition {
   readonly status: number;
@@ -41,7 +41,7 @@ export const reasons = {
   upstream_protocol_error: { status: 502, description: 'The upstream server sent an answer that is not valid HTTP.' },
   loop_detected: {
     status: 508,
-    description: 'The request came back to this gateway again and again: a backend leads to the gateway itself.',
+    description: 'The request loops: a backend of this route sends it back to this gateway.',
   },
   no_endpoints: { status: 503, description: 'The backend of this route has no ready endpoint.' },
   upstream_overloaded: {
@@ -50,7 +50,7 @@ export const reasons = {
   },
   picker_unavailable: {
     status: 503,
-    description: 'The endpoint picker of this inference pool cannot be asked. Try again shortly.',
+    description: 'The endpoint picker of this inference pool cannot be reached. Try again shortly.',
   },
   picker_endpoint_refused: {
     status: 503,
@@ -68,10 +68,10 @@ export const reasons = {
   // Tokens (authentication/token). 401 asks for another token; 403 tells the client that logging in again would not help.
   token_malformed: { status: 401, description: 'The token is not a well-formed JSON Web Token.' },
   token_too_large: { status: 401, description: 'The token is larger than this gateway accepts.' },
-  token_wrong_type: { status: 401, description: 'The token is of a kind that is not used for access.' },
+  token_wrong_type: { status: 401, description: 'The token is not an access token. Send an access token.' },
   token_unsupported_header: {
     status: 401,
-    description: 'The token demands an extension that this gateway does not know.',
+    description: 'The token requires an extension (crit) that this gateway does not support.',
   },
   token_unsupported_algorithm: {
     status: 401,
@@ -84,11 +84,11 @@ export const reasons = {
   token_expired: { status: 401, description: 'The token has expired.' },
   token_not_yet_valid: { status: 401, description: 'The token is not valid yet.' },
   token_missing_claim: { status: 401, description: 'The token lacks a claim that is required here.' },
-  token_is_id_token: { status: 401, description: 'This is an ID token. An access token is needed here.' },
+  token_is_id_token: { status: 401, description: 'The token is an ID token. Send an access token.' },
   token_without_scopes: {
     status: 403,
     description:
-      'The token carries no scopes, so the ones required here cannot be checked. Another login may not change that.',
+      'The token carries no scopes, so the required scopes cannot be checked. Another login may not change that.',
   },
   insufficient_scope: { status: 403, description: 'The token lacks a scope that is required here.' },
   missing_subject: {
@@ -101,22 +101,27 @@ export const reasons = {
     description: 'The keys of the identity provider could not be fetched yet. Try again shortly.',
   },
   // Login through the gateway (authentication/login/endpoints: authorize, consent, callback, token).
-  unknown_client: { status: 400, description: 'The client is not known here. It has to register again.' },
+  unknown_client: { status: 400, description: 'This gateway does not know the client. Register the client again.' },
   client_document_invalid: {
     status: 400,
-    description: 'The document that the client_id names cannot be fetched or used.',
+    description: 'The client metadata document at the client_id URL cannot be fetched or is not valid.',
   },
   redirect_uri_not_registered: {
     status: 400,
-    description: 'The redirect URI is not one that the client registered and the operator of this gateway allows.',
+    description:
+      'The redirect URI is not registered for this client, or the operator of this gateway does not allow it.',
   },
   authorization_request_invalid: { status: 400, description: 'The authorization request is malformed.' },
-  wrong_resource: { status: 400, description: 'The request is for another resource than this one.' },
-  consent_denied: { status: 403, description: 'The user did not let the client in.' },
-  consent_needed: { status: 403, description: 'The user has to agree first, and the client asked for no interaction.' },
+  wrong_resource: { status: 400, description: 'The request names a different resource than this one.' },
+  consent_denied: { status: 403, description: 'The user denied access to the client.' },
+  consent_needed: {
+    status: 403,
+    description: 'The user must give consent, but the client asked for no interaction (prompt=none).',
+  },
   login_state_invalid: {
     status: 400,
-    description: 'This login was not started here, was altered, or took longer than ten minutes.',
+    description:
+      'This login was not started here, was altered, or took longer than ten minutes. Start the login again.',
   },
   login_other_browser: { status: 400, description: 'This login was started in another browser, or has ended already.' },
   idp_login_refused: { status: 403, description: 'The identity provider ended the login with an error.' },
@@ -136,7 +141,7 @@ export const reasons = {
   // MCP authentication: what a client did, and what the gateway or the identity provider cannot do (authentication/mcp, authentication/login).
   missing_token: {
     status: 401,
-    description: 'A bearer token is needed here. The WWW-Authenticate header says where to begin.',
+    description: 'This request needs a bearer token. The WWW-Authenticate header has the details.',
   },
   invalid_request: {
     status: 400,
@@ -144,33 +149,34 @@ export const reasons = {
   },
   method_not_allowed: {
     status: 405,
-    description: 'This endpoint does not take this method. The Allow header lists those it takes.',
+    description: 'This endpoint does not accept this method. The Allow header lists the accepted methods.',
   },
   body_too_large: { status: 413, description: 'The request body is larger than this endpoint accepts.' },
   body_timeout: { status: 408, description: 'The request body did not arrive in time.' },
   seal_key_missing: {
     status: 500,
-    description: 'This gateway has no key to seal sessions and logins with. Its operator can see how to configure one.',
+    description:
+      'This gateway has no key to seal sessions and logins with. The operator of this gateway can see how to configure one.',
   },
   idp_unavailable: {
     status: 503,
     description: 'The identity provider cannot be reached at the moment. Try again shortly.',
   },
   invalid_client_metadata: { status: 400, description: 'The client cannot be registered with this metadata.' },
-  invalid_redirect_uri: { status: 400, description: 'A redirect URI of the client is not acceptable here.' },
+  invalid_redirect_uri: { status: 400, description: 'This gateway does not accept a redirect URI of the client.' },
   registration_refused: { status: 400, description: 'The identity provider refused the metadata of the client.' },
   registration_denied: {
     status: 403,
     description:
-      'The identity provider does not let this gateway register the client. Its operator can see why, by the request id.',
+      'The identity provider does not let this gateway register the client. The operator of this gateway finds the cause by the request id.',
   },
   registration_limited: { status: 429, description: 'Too many registrations from this address. Try again shortly.' },
   token_limited: { status: 429, description: 'Too many token requests from this address. Try again shortly.' },
   // Rules over MCP messages (mcp/judge). Most of these are answered as JSON-RPC, with a code and a sentence of their own.
-  message_malformed: { status: 400, description: 'The body is not a message that can be judged.' },
+  message_malformed: { status: 400, description: 'The body is not a valid MCP message.' },
   header_mismatch: { status: 400, description: 'The headers and the body of the message do not agree.' },
   method_unknown: { status: 404, description: 'The protocol version does not have this method.' },
-  /** The answer is that of a server that does not have the item. */
+  /** Answered like a server that does not have the item. */
   item_hidden: { status: 200, description: 'The tool, prompt or resource is not known.' },
   body_not_readable: {
     status: 415,
@@ -178,10 +184,10 @@ export const reasons = {
   },
   bodies_over_budget: {
     status: 503,
-    description: 'This gateway is reading more messages than it has room for. Try again shortly.',
+    description: 'This gateway has reached its memory limit for messages. Try again shortly.',
   },
-  upgrade_refused: { status: 403, description: 'Connections that switch protocols are not let through here.' },
-  // After the head was sent these end the stream as an error; they have no answer of their own.
+  upgrade_refused: { status: 403, description: 'This route does not allow protocol upgrades.' },
+  // These abort the stream after the head was sent, so they have no answer of their own.
   client_disconnected: { status: 499, description: 'The client went away.' },
   upstream_aborted: { status: 502, description: 'The upstream server broke off its answer.' },
 } as const satisfies Record<string, ReasonDefinition>;

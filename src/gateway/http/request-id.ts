@@ -1,16 +1,16 @@
-// Ids of requests: random UUIDs (RFC 9562, version 4), made many at once. crypto.randomUUID costs three times as much, and leaves texts in twenty pieces.
+// Ids of requests: random UUIDs (RFC 9562, version 4), made in batches. crypto.randomUUID costs three times as much and returns strings made of twenty pieces.
 import { randomFillSync } from 'node:crypto';
 
 const idLength = 36;
 
-/** An id is a piece of the text of so many, and holds on to it: few, because the request journal keeps single ones for long. */
+/** Ids per batch. Each id is a slice that keeps the text of its whole batch alive, and the request journal keeps single ids for long: so the batch is small. */
 const idsPerText = 32;
 const idsPerPool = 256;
 
-/** Where the sixteen bytes stand in the text; the dashes are between them. */
+/** The positions of the sixteen bytes in the text; the dashes are between them. */
 const positions = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34] as const;
 
-/** Two hexadecimal digits of a byte as they stand in the text, the first one in the lower half. */
+/** The two hexadecimal digits of each byte, the first digit in the lower half. */
 const digits = Uint16Array.from({ length: 256 }, (_, byte) => {
   const text = byte.toString(16).padStart(2, '0');
   return text.charCodeAt(0) | (text.charCodeAt(1) << 8);
@@ -23,7 +23,7 @@ const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
 let text = '';
 let textAt = 0;
 
-/** An id that nobody can guess. */
+/** An unguessable id. */
 export function createRequestId(): string {
   if (textAt === text.length) makeText();
   const start = textAt;

@@ -1,6 +1,6 @@
 // Brings a request target (RFC 9112 3.2, RFC 3986 6.2.2) into the one form that router, policies and upstream see.
 // If each of them read the path in its own way, a spelling such as /%6dcp or /x/../mcp could pass a policy and still reach
-// what it protects. So there is one reader, and what cannot be read in exactly one way is refused.
+// what it protects. So there is one reader, and a target that is ambiguous is refused.
 
 /** A target in normal form, or why it is refused. */
 export type RequestTarget =

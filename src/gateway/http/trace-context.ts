@@ -11,7 +11,7 @@ export interface TraceParent {
   readonly flags: number;
 }
 
-/** What the client's headers say about its trace. */
+/** The trace context in the client's headers. */
 export type TraceContext =
   /** No traceparent: there is no trace, and a tracestate alone means nothing. */
   | { readonly kind: 'none' }
@@ -33,7 +33,7 @@ const randomFlag = 0x02;
 
 const zeroTraceId = '0'.repeat(32);
 const zeroSpanId = '0'.repeat(16);
-/** Members of tracestate that a receiver must take; the specification lets longer lists be dropped. */
+/** Members of tracestate that a receiver must accept; the specification allows dropping longer lists. */
 const maxStateMembers = 32;
 const maxStateLength = 8_192;
 
@@ -65,7 +65,7 @@ export function readTraceContext(headers: RawHeaders): TraceContext {
   };
 }
 
-/** Parses a traceparent; a later version is read as far as version 00 reaches. */
+/** Parses a traceparent; of a later version only the fields of version 00 are read. */
 export function parseTraceParent(text: string): TraceParent | undefined {
   const match = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/.exec(text);
   if (match === null) return undefined;
@@ -81,17 +81,17 @@ export function formatTraceParent(parent: TraceParent): string {
   return `00-${parent.traceId}-${parent.spanId}-${flags.toString(16).padStart(2, '0')}`;
 }
 
-/** A new trace, as somebody starts it who does not record it. */
+/** Starts a new trace that is not recorded. */
 export function createTraceParent(): TraceParent {
   const bytes = randomBytes(24);
   const traceId = bytes.toString('hex', 0, 16);
   const spanId = bytes.toString('hex', 16, 24);
-  // One chance in 2^64 that is worth a line, because the result would be refused by everybody.
+  // A chance of one in 2^64, but every receiver would refuse an id of zeros.
   if (traceId === zeroTraceId || spanId === zeroSpanId) return createTraceParent();
   return { traceId, spanId, flags: randomFlag };
 }
 
-/** The list when its grammar holds: unique keys, printable values, at most 32 members. */
+/** Returns the list if it is valid: unique keys, printable values, at most 32 members. */
 function checkTraceState(text: string): string | undefined {
   if (text.length > maxStateLength) return undefined;
   const keys = new Set<string>();

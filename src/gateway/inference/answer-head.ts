@@ -1,4 +1,4 @@
-// Heads of answers as a picker wants them, and answers that it gives itself.
+// Heads of answers as changed by a picker, and answers that a picker gives itself.
 import type {
   HeaderMutation,
   ImmediateResponse,
@@ -15,7 +15,7 @@ export interface AnswerHead {
   readonly isBodyless: boolean;
 }
 
-/** What the client gets, or why what the picker wants makes no sense. */
+/** The answer for the client, or why the picker's change is not valid. */
 export type ChangedHead =
   | { readonly ok: true; readonly status: number; readonly headers: RawHeaders }
   | { readonly ok: false; readonly detail: string };
@@ -34,7 +34,7 @@ export function changeAnswerHead(head: AnswerHead, mutation: HeaderMutation | un
   if (!mutated.ok) return mutated;
   const { special, headers } = mutated;
   const status = special.get(':status') ?? String(head.status);
-  if (!/^[2-5]\d\d$/.test(status)) return { ok: false, detail: 'it set a status that is none' };
+  if (!/^[2-5]\d\d$/.test(status)) return { ok: false, detail: 'it set an invalid status' };
   if (head.isBodyless) return { ok: true, status: Number(status), headers };
   const length = special.get('content-length') ?? '';
   const kept = withoutFields(headers, contentLengthField);

@@ -1,4 +1,4 @@
-// How long a picker may take for an answer that it owes.
+// The timeout for answers of a picker.
 
 /** Runs while it is told to; what it is for happens once. */
 export class AnswerTimer {

@@ -78,7 +78,7 @@ describe('sent anew', () => {
   test('does not end before the original, nor mix with the other way', () => {
     const early = open();
     early.exchange.show(bytes('abc'), false);
-    assert.match(early.answer(anew('A', true)), /^refused: .*before all of it was there/);
+    assert.match(early.answer(anew('A', true)), /^refused: .*before it had received all of it/);
     const mixed = open();
     mixed.exchange.show(bytes('a'), false);
     mixed.exchange.show(bytes('b'), false);

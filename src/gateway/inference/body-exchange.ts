@@ -1,9 +1,9 @@
-// A body on its way past a picker: what was shown to it, and what it made of it. A picker answers every piece with what is to become of that piece
-// (plain), or sends the body anew (streamed: Envoy's full duplex mode); which of the two shows with its first answer. No I/O.
+// Tracks a body that is shown to a picker, and the picker's changes to it. A picker either answers every piece with a decision about that piece
+// (plain), or sends the body anew (streamed: Envoy's full duplex mode); its first answer shows which of the two. No I/O.
 import type { CommonResponse } from '../../ir/gen/envoy/service/ext_proc/v3/external_processor_pb.ts';
 import { bodyBudget, type BodyShare } from '../http/body-budget.ts';
 
-/** What an answer lets through; or why it makes no sense. */
+/** The bytes that an answer lets through, or why the answer is not valid. */
 export type BodyAnswer =
   | { readonly ok: true; readonly bytes: Uint8Array | undefined; readonly isChanged: boolean }
   | { readonly ok: false; readonly detail: string };
@@ -81,7 +81,7 @@ export class BodyExchange {
       this.#mode = 'streamed';
       this.#waiting = 0;
       const { body, endOfStream } = mutation.value;
-      if (endOfStream && !this.#isShown) return refuse('it ended the body before all of it was there');
+      if (endOfStream && !this.#isShown) return refuse('it ended the body before it had received all of it');
       this.#isEnded = endOfStream;
       if (this.#isCommitted) this.#drop([]);
       return { ok: true, bytes: body.length === 0 ? undefined : body, isChanged: true };
@@ -103,14 +103,14 @@ export class BodyExchange {
     return { ok: true, bytes: piece.length === 0 ? undefined : piece, isChanged: false };
   }
 
-  /** What was let through is gone: only what is not answered can still be had. */
+  /** Forgets what was let through: only unanswered pieces are still available. */
   commit(): void {
     this.#isCommitted = true;
     if (this.#mode === 'streamed') this.#drop([]);
     else this.#forgetAnswered();
   }
 
-  /** The original body from its beginning, or after `commit` from the first piece that is not answered; undefined: it cannot be had. */
+  /** The original body from its beginning, or after `commit` from the first piece that is not answered; undefined: not available. */
   takeOriginal(): readonly Uint8Array[] | undefined {
     if (this.#isCommitted && this.#mode === 'streamed') return this.#isEnded ? [] : undefined;
     return this.#pieces?.filter((piece) => piece.length > 0);

@@ -24,7 +24,7 @@ export function readDestination(
   return typeof value === 'string' ? value : undefined;
 }
 
-/** Longer lists are cut: nobody tries so many. */
+/** Longer lists are cut: so many endpoints are never tried. */
 const maxCandidates = 64;
 
 /** The endpoints of a destination, in order, each once. */

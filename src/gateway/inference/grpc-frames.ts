@@ -30,7 +30,7 @@ export class FrameReader {
   take(): Uint8Array | undefined {
     if (this.#size < grpcPrefixBytes) return undefined;
     const prefix = this.#peek(grpcPrefixBytes);
-    if (prefix[0] !== 0) throw new GrpcFrameError('a message is compressed, which was not offered');
+    if (prefix[0] !== 0) throw new GrpcFrameError('a message is compressed, but the gateway did not offer compression');
     const length = readGrpcLength(prefix);
     if (length > this.#maxBytes)
       throw new GrpcFrameError(`a message of ${length} bytes is larger than ${this.#maxBytes}`);

@@ -1,4 +1,4 @@
-// What a picker changes of header fields. Fields of framing and of the connection are each side's own and cannot be changed, nor can whom a request is for.
+// Applies a picker's changes to header fields. A picker cannot change framing and connection fields, nor the host of a request.
 import {
   type HeaderValue,
   HeaderValueOption_HeaderAppendAction as AppendAction,
@@ -17,7 +17,7 @@ export type MutatedHeaders =
     }
   | { readonly ok: false; readonly detail: string };
 
-// As Envoy has it, which ignores them too.
+// Envoy ignores them, too.
 const untouchable = new Set([
   'host',
   ':authority',

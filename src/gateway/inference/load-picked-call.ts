@@ -1,4 +1,4 @@
-// Calls to InferencePools without the code for them, which is loaded when the first one is made.
+// Loads the code for calls to InferencePools when the first call is made.
 import type { UpstreamCall } from '../forward/upstream/upstream-call.ts';
 import type { RawHeaders } from '../http/exchange.ts';
 import type { PickedCallParts } from './picked-call-parts.ts';
@@ -12,7 +12,7 @@ export function createPickedCall(parts: PickedCallParts): UpstreamCall {
   return loaded === undefined ? new AwaitedCall(parts) : new loaded.PickedCall(parts);
 }
 
-/** Until the code is there. Nobody writes to a call before it has started. */
+/** Stands in until the code is loaded. A call gets no writes before it has started. */
 class AwaitedCall implements UpstreamCall {
   readonly #parts: PickedCallParts;
   #call: UpstreamCall | undefined;

@@ -1,4 +1,4 @@
-// What endpoint pickers do, in numbers. They are there once a picker was asked.
+// Metrics of endpoint pickers. They exist once a picker was asked.
 import type { Metrics } from '../../base/metrics.ts';
 import type { PickObserver, PickResult } from './pick-observer.ts';
 

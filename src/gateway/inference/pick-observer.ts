@@ -1,6 +1,6 @@
-// What pickers are asked and what becomes of it, told to whoever watches.
+// Reports requests to pickers and their results to observers.
 
-/** What came of asking a picker. `refused`: it named nothing of the pool; `immediate`: it answered the request itself. */
+/** The result of asking a picker. `refused`: it named no endpoint of the pool; `immediate`: it answered the request itself. */
 export type PickResult = 'picked' | 'immediate' | 'refused' | 'unavailable';
 
 /** Told by picked-call.ts; every call is cheap and none throws. */
@@ -10,5 +10,5 @@ export interface PickObserver {
   fellBack(pool: string, reason: 'unavailable' | 'refused' | 'unreachable'): void;
 }
 
-/** For whoever does not watch. */
+/** Ignores all events. */
 export const silentPickObserver: PickObserver = { picked: () => {}, fellBack: () => {} };

@@ -48,7 +48,7 @@ export class PickedAnswer {
 
   /** What the picker says about the head. Returns why that makes no sense. */
   changeHead(mutation: HeaderMutation | undefined): string | undefined {
-    if (this.#head === undefined) return 'it answered the head of an answer that was not there';
+    if (this.#head === undefined) return 'it answered the head of an answer that had not arrived';
     if (this.#isHeadDelivered) return 'it answered the head of the answer twice';
     const head = changeAnswerHead(this.#head, mutation);
     if (!head.ok) return head.detail;

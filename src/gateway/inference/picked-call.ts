@@ -1,5 +1,5 @@
 // A request to an InferencePool: a picker is shown the request while it flows, chooses the endpoint, and is shown the answer. Stands between the forwarder
-// and the connection pools as one more transport. Without the picker it goes on alone where that is allowed and nothing is missing.
+// and the connection pools as one more transport. If the picker fails, the call continues without it where that is allowed and no data is lost.
 import type {
   ImmediateResponse,
   ProcessingResponse,
@@ -74,7 +74,7 @@ export class PickedCall implements UpstreamCall, UpstreamEvents, PickerStreamEve
   // ---- what the forwarder asks for
 
   start(): void {
-    if (this.#stream === undefined) this.onLost('it has no endpoint that is ready');
+    if (this.#stream === undefined) this.onLost('it has no ready endpoint');
     else this.#stream.open();
     this.#watch();
   }
@@ -129,7 +129,7 @@ export class PickedCall implements UpstreamCall, UpstreamEvents, PickerStreamEve
     this.#resumeInner();
   }
 
-  /** Returns why an answer makes no sense. */
+  /** Returns why an answer is not valid. */
   #take({ response, dynamicMetadata }: ProcessingResponse): string | undefined {
     switch (response.case) {
       case 'requestHeaders':
@@ -141,7 +141,7 @@ export class PickedCall implements UpstreamCall, UpstreamEvents, PickerStreamEve
         const answer = this.#requestBody.answer(common);
         if (!answer.ok) return answer.detail;
         if (answer.isChanged) this.#request.noteBodyChange();
-        if (this.#queue.bytes > maxKeptBytes) return 'it sent more of the body than can be kept before it was needed';
+        if (this.#queue.bytes > maxKeptBytes) return 'it sent more of the body than the gateway can buffer';
         if (answer.bytes !== undefined) this.#enqueue(answer.bytes);
         // What has gone cannot be changed.
         return this.#isSent ? undefined : this.#request.change(common, dynamicMetadata);
@@ -157,7 +157,7 @@ export class PickedCall implements UpstreamCall, UpstreamEvents, PickerStreamEve
       case 'immediateResponse':
         return this.#answerInPlace(response.value);
       case undefined:
-        return 'it sent an answer of a kind that is not known';
+        return 'it sent an answer of an unknown kind';
     }
   }
 
@@ -356,7 +356,7 @@ export class PickedCall implements UpstreamCall, UpstreamEvents, PickerStreamEve
 
   // ---- without the picker
 
-  /** The picker cannot be asked any more, or what it says makes no sense. */
+  /** The picker is lost, or its answer is not valid. */
   onLost(problem: string): void {
     if (this.#isOver || this.#isAlone) return;
     const { pool, observer, config, onTrouble } = this.#parts;
@@ -368,7 +368,7 @@ export class PickedCall implements UpstreamCall, UpstreamEvents, PickerStreamEve
       else this.#fail(new PickerError('PICKER_UNAVAILABLE', detail));
       return;
     }
-    // It has made its choice. What it did not get to say about bodies is not missing where it lets them pass as they are.
+    // It has made its choice. Its missing answers about bodies do not matter where it lets them pass unchanged.
     const request = this.#requestBody.isAnswered ? [] : this.#requestBody.takeOriginal();
     const answer = this.#answer.body.takeOriginal();
     if (request === undefined || answer === undefined) return this.#fail(new PickerError('PICKER_UNAVAILABLE', detail));
@@ -376,7 +376,7 @@ export class PickedCall implements UpstreamCall, UpstreamEvents, PickerStreamEve
     this.#stream?.abort();
     onTrouble(detail);
     if (!this.#requestBody.isAnswered && !this.#isSent) {
-      // Not a byte has gone: all of it goes as the client sent it.
+      // No byte was sent: the whole request is sent as the client sent it.
       this.#inner?.abort();
       this.#queue.replace([]);
       this.#request.forgetBodyChange();
@@ -389,7 +389,7 @@ export class PickedCall implements UpstreamCall, UpstreamEvents, PickerStreamEve
     this.#resumeInner();
   }
 
-  /** The request goes as the client sent it to an endpoint of our own choice. */
+  /** Sends the client's original request to an endpoint that the gateway chooses. */
   #fallBack(reason: 'unavailable' | 'refused' | 'unreachable', detail: string): void {
     const { pool, observer, onTrouble } = this.#parts;
     const body = this.#requestBody.takeOriginal();
@@ -428,7 +428,7 @@ export class PickedCall implements UpstreamCall, UpstreamEvents, PickerStreamEve
     this.#queue.replace([]);
   }
 
-  /** Whether the picker owes an answer. One that has to wait for others owes none. */
+  /** Whether an answer of the picker is due. None is due while the picker waits for others. */
   #isAwaited(): boolean {
     if (this.#isAlone || this.#isOver || this.#answer.isClientPaused) return false;
     if (this.#stream?.isFull === true) return !this.#isBackedUp();

@@ -10,7 +10,7 @@ import { readTarget } from '../http/request-target.ts';
 import { destinationField, readDestination, servedField } from './destination.ts';
 import { mutateHeaders, readLength } from './header-mutation.ts';
 
-/** What a client must not say in the picker's place. */
+/** Fields of the picker that a client must not set. */
 const pickerFields: ReadonlySet<string> = new Set([
   destinationField,
   servedField,

@@ -72,7 +72,7 @@ export class PickerStream implements UpstreamEvents {
 
   open(): void {
     const endpoint = this.#picker.pick(this.#tried);
-    if (endpoint === undefined) return this.#lose('no endpoint of the picker is ready');
+    if (endpoint === undefined) return this.#lose('it has no ready endpoint');
     this.#tried.push(endpoint);
     const { tls } = this.#picker.config;
     const host = tls === undefined || tls.serverName === '' ? endpoint.pool.name : tls.serverName;
@@ -101,7 +101,7 @@ export class PickerStream implements UpstreamEvents {
     if (!this.#isPaused) this.#call?.resume();
   }
 
-  /** Everything is said. Its end is waited for by nobody, but for so long. */
+  /** Ends the sending side. The stream is closed after a timeout if the picker does not end it. */
   finish(): void {
     if (this.#isOver || this.#isFinished) return;
     this.#isFinished = true;
@@ -118,7 +118,7 @@ export class PickerStream implements UpstreamEvents {
     this.#call?.abort();
   }
 
-  // ---- what the connection tells
+  // ---- events of the connection
 
   onStart(): void {
     this.#isOpen = true;

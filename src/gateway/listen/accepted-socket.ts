@@ -1,5 +1,5 @@
-// Accepted connections that are read into the process's one buffer. Such a socket is none that could be read as a stream, so there is a
-// way back for those that need one.
+// Accepted connections that are read into the process's shared buffer. Such a socket cannot be read as a stream, so it can be converted back
+// for protocols that need one.
 import { Socket, type SocketConstructorOpts } from 'node:net';
 import { Duplex } from 'node:stream';
 import { readIntoSharedBuffer } from '../../http1/shared-read-buffer.ts';
@@ -12,7 +12,7 @@ interface SharedSocket extends Socket {
   [receiverOf]: Receiver;
 }
 
-/** Node has a way to read a connection like this when it is opened, but none when it is accepted: the handle has to move to another socket. */
+/** Node offers `onread` for connections that it opens, but not for those that it accepts: the handle has to move to another socket. */
 interface SocketInternals {
   _handle: object | null | undefined;
 }
@@ -22,8 +22,8 @@ const onread = readIntoSharedBuffer(function receive(bytes) {
 });
 
 /**
- * Makes such a socket of an accepted one, which must not be used any more; undefined when that is not possible, and nothing has changed.
- * It stands still until `resume`.
+ * Turns an accepted socket into one that reads into the shared buffer. The accepted socket must not be used after that. The new one is paused until
+ * `resume`. Undefined: not possible, and nothing has changed.
  */
 export function shareReadBuffer(accepted: Socket): Socket | undefined {
   const internals = accepted as unknown as SocketInternals;
@@ -38,13 +38,13 @@ export function shareReadBuffer(accepted: Socket): Socket | undefined {
 
 function ignoreBytes(): void {}
 
-/** From now on `receiver` gets the bytes of the connection, whichever kind it is. The others come from `socket` as events. */
+/** Gives the bytes of the connection to `receiver`, for both kinds of sockets. Other events are still emitted by `socket`. */
 export function receiveBytes(socket: Socket, receiver: Receiver): void {
   if (isShared(socket)) socket[receiverOf] = receiver;
   else socket.on('data', receiver);
 }
 
-/** Ends that. Returns the connection as a stream, which stands still until it is read. */
+/** Stops the delivery to `receiver` and returns the connection as a stream, which is paused until it is read. */
 export function becomeStream(socket: Socket, receiver: Receiver): Duplex {
   if (isShared(socket)) return new SocketStream(socket);
   socket.off('data', receiver);
@@ -56,7 +56,7 @@ function isShared(socket: Socket): socket is SharedSocket {
   return receiverOf in socket;
 }
 
-/** The way back. */
+/** A socket with a shared buffer, as an ordinary stream. */
 class SocketStream extends Duplex {
   readonly #socket: SharedSocket;
 

@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import type { BodyFlow, BodySink, RawHeaders } from '../http/exchange.ts';
 import { IncompleteBodyError } from './incomplete-body-error.ts';
 
-/** One body on its way. The stream's 'end' must mean a complete body, anything else an 'error' or a call of `fail`. */
+/** One body in flight. The stream must emit 'end' only for a complete body; otherwise it emits 'error', or `fail` is called. */
 export class BodyDelivery implements BodyFlow {
   readonly #stream: Readable;
   readonly #readTrailers: () => RawHeaders;
@@ -35,7 +35,7 @@ export class BodyDelivery implements BodyFlow {
     this.#stream.resume();
   }
 
-  /** Tells the sink that no more will come; nothing when it knows the end already. */
+  /** Tells the sink that the body stays incomplete; does nothing if the sink already got its end. */
   fail(cause?: unknown): void {
     const sink = this.#sink;
     this.#sink = undefined;
@@ -46,7 +46,7 @@ export class BodyDelivery implements BodyFlow {
     this.#bytes += chunk.length;
     const sink = this.#sink;
     if (sink === undefined) return;
-    // A sink may say false and call resume before it returns: then there is nothing to wait for.
+    // A sink may call resume before its write returns false: then there is nothing to wait for.
     const resumesBefore = this.#resumes;
     if (!sink.write(chunk) && this.#resumes === resumesBefore && this.#sink !== undefined) this.#stream.pause();
   }
@@ -58,7 +58,7 @@ export class BodyDelivery implements BodyFlow {
   }
 }
 
-/** The flow of a body that has no bytes: the sink hears about it as soon as the caller has returned. */
+/** The flow of an empty body: the sink gets its end as soon as the caller has returned. */
 export function deliverNothing(tellSink: () => void): BodyFlow {
   queueMicrotask(tellSink);
   return { resume: () => {}, discard: () => {} };

@@ -1,4 +1,4 @@
-// One bound address and port: accepts connections, finds out what they speak and hands them to the right protocol.
+// One bound address and port: accepts connections, detects their protocol and hands them to its implementation.
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { watchForSilentPeer } from '../../base/silent-peers.ts';
 import { type ConnectionBudget, lingerPastBudget } from './connection-budget.ts';
@@ -12,8 +12,8 @@ import { createTlsAcceptor } from './tls-acceptor.ts';
 
 /** When a port is draining, a connection that has not begun a request (or its handshake) closes after this. */
 const undecidedMs = 1_000;
-/** What is left of an aborted connection is cut after this. */
-const goodbyeMs = 500;
+/** An aborted connection that is still open is destroyed after this. */
+const abortGraceMs = 500;
 
 /** One open port. */
 export interface BoundPort {
@@ -21,7 +21,7 @@ export interface BoundPort {
   readonly connectionCount: number;
   /** Closes the listening socket; the address is free when it resolves. Connections stay. */
   stopAccepting(): Promise<void>;
-  /** Stops accepting, lets what is in progress end, and cuts what is left after the time. Resolves when the last connection is closed. */
+  /** Stops accepting, lets requests in progress end, and aborts the rest after the timeout. Resolves when the last connection is closed. */
   drain(timeoutMs: number): Promise<void>;
 }
 
@@ -44,7 +44,7 @@ export async function bindPort(context: PortContext, http1: Http1Server, budget:
     raw.once('close', () => clearTimeout(timer));
   };
   const forget = (socket: Socket): void => {
-    // A socket whose connection has moved to another one closes, too, but nothing ends with it.
+    // A socket whose handle moved to another socket closes, too, but its connection goes on.
     if (!connections.delete(socket)) return;
     budget.giveBack();
     context.onEvent({ type: 'connection-closed', bindKey: context.bindKey });
@@ -83,7 +83,7 @@ export async function bindPort(context: PortContext, http1: Http1Server, budget:
         const answer = refuseRequest(context, socket.remoteAddress ?? '', 'header_timeout', 'incomplete first bytes');
         endConnection(socket, formatEarlyAnswer(answer));
       } else {
-        // Nothing was asked, so there is nothing to answer.
+        // No request came, so there is nothing to answer.
         socket.destroy();
       }
     });
@@ -113,12 +113,12 @@ export async function bindPort(context: PortContext, http1: Http1Server, budget:
   await listen(server, context);
   // A failing accept (out of file descriptors) costs that connection, not the process.
   server.on('error', (error) => {
-    context.log.warn({ bindKey: context.bindKey, err: error }, 'a connection could not be accepted');
+    context.log.warn({ bindKey: context.bindKey, err: error }, 'cannot accept a connection');
   });
   const address = server.address() as AddressInfo;
 
   const closeServer = async (): Promise<void> => {
-    // A full turn of the event loop for connections that the kernel has already taken for us: closing would reset them.
+    // A full turn of the event loop for connections that the kernel has already accepted: closing now would reset them.
     await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
     server.close();
   };
@@ -143,12 +143,12 @@ export async function bindPort(context: PortContext, http1: Http1Server, budget:
       if (connections.size === 0) return;
       const timer = setTimeout(() => {
         for (const [socket, connection] of connections) {
-          // An abort says goodbye where the protocol has a way to; the rest is for those who do not listen.
+          // An abort notifies the client where the protocol can; a client that does not react is cut.
           if (connection === undefined) {
             socket.destroy();
           } else {
             connection.abort();
-            destroyAfter(socket, goodbyeMs);
+            destroyAfter(socket, abortGraceMs);
           }
         }
       }, timeoutMs);
@@ -158,10 +158,10 @@ export async function bindPort(context: PortContext, http1: Http1Server, budget:
   };
 }
 
-/** Errors of a socket are told by its close. */
+/** The close event that follows a socket error is handled; the error itself adds nothing. */
 function ignoreError(): void {}
 
-/** Connections that wait to be accepted. More would be reset while the process is busy for a moment; the kernel has a limit of its own (net.core.somaxconn). */
+/** Connections that may wait to be accepted while the process is busy; more are reset. The kernel has a limit of its own (net.core.somaxconn). */
 const backlog = 4_096;
 
 function listen(server: Server, { config: { address, port }, reusePort = false }: PortContext): Promise<void> {

@@ -1,11 +1,11 @@
 // Reads the server name (RFC 6066, 3) out of a TLS ClientHello (RFC 8446, 4.1.2) before TLS starts. Node's own SNI callback presents only one
-// certificate of a context and cannot refuse a name with an alert; knowing the name first, a connection starts with its whole context or not at all.
+// certificate of a context and cannot refuse a name with an alert. With the name known first, a connection starts with its whole context or not at all.
 
-/** What the first bytes of a connection on a TLS port are. */
+/** The verdict on the first bytes of a connection on a TLS port. */
 export type ClientHello =
   | { readonly kind: 'incomplete' }
   | { readonly kind: 'complete'; readonly serverName: string | undefined }
-  /** Not a ClientHello that we understand: TLS itself has the right alert for it. */
+  /** Not a valid ClientHello: the TLS library answers with the right alert. */
   | { readonly kind: 'invalid' };
 
 const incomplete: ClientHello = { kind: 'incomplete' };

@@ -1,4 +1,4 @@
-// How many client connections the process holds at once, over all ports, and what becomes of those past the limit.
+// Limits the client connections of the process over all ports, and refuses those past the limit.
 import type { Socket } from 'node:net';
 import { endConnection } from './early-answer.ts';
 

@@ -1,4 +1,4 @@
-// Who is on the other side of a connection, read once: a destroyed socket no longer knows.
+// The addresses and TLS facts of a client connection, read once: a destroyed socket no longer has them.
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 
@@ -9,19 +9,19 @@ export interface ConnectionPeer {
   readonly localPort: number;
   readonly scheme: 'http' | 'https';
   readonly serverName: string | undefined;
-  /** The authorities that the client's certificate was validated by, where it had to have one. */
+  /** The authorities that validated the client's certificate; undefined: no certificate was required. */
   readonly validatedBy: string | undefined;
 }
 
-// A socket has no place for what we know of it.
+// Beside the socket, which has no field for it.
 const validated = new WeakMap<Socket, string>();
 
-/** Notes that the client of a connection has shown a valid certificate. Before the connection is used. */
+/** Records that the client presented a valid certificate. To be called before the connection is used. */
 export function noteValidClient(socket: TLSSocket, authorities: string): void {
   validated.set(socket, authorities);
 }
 
-/** Reads the facts off an open socket. An IPv4 client of a dual-stack port has its IPv4 address, not the mapped one. */
+/** Reads the facts from an open socket. An IPv4 client of a dual-stack port has its IPv4 address, not the mapped one. */
 export function describePeer(socket: Socket): ConnectionPeer {
   const address = socket.remoteAddress ?? '';
   const isSecure = isTlsSocket(socket);

@@ -1,4 +1,4 @@
-// Answers to clients whose request never became an Exchange: malformed, too large, too late, or one connection too many.
+// Answers to requests that never became an Exchange: malformed, too large, too late, or past the connection limit.
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { getHttp } from '../../base/node-parts.ts';
@@ -17,7 +17,7 @@ export interface EarlyAnswer {
 /** How long a refused client may take to read its answer before the connection is cut. */
 const lingerMs = 1_000;
 
-/** Makes the answer for a refused request, and tells the log and the metrics about it. */
+/** Makes the answer for a refused request, and reports it to the log and the metrics. */
 export function refuseRequest(
   context: PortContext,
   remoteAddress: string,
@@ -56,12 +56,12 @@ export function formatEarlyAnswer(answer: EarlyAnswer): string {
 }
 
 /**
- * Says the last word on a connection and closes it. Reading goes on for a moment: closing with unread bytes
+ * Sends the last bytes on a connection and closes it. Reading goes on for a moment: closing with unread bytes
  * makes the kernel send a reset, which can destroy the answer before the client reads it.
  */
-export function endConnection(socket: Socket, lastWords: string | Uint8Array): void {
+export function endConnection(socket: Socket, lastBytes: string | Uint8Array): void {
   if (socket.destroyed) return;
-  socket.end(lastWords);
+  socket.end(lastBytes);
   socket.resume();
   destroyAfter(socket, lingerMs);
 }

@@ -1,4 +1,4 @@
-// Thrown by the adapters when an Exchange is used against its contract: always a mistake in the gateway, never the client's doing.
+// Thrown by the adapters when an Exchange is used against its contract: always a bug of the gateway, never the client's fault.
 
 /** A call that the state of the exchange does not allow. */
 export class ExchangeUsageError extends Error {

@@ -1,4 +1,4 @@
-// One HTTP/1 connection (RFC 9112): reads a request, has it answered, reads the next. Knows when it may close.
+// One HTTP/1 connection (RFC 9112): reads a request, has it answered, reads the next, and decides when the connection closes.
 import type { Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import { BodyWriter } from '../../http1/body-writer.ts';
@@ -16,14 +16,14 @@ import type { ClientConnection, PortContext } from './port-context.ts';
 import { serveExchange } from './serve-exchange.ts';
 import { becomeStream, receiveBytes } from './accepted-socket.ts';
 
-/** Bytes that are held, of a body that nobody reads yet or of requests whose turn has not come, before the connection stops being read. */
+/** Bytes of an unread body or of pipelined requests that are buffered before the socket is paused. */
 const maxWaitingBytes = 65_536;
-/** An unread body up to this size is swallowed so that the connection can go on; after that, or this long, it is cut. */
+/** An unread body is swallowed up to this size and this long, so that the connection can be used again; after that it is cut. */
 const unreadBodyBytes = 1_048_576;
 const unreadBodyMs = 5_000;
 /**
- * A client that has ended its direction may still wait for its answer, or be gone: nobody can tell. It gets what comes within this time.
- * In the middle of an answer it counts as gone at once: the streams of such clients must not stay open, not even until they are resumed.
+ * A client that half-closed its connection may still wait for its answer, or be gone: this cannot be told apart. It gets what comes within this time.
+ * In the middle of an answer it counts as gone at once: streams to such clients must not stay open, not even until they are resumed.
  */
 const halfClosedMs = 1_000;
 /**
@@ -32,7 +32,7 @@ const halfClosedMs = 1_000;
  */
 const quietMs = 500;
 
-/** head: one is on its way. idle: nothing is. busy: a request is being answered. swallow: it is answered, its body still comes. closing: no more requests. */
+/** head: a request head is arriving. idle: between requests. busy: a request is being answered. swallow: answered, but its body still arrives. closing: no more requests. */
 type Phase = 'head' | 'idle' | 'busy' | 'swallow' | 'closing';
 
 /** The requests of one socket, one after the other. */
@@ -47,16 +47,16 @@ export class Http1Connection implements ClientConnection, MessageEvents<RequestH
   readonly #reader: RequestReader;
   #current: Http1Exchange | undefined;
   #phase: Phase = 'head';
-  /** When the phase began; busy: when the client ended its direction. */
+  /** When the phase began; in `busy`: when the client half-closed the connection. */
   #since = performance.now();
   #isSocketPaused = false;
   #inputEnded = false;
-  /** The next head was there before its turn came. */
+  /** The next head arrived while the previous request was still being answered. */
   #isPipelined = false;
   #unreadLeft = 0;
   #draining = false;
   #quietTimer: NodeJS.Timeout | undefined;
-  /** What was received when the last request had been served: more means that a head is on its way. */
+  /** Bytes received when the last request had been served: more means that a head is arriving. */
   #bytesWhenIdle: number;
   readonly #onData = (bytes: Buffer): void => this.#receive(bytes);
   readonly #onEnd = (): void => this.#receiveEnd();
@@ -87,7 +87,7 @@ export class Http1Connection implements ClientConnection, MessageEvents<RequestH
     this.socket.destroy();
   }
 
-  /** Called now and then with the time. */
+  /** Checks the timeouts; called periodically. */
   checkTime(now: number): void {
     const elapsed = now - this.#since;
     const { headerTimeoutMs, idleTimeoutMs } = this.#context.limits;
@@ -110,7 +110,7 @@ export class Http1Connection implements ClientConnection, MessageEvents<RequestH
 
   // ---- bytes
 
-  /** What was read before this connection was made of the socket. */
+  /** Takes the bytes that were read before this connection took over the socket. */
   receiveFirst(bytes: Buffer): void {
     this.#receive(bytes);
   }
@@ -133,7 +133,7 @@ export class Http1Connection implements ClientConnection, MessageEvents<RequestH
     else this.socket.destroySoon();
   }
 
-  /** Also when it was paused before: a pause right after a resume does not hold (Node starts to read one tick later, whatever came between). */
+  /** Pauses even a paused socket: a pause right after a resume has no effect (Node starts to read one tick later, whatever came between). */
   #pauseSocket(): void {
     this.#isSocketPaused = true;
     this.socket.pause();
@@ -142,19 +142,19 @@ export class Http1Connection implements ClientConnection, MessageEvents<RequestH
   #resumeReading(): void {
     this.#reader.resume();
     if (!this.#isSocketPaused || this.#reader.waitingBytes > 0) return;
-    // Nobody takes more of the body. Once all of it is here the socket is read again, to see whether the client leaves.
+    // The body is not being read. Once it has arrived completely, the socket is read again, to notice when the client leaves.
     if (this.#reader.isPaused && this.#current?.requestComplete === false) return;
     this.#isSocketPaused = false;
     this.socket.resume();
   }
 
-  // ---- what the reader tells
+  // ---- events of the reader
 
   onHead(head: RequestHead): void {
     if (head.bodyLength !== 0) this.#reader.pause();
     clearTimeout(this.#quietTimer);
     this.#phase = 'busy';
-    // A switch of protocols behind requests that are still being answered is not worth its risks: Upgrade may be ignored.
+    // A pipelined request may not switch protocols: the risk is not worth it, and a server may ignore Upgrade.
     const exchange = new Http1Exchange(this, head, this.#isPipelined ? undefined : head.upgradeProtocol);
     this.#isPipelined = false;
     this.#current = exchange;
@@ -198,7 +198,7 @@ export class Http1Connection implements ClientConnection, MessageEvents<RequestH
     }
   }
 
-  // ---- what an exchange asks for
+  // ---- calls of an exchange
 
   get mustClose(): boolean {
     return this.#inputEnded || (this.#draining && this.#reader.waitingBytes === 0);
@@ -211,7 +211,7 @@ export class Http1Connection implements ClientConnection, MessageEvents<RequestH
 
   /** @internal */
   resumeWhenAsked(): void {
-    // In the meantime the request may have ended, and the reader waits for the answer.
+    // The request may have ended in the meantime; then the reader waits for the answer.
     if (this.#current?.requestComplete === false) this.#resumeReading();
   }
 
@@ -230,7 +230,7 @@ export class Http1Connection implements ClientConnection, MessageEvents<RequestH
 
   explainInvalidHead(error: unknown): EarlyAnswer {
     const context = this.#context;
-    context.log.error({ bindKey: context.bindKey, err: error }, 'an answer had a head that cannot be sent');
+    context.log.error({ bindKey: context.bindKey, err: error }, 'cannot send the head of an answer');
     return refuseRequest(context, this.peer.remoteAddress, 'internal_error', 'invalid answer head');
   }
 
@@ -243,7 +243,7 @@ export class Http1Connection implements ClientConnection, MessageEvents<RequestH
       else this.#waitForNext();
       return;
     }
-    // Nobody read all of the body and the answer is out: swallow a little, so that a client that is still sending sees it.
+    // The answer is out but the body is not read: swallow a little of it, so that a client that is still sending sees the answer.
     this.#unreadLeft = unreadBodyBytes;
     this.#enter('swallow');
     if (exchange.closesConnection) {
@@ -292,7 +292,7 @@ export class Http1Connection implements ClientConnection, MessageEvents<RequestH
     clearTimeout(this.#quietTimer);
     if (this.#current !== undefined || this.socket.destroyed) return;
     this.#quietTimer = setTimeout(() => {
-      // After a poll for I/O: what had arrived by now has been read.
+      // Runs after a poll for I/O: everything that has arrived by now is read first.
       setImmediate(() => {
         if (this.#current !== undefined || this.socket.destroyed) return;
         if (this.socket.bytesRead === this.#bytesWhenIdle) this.socket.destroySoon();

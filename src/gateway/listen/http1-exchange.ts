@@ -26,31 +26,31 @@ const closeLine = '\r\nconnection: close';
 
 type CloseCallback = (clean: boolean, bytesSent: number, bytesReceived: number) => void;
 
-/** The connection, as its exchanges see it. */
+/** The connection, as far as its exchanges use it. */
 export interface Http1ExchangeOwner {
   readonly socket: Socket;
   readonly writer: BodyWriter;
   readonly peer: ConnectionPeer;
-  /** The header lines that tell a client for how long it may use the connection again. */
+  /** The header lines that tell a client how long the connection stays open for reuse. */
   readonly keepAliveLines: string;
-  /** What went to servers for its requests. */
+  /** The fields sent upstream for requests of this connection. */
   readonly sentFields: SentFields;
-  /** Asked when the head goes out: must the connection close after this answer? */
+  /** Whether the connection must close after this answer. Read when the head is sent. */
   readonly mustClose: boolean;
   /** To be called when the last byte of the answer has left. */
   readonly noteFlushed: () => void;
-  /** The body is wanted, or wanted again. Nothing is delivered from inside of this call. */
+  /** Starts or resumes the delivery of the body. Never delivers from inside this call. */
   resumeBody(): void;
   pauseBody(): void;
-  /** Lets go of the connection. */
+  /** Hands the raw connection over. */
   release(): UpgradedSocket;
   /** The answer is flushed, or the connection is gone. */
   onSettled(exchange: Http1Exchange): void;
-  /** The head could not be sent as given. */
+  /** Reports a head that cannot be sent, and returns the answer to send instead. */
   explainInvalidHead(error: unknown): EarlyAnswer;
 }
 
-/** The adapter. Its connection feeds it with the body of the request and calls `settle` when the answer is out or the socket closed. */
+/** The adapter. Its connection feeds it the request body and calls `settle` when the answer is flushed or the socket closed. */
 export class Http1Exchange implements Exchange, BodyFlow {
   readonly headers: RawHeaders;
   readonly method: string;
@@ -63,7 +63,7 @@ export class Http1Exchange implements Exchange, BodyFlow {
   readonly #expectsContinue: boolean;
   /** The whole request is here. */
   requestComplete = false;
-  /** Nothing can be answered on this connection after this exchange. Settled when the head is out. */
+  /** This exchange is the last one on its connection. Final once the head is sent. */
   closesConnection: boolean;
   #phase: 'waiting' | 'streaming' | 'ended' | 'upgraded' | 'closed' = 'waiting';
   #headSent = false;
@@ -92,7 +92,7 @@ export class Http1Exchange implements Exchange, BodyFlow {
     this.hasBody = head.bodyLength !== 0;
     this.upgradeProtocol = upgradeProtocol;
     this.#expectsContinue = head.expectsContinue;
-    // Who asked for another protocol may already be speaking it: nothing after such a request is read as HTTP.
+    // A client that asked for another protocol may already be speaking it: nothing after such a request is read as HTTP.
     this.closesConnection = !head.keepsAlive || upgradeProtocol !== undefined || head.method === 'CONNECT';
   }
 
@@ -161,7 +161,7 @@ export class Http1Exchange implements Exchange, BodyFlow {
     this.#bytesReceived += chunk.length;
     const sink = this.#sink;
     if (sink === undefined) return;
-    // A sink may say false and call resume before it returns: then there is nothing to wait for.
+    // A sink may call resume before its write returns false: then there is nothing to wait for.
     const resumesBefore = this.#resumes;
     if (!sink.write(chunk) && this.#resumes === resumesBefore && this.#sink !== undefined) this.#owner.pauseBody();
   }
@@ -185,7 +185,7 @@ export class Http1Exchange implements Exchange, BodyFlow {
     try {
       this.#owner.writer.writeAlone(finishHead(appendFields(formatStatusLine(status), headers)));
     } catch {
-      // Nothing depends on an informational answer: one that cannot be written is left out.
+      // Informational answers are optional: one that cannot be sent is left out.
     }
   }
 
@@ -199,7 +199,7 @@ export class Http1Exchange implements Exchange, BodyFlow {
     if (this.#phase !== 'streaming' || !this.#bodyAllowed || chunk.length === 0) return true;
     this.#bytesSent += chunk.length;
     if (this.#declaredLength >= 0 && this.#bytesSent > this.#declaredLength) {
-      // More would be read as the start of the next answer.
+      // The client would read the excess bytes as the start of the next answer.
       this.abort();
       return true;
     }
@@ -214,7 +214,7 @@ export class Http1Exchange implements Exchange, BodyFlow {
     this.#drainCallback = callback;
   }
 
-  /** The socket takes more again. */
+  /** The socket accepts more bytes again. */
   noteDrain(): void {
     this.#drainCallback?.();
   }
@@ -248,7 +248,7 @@ export class Http1Exchange implements Exchange, BodyFlow {
   abort(): void {
     if (this.#phase === 'closed') return;
     const { socket, writer } = this.#owner;
-    // The client is to see how far it got.
+    // The client gets every byte that was written before the abort.
     writer.flush();
     // Without framing a plain close would look like the regular end of the answer.
     const endsWithConnection = this.#headSent && this.#bodyAllowed && !this.#isChunked && this.#declaredLength < 0;
@@ -277,7 +277,7 @@ export class Http1Exchange implements Exchange, BodyFlow {
     else this.#closeCallbacks.push(callback);
   }
 
-  /** The answer is out (clean), or the connection went away before it was. */
+  /** The answer is flushed (clean), or the connection closed before that. */
   settle(clean: boolean, cause?: unknown): void {
     const callbacks = this.#closeCallbacks;
     if (callbacks === undefined) return;
@@ -307,7 +307,7 @@ export class Http1Exchange implements Exchange, BodyFlow {
     this.#owner.writer.writeAlone('HTTP/1.1 100 Continue\r\n\r\n');
   }
 
-  /** False when the head was not fit to be sent and the client got an internal error in its place. */
+  /** False: the head could not be sent, and the client got an internal error instead. */
   #writeHead(status: number, headers: RawHeaders, wholeBodyLength: number): boolean {
     this.#bodyAllowed = this.method !== 'HEAD' && status !== 204 && status !== 304;
     let text: string;
@@ -329,7 +329,7 @@ export class Http1Exchange implements Exchange, BodyFlow {
     return this.#declaredLength >= 0 ? this.#declaredLength : bodyUntilClose;
   }
 
-  /** Takes note of the framing and leaves out what is this adapter's business or would contradict it. */
+  /** Reads the framing from the headers and leaves out the fields that this adapter writes itself. */
   #formatHead(status: number, headers: RawHeaders, wholeBodyLength: number): string {
     let text = formatStatusLine(status);
     let trailer: string | undefined;
@@ -373,12 +373,12 @@ export class Http1Exchange implements Exchange, BodyFlow {
         if (trailer !== undefined) text = appendField(text, 'trailer', trailer);
         text += '\r\ntransfer-encoding: chunked';
       } else {
-        // A 1.0 client cannot be trusted with chunks.
+        // An HTTP/1.0 client may not understand chunked coding.
         this.closesConnection = true;
       }
     }
     if (!hasDate) text += currentHttpDate();
-    // Nobody knows whether the body comes when the 100 (Continue) did not.
+    // Without the 100 (Continue) the client may or may not send its body, so the next bytes are ambiguous.
     if (this.#owner.mustClose || (this.#expectsContinue && !this.#sent100)) this.closesConnection = true;
     return finishHead(text + (this.closesConnection ? closeLine : this.#owner.keepAliveLines));
   }

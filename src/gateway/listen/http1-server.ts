@@ -1,4 +1,4 @@
-// HTTP/1 on every port: makes connections of accepted sockets, and has one clock for the time-outs of all of them.
+// HTTP/1 on every port: turns accepted sockets into connections, and checks the timeouts of all of them with one timer.
 import type { Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import { Http1Connection } from './http1-connection.ts';
@@ -7,13 +7,13 @@ import type { PortContext } from './port-context.ts';
 
 /** HTTP/1, shared by all ports. */
 export interface Http1Server {
-  /** Takes over a socket. The bytes that were read before count as received now, but have to be told to the connection, or put back. */
+  /** Takes over a socket. Bytes that were read before count as received, but the caller must pass them to the connection or put them back. */
   accept(socket: Socket, context: PortContext, alreadyReceived: number): Http1Connection;
-  /** Stops the clock. Connections are the ports' business. */
+  /** Stops the timer. The ports close their connections. */
   close(): void;
 }
 
-/** Starts the clock for all ports. */
+/** Starts the timer for all ports. */
 export function createHttp1Server(limits: ListenLimits): Http1Server {
   const connections = new Set<Http1Connection>();
   const interval = Math.max(50, Math.min(1_000, Math.floor(limits.headerTimeoutMs / 4)));

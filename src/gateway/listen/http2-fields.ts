@@ -1,4 +1,4 @@
-// Header fields on their way into HTTP/2 (RFC 9113, 8.2): lower case, valid, and without those that belong to an HTTP/1 connection.
+// Converts header fields for HTTP/2 (RFC 9113, 8.2): lower case, valid, and without the connection-specific fields of HTTP/1.
 import type { OutgoingHttpHeaders } from 'node:http2';
 import { getHttp } from '../../base/node-parts.ts';
 import type { RawHeaders } from '../http/exchange.ts';
@@ -13,7 +13,7 @@ const connectionFields = new Set([
   'upgrade',
 ]);
 
-/** The fields as HTTP/2 takes them, without those in `except`. Throws node's error on a name or value that cannot be sent. */
+/** The fields in the form of HTTP/2, without those in `except`. Throws node's error for a name or value that cannot be sent. */
 export function readHttp2Fields(headers: RawHeaders, except: readonly string[]): string[] {
   const { validateHeaderName, validateHeaderValue } = getHttp();
   const fields: string[] = [];
@@ -21,7 +21,7 @@ export function readHttp2Fields(headers: RawHeaders, except: readonly string[]):
     const name = headers[index]!.toLowerCase();
     const value = headers[index + 1]!;
     if (connectionFields.has(name) || except.includes(name)) continue;
-    // Node joins fields with NUL bytes: a value that has one would become two fields.
+    // Node joins fields with NUL bytes: a value with a NUL would become two fields.
     validateHeaderName(name);
     validateHeaderValue(name, value);
     fields.push(name, value);
@@ -29,7 +29,7 @@ export function readHttp2Fields(headers: RawHeaders, except: readonly string[]):
   return fields;
 }
 
-/** The form that node wants where it does not take lists: trailers and informational heads. */
+/** The fields as an object, for the node functions that take no list: trailers and informational heads. */
 export function groupFields(fields: RawHeaders): OutgoingHttpHeaders {
   const grouped = new Map<string, string[]>();
   for (let index = 0; index < fields.length; index += 2) {

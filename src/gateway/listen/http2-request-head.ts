@@ -1,5 +1,5 @@
-// What the head of an HTTP/2 request says (RFC 9113, 8.3; extended CONNECT: RFC 8441). The parser has already refused malformed
-// pseudo-headers and connection-specific fields; this refuses what could be routed in two ways.
+// Reads the head of an HTTP/2 request (RFC 9113, 8.3; extended CONNECT: RFC 8441). The parser has already refused malformed
+// pseudo-headers and connection-specific fields; this refuses heads whose routing is ambiguous.
 import type { Reason } from '../http/reasons.ts';
 import type { RawHeaders } from '../http/exchange.ts';
 import { noLength, readContentLength } from '../../http1/framing.ts';
@@ -55,7 +55,7 @@ export function readHttp2RequestHead(
     } else if (name === 'expect') {
       expectsContinue ||= value.toLowerCase() === '100-continue';
     } else if (name === 'cookie') {
-      // RFC 9113, 8.2.3: clients may cut it into crumbs, but no server of HTTP/1 expects more than one field.
+      // RFC 9113, 8.2.3: clients may split Cookie into several fields, but HTTP/1 servers expect one.
       if (cookie !== -1) {
         headers[cookie] += `; ${value}`;
         continue;
@@ -82,9 +82,9 @@ export function readHttp2RequestHead(
     return refuse('bad_target', ':path is not a path');
   }
   if (protocol !== undefined) {
-    // A tunnel in HTTP/2 to the upstream would lead past every route.
-    if (!isUpgradeToken(protocol)) return refuse('bad_request', 'a :protocol that is not switched to');
-    // What HTTP/1 asks for by GET and Upgrade, and what an HTTP/1 upstream will get: routes must not tell the two apart.
+    // An HTTP/2 tunnel to the upstream would bypass every route.
+    if (!isUpgradeToken(protocol)) return refuse('bad_request', 'this :protocol is not supported');
+    // HTTP/1 asks for the same by GET and Upgrade, and an HTTP/1 upstream gets that: routes must treat both alike.
     method = 'GET';
   }
   return { kind: 'accepted', method, target: path, authority: chosen, headers, expectsContinue, protocol };

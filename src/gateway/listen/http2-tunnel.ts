@@ -18,7 +18,7 @@ export class Http2Tunnel extends Duplex {
     this.on('error', () => {});
   }
 
-  /** Both directions came to their regular end. */
+  /** Both directions ended regularly. */
   get endedWell(): boolean {
     return this.readableEnded && this.writableFinished;
   }

@@ -1,6 +1,6 @@
-// What a BodySink gets when a request body will never be complete.
+// The error that a BodySink gets when a request body will never be complete.
 
-/** The client went away in the middle of its request body, or broke the framing of it. */
+/** The client disconnected in the middle of its request body, or broke the body's framing. */
 export class IncompleteBodyError extends Error {
   readonly code = 'incomplete_body';
 

@@ -1,4 +1,4 @@
-// What one gateway process takes from clients before it says no. Every limit is a flag of `run` and an environment variable.
+// Limits for clients of one gateway process. Every limit is a flag of `run` and an environment variable.
 
 /** The limits, over all ports of the process. */
 export interface ListenLimits {
@@ -15,7 +15,7 @@ export interface ListenLimits {
   readonly maxConcurrentStreams: number;
 }
 
-/** What applies when no flag says otherwise. */
+/** The defaults of the flags. */
 export const defaultListenLimits: ListenLimits = {
   maxHeaderBytes: 65_536,
   maxHeaderCount: 128,

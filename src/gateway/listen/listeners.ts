@@ -1,4 +1,4 @@
-// The set of open ports: follows the configuration without touching connections that it does not have to.
+// The set of open ports: follows the configuration and keeps connections wherever possible.
 import type { AddressInfo } from 'node:net';
 import type { Log } from '../../base/log.ts';
 import type { PortConfig } from '../config/runtime-config.ts';
@@ -8,7 +8,7 @@ import type { ExchangeHandler, ListenEvent, PortContext } from './port-context.t
 import type { ListenLimits } from './limits.ts';
 import { createHttp1Server } from './http1-server.ts';
 
-/** What the set needs from the rest of the gateway. */
+/** Dependencies and settings of the set. */
 export interface ListenersOptions {
   readonly handler: ExchangeHandler;
   readonly limits: ListenLimits;
@@ -17,7 +17,7 @@ export interface ListenersOptions {
   readonly onEvent?: (event: ListenEvent) => void;
   /** How long requests and streams of a removed port may go on. */
   readonly drainMs?: number;
-  /** Other processes of this gateway listen on the same ports. Default false: a port is one process's. */
+  /** Other processes of this gateway listen on the same ports. Default false: this process owns its ports. */
   readonly reusePort?: boolean;
 }
 
@@ -31,15 +31,15 @@ export interface BindProblem {
 
 /** The open ports of one process. */
 export interface Listeners {
-  /** Makes the open ports those of the configuration. Ports that only changed keep their connections. */
+  /** Opens and closes ports as the configuration says. Ports whose configuration changed keep their connections. */
   reconcile(ports: ReadonlyMap<string, PortConfig>): Promise<BindProblem[]>;
-  /** Where the open ports are really bound, by bind key. */
+  /** The actual addresses of the open ports, by bind key. */
   addresses(): ReadonlyMap<string, AddressInfo>;
   /** Open client connections over all ports, also those of ports that are closing. */
   connectionCount(): number;
-  /** Closes the ports, and nothing else: before a drain of several processes on the same ports, so that nobody comes back to one that is about to close. */
+  /** Closes only the listening sockets. Called before several processes on the same ports drain, so that no client reconnects to one that is about to close. */
   stopAccepting(): Promise<void>;
-  /** Ends everything in an orderly way; what outlives the time is aborted. Resolves when all is closed. */
+  /** Shuts down gracefully; connections that outlive the timeout are aborted. Resolves when all is closed. */
   drain(options: { readonly timeoutMs: number }): Promise<void>;
 }
 
@@ -116,7 +116,7 @@ export function createListeners(options: ListenersOptions): Listeners {
       drained ??= enqueue(async () => {
         for (const bindKey of open.keys()) startClosing(bindKey, timeoutMs);
         const time = new Promise<void>((resolve) => setTimeout(resolve, timeoutMs).unref());
-        // Ports that were removed earlier have a time of their own; a shutdown does not wait longer for them than for the others.
+        // Ports that were removed earlier have their own timeout; a shutdown does not wait longer for them than for the others.
         const before = [...closing];
         void time.then(() => Promise.all(before.map(({ bound }) => bound.drain(0))));
         await Promise.all(before.map(({ done }) => done));
@@ -127,13 +127,13 @@ export function createListeners(options: ListenersOptions): Listeners {
   };
 }
 
-/** Why a port is not open, in words for the operator. */
+/** Explains to the operator why a port is not open. */
 export function describeBindProblem(config: PortConfig, error: unknown): BindProblem {
   const code = (error as NodeJS.ErrnoException).code ?? 'EUNKNOWN';
   const where = config.address === '' ? `port ${config.port}` : `${config.address} port ${config.port}`;
   const explanations: Record<string, string> = {
     EADDRINUSE: `Cannot listen on ${where}: another process or listener already uses it.`,
-    EACCES: `Cannot listen on ${where}: this process is not permitted to. Ports below 1024 usually need extra rights.`,
+    EACCES: `Cannot listen on ${where}: this process has no permission. Ports below 1024 usually need extra rights.`,
     EADDRNOTAVAIL: `Cannot listen on ${where}: this machine does not have that address.`,
     ENOTFOUND: `Cannot listen on ${where}: the address cannot be resolved.`,
   };

@@ -1,4 +1,4 @@
-// One HTTP/2 connection (RFC 9113): hands its streams over as exchanges, closes when it is idle, and says GOAWAY before it leaves.
+// One HTTP/2 connection (RFC 9113): hands its streams over as exchanges, closes after the idle timeout, and sends GOAWAY before it closes.
 import type { ServerHttp2Session, ServerHttp2Stream, ServerOptions } from 'node:http2';
 import type { Socket } from 'node:net';
 import { getHttp2 } from '../../base/node-parts.ts';
@@ -12,10 +12,10 @@ import { NodeHttp2Exchange } from './node-http2-exchange.ts';
 import type { ClientConnection, PortContext } from './port-context.ts';
 import { serveExchange } from './serve-exchange.ts';
 
-/** Time for the client to take note of a shutdown before its new streams are refused, and for it to close its side after that. */
-const goodbyeMs = 1_000;
-/** The same for a connection without streams, where some clients do not even answer a PING any more. */
-const idleGoodbyeMs = 200;
+/** Time for the client to see the GOAWAY before its new streams are refused, and then again to close its side. */
+const goawayGraceMs = 1_000;
+/** The same for a connection without streams, where some clients no longer answer even a PING. */
+const idleGoawayGraceMs = 200;
 const highestStreamId = 2 ** 31 - 1;
 
 /** Takes over a socket whose client speaks HTTP/2. Bytes that were read before must have been put back. */
@@ -37,7 +37,7 @@ class NodeHttp2Connection implements ClientConnection {
     this.#socket = socket;
     this.#context = context;
     this.#peer = describePeer(socket);
-    // A client that says goodbye is gone; HTTP/1 decides about half-closed connections itself, HTTP/2 leaves it to the socket.
+    // A client that half-closes its connection is gone. HTTP/1 handles half-closed connections itself, HTTP/2 leaves them to the socket.
     socket.allowHalfOpen = false;
     const session = getHttp2().performServerHandshake(socket, createOptions(context.limits));
     this.#session = session;
@@ -45,7 +45,7 @@ class NodeHttp2Connection implements ClientConnection {
       context.log.debug({ bindKey: context.bindKey, err: error }, 'HTTP/2 connection failed');
     });
     session.on('stream', (stream, _headers, flags, rawHeaders) => this.#receive(stream, flags, rawHeaders));
-    // The client's SETTINGS are part of its greeting, and it has as long for them as for a request head.
+    // The client's SETTINGS are part of its connection preface; the timeout of a request head applies to them.
     this.#timer = setTimeout(() => session.destroy(), context.limits.headerTimeoutMs);
     session.once('remoteSettings', () => this.#waitForStreams());
     session.once('close', () => clearTimeout(this.#timer));
@@ -56,13 +56,13 @@ class NodeHttp2Connection implements ClientConnection {
     const session = this.#session;
     if (this.#leaving || session.destroyed || session.closed) return;
     this.#leaving = true;
-    // In two steps (RFC 9113, 6.8): streams that were opened before the client read the notice are still served.
+    // In two steps (RFC 9113, 6.8): streams that the client opened before it read the GOAWAY are still served.
     session.goaway(getHttp2().constants.NGHTTP2_NO_ERROR, highestStreamId);
     const close = (): void => {
       clearTimeout(timer);
       this.#close();
     };
-    const timer = setTimeout(close, this.#openStreams === 0 ? idleGoodbyeMs : goodbyeMs);
+    const timer = setTimeout(close, this.#openStreams === 0 ? idleGoawayGraceMs : goawayGraceMs);
     if (!session.ping(() => close())) close();
   }
 
@@ -96,7 +96,7 @@ class NodeHttp2Connection implements ClientConnection {
       head,
       hasBody: (flags & getHttp2().constants.NGHTTP2_FLAG_END_STREAM) === 0,
       onInvalidHead: (error) => {
-        context.log.error({ bindKey: context.bindKey, err: error }, 'an answer had a head that cannot be sent');
+        context.log.error({ bindKey: context.bindKey, err: error }, 'cannot send the head of an answer');
         return refuseRequest(context, this.#peer.remoteAddress, 'internal_error', 'invalid answer head');
       },
     });
@@ -110,10 +110,10 @@ class NodeHttp2Connection implements ClientConnection {
     clearTimeout(this.#timer);
     if (this.#openStreams > 0 || this.#socket.destroyed) return;
     if (this.#session.closed || this.#session.destroyed) {
-      destroyAfter(this.#socket, goodbyeMs);
+      destroyAfter(this.#socket, goawayGraceMs);
       return;
     }
-    // Not refreshed by anything but requests: PING frames or half a request head keep no connection open.
+    // Only requests refresh the idle timeout: PING frames or half a request head keep no connection open.
     this.#timer = setTimeout(() => this.startDraining(), this.#context.limits.idleTimeoutMs);
   }
 
@@ -131,9 +131,9 @@ function createOptions(limits: ListenLimits): ServerOptions {
       maxHeaderListSize: limits.maxHeaderBytes,
       enableConnectProtocol: true,
     },
-    // Twice the limit: up to there a client gets an answer that says what is wrong, past it a reset stream.
+    // Twice the limit: up to there a client gets an answer that explains the error, past it a reset stream.
     maxHeaderListPairs: limits.maxHeaderCount * 2 + 8,
-    // Megabytes of one connection's buffers and header tables; past it its new streams are refused.
+    // Megabytes for one connection's buffers and header tables; past that, new streams are refused.
     maxSessionMemory: 32,
     // Floods: resets in a row (CVE-2023-44487), frames that make no sense, streams past the limit, settings, our own pings.
     streamResetBurst: 1_000,
@@ -142,7 +142,7 @@ function createOptions(limits: ListenLimits): ServerOptions {
     maxSessionRejectedStreams: 100,
     maxSettings: 32,
     maxOutstandingPings: 10,
-    // What an upstream sends twice goes to the client twice.
+    // A field that the upstream sends twice goes to the client twice.
     strictSingleValueFields: false,
   };
 }

@@ -14,13 +14,13 @@ import { IncompleteBodyError } from './incomplete-body-error.ts';
 
 type CloseCallback = (clean: boolean, bytesSent: number, bytesReceived: number) => void;
 
-/** What the connection tells an exchange, and wants to hear from it. */
+/** Inputs and callbacks that the connection gives to an exchange. */
 export interface Http2ExchangeParts {
   readonly stream: ServerHttp2Stream;
   readonly peer: ConnectionPeer;
   readonly head: Extract<Http2RequestHead, { kind: 'accepted' }>;
   readonly hasBody: boolean;
-  /** The head could not be sent as given. */
+  /** Reports a head that cannot be sent, and returns the answer to send instead. */
   readonly onInvalidHead: (error: unknown) => {
     readonly status: number;
     readonly headers: RawHeaders;
@@ -51,7 +51,7 @@ export class NodeHttp2Exchange implements Exchange, Placed {
   #bodyStarted = false;
   #requestTrailers: RawHeaders = [];
   #responseTrailers: RawHeaders = [];
-  /** Node has not asked for the trailers of the answer yet, and will. */
+  /** Node has not asked for the trailers of the answer yet. */
   #trailersDue = false;
   #sent100 = false;
   #tunnel: Http2Tunnel | undefined;
@@ -128,7 +128,7 @@ export class NodeHttp2Exchange implements Exchange, Placed {
       const fields = groupFields(readHttp2Fields(headers, []));
       this.#stream.additionalHeaders({ ':status': status, ...fields });
     } catch {
-      // Nothing depends on an informational answer: one that cannot be written is left out.
+      // Informational answers are optional: one that cannot be sent is left out.
     }
   }
 
@@ -188,7 +188,7 @@ export class NodeHttp2Exchange implements Exchange, Placed {
     if (this.upgradeProtocol === undefined) {
       throw new ExchangeUsageError('acceptUpgrade on a request that asked for no upgrade');
     }
-    // RFC 8441, 5: the answer of an extended CONNECT is a plain 200 and needs no proof that it understood the handshake.
+    // RFC 8441, 5: the answer to an extended CONNECT is a plain 200, without Sec-WebSocket-Accept.
     const fields = readHttp2Fields(headers, ['sec-websocket-accept', 'content-length']);
     this.#openHead();
     const tunnel = new Http2Tunnel(this.#stream);
@@ -225,7 +225,7 @@ export class NodeHttp2Exchange implements Exchange, Placed {
     this.#headSent = true;
   }
 
-  /** False when the head was not fit to be sent and the client got an internal error in its place. */
+  /** False: the head could not be sent, and the client got an internal error instead. */
   #writeHead(status: number, headers: RawHeaders, wholeBodyLength: number): boolean {
     const stream = this.#stream;
     this.#bodyAllowed = this.method !== 'HEAD' && status !== 204 && status !== 304;
@@ -267,7 +267,7 @@ export class NodeHttp2Exchange implements Exchange, Placed {
     if (this.#phase === 'closed') this.#dropRequest();
   }
 
-  /** An answer without a body was complete with its head, which left the writable side of the stream finished long ago. */
+  /** An answer without a body is complete with its head, so the writable side of the stream has finished before. */
   #finishWithoutBody(): void {
     this.#endedWithHead = true;
     setImmediate(() => this.#settle(true));
@@ -291,11 +291,11 @@ export class NodeHttp2Exchange implements Exchange, Placed {
     for (const callback of callbacks) callback(this.#clean, this.#sent, this.#received);
   }
 
-  /** The answer is out, and nobody needs the rest of the request (RFC 9113, 8.1): the client may stop sending. */
+  /** The answer is sent and the rest of the request is not needed (RFC 9113, 8.1): tells the client to stop sending. */
   #dropRequest(): void {
     const stream = this.#stream;
     this.#body?.discard();
-    // As long as the client's window is closed the end of the answer is not out: a reset would take its place.
+    // While the client's flow-control window is closed, the end of the answer is not sent: a reset would replace it.
     if (!this.hasBody || stream.readableEnded || this.#tunnel !== undefined || this.#trailersDue) return;
     // Node sends the trailers in the turn after it has asked for them.
     setImmediate(() =>

@@ -1,4 +1,4 @@
-// What a connection needs to know about the port it came in on. One per bound port; its configuration changes under it.
+// What a connection needs to know about its port. One per bound port; its configuration can change at any time.
 import type { Log } from '../../base/log.ts';
 import type { PortConfig } from '../config/runtime-config.ts';
 import type { Reason } from '../http/reasons.ts';
@@ -8,7 +8,7 @@ import type { ListenLimits } from './limits.ts';
 /** Serves one exchange under the port's configuration at the time the request arrived; never throws and never rejects. */
 export type ExchangeHandler = (exchange: Exchange, port: PortConfig) => void;
 
-/** Things that happen on the listening side without ever becoming an Exchange, for metrics and the inspector. */
+/** Events of the listening side outside of any Exchange, for metrics and the inspector. */
 export type ListenEvent =
   | { readonly type: 'connection-opened' | 'connection-closed'; readonly bindKey: string }
   | { readonly type: 'tls-handshake-failed'; readonly bindKey: string; readonly detail: string }
@@ -24,7 +24,7 @@ export type ListenEvent =
 /** Shared by all connections of a port. */
 export interface PortContext {
   readonly bindKey: string;
-  /** The configuration as it is now: read at each handshake and at each request. */
+  /** The current configuration: read at each handshake and at each request. */
   readonly config: PortConfig;
   readonly handler: ExchangeHandler;
   readonly limits: ListenLimits;
@@ -34,10 +34,10 @@ export interface PortContext {
   readonly reusePort?: boolean;
 }
 
-/** One client connection, whatever it speaks. */
+/** One client connection, whatever its protocol. */
 export interface ClientConnection {
-  /** No further requests are wanted: what is in progress ends normally and the connection closes after it. */
+  /** Takes no further requests: those in progress end normally, and then the connection closes. */
   startDraining(): void;
-  /** Ends what is in progress as an error that the client sees, and the connection. */
+  /** Ends requests in progress with an error that the client sees, and closes the connection. */
   abort(): void;
 }

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 
 const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
 
-/** Why nothing could be found out: no byte came, too few came in time, or the client left. */
+/** Why the detection failed: no byte came, too few came in time, or the client left. */
 export type PeekFailure = 'silent' | 'slow' | 'gone';
 
 /**
@@ -46,7 +46,7 @@ export function peek<Verdict>(
   socket.on('close', onGone);
 }
 
-/** Undefined as long as the bytes could still become either. */
+/** Undefined: the bytes received so far fit both. */
 export function detectHttpVersion(received: Buffer): 'http1' | 'http2' | undefined {
   const length = Math.min(received.length, preface.length);
   if (preface.compare(received, 0, length, 0, length) !== 0) return 'http1';

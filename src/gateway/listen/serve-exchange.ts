@@ -3,7 +3,7 @@ import { refuseRequest } from './early-answer.ts';
 import type { Exchange } from '../http/exchange.ts';
 import type { PortContext } from './port-context.ts';
 
-/** Hands an exchange over under the port's current configuration. A handler that throws costs its own request, not the process. */
+/** Hands an exchange over with the port's current configuration. A handler that throws fails only its own request, not the process. */
 export function serveExchange(context: PortContext, exchange: Exchange): void {
   try {
     context.handler(exchange, context.config);

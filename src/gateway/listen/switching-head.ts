@@ -2,7 +2,7 @@
 import { appendField, finishHead, formatStatusLine } from '../../http1/message-head.ts';
 import type { RawHeaders } from '../../http1/raw-headers.ts';
 
-/** What it says about the connection and a body is left out; the protocol is named if it is not. Throws an UnsendableHeadError. */
+/** Drops the connection and body fields of `headers`, and adds Upgrade if it is missing. Throws an UnsendableHeadError. */
 export function formatSwitchingHead(status: number, headers: RawHeaders, protocol: string): string {
   let head = `${formatStatusLine(status)}\r\nConnection: Upgrade`;
   let isNamed = false;

@@ -1,5 +1,5 @@
 // TLS for one port (RFC 8446, RFC 5246): the certificate is chosen at each handshake by the server name the client sends (RFC 6066, 3),
-// the protocol by ALPN (RFC 7301). Clients show a certificate where the listener asks for one.
+// the protocol by ALPN (RFC 7301). Clients present a certificate where the listener requires one.
 import type { Socket } from 'node:net';
 import type { SecureContext, Server, TLSSocket } from 'node:tls';
 import { getTls } from '../../base/node-parts.ts';
@@ -14,8 +14,8 @@ import { peek } from './protocol-detection.ts';
 const formatAlert = (description: 40 | 112): Buffer => Buffer.from([21, 3, 1, 0, 2, 2, description]);
 
 /**
- * Node starts a connection with these, and has no public way to change them other than from PEM, or at all.
- * Our contexts are there already, shared between ports, and another one for each server name.
+ * Node starts a connection with these. The public API can change some of them only from PEM and others not at all, but the gateway has
+ * ready contexts: shared between ports, and another one for each server name.
  */
 interface TlsServerInternals {
   _sharedCreds: SecureContext;
@@ -46,13 +46,13 @@ export function createTlsAcceptor(
     minVersion: 'TLSv1.2',
     handshakeTimeout: limits.headerTimeoutMs,
   });
-  // Has no certificate: a handshake with it ends with an alert. For those who do not speak TLS in the first place.
+  // Without a certificate, a handshake ends with an alert. For clients that do not speak TLS at all.
   const empty: ServerHandshake = {
     context: getTls().createSecureContext({ minVersion: 'TLSv1.2' }),
     asksClients: false,
     clientAuthorities: undefined,
   };
-  // Node does not tell which socket a TLS socket was made from.
+  // Node does not say which socket a TLS socket was made from.
   const handshakes = new Map<string, Handshake>();
   const report = (remoteAddress: string | undefined, detail: string): void => {
     log.debug({ bindKey, remoteAddress, detail }, 'TLS handshake failed');
@@ -61,7 +61,7 @@ export function createTlsAcceptor(
 
   server.on('tlsClientError', (error, secure) => {
     const problem = secure.authorizationError as Error | string | null | undefined;
-    report(secure.remoteAddress, problem ? `the certificate of the client: ${String(problem)}` : error.message);
+    report(secure.remoteAddress, problem ? `the client's certificate is not valid: ${String(problem)}` : error.message);
     secure.destroy();
   });
   server.on('secureConnection', (secure) => {
@@ -69,14 +69,14 @@ export function createTlsAcceptor(
     const handshake = handshakes.get(formatPeer(secure));
     const name: unknown = secure.servername;
     const serverName = typeof name === 'string' && name !== '' ? name.toLowerCase() : undefined;
-    // The certificate was chosen for the name that we read; TLS must have read the same.
+    // The certificate was chosen for the name that the gateway read; TLS must have read the same name.
     if (handshake === undefined || handshake.serverName !== serverName) {
       report(secure.remoteAddress, 'the server name is ambiguous');
       secure.destroy();
       return;
     }
     if (handshake.clientAuthorities !== undefined) {
-      // Node has ended such a connection already; nothing may depend on that.
+      // Node should have ended such a connection already, but security must not depend on that.
       if (!secure.authorized) {
         secure.destroy();
         return;
@@ -114,7 +114,7 @@ export function createTlsAcceptor(
           return;
         }
         const { serverName } = outcome.verdict;
-        // Read here and not when the port was opened: a changed Secret counts from the next handshake on.
+        // Read here and not when the port was opened: a changed Secret takes effect at the next handshake.
         const certificate = context.config.selectCertificate?.(serverName);
         if (certificate === undefined) {
           report(

@@ -67,7 +67,7 @@ interface Combination<V> {
   readonly text: string;
 }
 
-/** Clients choose what is asked for; where it can go is configuration. */
+/** Clients choose host and path; the configuration limits where requests can go. */
 const maxAsked = 8;
 const maxPlaces = 32;
 

@@ -1,4 +1,4 @@
-// Who asked, by the token that was verified: for the access log and the request journal. Never the token itself.
+// Describes the caller by its verified token, for the access log and the request journal. Never the token itself.
 import { cutText } from '../../base/cut-text.ts';
 import type { Caller, VerifiedToken } from '../authentication/token/verified-token.ts';
 

@@ -106,7 +106,7 @@ interface Flow {
   readonly steps: InspectedStep[];
   omittedSteps: number;
   acceptedRequests: number;
-  /** Somebody has begun to log in: what comes before is looking around. */
+  /** A login has begun; earlier steps are only discovery. */
   hasLogin: boolean;
   readonly keys: string[];
   /** Of those who took the steps that weak keys are of; as often as there are such keys. */
@@ -135,7 +135,7 @@ export function createFlowInspector(limits: Partial<FlowInspectorLimits> = {}): 
   };
   const makeRoom = (): void => {
     if (flows.size < maxFlows) return;
-    // Scanners that only collect a 401 must not push out the flows of people, who in turn leave half of the room to newcomers.
+    // Scanners that only collect a 401 must not evict logins in progress; those in turn leave half of the memory to new flows.
     const dropsUnbegun = unbegun > maxFlows / 2;
     for (const flow of flows) {
       if (dropsUnbegun && flow.hasLogin) continue;
@@ -205,7 +205,7 @@ export function createFlowInspector(limits: Partial<FlowInspectorLimits> = {}): 
       if (isAccess && step.links === undefined && !keysByAddress.has(context.client.address)) return;
       const keys = listKeys(context, step);
       let flow = findFlow(step, keys, context.startedAtMs, outcome === 'challenged');
-      // Somebody who has a token already and is let in: no flow of login, and far too many of them.
+      // An allowed request with an existing token is not part of a login, and there are far too many of them.
       if (isAccess && flow === undefined) return;
       flow ??= startFlow(context, step);
       // To the end of the order.
@@ -229,7 +229,7 @@ export function createFlowInspector(limits: Partial<FlowInspectorLimits> = {}): 
       remember(flow, keys, context.client.address);
       flow.steps.push(describeStep(context, step, outcome));
       if (flow.steps.length > maxSteps) {
-        // How it began and how it ended are what is asked for.
+        // The first and the last steps matter most.
         flow.steps.splice(Math.floor(maxSteps / 2), 1);
         flow.omittedSteps += 1;
       }
@@ -275,7 +275,7 @@ function isLoginStep({ name }: FlowStep): boolean {
 /** What became of a step. */
 export function judgeOutcome({ status, reason, exchange }: InspectedRequest, { name }: FlowStep): StepOutcome {
   if (status === 401 && findHeader(exchange.headers, 'authorization') === undefined) return 'challenged';
-  // What the MCP server answers to somebody who was let in is no matter of login; nor is a stream that the client ended.
+  // The MCP server's answer to an allowed request is not part of the login; nor is a stream that the client ended.
   if (name === 'access' && (reason === undefined || reason === 'client_disconnected')) return 'ok';
   if (status >= 500 || reason === 'client_disconnected') return 'failed';
   // A refusal can travel to the client as a redirect (RFC 6749 4.1.2.1).

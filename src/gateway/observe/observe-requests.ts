@@ -1,4 +1,4 @@
-// Who watches requests: traces, metrics, the access log, the flow inspector and the request journal, as observers of the request path.
+// The observers of the request path: traces, metrics, the access log, the flow inspector and the request journal.
 import type { AccessLog } from './access-log.ts';
 import type { RequestObserver } from '../request/request-observer.ts';
 import type { RequestJournal } from './request-journal.ts';

@@ -38,8 +38,8 @@ const maxTextLength = 1_024;
 type EntryLimits = Pick<RequestJournalLimits, 'maxDecisions' | 'maxSeenCharacters'>;
 
 /**
- * What is kept: nothing is formatted before somebody asks. The one that is forgotten is used for the next request: a new one each time would be garbage that
- * is too old to be collected at little cost, with all that it holds.
+ * An entry, formatted only when it is read. An evicted entry is reused for the next request: otherwise every eviction would leave an old object, which is
+ * expensive to collect.
  */
 class Entry {
   /** Counts up; entries of both queues are in this order. */
@@ -108,7 +108,7 @@ interface Omitted {
 /** Builds a journal that has seen nothing yet. */
 export function createRequestJournal(limits: Partial<RequestJournalLimits> = {}): RequestJournal {
   const { maxRequests, ...perRequest } = { ...defaultLimits, ...limits };
-  // Apart, so that neither a busy hour nor a flood of bad requests makes the journal forget all of the others: each has half for sure.
+  // Two queues, so that neither a busy hour nor a flood of bad requests evicts all of the others: each has at least half.
   const passed = new EntryQueue(maxRequests + 1);
   const refused = new EntryQueue(maxRequests + 1);
   let count = 0;
@@ -231,7 +231,7 @@ function boundDecisions(
   return { decisions: bounded, omitted: { decisions: decisions.length - kept.length, rules: omittedRules } };
 }
 
-/** How it began and how it ended are what is asked for. */
+/** Keeps the first and the last decisions, which matter most. */
 function keepEnds(decisions: readonly Decision[], max: number): readonly Decision[] {
   const half = Math.floor(max / 2);
   return [...decisions.slice(0, max - half), ...decisions.slice(decisions.length - half)];

@@ -1,5 +1,5 @@
-// What the gateway counts. Label values come from the configuration and from closed lists, each with a cap; never from what a
-// client can invent.
+// The gateway's metrics. Label values come from the configuration and from closed lists, each with a cap; never from values
+// that a client can invent.
 import type { Metrics } from '../../base/metrics.ts';
 import { allPolicyKinds } from '../../ir/policy-kinds.ts';
 import { decisionModes, decisionOutcomes } from '../request/decision.ts';

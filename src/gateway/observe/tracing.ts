@@ -1,5 +1,5 @@
 // OpenTelemetry spans for requests, exported when the standard OTEL_ variables ask for it. The SDK is loaded only then: it costs
-// memory and start time that nobody should pay for nothing.
+// memory and start time.
 import type { Attributes, Context, Span, TraceAPI } from '@opentelemetry/api';
 import type { Log } from '../../base/log.ts';
 import { redactText } from '../../base/redact.ts';
@@ -126,7 +126,7 @@ async function loadTracing(env: Environment, log: Log, version: string): Promise
       try {
         await Promise.race([sdk.shutdown(), timeout]);
       } catch (error) {
-        log.warn({ err: error }, 'the last traces could not be exported');
+        log.warn({ err: error }, 'cannot export the last traces');
       } finally {
         clearTimeout(timer);
         api.trace.disable();

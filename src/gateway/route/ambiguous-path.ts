@@ -1,7 +1,7 @@
 // Paths that the gateway and a server behind it may read differently. The gateway keeps `//`, `;parameters` and encoded separators as they are; many servers merge,
 // strip or decode them. `//admin` then passes the rule of `/`, and arrives as `/admin`. Where that makes a difference, the request is refused.
 
-/** Nearly no path has any of this. */
+/** Matches hardly any path. */
 const suspicious = /\/\/|;|%(?:25)*(?:2F|5C)/i;
 const separators = /%(?:25)*(?:2F|5C)/gi;
 
@@ -18,7 +18,7 @@ export function listReadings(path: string): readonly string[] {
 
 const noReadings: readonly string[] = [];
 
-/** Decoded separators and stripped parameters may have brought dot segments to light. */
+/** Decoding separators and stripping parameters may have uncovered dot segments. */
 function resolveDots(path: string): string {
   if (!/\/\.{1,2}(?:\/|$)/.test(path)) return path;
   const kept: string[] = [];

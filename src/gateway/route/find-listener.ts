@@ -32,10 +32,10 @@ export function findListener(exchange: Exchange, port: PortConfig): ListenerResu
       detail: `the TLS handshake was for ${exchange.serverName}`,
     };
   }
-  // So is one that was opened without a certificate for a listener that wants one: without a server name, or before it wanted it.
+  // The same for a connection without a client certificate to a listener that requires one: it was opened without a server name, or before that was required.
   const { clientAuthorities } = listener;
   if (clientAuthorities !== undefined && !exchange.isClientValidatedBy(clientAuthorities)) {
-    const detail = 'the client showed no certificate that this listener takes when the connection was opened';
+    const detail = 'the client presented no certificate that this listener accepts when it opened the connection';
     return { ok: false, hostname, reason: 'misdirected_request', detail };
   }
   return { ok: true, hostname, listener };

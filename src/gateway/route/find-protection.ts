@@ -1,4 +1,4 @@
-// What MCP authentication has to do with a request: one of the gateway's own endpoints, or the protected resource that it is for.
+// Finds what MCP authentication needs of a request: the gateway's own endpoint, or the protected resource.
 import type { ListenerConfig, MatchedRoute, OwnEndpoint, WeightedBackendConfig } from '../config/runtime-config.ts';
 import { findResourcePath, type ProtectedResource } from '../config/protected-resource.ts';
 import type { RequestContext } from '../request/request-context.ts';

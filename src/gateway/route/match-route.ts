@@ -47,7 +47,7 @@ export function findRoute(context: RequestContext, listener: ListenerConfig): Ma
   return asked === undefined ? matchRoute(listener, request) : matchPreflight(listener, request, asked);
 }
 
-/** Why a path is refused that a server could read as that of another rule; undefined: whoever reads it, it is the same rule's. */
+/** Why a path is refused that a server could read as a path of another rule; undefined: every reading leads to the same rule. */
 export function findOtherReading(
   context: RequestContext,
   listener: ListenerConfig,

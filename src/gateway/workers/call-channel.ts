@@ -1,6 +1,6 @@
 // Calls between two processes over the channel that Node gives to a child: by name, in order, with or without an answer.
 
-/** What one side can be asked, by name. An answer that is a promise is waited for. */
+/** The functions that one side offers, by name. A promise is awaited. */
 export type Calls = Readonly<Record<string, (payload: never) => unknown>>;
 
 type Payload<F> = F extends (payload: infer P) => unknown ? P : never;
@@ -8,7 +8,7 @@ type Answer<F> = F extends (payload: never) => infer R ? Awaited<R> : never;
 
 /** One end of the channel. */
 export interface ChannelEnd {
-  /** Hands a message over. Throws when nobody is there any more. */
+  /** Hands a message over. Throws when the other process is gone. */
   send(message: unknown): void;
 }
 
@@ -35,7 +35,7 @@ export class CallChannel<Theirs extends object, Ours extends object> {
     this.#offered = offered;
   }
 
-  /** Says something that needs no answer. Who is gone does not hear it. */
+  /** Sends a message that needs no answer; dropped when the other process is gone. */
   tell<N extends keyof Theirs & string>(name: N, payload: Payload<Theirs[N]>): void {
     this.#send({ kind: 'call', name, id: undefined, payload });
   }
@@ -63,7 +63,7 @@ export class CallChannel<Theirs extends object, Ours extends object> {
     else waiting?.reject(new CallError(wire.message));
   }
 
-  /** Nobody is at the other end any more. */
+  /** The other process is gone. */
   close(): void {
     this.#isClosed = true;
     for (const waiting of this.#waiting.values()) waiting.reject(new CallError('the other process is gone'));
@@ -72,10 +72,10 @@ export class CallChannel<Theirs extends object, Ours extends object> {
 
   #serve({ name, id, payload }: Extract<Wire, { readonly kind: 'call' }>): void {
     const offered = this.#offered as Record<string, ((payload: unknown) => unknown) | undefined>;
-    // At once, not in a later turn: what is told in an order is heard in it.
+    // At once, not in a later turn, so that messages keep their order.
     const outcome = attempt(() => offered[name]!(payload));
     if (id === undefined) {
-      // There is nobody to tell; an uncaught error would be a crash.
+      // No caller waits for the error, and an uncaught error would crash the process.
       void outcome.catch(() => {});
       return;
     }

@@ -1,5 +1,5 @@
-// The flow inspector of a gateway with workers: the requests of one login reach several of them, so one process keeps the flows and the workers tell it.
-// Requests of those who are let in are only counted, and only where somebody has logged in lately: they are far too many to tell of.
+// The flow inspector of a gateway with workers: the requests of one login reach several workers, so one process keeps the flows and the workers report to it.
+// Allowed requests are only counted, and only for clients that logged in lately: they are far too many to report.
 import { describeAgent, type FlowInspector, type InspectedRequest, judgeOutcome } from '../observe/flow-inspector.ts';
 import type { FlowStep } from '../request/flow-step.ts';
 import { findHeader } from '../http/headers.ts';
@@ -22,7 +22,7 @@ export interface RelayedStep {
   >;
 }
 
-/** Steps a second that one worker tells of; a flood of bad requests is none of the inspector's. */
+/** Steps per second that one worker reports; a flood of bad requests is cut off. */
 const maxPerSecond = 200;
 const maxWatched = 1_000;
 /** How often the requests of one client that is let in are told of. */
@@ -41,7 +41,7 @@ export class FlowRelay implements RequestObserver {
     this.#now = now;
   }
 
-  /** Somebody has begun to log in: from now on its requests count. */
+  /** A client has begun to log in: from now on its requests count. */
   watch(agent: string): void {
     if (this.#watched.has(agent)) return;
     if (this.#watched.size >= maxWatched) this.#watched.delete(this.#watched.keys().next().value!);
@@ -76,7 +76,7 @@ export class FlowRelay implements RequestObserver {
   }
 }
 
-/** In the process that keeps the flows: takes what a worker tells. Returns who is to be watched. */
+/** In the process that keeps the flows: takes a worker's report. Returns the clients to watch. */
 export function takeRelayedStep(flows: FlowInspector, relayed: RelayedStep): string {
   const { step, method, userAgent, hasCredentials, address } = relayed;
   const request: InspectedRequest = {

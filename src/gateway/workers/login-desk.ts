@@ -1,4 +1,4 @@
-// What the logins of all workers have in common, in the one process that keeps it: limits, documents of clients, and registrations at the IdP.
+// The shared state of the logins of all workers, kept in one process: limits, client documents, and registrations at the IdP.
 import type { GuardedFetcher } from '../../base/fetch-json.ts';
 import { createDocumentCache, type DocumentCache } from '../authentication/login/clients/client-id-metadata.ts';
 import { lifetimeMs, maxRemembered } from '../authentication/login/clients/document-registration.ts';
@@ -6,7 +6,7 @@ import type { ClientDocumentResult, DocumentRegistrationResult } from '../config
 import { createAddressLimiter, type AddressLimiter } from '../authentication/login/clients/address-limiter.ts';
 import type { RegistrationClaim, SupervisorCalls } from './worker-calls.ts';
 
-/** The calls of one worker that end up here. */
+/** The calls of one worker that are answered here. */
 export type LoginCalls = Pick<
   SupervisorCalls,
   'takeRegistration' | 'loadDocument' | 'claimRegistration' | 'settleRegistration' | 'forgetRegistration'
@@ -37,7 +37,7 @@ export class LoginDesk {
     this.#now = now;
   }
 
-  /** What a worker can ask; `worker` stands for it until it leaves. */
+  /** The calls that a worker can make; `worker` identifies it until it ends. */
   serve(worker: object): LoginCalls {
     return {
       takeRegistration: ({ id, address, perMinute }) => this.#findLimiter(id).take(address, perMinute, this.#now()),
@@ -49,7 +49,7 @@ export class LoginDesk {
     };
   }
 
-  /** A worker has ended: what it had begun is up to others. */
+  /** A worker has ended: other workers may take over what it had begun. */
   leave(worker: object): void {
     for (const [name, underWay] of this.#underWay)
       if (underWay.worker === worker) this.#settle(worker, name, undefined);

@@ -1,4 +1,4 @@
-// Keys and metadata of identity providers in a worker: what the process that fetches them has told. Only what is missing is asked for.
+// Keys and metadata of identity providers in a worker, as published by the process that fetches them. A worker asks only for missing ones.
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { connectIdp } from '../authentication/login/idp/connect-idp.ts';
 import type { ConnectIdp } from '../config/idp-connection.ts';
@@ -36,7 +36,7 @@ interface HeldKeys {
   isStateOld: boolean;
 }
 
-/** What this worker was told. */
+/** The sources published to this worker. */
 export class MirroredSources implements IdpAccess, SourceAudience {
   readonly #channel: Asking;
   readonly #share: (id: string) => SharedLogins;

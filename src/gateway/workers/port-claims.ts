@@ -1,10 +1,10 @@
-// The ports of a gateway with workers. Sockets that share a port share it with whoever else asks for that under the same user, and the kernel would give
-// half of the connections to a stranger without a word. So a port that is new must be free for one moment, before the workers open it together.
+// The ports of a gateway with workers. With SO_REUSEPORT any process of the same user can share a port, and the kernel would silently give it
+// part of the connections. So a new port must be free for one moment, before the workers open it together.
 import { createServer } from 'node:net';
 import type { PortConfig } from '../config/runtime-config.ts';
 import { type BindProblem, describeBindProblem, type Listeners, type ListenersOptions } from '../listen/listeners.ts';
 
-/** Takes the place of the listeners where other processes have them. */
+/** Replaces the listeners in a process whose workers have the ports. */
 export function createPortClaims({ log }: Pick<ListenersOptions, 'log'>): Listeners {
   const claimed = new Set<string>();
 

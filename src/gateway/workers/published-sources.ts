@@ -1,4 +1,4 @@
-// Keys and metadata of identity providers, fetched by one process for all workers: it tells them whatever is new, and they ask when something is missing.
+// Keys and metadata of identity providers, fetched by one process for all workers: it publishes every change, and workers ask for missing ones.
 import { connectIdp } from '../authentication/login/idp/connect-idp.ts';
 import type { ConnectIdp } from '../config/idp-connection.ts';
 import {
@@ -12,7 +12,7 @@ import type { KeySnapshot, KeySource } from '../authentication/token/key-source.
 import { type OpenKeySource, openKeySource } from '../authentication/token/open-key-source.ts';
 import type { IdpAccess } from './idp-access.ts';
 
-/** Hears what is new. */
+/** Receives changes. */
 export interface SourceAudience {
   takeKeys(news: { readonly id: string; readonly snapshot: KeySnapshot | undefined }): void;
   takeMetadata(news: { readonly id: string; readonly discovery: FoundDiscovery | undefined }): void;
@@ -25,13 +25,13 @@ export class PublishedSources implements IdpAccess {
   readonly #keys = new Map<string, { readonly source: KeySource; snapshot: KeySnapshot | undefined }>();
   readonly #metadata = new Map<string, { readonly source: MetadataSource; discovery: FoundDiscovery | undefined }>();
 
-  /** `onClosed`: nobody needs the connection of this name any more. */
+  /** `onClosed`: the connection of this name is no longer needed. */
   constructor(audience: SourceAudience, onClosed: (id: string) => void) {
     this.#audience = audience;
     this.#onClosed = onClosed;
   }
 
-  /** Fetches, and tells. What is part of the configuration everybody has already. */
+  /** Fetches and publishes. Inline keys are part of the configuration, which all workers have. */
   readonly openKeySource: OpenKeySource = (origin, fetching) => {
     const { id } = fetching;
     if (origin.kind === 'inline' || id === undefined) return openKeySource(origin, fetching);
@@ -63,7 +63,7 @@ export class PublishedSources implements IdpAccess {
     });
   };
 
-  /** Tells somebody new what there is. */
+  /** Sends the current state to a new worker. */
   greet(audience: SourceAudience): void {
     for (const [id, { snapshot }] of this.#keys) if (snapshot !== undefined) audience.takeKeys({ id, snapshot });
     for (const [id, { discovery }] of this.#metadata)

@@ -1,7 +1,7 @@
-// The log of what all workers would say in the same words: the process that started them says it once.
+// A log for messages that every worker would repeat: the process that started the workers logs them once.
 import type { Log } from '../../base/log.ts';
 
-/** The same log, without what is only worth knowing. */
+/** The same log without informational messages. */
 export function keepQuiet(log: Log): Log {
   return { ...log, info: () => {}, child: (bindings) => keepQuiet(log.child(bindings)) };
 }

@@ -1,4 +1,4 @@
-// What the logins of all workers have in common, asked of the process that keeps it. Who cannot be asked says no.
+// Asks the process that keeps the shared state of logins. If it cannot be asked, the answer is no.
 import type { SharedLogins } from '../config/shared-logins.ts';
 import type { CallChannel } from './call-channel.ts';
 import type { SupervisorCalls } from './worker-calls.ts';

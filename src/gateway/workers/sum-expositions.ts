@@ -4,8 +4,8 @@
 type Fold = 'sum' | 'max' | 'own';
 
 /**
- * Everything is summed that is not here. `own`: the number of the process that holds the configuration counts, and nobody else's. An endpoint that all
- * workers have set aside is one endpoint.
+ * Metrics that are not listed here are summed. `own`: only the number of the process that holds the configuration counts. An endpoint that all
+ * workers have set aside counts as one.
  */
 const folds: readonly (readonly [pattern: RegExp, fold: Fold])[] = [
   [/^mcp_gateway_(?:config_|build_info|controller_|workers|worker_)/, 'own'],
@@ -25,7 +25,7 @@ interface Family {
   readonly samples: Map<string, number>;
 }
 
-/** What only grows of a process that is gone: it stays counted. */
+/** Counters of processes that have ended: they stay counted. */
 export type CountedExposition = ReadonlyMap<string, number>;
 
 /** Sums. `own` is the exposition of the process that answers; `departed` has the last counts of those that have ended. */

@@ -1,4 +1,4 @@
-// What the process that has the configuration and its workers say to each other. All of it is plain data: it travels through the channel of a child process.
+// The calls between the process that has the configuration and its workers. All of it is plain data, because it travels through the channel of a child process.
 import type { LogFormat, LogLevel } from '../../base/log.ts';
 import type { CompileProblem } from '../config/compile/compile-problem.ts';
 import type { UpstreamLimits } from '../forward/upstream/upstream-limits.ts';
@@ -11,7 +11,7 @@ import type { KeySnapshot } from '../authentication/token/key-source.ts';
 import type { SentConfiguration } from './configuration-relay.ts';
 import type { RelayedStep } from './flow-relay.ts';
 
-/** What a worker has to know before anything else. */
+/** The settings that a worker needs to start. */
 export interface WorkerSettings {
   /** From 1 on, for the log. */
   readonly number: number;
@@ -23,9 +23,9 @@ export interface WorkerSettings {
   readonly upstreamLimits: UpstreamLimits;
   readonly maxHeldBytes: number;
   readonly trustedProxies: readonly string[];
-  /** What nobody reaches through the gateway. */
+  /** Addresses that are never reached through the gateway. */
   readonly localGuard: { readonly ownPorts: readonly number[]; readonly allowsLocal: boolean };
-  /** How long streams may go on when nobody is there any more to say so. */
+  /** How long streams may go on when the parent process is gone. */
   readonly drainTimeoutMs: number;
   /** The same for all: any of them may get the POST to a message URL that another one has signed. */
   readonly legacySseKey: Uint8Array;
@@ -33,30 +33,30 @@ export interface WorkerSettings {
 
 /** A configuration for a worker. */
 export interface WorkerConfiguration extends SentConfiguration {
-  /** Ports that belong to somebody else: they are not opened. */
+  /** Ports that other processes use: they are not opened. */
   readonly blockedPorts: readonly string[];
 }
 
-/** What became of it there. */
+/** The result of applying it in the worker. */
 export interface WorkerReport {
   readonly problems: readonly CompileProblem[];
   readonly bindProblems: readonly BindProblem[];
 }
 
-/** What workers are asked and told. */
+/** Calls to workers. */
 export interface WorkerCalls {
   /** Answered when the worker is ready for a configuration. */
   start(settings: WorkerSettings): Promise<void>;
-  /** `snapshot` undefined: nobody needs these keys any more. */
+  /** `snapshot` undefined: these keys are no longer needed. */
   takeKeys(news: { readonly id: string; readonly snapshot: KeySnapshot | undefined }): void;
   takeMetadata(news: { readonly id: string; readonly discovery: FoundDiscovery | undefined }): void;
   apply(configuration: WorkerConfiguration): Promise<WorkerReport>;
-  /** From now on, whoever has logged in is counted. */
+  /** From now on, requests of these logged in clients are counted. */
   watchFlow(agent: string): void;
   setLogLevel(level: LogLevel): void;
   readMetrics(nothing: undefined): Promise<string>;
   listRequests(nothing: undefined): readonly JournaledRequest[];
-  /** All of them, before any of them drains: a client that is sent away must not come back to a port that is about to close. */
+  /** Called in all workers before any of them drains: a disconnected client must not reconnect to a port that is about to close. */
   stopAccepting(nothing: undefined): Promise<void>;
   /** The worker ends when all is closed. */
   drain(timeoutMs: number): void;
@@ -65,12 +65,12 @@ export interface WorkerCalls {
 /** Who may register, or who does it already. */
 export type RegistrationClaim =
   | { readonly kind: 'known'; readonly result: DocumentRegistrationResult }
-  /** Nobody has: it is up to who asked, and is to be told. */
+  /** No worker has: the caller must register and report the result. */
   | { readonly kind: 'yours' };
 
-/** What the process with the configuration is asked and told. */
+/** Calls to the process with the configuration. */
 export interface SupervisorCalls {
-  /** Answered when the keys are here, or cannot be had at the moment. */
+  /** Answered when the keys are fetched, or not available at the moment. */
   loadKeys(id: string): Promise<void>;
   /** False: they were fetched anew a moment ago. */
   refetchKeys(id: string): Promise<boolean>;
@@ -82,7 +82,7 @@ export interface SupervisorCalls {
     readonly perMinute: number;
   }): Promise<ClientDocumentResult>;
   claimRegistration(name: string): Promise<RegistrationClaim>;
-  /** `result` undefined: there is none, and somebody else may try. */
+  /** `result` undefined: there is none, and another worker may try. */
   settleRegistration(settled: { readonly name: string; readonly result: DocumentRegistrationResult | undefined }): void;
   forgetRegistration(name: string): void;
   tellFlow(step: RelayedStep): void;

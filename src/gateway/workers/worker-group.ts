@@ -1,4 +1,4 @@
-// The workers of a gateway: started, told everything, replaced when they end, and ended together.
+// The workers of a gateway: starts them, keeps them up to date, replaces those that end, and ends all together.
 import { findBackoffDelay } from '../../base/backoff.ts';
 import type { Log } from '../../base/log.ts';
 import type { Configuration } from '../../ir/configuration.ts';
@@ -39,7 +39,7 @@ export interface WorkerGroupOptions {
   readonly describeSettings: (number: number) => WorkerSettings;
   /** What this worker may ask. */
   readonly offer: (worker: object) => Omit<SupervisorCalls, 'sayGoodbye'>;
-  /** Tells a new worker what all the others know. */
+  /** Sends a new worker the state that all others have. */
   readonly greet: (channel: Worker['channel']) => void;
   /** `serving`: how many workers take requests now. */
   readonly onChange: (serving: number) => void;
@@ -51,11 +51,11 @@ export class WorkerStartError extends Error {
   readonly code = 'worker_start';
 }
 
-/** A worker that lived for this long did not end because of how it was started. */
+/** A worker that lived this long started well: its restart has no backoff. */
 const longLifeMs = 30_000;
-/** Of a worker that ends soon again and again. The first restart comes at once. */
+/** The backoff for a worker that keeps ending soon. The first restart comes at once. */
 const restartBackoff = { firstMs: 100, maxMs: 10_000 };
-/** A worker that does not take a configuration in this time would go on with the old one: it is ended. */
+/** A worker that does not apply a configuration in this time would keep the old one: it is ended. */
 const applyTimeoutMs = 60_000;
 /** For pages that ask all workers. */
 const askTimeoutMs = 2_000;
@@ -121,7 +121,7 @@ export class WorkerGroup {
     for (const { channel } of this.#workers.values()) channel.tell(name, payload);
   };
 
-  /** Asks all of them; who does not answer soon is left out. */
+  /** Asks all workers; those that do not answer soon are left out. */
   async listRequests(): Promise<Awaited<ReturnType<WorkerCalls['listRequests']>>[]> {
     const answers = [...this.#workers.values()].map(({ channel }) =>
       withTimeout(channel.ask('listRequests', undefined), askTimeoutMs).catch(() => undefined),
@@ -129,7 +129,7 @@ export class WorkerGroup {
     return (await Promise.all(answers)).filter((answer) => answer !== undefined);
   }
 
-  /** The metrics of every worker, for one that does not answer soon the last it told; and what those have counted that have ended. */
+  /** The metrics of every worker (the last known ones if it does not answer soon), and the counts of workers that have ended. */
   async readMetrics(): Promise<{ readonly texts: readonly string[]; readonly departed: CountedExposition }> {
     await Promise.all(
       [...this.#workers.values()].map(async (worker) => {
@@ -217,7 +217,7 @@ export class WorkerGroup {
       }
       return report;
     } catch (error) {
-      // One that is gone is replaced anyway; one that is there enforces something else than was asked for.
+      // A worker that is gone is replaced anyway; one that still runs enforces an old configuration.
       this.#options.log.error(
         { worker: worker.number, pid: worker.pid, err: error },
         'a worker did not take the configuration and is ended',
@@ -237,7 +237,7 @@ export class WorkerGroup {
     onChange(this.serving);
     if (this.#isEnding) return;
     log.error({ worker: number, pid, code, signal }, 'a worker has ended; another one takes its place');
-    // Before all of them were there once, it is the start that fails.
+    // Until all workers have been ready once, this fails the start.
     if (!this.#isUp) return;
     const livedLong = performance.now() - worker.startedAt >= longLifeMs;
     const restarts = livedLong ? 0 : (this.#restarts.get(number) ?? 0);

@@ -21,7 +21,7 @@ export interface ConnectorOptions {
   readonly protocol: 'http/1.1' | 'h2';
   /** The other side may end its direction first: HTTP/1 connections that become a tunnel. */
   readonly allowHalfOpen: boolean;
-  /** Gets the bytes of a connection without TLS, which then is none that could be read as a stream. */
+  /** Gets the bytes of a connection without TLS, which then cannot be read as a stream. */
   readonly onBytes?: (this: Socket, bytes: Buffer) => void;
 }
 
@@ -63,7 +63,7 @@ export function createConnector(options: ConnectorOptions): Connector {
     socket.setNoDelay(true);
     watchForSilentPeer(socket);
     if (tlsOptions !== undefined) socket.on('session', keepSession);
-    // Stays for the life of the socket: a late error of a connection that somebody gave up must not bring the process down.
+    // Stays for the life of the socket: a late error of an abandoned connection must not crash the process.
     socket.on('error', ignoreError);
 
     const timer =
@@ -73,19 +73,19 @@ export function createConnector(options: ConnectorOptions): Connector {
             connectTimeoutMs,
           )
         : undefined;
-    // None of these stays: what the callback knows is of no use once there is a connection, and that may last for days.
-    const letGo = (): void => {
+    // Removes all listeners: their closures would keep memory for the life of the connection, which may be days.
+    const removeListeners = (): void => {
       clearTimeout(timer);
       socket.removeListener(connected, succeed);
       socket.removeListener('error', fail);
       socket.removeListener('close', failClosed);
     };
     const succeed = (): void => {
-      letGo();
+      removeListeners();
       callback(null, socket);
     };
     const fail = (error: Error): void => {
-      letGo();
+      removeListeners();
       session = undefined;
       callback(error, null);
     };
@@ -96,7 +96,7 @@ export function createConnector(options: ConnectorOptions): Connector {
   };
 }
 
-/** Resolves a name to the addresses that may be connected to: what a name leads to counts, at the time of the connection. */
+/** Resolves a name to the allowed addresses: the guard checks the resolved address, at the time of the connection. */
 function guardLookup(guard: LocalGuard, port: number): LookupFunction {
   return (hostname, options, callback) => {
     lookup(hostname, { ...options, all: true }, (error, addresses) => {

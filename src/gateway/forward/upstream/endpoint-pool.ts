@@ -1,4 +1,4 @@
-// The connections to one endpoint. A free connection is used again, a new one opened when there is none; past the limit requests wait in line.
+// The connection pool of one endpoint. A free connection is reused, a new one opened if there is none; past the limit, requests wait in a queue.
 import type { Socket } from 'node:net';
 import type { LocalGuard } from '../../../base/local-guard.ts';
 import { type Placed, PlacedList } from '../../../base/placed-list.ts';
@@ -48,7 +48,7 @@ export class EndpointPool {
   readonly #sessions: Http2Sessions | undefined;
   readonly #idle: IdleConnections;
   readonly #readerLimits: ReaderLimits;
-  /** In order of arrival; a Set, because the ones that are given up leave from the middle. */
+  /** In order of arrival; a Set, because aborted calls leave from the middle. */
   readonly #waiting = new Set<PooledCall>();
   readonly #running = new PlacedList<PooledCall>();
   #closing: PromiseWithResolvers<void> | undefined;
@@ -140,7 +140,7 @@ export class EndpointPool {
     ready.push(call);
   }
 
-  /** @internal Everything that had come by now is read: a connection that is still free has neither ended nor said anything unasked. */
+  /** @internal Called when all input of this turn was read: a connection that is still free has neither closed nor sent unsolicited bytes. */
   takeConnection(call: PooledCall): void {
     if (call.isDone) return this.finish(call);
     const connection = this.#idle.take();
@@ -223,7 +223,7 @@ function runReady(): void {
   }
 }
 
-// A call with its place in the pool. Stands between the transport and the forwarder, so that every ending passes the pool.
+// A call with its place in the pool. Wraps the transport, so that the pool sees every end of a call.
 class PooledCall implements UpstreamCall, ConnectionUser, Placed {
   place = -1;
   readonly request: UpstreamRequest;
@@ -245,7 +245,7 @@ class PooledCall implements UpstreamCall, ConnectionUser, Placed {
     this.pool.admit(this);
   }
 
-  /** Nothing more will be told. */
+  /** No further event will come. */
   get isDone(): boolean {
     return this.#done;
   }

@@ -1,5 +1,5 @@
-// One HTTP/1.1 connection to an endpoint (RFC 9112). It carries one request at a time, and another one after that as long as nothing is
-// left over: the answer complete, all of the request sent, and not a byte there that nobody asked for.
+// One HTTP/1.1 connection to an endpoint (RFC 9112). It carries one request at a time, and is reused only when nothing is
+// left over: the answer is complete, the request was sent completely, and no unsolicited byte has arrived.
 //
 // It is made to cost little: a request has no object, timer or stream of its own here, and the listeners are the same for all sockets.
 import type { Socket } from 'node:net';
@@ -13,13 +13,13 @@ import { formatUpstreamHead, readBodyLength } from './http1-upstream-head.ts';
 import type { UpstreamCall, UpstreamEvents, UpstreamRequest } from './upstream-call.ts';
 import { UpstreamProtocolError } from './upstream-error.ts';
 
-/** Who sends a request over a connection. */
+/** The sender of a request over a connection. */
 export interface ConnectionUser extends UpstreamEvents {
   /** The connection is done with the request: before onEnd and onError, and after an upgrade when the connection closes. */
   onRelease(): void;
 }
 
-/** Who has the connections that carry no request. */
+/** The owner of the idle connections. */
 export interface ConnectionOwner {
   /** It could carry another request. `keepAliveSeconds`: as the server said. */
   onFree(connection: Http1Connection, keepAliveSeconds: number | undefined): void;
@@ -50,7 +50,7 @@ export class Http1Connection implements Omit<UpstreamCall, 'start'>, MessageEven
   #bodyLeft = 0;
   #isChunked = false;
   #isBodyEnded = true;
-  /** Waits for the end of a body that must be empty: with its head the request would be complete. */
+  /** A head held until the end of a body that must be empty: sending it would complete the request. */
   #heldHead: string | undefined;
   /** `writeBody` returned false. */
   #isFull = false;
@@ -89,7 +89,7 @@ export class Http1Connection implements Omit<UpstreamCall, 'start'>, MessageEven
     socket.unref();
   }
 
-  /** True while nothing speaks against another request. Of a socket that broke, an event has told before the next turn of the event loop. */
+  /** True while another request is possible. A broken socket emits an event before the next turn of the event loop. */
   get isUsable(): boolean {
     return !this.#isEnded && !this.#isClosed;
   }
@@ -116,7 +116,7 @@ export class Http1Connection implements Omit<UpstreamCall, 'start'>, MessageEven
     if (request.hasBody && bodyLength === 0) this.#heldHead = head;
     else this.#writer.begin(head, bodyLength);
     user.onStart();
-    // After what that has brought about.
+    // After the writes that onStart caused.
     this.#writer.flushSoon();
   }
 
@@ -172,14 +172,14 @@ export class Http1Connection implements Omit<UpstreamCall, 'start'>, MessageEven
     this.#socket.destroy();
   }
 
-  // ---- what the socket tells
+  // ---- events of the socket
 
   /** @internal */
   receive(bytes: Buffer): void {
     if (this.#user === undefined) return this.destroy();
     this.#isReadFull = bytes.length >= fullReadBytes;
     this.#read(bytes);
-    // A pause right after a resume does not hold: Node starts to read one tick later, whatever came between.
+    // A pause right after a resume has no effect: Node starts to read one tick later, whatever came between.
     if (this.#isPaused) this.#socket.pause();
   }
 
@@ -214,7 +214,7 @@ export class Http1Connection implements Omit<UpstreamCall, 'start'>, MessageEven
     else this.#fail(new Error('the connection was closed'));
   }
 
-  /** A mistake of the one who gets the events costs this connection, and not the process. */
+  /** An exception of an event handler fails this connection, not the process. */
   #read(what: Buffer | 'rest' | 'end'): void {
     try {
       if (what === 'rest') this.#reader.resume();
@@ -228,7 +228,7 @@ export class Http1Connection implements Omit<UpstreamCall, 'start'>, MessageEven
       this.#fail(new Error('the upstream closed the connection before it answered'));
   }
 
-  /** What must not happen while the reader is at work. */
+  /** Handles the outcomes that must wait until the reader has returned. */
   #settle(): void {
     if (this.#trailers !== undefined) this.#complete(this.#trailers);
     else if (this.#switched !== undefined) this.#switch(this.#switched);
@@ -264,7 +264,7 @@ export class Http1Connection implements Omit<UpstreamCall, 'start'>, MessageEven
     socket.removeListener('error', onSocketError);
     socket.removeListener('close', onSocketClose);
     delete socket[connectionOf];
-    // The connection is no longer one of these, but its place is taken until it closes. It stands still until somebody reads.
+    // The connection leaves the pool's use, but keeps its place until it closes. It is paused until it is read.
     socket.once('close', () => user.onRelease());
     socket.ref();
     socket.pause();
@@ -282,7 +282,7 @@ export class Http1Connection implements Omit<UpstreamCall, 'start'>, MessageEven
     user.onError(error);
   }
 
-  // ---- what the reader tells
+  // ---- events of the reader
 
   /** @internal */
   onHead(head: ResponseHead): void {
@@ -316,7 +316,7 @@ export class Http1Connection implements Omit<UpstreamCall, 'start'>, MessageEven
   /** @internal */
   onEnd(trailers: RawHeaders): void {
     if (this.#isInterim) return;
-    // What comes after it in the same bytes is not read, but kept, and speaks against the connection.
+    // Bytes after the answer are not read but kept, and prevent the reuse of the connection.
     this.#reader.pause();
     this.#trailers = trailers;
   }

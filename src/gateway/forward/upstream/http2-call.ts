@@ -11,7 +11,7 @@ import { UpstreamSettingsTimeoutError, UpstreamUpgradeError } from './upstream-e
 interface OpenSession {
   readonly session: ClientHttp2Session;
   streams: number;
-  /** The upstream said goodbye, or the connection broke: its streams may finish, no new ones begin. */
+  /** The upstream sent GOAWAY, or the connection broke: its streams may finish, no new ones begin. */
   retired: boolean;
 }
 
@@ -29,7 +29,7 @@ export class Http2Sessions {
   #connecting: { waiting: SessionCallback[] } | undefined;
   #closing = false;
 
-  /** Settings of the upstream that do not come in the time are the end of a connection; 0: they are waited for. */
+  /** A connection without the upstream's SETTINGS within `settingsTimeoutMs` is closed; 0: no timeout. */
   constructor(connectSocket: Connector, maxStreams: number, settingsTimeoutMs: number) {
     this.#connect = connectSocket;
     this.#maxStreams = maxStreams;
@@ -64,7 +64,7 @@ export class Http2Sessions {
     this.#connecting = connecting;
     this.#openSession((error) => {
       this.#connecting = undefined;
-      // Those for whom the new connection has no free stream open the next one.
+      // Calls that get no free stream on the new connection open the next one.
       for (const next of connecting.waiting) {
         if (error === null) this.take(next);
         else next(error, null);
@@ -188,7 +188,7 @@ class Http2Call implements UpstreamCall {
       if (this.#done || !isComplete()) return;
       this.#done = true;
       this.#events.onEnd(this.#trailers);
-      // The answer is complete: what is left of the request is of no use to anybody.
+      // The answer is complete: the rest of the request is not needed.
       if (this.#trailersDue) this.#cancel(stream);
       else if (!stream.writableFinished) stream.close(getHttp2().constants.NGHTTP2_NO_ERROR);
       this.#finish();

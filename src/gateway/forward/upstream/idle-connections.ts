@@ -2,7 +2,7 @@
 import type { ConnectionOwner, Http1Connection } from './http1-connection.ts';
 import type { UpstreamLimits } from './upstream-limits.ts';
 
-/** How much sooner than the server a connection is closed, so that no request meets the server's own end of it. */
+/** A connection is closed this much before the server's own timeout, so that no request races with the server's close. */
 const marginMs = 1_000;
 
 export class IdleConnections implements ConnectionOwner {

@@ -1,5 +1,5 @@
-// The health of one endpoint as connection attempts show it. After some failures in a row it is set aside for a while, longer each time.
-// When that time is over one request may try it: a success brings it back, a failure sets it aside for longer.
+// Outlier detection: the health of one endpoint by its connection attempts. After some failures in a row it is set aside (ejected), longer each time.
+// After that time one request probes it: a success brings it back, a failure sets it aside for longer.
 import { findBackoffDelay } from '../../../base/backoff.ts';
 import type { UpstreamLimits } from './upstream-limits.ts';
 
@@ -27,7 +27,7 @@ export class EndpointHealth {
     return now >= this.#setAsideUntil && now >= this.#probeUntil;
   }
 
-  /** A request is on its way. To an endpoint that was set aside that is the test: for a while the others stay away, so that one request and not a burst pays for it. */
+  /** Records a request. For an endpoint that was set aside this is the probe: other requests avoid it for a while, so that one request and not a burst fails. */
   recordAttempt(): void {
     if (this.#timesSetAside > 0) this.#probeUntil = this.#now() + this.#limits.setAsideMs;
   }
@@ -48,7 +48,7 @@ export class EndpointHealth {
     this.#failures += 1;
     if (failuresBeforeSetAside === 0) return 0;
     if (this.#timesSetAside === 0 && this.#failures < failuresBeforeSetAside) return 0;
-    // Requests that were on their way already must not lengthen the time once each.
+    // Failures of requests that were already in flight must not extend the time.
     if (this.#timesSetAside > 0 && this.#now() < this.#setAsideUntil) return 0;
     const duration = findBackoffDelay(this.#timesSetAside, { firstMs: setAsideMs, maxMs: setAsideMaxMs });
     this.#timesSetAside += 1;

@@ -1,5 +1,5 @@
-// Pieces of bodies that pass as they come. Where the other side's socket took all of one at once, and nobody else has seen it, the memory that it
-// was read into is given back to be read into again.
+// Passes pieces of bodies on unchanged. If the other side's socket took a whole piece at once, and nothing else refers to it, its read buffer
+// is released for reuse.
 import { largeReadBytes, releaseRead } from '../../../http1/shared-read-buffer.ts';
 
 /** Where bodies go. */

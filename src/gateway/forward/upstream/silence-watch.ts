@@ -1,15 +1,15 @@
-// Notices upstreams that say nothing for too long. One timer for all requests to a backend: what every request and every event of a stream pays
-// is a number that is set.
+// Idle timeouts of upstreams. One timer serves all requests to a backend: each request and each event of a stream costs
+// only one assignment.
 import { type Placed, PlacedList } from '../../../base/placed-list.ts';
 
-/** The time is looked at so many times before it is over: silence is noticed at most that part of it too late, and never too early. */
+/** Checks per timeout: silence is noticed at most one check too late, and never too early. */
 const looks = 8;
 
 /** What may fall silent. */
 export interface Watched extends Placed {
   /** How many times it was found silent. Set to 0 whenever something is heard. */
   silentLooks: number;
-  /** The time is over. Tells it again later, unless something is heard or nobody listens any more. */
+  /** The timeout expired. Called again later, unless something is heard or the watch ended. */
   onSilence(): void;
 }
 

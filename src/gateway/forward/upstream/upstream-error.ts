@@ -61,8 +61,8 @@ export class PickerError extends Error {
   }
 }
 
-// Reported before anything is sent when the request itself cannot be written down: never the upstream's fault.
-const ownMistakes = new Set([
+// Reported before anything is sent, when the request itself cannot be encoded: never the upstream's fault.
+const requestEncodingErrors = new Set([
   'ERR_INVALID_CHAR',
   'ERR_INVALID_HTTP_TOKEN',
   'ERR_HTTP2_INVALID_PSEUDOHEADER',
@@ -84,7 +84,7 @@ function isProtocolError(error: Error, code: string): boolean {
 export function classifyUpstreamError(error: Error, phase: UpstreamPhase): Reason {
   const code = readCode(error);
   if (error instanceof PickerError) return pickerReasons[error.code];
-  if (ownMistakes.has(code)) return 'internal_error';
+  if (requestEncodingErrors.has(code)) return 'internal_error';
   if (phase === 'answering') return 'upstream_aborted';
   if (code === 'UPSTREAM_OVERLOADED') return 'upstream_overloaded';
   if (code === 'UPSTREAM_UPGRADE') return 'upgrade_failed';
@@ -108,7 +108,7 @@ export function describeError(error: Error): string {
   return text;
 }
 
-/** What kept a connection from being made, in the few words of a metric label. */
+/** Why a connection failed, as the value of a metric label. */
 export function describeConnectFailure(error: Error): 'refused' | 'timeout' | 'tls' | 'dns' | 'other' {
   const code = readCode(error instanceof AggregateError && error.errors[0] instanceof Error ? error.errors[0] : error);
   if (code === 'ECONNREFUSED') return 'refused';

@@ -1,4 +1,4 @@
-// What one gateway process allows itself towards upstream servers. Per endpoint unless a line says otherwise; each is configurable.
+// Limits of one gateway process towards upstream servers. Per endpoint unless a line says otherwise; each is configurable.
 
 export interface UpstreamLimits {
   /** Requests in flight to one endpoint at once. With HTTP/1 each of them, an open SSE stream or WebSocket included, is one connection. */

@@ -1,4 +1,4 @@
-// What happens between the gateway and its endpoints, told to whoever watches: metrics and the log.
+// Reports events between the gateway and its endpoints to metrics and the log.
 
 /** Told by the pools and the forwarder; every call is cheap and none throws. */
 export interface UpstreamObserver {
@@ -11,7 +11,7 @@ export interface UpstreamObserver {
   retried(backend: string): void;
 }
 
-/** For whoever does not watch. */
+/** Ignores all events. */
 export const silentUpstreamObserver: UpstreamObserver = {
   connectFailed: () => {},
   setAside: () => {},

@@ -63,7 +63,7 @@ export class UpstreamBackend {
     return pickLeastOfTwo(healthy.length === 0 ? untried : healthy, this.#random);
   }
 
-  /** The endpoint with this host:port; also one that has just left the configuration, as others may not have heard of that yet. */
+  /** The endpoint with this host:port; also one that has just left the configuration, because an endpoint picker may not know that yet. */
   findByName(name: string): Endpoint | undefined {
     this.#byName ??= new Map(this.endpoints.map((endpoint) => [endpoint.pool.name, endpoint]));
     const former = this.#former.get(name);
@@ -93,7 +93,7 @@ export interface FormerEndpoint {
   readonly leftAt: number;
 }
 
-/** For so long an endpoint picker may still choose it. */
+/** How long an endpoint picker may still choose it. */
 const formerMs = 3_000;
 const noFormer: ReadonlyMap<string, FormerEndpoint> = new Map();
 

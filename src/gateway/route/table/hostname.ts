@@ -14,7 +14,7 @@ export function readHostname(authority: string): string | undefined {
   return parseKnown(authority) || undefined;
 }
 
-/** Every request has one, and they are few. Empty: not valid. */
+/** Remembered, because few authorities serve all requests. Empty: not valid. */
 const parseKnown = rememberTexts((authority) => copyText(parseAuthority(authority) ?? ''));
 
 function parseAuthority(authority: string): string | undefined {

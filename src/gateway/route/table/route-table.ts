@@ -47,8 +47,8 @@ export interface TableMatch<R> {
 export class MatchSubject {
   readonly request: MatchRequest;
   /**
-   * A regular expression had to decide over a text that is too long to be tried. Nobody knows then which route is right,
-   * so none is: serving the next best one would let a long path walk around the route that protects it.
+   * A regular expression met a text that is too long to be tried. The right route is then unknown, so none is chosen:
+   * the next best one would let a long path bypass the route that protects it.
    */
   undecidable = false;
   #headers: Map<string, string> | undefined;
