@@ -1,4 +1,4 @@
-// Takes a token apart (RFC 7515 compact serialization, RFC 7519), strictly: one token has one spelling, and every reader sees the same in it.
+// Parses a token strictly (RFC 7515 compact serialization, RFC 7519): each token has only one encoding, and all parsers agree on its content.
 import { isAlgorithm, type Algorithm } from './algorithms.ts';
 import { type JsonObject, readJsonObject } from '../../../base/json-object.ts';
 import { rememberTexts } from '../../../base/text-memory.ts';
@@ -6,7 +6,7 @@ import type { CompactToken } from './compact-token.ts';
 import { refuseToken, showValue } from './refusal.ts';
 import type { TokenRefusal } from './verified-token.ts';
 
-/** Longer tokens are not looked at. */
+/** Longer tokens are refused without parsing. */
 export const maxTokenLength = 16_384;
 
 export type ReadTokenResult = { readonly ok: true; readonly token: CompactToken } | TokenRefusal;
@@ -14,7 +14,7 @@ export type ReadTokenResult = { readonly ok: true; readonly token: CompactToken 
 const accessTokenTypes = new Set(['jwt', 'at+jwt', 'application/jwt', 'application/at+jwt']);
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Reads header and claims. `jku`, `x5u`, `x5c` and an embedded `jwk` are not even looked at: keys come from the issuer alone. */
+/** Reads header and claims. `jku`, `x5u`, `x5c` and an embedded `jwk` are ignored: keys come only from the issuer. */
 export function readCompactToken(text: string): ReadTokenResult {
   if (text.length > maxTokenLength) {
     return refuseToken('token_too_large', `The token is longer than ${maxTokenLength} characters.`);
@@ -44,7 +44,7 @@ export function readCompactToken(text: string): ReadTokenResult {
 
 type ReadHeader = ({ readonly ok: true } & Pick<CompactToken, 'algorithm' | 'keyId'>) | TokenRefusal;
 
-/** All tokens of an issuer have nearly the same. */
+/** Cached: the tokens of an issuer have only a few different headers. */
 const readHeader = rememberTexts((part): ReadHeader => {
   const header = readPart(part, 'header');
   if (!header.ok) return header;
@@ -71,7 +71,7 @@ function checkHeader(header: JsonObject): TokenRefusal | undefined {
   if (crit !== undefined) {
     return refuseToken(
       'token_unsupported_header',
-      'The token demands an extension that is not supported (crit).',
+      'The token requires an extension that is not supported (crit).',
       `crit is ${showValue(crit)}`,
     );
   }
@@ -100,18 +100,18 @@ function readPart(part: string, name: string): { readonly ok: true; readonly val
   const read = readJsonObject(text, { refuseDuplicateKeys: true });
   if (!read.ok) return refuseToken('token_malformed', `The ${name} of the token ${read.problem}.`);
   if (hasHalfSurrogate(text, read.value)) {
-    return refuseToken('token_malformed', `The ${name} of the token has half a character in it.`);
+    return refuseToken('token_malformed', `The ${name} of the token has an unpaired surrogate in it.`);
   }
   return read;
 }
 
-/** An escape such as \ud800 alone is no character (RFC 7493 2.1): written as UTF-8, two different subjects would become the same one. */
+/** An unpaired surrogate such as \ud800 (RFC 7493 2.1): encoded as UTF-8, two different subjects would become equal. */
 function hasHalfSurrogate(text: string, value: JsonObject): boolean {
-  // Such a half can only come from an escape, and JSON.stringify escapes nothing else in that way.
+  // It can only come from an escape, and JSON.stringify escapes nothing else in this form.
   return /\\u[dD]/.test(text) && /(?<!\\)(?:\\\\)*\\ud/.test(JSON.stringify(value));
 }
 
-/** Node skips what is not base64url and accepts several spellings of the last character; here there is one. */
+/** Strict base64url: Node skips invalid characters and accepts several encodings of the last character. */
 function decodeBase64url(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, 'base64url');
   return bytes.toString('base64url') === text ? bytes : undefined;
