@@ -78,7 +78,7 @@ describe('the consent page', () => {
     const text = await page.locator('main').innerText();
     assert.match(text, new RegExp(`127\\.0\\.0\\.1:${nativeSite.port}\\s+That is a program on the device`));
     assert.ok(text.includes('“Nice client”'), text);
-    assert.ok(text.includes('Nobody has checked this name.'), text);
+    assert.ok(text.includes('This name is not verified.'), text);
     assert.ok(text.includes('tickets:read'), text);
     assert.ok(text.includes(system.url), text);
     await page.getByRole('button', { name: 'Allow' }).click();

@@ -188,7 +188,7 @@ describe('--online puts a cross where it is wrong, with what to change', () => {
       name: 'another issuer',
       idp: { metadata: (document, origin) => (document['issuer'] = `${origin}/`) },
       check: 'metadata',
-      lines: /a slash at the end counts[^]*✗[^]*→ Set issuer: http:\/\/127\.0\.0\.1:\d+\/ \(exactly\)/,
+      lines: /a trailing slash matters[^]*✗[^]*→ Set issuer: http:\/\/127\.0\.0\.1:\d+\/ \(exactly\)/,
     },
     {
       name: 'no metadata',

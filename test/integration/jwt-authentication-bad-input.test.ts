@@ -115,7 +115,7 @@ describe('no token', () => {
     ['/query', 'the query parameter jwt'],
   ] as const)
     test(`in ${place}`, async () => {
-      const expected = { error: '401 missing_token', challenge: 'Bearer', description: `A token is needed here, in ${place}.` };
+      const expected = { error: '401 missing_token', challenge: 'Bearer', description: `This request needs a token. Send it in ${place}.` };
       assert.deepEqual(await send(path), expected);
       assert.deepEqual(await send(path, [['authorization', 'Basic YTpi'], ['cookie', 'x=1'], ['x_token', 'a']]), expected);
     }); // prettier-ignore
@@ -241,7 +241,7 @@ describe('the header of a token', () => {
     const header = encodePart({ alg: 'RS256', kid: corp.kid, crit: ['x-mine'], 'x-mine': 1 });
     assert.deepEqual(
       await sendToken(`${header}.${claimsPart}.${signature}`),
-      invalid('token_unsupported_header', 'The token demands an extension that is not supported (crit).'),
+      invalid('token_unsupported_header', 'The token requires an extension that is not supported (crit).'),
     );
   });
 

@@ -26,22 +26,22 @@ describe('headers that repeat the body', () => {
     [
       'another method',
       { 'mcp-method': 'tools/list', 'mcp-name': 'ticket_open' },
-      'The Mcp-Method header does not name the method of the message.',
+      'The Mcp-Method header does not match the method of the message.',
     ],
     [
       'another case',
       { 'mcp-method': 'Tools/Call', 'mcp-name': 'ticket_open' },
-      'The Mcp-Method header does not name the method of the message.',
+      'The Mcp-Method header does not match the method of the message.',
     ],
     [
       'another name',
       { 'mcp-method': 'tools/call', 'mcp-name': 'ticket_close' },
-      'The Mcp-Name header does not name what the message names.',
+      'The Mcp-Name header does not match the name in the message.',
     ],
     [
       'another encoded name',
       { 'mcp-method': 'tools/call', 'mcp-name': '=?base64?d2lwZQ==?=' },
-      'The Mcp-Name header does not name what the message names.',
+      'The Mcp-Name header does not match the name in the message.',
     ],
     [
       'a broken one',
@@ -51,7 +51,7 @@ describe('headers that repeat the body', () => {
     [
       'a method twice',
       { 'mcp-method': ['tools/call', 'tools/call'], 'mcp-name': 'ticket_open' },
-      'The Mcp-Method header is there several times.',
+      'The Mcp-Method header was sent more than once.',
     ],
     ['no method', { 'mcp-name': 'ticket_open' }, 'The Mcp-Method header is missing.'],
     ['no name', { 'mcp-method': 'tools/call' }, 'The Mcp-Name header is missing.'],
@@ -70,7 +70,7 @@ describe('headers that repeat the body', () => {
     const headers = { 'mcp-protocol-version': '2025-06-18', 'mcp-method': 'tools/list' };
     assert.equal(
       system.readRpc(await system.post(call('ticket_open'), { headers })),
-      rpcError(400, 1, -32020, 'The Mcp-Method header does not name the method of the message.'),
+      rpcError(400, 1, -32020, 'The Mcp-Method header does not match the method of the message.'),
     );
   });
 

@@ -22,13 +22,13 @@ describe('what cannot be judged is refused', () => {
       'a fraction for an id',
       '{"jsonrpc":"2.0","id":1.5,"method":"ping"}',
       -32600,
-      'The body has an id that is neither a text nor an integer.',
+      'The body has an id that is neither a string nor an integer.',
     ],
     [
       'null for an id',
       '{"jsonrpc":"2.0","id":null,"method":"ping"}',
       -32600,
-      'The body has an id that is neither a text nor an integer.',
+      'The body has an id that is neither a string nor an integer.',
     ],
     [
       'a method twice',
@@ -103,7 +103,7 @@ describe('what cannot be judged is refused', () => {
       'params in order',
       '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":["wipe"]}',
       -32600,
-      'The body has params that are no object.',
+      'The body has params that are not an object.',
       1,
     ],
     [
@@ -124,7 +124,7 @@ describe('what cannot be judged is refused', () => {
       'a call that nobody waits for',
       '{"jsonrpc":"2.0","method":"tools/call","params":{"name":"wipe"}}',
       -32600,
-      'The message has no id, which its method needs.',
+      'The message has no id, but its method requires one.',
     ],
   ];
   for (const [name, body, code, problem, id = null] of cases)

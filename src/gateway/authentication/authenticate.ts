@@ -1,5 +1,5 @@
-// The engine of every policy that asks for a token (RFC 6750): preflights, modes, where a token is looked for, what becomes of one that is
-// missing, unusable or refused, and what is noted about it. JWT and MCP authentication supply what differs (jwt/, mcp/).
+// The engine of all authentication policies (RFC 6750): preflights, modes, finding and judging the token, denials, and the decisions that
+// are noted. JWT and MCP authentication supply the differences (jwt/, mcp/).
 import { AuthenticationMode } from '../../ir/gen/config_pb.ts';
 import type { Reason } from '../http/reasons.ts';
 import type { Decision } from '../request/decision.ts';
@@ -18,7 +18,7 @@ import {
 import { checkTokenText, type FoundToken, type UnusableToken } from './token/find-token.ts';
 import type { TokenRefusal, TokenVerdict, VerifiedToken } from './token/verified-token.ts';
 
-/** One policy that asks one request for a token. */
+/** The authentication of one request by one policy. */
 export interface Authentication extends TokenAsker {
   readonly config: AuthenticationConfig;
 }
@@ -33,33 +33,33 @@ export interface AuthenticationConfig {
 /** What differs between the kinds of authentication. */
 export interface AuthenticationKind<A extends Authentication> {
   readonly step: Decision['step'];
-  /** What stands where the token belongs. */
+  /** Finds the text at the token's location. */
   findToken(asked: A): FoundToken;
-  /** Judges a text that was here before, without reading it; undefined: it was not. */
+  /** The cached verdict of a token, without parsing it; undefined on a cache miss. */
   recall(asked: A, text: string): TokenVerdict | Promise<TokenVerdict> | undefined;
   validate(asked: A, text: string): TokenVerdict | Promise<TokenVerdict>;
-  /** Waits for keys without which no token can be judged. Undefined: they are here. */
+  /** Waits for keys without which no token can be judged. Undefined: they are loaded. */
   loadKeys?(asked: A): Promise<TokenRefusal | undefined> | TokenRefusal | undefined;
-  /** Why a valid token is not enough; asked unless the mode is Permissive. */
+  /** Why a valid token is not sufficient; not called in mode Permissive. */
   findShortcoming?(asked: A, token: VerifiedToken): Denial | undefined;
-  /** Lets the request in, and puts what later steps need on its context. A denial: it cannot be let in. */
+  /** Admits the request, and puts the results for later steps on its context. Returns a denial when it cannot be admitted. */
   admit(asked: A, token: VerifiedToken | undefined, text: string | undefined): Denial | undefined;
 }
 
-/** Judges the token of a request. A promise only when keys are under way, or a signature is being verified. */
+/** Judges the token of a request. Returns a promise only while keys are fetched or a signature is verified. */
 export function authenticate<A extends Authentication>(
   kind: AuthenticationKind<A>,
   asked: A,
 ): Verdict | Promise<Verdict> {
-  // Where requests without a token are let through, so is a preflight.
-  const preflight = letsAnonymousIn(asked) ? undefined : answerPreflight(asked.context);
+  // Where requests without a token pass, preflights pass as well.
+  const preflight = allowsAnonymous(asked) ? undefined : answerPreflight(asked.context);
   if (preflight !== undefined) {
     note(kind, asked, 'respond', undefined, undefined);
     return preflight;
   }
   const missing = isPermissive(asked) ? undefined : kind.loadKeys?.(asked);
   if (missing === undefined) return judge(kind, asked);
-  // Just started, or never reached the IdP. Without keys nothing can be told apart, so nothing passes.
+  // Just started, or the IdP was never reached. Without keys no token can be judged, so nothing passes.
   if (missing instanceof Promise)
     return missing.then((late) => (late === undefined ? judge(kind, asked) : refuse(kind, asked, late)));
   return refuse(kind, asked, missing);
@@ -68,11 +68,11 @@ export function authenticate<A extends Authentication>(
 function judge<A extends Authentication>(kind: AuthenticationKind<A>, asked: A): Verdict | Promise<Verdict> {
   const found = kind.findToken(asked);
   if (found.kind === 'none') {
-    if (letsAnonymousIn(asked)) return admitAnonymous(kind, asked, 'missing_token', found.detail);
+    if (allowsAnonymous(asked)) return admitAnonymous(kind, asked, 'missing_token', found.detail);
     return deny(kind, asked, denyMissingToken(asked, found.detail));
   }
   if (found.kind !== 'text') return refuseUnusable(kind, asked, found);
-  // Before anything is read: nearly every token was here before.
+  // Before the token is parsed: nearly every token is in the cache.
   const known = kind.recall(asked, found.text);
   if (known !== undefined) return settle(kind, asked, found.text, known);
   const unusable = checkTokenText(found.text, asked.location);
@@ -89,16 +89,16 @@ function settle<A extends Authentication>(
   if (verdict instanceof Promise) return verdict.then((late) => settle(kind, asked, text, late));
   if (!verdict.ok) return refuse(kind, asked, verdict);
   const { token } = verdict;
-  // Known by name, even when the token is not enough.
+  // The log names the caller even when the token is not sufficient.
   asked.context.caller = token;
   const shortcoming = isPermissive(asked) ? undefined : kind.findShortcoming?.(asked, token);
   const denial = shortcoming ?? kind.admit(asked, token, text);
   if (denial !== undefined) return deny(kind, asked, denial);
-  noteDecision(asked.context, findPass(kind, asked.config));
+  noteDecision(asked.context, findAllowDecision(kind, asked.config));
   return continueUnchanged;
 }
 
-function letsAnonymousIn({ config: { message } }: Authentication): boolean {
+function allowsAnonymous({ config: { message } }: Authentication): boolean {
   return message.mode === AuthenticationMode.OPTIONAL || message.mode === AuthenticationMode.PERMISSIVE;
 }
 
@@ -175,14 +175,14 @@ function describeDecision(
 
 const noRules: Decision['rules'] = [];
 
-/** Leave to pass with a valid token is the same every time. */
-const passes = new WeakMap<AuthenticationConfig, Decision>();
+/** Allow decisions for valid tokens, created once per policy. */
+const allowDecisions = new WeakMap<AuthenticationConfig, Decision>();
 
-function findPass({ step }: { readonly step: Decision['step'] }, config: AuthenticationConfig): Decision {
-  let pass = passes.get(config);
+function findAllowDecision({ step }: { readonly step: Decision['step'] }, config: AuthenticationConfig): Decision {
+  let pass = allowDecisions.get(config);
   if (pass === undefined) {
     pass = describeDecision(step, config, 'allow', undefined, undefined);
-    passes.set(config, pass);
+    allowDecisions.set(config, pass);
   }
   return pass;
 }

@@ -1,7 +1,7 @@
-// The mode of an authentication policy, as it is spelled there.
+// The mode of an authentication policy, in the policy's spelling.
 import { AuthenticationMode } from '../../ir/gen/config_pb.ts';
 
-/** Names a mode. One that this gateway does not know is treated as the strictest one. */
+/** Names a mode. An unknown mode is treated as the strictest one. */
 export function describeMode(mode: AuthenticationMode): 'Strict' | 'Optional' | 'Permissive' {
   switch (mode) {
     case AuthenticationMode.OPTIONAL:

@@ -1,4 +1,4 @@
-// What web pages need of a policy that asks for tokens, on routes without CORS settings (Fetch standard): preflights, and denials that they can read.
+// CORS for authentication on routes without CORS settings (Fetch standard): preflights are answered, and scripts can read denials.
 import { findHeader } from '../http/headers.ts';
 import type { RawHeaders } from '../http/exchange.ts';
 import type { RequestContext } from '../request/request-context.ts';
@@ -6,8 +6,8 @@ import { readPreflightMethod } from '../http/preflight.ts';
 import type { Response } from '../request/verdict.ts';
 
 /**
- * A script can send another token, or begin a login, only when it can read why it was refused. CORS settings of the route say who may;
- * where there are none, a denial is for everybody to read: it tells nothing that anybody could not ask for without a token.
+ * A script can send another token or start a login only when it can read why it was refused. The route's CORS settings decide which origins
+ * may; without them any origin may read a denial: it reveals nothing that a request without a token would not get.
  */
 export function exposeToScripts({ exchange, route }: RequestContext): RawHeaders {
   if (findHeader(exchange.headers, 'origin') === undefined) return [];
@@ -16,15 +16,15 @@ export function exposeToScripts({ exchange, route }: RequestContext): RawHeaders
 }
 
 /**
- * Browsers send preflights without credentials. Those of a route with CORS settings were answered before. A policy that lets nothing
- * through without a token answers the others; undefined when the request is none.
+ * Browsers send preflights without credentials. On a route with CORS settings they are already answered. Elsewhere a policy that requires a
+ * token answers them here; undefined when the request is not a preflight.
  */
 export function answerPreflight({ exchange }: RequestContext): Response | undefined {
   const { method, headers } = exchange;
   const asked = readPreflightMethod(method, headers);
   if (asked === undefined) return undefined;
   const requested = findHeader(headers, 'access-control-request-headers') ?? '';
-  // Without credentials: a page cannot use cookies that it cannot read.
+  // Without credentials: pages of other origins cannot use the user's cookies.
   const answer = ['access-control-allow-origin', '*', 'vary', 'Access-Control-Request-Headers'];
   if (isTokenList(asked)) answer.push('access-control-allow-methods', asked);
   if (isTokenList(requested)) answer.push('access-control-allow-headers', requested);

@@ -1,7 +1,7 @@
 // WWW-Authenticate (RFC 9110 11.6.1, RFC 6750 3, RFC 9728 5.1): the writer of the challenge that starts and repairs a login, and a reader for any.
 import { rememberTexts } from '../../base/text-memory.ts';
 
-/** What the challenge says. Without an error it only says where to begin (RFC 6750 3.1: no credentials, no error). */
+/** The content of a challenge. Without an error it only names the metadata to start from (RFC 6750 3.1: no credentials, no error). */
 export interface BearerChallenge {
   readonly error?: 'invalid_request' | 'invalid_token' | 'insufficient_scope';
   /** A sentence for people. */
@@ -29,12 +29,12 @@ export function formatChallenge(challenge: BearerChallenge): string {
 
 const scopeToken = /^[\x21\x23-\x5B\x5D-\x7E]+$/;
 
-/** A URL in a quoted string: what would end it, or is no ASCII, is percent-encoded. */
+/** Encodes a URL for a quoted string: characters that would end it and non-ASCII characters are percent-encoded. */
 function encodeUrl(url: string): string {
   return url.replace(/[^\x21\x23-\x5B\x5D-\x7E]/gu, (character) => encodeURIComponent(character.toWellFormed()));
 }
 
-/** RFC 6750 3: printable ASCII without quote and backslash. `=` goes too: `scope=x` in a sentence would be taken for a parameter. */
+/** RFC 6750 3: printable ASCII without quote and backslash. `=` is removed too: clients could take `scope=x` in a sentence for a parameter. */
 const cleanDescription = rememberTexts((text) =>
   text
     .replaceAll('"', "'")
@@ -57,8 +57,8 @@ const token = /[!#$%&'*+\-.^_`|~0-9A-Za-z]+/y;
 const opaque = /[A-Za-z0-9\-._~+/]+=*/y;
 
 /**
- * Reads all challenges of one or several joined fields. Undefined when the text is not a list of challenges: nothing is guessed.
- * Of a parameter that comes twice in a challenge nothing can be known, so that is no challenge either.
+ * Reads all challenges of one or several joined fields. Undefined when the text is not a valid list of challenges; a repeated parameter
+ * makes it invalid too.
  */
 export function parseChallenges(text: string): readonly Challenge[] | undefined {
   const reader = new FieldReader(text);

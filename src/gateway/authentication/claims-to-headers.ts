@@ -4,7 +4,7 @@
 import type { ClaimToHeader } from '../../ir/gen/config_pb.ts';
 import { readClaim } from './token/read-claim.ts';
 
-/** The headers for these claims; a claim that is absent, or no text, number, boolean or list of them, gives none. */
+/** The headers for these claims. Only strings, numbers, booleans and lists of them become headers. */
 export function formatClaimHeaders(
   claims: Readonly<Record<string, unknown>>,
   mappings: readonly Pick<ClaimToHeader, 'claim' | 'header'>[],
@@ -17,7 +17,7 @@ export function formatClaimHeaders(
   return headers;
 }
 
-/** Names in lower case with '-' for '_': what clients must not be able to send themselves. */
+/** The header names, in lower case with '-' for '_': clients must not be able to send them. */
 export function listClaimHeaders(mappings: readonly Pick<ClaimToHeader, 'header'>[]): string[] {
   return mappings.map(({ header }) => header.toLowerCase().replaceAll('_', '-'));
 }
@@ -32,11 +32,11 @@ function formatScalar(value: unknown): string | undefined {
   if (typeof value === 'boolean') return String(value);
   if (typeof value === 'number') return isExact(value) ? String(value) : undefined;
   if (typeof value !== 'string') return undefined;
-  // A run of spaces is looked at once, from where it begins: otherwise a claim full of them would take the square of the time.
+  // The lookbehind scans each run of spaces only once; otherwise a claim full of spaces would take quadratic time.
   return value.toWellFormed().replace(/[^\x20-\x24\x26-\x7E]|^ +|(?<! ) +$/gu, encodeURIComponent);
 }
 
-/** An integer beyond 2^53 was rounded when it was read: it could be the number of somebody else. */
+/** An integer beyond 2^53 was rounded by the parser, so it could identify another user. */
 function isExact(value: number): boolean {
   return Number.isInteger(value) ? Number.isSafeInteger(value) : Number.isFinite(value);
 }

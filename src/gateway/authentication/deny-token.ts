@@ -1,4 +1,4 @@
-// What a client reads when its token is missing or not accepted (RFC 6750 3): status, challenge, and words that say where the token belongs.
+// Denials for missing or invalid tokens (RFC 6750 3): status, challenge, and a description that says where the token belongs.
 import type { ProtectedResource } from '../config/protected-resource.ts';
 import type { RequestContext } from '../request/request-context.ts';
 import type { Denial } from '../request/verdict.ts';
@@ -9,21 +9,21 @@ import { readBase } from './read-base.ts';
 import { describeLocation, isBearerHeader, type TokenLocation } from './token/find-token.ts';
 import type { TokenRefusal } from './token/verified-token.ts';
 
-/** Whose token is asked for, and where. */
+/** The request that needs a token, and where the token belongs. */
 export interface TokenAsker {
   readonly context: RequestContext;
   readonly location: TokenLocation;
-  /** The MCP resource whose login brings the token; undefined: there is no login here. Asked only for denials. */
+  /** The MCP resource whose login yields the token; undefined: there is no login. Called only for denials. */
   findLogin(): ProtectedResource | undefined;
 }
 
-/** 401 without an error: nobody did anything wrong yet (RFC 6750 3.1). */
+/** 401 without an error code: the client sent no token yet (RFC 6750 3.1). */
 export function denyMissingToken(asker: TokenAsker, detail: string | undefined): Denial {
   const login = asker.findLogin();
   const denial = denyRequest(asker.context, login, 'missing_token', { ...listScopes(login) }, detail ?? '');
-  // The words of the reason send clients to the challenge, which has something to say only where there is a login.
+  // The default description refers to the challenge, which is useful only where there is a login.
   if (login !== undefined) return denial;
-  return { ...denial, description: `A token is needed here, in ${describeLocation(asker.location)}.` };
+  return { ...denial, description: `This request needs a token. Send it in ${describeLocation(asker.location)}.` };
 }
 
 /** 400: more than one token. */
@@ -33,14 +33,14 @@ export function denyAmbiguousToken(asker: TokenAsker, detail: string): Denial {
   return { ...denyRequest(asker.context, asker.findLogin(), 'invalid_request', challenge, detail), description };
 }
 
-/** 401 for what cannot be a token: `description` says where it is. */
+/** 401 for a text that cannot be a token: `description` says where it was found. */
 export function denyMalformedToken(asker: TokenAsker, description: string): Denial {
   return denyToken(asker, 'token_malformed', description, description);
 }
 
 /** 401 with the check that failed. */
 export function denyInvalidToken(asker: TokenAsker, { reason, detail, operatorDetail }: TokenRefusal): Denial {
-  // The scheme of the challenge is Bearer wherever the token is; who reads it may look in the wrong place.
+  // The scheme of the challenge is always Bearer, so the description has to name any other location.
   const description = isBearerHeader(asker.location)
     ? detail
     : `${detail} It was read from ${describeLocation(asker.location)}.`;
@@ -67,7 +67,7 @@ export function denyWithoutKeys(
   return { ...denial, responseHeaders: [...denial.responseHeaders, 'retry-after', String(seconds)] };
 }
 
-/** A denial with a challenge, which names the metadata where there is a login: an MCP client can begin one from there only. */
+/** A denial with a challenge. Where there is a login, it names the metadata, from which MCP clients start the login. */
 export function denyRequest(
   context: RequestContext,
   login: ProtectedResource | undefined,
@@ -86,7 +86,7 @@ export function denyRequest(
   return { kind: 'deny', reason, detail, responseHeaders };
 }
 
-/** What may follow is a login to the MCP server: the inspector shows it from its beginning. */
+/** Records the access for the inspector: a login to the MCP server may follow. */
 export function noteAccess(context: RequestContext, { config, path }: ProtectedResource): void {
   context.flowStep = { name: 'access', policy: config.source, resource: path, flow: config.idp.getFlow()?.flow };
 }

@@ -24,7 +24,7 @@ const protectedResource = '/.well-known/oauth-protected-resource';
 const authorizationServer = '/.well-known/oauth-authorization-server';
 const openidConfiguration = '/.well-known/openid-configuration';
 
-/** Root paths that some clients guess when discovery fails. Never in the way of a route. */
+/** Root paths that some clients guess when discovery fails. Routes take precedence over them. */
 export const fallbackPaths: readonly EndpointPath[] = [
   { form: 'register', path: '/register', isRootForm: true },
   { form: 'authorize', path: '/authorize', isRootForm: true },
@@ -55,7 +55,7 @@ function withSlashes(paths: readonly EndpointPath[]): readonly EndpointPath[] {
   );
 }
 
-/** Paths without P, which a resource has when nothing else on the host could be meant. `isClaimed`: a route serves that path. */
+/** Paths without P, for a resource that is the only one of its host. `isClaimed`: a route serves that path. */
 export function listRootPaths(owner: EndpointOwner, isClaimed: (path: string) => boolean): readonly EndpointPath[] {
   const isRootForm = true;
   const paths: EndpointPath[] = [];

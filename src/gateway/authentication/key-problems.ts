@@ -9,7 +9,7 @@ export interface PolicyKeyProblem extends KeyTrouble {
   readonly issuer: string;
 }
 
-/** Asks every source once, however many policies use it. In the order of policies and issuers. */
+/** Queries each source once, however many policies use it. In the order of policies and issuers. */
 export function listKeyProblems(users: readonly KeyUser[]): readonly PolicyKeyProblem[] {
   const asked = new Map<KeyHealth, KeyTrouble | undefined>();
   const problems: PolicyKeyProblem[] = [];

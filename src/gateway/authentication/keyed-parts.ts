@@ -1,5 +1,5 @@
-// Parts of the gateway that outlive configuration changes, each known by what it was made from: the same input gives the same part, and one
-// that nothing uses any more is closed.
+// Parts of the gateway that outlive configuration changes, each identified by its input: the same input gives the same part, and unused
+// parts are closed.
 import { createHash } from 'node:crypto';
 
 /** Parts by the digest of their input. */

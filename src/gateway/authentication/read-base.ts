@@ -12,8 +12,8 @@ interface BasedRequest {
 }
 
 /**
- * Scheme and authority as the client sees them, without a slash at the end. The host is configured (`ResourceHost`). Scheme and port are those of the
- * listener, or what a trusted proxy says: anybody else could choose with them which tokens are right.
+ * Scheme and authority as the client sees them, without a trailing slash. The host is configured (`ResourceHost`). Scheme and port are those of the
+ * listener or of a trusted proxy: with any other source a client could influence which audience is accepted.
  */
 export function readBase({ exchange, client }: BasedRequest, { host }: Pick<ProtectedResource, 'host'>): string {
   switch (host.kind) {
@@ -61,13 +61,13 @@ export function formatFacadeIssuer(
   return isRootForm ? base : `${base}${resource.path}`;
 }
 
-/** The name of this machine that was asked for. */
+/** The loopback name in the Host header. */
 const readLoopbackHost = rememberTexts((authority): string => {
   const hostname = URL.parse(`http://${authority}`)?.hostname ?? '';
   return isLoopbackHost(hostname) ? hostname : 'localhost';
 });
 
-/** Lower case, no default port, no user information, no path: as URL parsers of clients write it. Requests to a resource have few. */
+/** Lower case, no default port, no user information, no path: as URL parsers of clients write it. Cached: a resource has few origins. */
 const formatOrigin = rememberTexts((url): string => {
   const parsed = URL.parse(url);
   return parsed === null || (parsed.protocol !== 'http:' && parsed.protocol !== 'https:') ? url : parsed.origin;

@@ -1,5 +1,5 @@
-// The authorization step (`spec.traffic.authorization`): rules over the request and the claims of its token. Which rule decided is told
-// to the operator and never to the client.
+// The authorization step (`spec.traffic.authorization`): rules over the request and the claims of its token. The operator learns which
+// rule decided; the client does not.
 import type { Expression, ExpressionVariables } from '../../cel/expression.ts';
 import type { RouteConfig } from '../config/runtime-config.ts';
 import type { Decision } from '../request/decision.ts';
@@ -13,22 +13,22 @@ import { describeDenial } from './describe-denial.ts';
 import { listOutcomes } from './describe-outcomes.ts';
 import { readRequestVariables } from './request-variables.ts';
 import type { RuleReference, RuleSet } from '../config/rule-set.ts';
-import { findDoubters } from './token-trust.ts';
+import { findDistrustfulExpressions } from './token-trust.ts';
 
-/** Judges a request after everyone who wants to know has said who is asking. A promise only when rules of other levels have to ask for keys. */
+/** Judges a request after all authentication steps. Returns a promise only when rules of other levels wait for keys. */
 export function authorizeRequest({ context, route }: RouteRequest): Verdict | Promise<Verdict> {
   const { 'traffic.authorization': rules, trust } = route.policies;
   if (rules === undefined) return continueUnchanged;
-  // The route's own token speaks first here, the backend's in rules over messages.
+  // The token of the route's JWT authentication takes precedence here; in rules over messages the backend's does.
   const { jwt, mcp } = context;
   const isOfRoute = jwt?.token !== undefined;
   const { token, text } = (isOfRoute ? jwt : mcp) ?? noToken;
   const anchored = isOfRoute ? trust?.ofRoute : trust?.ofBackend;
   if (text === undefined || anchored === undefined || anchored.length === 0)
     return decide(context, route, rules, token, undefined);
-  const doubters = findDoubters(anchored, text);
-  if (doubters instanceof Promise) return doubters.then((late) => decide(context, route, rules, token, late));
-  return decide(context, route, rules, token, doubters);
+  const distrustful = findDistrustfulExpressions(anchored, text);
+  if (distrustful instanceof Promise) return distrustful.then((late) => decide(context, route, rules, token, late));
+  return decide(context, route, rules, token, distrustful);
 }
 
 const noToken = { token: undefined, text: undefined } as const;
@@ -38,20 +38,21 @@ function decide(
   route: RouteConfig,
   rules: RuleSet,
   token: VerifiedToken | undefined,
-  doubters: ReadonlySet<Expression> | undefined,
+  distrustful: ReadonlySet<Expression> | undefined,
 ): Verdict {
   const variables = readRequestVariables(context, token);
-  const application = doubters === undefined || doubters.size === 0 ? undefined : doubt(doubters, context, variables);
+  const application =
+    distrustful === undefined || distrustful.size === 0 ? undefined : hideClaimsFrom(distrustful, context, variables);
   const decision = decideRules(rules, variables, application);
   const { allowed, decidedBy } = decision;
   if (allowed && !context.explained) {
-    noteDecision(context, findPass(rules, decidedBy));
+    noteDecision(context, findAllowDecision(rules, decidedBy));
     return continueUnchanged;
   }
   const tokenLocation = route.policies['traffic.jwtAuthentication']?.message.location;
   const outcomes = listOutcomes({ rules, variables, application, tokenLocation });
   if (allowed) {
-    noteDecision(context, { ...findPass(rules, decidedBy), rules: outcomes });
+    noteDecision(context, { ...findAllowDecision(rules, decidedBy), rules: outcomes });
     return continueUnchanged;
   }
   const detail = describeDenial(rules, decision, outcomes);
@@ -68,9 +69,9 @@ function decide(
   return { kind: 'deny', reason: 'rbac_denied', detail, responseHeaders: exposeToScripts(context) };
 }
 
-/** These expressions see the request without the claims. */
-function doubt(
-  doubters: ReadonlySet<Expression>,
+/** Hides the claims from expressions that do not trust the token. */
+function hideClaimsFrom(
+  distrustful: ReadonlySet<Expression>,
   context: RequestContext,
   variables: ExpressionVariables,
 ): RuleApplication {
@@ -78,16 +79,16 @@ function doubt(
   return {
     applies: () => true,
     skippedAllows: false,
-    view: (expression) => (doubters.has(expression) ? withoutToken : variables),
+    view: (expression) => (distrustful.has(expression) ? withoutToken : variables),
   };
 }
 
-/** Leave to pass is the same every time: by the expression that gave it, or by a whole set that had nothing against it. */
-const passes = new WeakMap<RuleReference | RuleSet, Decision>();
+/** Allow decisions, created once each: by the expression that allowed, or by the rule set when no Allow rule was needed. */
+const allowDecisions = new WeakMap<RuleReference | RuleSet, Decision>();
 
-function findPass(rules: RuleSet, decidedBy: RuleReference | undefined): Decision {
+function findAllowDecision(rules: RuleSet, decidedBy: RuleReference | undefined): Decision {
   const key = decidedBy ?? rules;
-  let pass = passes.get(key);
+  let pass = allowDecisions.get(key);
   if (pass === undefined) {
     const policy = decidedBy?.policy ?? [...rules.deny, ...rules.require, ...rules.allow][0]!.policy;
     pass = {
@@ -100,7 +101,7 @@ function findPass(rules: RuleSet, decidedBy: RuleReference | undefined): Decisio
       decidedBy,
       rules: [],
     };
-    passes.set(key, pass);
+    allowDecisions.set(key, pass);
   }
   return pass;
 }

@@ -3,22 +3,22 @@
 import type { Expression, ExpressionOutcome, ExpressionVariables } from '../../cel/expression.ts';
 import type { Rule, RuleDecision, RuleReference, RuleSet } from '../config/rule-set.ts';
 
-/** How expressions are asked that do not concern every message. */
+/** How to evaluate expressions that do not concern every message. */
 export interface RuleApplication {
-  /** False: the expression reads what the message does not have, and is skipped. */
+  /** False: the expression reads something that the message does not have, and is skipped. */
   readonly applies: (expression: Expression) => boolean;
   /** A skipped Allow counts as a match: the message uses no item, and items are judged when they are used. */
   readonly skippedAllows: boolean;
-  /** In place of evaluating, e.g. when what an expression reads is not known yet. */
+  /** Replaces the evaluation, e.g. when the values that an expression reads are not known yet. */
   readonly evaluate?: (expression: Expression, variables: ExpressionVariables) => ExpressionOutcome;
-  /** What an expression sees, where not all see the same. */
+  /** The variables of one expression, when expressions see different variables. */
   readonly view?: (expression: Expression) => ExpressionVariables;
 }
 
 const unopposed: RuleDecision = { allowed: true, decidedBy: undefined, problem: undefined };
 const unmatched: RuleDecision = { allowed: false, decidedBy: undefined, problem: undefined };
 
-/** Decides. Asks no more expressions than it takes, and makes no new object unless an expression fails. */
+/** Decides. Evaluates only as many expressions as the decision needs, and allocates nothing unless an expression fails. */
 export function decideRules(
   rules: RuleSet,
   variables: ExpressionVariables,
@@ -58,7 +58,7 @@ export function decideRules(
   return unmatched;
 }
 
-/** What one expression says, or what stands in place of that. */
+/** The outcome of one expression, or its replacement. */
 export function evaluate(
   expression: Expression,
   variables: ExpressionVariables,
@@ -69,7 +69,7 @@ export function evaluate(
   return application.evaluate?.(expression, seen) ?? expression.evaluate(seen);
 }
 
-/** What an expression of a rule decides is the same every time, unless it fails: made once. */
+/** Decisions by expression, created once each: only a failed evaluation needs a new one. */
 const conclusions = new WeakMap<Rule, readonly RuleDecision[]>();
 
 function conclude(rule: Rule, index: number, outcome: ExpressionOutcome): RuleDecision {

@@ -7,8 +7,8 @@ const maxProblemLength = 200;
 const maxPolicies = 8;
 
 /**
- * Names the expression that decided and what became of it. When no Allow matched: the policies of which none did, and the first of their
- * expressions that failed, which is often the reason.
+ * Names the expression that decided and its outcome. When no Allow rule matched: names the policies with Allow rules, and the first of
+ * their expressions that failed, which is often the cause.
  */
 export function describeDenial(
   rules: RuleSet,

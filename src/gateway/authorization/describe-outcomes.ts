@@ -1,5 +1,5 @@
-// Every expression of a set of rules, with what it said and what it saw: for requests that were denied, and for `explain`.
-// What is a credential by its name, its place or its look is not shown.
+// Every expression of a rule set with its outcome and the values it read: for denied requests, and for `explain`.
+// Values that are credentials by their name, place or form are redacted.
 import { cutText } from '../../base/cut-text.ts';
 import { isSecretName, isSecretParameter, redactValue } from '../../base/redact.ts';
 import { ambiguous, type Expression, type ExpressionVariables } from '../../cel/expression.ts';
@@ -7,16 +7,16 @@ import type { TokenLocation } from '../../ir/gen/config_pb.ts';
 import { evaluate, refer, type RuleApplication } from './decide-rules.ts';
 import type { RuleOutcome, RuleSet } from '../config/rule-set.ts';
 
-/** What is asked, and how. */
+/** The rules to evaluate, and how. */
 export interface OutcomeRequest {
   readonly rules: RuleSet;
   readonly variables: ExpressionVariables;
   readonly application?: RuleApplication | undefined;
-  /** Where the route's JWT authentication takes tokens from: that place is not shown, whatever it is called. */
+  /** Where the route's JWT authentication reads tokens: the value there is redacted, whatever its name. */
   readonly tokenLocation?: TokenLocation | undefined;
 }
 
-/** Asks every expression, in the order in which they are asked for a decision. */
+/** Evaluates every expression, in the order of `decideRules`. */
 export function listOutcomes({ rules, variables, application, tokenLocation }: OutcomeRequest): RuleOutcome[] {
   const viewers = new Map<ExpressionVariables, ReturnType<typeof createViewer>>();
   const show = (expression: Expression): RuleOutcome['saw'] => {
@@ -44,7 +44,7 @@ const maxProblemLength = 512;
 /** An expression may name hundreds of attributes; the first ones tell enough. */
 const maxAttributes = 16;
 
-/** Several expressions mostly read the same: each attribute is formatted once. */
+/** Expressions often read the same attributes: each attribute is formatted once. */
 function createViewer(variables: ExpressionVariables): (expression: Expression) => RuleOutcome['saw'] {
   const seen = new Map<string, RuleOutcome['saw'][number]>();
   return ({ reads }) =>
@@ -83,7 +83,7 @@ function formatValue(path: readonly string[], value: unknown): string {
 const hidden = '[redacted]';
 const severalTimes = 'sent several times';
 
-/** JSON, with words for what JSON does not know. */
+/** JSON, with text for values that JSON cannot represent. */
 function quote(value: unknown): string {
   return (
     JSON.stringify(value, (_, member: unknown) =>
@@ -92,12 +92,12 @@ function quote(value: unknown): string {
   );
 }
 
-/** A session id lets whoever has it into the session, where sessions are not bound to users. */
+/** A session id is a credential where sessions are not bound to users. */
 function isHiddenName(name: string): boolean {
   return isSecretName(name) || /session-?id$/i.test(name);
 }
 
-/** The same variables without what must not be shown, as plain objects. */
+/** The same variables as plain objects, with credentials redacted. */
 function hideCredentials(variables: ExpressionVariables, location: TokenLocation | undefined): ExpressionVariables {
   const { method, path, host, scheme, headers, query, time } = variables.request;
   const place = location?.location;

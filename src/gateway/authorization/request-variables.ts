@@ -1,4 +1,4 @@
-// What expressions see of a request. Made once per request, and only where rules are; headers and query are read when an expression asks.
+// The variables of expressions over a request. Created once per request that has rules; headers and query are parsed on first use.
 import { ambiguous, type ExpressionVariables, type RequestVariables } from '../../cel/expression.ts';
 import type { RequestContext } from '../request/request-context.ts';
 import type { VerifiedToken } from '../authentication/token/verified-token.ts';
@@ -61,7 +61,7 @@ function joinHeaders(headers: readonly string[]): Record<string, string> {
   return joined;
 }
 
-/** As forms write it (application/x-www-form-urlencoded): most servers behind the gateway read it so. */
+/** Decodes the query as application/x-www-form-urlencoded, like most servers behind the gateway. */
 function readQuery(query: string): Record<string, string | typeof ambiguous> {
   const values = createMap<string | typeof ambiguous>();
   for (const [name, value] of new URLSearchParams(query)) values[name] = name in values ? ambiguous : value;

@@ -1,5 +1,5 @@
-// Whose tokens the rules of a level believe. A tenant may let other tokens in at its route than the platform does at the Gateway, and could write any claim into
-// them: so the rules of a level see a token only when JWT authentication of that level or above accepts it as well. Where there is none, it is up to the levels below.
+// Which tokens the rules of a level trust. A tenant may accept an issuer at its route that the platform does not accept at the Gateway, and such a token could
+// carry any claim. So rules see a token only when JWT authentication of their level or above accepts it too; without one there, the levels below decide.
 import type { AnchoredRule, TokenTrust, Rule } from '../config/rule-set.ts';
 import type { Expression } from '../../cel/expression.ts';
 import { readCompactToken } from '../authentication/token/read-compact-token.ts';
@@ -7,13 +7,13 @@ import type { TokenVerdict } from '../authentication/token/verified-token.ts';
 import type { JwtAuthenticationConfig } from '../config/jwt-authentication-config.ts';
 import { validateByIssuer, validateKnown } from '../authentication/jwt/validate-by-issuer.ts';
 
-/** What a level has, as far as it matters here. */
+/** The policies of a level that matter for token trust. */
 export interface TrustLevel {
   readonly jwt: JwtAuthenticationConfig | undefined;
   readonly rule: Rule | undefined;
 }
 
-/** Arranges the levels of a route, given from the most specific to the least. Undefined: every rule sees every token. */
+/** Finds the rules that do not trust every token; levels are given from the most specific to the least. Undefined: every rule sees every token. */
 export function arrangeTrust(levels: readonly TrustLevel[]): TokenTrust | undefined {
   const winner = levels.find(({ jwt }) => jwt !== undefined)?.jwt;
   if (winner === undefined) return undefined;
@@ -25,21 +25,21 @@ export function arrangeTrust(levels: readonly TrustLevel[]): TokenTrust | undefi
   return { ofRoute: ofBackend.filter(({ anchors }) => !anchors.includes(winner)), ofBackend };
 }
 
-function judgeAnew(anchor: JwtAuthenticationConfig, text: string): TokenVerdict | Promise<TokenVerdict> {
+function validateToken(anchor: JwtAuthenticationConfig, text: string): TokenVerdict | Promise<TokenVerdict> {
   const read = readCompactToken(text);
   return read.ok ? validateByIssuer(anchor, text, read.token) : read;
 }
 
-/** The expressions of rules that do not believe the token; a promise when keys are still under way. */
-export function findDoubters(
+/** The expressions of rules that do not trust the token; a promise while keys are being fetched. */
+export function findDistrustfulExpressions(
   anchored: readonly AnchoredRule[],
   text: string,
 ): ReadonlySet<Expression> | Promise<ReadonlySet<Expression>> {
   const anchors = [...new Set(anchored.flatMap((each) => each.anchors))];
-  const verdicts = anchors.map((anchor) => validateKnown(anchor, text) ?? judgeAnew(anchor, text));
+  const verdicts = anchors.map((anchor) => validateKnown(anchor, text) ?? validateToken(anchor, text));
   const conclude = (all: readonly TokenVerdict[]): ReadonlySet<Expression> => {
-    const believers = new Set(anchors.filter((_, index) => all[index]!.ok));
-    const doubting = anchored.filter((each) => !each.anchors.some((anchor) => believers.has(anchor)));
+    const accepting = new Set(anchors.filter((_, index) => all[index]!.ok));
+    const doubting = anchored.filter((each) => !each.anchors.some((anchor) => accepting.has(anchor)));
     return new Set(doubting.flatMap(({ rule }) => rule.expressions));
   };
   const settled = verdicts.flatMap((verdict) => (verdict instanceof Promise ? [] : [verdict]));

@@ -37,31 +37,31 @@ export interface FlowChoice {
 
 export interface Idp {
   readonly issuer: string;
-  /** The document in force (stale while the IdP is down), or a fetch that is under way. */
+  /** The document in force (stale while the IdP is down), or a promise for a pending fetch. */
   getMetadata(): MetadataState | Promise<MetadataState>;
   /** Follows from the metadata and the policy; undefined while no metadata could be fetched. */
   getFlow(): FlowChoice | undefined;
   readonly validator: TokenValidator;
   /** False: keys were never loaded; every request fails closed with 503. */
   readonly hasKeys: boolean;
-  /** While hasKeys is false: waits for the fetch that is under way. Undefined: keys are here; otherwise why not. */
+  /** While hasKeys is false: waits for the pending fetch. Resolves to undefined when keys are loaded, otherwise to the refusal. */
   loadKeys?(): Promise<TokenRefusal | undefined>;
-  /** Undefined: nobody fetches keys here. */
+  /** Undefined: this process does not fetch keys. */
   readonly keyHealth?: KeyHealth;
   readonly fetcher: GuardedFetcher;
-  /** For what only the operator can mend at this IdP. */
+  /** For problems at this IdP that only the operator can fix. */
   readonly log?: Log;
-  /** What logins have in common with those of other processes on the same ports; undefined: there are none. */
+  /** Login state shared with other processes on the same ports; undefined: there are none. */
   readonly shared?: SharedLogins | undefined;
 }
 
-/** An Idp that lives from when its policy arrives to when nothing needs it any more. */
+/** An Idp that lives until no policy uses it any more. */
 export interface IdpConnection extends Idp {
   /** Ends fetches and timers. */
   close(): void;
 }
 
-/** What a connection is made of. Two policies that agree in all of it share one, so it has nothing of a policy that does not concern the IdP. */
+/** The options of a connection. Policies with equal options share a connection, so the options hold only what concerns the IdP. */
 export interface IdpConnectionOptions {
   /** The same for the same connection, in every process that has the configuration. */
   readonly id?: string;
@@ -69,7 +69,7 @@ export interface IdpConnectionOptions {
   /** Empty: discovered. */
   readonly metadataUrl: string;
   readonly keys: IdpKeyOrigin;
-  /** Of the policy; the fallback when the IdP's answers say nothing. */
+  /** From the policy; used when the IdP's answers set no cache duration. */
   readonly cacheDurationMs: number;
   /** PEM; undefined: the system's roots. */
   readonly ca: string | undefined;
@@ -77,19 +77,19 @@ export interface IdpConnectionOptions {
   readonly preset: ProviderPreset;
   readonly flow: 'Auto' | 'Facade' | 'Broker' | 'Direct';
   readonly registration: 'Forward' | 'Shared';
-  /** A registration endpoint of the policy's own; empty: the discovered one. */
+  /** A registration endpoint set by the policy; empty: the discovered one. */
   readonly registrationEndpoint: string;
-  /** The policy adds scopes or parameters to authorization requests: that needs the broker. Default false. */
+  /** The policy adds scopes or parameters to authorization requests, which requires the broker. Default false. */
   readonly addsToRequests?: boolean;
   readonly clockSkewMs: number;
   readonly requiredClaims: readonly RequiredClaim[];
-  /** Policies that this connection serves at the moment, for the log: namespace/name. */
+  /** The policies that currently use this connection, for the log: namespace/name. */
   readonly describeUsers: () => string;
   readonly fetcher: GuardedFetcher;
   readonly log: Log;
 }
 
-/** Where keys come from: the policy says it, or the jwks_uri of the metadata. */
+/** Where keys come from: set by the policy, or the jwks_uri of the metadata. */
 export type IdpKeyOrigin = KeyOrigin | { readonly kind: 'discovered' };
 
 /** Connects: fetches metadata and keys at once and keeps them fresh. Implemented by connect-idp.ts. */

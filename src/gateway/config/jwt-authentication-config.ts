@@ -13,11 +13,11 @@ export interface JwtAuthenticationConfig {
   readonly location: TokenLocation;
   /** By issuer, exactly. */
   readonly providers: ReadonlyMap<string, JwtProviderConfig>;
-  /** Names in lower case with '-' of what clients must not send themselves: the headers of claimsToHeaders. */
+  /** Headers that clients must not send: those of claimsToHeaders, in lower case with '-'. */
   readonly claimHeaders: ReadonlySet<string>;
-  /** The same, and the header that has the token: what does not go on when the token does not. */
+  /** The same and the header of the token: not forwarded unless the token is. */
   readonly withheldHeaders: ReadonlySet<string>;
-  /** Claims as headers (name, value, name, value) of tokens that are remembered elsewhere. */
+  /** Claims as headers (name, value, name, value) of cached tokens. */
   readonly claimsOfTokens: WeakMap<VerifiedToken, readonly string[]>;
 }
 
@@ -26,7 +26,7 @@ export interface JwtProviderConfig {
   readonly message: JwtProvider;
   readonly audiences: AcceptedAudiences;
   readonly validator: TokenValidator;
-  /** Whether keys are there; tokens of a provider without keys get 503, those of the others are judged. */
+  /** Whether keys are loaded. Tokens of a provider without keys get 503; tokens of the others are validated. */
   readonly hasKeys: boolean;
   readonly keyHealth: KeyHealth;
   /** For the admin output. */

@@ -7,20 +7,20 @@ export interface McpAuthorizationConfig {
   /** namespace/name of the ProxyPolicy. */
   readonly source: string;
   readonly rules: RuleSet;
-  /** False: there are only scopes, and answers are nobody's business. */
+  /** False: there are only scopes, and answers are not filtered. */
   readonly hasRules: boolean;
   readonly scopes: readonly ScopeRule[];
-  /** Methods that an expression or a scope entry names: they pass although the protocol version does not know them. */
+  /** Methods that an expression or a scope entry names: allowed even when the protocol version does not define them. */
   readonly namedMethods: ReadonlySet<string>;
   /** The keys of tool arguments that expressions read. */
   readonly argumentKeys: KnownKeys;
-  /** What an expression over arguments counts as while they are not known: it speaks for the item. */
+  /** The assumed outcome of expressions over arguments while these are unknown: in favour of the item. */
   readonly withoutArguments: ReadonlyMap<Expression, ExpressionOutcome>;
   /** An expression reads `mcp.resource`: URIs that can be read in two ways are refused (ambiguous-uri.ts). */
   readonly readsResources: boolean;
 }
 
-/** A call that fits needs all of the scopes. */
+/** A matching call needs all of the scopes. */
 export interface ScopeRule {
   /** Undefined: any. */
   readonly methods: ReadonlySet<string> | undefined;
@@ -29,5 +29,5 @@ export interface ScopeRule {
   readonly scopes: readonly string[];
 }
 
-/** Keys that matter in one object, by what they fold to: mostly one spelling each. */
+/** Relevant keys of an object by their case-folded form: mostly one spelling each. */
 export type KnownKeys = ReadonlyMap<string, readonly string[]>;

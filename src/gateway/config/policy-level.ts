@@ -1,7 +1,7 @@
-// Where a policy is attached, and what became of it there (GEP-713).
+// Where a policy is attached, and whether it takes effect there (GEP-713).
 import type { PolicyKind, RoutePolicyKind } from '../../ir/policy-kinds.ts';
 
-/** From the least specific to the most specific. A ProxyBackend is a place of its own. */
+/** From the least specific to the most specific. A ProxyBackend is outside this order. */
 export type PolicyLevel = 'Gateway' | 'listener' | 'HTTPRoute' | 'rule' | 'ProxyBackend';
 
 /** A policy that is attached somewhere. */
@@ -13,20 +13,20 @@ export interface PolicyPlace {
   readonly target: string;
 }
 
-/** A field that another policy has at the same place: the policy has no say there. */
+/** A field that another policy already sets at the same place: the policy has no effect there. */
 export interface PolicyConflict {
-  /** namespace/name of the ProxyPolicy without a say. */
+  /** namespace/name of the ProxyPolicy without effect. */
   readonly policy: string;
   readonly field: PolicyKind;
-  /** Who has the field, and where. */
+  /** The policy that sets the field, and where. */
   readonly owner: PolicyPlace;
-  /** Why the owner has it: "is older", "comes first by name". */
+  /** Why the owner wins: "is older", "comes first by name". */
   readonly because: string;
 }
 
-/** One field of one policy on the way to one rule, and whether it has a say there. */
+/** One field of one policy that targets a rule or a level above it, and whether it takes effect. */
 export interface PolicyProvenance extends PolicyPlace {
   readonly field: RoutePolicyKind;
-  /** Set: a more specific policy (or the rule's own filter) has the field instead. */
+  /** Set when a more specific policy (or the rule's own filter) overrides the field. */
   readonly overriddenBy: { readonly policy: string; readonly level: PolicyLevel; readonly target: string } | undefined;
 }

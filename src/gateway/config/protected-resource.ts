@@ -1,4 +1,4 @@
-// What is protected, and by what: compiled when the configuration changes, looked up per request.
+// Protected resources and their MCP authentication: compiled when the configuration changes, looked up per request.
 import type { McpAuthentication } from '../../ir/gen/config_pb.ts';
 import type { Sealer } from '../../base/sealed.ts';
 import type { Idp } from './idp-connection.ts';
@@ -10,9 +10,9 @@ export interface McpAuthenticationConfig {
   readonly source: string;
   readonly message: McpAuthentication;
   readonly preset: ProviderPreset;
-  /** The connection to the identity provider: its metadata, keys, chosen flow. Outlives configuration changes that do not concern it. */
+  /** The connection to the identity provider: metadata, keys, chosen flow. Survives configuration changes that do not concern it. */
   readonly idp: Idp;
-  /** Undefined: no key was configured; what needs one fails closed with a reason. */
+  /** Undefined: no seal key is configured; operations that need one fail closed with a reason. */
   readonly sealer: Sealer | undefined;
   /** Path of the configured resource URL in the form of ProtectedResource.path; undefined: resources are known by the paths of their routes. */
   readonly resourcePath: string | undefined;
@@ -26,8 +26,8 @@ export interface McpAuthenticationConfig {
 
 /**
  * The host that clients know a resource by. It comes from the configuration; a request chooses among what is configured.
- * `configured`: of the policy's resource URL. `exact`: a hostname of the route. `loopback`: whichever name of this machine was asked, on a listener that
- * nobody else reaches. `asked`: whatever Host says, where nothing is compared with it and no login goes through the gateway.
+ * `configured`: the host of the policy's resource URL. `exact`: a hostname of the route. `loopback`: the loopback name in the Host header, on a
+ * listener that only this machine reaches. `asked`: any Host, where nothing is compared with it and no login goes through the gateway.
  */
 export type ResourceHost =
   | { readonly kind: 'configured'; readonly origin: string }
@@ -43,9 +43,9 @@ export interface ProtectedResource {
    */
   readonly path: string;
   readonly config: McpAuthenticationConfig;
-  /** Key of the backend behind it; of several the first. The one of a request is in its context. */
+  /** Key of its backend, or of the first of several. The backend of a request is in its context. */
   readonly backend: string;
-  /** Scopes that rules over its messages ask for. */
+  /** Scopes that rules over its messages require. */
   readonly messageScopes: readonly string[];
   /** The host has this one resource only: the root forms of the well-known URLs are its own. */
   readonly isOnlyOne: boolean;
@@ -53,7 +53,7 @@ export interface ProtectedResource {
   readonly isOnlyConfiguration: boolean;
 }
 
-/** The path of the resource that a request belongs to, given the path of the match that it met; undefined when nothing names one. */
+/** The path of the resource that a request belongs to, given the path of its match; undefined when neither policy nor match has a path. */
 export function findResourcePath(config: McpAuthenticationConfig, matchedPath: string | undefined): string | undefined {
   return config.resourcePath ?? matchedPath?.replace(/\/$/, '');
 }

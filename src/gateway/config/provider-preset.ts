@@ -1,4 +1,4 @@
-// What a preset can say about an identity provider: quirks and nothing else. A standard one needs no preset.
+// A preset lists the quirks of an identity provider. A standard one needs no preset.
 
 export interface ProviderPreset {
   readonly name: string;
@@ -6,7 +6,7 @@ export interface ProviderPreset {
   readonly metadataUrls?: (issuer: string) => readonly string[];
   /** The issuer of tokens may differ from the metadata's in these ways (Entra v1 and v2). */
   readonly acceptsIssuer?: (configured: string, found: string) => boolean;
-  /** How `resource` (RFC 8707) goes to the authorization endpoint: as it is, as another parameter, or not at all. */
+  /** How `resource` (RFC 8707) is sent to the authorization endpoint: unchanged, as another parameter, or not at all. */
   readonly resourceParameter?: 'resource' | 'audience' | 'none';
   /** PKCE works although the metadata does not say so. */
   readonly supportsPkce?: boolean;
@@ -20,7 +20,7 @@ export interface ProviderPreset {
   readonly hasNoRegistration?: boolean;
   /** How the initial access token is sent; default Bearer. */
   readonly initialAccessTokenScheme?: string;
-  /** Speaks against Facade, and why. */
+  /** Why Facade does not work with this provider. */
   readonly needsBroker?: string;
   /** Access tokens are opaque or lack claims: what `check` tells the operator. */
   readonly remarks?: readonly string[];

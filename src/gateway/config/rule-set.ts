@@ -1,4 +1,4 @@
-// Rules in the form the request path uses: expressions compiled, sorted by what they do.
+// Rules in the form the request path uses: compiled expressions, grouped by action.
 import type { JwtAuthenticationConfig } from './jwt-authentication-config.ts';
 import type { Expression } from '../../cel/expression.ts';
 import type { PolicyPlace } from './policy-level.ts';
@@ -26,9 +26,9 @@ export interface RuleReference extends PolicyPlace {
   readonly source: string;
 }
 
-/** What became of one expression, for the log, the inspector and `explain`. */
+/** The outcome of one expression, for the log, the inspector and `explain`. */
 export interface RuleOutcome extends RuleReference {
-  /** skipped: it reads what the message does not have, so it has no say. */
+  /** skipped: it reads something that the message does not have, so it does not count. */
   readonly value: boolean | 'error' | 'skipped';
   /** With `error`. */
   readonly problem: string | undefined;
@@ -39,22 +39,22 @@ export interface RuleOutcome extends RuleReference {
 /** The verdict of all rules. */
 export interface RuleDecision {
   readonly allowed: boolean;
-  /** The expression that decided; undefined when nothing spoke against it and no Allow was needed, or when no Allow rule matched. */
+  /** The expression that decided; undefined when the request was allowed without an Allow rule, or when no Allow rule matched. */
   readonly decidedBy: RuleReference | undefined;
   /** The expression that decided could not be evaluated. */
   readonly problem: string | undefined;
 }
 
-/** Who has to accept a token before a rule sees it: one of them. */
+/** A rule that sees a token only when one of the anchors accepts it. */
 export interface AnchoredRule {
   readonly rule: Rule;
   readonly anchors: readonly JwtAuthenticationConfig[];
 }
 
-/** The rules that do not see every token that was let in. */
+/** The rules that do not see every accepted token. */
 export interface TokenTrust {
-  /** Of tokens that the route's JWT authentication let in: it is below these rules. */
+  /** For tokens that the route's JWT authentication accepted: it is below the level of these rules. */
   readonly ofRoute: readonly AnchoredRule[];
-  /** Of tokens that the backend's MCP authentication let in, which is below all rules over requests. */
+  /** For tokens that the backend's MCP authentication accepted: it is below the level of all rules over requests. */
   readonly ofBackend: readonly AnchoredRule[];
 }

@@ -20,15 +20,15 @@ export interface RuntimeConfig {
   readonly authentications: readonly McpAuthenticationConfig[];
   /** Every JWT authentication that protects something, each once. */
   readonly jwtAuthentications: readonly JwtAuthenticationConfig[];
-  /** What values are sealed with, the key in use first; the same in all processes of the Gateway. */
+  /** The seal keys, the active key first; the same in all processes of the Gateway. */
   readonly sealKeys: readonly Uint8Array[];
   /** The policies that need keys of an identity provider. */
   readonly keyUsers: readonly KeyUser[];
-  /** Policies that have no say somewhere: for people. */
+  /** Policies that lose against another one at the same place: shown to the operator. */
   readonly policyConflicts: readonly PolicyConflict[];
 }
 
-/** A policy that lets nobody in while the keys of its identity provider are missing. */
+/** A policy that refuses all requests while the keys of its identity provider are missing. */
 export type KeyUser = {
   [Kind in AuthenticationKind]: {
     /** Key of the policy message. */
@@ -44,7 +44,7 @@ export interface PortConfig {
   readonly address: string;
   readonly port: number;
   readonly protocol: 'HTTP' | 'HTTPS';
-  /** The most specific listener hostname wins and no other is asked: listener isolation. */
+  /** Only the listener with the most specific hostname is considered: listener isolation. */
   readonly listeners: HostTable<ListenerConfig>;
   /** HTTPS only: the certificate for a server name; undefined refuses the handshake. */
   readonly selectCertificate: ((serverName: string | undefined) => ServerHandshake | undefined) | undefined;
@@ -55,7 +55,7 @@ export interface ServerHandshake {
   readonly context: SecureContext;
   /** Whether clients are asked for a certificate. */
   readonly asksClients: boolean;
-  /** Set: they have to have one that these authorities validate. */
+  /** Set: clients need a certificate that these authorities validate. */
   readonly clientAuthorities: string | undefined;
 }
 
@@ -64,21 +64,21 @@ export interface ListenerConfig {
   readonly gateway: string;
   readonly name: string;
   readonly hostname: string;
-  /** The configured port: redirects without a port of their own name it. */
+  /** The configured port, used by redirects without a port of their own. */
   readonly port: number;
-  /** Set: it only serves connections whose client has shown a certificate that these authorities validate. */
+  /** Set: serves only connections whose client certificate these authorities validate. */
   readonly clientAuthorities: string | undefined;
-  /** By hostname of the routes; asked from the most specific to the least. */
+  /** By hostname of the routes, tried from the most specific to the least. */
   readonly routes: HostTable<RouteTable<RouteConfig>>;
-  /** By the same hostnames, where anything on them is protected. Only the most specific one is asked: it knows what the others have. */
+  /** By the same hostnames, where anything on them is protected. Only the most specific entry is used: it includes the less specific ones. */
   readonly protection: HostTable<HostProtection>;
 }
 
-/** What MCP authentication protects on one hostname, and the endpoints that the gateway has there for it. */
+/** The resources that MCP authentication protects on one hostname, and the gateway's own endpoints for them. */
 export interface HostProtection {
-  /** By the path of the resource, as ProtectedResource.path spells it. */
+  /** By ProtectedResource.path. */
   readonly resources: ReadonlyMap<string, ProtectedResource>;
-  /** By their whole path. */
+  /** By full path. */
   readonly endpoints: ReadonlyMap<string, OwnEndpoint>;
 }
 
@@ -97,7 +97,7 @@ export type EndpointForm =
 export interface OwnEndpoint {
   readonly form: EndpointForm;
   readonly resource: ProtectedResource;
-  /** The path does not carry the resource's: the identifier in the answer is the base alone. */
+  /** The path does not contain the resource's path: the identifier in the answer is the base alone. */
   readonly isRootForm: boolean;
 }
 
@@ -131,33 +131,33 @@ export interface PolicyConfigs {
   readonly 'backend.mcp.authorization': McpAuthorizationConfig;
 }
 
-/** A policy that cannot be enforced: what it targets answers this (fail closed). */
+/** A policy that cannot be enforced: its target answers with this failure (fail closed). */
 export interface PolicyFailure {
   readonly failure: Failure;
   /** namespace/name of the ProxyPolicy. */
   readonly source: string;
 }
 
-/** Of the kinds that one level decides alone: the policy of the most specific level. */
+/** For the kinds that one level decides alone: the policy of the most specific level. */
 export type ExclusivePolicies = { readonly [Kind in ExclusivePolicyKind]: PolicyConfigs[Kind] | undefined };
 
 /** What applies to a rule where one listener serves it. */
 export interface RoutePolicies extends ExclusivePolicies {
   readonly failure: PolicyFailure | undefined;
   /**
-   * Names in lower case with '-' of the headers that JWT authentication of any level fills from claims, when there are others among them than those of
-   * the most specific one: who is overridden writes no header, and still no client may. Undefined: there are no others.
+   * The headers that JWT authentication of any level fills from claims, in lower case with '-'. An overridden policy writes no header, but clients must
+   * not send its headers either. Undefined: the most specific policy has all of them.
    */
   readonly identityHeaders: ReadonlySet<string> | undefined;
   /** Rules of all levels together. */
   readonly 'traffic.authorization': RuleSet | undefined;
-  /** Which of them do not see every token. Undefined: all see all. */
+  /** The rules that do not see every token. Undefined: all rules see all tokens. */
   readonly trust: TokenTrust | undefined;
-  /** Which policies there are on the way to the rule, from the most specific on, and which of them have a say. */
+  /** The policies of all levels of the rule, the most specific first, and whether each takes effect. */
   readonly provenance: readonly PolicyProvenance[];
 }
 
-/** What applies to a backend, whichever rule leads there. */
+/** The policies of a backend, whichever rule leads there. */
 export type BackendPolicies = { readonly failure: PolicyFailure | undefined } & {
   readonly [Kind in BackendPolicyKind]: PolicyConfigs[Kind] | undefined;
 };
@@ -174,11 +174,11 @@ export interface MirrorConfig {
   readonly backend: string;
   readonly numerator: number;
   readonly denominator: number;
-  /** Of the backend. A copy is not judged, so only copies of what these very policies let pass get there. */
+  /** The backend's policies. Copies are not judged, so the backend gets only copies of requests that these same policies allowed. */
   readonly policies: BackendPolicies;
 }
 
-/** CORS settings with everything prepared that does not depend on the request. */
+/** CORS settings with everything precomputed that does not depend on the request. */
 export interface CompiledCors {
   readonly message: Cors;
   readonly allowsOrigin: (origin: string) => boolean;
@@ -222,7 +222,7 @@ export interface BackendConfig {
   readonly hostHeader: string;
   /** Set for a ProxyBackend. */
   readonly mcp: McpConfig | undefined;
-  /** Set for an InferencePool: who chooses the endpoint of each request. */
+  /** Set for an InferencePool: the picker that chooses the endpoint of each request. */
   readonly picker: PickerConfig | undefined;
 }
 
@@ -233,7 +233,7 @@ export interface PickerConfig {
   readonly endpoints: BackendConfig['endpoints'];
   readonly tls: BackendTls | undefined;
   readonly connectTimeoutMs: number;
-  /** Without a choice of the picker any endpoint will do; false: the request is refused. */
+  /** True: any endpoint is used when the picker chooses none. False: the request is refused. */
   readonly failsOpen: boolean;
   /** The longest wait for an answer of the picker. */
   readonly timeoutMs: number;

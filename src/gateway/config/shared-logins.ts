@@ -1,7 +1,7 @@
-// What the logins of all processes on the same ports have in common: how often clients may register, and what was fetched or registered already.
-// A process that serves alone has it all itself.
+// Login state shared by all processes on the same ports: registration limits, fetched client documents and registrations.
+// A process that serves alone keeps this state itself.
 
-/** How a client authenticates at the IdP's token endpoint: the method that the IdP answered at registration, and no other. */
+/** How a client authenticates at the IdP's token endpoint: only by the method that the IdP answered at registration. */
 export type ClientAuthMethod = 'none' | 'client_secret_basic' | 'client_secret_post' | 'client_secret_jwt';
 
 /** The client as the IdP knows it. */
@@ -24,18 +24,18 @@ export type ClientDocumentResult =
   /** `problem` is a sentence for the author of the client. */
   | { readonly ok: false; readonly problem: string };
 
-/** What became of the registration of a client with a metadata document. */
+/** The result of registering a client that has a metadata document. */
 export type DocumentRegistrationResult =
   | { readonly ok: true; readonly idpClient: IdpClient }
   | { readonly ok: false; readonly reason: 'idp_unavailable' | 'idp_refused_client'; readonly detail: string };
 
-/** Asks whoever keeps it. Nothing here rejects: who cannot be asked says no. */
+/** Access to the shared state. No promise rejects: when the keeper is unreachable, the result is a refusal. */
 export interface SharedLogins {
-  /** Takes a token of the limit for registrations. 0: go on; otherwise the seconds until there is one. */
+  /** Takes a token from the registration rate limit. 0: taken; otherwise the seconds until the next token. */
   takeRegistration(address: string, perMinute: number): Promise<number>;
   /** The metadata document of a client. */
   loadDocument(url: string, address: string, perMinute: number): Promise<ClientDocumentResult>;
-  /** The registration by this name, or the one that `register` makes; whoever asks meanwhile gets the same. */
+  /** The registration by this name, or the result of `register`; concurrent callers share it. */
   findRegistration(
     name: string,
     register: () => Promise<DocumentRegistrationResult>,

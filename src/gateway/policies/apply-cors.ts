@@ -3,7 +3,7 @@ import { decideCors } from './cors.ts';
 import { continueUnchanged, type Verdict } from '../request/verdict.ts';
 import type { RouteRequest } from '../request/run-steps.ts';
 
-/** Answers a preflight, refuses one from a foreign origin, lets everything else continue with its headers. */
+/** Answers preflights, refuses those from origins that are not allowed, and adds CORS headers to everything else. */
 export function applyCors({ context, route }: RouteRequest): Verdict {
   const cors = route.policies['traffic.cors'];
   if (cors === undefined) return continueUnchanged;

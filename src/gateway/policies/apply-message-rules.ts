@@ -1,4 +1,4 @@
-// The step of rules over MCP messages (`spec.backend.mcp.authorization`). Without them the body is not looked at.
+// The step for rules over MCP messages (`spec.backend.mcp.authorization`). Without such rules the body is not read.
 import type { McpAuthorizationConfig } from '../config/mcp-authorization-config.ts';
 import { judgeMessages } from '../mcp/judge/judge-messages.ts';
 import { asksForSubscription } from '../mcp/streams/list-changed-notification.ts';
@@ -7,7 +7,7 @@ import type { RequestContext } from '../request/request-context.ts';
 import { continueUnchanged, type Verdict } from '../request/verdict.ts';
 import type { BackendRequest } from '../request/run-steps.ts';
 
-/** Judges the messages of a request to a backend with rules. A promise only when there is a body to wait for. */
+/** Judges the messages of a request to a backend with rules. Returns a promise only when it has to wait for a body. */
 export function applyMessageRules(request: BackendRequest): Verdict | Promise<Verdict> {
   const { context, choice, backend } = request;
   const { method, headers } = context.exchange;

@@ -13,10 +13,10 @@ export type CorsDecision =
   | { readonly kind: 'preflight'; readonly headers: RawHeaders }
   /** A preflight from an origin that is not allowed. */
   | { readonly kind: 'refused'; readonly origin: string }
-  /** Any other request: these headers belong on its answer, whoever makes it. */
+  /** Any other request: these headers belong on its answer, from the upstream or the gateway. */
   | { readonly kind: 'actual'; readonly headers: RawHeaders };
 
-/** Removes the upstream's own CORS headers: where the gateway handles CORS, two voices would contradict each other. */
+/** Removes the upstream's own CORS headers, which could contradict those of the gateway. */
 export const corsHeaderRemoval: HeaderModifier = create(HeaderModifierSchema, {
   remove: [
     'access-control-allow-origin',
@@ -45,7 +45,7 @@ export function compileCors(message: Cors): CompiledCors {
     answersAnyOrigin: allowsAnyOrigin && !message.allowCredentials,
     allowMethods: joinNames(message.allowMethods),
     allowHeaders: joinNames(message.allowHeaders),
-    // With credentials a '*' would be taken for a header of that name; the specification forbids to send it.
+    // With credentials, browsers take '*' for a header of that name, and the specification forbids sending it.
     exposeHeaders: message.allowCredentials
       ? message.exposeHeaders.filter((name) => name !== '*').join(', ')
       : joinNames(message.exposeHeaders),
@@ -120,7 +120,7 @@ export function decideCors(cors: CompiledCors, method: string, headers: RawHeade
   // Browsers only look for it on actual answers; Gateway API conformance wants it on preflights too.
   if (cors.exposeHeaders !== '') answer.push('access-control-expose-headers', cors.exposeHeaders);
   if (requestedMethod === undefined) return { kind: 'actual', headers: answer };
-  // For '*' the question is the answer: a literal '*' is forbidden with credentials, and without them it leaves out Authorization.
+  // For '*' the requested values are echoed: a literal '*' is forbidden with credentials, and without them it excludes Authorization.
   const allowMethods = cors.allowMethods === '*' ? requestedMethod : cors.allowMethods;
   if (isTokenList(allowMethods)) answer.push('access-control-allow-methods', allowMethods);
   const allowHeaders =
@@ -131,7 +131,7 @@ export function decideCors(cors: CompiledCors, method: string, headers: RawHeade
   return { kind: 'preflight', headers: answer };
 }
 
-/** Keeps anything but names out of the headers that repeat what the client sent. */
+/** Guards headers that echo what the client sent: only names may pass. */
 function isTokenList(text: string): boolean {
   return text !== '' && text.split(',').every((name) => isToken(name.trim()));
 }

@@ -1,4 +1,4 @@
-// A rule, a policy or a backend that cannot be used as configured answers an error. It never serves less than it was asked to.
+// A rule, a policy or a backend that cannot be used as configured answers an error. No request is served with fewer policies than configured.
 import type { Failure } from '../../ir/gen/config_pb.ts';
 import type { BackendConfig, WeightedBackendConfig } from '../config/runtime-config.ts';
 import type { Reason } from '../http/reasons.ts';
@@ -18,12 +18,12 @@ export type UsableBackend =
   | { readonly ok: true; readonly choice: WeightedBackendConfig; readonly backend: BackendConfig }
   | { readonly ok: false; readonly denial: Denial };
 
-/** The backend that was chosen. One that cannot be used as configured answers an error for its share. */
+/** The chosen backend. A backend that cannot be used as configured answers an error for its share of requests. */
 export function findUsableBackend(
   choice: WeightedBackendConfig | undefined,
   backends: ReadonlyMap<string, BackendConfig>,
 ): UsableBackend {
-  if (choice === undefined) return refuse('no backend of the rule has a weight');
+  if (choice === undefined) return refuse('no backend of the rule has a weight above 0');
   const { failure, policies } = choice;
   if (policies.failure !== undefined) {
     const denial = denyFailure('policy_invalid', policies.failure.failure, `policy ${policies.failure.source}`);
@@ -32,7 +32,7 @@ export function findUsableBackend(
   if (failure !== undefined)
     return { ok: false, denial: denyFailure('backend_invalid', failure, `backend ${choice.backend}`) };
   const backend = backends.get(choice.backend);
-  return backend === undefined ? refuse('the backend is gone') : { ok: true, choice, backend };
+  return backend === undefined ? refuse('the backend is no longer configured') : { ok: true, choice, backend };
 }
 
 function refuse(detail: string): UsableBackend {

@@ -1,5 +1,5 @@
-// DNS rebinding protection (Model Context Protocol, Streamable HTTP, "Security Warning"). A listener on loopback is meant for programs on this
-// machine, but every web page in a browser on this machine can send it requests, under its own name when it plays with DNS. So Host and Origin
+// DNS rebinding protection (Model Context Protocol, Streamable HTTP, "Security Warning"). A loopback listener is meant for programs on this
+// machine, but any web page in a local browser can send it requests, and by DNS rebinding even under the page's own hostname. So Host and Origin
 // must be names of this machine, or names that the operator configured.
 import { isLoopbackAddress, isLoopbackHost } from '../../base/local-names.ts';
 import { rememberTexts } from '../../base/text-memory.ts';
@@ -15,7 +15,7 @@ export interface OriginCheckInput {
   readonly loopbackListener: boolean;
   /** True for a lower-case host name that the operator configured on the listener or its routes. */
   readonly isConfiguredHost?: (hostname: string) => boolean;
-  /** True for an Origin that CORS settings of the route let in: the operator has named it. */
+  /** True for an Origin that the route's CORS settings allow: the operator has named it. */
   readonly isConfiguredOrigin?: (origin: string) => boolean;
 }
 
@@ -29,7 +29,7 @@ const allowed: OriginVerdict = { ok: true };
 export function checkOrigin(input: OriginCheckInput): OriginVerdict {
   if (!input.loopbackListener) return allowed;
   const isConfigured = (hostname: string): boolean =>
-    // A fully qualified name (with a dot at its end) is the same host, as it is to the router.
+    // A fully qualified name (with a trailing dot) is the same host, as in the router.
     input.isConfiguredHost?.(hostname.replace(/\.$/, '')) === true;
 
   const host = readHost(input.authority);
@@ -42,7 +42,7 @@ export function checkOrigin(input: OriginCheckInput): OriginVerdict {
   }
   if (input.origin === undefined || input.isConfiguredOrigin?.(input.origin) === true) return allowed;
   const origin = URL.parse(input.origin);
-  // "null" (a sandboxed page, a file) parses as nothing and could be anybody. Extensions and other schemes are not web origins of this machine.
+  // "null" (a sandboxed page, a file) does not parse and could be any page. Extensions and other schemes are not web origins of this machine.
   if (
     origin === null ||
     (origin.protocol !== 'http:' && origin.protocol !== 'https:') ||
@@ -64,15 +64,15 @@ interface ReadHost {
 }
 
 /**
- * Clients of a listener use few names for it, and reading one takes as long as all else that happens to their requests here. It is the same for
- * http and https: they differ in the port that goes without saying.
+ * Cached because clients use few names for a listener, and parsing one takes as long as the rest of this check. Host names parse alike for
+ * http and https: only the default port differs.
  */
 const readHost = rememberTexts((authority): ReadHost => {
   const hostname = URL.parse(`http://${authority}`)?.hostname ?? '';
   return { hostname, isLoopback: isLoopbackHost(hostname) };
 });
 
-/** What is foreign about a request to this port and listener; undefined when nothing is. */
+/** Why a request to this port and listener is not from an allowed host or origin; undefined when it is. */
 export function findForeignCaller(
   exchange: Pick<Exchange, 'authority' | 'headers'>,
   port: Pick<PortConfig, 'address'>,
@@ -84,7 +84,7 @@ export function findForeignCaller(
   let origin: string | undefined;
   for (let i = 0; i < headers.length; i += 2) {
     const name = headers[i]!;
-    // Several cannot be a browser's; joined they parse as nothing and are refused.
+    // Browsers send only one; several are joined, which does not parse and is refused.
     if (name.length === 6 && name.toLowerCase() === 'origin')
       origin = origin === undefined ? headers[i + 1]! : `${origin}, ${headers[i + 1]!}`;
   }
@@ -111,7 +111,7 @@ function isLoopbackPort(port: Pick<PortConfig, 'address'>): boolean {
   return isLoopback;
 }
 
-// A listener or route without a hostname, or with a bare `*`, names nobody.
+// A listener or route without a hostname, or with a bare `*`, configures no host.
 function isConfiguredHost(listener: ListenerConfig, hostname: string): boolean {
   if (matchesConfigured(listener.hostname, hostname)) return true;
   const routes = listener.routes.find(hostname);

@@ -150,7 +150,10 @@ describe('a chosen backend', () => {
   });
 
   test('is refused when there is none, or none any more', () => {
-    assert.equal(find(undefined), 'backend_invalid: no backend of the rule has a weight');
-    assert.equal(find({ ...usable, backend: 'ProxyBackend/n/gone' }), 'backend_invalid: the backend is gone');
+    assert.equal(find(undefined), 'backend_invalid: no backend of the rule has a weight above 0');
+    assert.equal(
+      find({ ...usable, backend: 'ProxyBackend/n/gone' }),
+      'backend_invalid: the backend is no longer configured',
+    );
   });
 });

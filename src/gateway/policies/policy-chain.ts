@@ -8,7 +8,7 @@ import { applyCors } from './apply-cors.ts';
 import { applyMessageRules } from './apply-message-rules.ts';
 import { failClosed } from './fail-closed.ts';
 
-/** The step of each kind of policy: none is without one. */
+/** The step of each kind of policy; every kind has one. */
 export const policySteps = {
   'traffic.cors': applyCors,
   'traffic.jwtAuthentication': authenticateJwt,
@@ -18,16 +18,16 @@ export const policySteps = {
 } satisfies Readonly<Record<PolicyKind, Step<BackendRequest>>>;
 
 export const routeChain: readonly Step<RouteRequest>[] = [
-  failClosed, // before anything is answered: what cannot be enforced closes the route, for preflights too
+  failClosed, // before anything is answered: a policy that cannot be enforced closes the route, for preflights too
   policySteps['traffic.cors'], // before authentication: browsers send preflights without credentials, and must be able to read a denial
   policySteps['traffic.jwtAuthentication'], // who is asking, where the route wants to know
 ];
 
-/** A redirect needs no backend, but the leave of the rules. */
+/** A redirect needs no backend, but the rules have to allow it. */
 export const redirectChain: readonly Step<RouteRequest>[] = [policySteps['traffic.authorization']];
 
 export const backendChain: readonly Step<BackendRequest>[] = [
   policySteps['backend.mcp.authentication'], // who is asking, where the backend wants to know
-  policySteps['traffic.authorization'], // whether they may: after everyone who asks who it is
+  policySteps['traffic.authorization'], // whether they may: after all authentication
   policySteps['backend.mcp.authorization'], // what they may: rules over MCP messages
 ];

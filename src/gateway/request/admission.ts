@@ -1,19 +1,19 @@
-// What authentication found out about a request that it let in. Whoever forwards the request goes by it.
+// The result of authentication for a request that it let in. The forwarder applies it.
 import type { Sealer } from '../../base/sealed.ts';
 import type { VerifiedToken } from '../authentication/token/verified-token.ts';
 import type { JwtAuthenticationConfig } from '../config/jwt-authentication-config.ts';
 import type { ProtectedResource } from '../config/protected-resource.ts';
 import type { RawHeaders } from '../http/exchange.ts';
 
-/** What every authentication says. */
+/** The common part of all authentications. */
 export interface Admission {
   /** Undefined: Optional or Permissive let a request without a valid token through. */
   readonly token: VerifiedToken | undefined;
-  /** The token itself, with `token`. */
+  /** The encoded token; set together with `token`. */
   readonly text: string | undefined;
-  /** Lower-case names with '-': what the client sent under any spelling of them (case, '_' for '-') is dropped, from mirrors too. */
+  /** Lower-case names with '-'. Client headers with these names in any spelling (case, '_' for '-') are dropped, from mirrors too. */
   readonly removedHeaders: ReadonlySet<string>;
-  /** Added after the removal: claims as headers, and the token again where it is forwarded. Filters of the route come later. */
+  /** Added after the removal: claims as headers, and the token where it is forwarded. Filters of the route run later. */
   readonly addedHeaders: RawHeaders;
 }
 
@@ -34,7 +34,7 @@ export interface McpAdmission extends Admission {
   readonly session: SessionIdentity | undefined;
 }
 
-/** Whose session it is: the Mcp-Session-Id that the client sees is sealed together with this. */
+/** The owner of a session: sealed into the Mcp-Session-Id that the client sees. */
 export interface SessionIdentity {
   readonly sealer: Sealer;
   readonly issuer: string;

@@ -20,16 +20,16 @@ export function formatErrorBody(reason: string, description: string, requestId: 
   return `{"error":${quote(reason)},"error_description":${quote(description)},"request_id":${JSON.stringify(requestId)}}\n`;
 }
 
-/** There are as many sentences as reasons, and a few more. */
+/** Cached: there are only a few more sentences than reasons. */
 const quote = rememberTexts((text) => JSON.stringify(text));
 
-/** Answers of this kind in one turn of the event loop. A client that gets one sends the next, without the way to an upstream that others have to go. */
+/** Limits denials per turn of the event loop: a client that is denied sends its next request at once, while others wait for an upstream. */
 const denials = new TurnBudget(16);
 
 /** Ends a request with an error answer, and notes the reason for the log and the metrics. */
 export function denyRequest(context: RequestContext, reason: Reason, options: DenyOptions = {}): void {
   context.reason = reason;
-  // An empty detail says nothing: no line of the log has it.
+  // An empty detail is not logged.
   if (options.detail !== undefined && options.detail !== '') context.detail = options.detail;
   if (denials.take()) answerDenial(context, reason, options);
   else denials.wait(() => answerLater(context, reason, options));
@@ -39,7 +39,7 @@ function answerLater(context: RequestContext, reason: Reason, options: DenyOptio
   try {
     if (!context.exchange.headSent) answerDenial(context, reason, options);
   } catch {
-    // Nobody else would end it, and nobody would catch it.
+    // No caller is left to end the exchange or to catch the error.
     context.exchange.abort();
   }
 }
@@ -47,7 +47,7 @@ function answerLater(context: RequestContext, reason: Reason, options: DenyOptio
 function answerDenial(context: RequestContext, reason: Reason, options: DenyOptions): void {
   const definition = reasons[reason];
   const body = formatErrorBody(reason, options.description ?? definition.description, context.requestId);
-  // A client that is promised JSON may look for it: the Gateway API conformance suite fails on its absence in an answer to HEAD.
+  // An answer to HEAD announces no JSON: the Gateway API conformance suite would fail on its absence.
   const isHead = context.exchange.method === 'HEAD';
   const headers = isHead
     ? ['cache-control', 'no-store']
@@ -56,7 +56,7 @@ function answerDenial(context: RequestContext, reason: Reason, options: DenyOpti
   answerRequest(context, options.status ?? definition.status, headers, body);
 }
 
-/** Ends a request with an answer of the gateway's own. */
+/** Ends a request with an answer that the gateway makes itself. */
 export function answerRequest(context: RequestContext, status: number, headers: RawHeaders, body: string): void {
   context.status = status;
   const { exchange, requestId } = context;

@@ -1,4 +1,4 @@
-// Backends by the name that people read.
+// Display names of backends.
 
 /** "ProxyBackend/default/tickets" is a key; people read "ProxyBackend default/tickets" and "Service default/web:80". */
 export function formatBackendName(key: string): string {

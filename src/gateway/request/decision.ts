@@ -6,28 +6,28 @@ import type { Reason } from '../http/reasons.ts';
 /** Of authentication; empty for rules. */
 export const decisionModes = ['', 'Strict', 'Optional', 'Permissive'] as const;
 
-/** respond: the policy had the answer itself, e.g. to a preflight, or in place of a tool that is hidden. */
+/** respond: the policy answered the request itself, e.g. a preflight, or the call of a hidden tool. */
 export const decisionOutcomes = ['allow', 'deny', 'respond'] as const;
 
-/** What one policy decided about one request. It holds texts only: it is kept when the request is long gone. */
+/** The decision of one policy about one request. Holds only text, because it outlives the request. */
 export interface Decision {
   /** Which kind of policy judged. */
   readonly step: PolicyKind;
-  /** namespace/name of the policy that decided; of several that agreed the first. */
+  /** namespace/name of the policy that decided; the first when several agreed. */
   readonly policy: string;
   readonly mode: (typeof decisionModes)[number];
   readonly outcome: (typeof decisionOutcomes)[number];
-  /** Why it was denied; with `allow`, what Optional or Permissive passed over. */
+  /** Why it was denied; with `allow`, the problem that Optional or Permissive ignored. */
   readonly reason: Reason | undefined;
   /** A sentence for the operator. */
   readonly detail: string | undefined;
   /** Rules only: the expression that decided. */
   readonly decidedBy: RuleReference | undefined;
-  /** Every expression with what it saw: for denials, and for all requests that are being explained. */
+  /** Every expression with the values it read: for denials, and for explained requests. */
   readonly rules: readonly RuleOutcome[];
 }
 
-/** The decision that a request owes its end to: the last that ended it, else the last rule that allowed it, else the last that let it pass. */
+/** The decisive decision: the last one that ended the request, else the last rule that allowed it, else the last one that let it pass. */
 export function findDeciding(decisions: readonly Decision[]): Decision | undefined {
   return (
     decisions.findLast(({ outcome }) => outcome !== 'allow') ??

@@ -1,6 +1,6 @@
-// What a request was in a flow of login: the note that flow-recorder.ts leaves on the request and flow-inspector.ts reads at its end.
+// The step of a login flow that a request was: recorded on the request by flow-recorder.ts, read by flow-inspector.ts when it ends.
 
-/** What is known about the step that a request is, in a flow of login. Every member but the name may be unknown. */
+/** What is known about a step of a login flow. Every member but the name may be unknown. */
 export interface FlowStep {
   /** The name of an own endpoint ("register", "token"...), or "access": a request to the MCP server itself. */
   readonly name: string;
@@ -12,9 +12,9 @@ export interface FlowStep {
   readonly flow?: string | undefined;
   /** Hash of the client_id, as `hashIdentifier` makes it. */
   readonly clientId?: string | undefined;
-  /** Hashes of what this step and another one of the same login have in common: a state, a code, a refresh token. Never shown. */
+  /** Hashes of values that link steps of the same login: a state, a code, a refresh token. Never shown. */
   readonly links?: readonly string[];
-  /** As the client calls itself. */
+  /** The client_name of the client. */
   readonly clientName?: string | undefined;
   /** Host of the client's redirect URI: where the user is sent in the end. */
   readonly redirectHost?: string | undefined;

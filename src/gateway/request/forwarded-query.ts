@@ -2,7 +2,7 @@
 import { withoutParameter } from '../authentication/token/token-parameter.ts';
 import type { RequestContext } from './request-context.ts';
 
-/** The query as others than the gateway get to see it: without a token that is not theirs. */
+/** The query that leaves the gateway: without a token that is not forwarded. */
 export function readForwardedQuery({ query, jwt }: Pick<RequestContext, 'query' | 'jwt'>): string {
   return jwt?.removedQueryParameter === undefined ? query : withoutParameter(query, jwt.removedQueryParameter);
 }

@@ -1,4 +1,4 @@
-// What rules over MCP messages say about a request.
+// The verdict of rules over MCP messages about a request.
 import type { McpAuthorizationConfig } from '../config/mcp-authorization-config.ts';
 import type { FilterAnswer } from '../http/answer-filter.ts';
 import type { Continuation, Denial, Response } from './verdict.ts';
@@ -9,14 +9,14 @@ export interface JudgedMessages extends Continuation {
   readonly body: Uint8Array | undefined;
   /** Mcp-Name as it goes upstream, when it is not what the client sent. */
   readonly mcpName?: string | undefined;
-  /** Says that the body is needed no more: others may have its room. */
+  /** Releases the body's memory budget once the body is no longer needed. */
   readonly releaseBody?: (() => void) | undefined;
-  /** What the answer must pass; undefined: it streams as it is. */
+  /** Filters the answer; undefined: it streams unchanged. */
   readonly filterAnswer: FilterAnswer | undefined;
 }
 
 /** `respond`: the gateway answers in the server's place, e.g. with the error of an unknown tool. */
 export type MessageVerdict = JudgedMessages | Response | Denial;
 
-/** What other rules say about the same request, while its answer, a stream, is still open. */
+/** Judges the same request by changed rules while its answer, a stream, is still open. */
 export type JudgeAgain = (rules: McpAuthorizationConfig | undefined) => MessageVerdict | Promise<MessageVerdict>;

@@ -47,19 +47,19 @@ export interface RequestContext {
   upstreamMs: number | undefined;
   /** How often the request was sent again because it never reached an upstream. */
   retries: number;
-  /** What this request was in a flow of login; left by flow-recorder.ts, read by the flow inspector. */
+  /** The step of a login flow that this request is; set by flow-recorder.ts, read by the flow inspector. */
   flowStep: FlowStep | undefined;
-  /** What the route's JWT authentication found out. */
+  /** The result of the route's JWT authentication. */
   jwt: JwtAdmission | undefined;
-  /** What the backend's MCP authentication found out. */
+  /** The result of the backend's MCP authentication. */
   mcp: McpAdmission | undefined;
-  /** What rules over MCP messages let through; undefined: there are none, or they have not been asked. */
+  /** The messages that rules over MCP messages allowed; undefined: there are no rules, or they have not run yet. */
   messages: JudgedMessages | undefined;
-  /** What other rules over messages say about it, where its answer outlives them. */
+  /** Judges the request again when its answer outlives the rules over messages. */
   judgeAgain: JudgeAgain | undefined;
-  /** The token by which the caller is known: of the backend's MCP authentication, else of the route's JWT authentication. */
+  /** The token that identifies the caller: from the backend's MCP authentication, else from the route's JWT authentication. */
   caller: VerifiedToken | undefined;
-  /** What rules over MCP messages read of the body; undefined where there are none, or no message was read. */
+  /** The message that rules over MCP messages read from the body; undefined without rules, or when no message was read. */
   mcpMessage: SeenMessage | undefined;
   /** What policies decided, in order. */
   decisions: readonly Decision[];
@@ -75,7 +75,7 @@ export function noteDecision(context: RequestContext, decision: Decision): void 
   context.decisions = decisions.length === 0 ? [decision] : [...decisions, decision];
 }
 
-/** How long the request took, when its exchange has closed: the same for everybody who asks. */
+/** How long the request took, once its exchange has closed. Measured once, so that all observers see the same duration. */
 export function measureDuration(context: RequestContext): number {
   return (context.durationMs ??= performance.now() - context.startedAt);
 }

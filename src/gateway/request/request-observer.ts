@@ -1,7 +1,7 @@
 // Watches requests from outside the request path: access log, metrics, traces, journals.
 import type { RequestContext } from './request-context.ts';
 
-/** Watches requests begin and end: access log, metrics, traces. */
+/** Is called when requests start and finish. */
 export interface RequestObserver {
   start(context: RequestContext): void;
   /** The request is about to go to a backend. */

@@ -1,4 +1,4 @@
-// How the steps of the request path follow each other.
+// Runs the steps of the request path in order.
 import type { BackendConfig, MatchedRoute, RouteConfig, WeightedBackendConfig } from '../config/runtime-config.ts';
 import type { RawHeaders } from '../http/exchange.ts';
 import type { RequestContext } from './request-context.ts';
@@ -19,7 +19,7 @@ export interface BackendRequest extends RouteRequest {
   readonly backend: BackendConfig;
 }
 
-/** One step. Returns at once when it can: a promise costs every request that does not need it. */
+/** One step. Returns synchronously when it can: a promise would slow down every request. */
 export type Step<R> = (request: R) => Verdict | Promise<Verdict>;
 
 /**

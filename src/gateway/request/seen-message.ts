@@ -1,4 +1,4 @@
-// What rules over MCP messages saw in a body, as far as the access log and the request journal show it: names, and never arguments.
+// The parts of an MCP message that the access log and the request journal show: names, never arguments.
 import { copyText, cutText } from '../../base/cut-text.ts';
 import { hasNoCredentials, redactText } from '../../base/redact.ts';
 import { rememberTexts } from '../../base/text-memory.ts';
@@ -12,18 +12,18 @@ export interface SeenMessage {
   readonly count: number;
 }
 
-/** The same in texts to keep and to show. */
+/** The same as redacted texts, to keep and to show. */
 export interface ShownMessage {
   readonly method: string;
   readonly kind: 'tool' | 'prompt' | 'resource' | undefined;
-  /** Of a resource the URI without its query. */
+  /** For a resource, the URI without its query. */
   readonly item: string | undefined;
   readonly count: number;
 }
 
 const maxNameLength = 256;
 
-/** A name can be as long as a body, and a stream can last for days. */
+/** Bounded: a name can be as long as a body, and a stream can last for days. */
 const maxKeptLength = 16_384;
 
 /** Notes a message for as long as its request lasts. */
@@ -35,14 +35,14 @@ export function seeMessage(method: string, item: SeenMessage['item'], count: num
   };
 }
 
-/** Cuts and copies, so that nothing holds on to the body, and leaves out what may be a credential. */
+/** Shortens and copies the texts, so that they do not keep the body in memory, and redacts possible credentials. */
 export function showMessage({ method, item, count }: SeenMessage): ShownMessage {
   const kind = item?.kind;
   const name = item === undefined ? undefined : kind === 'resource' ? removeQuery(item.name) : item.name;
   return { method: show(method), kind, item: name === undefined ? undefined : show(name), count };
 }
 
-/** Methods and tools are few, and every message has them. */
+/** Cached: methods and tools are few, and every message has them. */
 const show = rememberTexts(
   (text) => {
     // Cut last: half a credential does not look like one.
@@ -52,7 +52,7 @@ const show = rememberTexts(
   { mayKeep: hasNoCredentials },
 );
 
-/** Queries are where credentials travel, also in the URIs of resources. */
+/** Queries often carry credentials, also in the URIs of resources. */
 function removeQuery(uri: string): string {
   const end = uri.search(/[?#]/);
   return end === -1 ? uri : uri.slice(0, end);

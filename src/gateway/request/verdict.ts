@@ -1,17 +1,17 @@
-// What a step says about a request. Results that later steps need are on the context.
+// The verdict of a step about a request. Results that later steps need are on the context.
 import type { RawHeaders } from '../http/exchange.ts';
 import type { Reason } from '../http/reasons.ts';
 
 /** The outcome of one step, or of a chain. */
 export type Verdict = Continuation | Response | Denial;
 
-/** Go on. The headers belong on the answer, whoever makes it. */
+/** Go on. The headers belong on the answer, from the upstream or the gateway. */
 export interface Continuation {
   readonly kind: 'continue';
   readonly responseHeaders: RawHeaders;
 }
 
-/** The step has the answer. */
+/** The step answers the request itself. */
 export interface Response {
   readonly kind: 'respond';
   readonly status: number;
@@ -33,5 +33,5 @@ export interface Denial {
   readonly responseHeaders: RawHeaders;
 }
 
-/** The verdict of a step that has nothing to say. */
+/** The verdict of a step that changes nothing. */
 export const continueUnchanged: Continuation = { kind: 'continue', responseHeaders: [] };

@@ -203,7 +203,7 @@ describe('the answer', () => {
     ] as const) {
       const { challenge, description } = await readDenial({ location }, {});
       assert.equal(challenge, 'Bearer');
-      assert.equal(description, `A token is needed here, in ${place}.`);
+      assert.equal(description, `This request needs a token. Send it in ${place}.`);
     }
   });
 

@@ -1,5 +1,5 @@
-// The JWT step of the route's chain (`spec.traffic.jwtAuthentication`, RFC 7519): where the policy looks for a token, which providers judge it, and
-// what goes on. The rest is the engine's (authenticate.ts).
+// The JWT step of the route's chain (`spec.traffic.jwtAuthentication`, RFC 7519): the location of the token, the providers that judge it, and
+// the headers that are forwarded. The rest is in the engine (authenticate.ts).
 import type { JwtAuthenticationConfig } from '../../config/jwt-authentication-config.ts';
 import type { ProtectedResource } from '../../config/protected-resource.ts';
 import { continueUnchanged, type Verdict } from '../../request/verdict.ts';
@@ -11,7 +11,7 @@ import { readCompactToken } from '../token/read-compact-token.ts';
 import { createAdmission } from './jwt-admission.ts';
 import { validateByIssuer, validateKnown } from './validate-by-issuer.ts';
 
-/** Judges the token of a request where the route wants one. */
+/** Judges the token of a request when its route has JWT authentication. */
 export function authenticateJwt({ context, route, matched }: RouteRequest): Verdict | Promise<Verdict> {
   const config = route.policies['traffic.jwtAuthentication'];
   if (config === undefined) return continueUnchanged;
@@ -39,8 +39,8 @@ const jwtAuthentication: AuthenticationKind<AskedForJwt> = {
 };
 
 /**
- * RFC 6750 2: one request, one method. It knows two of those that a policy can name, the Authorization header and `access_token` in the
- * query; who uses both may mean either. Every other place than that of the policy is the backend's business.
+ * RFC 6750 2: a request must use only one method. Of the locations that a policy can name, the RFC defines the Authorization header and
+ * `access_token` in the query; a request with both is ambiguous. Any other location is left to the backend.
  */
 function findOnlyToken({ context: { exchange, query }, location }: AskedForJwt): FoundToken {
   const found = findToken(exchange.headers, query, location);
@@ -53,8 +53,8 @@ function findOnlyToken({ context: { exchange, query }, location }: AskedForJwt):
 }
 
 /**
- * The MCP resource that the rule leads to, when its login brings the very token that is missing here: an MCP client can begin one only
- * from a challenge that names the metadata, and this step answers before the backend's own.
+ * The MCP resource of the rule, when its login yields the token that is missing here. MCP clients start a login only from a challenge
+ * that names the metadata, and this step answers before the backend's authentication.
  */
 function findLoginOf(
   { context, route, matched }: RouteRequest,

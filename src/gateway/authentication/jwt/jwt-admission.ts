@@ -1,11 +1,11 @@
-// What JWT authentication found out about a request that it let in.
+// The result of JWT authentication for a request that it admitted.
 import type { JwtAdmission } from '../../request/admission.ts';
 import type { RawHeaders } from '../../http/exchange.ts';
 import type { VerifiedToken } from '../token/verified-token.ts';
 import { formatClaimHeaders } from '../claims-to-headers.ts';
 import type { JwtAuthenticationConfig } from '../../config/jwt-authentication-config.ts';
 
-/** The admission of a request with this token, or without one. A token goes on only when it was verified and the policy wants it to. */
+/** The admission of a request with or without a token. Only a verified token is forwarded, and only when the policy says so. */
 export function createAdmission(
   config: JwtAuthenticationConfig,
   token: VerifiedToken | undefined,
@@ -26,7 +26,7 @@ export function createAdmission(
 
 const noHeaders: RawHeaders = [];
 
-/** The same for every request with the token. */
+/** Cached per token. */
 function listClaims({ message, claimsOfTokens }: JwtAuthenticationConfig, token: VerifiedToken): RawHeaders {
   if (message.claimsToHeaders.length === 0) return noHeaders;
   let headers = claimsOfTokens.get(token);

@@ -209,9 +209,9 @@ describe('a policy', () => {
 
 describe('what cannot be enforced', () => {
   const inputs: readonly (readonly [string, JwtAuthenticationInput, RegExp])[] = [
-    ['no location', describeInput([first], { location: {} }), /does not say where/],
-    ['a location without a name', describeInput([first], { location: { location: { case: 'cookie', value: '' } } }), /does not say where/],
-    ['a header without a name', describeInput([first], { location: { location: { case: 'header', value: {} } } }), /does not say where/],
+    ['no location', describeInput([first], { location: {} }), /names no location/],
+    ['a location without a name', describeInput([first], { location: { location: { case: 'cookie', value: '' } } }), /names no location/],
+    ['a header without a name', describeInput([first], { location: { location: { case: 'header', value: {} } } }), /names no location/],
     ['a provider without keys, behind one with them', describeInput([first, { ...second, keys: {} }]), /"b" names no keys/],
     ['a required value that is no JSON', describeInput([second, { ...first, requiredClaims: [{ name: 'a', values: ['{'] }] }]), /required value "\{" of the claim "a" is not JSON/],
   ]; // prettier-ignore

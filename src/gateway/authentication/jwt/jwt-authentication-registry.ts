@@ -1,5 +1,5 @@
-// The JWT authentications in use and the keys of their providers. They outlive configuration changes that do not concern them: keys stay
-// loaded, verified tokens stay verified, and nobody waits for an identity provider because a route was edited.
+// The JWT authentications in use and the keys of their providers. They survive unrelated configuration changes: keys stay loaded and
+// verified tokens stay cached, so an edited route causes no fetch from an identity provider.
 import { toBinary } from '@bufbuild/protobuf';
 import type { GuardedFetcher } from '../../../base/fetch-json.ts';
 import type { Log } from '../../../base/log.ts';
@@ -32,13 +32,13 @@ export interface JwtProviderInput {
   readonly keyUrls: readonly string[];
 }
 
-/** Gives the configuration for an input, the same one for the same input; throws when the input makes no sense. */
+/** Returns the configuration for an input, the same object for the same input; throws when the input is invalid. */
 export type AcquireJwtAuthentication = (input: JwtAuthenticationInput) => JwtAuthenticationConfig;
 
 export interface JwtRegistryOptions {
   readonly fetcher: GuardedFetcher;
   readonly log: Log;
-  /** In place of fetching keys, for those who connect to nobody. */
+  /** Replaces the fetching of keys, for processes that make no connections. */
   readonly openKeySource?: OpenKeySource;
   readonly now?: () => number;
 }
@@ -66,7 +66,7 @@ interface KnownConfig {
 
 const noInput: JwtProviderInput = { ca: undefined, keyUrls: [] };
 
-/** All keys of JWT providers that are open: one source per origin, certificate authority and cache duration, whoever uses it. */
+/** All open key sources of JWT providers: one per origin, certificate authority and cache duration, shared by all policies. */
 export class JwtAuthenticationRegistry {
   readonly #options: JwtRegistryOptions;
   readonly #keys = new KeyedParts<OpenKeys>(({ source }) => source.close());
@@ -77,12 +77,12 @@ export class JwtAuthenticationRegistry {
     this.#options = options;
   }
 
-  /** A new source begins to fetch at once; one that nobody uses is closed by the next `reconcile`. */
+  /** A new source starts fetching at once; the next `reconcile` closes unused ones. */
   readonly acquire: AcquireJwtAuthentication = (input) => {
     const { source, message } = input;
-    // Before anything is opened: it may make no sense.
+    // Before anything is opened: it throws on an invalid input.
     readLocation(message);
-    // Also for what is known already: endpoints change without the policy.
+    // Also for known inputs: endpoints change without the policy.
     const opened = message.providers.map((provider) =>
       this.#openValidator(provider, input.providers.get(provider.name) ?? noInput),
     );
@@ -97,7 +97,7 @@ export class JwtAuthenticationRegistry {
     return known.config;
   };
 
-  /** Closes what the configuration in force does not use. */
+  /** Closes everything that the configuration in force does not use. */
   reconcile(used: Iterable<JwtAuthenticationConfig>): void {
     const needed = new Set(used);
     this.#configs.retain(({ config }) => needed.has(config));
@@ -113,7 +113,7 @@ export class JwtAuthenticationRegistry {
 
   #openValidator(provider: JwtProvider, input: JwtProviderInput): OpenValidator {
     const { issuer, clockSkewMs, requiredClaims: messages } = provider;
-    // Before anything is opened: it may make no sense.
+    // Before anything is opened: it throws on an invalid input.
     const requiredClaims = readRequiredClaims(messages);
     const keys = this.#openKeys(provider, input);
     const { now } = this.#options;
@@ -184,7 +184,7 @@ function describeProvider(message: JwtProvider, { validator, keys: { source } }:
   };
 }
 
-/** A place that is not said, or that this version does not know, is none: a guess would read tokens from where nobody meant them to be. */
+/** Throws on a missing or unknown location: a guess could read tokens from a place that was not intended. */
 function readLocation({ location }: JwtAuthentication): TokenLocation {
   switch (location?.location.case) {
     case 'header': {
@@ -200,5 +200,5 @@ function readLocation({ location }: JwtAuthentication): TokenLocation {
     }
     case undefined:
   }
-  throw new JwtAuthenticationError('the policy does not say where the token is');
+  throw new JwtAuthenticationError('the policy names no location of the token');
 }

@@ -1,4 +1,4 @@
-// The provider of a token, and its verdict. The issuer in the token chooses who judges; from there on that provider alone has a say.
+// Finds the provider of a token and returns its verdict. The issuer in the token selects the provider; only that provider decides.
 import type { CompactToken } from '../token/compact-token.ts';
 import { refuseToken, showValue } from '../token/refusal.ts';
 import type { TokenVerdict } from '../token/verified-token.ts';
@@ -7,8 +7,8 @@ import type { JwtAuthenticationConfig } from '../../config/jwt-authentication-co
 type Issuers = Pick<JwtAuthenticationConfig, 'providers'>;
 
 /**
- * Judges a token that was here before, without taking it apart. Undefined: it was not, or that is forgotten. Whoever remembers it has judged it because it
- * names them: what a text says does not change.
+ * The cached verdict of a token, without parsing it; undefined on a cache miss. A provider has a token in its cache only if the token names it as
+ * the issuer.
  */
 export function validateKnown({ providers }: Issuers, text: string): TokenVerdict | Promise<TokenVerdict> | undefined {
   for (const { validator, audiences } of providers.values()) {
@@ -19,8 +19,8 @@ export function validateKnown({ providers }: Issuers, text: string): TokenVerdic
 }
 
 /**
- * Judges a token that was taken apart. What it says about its issuer is not to be believed, but it can only choose who checks it.
- * The keys of another provider, also under the same `kid`, are never tried.
+ * Judges a parsed token. Its issuer is not verified yet, but it only selects the provider that checks it. The keys of another provider,
+ * also under the same `kid`, are never tried.
  */
 export function validateByIssuer(
   config: Issuers,

@@ -1,5 +1,5 @@
-// How steps of the login flow tell the flow inspector about themselves. They leave a note on the request; whoever observes requests reads
-// it when the request has ended, with the status, the reason and the time that it took. Nobody observing: it costs an object.
+// Records steps of the login flow for the flow inspector. Each step puts a note on the request; observers read it when the request has
+// ended, with its status, reason and duration. Without observers the cost is one object.
 // A note never holds a token, a code, a secret or a cookie. Identifiers are kept as hashes.
 //   the MCP path:            recordStep(context, { name: 'access', policy, resource, flow })
 //   the own endpoints:       recordEndpointStep(endpoint, request, answer), once, where they are all served
@@ -10,10 +10,10 @@ import { findHeader } from '../../http/headers.ts';
 import type { OAuthAnswer, OAuthEndpoint, OAuthRequest } from './oauth-endpoint.ts';
 import type { RequestContext } from '../../request/request-context.ts';
 
-/** Where word is left. */
+/** Holds the note of a step. */
 export type StepHolder = Pick<RequestContext, 'flowStep'>;
 
-/** Leaves word on the request. Said twice, the later one adds to the earlier one; notes and links add up. */
+/** Records a step on the request. A second call overrides members of the first; notes and links are appended. */
 export function recordStep(context: StepHolder, step: Partial<FlowStep>): void {
   const before = context.flowStep;
   // Every request to a protected server comes here once.
@@ -44,7 +44,7 @@ export function noteStep(context: StepHolder, note: string): void {
   recordStep(context, { notes: [note] });
 }
 
-/** What any of the gateway's own endpoints leaves behind, read from its request and its answer. */
+/** Records the step of one of the gateway's own endpoints, read from its request and its answer. */
 export function recordEndpointStep(endpoint: OAuthEndpoint, request: OAuthRequest, answer: OAuthAnswer): void {
   const { config, path } = request.resource;
   const asked = readParameters(request);
@@ -58,7 +58,7 @@ export function recordEndpointStep(endpoint: OAuthEndpoint, request: OAuthReques
   const linked = [
     asked.get('state'),
     location?.get('state'),
-    // A code and a refresh token go out in one step and come back in another. In the callback `code` is the IdP's own: it ends there.
+    // Codes and refresh tokens link the step that issues them to the step that uses them. In the callback, `code` is the IdP's own and links nothing.
     location?.get('code'),
     asked.get('refresh_token'),
     readString(answered?.['refresh_token']),
@@ -80,7 +80,7 @@ export function recordEndpointStep(endpoint: OAuthEndpoint, request: OAuthReques
   });
 }
 
-/** Sixteen characters that tell two identifiers apart and give neither of them away. */
+/** A hash of sixteen characters: distinguishes identifiers without revealing them. */
 export function hashIdentifier(text: string): string {
   return createHash('sha256').update(text).digest('base64url').slice(0, 16);
 }

@@ -10,7 +10,7 @@ export interface OAuthRequest {
   readonly resource: ProtectedResource;
   /** Scheme and authority as the client sees them: https://mcp.example.com */
   readonly base: string;
-  /** The client came by a path that is derived from the host alone: to it, the issuer is the base without a path. Default false. */
+  /** The client used a path derived from the host alone, so its issuer is the base without a path. Default false. */
   readonly isRootForm?: boolean;
   readonly query: URLSearchParams;
   readonly body: string;

@@ -1,12 +1,12 @@
-// Redirect URIs: which ones a client may have, and when the one it asks for is one that it has (RFC 6749 3.1.2, RFC 8252 7, RFC 9700 4.1).
+// Redirect URIs: which ones a client may register, and whether a requested one is registered (RFC 6749 3.1.2, RFC 8252 7, RFC 9700 4.1).
 // Comparison is by characters. The one exception is the port of an http loopback, which native apps get from the system.
 
 /** Longer ones are refused: a client id carries all of them, and travels in URLs. */
 export const maxRedirectUriLength = 2048;
 
 /**
- * What is wrong with a redirect URI, as a sentence for the author of the client. Undefined: it may be registered. `allowed` as the policy has them, none: https
- * anywhere, http on loopback; `trusted` are allowed in any case.
+ * The problem of a redirect URI, as a sentence for the author of the client. Undefined: it may be registered. `allowed` is the policy's list; when empty, https
+ * anywhere and http on loopback are allowed. `trusted` URIs are always allowed.
  */
 export function findRedirectUriProblem(
   uri: string,
@@ -14,14 +14,14 @@ export function findRedirectUriProblem(
   trusted: readonly string[] = [],
 ): string | undefined {
   if (uri.length > maxRedirectUriLength) return `a redirect URI may have ${maxRedirectUriLength} characters at most`;
-  // Beyond these, parsers disagree on what a URI means.
+  // Parsers disagree on URIs with other characters.
   if (!uriCharacters.test(uri)) return 'a redirect URI must be an absolute URI (RFC 3986) in ASCII';
   if (uri.includes('#')) return 'a redirect URI must not have a fragment';
   if (/^[^?]*\/\/[^/?]*@/.test(uri)) return 'a redirect URI must not have a user name or password';
   const parsed = URL.parse(uri);
   if (parsed === null) return 'a redirect URI must be an absolute URI (RFC 3986)';
   const { protocol } = parsed;
-  // A parser repairs `https:cb` and `https:///cb`, and not every parser to the same host.
+  // Parsers repair `https:cb` and `https:///cb`, but not all to the same host.
   if ((protocol === 'https:' || protocol === 'http:') && !webUri.test(uri))
     return 'a redirect URI must name its host: https://host/path';
   if (forbiddenSchemes.has(protocol)) return `the scheme ${protocol} is never allowed in a redirect URI`;
@@ -37,7 +37,7 @@ export function findRedirectUriProblem(
   return undefined;
 }
 
-/** Whether the redirect URI that is asked for is one of those that the client registered. */
+/** Whether the client registered the requested redirect URI. */
 export function matchesRedirectUri(registered: readonly string[], asked: string): boolean {
   return registered.some((uri) => isSameRedirectUri(uri, asked));
 }
@@ -56,7 +56,7 @@ export function isLoopbackRedirect(uri: string): boolean {
   return splitLoopback(uri) !== undefined;
 }
 
-/** Whether only the owner of a host can receive what is sent there. Loopback ports and custom schemes are anyone's on that machine. */
+/** Whether only the owner of a host can receive the redirect. Any program on the machine can use a loopback port or a custom scheme. */
 export function isOwnedRedirect(uri: string): boolean {
   return URL.parse(uri)?.protocol === 'https:';
 }
@@ -84,7 +84,7 @@ const uriCharacters = /^[A-Za-z][A-Za-z0-9+.-]*:[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,
 const webUri =
   /^https?:\/\/(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?\.?|\[[0-9A-Fa-f:.]+\])(?::[1-9]\d{0,4})?(?:[/?].*)?$/i;
 const loopbackHosts: ReadonlySet<string> = new Set(['127.0.0.1', '[::1]', 'localhost']);
-/** Run as code, read files or show content of the sender's choice, whatever an allow-list says. */
+/** Never allowed, even when listed: these schemes run code, read files or show content chosen by the sender. */
 const forbiddenSchemes: ReadonlySet<string> = new Set(
   ['javascript', 'data', 'vbscript', 'file', 'filesystem', 'blob', 'about', 'view-source', 'ws', 'wss', 'ftp'].map(
     (name) => `${name}:`,
@@ -92,7 +92,7 @@ const forbiddenSchemes: ReadonlySet<string> = new Set(
 );
 const loopbackUri = /^http:\/\/(127\.0\.0\.1|\[::1\]|localhost)(?::(\d{1,5}))?((?:[/?].*)?)$/i;
 
-/** The parts of a loopback URI that have to agree. Written out and not parsed: a parser would repair what must not match. */
+/** The parts of a loopback URI that have to match. Not parsed by URL, which would repair URIs that must not match. */
 function splitLoopback(uri: string): { readonly host: string; readonly rest: string } | undefined {
   const match = loopbackUri.exec(uri);
   if (match === null || Number(match[2] ?? 80) > 65_535) return undefined;

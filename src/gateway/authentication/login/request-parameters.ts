@@ -35,7 +35,7 @@ export function readRequestParameters(source: URLSearchParams): RequestParameter
   };
 }
 
-/** Whether every `resource` that a client names is this one. A slash at the end and the spelling of scheme and host do not count. */
+/** Whether every `resource` that a client names is this one, ignoring a trailing slash and the case of scheme and host. */
 export function namesOnlyResource(named: readonly string[], resource: string): boolean {
   const own = normaliseResource(resource);
   return named.every((value) => normaliseResource(value) === own);
@@ -62,7 +62,7 @@ export function isScope(text: string): boolean {
   return /^[\x21\x23-\x5B\x5D-\x7E]+(?: +[\x21\x23-\x5B\x5D-\x7E]+)*$/.test(text);
 }
 
-/** Somebody else's words as an error_description: printable ASCII without quote and backslash (RFC 6749 4.1.2.1, 5.2), and no markup. */
+/** Cleans a foreign text for error_description: printable ASCII without quote and backslash (RFC 6749 4.1.2.1, 5.2), and no markup. */
 export function cleanErrorDescription(text: string | undefined): string | undefined {
   const clean = text
     ?.replaceAll('"', "'")

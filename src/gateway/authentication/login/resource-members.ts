@@ -1,13 +1,13 @@
-// What a policy says about its resource (`resourceMetadata`), as far as clients are told.
+// The parts of a policy's `resourceMetadata` that clients get.
 import { isJsonObject } from '../../../base/json-object.ts';
 import type { McpAuthentication } from '../../../ir/gen/config_pb.ts';
 
-/** The scopes that the policy names: those that clients are told of. */
+/** The scopes that the policy names and that clients get. */
 export function listNamedScopes({ requiredScopes, resourceMetadata }: McpAuthentication): readonly string[] {
   return listScopes(requiredScopes, readConfiguredMembers(resourceMetadata)['scopes_supported']);
 }
 
-/** The scopes that a token must have are supported whether the operator lists them or not. Nothing else is added. */
+/** The configured scopes and all required ones, which are supported whether the operator lists them or not. */
 export function listScopes(required: readonly string[], configured: unknown): readonly string[] {
   const listed = Array.isArray(configured) ? configured.filter((scope) => typeof scope === 'string') : [];
   return [...new Set([...required, ...listed])];
@@ -15,7 +15,7 @@ export function listScopes(required: readonly string[], configured: unknown): re
 
 const ownMembers: ReadonlySet<string> = new Set(['resource', 'authorization_servers']);
 
-/** The members as they are written, without those that the gateway knows better. */
+/** The configured members, without those that the gateway sets itself. */
 export function readConfiguredMembers(text: string): Readonly<Record<string, unknown>> {
   if (text === '') return {};
   const members: unknown = JSON.parse(text);

@@ -1,5 +1,5 @@
 // The authentication step of a protected MCP backend (`spec.backend.mcp.authentication`, RFC 9728 5, MCP authorization): the bearer token for the resource,
-// its scopes, and whose session it is. The rest is the engine's (authenticate.ts).
+// its scopes, and the owner of the session. The rest is in the engine (authenticate.ts).
 import type { McpAuthenticationConfig, ProtectedResource } from '../../config/protected-resource.ts';
 import type { RawHeaders } from '../../http/exchange.ts';
 import type { McpAdmission, SessionIdentity } from '../../request/admission.ts';
@@ -16,7 +16,7 @@ import { checkScopes } from '../token/check-claims.ts';
 import { bearerHeader } from '../token/find-token.ts';
 import type { TokenRefusal, VerifiedToken } from '../token/verified-token.ts';
 
-/** Judges a request where its backend wants to know who is asking. */
+/** Judges the token of a request when its backend has MCP authentication. */
 export function authenticateMcp({ context, matched, choice }: BackendRequest): Verdict | Promise<Verdict> {
   const config = choice.policies['backend.mcp.authentication'];
   if (config === undefined) return continueUnchanged;
@@ -56,7 +56,7 @@ const mcpAuthentication: AuthenticationKind<AskedForResource> = {
   admit(asked, token, text) {
     const { sealer, message } = asked.config;
     if (message.sessionBinding && sealer === undefined)
-      return deny(asked, 'seal_key_missing', 'sessionBinding needs a key');
+      return deny(asked, 'seal_key_missing', 'sessionBinding needs a seal key');
     asked.context.mcp = createAdmission(asked, token, text);
     return undefined;
   },
@@ -79,21 +79,23 @@ function findShortcoming(asked: AskedForResource, token: VerifiedToken): Denial 
   const { requiredScopes: scopes, sessionBinding } = config.message;
   const refusal = checkScopes(token, scopes);
   if (refusal !== undefined) {
-    // A token without any scopes gets no challenge: a step-up would bring another one without scopes, and so on.
+    // A token without any scopes gets no challenge: a step-up would yield another token without scopes, in a loop.
     const challenge =
       refusal.reason === 'insufficient_scope' ? ({ error: 'insufficient_scope', scopes } as const) : undefined;
     return denyRequest(context, resource, refusal.reason, challenge, refusal.operatorDetail ?? refusal.detail);
   }
-  // All users without a name would share their sessions.
+  // All users without a subject would share their sessions.
   const isNameless = token.subject === undefined || token.subject === '';
-  return sessionBinding && isNameless ? deny(asked, 'missing_subject', 'sessionBinding needs sub') : undefined;
+  return sessionBinding && isNameless
+    ? deny(asked, 'missing_subject', 'sessionBinding needs a token with sub')
+    : undefined;
 }
 
 function deny({ context, resource }: AskedForResource, reason: Denial['reason'], detail: string): Denial {
   return denyRequest(context, resource, reason, undefined, detail);
 }
 
-/** The request goes on: without what the client must not send, and with what the token says. */
+/** Removes the headers that the client must not send, and adds the headers from claims. */
 function createAdmission(
   { config, resource }: AskedForResource,
   token: VerifiedToken | undefined,
@@ -102,7 +104,7 @@ function createAdmission(
   const { message, sealer } = config;
   let session: SessionIdentity | undefined;
   if (message.sessionBinding && sealer !== undefined) {
-    // Requests without a token share an identity of their own, which is nobody's: no subject is empty.
+    // Requests without a token share one anonymous identity, which no user has: subjects are never empty.
     const { issuer = '', subject = '' } = token ?? {};
     session = { sealer, issuer: subject === '' ? '' : issuer, subject, backend: resource.backend };
   }
@@ -116,7 +118,7 @@ const noHeaders: RawHeaders = [];
 
 /** Headers of a policy: the same for every request, and those of claims for every request with the token. */
 interface PreparedHeaders {
-  /** What the client sent as its identity is read by the gateway and by nobody behind it. */
+  /** Identity headers of the client: the gateway reads them and does not forward them. */
   readonly removed: ReadonlySet<string>;
   readonly ofTokens: WeakMap<VerifiedToken, RawHeaders>;
 }

@@ -2,7 +2,7 @@
 import type { RawHeaders } from '../../http/exchange.ts';
 import { bearerHeader, findToken, type FoundToken, hasQueryToken } from '../token/find-token.ts';
 
-/** What stands there. `query` as in the request context: with its '?', or empty. */
+/** Finds the token. `query` as in the request context: with its '?', or empty. */
 export function findBearerToken(headers: RawHeaders, query: string): FoundToken {
   const found = findToken(headers, query, bearerHeader);
   if (found.kind === 'ambiguous') return found;

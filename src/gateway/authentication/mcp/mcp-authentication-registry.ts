@@ -1,5 +1,5 @@
-// The authentication configurations in use and their connections to identity providers. They outlive configuration changes that do not
-// concern them: keys stay loaded, and nobody waits for an IdP because a route was edited.
+// The authentication configurations in use and their connections to identity providers. They survive unrelated configuration changes: keys
+// stay loaded, so an edited route causes no fetch from an IdP.
 import { toBinary } from '@bufbuild/protobuf';
 import type { GuardedFetcher } from '../../../base/fetch-json.ts';
 import type { Log } from '../../../base/log.ts';
@@ -33,7 +33,7 @@ export interface AuthenticationInput {
   readonly sharedClientSecret: string | undefined;
 }
 
-/** Gives the configuration for an input, the same one for the same input; throws when the input makes no sense. */
+/** Returns the configuration for an input, the same object for the same input; throws when the input is invalid. */
 export type AcquireAuthentication = (input: AuthenticationInput) => McpAuthenticationConfig;
 
 export interface RegistryOptions {
@@ -62,7 +62,7 @@ interface KnownConfig {
   readonly connection: OpenConnection;
 }
 
-/** Everything that is open towards identity providers. */
+/** All open connections to identity providers. */
 export class AuthenticationRegistry {
   readonly #options: RegistryOptions;
   readonly #connections = new KeyedParts<OpenConnection>(({ idp }) => idp.close());
@@ -73,7 +73,7 @@ export class AuthenticationRegistry {
     this.#options = options;
   }
 
-  /** A new connection begins to fetch at once; one that nobody uses is closed by the next `reconcile`. */
+  /** A new connection starts fetching at once; the next `reconcile` closes unused ones. */
   readonly acquire: AcquireAuthentication = (input) => {
     const preset = this.#options.findPreset(input.message.provider);
     if (preset === undefined)
@@ -100,7 +100,7 @@ export class AuthenticationRegistry {
     return known.config;
   };
 
-  /** Closes what the configuration in force does not use. */
+  /** Closes everything that the configuration in force does not use. */
   reconcile(used: Iterable<McpAuthenticationConfig>): void {
     const needed = new Set(used);
     this.#configs.retain(({ config }) => needed.has(config));
@@ -157,7 +157,7 @@ export class AuthenticationRegistry {
   }
 }
 
-// An enum may carry a number that this version has no name for; a guess would protect something else than was configured.
+// An enum may carry a number that this version does not know; a guess could protect something other than configured.
 function readFlow(flow: LoginFlow): IdpConnectionOptions['flow'] {
   switch (flow) {
     case LoginFlow.UNSPECIFIED:
@@ -190,6 +190,7 @@ function readResourcePath(resource: string): string | undefined {
   if (resource === '') return undefined;
   const path = URL.parse(resource)?.pathname;
   const target = path === undefined ? undefined : readTarget(path);
-  if (target?.ok !== true) throw new AuthenticationError(`the resource ${JSON.stringify(resource)} is no usable URL`);
+  if (target?.ok !== true)
+    throw new AuthenticationError(`the resource ${JSON.stringify(resource)} is not a usable URL`);
   return target.path.replace(/\/$/, '');
 }

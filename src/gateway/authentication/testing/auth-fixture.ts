@@ -1,4 +1,4 @@
-// For tests of metadata and the authentication step without sockets: requests, resources and identity providers that are made of a few values.
+// For tests of metadata and the authentication step without sockets: creates requests, resources and identity providers from a few values.
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import type { GuardedFetcher } from '../../../base/fetch-json.ts';
 import { createSealer, createSealKey } from '../../../base/sealed.ts';
@@ -139,7 +139,7 @@ function findHost(resource: string): ResourceHost {
   return { kind: 'exact', hostname: 'mcp.example.com', port: 443 };
 }
 
-/** A token that is fine, but for what the test says. */
+/** A valid token, except for the members that the test sets. */
 export function createToken(members: Partial<VerifiedToken> = {}): VerifiedToken {
   return {
     issuer: idpMetadata.issuer,
@@ -151,7 +151,7 @@ export function createToken(members: Partial<VerifiedToken> = {}): VerifiedToken
   };
 }
 
-/** An IdP whose validator says this about every token, and remembers what it was asked. */
+/** A validator that returns this verdict for every token, and records its calls. */
 export function createValidator(verdict: TokenVerdict | Promise<TokenVerdict>): {
   readonly validator: Idp['validator'];
   readonly asked: { readonly token: string; readonly audiences: AcceptedAudiences }[];

@@ -15,7 +15,7 @@ export const idpIssuer = 'https://idp.example.com';
 export const base = 'https://mcp.example.com';
 export const resourceUrl = `${base}/mcp`;
 
-/** The metadata of an IdP without surprises. */
+/** The metadata of a standard IdP. */
 export const idpMetadata: IdpMetadata = {
   issuer: idpIssuer,
   authorization_endpoint: `${idpIssuer}/authorize`,
@@ -99,7 +99,7 @@ export class TestBroker {
           mode: RegistrationMode.FORWARD,
           perMinute: 60,
           maxBodyBytes: 65_536,
-          // Nobody is asked, unless the test is about that.
+          // No consent page, unless the test is about it.
           trustedRedirectUris: asks ? [] : usualRedirectUris,
           ...options.registration,
         },

@@ -1,4 +1,4 @@
-// The signature algorithms that tokens may have (RFC 7518, RFC 8037, RFC 9864), and what each demands of a key. No `none`, no HMAC.
+// The accepted signature algorithms of tokens (RFC 7518, RFC 8037, RFC 9864), and the keys that each requires. No `none`, no HMAC.
 import { constants } from 'node:crypto';
 
 export const algorithms = {
@@ -26,7 +26,7 @@ interface AlgorithmDefinition {
 
 export type Algorithm = keyof typeof algorithms;
 
-/** Whether an `alg` is one of ours. Exact: names are case-sensitive. */
+/** Whether an `alg` is accepted. Names are case-sensitive. */
 export function isAlgorithm(name: unknown): name is Algorithm {
   return typeof name === 'string' && Object.hasOwn(algorithms, name);
 }

@@ -1,17 +1,17 @@
-// Values by the text they were made from: bounded in number and in size, the least recently used goes first, more or less.
+// A cache by text, bounded in number and size, with approximate least-recently-used eviction.
 
 export interface CacheLimits {
   readonly maxEntries: number;
-  /** Characters of all keys together: what is remembered about a token takes memory in proportion to it. Default: 16 Mi. */
+  /** Total characters of all keys: the memory for a token is proportional to its length. Default: 16 Mi. */
   readonly maxWeight?: number;
 }
 
 interface Entry<V> {
-  /** The key as it is kept, which is not the one that a lookup brings along. */
+  /** The stored copy of the key. */
   readonly key: string;
   readonly place: number;
   readonly value: V;
-  /** When it came to the end of the list, in moves. */
+  /** When it moved to the end of the list, counted in moves. */
   movedAt: number;
   /** Those that were used before and after it. */
   older: Entry<V> | undefined;
@@ -19,12 +19,12 @@ interface Entry<V> {
 }
 
 /**
- * A cache by text. The place in the table comes from a few characters, and the whole text is compared with the one that is there: two texts never share
- * an entry, and a lookup costs less than a hash of a token, which V8 would make of every text that it has not seen. Of two texts for one place the later
- * one stays; who makes such texts up pushes out no more than their own, since tokens end with a signature.
+ * A cache by text. The slot is computed from a few characters, and the whole text is compared with the stored one: two texts never share an entry, and a
+ * lookup is cheaper than a hash of the whole token, which V8 would compute for every new string. When two texts collide, the later one stays; an attacker
+ * cannot evict chosen tokens by collisions, since tokens end with a signature.
  *
- * The order of use is a list of its own. Who is used again while half of the others at most have come behind it stays where it is: what is used over and
- * over is read and not written.
+ * The order of use is a separate list. An entry that is used again moves to its end only when more than half of the others have moved behind it, so hot
+ * entries are read without a write.
  */
 export class BoundedCache<V> {
   readonly #entries = new Map<number, Entry<V>>();
@@ -55,7 +55,7 @@ export class BoundedCache<V> {
     return entry.value;
   }
 
-  /** What does not fit at all is not kept. */
+  /** A key that exceeds the limit by itself is not stored. */
   set(key: string, value: V): void {
     const place = findPlace(key);
     const before = this.#entries.get(place);
@@ -105,7 +105,7 @@ export class BoundedCache<V> {
   }
 }
 
-/** Characters at the end of a text that tell it from others: of a signature, or of a seal. */
+/** Characters at the end of a text that distinguish it from others: part of a signature or a seal. */
 const tellingCharacters = 8;
 
 /** 32 bits, so that it is a small integer for V8. */
@@ -117,7 +117,7 @@ function findPlace(text: string): number {
   return place;
 }
 
-/** The text on its own: a piece that was cut out of a longer one keeps all of it in memory, such as every other cookie of a request. */
+/** A copy of the text: a substring would keep the whole string in memory, such as all cookies of a request. */
 function detach(text: string): string {
   const copy = Buffer.from(text, 'latin1').toString('latin1');
   return copy === text ? copy : text;

@@ -1,4 +1,4 @@
-// What the claims of a token must say (RFC 7519 section 4, RFC 9068 section 4, RFC 8725).
+// Checks the claims of a token (RFC 7519 section 4, RFC 9068 section 4, RFC 8725).
 import type { JsonObject } from '../../../base/json-object.ts';
 import { readClaim } from './read-claim.ts';
 import { refuseToken, showValue } from './refusal.ts';
@@ -86,18 +86,18 @@ export function checkAudience(found: readonly string[], accepted: AcceptedAudien
   );
 }
 
-/** ID tokens, by sure marks only: `at_hash`, `nonce` or a missing scope are seen in real access tokens as well. */
+/** Detects ID tokens by reliable marks only: `at_hash`, `nonce` or a missing scope occur in real access tokens as well. */
 export function checkKind(claims: JsonObject): TokenRefusal | undefined {
   const mark = claims.typ === 'ID' ? 'typ' : Object.hasOwn(claims, 'c_hash') ? 'c_hash' : undefined;
   if (mark === undefined) return undefined;
   return refuseToken(
     'token_is_id_token',
     'This is an ID token; send the access token.',
-    `the claim ${mark} gives it away`,
+    `the claim ${mark} marks it as an ID token`,
   );
 }
 
-/** Claims that the policy demands. */
+/** Checks the claims that the policy requires. */
 export function checkRequiredClaims(claims: JsonObject, required: readonly RequiredClaim[]): TokenRefusal | undefined {
   for (const { name, values } of required) {
     const found = readClaim(claims, name);
@@ -107,7 +107,7 @@ export function checkRequiredClaims(claims: JsonObject, required: readonly Requi
       'token_missing_claim',
       found === undefined
         ? 'The token lacks a claim that is required here.'
-        : 'A claim of the token has another value than is required here.',
+        : 'A claim of the token does not have a value that is required here.',
       `the claim ${showValue(name)} is ${showValue(found)}; required: ${showValue(values)}`,
     );
   }
@@ -127,7 +127,7 @@ export function readScopes(claims: JsonObject): ReadonlySet<string> | undefined 
   return scopes;
 }
 
-/** Whether the token has all of the scopes. A token that can have none is told apart: asking for more scopes would not help it. */
+/** Whether the token has all of the scopes. A token without any scope claim gets its own reason: requesting more scopes would not help. */
 export function checkScopes(
   token: Pick<VerifiedToken, 'scopes'>,
   required: readonly string[],
@@ -150,7 +150,7 @@ export function checkScopes(
   );
 }
 
-/** The last second that a calendar knows; what is beyond it is no time, and could not be shown as one. */
+/** The last second that a Date can represent; a larger value is not a valid time. */
 const lastSecond = 8_640_000_000_000;
 
 function isTime(value: unknown): value is number {

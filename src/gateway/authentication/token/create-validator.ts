@@ -38,10 +38,10 @@ export interface ValidatorOptions {
   readonly now?: () => number;
 }
 
-/** Signatures that are verified in one turn of the event loop: whoever makes tokens up makes up a new one each time. */
+/** Limits signature verifications per turn of the event loop: forged tokens are never in the cache. */
 const verifications = new TurnBudget(4);
 
-/** A token that reads well and is of the right issuer, on its way to verification. */
+/** A well-formed token of the right issuer that is to be verified. */
 interface Candidate {
   readonly text: string;
   readonly token: CompactToken;
@@ -54,7 +54,7 @@ type Judgement =
   /** `mightBeStale`: other keys could lead to another verdict. */
   | { readonly ok: false; readonly refusal: TokenRefusal; readonly mightBeStale: boolean };
 
-/** Makes the validator of one issuer under one policy. Another policy is another validator: nothing that it remembers outlives it. */
+/** Creates the validator of one issuer under one policy. Each policy has its own validator, so its caches end with it. */
 export function createTokenValidator(options: ValidatorOptions): TokenValidator {
   const { issuer, keySource, clockSkewMs, requiredClaims = [], requiredScopes = [], now = Date.now } = options;
   const acceptsIssuer = options.acceptsIssuer ?? ((found: string): boolean => found === issuer);
@@ -93,7 +93,7 @@ export function createTokenValidator(options: ValidatorOptions): TokenValidator 
 
   function verifyLater(candidate: Candidate, audiences: AcceptedAudiences): Promise<TokenVerdict> {
     return new Promise<void>((resolve) => verifications.wait(resolve)).then(
-      // In the meantime somebody else may have come with the same token.
+      // Meanwhile another request may have verified the same token.
       () => recall(candidate.text, audiences) ?? verify(candidate, audiences),
     );
   }
@@ -111,7 +111,7 @@ export function createTokenValidator(options: ValidatorOptions): TokenValidator 
     return judgeWithNewerKeys(fetching, candidate, audiences, judgement.refusal);
   }
 
-  /** What is wrong on its face needs no key, and above all causes no fetch. */
+  /** Checks that need no key, so that obviously invalid tokens cause no fetch. */
   function readCandidate(
     text: string,
     known: CompactToken | undefined,
@@ -146,7 +146,7 @@ export function createTokenValidator(options: ValidatorOptions): TokenValidator 
     return { ok: true, cached };
   }
 
-  /** What depends on the resource that is asked for, and so is not part of what is remembered. */
+  /** Checks that depend on the requested resource and are therefore not cached. */
   function finish(cached: CachedToken, audiences: AcceptedAudiences): TokenVerdict {
     const { verdict } = cached;
     if (cached.acceptedFor === audiences) return verdict;
@@ -162,7 +162,7 @@ export function createTokenValidator(options: ValidatorOptions): TokenValidator 
     return judgement.ok ? finish(judgement.cached, audiences) : judgement.refusal;
   }
 
-  /** The issuer may have new keys. A fetch that was under way already may be older than the token: then once more. */
+  /** The issuer may have new keys. A fetch that was already pending may be older than the token: then fetches once more. */
   async function judgeWithNewerKeys(
     fetching: Promise<void>,
     candidate: Candidate,
@@ -201,7 +201,7 @@ export function checkSignature(
       return {
         ok: false,
         refusal: refuseToken('token_bad_signature', 'The signature of the token is wrong.', found),
-        // Some issuers make new keys and keep the name, or have no names.
+        // Some issuers rotate keys under the same kid, or use no kid.
         mightBeStale: true,
       };
     case 'wrong_algorithm':
@@ -257,7 +257,7 @@ function describeToken({ token, issuer, expiresAtMs }: Candidate): CachedToken {
   };
 }
 
-/** Requests share what is remembered; none may change it for the others. */
+/** Requests share cached tokens, so they must be immutable. */
 function freezeDeeply<T>(value: T): T {
   if (typeof value !== 'object' || value === null) return value;
   for (const member of Object.values(value)) freezeDeeply(member);

@@ -1,4 +1,4 @@
-// Finds the token of a request where the policy says that it is (RFC 6750 2, RFC 6265): one token, or none, or no guess.
+// Finds the token of a request at the policy's location (RFC 6750 2, RFC 6265): one token, none, or a refusal when it is ambiguous.
 import { listCookieValues } from './token-cookie.ts';
 import { listParameterValues } from './token-parameter.ts';
 
@@ -18,20 +18,20 @@ export type TokenLocation =
 export type FoundToken =
   /** Nothing, or something without the prefix: RFC 6750 3.1 treats another scheme as "no authentication information". */
   | NoToken
-  /** What stands where a token should be. Whether it could be one, `checkTokenText` says. */
+  /** The text at the token's location. `checkTokenText` decides whether it can be a token. */
   | { readonly kind: 'text'; readonly text: string }
   | UnusableToken;
 
-/** `detail`: there is something else; for the operator, and never what it is. */
+/** `detail`: something else is there; for the operator, never with the value itself. */
 export interface NoToken {
   readonly kind: 'none';
   readonly detail?: string;
 }
 
 export type UnusableToken =
-  /** A place for a token, but nothing in it that could be one. `detail` is a sentence for clients. */
+  /** The location has a value that cannot be a token. `detail` is a sentence for clients. */
   | { readonly kind: 'malformed'; readonly detail: string }
-  /** More than one token: which is meant is not ours to guess. `detail` is for the operator. */
+  /** More than one token: the gateway does not guess. `detail` is for the operator. */
   | { readonly kind: 'ambiguous'; readonly detail: string };
 
 const none: FoundToken = { kind: 'none' };
@@ -110,14 +110,14 @@ function cutPrefix(value: string, prefix: string): string | undefined {
   if (value.slice(0, scheme.length).toLowerCase() !== scheme.toLowerCase()) return undefined;
   const rest = value.slice(scheme.length);
   if (rest.startsWith(' ')) return trimSpaces(rest);
-  // A comma: two fields that something on the way made one. No other space is allowed here.
+  // A comma: an intermediary joined two fields. No other white space is allowed here.
   if (rest.startsWith(',')) return rest;
   return rest === '' || rest.startsWith('\t') ? '' : undefined;
 }
 
 /**
- * The white space of HTTP (RFC 9110 5.6.3): a no-break space, which trim() takes for one too, is part of a value. No regular expression:
- * looking for spaces at the end takes them the square of the time in a value that is full of spaces.
+ * Trims the white space of HTTP (RFC 9110 5.6.3): a no-break space, which trim() would remove, is part of a value. No regular expression:
+ * matching trailing spaces takes quadratic time in a value full of spaces.
  */
 function trimSpaces(value: string): string {
   let start = 0;
@@ -145,14 +145,14 @@ function chooseValue(values: readonly string[], location: TokenLocation, several
 /** Why a text that was found there cannot be a token (b64token of RFC 6750 2.1); undefined when it can. */
 export function checkTokenText(text: string, location: TokenLocation): UnusableToken | undefined {
   if (/^[A-Za-z0-9\-._~+/]+=*$/.test(text)) return undefined;
-  // Two fields that something on the way joined with a comma are two fields.
+  // A comma: an intermediary joined two fields.
   if (/[,\s]/.test(text)) return { kind: 'ambiguous', detail: `several values in ${describeLocation(location)}` };
   return malform(location);
 }
 
-/** RFC 6750 2: a token in the query, in the one place that has a name for it. However it is spelled. */
+/** Whether the query has an `access_token` (RFC 6750 2.3), in any encoding. */
 export function hasQueryToken(query: string): boolean {
-  // Cheap first: nearly no query has it.
+  // A cheap check first: almost no query has it.
   return query.length > 1 && /access|%/i.test(query) && listParameterValues(query, 'access_token').length > 0;
 }
 

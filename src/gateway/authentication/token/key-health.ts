@@ -1,10 +1,10 @@
-// How a source of keys is doing, for those who watch many policies that share few sources.
+// The health of a key source, for observers of many policies that share few sources.
 import type { KeySource } from './key-source.ts';
 
-/** Why keys cannot be had at the moment. */
+/** Why keys cannot be fetched at the moment. */
 export interface KeyTrouble {
   readonly reason: string;
-  /** There are none to judge tokens by. Otherwise the last ones are in use. */
+  /** True: there are no keys to judge tokens by. False: the last ones are still in use. */
   readonly hasNone: boolean;
 }
 

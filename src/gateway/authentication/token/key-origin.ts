@@ -1,11 +1,11 @@
-// Where the keys of an issuer come from (RFC 7517), as the configuration says it.
+// Where the keys of an issuer come from (RFC 7517), according to the configuration.
 import type { KeySource } from '../../../ir/gen/config_pb.ts';
 
 export type KeyOrigin =
   | { readonly kind: 'url'; readonly url: string; readonly allowInsecureHttp: boolean }
   /** A JWK set as JSON. */
   | { readonly kind: 'inline'; readonly document: string }
-  /** Endpoints of a Service, as http URLs (allowed wherever they are); asked in turn. They change while the source lives; empty while none is ready. */
+  /** Endpoints of a Service as http URLs (always allowed), tried in turn. The list changes over time; empty while none is ready. */
   | { readonly kind: 'endpoints'; readonly listUrls: () => readonly string[] };
 
 /** Reads the origin; undefined when the message names none. `listUrls` gives the endpoints of the Service at any time. */
@@ -30,7 +30,7 @@ export function readCacheDuration(message: KeySource | undefined): number {
   return message?.cacheDurationMs ?? 0;
 }
 
-/** What tells two origins apart, as plain data. Endpoints are not part of it: they come and go. */
+/** The identity of an origin, as plain data. Endpoints are not part of it, because they change. */
 export function describeKeyOrigin(message: KeySource | undefined): unknown {
   const { source, allowInsecureHttp } = message ?? {};
   if (source?.case === 'backend') return [source.case, source.value.backend, source.value.path];

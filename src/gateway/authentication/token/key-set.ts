@@ -35,11 +35,11 @@ export type ReadKeySetResult =
 
 const maxKeys = 256;
 const minRsaBits = 2_048;
-/** Verifying takes time that grows with the square of the length. */
+/** Limited because verification time grows with the square of the length. */
 const maxRsaBits = 16_384;
 const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'];
 
-/** Reads a JWK set. A key that cannot be used never spoils the others; a set without a usable key is none. */
+/** Reads a JWK set. Unusable keys are ignored; a set without a usable key is refused. */
 export function readKeySet(document: JsonObject): ReadKeySetResult {
   const list = document.keys;
   if (!Array.isArray(list)) return { ok: false, problem: 'has no list of keys', ignored: [] };
@@ -59,9 +59,9 @@ function readKey(entry: unknown): VerificationKey | string {
   if (!isJsonObject(entry)) return 'is not a JSON object';
   const { kty, use, key_ops: operations, alg, kid } = entry;
   if (kid !== undefined && typeof kid !== 'string') return 'has a kid that is not a string';
-  if (kty === 'oct') return 'is symmetric; who can verify with it can also sign';
+  if (kty === 'oct') return 'is symmetric: everyone who can verify with it can also sign';
   if (privateMembers.some((member) => Object.hasOwn(entry, member))) {
-    return 'has private material in it; whoever reads this set can sign with it';
+    return 'has private key material in it: everyone who reads this set can sign with it';
   }
   if (use !== undefined && use !== 'sig') return 'is not for signatures (use)';
   if (operations !== undefined && !(Array.isArray(operations) && operations.includes('verify'))) {
@@ -89,7 +89,7 @@ function importKey(jwk: JsonObject): Material | string {
       if (key === undefined) return 'cannot be read';
       if (modulusLength < minRsaBits) return `is too short: ${modulusLength} bits, at least ${minRsaBits} are needed`;
       if (modulusLength > maxRsaBits) return `is too long: ${modulusLength} bits`;
-      if (publicExponent < 3n || publicExponent % 2n === 0n) return 'has a public exponent that proves nothing';
+      if (publicExponent < 3n || publicExponent % 2n === 0n) return 'has an unsafe public exponent';
       // RFC 8017 8.1.2 and 8.2.2: as long as the modulus.
       return { key, algorithms: findAlgorithms('rsa'), signatureLength: Math.ceil(modulusLength / 8) };
     }
@@ -103,7 +103,7 @@ function importKey(jwk: JsonObject): Material | string {
       if (jwk.crv !== 'Ed25519' && jwk.crv !== 'Ed448') return 'is on a curve that is not accepted';
       const key = importPublicKey({ kty: 'OKP', crv: jwk.crv, x: jwk.x });
       if (key === undefined) return 'cannot be read';
-      if (hasSmallOrder(key)) return 'is a point that proves nothing';
+      if (hasSmallOrder(key)) return 'is a point of small order';
       return { key, algorithms: ['EdDSA', jwk.crv] };
     }
     default:
@@ -111,7 +111,7 @@ function importKey(jwk: JsonObject): Material | string {
   }
 }
 
-/** Only the members that make the key, so that nothing else in the entry can have a say. */
+/** Imports only the members that define the key, so that other members of the entry have no effect. */
 function importPublicKey(jwk: JsonObject): KeyObject | undefined {
   try {
     return createPublicKey({ key: { ...jwk }, format: 'jwk' });

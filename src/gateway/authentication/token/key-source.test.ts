@@ -143,7 +143,7 @@ describe('fetching', () => {
     assert.deepEqual(setup.source.describe(), {
       url,
       keys: [{ id: 'a', algorithms: ['ES256'] }],
-      ignored: [{ index: 1, id: 's', why: 'is symmetric; who can verify with it can also sign' }],
+      ignored: [{ index: 1, id: 's', why: 'is symmetric: everyone who can verify with it can also sign' }],
       fetchedAtMs: setup.clock.now(),
       problem: undefined,
     });

@@ -1,5 +1,5 @@
-// An issuer's keys: fetched when the configuration arrives, kept fresh, used for a limited time while the issuer is down, fetched early when a token does not
-// fit them.
+// An issuer's keys: fetched when the configuration arrives, refreshed, used for a limited time while the issuer is down, and refetched early when a token does
+// not match them.
 import type { AddressChoice } from '../../../base/address-guard.ts';
 import { readFreshness } from '../../../base/cache-lifetime.ts';
 import { type Clock, systemClock } from '../../../base/clock.ts';
@@ -13,18 +13,18 @@ export type KeyState =
   | {
       readonly ok: true;
       readonly keySet: KeySet;
-      /** Another one for other keys. */
+      /** Changes with the keys. */
       readonly version: string;
     }
   /** `detail` is for the operator. */
   | { readonly ok: false; readonly detail: string; readonly retryAfterSeconds: number };
 
-/** Where keys are, or why that is not known yet. */
+/** The location of keys, or why it is not known yet. */
 export type KeyLocation =
   | {
       readonly ok: true;
       readonly url: string;
-      /** Who named the place. Default: the operator. */
+      /** Who chose the address. Default: the operator. */
       readonly chosenBy?: AddressChoice;
     }
   | { readonly ok: false; readonly detail: string };
@@ -40,7 +40,7 @@ export interface KeySourceStatus {
   readonly problem: string | undefined;
 }
 
-/** What a source knows, as plain data: another process makes the same of it. */
+/** The state of a source as plain data, from which another process can rebuild it. */
 export interface KeySnapshot {
   readonly url: string | undefined;
   /** The newest good document; undefined: none was ever loaded. */
@@ -54,24 +54,24 @@ export interface KeySnapshot {
 export interface KeySource {
   /** The keys in force; answers at once. Starts a refresh in the background when it is overdue. */
   getKeys(): KeyState;
-  /** When getKeys has none: the fetch under way, or a new one when the last failure is long enough ago; otherwise undefined. */
+  /** When getKeys has none: the pending fetch, or a new one once the backoff has ended; otherwise undefined. */
   load(): Promise<void> | undefined;
-  /** When a token does not fit the keys: the fetch under way, or a new one, at most once per cooldown; otherwise undefined. */
+  /** When a token does not match the keys: the pending fetch, or a new one, at most once per cooldown; otherwise undefined. */
   refetch(): Promise<void> | undefined;
   describe(): KeySourceStatus;
-  /** Ends the refreshing. Keys that were loaded stay usable until they are too old. */
+  /** Stops refreshing. Loaded keys stay usable until they are too old. */
   close(): void;
 }
 
 export interface KeySourceOptions {
-  /** A URL, or a function that knows it later: the jwks_uri of metadata. Asked before every fetch, so that a move is followed. */
+  /** A URL, or a function that finds it: the jwks_uri of metadata. Called before every fetch, so that a changed URL is used. */
   readonly location: string | (() => KeyLocation | Promise<KeyLocation>);
   readonly fetcher: GuardedFetcher;
   readonly ca?: string | undefined;
   readonly allowInsecureHttp?: boolean;
   /** The longest time between refreshes. Default 5 min. */
   readonly cacheDurationMs?: number;
-  /** How long keys are used after their time while the issuer is down. Default 24 h. */
+  /** How long stale keys are used while the issuer is down. Default 24 h. */
   readonly maxStaleMs?: number;
   /** Default 10 s. */
   readonly cooldownMs?: number;
@@ -79,19 +79,19 @@ export interface KeySourceOptions {
   readonly log?: Log;
   /** Spreads refreshes of several gateways; 0 up to 1. */
   readonly random?: () => number;
-  /** Is told after every fetch, good or not. */
+  /** Called after every fetch, successful or not. */
   readonly onFetched?: ((snapshot: KeySnapshot) => void) | undefined;
 }
 
 const minute = 60_000;
 
 interface LoadedKeys {
-  /** The very same object while the keys are the same: what was verified with them stays verified. */
+  /** The same object while the keys are unchanged, so that cached verifications stay valid. */
   readonly state: Extract<KeyState, { readonly ok: true }>;
   readonly document: JsonObject;
 }
 
-/** Fetches at once, and from then on keeps the keys fresh until it is closed. */
+/** Fetches the keys at once and refreshes them until it is closed. */
 export function createKeySource(options: KeySourceOptions): KeySource {
   const { location, fetcher, cacheDurationMs = 5 * minute, maxStaleMs = 24 * 60 * minute } = options;
   const { cooldownMs = 10_000, clock = systemClock, log = silentLog, random = Math.random } = options;
@@ -191,18 +191,18 @@ export function createInlineKeySource(text: string): KeySource {
 
 function reportKeys(log: Log, url: string | undefined, keySet: KeySet, isFirst: boolean): void {
   const keys = keySet.keys.map(({ id }) => id ?? '(without kid)');
-  log.info({ url, keys }, isFirst ? 'the keys of the issuer are loaded' : 'the issuer has other keys now');
+  log.info({ url, keys }, isFirst ? 'the keys of the issuer are loaded' : 'the keys of the issuer have changed');
   if (keySet.ignored.length > 0) log.info({ url, ignored: keySet.ignored }, 'some keys of the issuer are not used');
 }
 
-/** Why a source that knows this has no keys to judge tokens by. */
+/** Why a source in this state has no keys to judge tokens by. */
 export function describeMissing(snapshot: Partial<KeySnapshot>, nowMs: number): KeyState {
   const { document, problem = 'they are being fetched', nextAttemptAtMs = nowMs } = snapshot;
   const age = document === undefined ? 'keys were never loaded' : 'the last keys are too old';
   return { ok: false, detail: `${age}: ${problem}`, retryAfterSeconds: countSecondsUntil(nextAttemptAtMs, nowMs) };
 }
 
-/** What is shown of a source that knows this. */
+/** The status of a source in this state. */
 export function describeSnapshot(snapshot: Partial<KeySnapshot>, keySet: KeySet | undefined): KeySourceStatus {
   const { url, document, fetchedAtMs, problem } = snapshot;
   return {

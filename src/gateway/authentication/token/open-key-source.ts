@@ -11,7 +11,7 @@ import {
   type KeySource,
 } from './key-source.ts';
 
-/** A place that is known later: the jwks_uri of metadata. */
+/** A location that becomes known later: the jwks_uri of metadata. */
 export interface LocatedKeys {
   readonly kind: 'located';
   readonly locate: () => KeyLocation | Promise<KeyLocation>;
@@ -30,11 +30,11 @@ export interface KeyFetching {
   readonly random?: () => number;
   /** The same for the same keys, in every process that has the configuration. */
   readonly id?: string;
-  /** Is told after every fetch. */
+  /** Called after every fetch. */
   readonly onFetched?: (snapshot: KeySnapshot) => void;
 }
 
-/** Opens: the keys are on their way when this returns. */
+/** Opens a source: starts fetching and returns at once. */
 export type OpenKeySource = (origin: KeyOrigin | LocatedKeys, fetching: KeyFetching) => KeySource;
 
 /** Opens a source that fetches. */
@@ -51,7 +51,7 @@ export const openKeySource: OpenKeySource = (origin, fetching) => {
   }
 };
 
-/** Another endpoint each time: when one is down, the next try asks the next. */
+/** Round robin over the endpoints: when one is down, the next attempt uses the next. */
 function takeTurns(listUrls: () => readonly string[]): () => KeyLocation {
   let turn = 0;
   return () => {
@@ -59,7 +59,7 @@ function takeTurns(listUrls: () => readonly string[]): () => KeyLocation {
     const url = urls[turn % Math.max(1, urls.length)];
     turn += 1;
     return url === undefined
-      ? { ok: false, detail: 'the Service of the keys has no ready endpoint' }
+      ? { ok: false, detail: 'the Service that serves the keys has no ready endpoint' }
       : { ok: true, url };
   };
 }

@@ -1,4 +1,4 @@
-// Finds a claim by its name in a policy.
+// Finds a claim by the name that a policy gives.
 import { isJsonObject, type JsonObject } from '../../../base/json-object.ts';
 
 /** The claim of exactly this name, which may have dots in it (`https://example.com/roles`); otherwise a dot reaches into objects. */

@@ -1,4 +1,4 @@
-// Takes a token apart (RFC 7515 compact serialization, RFC 7519), strictly: one token has one spelling, and every reader sees the same in it.
+// Parses a token strictly (RFC 7515 compact serialization, RFC 7519): each token has only one encoding, and all parsers agree on its content.
 import { isAlgorithm, type Algorithm } from './algorithms.ts';
 import { type JsonObject, readJsonObject } from '../../../base/json-object.ts';
 import { findHalfCharacter } from '../../../base/read-json.ts';
@@ -7,7 +7,7 @@ import type { CompactToken } from './compact-token.ts';
 import { refuseToken, showValue } from './refusal.ts';
 import type { TokenRefusal } from './verified-token.ts';
 
-/** Longer tokens are not looked at. */
+/** Longer tokens are refused without parsing. */
 export const maxTokenLength = 16_384;
 
 export type ReadTokenResult = { readonly ok: true; readonly token: CompactToken } | TokenRefusal;
@@ -15,7 +15,7 @@ export type ReadTokenResult = { readonly ok: true; readonly token: CompactToken 
 const accessTokenTypes = new Set(['jwt', 'at+jwt', 'application/jwt', 'application/at+jwt']);
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Reads header and claims. `jku`, `x5u`, `x5c` and an embedded `jwk` are not even looked at: keys come from the issuer alone. */
+/** Reads header and claims. `jku`, `x5u`, `x5c` and an embedded `jwk` are ignored: keys come only from the issuer. */
 export function readCompactToken(text: string): ReadTokenResult {
   if (text.length > maxTokenLength) {
     return refuseToken('token_too_large', `The token is longer than ${maxTokenLength} characters.`);
@@ -45,7 +45,7 @@ export function readCompactToken(text: string): ReadTokenResult {
 
 type ReadHeader = ({ readonly ok: true } & Pick<CompactToken, 'algorithm' | 'keyId'>) | TokenRefusal;
 
-/** All tokens of an issuer have nearly the same. */
+/** Cached: the tokens of an issuer have only a few different headers. */
 const readHeader = rememberTexts((part): ReadHeader => {
   const header = readPart(part, 'header');
   if (!header.ok) return header;
@@ -72,7 +72,7 @@ function checkHeader(header: JsonObject): TokenRefusal | undefined {
   if (crit !== undefined) {
     return refuseToken(
       'token_unsupported_header',
-      'The token demands an extension that is not supported (crit).',
+      'The token requires an extension that is not supported (crit).',
       `crit is ${showValue(crit)}`,
     );
   }
@@ -102,12 +102,12 @@ function readPart(part: string, name: string): { readonly ok: true; readonly val
   if (!read.ok) return refuseToken('token_malformed', `The ${name} of the token ${read.problem}.`);
   // Two different subjects would become the same one (RFC 7493 2.1).
   if (findHalfCharacter(text, read.value) !== undefined) {
-    return refuseToken('token_malformed', `The ${name} of the token has half a character in it.`);
+    return refuseToken('token_malformed', `The ${name} of the token has an unpaired surrogate in it.`);
   }
   return read;
 }
 
-/** Node skips what is not base64url and accepts several spellings of the last character; here there is one. */
+/** Strict base64url: Node skips invalid characters and accepts several encodings of the last character. */
 function decodeBase64url(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, 'base64url');
   return bytes.toString('base64url') === text ? bytes : undefined;

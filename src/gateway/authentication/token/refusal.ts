@@ -1,4 +1,4 @@
-// Words for tokens that are not accepted: plain for the client, with what was found for the operator.
+// Refusals of tokens: a plain sentence for the client, and the values that were found for the operator.
 import type { Reason } from '../../http/reasons.ts';
 import type { TokenRefusal } from './verified-token.ts';
 
@@ -7,7 +7,7 @@ export function refuseToken(reason: Reason, detail: string, operatorDetail?: str
   return { ok: false, reason, detail, ...(operatorDetail === undefined ? {} : { operatorDetail }) };
 }
 
-/** A value of a token as the log may have it: on one line, short, and never more than a few of a list. */
+/** A value of a token for the log: short, on one line, with only the first elements of a list. */
 export function showValue(value: unknown): string {
   if (value === undefined) return 'absent';
   if (Array.isArray(value) && value.length > 8) return `${showValue(value.slice(0, 8))} and ${value.length - 8} more`;

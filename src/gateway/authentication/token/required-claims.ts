@@ -1,4 +1,4 @@
-// Claims that a policy demands, from the JSON of its message.
+// Claims that a policy requires, from the JSON in its message.
 import type { RequiredClaim as RequiredClaimMessage } from '../../../ir/gen/config_pb.ts';
 import type { RequiredClaim } from './check-claims.ts';
 
@@ -7,7 +7,7 @@ export class RequiredClaimError extends Error {
   readonly code = 'invalid_required_claim';
 }
 
-/** Parses the values. Throws when one is no JSON: a demand must not be left out. */
+/** Parses the values. Throws when one is not JSON: a requirement must not be dropped. */
 export function readRequiredClaims(
   messages: readonly Pick<RequiredClaimMessage, 'name' | 'values'>[],
 ): RequiredClaim[] {

@@ -11,10 +11,10 @@ export type KeySelection =
   | { readonly kind: 'ambiguous' }
   | { readonly kind: 'unknown' };
 
-/** So that one token cannot cause an arbitrary number of verifications. */
+/** Limits the verifications that one token can cause. */
 const maxCandidates = 4;
 
-/** Picks by `kid` and algorithm. Where one of the two sides has no `kid`, the only candidate is the one. */
+/** Picks by `kid` and algorithm. When the token or the key has no `kid`, a single candidate is used. */
 export function selectKey(token: Pick<CompactToken, 'algorithm' | 'keyId'>, { keys }: KeySet): KeySelection {
   const { algorithm, keyId } = token;
   const named = keyId === undefined ? [] : keys.filter(({ id }) => id === keyId);

@@ -1,4 +1,4 @@
-// Points of Edwards curves that make no key (RFC 8032 section 5, RFC 7748 section 6): one signature of theirs fits every message.
+// Points of small order on Edwards curves, which are not safe keys (RFC 8032 section 5, RFC 7748 section 6): one signature is valid for every message.
 import type { KeyObject } from 'node:crypto';
 
 /** The y coordinates of all points whose order divides the cofactor, in every spelling that decoders take, in hex. */
@@ -23,7 +23,7 @@ export const smallOrderPoints: Readonly<Record<'ed25519' | 'ed448', ReadonlySet<
   ]),
 };
 
-/** Whether an Ed25519 or Ed448 key is such a point. The highest bit says on which side of the curve it is, and is left out. */
+/** Whether an Ed25519 or Ed448 key is such a point. The highest bit is the sign of x and is ignored. */
 export function hasSmallOrder(key: KeyObject): boolean {
   const type = key.asymmetricKeyType;
   if (type !== 'ed25519' && type !== 'ed448') return false;

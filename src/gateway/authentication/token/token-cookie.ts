@@ -1,10 +1,10 @@
-// A cookie that carries a token (RFC 6265 5.4): found and taken out by the same reading, so that what was read is what is gone.
+// A cookie that carries a token (RFC 6265 5.4): read and removed by the same parser, so that exactly the cookie that was read is removed.
 
 /** All values of the cookie, of all Cookie fields (HTTP/2 sends several, RFC 9113 8.2.3). Names are exact. */
 export function listCookieValues(headers: readonly string[], name: string): string[] {
   const values: string[] = [];
   for (let i = 0; i < headers.length; i += 2) {
-    // Nearly all fields are told apart by their length alone.
+    // The length alone rules out nearly all fields.
     if (!isCookieField(headers[i]!) || !headers[i + 1]!.includes(name)) continue;
     for (const pair of headers[i + 1]!.split(';'))
       if (isCookie(pair, name)) values.push(unquote(pair.slice(pair.indexOf('=') + 1).trim()));
@@ -12,7 +12,7 @@ export function listCookieValues(headers: readonly string[], name: string): stri
   return values;
 }
 
-/** The fields without the cookie, wherever and however often it is there; everything else keeps its bytes. A field with nothing left goes. */
+/** The fields without all occurrences of the cookie; all other bytes are kept. An empty field is removed. */
 export function withoutCookie(headers: readonly string[], name: string): readonly string[] {
   let kept: string[] | undefined;
   for (let i = 0; i < headers.length; i += 2) {

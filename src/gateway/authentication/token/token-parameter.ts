@@ -1,5 +1,5 @@
-// A query parameter that carries a token: found and taken out by the same reading (application/x-www-form-urlencoded), so that what was
-// read is what is gone, however its name is spelled.
+// A query parameter that carries a token: read and removed by the same parser (application/x-www-form-urlencoded), so that exactly the
+// parameter that was read is removed, however its name is encoded.
 
 /** All values of the parameter. `query` with its '?', or empty. */
 export function listParameterValues(query: string, name: string): string[] {
@@ -23,12 +23,12 @@ function splitQuery(query: string): string[] {
   return query.length < 2 ? [] : query.slice(1).split('&');
 }
 
-/** Cheap: a piece that neither has the name nor an escape is another one. */
+/** A cheap check: a piece without the name and without an escape is another parameter. */
 function mightHave(piece: string, name: string): boolean {
   return piece.startsWith(name) || piece.includes('%') || piece.includes('+');
 }
 
-/** With the separator in front: a '?' at the beginning would be taken for that of the query. */
+/** Parsed with a separator in front: a leading '?' would be taken for the start of the query. */
 function readPiece(piece: string): URLSearchParams {
   return new URLSearchParams(`&${piece}`);
 }

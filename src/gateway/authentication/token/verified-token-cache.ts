@@ -1,11 +1,11 @@
-// Remembers tokens that were verified, so that a token costs one lookup per request and one verification in its life.
+// Caches verified tokens, so that a token costs one lookup per request and only one verification.
 import { BoundedCache, type CacheLimits } from './bounded-cache.ts';
 import type { AcceptedAudiences, TokenVerdict } from './verified-token.ts';
 
 export interface CachedToken {
   readonly verdict: Extract<TokenVerdict, { readonly ok: true }>;
   readonly audiences: readonly string[];
-  /** The list that it was accepted for last; a list does not change. */
+  /** The audience list that it was last accepted for; lists are immutable. */
   acceptedFor: AcceptedAudiences | undefined;
 }
 
@@ -22,7 +22,7 @@ export class VerifiedTokenCache {
     return this.#tokens.size;
   }
 
-  /** By the whole token. A version other than the one before drops everything. */
+  /** By the whole token. A new version drops everything. */
   get(token: string, version: unknown, nowMs: number): CachedToken | undefined {
     if (version !== this.#version) {
       this.clear();
@@ -34,7 +34,7 @@ export class VerifiedTokenCache {
     return undefined;
   }
 
-  /** Never kept past its expiry, whatever skew is granted: what is past it is judged anew each time. */
+  /** Not kept past its expiry, even with clock skew: an expired token is judged anew each time. */
   set(token: string, version: unknown, cached: CachedToken): void {
     if (version !== this.#version) this.clear();
     this.#version = version;

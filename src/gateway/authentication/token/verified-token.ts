@@ -1,4 +1,4 @@
-// A token that has been judged. One engine serves MCP authentication and JWT authentication (RFC 7519, RFC 8725, RFC 9068).
+// The verdict about a token. One engine serves MCP authentication and JWT authentication (RFC 7519, RFC 8725, RFC 9068).
 import type { Reason } from '../../http/reasons.ts';
 import type { CompactToken } from './compact-token.ts';
 
@@ -10,7 +10,7 @@ export interface VerifiedToken {
   /** From `scope` or `scp`; undefined when the token has neither. */
   readonly scopes: ReadonlySet<string> | undefined;
   readonly expiresAtMs: number;
-  /** Who that is, once somebody has asked (describe-caller.ts): the same for every request with the token. */
+  /** Cached by describe-caller.ts: the same for every request with the token. */
   caller?: Caller | undefined;
 }
 
@@ -20,7 +20,7 @@ export interface Caller {
   readonly issuer: string;
   /** The OAuth client: `client_id` (RFC 9068), or `azp` where the provider calls it so. */
   readonly clientId: string | undefined;
-  /** The members of an access line, once there was one (access-line.ts). */
+  /** The members of an access line, cached by access-line.ts. */
   logged: string | undefined;
 }
 
@@ -38,13 +38,13 @@ export interface TokenRefusal {
   readonly retryAfterSeconds?: number;
 }
 
-/** Audiences of which a token must have one. An empty list accepts no token; who takes any audience, or none, has to say so. */
+/** Audiences of which a token must have one. An empty list accepts no token; `any` accepts every audience, or none. */
 export type AcceptedAudiences = readonly string[] | 'any';
 
-/** Judges tokens against one issuer. Answers at once when it can: cached tokens, and tokens that are wrong on their face. */
+/** Judges tokens of one issuer. Answers synchronously when it can: for cached tokens, and for obviously invalid ones. */
 export interface TokenValidator {
-  /** `read`: the same token taken apart, for a caller that had to look into it before. */
+  /** `read`: the same token, when the caller has already parsed it. */
   validate(token: string, audiences: AcceptedAudiences, read?: CompactToken): TokenVerdict | Promise<TokenVerdict>;
-  /** The same for a text that was judged before, whatever it looks like; undefined: it was not, or that is forgotten. Absent: nothing is remembered. */
+  /** The verdict from the cache; undefined on a cache miss. Absent: the validator has no cache. */
   recall?(token: string, audiences: AcceptedAudiences): TokenVerdict | Promise<TokenVerdict> | undefined;
 }

@@ -12,7 +12,7 @@ export function verifySignature(
   const { algorithm, signature } = token;
   if (!served.has(algorithm)) return false;
   const definition = algorithms[algorithm];
-  // RSA: the number of the key. A signature with leading zeros is the same number without them, and passes OpenSSL; so no length, no verification.
+  // RSA: as long as the modulus. OpenSSL accepts a signature without its leading zeros, so the length is always checked first.
   const length = 'signatureLength' in definition ? definition.signatureLength : signatureLength;
   if (length === undefined && definition.keyType === 'rsa') return false;
   if (length !== undefined && signature.length !== length) return false;

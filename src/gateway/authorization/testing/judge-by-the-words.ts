@@ -1,7 +1,7 @@
-// The semantics of rules as the documentation words them, without a thought for speed or order: what tests compare the gateway with.
+// Reference implementation of the rule semantics in the words of the documentation, slow and simple: tests compare the gateway with it.
 import type { RuleAction } from '../../config/rule-set.ts';
 
-/** What one expression comes to. `skipped`: it does not concern the message. */
+/** The value of one expression. `skipped`: it does not concern the message. */
 export type WrittenValue = 'true' | 'false' | 'error' | 'skipped';
 
 /** The rule of one policy, as it was written. */
@@ -26,7 +26,7 @@ export function judgeByTheWords(rules: readonly WrittenRule[], skippedAllows = f
   return having('Allow').length === 0 || having('Allow').some(applies);
 }
 
-// "An expression that cannot be evaluated is false for Allow and Require, and true for Deny." Skipped ones have no say, or for Allow, what is asked for.
+// "An expression that cannot be evaluated is false for Allow and Require, and true for Deny." A skipped Deny or Require does not count; for Allow, `skippedAllows` decides.
 function holds(action: RuleAction, value: WrittenValue, skippedAllows: boolean): boolean {
   if (value === 'error') return action === 'Deny';
   if (value === 'skipped') return action === 'Require' || (action === 'Allow' && skippedAllows);

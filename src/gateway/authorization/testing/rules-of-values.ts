@@ -1,9 +1,9 @@
-// Rules whose expressions come to given values, for tests of what is made of the values.
+// Rules whose expressions have given values, for tests of the decision logic.
 import type { Expression } from '../../../cel/expression.ts';
 import type { Rule, RuleAction, RuleSet } from '../../config/rule-set.ts';
 import type { WrittenRule, WrittenValue } from './judge-by-the-words.ts';
 
-/** An expression that comes to this, and counts how often it was asked. */
+/** An expression with this value; records each evaluation in `asked`. */
 export function expressionOf(value: WrittenValue, asked: string[] = []): Expression {
   return {
     source: value,

@@ -1,5 +1,5 @@
-// Backends as rules see them: whether they can be used, and what policies say about them. A view that did not change is the same object in the next
-// compilation, so that the rules that looked at it need not be compiled again. Endpoints are not part of it: they come and go without the rules.
+// Backends as rules see them: whether they are usable, and their policies. An unchanged view is the same object in the next compilation, so
+// rules that read it are not compiled again. Endpoints are not part of a view: their changes do not affect rules.
 import type { BackendPolicies } from '../runtime-config.ts';
 import { arePoliciesSame, type PolicyIndex } from './compile-policies.ts';
 import type { Lookup } from './recorded-reads.ts';
@@ -10,7 +10,7 @@ export interface BackendView {
   readonly policies: BackendPolicies;
 }
 
-/** The views of one compilation, made when they are asked for. */
+/** The views of one compilation, created on first use. */
 export class BackendViews implements Lookup<BackendView> {
   readonly #readState: (key: string) => BackendView['state'];
   readonly #policies: PolicyIndex;
@@ -32,7 +32,7 @@ export class BackendViews implements Lookup<BackendView> {
     return view;
   }
 
-  /** Ends the compilation: the views before these are forgotten. */
+  /** Ends the compilation: releases the previous views. */
   seal(): void {
     this.#before = undefined;
   }

@@ -103,7 +103,8 @@ describe('selectCertificate', () => {
       {
         list: 'listeners',
         key: 'n/g/a',
-        message: 'the certificate Secret/n/rsa is never used: earlier ones of this listener have all its names',
+        message:
+          'the certificate Secret/n/rsa is never used: earlier certificates of this listener cover all its names',
       },
     ]);
     assert.equal(select('one.example.com'), select(undefined));

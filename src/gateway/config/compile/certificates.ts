@@ -1,4 +1,4 @@
-// Server certificates (RFC 5280, RFC 6066 3): from PEM to TLS contexts, and which of a listener's certificates a server name gets.
+// Server certificates (RFC 5280, RFC 6066 3): from PEM to TLS contexts, and the choice of a listener's certificate by server name.
 import type { ServerHandshake } from '../runtime-config.ts';
 import { constants, createHash, X509Certificate } from 'node:crypto';
 import type { SecureContext } from 'node:tls';
@@ -24,10 +24,10 @@ export class CertificateError extends Error {
   }
 }
 
-/** Certificates by their content: creating a TLS context is expensive, and a reload of the same one should cost nothing. */
+/** Certificates by their content: creating a TLS context is expensive, and a reload of the same certificate should be free. */
 export type CertificateCache = TakeoverCache<ServerCertificate>;
 
-/** Reads chain and key, or throws a CertificateError that names what is wrong (and nothing of the key). */
+/** Reads chain and key, or throws a CertificateError that names the problem and reveals nothing of the key. */
 export function readServerCertificate(
   message: TlsCertificate,
   validation: ClientValidation | undefined,
@@ -60,9 +60,9 @@ function createContext(cert: string, key: string, validation: ClientValidation |
       key,
       minVersion: 'TLSv1.2',
       ...(validation !== undefined && {
-        // Where nothing depends on it, nothing is validated: Node breaks off connections on which OpenSSL has met a forged signature.
+        // Optional certificates are not validated at all: Node aborts connections on which OpenSSL has met a forged signature.
         ca: validation.isRequired ? validation.authorities : [],
-        // A session that is resumed brings no certificate: where clients have to show one, each handshake is a full one.
+        // A resumed session carries no client certificate, so every handshake has to be a full one.
         secureOptions: constants.SSL_OP_NO_TICKET,
       }),
     });
@@ -101,8 +101,8 @@ export interface ListenerCertificates {
 }
 
 /**
- * Arranges the certificates of one listener. The one whose own names cover the server name best is taken, else the first. Of two
- * with the same name the first stays: Node installs one certificate per handshake, before it knows which keys the client supports.
+ * Arranges the certificates of one listener. A handshake gets the certificate that matches the server name best, else the first. Of two
+ * with the same name the first wins: Node installs one certificate per handshake, before it knows which keys the client supports.
  * `reportUnused` gets the position of each certificate that can never be chosen.
  */
 export function arrangeCertificates(
@@ -127,10 +127,10 @@ export function arrangeCertificates(
 }
 
 /**
- * Chooses what a handshake on one port uses: the most specific listener hostname wins and no other is asked, so a
- * listener without a usable certificate (undefined) refuses its names instead of handing them to a wider listener.
- * A name that no listener has is refused. Without a server name the listener for any hostname answers; if there is none, the
- * handshake is refused too: no other listener could serve the request behind it.
+ * Chooses the certificate of a handshake on one port. Only the listener with the most specific hostname is considered, so a
+ * listener without a usable certificate (undefined) refuses its names instead of leaving them to a wider listener.
+ * A name without a listener is refused. Without a server name the listener for any hostname answers; without such a listener the
+ * handshake is refused too: no other listener could serve the request that follows.
  */
 export function createCertificateSelector(
   listeners: HostTable<{ readonly certificates: ListenerCertificates | undefined }>,

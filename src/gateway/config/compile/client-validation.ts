@@ -1,16 +1,16 @@
-// What a listener asks of the certificates of its clients (Gateway API 1.6, spec.tls.frontend; RFC 8446, 4.4.2), from messages.
+// Reads how a listener validates client certificates (Gateway API 1.6, spec.tls.frontend; RFC 8446, 4.4.2).
 import { createHash } from 'node:crypto';
 import type { Listener, Secret } from '../../../ir/gen/config_pb.ts';
 import { CaCertificateError, readCaCertificates } from './read-ca-certificates.ts';
 import type { Lookup } from './recorded-reads.ts';
 
-/** Clients have to prove themselves, or are asked to. */
+/** How a listener validates client certificates. */
 export interface ClientValidation {
-  /** PEM: who signs the certificates of clients. */
+  /** PEM of the CAs that sign client certificates. */
   readonly authorities: string;
-  /** Otherwise one that is missing or not valid changes nothing. */
+  /** False: clients without a valid certificate are served as well. */
   readonly isRequired: boolean;
-  /** Stands for the authorities. */
+  /** SHA-256 of `authorities`. */
   readonly digest: string;
 }
 
@@ -21,8 +21,8 @@ export function readClientValidation(
 ): ClientValidation | undefined {
   if (clientValidation === undefined) return undefined;
   const { ca, allowInsecureFallback } = clientValidation;
-  // Without any, TLS would fall back to the authorities of the system, and let their clients in.
-  if (ca.length === 0) throw new CaCertificateError('there are no authorities for the certificates of clients');
+  // With an empty list, TLS would fall back to the system's CAs and accept their clients.
+  if (ca.length === 0) throw new CaCertificateError('the validation of client certificates names no CA certificate');
   const authorities = ca.map((key) => readCaCertificates(key, secrets)).join('\n');
   const digest = createHash('sha256').update(authorities).digest('base64url');
   return { authorities, isRequired: !allowInsecureFallback, digest };

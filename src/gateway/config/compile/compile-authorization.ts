@@ -1,5 +1,5 @@
-// A policy message with rules -> compiled rules. Expressions were checked when the policy was loaded; here they are checked again,
-// because a gateway may get its configuration from a control plane of another version.
+// A policy message with rules -> compiled rules. Expressions were checked when the policy was loaded and are checked again here,
+// because the control plane may have another version.
 import { compileExpression } from '../../../cel/compile-expression.ts';
 import type { ExpressionScope } from '../../../cel/expression.ts';
 import { type Authorization, AuthorizationAction } from '../../../ir/gen/config_pb.ts';
@@ -19,7 +19,7 @@ export function compileRules(message: Authorization, place: PolicyPlace, scope: 
   return { ...place, action: readAction(message.action), expressions };
 }
 
-/** Sorts rules by what they do; undefined when there are none. */
+/** Groups rules by action; undefined when there are none. */
 export function collectRules(rules: readonly Rule[]): RuleSet | undefined {
   if (rules.length === 0) return undefined;
   return {

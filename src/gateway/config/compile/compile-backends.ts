@@ -18,10 +18,10 @@ import {
 import { readTarget } from '../../http/request-target.ts';
 import { describeError, type ReportProblem } from './compile-problem.ts';
 import { readCaCertificates } from './read-ca-certificates.ts';
-import { areReadsStillTrue, type Lookup, ReadRecorder, type Reads } from './recorded-reads.ts';
+import { areReadsStillValid, type Lookup, ReadRecorder, type Reads } from './recorded-reads.ts';
 import type { BackendConfig, BackendTls, McpConfig, PickerConfig } from '../runtime-config.ts';
 
-/** Where the pool has no annotation that says another one. */
+/** The timeout unless an annotation of the pool sets another one. */
 const defaultPickerTimeoutMs = 10_000;
 
 /** The backend cannot be used as it is configured. */
@@ -29,10 +29,10 @@ class BackendError extends Error {
   readonly code = 'invalid_backend';
 }
 
-/** What became of one message, and what it depends on beside the message itself. */
+/** The outcome of compiling one message, and the secrets it depends on. */
 interface BackendMemo {
   readonly reads: Reads<Secret>;
-  /** Text: why it cannot be used. */
+  /** A string is the reason why the backend cannot be used. */
   readonly outcome: BackendConfig | string;
 }
 
@@ -44,8 +44,8 @@ export interface CompiledBackends {
 }
 
 /**
- * Compiles backends. One that cannot be compiled is reported and left out: whoever refers to it answers 500. A backend that did
- * not change is the same object as before, and a message that did not change is not looked at again.
+ * Compiles backends. A backend that cannot be compiled is reported and left out: rules that refer to it answer 500. An unchanged
+ * backend is the same object as before, and an unchanged message is not compiled again.
  */
 export function compileBackends(
   backends: readonly Backend[],
@@ -58,7 +58,7 @@ export function compileBackends(
   const recorder = new ReadRecorder(secrets);
   for (const backend of backends) {
     let memo = previous?.memos.get(backend);
-    if (memo === undefined || !areReadsStillTrue(memo.reads, secrets)) {
+    if (memo === undefined || !areReadsStillValid(memo.reads, secrets)) {
       const outcome = tryBackend(backend, recorder);
       memo = { outcome, reads: recorder.take() };
     }
@@ -132,7 +132,7 @@ function readKind({ kind }: Backend): BackendParts {
       return { upstream, mcp: undefined, picker };
     }
     default:
-      throw new BackendError('the backend has no kind that this gateway knows');
+      throw new BackendError('this gateway does not support the kind of the backend');
   }
 }
 
@@ -190,7 +190,7 @@ function readMcpPath(path: string): string {
   return target.path;
 }
 
-// An enum may carry a number that this version has no name for; a guess would serve something else than was configured.
+// An enum may carry a number that this version does not know; a guess could serve something that was not configured.
 function readTransport(transport: McpTransport): McpConfig['transport'] {
   switch (transport) {
     case McpTransport.UNSPECIFIED:

@@ -7,7 +7,7 @@ import { readHostname } from '../../route/table/hostname.ts';
 import { readTarget } from '../../http/request-target.ts';
 import type { BackendPolicies, CompiledCors, MirrorConfig, RouteFilters } from '../runtime-config.ts';
 
-/** The filters of a rule; CORS is a policy to the request path, whoever configured it. */
+/** The filters of a rule. The request path treats CORS as a policy, also when a filter configured it. */
 export interface CompiledFilters {
   readonly filters: RouteFilters;
   readonly cors: CompiledCors | undefined;
@@ -27,7 +27,7 @@ export const noFilters: RouteFilters = {
   mirrors: [],
 };
 
-/** The policies of a backend that gets copies of requests; undefined when it must not get any. */
+/** The policies of a mirror's backend; undefined when it must not receive copies. */
 export type FindMirror = (backend: string) => BackendPolicies | undefined;
 
 /** Compiles filters, or throws. Mirrors that `findMirror` does not find are dropped. */
@@ -48,11 +48,11 @@ export function compileFilters(filters: readonly Filter[], findMirror: FindMirro
         responseHeaders.push(checkHeaderModifier(filter.value));
         break;
       case 'requestRedirect':
-        if (redirect !== undefined) throw new FilterError('there are two redirects');
+        if (redirect !== undefined) throw new FilterError('there are two redirect filters; keep one');
         redirect = checkRedirect(filter.value);
         break;
       case 'urlRewrite':
-        if (rewrite !== undefined) throw new FilterError('there are two URL rewrites');
+        if (rewrite !== undefined) throw new FilterError('there are two URL rewrite filters; keep one');
         rewrite = compileRewrite(filter.value);
         break;
       case 'requestMirror': {
@@ -63,11 +63,11 @@ export function compileFilters(filters: readonly Filter[], findMirror: FindMirro
         break;
       }
       case 'cors':
-        if (cors !== undefined) throw new FilterError('there are two CORS filters');
+        if (cors !== undefined) throw new FilterError('there are two CORS filters; keep one');
         cors = compileCors(filter.value);
         break;
       default:
-        throw new FilterError('there is a filter that this gateway does not know');
+        throw new FilterError('this gateway does not support the type of a filter');
     }
   }
   if (redirect !== undefined && rewrite !== undefined)
@@ -103,11 +103,11 @@ const redirectStatusCodes: ReadonlySet<number> = new Set([301, 302, 303, 307, 30
 
 function checkRedirect(redirect: RequestRedirect): RequestRedirect {
   if (!['', 'http', 'https'].includes(redirect.scheme))
-    throw new FilterError(`a redirect cannot go to the scheme ${JSON.stringify(redirect.scheme)}`);
+    throw new FilterError(`the scheme ${JSON.stringify(redirect.scheme)} of a redirect is neither http nor https`);
   if (redirect.hostname !== '') checkHostname(redirect.hostname);
-  if (redirect.port > 65_535) throw new FilterError(`a redirect cannot go to port ${redirect.port}`);
+  if (redirect.port > 65_535) throw new FilterError(`the port ${redirect.port} of a redirect is above 65535`);
   if (!redirectStatusCodes.has(redirect.statusCode)) {
-    throw new FilterError(`${redirect.statusCode} is not the status of a redirect`);
+    throw new FilterError(`the status ${redirect.statusCode} of a redirect is not 301, 302, 303, 307 or 308`);
   }
   if (redirect.path !== undefined) checkPathModifier(redirect.path);
   return redirect;
@@ -124,8 +124,7 @@ function checkHostname(hostname: string): void {
 }
 
 function checkPathModifier({ modifier }: PathModifier): void {
-  if (modifier.case === undefined)
-    throw new FilterError('a path modifier is of a type that this gateway does not know');
+  if (modifier.case === undefined) throw new FilterError('this gateway does not support the type of a path modifier');
   // An empty prefix is how the specification spells "remove the prefix".
   if (modifier.value === '' && modifier.case === 'replacePrefixMatch') return;
   const target = readTarget(modifier.value);

@@ -122,14 +122,14 @@ describe('closes the route, and says why:', () => {
     ['two providers with one issuer', { message: { providers: [provider, { ...provider, name: 'b' }] } }, /two providers have the issuer "https:\/\/idp.test"/],
     ['two providers with one name', { message: { providers: [provider, { ...provider, issuer: 'b' }] } }, /two providers have the name "a"/],
     ['a CA that is missing', { message: { providers: [{ ...provider, ca: 'c' }] } }, /CA certificates c are missing/],
-    ['keys from a backend that is not there', { message: { providers: [{ ...provider, keys: { cacheDurationMs: 300_000, source: { case: 'backend', value: { backend: 'x' } } } }] } }, /backend x, which has the keys, cannot be used/],
+    ['keys from a backend that is not there', { message: { providers: [{ ...provider, keys: { cacheDurationMs: 300_000, source: { case: 'backend', value: { backend: 'x' } } } }] } }, /backend x that serves the keys cannot be used/],
     ['keys from an h2c backend', { message: { providers: [{ ...provider, keys: service }] }, protocol: UpstreamProtocol.H2C }, /HTTP\/1.1/],
     ['inline keys of which none is usable', { message: { providers: [provider, { name: 'b', issuer: 'b', keys: inlineKeys({ kty: 'EC', crv: 'secp256k1', kid: 'odd' }, { kty: 'RSA', use: 'enc' }) }] } }, /^the provider "b": the inline key set has no key that verifies signatures: key odd is on a curve that is not accepted; 1 more are not used either$/],
     ['inline keys that are too short', { message: { providers: [{ ...provider, keys: inlineKeys(shortKey) }] } }, /^the provider "a": the inline key set .*: key 0 is too short: 1024 bits, at least 2048 are needed$/],
     ['a mode that is not known', { message: { mode: 99 as AuthenticationMode } }, /mode 99 is not known/],
     ['a claim for a header that cannot be', { message: { claimsToHeaders: [{ claim: 'a', header: 'x y' }] } }, /"x y" cannot be the name of a header/],
     ['a token in a header that cannot be', { message: { location: { location: { case: 'header', value: { name: '' } } } } }, /"" cannot be the name of a header/],
-    ['a process that does not authenticate', { acquires: false }, /does not authenticate/],
+    ['a process that does not authenticate', { acquires: false }, /cannot enforce authentication/],
     ['a registry that refuses', { throws: 'the provider names no keys' }, /names no keys/],
   ]; // prettier-ignore
   for (const [what, setup, message] of cases)

@@ -1,5 +1,5 @@
-// A policy message with JWT authentication -> what the request path uses. Trust anchors and key endpoints are looked up here; keys come
-// from outside, because they live longer than a configuration.
+// A policy message with JWT authentication -> the form the request path uses. Trust anchors and key endpoints are looked up here; key
+// sources come from outside, because they outlive a configuration.
 import { getHttp } from '../../../base/node-parts.ts';
 import { AuthenticationMode, type JwtAuthentication, type Policy } from '../../../ir/gen/config_pb.ts';
 import type { JwtAuthenticationConfig } from '../jwt-authentication-config.ts';
@@ -17,7 +17,7 @@ export function compileJwtAuthentication(
   surroundings: PolicySurroundings,
 ): JwtAuthenticationConfig {
   const { acquireJwtAuthentication } = surroundings;
-  if (acquireJwtAuthentication === undefined) throw new PolicyError('this process does not authenticate');
+  if (acquireJwtAuthentication === undefined) throw new PolicyError('this process cannot enforce authentication');
   if (!knownModes.has(message.mode))
     throw new PolicyError(`the authentication mode ${String(message.mode)} is not known`);
   checkHeaders(message);
@@ -53,7 +53,7 @@ function readProviders(
   });
 }
 
-/** A name that cannot be sent would fail every request later, and one by one. */
+/** Rejects header names that cannot be sent: they would fail every request. */
 function checkHeaders({ claimsToHeaders, location }: JwtAuthentication): void {
   const names = claimsToHeaders.map(({ header }) => header);
   if (location?.location.case === 'header') names.push(location.location.value.name);

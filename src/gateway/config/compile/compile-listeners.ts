@@ -36,8 +36,8 @@ function formatBindKey(address: string, port: number): string {
 }
 
 /**
- * Compiles listeners, in the order of their keys. One that cannot be served is reported and left out; so is one whose port or
- * hostname an earlier listener has already (translation reports such conflicts, but two Gateways may still meet here).
+ * Compiles listeners in the order of their keys. Reports and leaves out a listener that cannot be served, or whose port or hostname an
+ * earlier listener already uses (translation reports such conflicts, but listeners of two Gateways can still conflict here).
  */
 export function compileListeners(
   listeners: readonly Listener[],
@@ -51,7 +51,7 @@ export function compileListeners(
     const protocol = readProtocol(listener.protocol);
     const hostname = readHostnamePattern(listener.hostname);
     if (protocol === undefined) {
-      report(listener.key, 'the listener has no protocol that this gateway knows');
+      report(listener.key, 'this gateway does not support the protocol of the listener');
     } else if (hostname === undefined) {
       report(listener.key, `${JSON.stringify(listener.hostname)} is not a hostname`);
     } else if (listener.port > 65_535) {
@@ -148,8 +148,8 @@ interface ListenerTls {
 }
 
 const noTls: ListenerTls = { certificates: undefined, clientAuthorities: undefined };
-/** What no client can have been validated by. */
-const nobody = '';
+/** Matches no connection: `clientAuthorities` is otherwise a digest. */
+const unsatisfiable = '';
 
 function compileTls(
   listener: Listener,
@@ -162,7 +162,7 @@ function compileTls(
     validation = readClientValidation(listener, secrets);
   } catch (error) {
     report(listener.key, `${describeError(error)}; TLS handshakes for its hostname are refused`);
-    return { certificates: undefined, clientAuthorities: nobody };
+    return { certificates: undefined, clientAuthorities: unsatisfiable };
   }
   return {
     certificates: compileCertificates(listener, validation, secrets, cache, report),
@@ -197,7 +197,7 @@ function compileCertificates(
     return arrangeCertificates([first, ...others], (index) =>
       report(
         listener.key,
-        `the certificate ${keys[index]} is never used: earlier ones of this listener have all its names`,
+        `the certificate ${keys[index]} is never used: earlier certificates of this listener cover all its names`,
       ),
     );
   }

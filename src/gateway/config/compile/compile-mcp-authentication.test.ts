@@ -137,12 +137,12 @@ describe('closes the backend, and says why:', () => {
     ['keys from a backend that is not there', { message: { keys: { source: { case: 'backend', value: { backend: 'Service/n/x/80' } } } } }, /cannot be used/],
     ['keys from an h2c backend', { message: { keys: { source: { case: 'backend', value: { backend: 'Service/n/idp/80' } } } }, protocol: UpstreamProtocol.H2C }, /HTTP\/1.1/],
     ['inline keys of which none is usable', { message: { keys: { source: { case: 'inline', value: '{"keys":[{"kty":"OKP","crv":"X25519"}]}' } } } }, /the inline key set has no key that verifies signatures: key 0 is on a curve that is not accepted$/],
-    ['keys of which nobody says how long they are used', { message: { keys: { cacheDurationMs: 0 } } }, /how long keys are used/],
-    ['no limit of registrations', { message: { registration: { perMinute: 0 } } }, /no limits of registration/],
-    ['no limit of the size of a registration', { message: { registration: { maxBodyBytes: 0 } } }, /no limits of registration/],
+    ['keys of which nobody says how long they are used', { message: { keys: { cacheDurationMs: 0 } } }, /no cache duration for keys/],
+    ['no limit of registrations', { message: { registration: { perMinute: 0 } } }, /no limits for registration/],
+    ['no limit of the size of a registration', { message: { registration: { maxBodyBytes: 0 } } }, /no limits for registration/],
     ['no issuer', { message: { issuer: '' } }, /no issuer/],
     ['a mode that is not known', { message: { mode: 99 as AuthenticationMode } }, /mode 99 is not known/],
-    ['a process that does not authenticate', { acquires: false }, /does not authenticate/],
+    ['a process that does not authenticate', { acquires: false }, /cannot enforce authentication/],
     ['a registry that refuses', { throws: 'the provider is not known' }, /the provider is not known/],
   ]; // prettier-ignore
   for (const [what, setup, message] of cases)

@@ -1,5 +1,5 @@
-// A policy message with MCP authentication -> what the request path uses. Secrets and key endpoints are looked up here; connections to
-// identity providers come from outside, because they live longer than a configuration.
+// A policy message with MCP authentication -> the form the request path uses. Secrets and key endpoints are looked up here; connections
+// to identity providers come from outside, because they outlive a configuration.
 import { isIPv6 } from 'node:net';
 import {
   AuthenticationMode,
@@ -21,15 +21,15 @@ import type { TakeoverCache } from './takeover-cache.ts';
 
 const knownModes: ReadonlySet<AuthenticationMode> = new Set(Object.values(AuthenticationMode));
 
-/** What policies refer to while they are compiled. */
+/** What the compilation of a policy may look up. */
 export interface PolicySurroundings {
   readonly secrets: Lookup<Secret>;
   readonly backends: Lookup<BackendConfig>;
-  /** Undefined: nothing here can authenticate, and what such a policy protects is closed. */
+  /** Undefined: this process cannot authenticate, so targets of such policies are closed. */
   readonly acquireAuthentication: AcquireAuthentication | undefined;
   /** The same for JWT authentication. */
   readonly acquireJwtAuthentication: AcquireJwtAuthentication | undefined;
-  /** Rules over messages by their content: those that did not change stay the same objects. Undefined: all are made anew. */
+  /** Rules over messages by content: unchanged rules stay the same objects. Undefined: all are compiled anew. */
   readonly mcpAuthorizations?: TakeoverCache<McpAuthorizationConfig> | undefined;
 }
 
@@ -44,7 +44,7 @@ export function compileMcpAuthentication(
   message: McpAuthentication,
   { secrets, backends, acquireAuthentication }: PolicySurroundings,
 ): McpAuthenticationConfig {
-  if (acquireAuthentication === undefined) throw new PolicyError('this process does not authenticate');
+  if (acquireAuthentication === undefined) throw new PolicyError('this process cannot enforce authentication');
   if (!knownModes.has(message.mode))
     throw new PolicyError(`the authentication mode ${String(message.mode)} is not known`);
   if (message.issuer === '') throw new PolicyError('the policy names no issuer');
@@ -52,7 +52,7 @@ export function compileMcpAuthentication(
   if (keyProblem !== undefined) throw new PolicyError(keyProblem);
   const { registration } = message;
   if (registration === undefined || registration.perMinute === 0 || registration.maxBodyBytes === 0)
-    throw new PolicyError('the policy has no limits of registration');
+    throw new PolicyError('the policy has no limits for registration');
   return acquireAuthentication({
     source: policy.source,
     message,
@@ -72,15 +72,15 @@ function readText(key: string | undefined, secrets: Lookup<Secret>): string | un
   return value.value;
 }
 
-/** What values are sealed with, the key in use first; none: nobody gave any. */
+/** The seal keys, the active key first; empty when none are configured. */
 export function readSealKeys(secrets: Lookup<Secret>): readonly Uint8Array[] {
   const value = secrets.get(sealKeysKey)?.value;
   return value?.case === 'sealKeys' ? value.value.keys : [];
 }
 
-/** Why keys that are part of a policy are of no use at all; undefined otherwise. Only another policy would help, so it is told at once. */
+/** Why the key source of a policy is unusable; undefined when it is usable. Only a changed policy helps, so it is reported at once. */
 export function findKeyProblem(keys: KeySource | undefined): string | undefined {
-  if (keys === undefined || keys.cacheDurationMs === 0) return 'the policy does not say how long keys are used';
+  if (keys === undefined || keys.cacheDurationMs === 0) return 'the policy sets no cache duration for keys';
   if (keys.source.case !== 'inline') return undefined;
   const state = createInlineKeySource(keys.source.value).getKeys();
   return state.ok ? undefined : state.detail;
@@ -92,8 +92,8 @@ export function listKeyUrls(
   backends: Lookup<BackendConfig>,
 ): readonly string[] {
   const config = backends.get(backend);
-  if (config === undefined) throw new PolicyError(`the backend ${backend}, which has the keys, cannot be used`);
+  if (config === undefined) throw new PolicyError(`the backend ${backend} that serves the keys cannot be used`);
   if (config.protocol !== 'http1' || config.tls !== undefined)
-    throw new PolicyError(`the backend ${backend}, which has the keys, does not speak HTTP/1.1 without TLS`);
+    throw new PolicyError(`the backend ${backend} that serves the keys does not speak HTTP/1.1 without TLS`);
   return config.endpoints.map(({ host, port }) => `http://${isIPv6(host) ? `[${host}]` : host}:${port}${path}`);
 }

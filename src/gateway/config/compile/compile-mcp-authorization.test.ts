@@ -134,7 +134,7 @@ describe('what cannot be enforced closes the backend', () => {
     ['rules without expressions', rules(AuthorizationAction.ALLOW), /no expressions/],
     ['an expression that does not compile', rules(AuthorizationAction.ALLOW, 'jwt.sub =='), /matchExpressions\[0\]/],
     ['an action that is not known', rules(9 as AuthorizationAction, 'true'), /the action 9 is not known/],
-    ['an entry without scopes', { scopes: [{ methods: ['ping'], scopes: [] }] }, /an entry of scopes names none/],
+    ['an entry without scopes', { scopes: [{ methods: ['ping'], scopes: [] }] }, /an entry of scopes lists no scope/],
   ];
   for (const [name, message, problem] of cases)
     test(name, () => assert.throws(() => compile(message), { code: 'invalid_policy', message: problem }));

@@ -27,7 +27,7 @@ export function compileMcpAuthorization(
   return cache.get(describeMcpAuthorization(message, place), () => compileAnew(message, place));
 }
 
-/** Under what rules with this content are in the cache. */
+/** The cache key of rules with this content. */
 export function describeMcpAuthorization(message: McpAuthorization, place: PolicyPlace): string {
   return JSON.stringify([place, toJsonString(McpAuthorizationSchema, message)]);
 }
@@ -53,7 +53,7 @@ function compileAnew(message: McpAuthorization, place: PolicyPlace): McpAuthoriz
 }
 
 function compileScopes({ methods, tools, scopes }: ScopeRequirement): ScopeRule {
-  if (scopes.length === 0) throw new PolicyError('an entry of scopes names none');
+  if (scopes.length === 0) throw new PolicyError('an entry of scopes lists no scope');
   return {
     methods: methods.length === 0 ? undefined : new Set(methods),
     matchesTool: tools.length === 0 ? undefined : compileToolPatterns(tools),
@@ -61,14 +61,14 @@ function compileScopes({ methods, tools, scopes }: ScopeRequirement): ScopeRule 
   };
 }
 
-/** `*` stands for any characters, everything else for itself: the dot in `a.b` is a dot. */
+/** `*` matches any characters; every other character is literal, also the dot in `a.b`. */
 function compileToolPatterns(patterns: readonly string[]): (name: string) => boolean {
   const names = new Set(patterns.filter((pattern) => !pattern.includes('*')));
   const wild = patterns.filter((pattern) => pattern.includes('*')).map((pattern) => pattern.split('*'));
   return (name) => names.has(name) || wild.some((pieces) => matchesPieces(name, pieces));
 }
 
-/** The first piece begins the name, the last one ends it, the others come in between, each as early as it can: one pass, whatever the name. */
+/** The first piece is a prefix, the last a suffix, the others follow in between, each at its earliest position: one pass without backtracking. */
 function matchesPieces(name: string, pieces: readonly string[]): boolean {
   const first = pieces[0]!;
   const last = pieces.at(-1)!;
@@ -82,7 +82,7 @@ function matchesPieces(name: string, pieces: readonly string[]): boolean {
   return at <= name.length - last.length;
 }
 
-/** Every name below `mcp.tool.arguments` on the way to what is read, also in elements of lists there and where a loop looks for a key. */
+/** Every key below `mcp.tool.arguments` on the paths that the expression reads, also in list elements and in keys that a comprehension looks for. */
 function listArgumentKeys(expression: Expression): readonly string[] {
   if (!readReach(expression).arguments) return [];
   const named = expression.reads.flatMap((path) =>

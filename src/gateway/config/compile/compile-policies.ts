@@ -20,7 +20,7 @@ import { collectRules } from './compile-authorization.ts';
 import {
   type CompiledPolicy,
   describePlace,
-  isStillTrue,
+  isStillValid,
   type Placed,
   PolicyCompiler,
   readNamespace,
@@ -30,13 +30,13 @@ import type { ReportProblem } from './compile-problem.ts';
 import { type KnownPolicies, type TakenPolicies, takeOverPolicies } from './take-over-policies.ts';
 import type { BackendPolicies, ExclusivePolicies, KeyUser, PolicyConfigs, RoutePolicies } from '../runtime-config.ts';
 
-/** Everything that is set for one target. Of two policies for the same kind the first by key stays; translation refuses the other. */
+/** All settings of one target. Of two policies of the same kind the first by key wins; translation refuses the other. */
 type TargetPolicies = { readonly [Kind in keyof TargetSettings]?: Placed<TargetSettings[Kind]> };
 
-/** The same while it is put together: a policy says which kind it is, so the value fits. */
+/** The same during collection: each policy's kind determines the type of its value. */
 type CollectedSettings = { -readonly [Kind in keyof TargetSettings]?: Placed<TargetSettings[keyof TargetSettings]> };
 
-/** The rule and the listener that serves it there, for a lookup. */
+/** A rule and the listener that serves it, as a lookup key. */
 export interface RuleOnListener {
   /** namespace/name */
   readonly gateway: string;
@@ -46,15 +46,15 @@ export interface RuleOnListener {
   readonly ruleName: string;
 }
 
-/** What applies to a rule, and what it was found by. */
+/** The policies of a rule, and the lookup that found them. */
 export interface FoundPolicies {
-  /** Under what the levels were looked up, from the most specific to the least. */
+  /** The lookup keys of the levels, from the most specific to the least. */
   readonly targets: readonly string[];
   readonly levels: readonly (TargetPolicies | undefined)[];
   readonly policies: RoutePolicies;
 }
 
-/** The index of all policies, given in the order of their keys: the one before, when it would come out the same. */
+/** The index of all policies, given in the order of their keys. Returns the previous index when nothing changed. */
 export function indexPolicies(
   policies: readonly Policy[],
   surroundings: PolicySurroundings,
@@ -74,26 +74,26 @@ export class PolicyIndex {
   readonly #compiled: readonly CompiledPolicy[];
   readonly #sources: Pick<PolicySurroundings, 'acquireAuthentication' | 'acquireJwtAuthentication'>;
   readonly #targets: Map<string, TargetPolicies>;
-  /** What came from outside and is in use: nobody closes it as long as this index is the latest. */
+  /** Acquired connections in use: they stay open as long as this index is the latest. */
   readonly #acquired = new Set<unknown>();
   /** Policies that depend on more than their own message. */
   readonly #dependent: CompiledPolicy[] = [];
   readonly #mcpAuthorizationKeys: string[] = [];
   /** Policies that cannot be enforced as they are. */
   readonly problems: (readonly [key: string, message: string])[] = [];
-  /** Policies that have no say somewhere. */
+  /** Policies that lose against another policy at the same target. */
   readonly conflicts: readonly PolicyConflict[];
 
   /**
-   * Takes policies in the order of their keys. One that cannot be compiled is a problem and closes its target. Of the index before it
-   * everything is taken over that would come out the same.
+   * Takes policies in the order of their keys. A policy that cannot be compiled is a problem and closes its target. Unchanged parts are
+   * reused from the previous index.
    */
   constructor(policies: readonly Policy[], surroundings: PolicySurroundings, before?: PolicyIndex) {
     const { acquireAuthentication, acquireJwtAuthentication } = surroundings;
     this.#policies = policies;
     this.#sources = { acquireAuthentication, acquireJwtAuthentication };
     const compiler = new PolicyCompiler(surroundings);
-    const known = before?.isFromTheSameSources(surroundings) === true ? before : undefined;
+    const known = before?.usesSameSources(surroundings) === true ? before : undefined;
     if (known === undefined) {
       this.#compiled = policies.map((policy) => compiler.compile(policy));
       this.#targets = collectTargets(this.#compiled);
@@ -118,9 +118,9 @@ export class PolicyIndex {
   }
 
   #note(policy: Policy, compiled: CompiledPolicy): void {
-    const { problems, secretReads, backendReads, mcpAuthorizationKey, isWorthAnotherTry } = compiled;
+    const { problems, secretReads, backendReads, mcpAuthorizationKey, shouldRetry } = compiled;
     for (const problem of problems) this.problems.push([policy.key, problem]);
-    if (isWorthAnotherTry || secretReads.size > 0 || backendReads.size > 0) this.#dependent.push(compiled);
+    if (shouldRetry || secretReads.size > 0 || backendReads.size > 0) this.#dependent.push(compiled);
     if (mcpAuthorizationKey !== undefined) this.#mcpAuthorizationKeys.push(mcpAuthorizationKey);
   }
 
@@ -128,14 +128,14 @@ export class PolicyIndex {
   holdsFor(policies: readonly Policy[], surroundings: PolicySurroundings): boolean {
     const holds =
       policies === this.#policies &&
-      this.isFromTheSameSources(surroundings) &&
-      this.#dependent.every((compiled) => isStillTrue(compiled, surroundings));
+      this.usesSameSources(surroundings) &&
+      this.#dependent.every((compiled) => isStillValid(compiled, surroundings));
     if (holds) for (const key of this.#mcpAuthorizationKeys) surroundings.mcpAuthorizations?.keep(key);
     return holds;
   }
 
-  /** Whether what is acquired by this index and by one with these surroundings lives in the same place. */
-  isFromTheSameSources({ acquireAuthentication, acquireJwtAuthentication }: PolicySurroundings): boolean {
+  /** Whether this index and one with these surroundings acquire connections from the same sources. */
+  usesSameSources({ acquireAuthentication, acquireJwtAuthentication }: PolicySurroundings): boolean {
     return (
       this.#sources.acquireAuthentication === acquireAuthentication &&
       this.#sources.acquireJwtAuthentication === acquireJwtAuthentication
@@ -147,7 +147,7 @@ export class PolicyIndex {
     return this.lookUpRule(rule).policies;
   }
 
-  /** The same, with what it takes to know later whether it still holds. */
+  /** The same, with the data that `wouldFind` needs later. */
   lookUpRule(rule: RuleOnListener): FoundPolicies {
     const targets = [
       ...(rule.ruleName === '' ? [] : [`HTTPRoute/${rule.httpRoute}#${rule.ruleName}`]),
@@ -161,7 +161,7 @@ export class PolicyIndex {
     return { targets, levels, policies: mergeLevels(levels.filter((level) => level !== undefined)) };
   }
 
-  /** Whether a lookup in an earlier index would find the very same in this one. */
+  /** Whether a lookup from an earlier index would have the same result in this one. */
   wouldFind({ targets, levels }: FoundPolicies): boolean {
     for (let index = 0; index < targets.length; index += 1)
       if (this.#targets.get(targets[index]!) !== levels[index]) return false;
@@ -212,7 +212,7 @@ function collectTargets(compiled: Iterable<CompiledPolicy>): Map<string, TargetP
   return targets as Map<string, TargetPolicies>;
 }
 
-/** Only what is affected; and of that, what came out the same is the same object. */
+/** Replaces affected targets only; a target with an equal result keeps its object. */
 function replaceTargets(
   before: ReadonlyMap<string, TargetPolicies>,
   { compiled, affected }: TakenPolicies,
@@ -228,7 +228,7 @@ function replaceTargets(
   return targets;
 }
 
-/** Whether the same holds for two backends, or for one at two times. */
+/** Whether two backends, or one backend before and after a change, have the same policies. */
 export function arePoliciesSame(left: BackendPolicies, right: BackendPolicies): boolean {
   return left === right || areSame(left, right, backendPolicyKinds);
 }
@@ -251,7 +251,7 @@ function mergeLevels(levels: readonly TargetPolicies[]): RoutePolicies {
     failure: levels.find(({ failure }) => failure !== undefined)?.failure?.value,
     ...takeMostSpecific(levels),
     identityHeaders: listIdentityHeaders(levels.flatMap((level) => level['traffic.jwtAuthentication']?.value ?? [])),
-    // Rules of all levels have a say; the most specific ones are asked first.
+    // Rules of all levels apply; the most specific ones are evaluated first.
     'traffic.authorization': collectRules(levels.flatMap((level) => level['traffic.authorization']?.value ?? [])),
     trust: arrangeTrust(
       levels.map((level) => ({
@@ -276,7 +276,7 @@ function createBackendPolicies(own: TargetPolicies | undefined, failure: Backend
   return { failure, ...settings } as unknown as BackendPolicies;
 }
 
-/** Of a policy that closes its target nobody needs to know whom it outranks. */
+/** A policy that closes its target reports no conflicts. */
 function listConflicts(policy: Policy): readonly PolicyConflict[] {
   const field = findPolicyKind(policy);
   if (field === undefined) return [];
@@ -289,7 +289,7 @@ function listConflicts(policy: Policy): readonly PolicyConflict[] {
   }));
 }
 
-/** Of a rule that no policy is for. */
+/** The policies of a rule without any. */
 export const noPolicies: RoutePolicies = {
   failure: undefined,
   ...takeMostSpecific([]),
@@ -299,10 +299,10 @@ export const noPolicies: RoutePolicies = {
   provenance: [],
 };
 
-/** Of a backend that no policy is for. */
+/** The policies of a backend without any. */
 export const noBackendPolicies: BackendPolicies = createBackendPolicies(undefined, undefined);
 
-/** The backend may trust a header because a policy above names it, also where that policy has no say. */
+/** A backend may trust a header that a policy of a higher level names, even where that policy is overridden. */
 function listIdentityHeaders(levels: readonly JwtAuthenticationConfig[]): ReadonlySet<string> | undefined {
   const [winner, ...overridden] = levels;
   if (winner === undefined) return undefined;
@@ -310,7 +310,7 @@ function listIdentityHeaders(levels: readonly JwtAuthenticationConfig[]): Readon
   return names.every((name) => winner.claimHeaders.has(name)) ? undefined : new Set([...winner.claimHeaders, ...names]);
 }
 
-/** From the most specific level to the least: who has each field, and who would have it if it were not for that one. */
+/** From the most specific level to the least: the policy that sets each field, and the policies that it overrides. */
 function listProvenance(levels: readonly TargetPolicies[]): readonly PolicyProvenance[] {
   return routePolicyKinds.flatMap((field) => {
     const places = levels.flatMap((level) => level[field]?.place ?? []);

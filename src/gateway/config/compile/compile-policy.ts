@@ -1,4 +1,4 @@
-// One policy message -> what one kind is set to at one target. What cannot be compiled closes its target; what cannot even be placed closes its namespace.
+// One policy message -> one setting of one target. A policy that cannot be compiled closes its target; one with an unknown target closes its namespace.
 import { create } from '@bufbuild/protobuf';
 import { type Failure, FailureSchema, type Policy, PolicyTargetKind, type Secret } from '../../../ir/gen/config_pb.ts';
 import {
@@ -18,15 +18,15 @@ import { compileJwtAuthentication } from './compile-jwt-authentication.ts';
 import { compileMcpAuthentication, PolicyError, type PolicySurroundings } from './compile-mcp-authentication.ts';
 import { compileMcpAuthorization, describeMcpAuthorization } from './compile-mcp-authorization.ts';
 import { describeError } from './compile-problem.ts';
-import { areReadsStillTrue, ReadRecorder, type Reads } from './recorded-reads.ts';
+import { areReadsStillValid, ReadRecorder, type Reads } from './recorded-reads.ts';
 import type { BackendConfig, PolicyConfigs, PolicyFailure } from '../runtime-config.ts';
 
-/** What a policy can set for its target: something of its kind, or that it is closed. */
+/** What a policy can set for its target: the configuration of its kind, or a failure that closes the target. */
 export interface TargetSettings extends PolicyConfigs {
   readonly failure: PolicyFailure;
 }
 
-/** A setting, and which policy set it where. */
+/** A setting with the policy that set it and its place. */
 export interface Placed<T> {
   /** Of the policy message. */
   readonly key: string;
@@ -41,18 +41,18 @@ interface CompiledSpec {
 
 /** One policy message, compiled. */
 export interface CompiledPolicy {
-  /** Under what its target is found. */
+  /** The lookup key of its target. */
   readonly target: string;
   readonly kind: keyof TargetSettings;
   readonly placed: Placed<TargetSettings[keyof TargetSettings]>;
   readonly problems: readonly string[];
-  /** What it depends on beside the message itself. */
+  /** The secrets that it depends on. */
   readonly secretReads: Reads<Secret>;
   readonly backendReads: Reads<BackendConfig>;
-  /** Under what its rules over messages are in the cache; undefined when it has none. */
+  /** The cache key of its rules over messages; undefined when it has none. */
   readonly mcpAuthorizationKey: string | undefined;
-  /** It has asked for something that lives outside of the configuration, and did not get it. It may next time. */
-  readonly isWorthAnotherTry: boolean;
+  /** It could not acquire a connection; the next compilation may succeed. */
+  readonly shouldRetry: boolean;
 }
 
 /** Compiles one policy after the other; never throws. */
@@ -80,9 +80,9 @@ export class PolicyCompiler {
     }
     if (!target.isKnown) {
       problems.push(
-        'the target of the policy is of a kind that this gateway does not know; its whole namespace is closed',
+        'this gateway does not support the target kind of the policy; everything in its namespace is closed',
       );
-      spec = closeTarget(policy, 'the target of the policy is not known');
+      spec = closeTarget(policy, 'this gateway does not support the target kind of the policy');
     }
     return {
       target: target.key,
@@ -95,17 +95,17 @@ export class PolicyCompiler {
         spec.kind === 'backend.mcp.authorization' && policy.spec.case === 'mcpAuthorization'
           ? describeMcpAuthorization(policy.spec.value, place)
           : undefined,
-      isWorthAnotherTry: problems.length > 0 && readsTokens(policy),
+      shouldRetry: problems.length > 0 && readsTokens(policy),
     };
   }
 }
 
 /** Whether compiling the same message again would give the same. */
-export function isStillTrue(compiled: CompiledPolicy, { secrets, backends }: PolicySurroundings): boolean {
+export function isStillValid(compiled: CompiledPolicy, { secrets, backends }: PolicySurroundings): boolean {
   return (
-    !compiled.isWorthAnotherTry &&
-    areReadsStillTrue(compiled.secretReads, secrets) &&
-    areReadsStillTrue(compiled.backendReads, backends)
+    !compiled.shouldRetry &&
+    areReadsStillValid(compiled.secretReads, secrets) &&
+    areReadsStillValid(compiled.backendReads, backends)
   );
 }
 
@@ -115,15 +115,15 @@ function readsTokens(policy: Policy): boolean {
 }
 
 /** A policy while it is compiled. */
-interface PolicyAtHand {
+interface PolicyInput {
   readonly policy: Policy;
   readonly place: PolicyPlace;
   readonly surroundings: PolicySurroundings;
 }
 
-/** Each compiles the message of its kind, or throws: then the target is closed. */
+/** One compiler per kind. Each throws when the policy cannot be enforced: then the target is closed. */
 const compilers: {
-  readonly [Kind in PolicyKind]: (message: PolicyMessage<Kind>, atHand: PolicyAtHand) => PolicyConfigs[Kind];
+  readonly [Kind in PolicyKind]: (message: PolicyMessage<Kind>, atHand: PolicyInput) => PolicyConfigs[Kind];
 } = {
   'traffic.cors': compileCors,
   'traffic.jwtAuthentication': (message, { policy, surroundings }) =>
@@ -139,21 +139,21 @@ function compileSpec(policy: Policy, place: PolicyPlace, surroundings: PolicySur
   if (policy.spec.case === 'failure')
     return { kind: 'failure', value: { failure: policy.spec.value, source: policy.source } };
   const content = findPolicyContent(policy);
-  if (content === undefined) throw new PolicyError('the policy has no content that this gateway knows');
+  if (content === undefined) throw new PolicyError('this gateway does not support the kind of the policy');
   const { kind, message } = content;
-  demandTarget(policy, kind);
+  checkTarget(policy, kind);
   return { kind, value: compileKind(kind, message, { policy, place, surroundings }) };
 }
 
 function compileKind<Kind extends PolicyKind>(
   kind: Kind,
   message: PolicyMessage<Kind>,
-  atHand: PolicyAtHand,
+  atHand: PolicyInput,
 ): PolicyConfigs[Kind] {
   return compilers[kind](message, atHand);
 }
 
-function demandTarget({ target }: Policy, kind: PolicyKind): void {
+function checkTarget({ target }: Policy, kind: PolicyKind): void {
   const { title, targets }: { readonly title: string; readonly targets: readonly PolicyTargetName[] } =
     policyKinds[kind];
   const name = target === undefined ? undefined : policyTargetNames.get(target.kind);
@@ -162,7 +162,7 @@ function demandTarget({ target }: Policy, kind: PolicyKind): void {
   throw new PolicyError(`${title} can protect ${allowed.join(' or ')} only`);
 }
 
-/** The place of a policy in words. A target of an unknown kind closes a whole namespace and needs no better name. */
+/** Describes the place of a policy. A target of an unknown kind closes a whole namespace and needs no better name. */
 export function describePlace({ source: policy, target }: Policy): PolicyPlace {
   const { kind, namespace = '', name = '', sectionName = '' } = target ?? {};
   const hasSection = sectionName !== '';
@@ -185,7 +185,7 @@ function closeTarget(policy: Policy, message: string): CompiledSpec {
   return { kind: 'failure', value: { failure: createFailure('PolicyNotCompiled', message), source: policy.source } };
 }
 
-/** A failure of the gateway's own making: always 500. */
+/** A failure found by the gateway itself: always 500. */
 export function createFailure(reason: string, message: string): Failure {
   return create(FailureSchema, { status: 500, reason, message });
 }

@@ -499,7 +499,7 @@ describe('what a resource is called', () => {
     ] as const) {
       const { found, problems } = nameOf(listener, hosts);
       assert.deepEqual(found('a.test'), [], JSON.stringify([listener, hosts]));
-      assert.match(problems.join(), /ProxyPolicy n\/p names no resource; its requests are refused/);
+      assert.match(problems.join(), /ProxyPolicy n\/p names no resource; these requests are refused/);
     }
   });
 

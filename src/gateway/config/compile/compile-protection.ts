@@ -19,16 +19,16 @@ import type { HostProtection, OwnEndpoint, RouteConfig } from '../runtime-config
 
 type Entry = RouteMatchEntry<RouteConfig>;
 
-/** What of a listener decides how its resources are called. */
+/** The parts of a listener that determine the URLs of its resources. */
 type ResourceListener = Pick<Listener, 'addresses' | 'port' | 'hostname'>;
 
-/** A match, and the hostname that it is served by. */
+/** A match, and the hostname pattern that serves it. */
 interface HostedEntry {
   readonly entry: Entry;
   readonly pattern: string;
 }
 
-/** What a hostname has, and from which lists that follows. */
+/** The protection of a hostname, and the lists that it was computed from. */
 interface ProtectionMemo {
   readonly pattern: string;
   readonly listener: string;
@@ -42,9 +42,10 @@ const memos = new WeakMap<MatchList, ProtectionMemo>();
 const protectedLists = new WeakMap<MatchList, boolean>();
 
 /**
- * Arranges the protected resources of a listener, whose matches are given by hostname pattern. A path that two policies claim goes to
- * who is at it before who only names it, then to the first by precedence; the request path refuses what the other one protects. Every pattern has an entry when any has: a hostname must not
- * find the resources of a less specific one that its own routes hide.
+ * Arranges the protected resources of a listener, whose matches are given by hostname pattern. When two policies claim a path, the policy
+ * whose route serves that path wins over one whose resource URL only names it, then the first by precedence; the request path refuses what
+ * the other one protects. Every pattern has an entry when any has one: a hostname must not find resources of a less specific pattern that
+ * its own routes hide.
  */
 export function compileProtection(
   listener: ResourceListener,
@@ -72,7 +73,7 @@ function leadsToProtected(list: MatchList): boolean {
   return answer;
 }
 
-/** What its own matches and those of less specific patterns make of a pattern. */
+/** Computes the protection of a pattern from its own matches and those of less specific patterns. */
 function compilePattern(listener: ResourceListener, pattern: string, matches: MatchesByHostname): ProtectionMemo {
   const patterns = listVisible(pattern, matches);
   const lists = patterns.map((each) => matches.get(each)!);
@@ -90,7 +91,7 @@ function compilePattern(listener: ResourceListener, pattern: string, matches: Ma
   return memo;
 }
 
-/** The patterns whose matches requests with a hostname of this one may meet, the most specific first. */
+/** The patterns whose matches apply to hostnames of this pattern, the most specific first. */
 function listVisible(pattern: string, matches: MatchesByHostname): readonly string[] {
   const patterns = [pattern];
   for (let at = pattern.indexOf('.'); at !== -1; at = pattern.indexOf('.', at + 1)) {
@@ -141,7 +142,7 @@ function compileHost(
     resources.set(path, resource);
     for (const each of listOwnPaths(path)) add(each, resource);
   }
-  // What a resource has by its own name goes first. Then other names for it: a configured URL may differ from the path of the route.
+  // Endpoints under a resource's own path come first, then aliases: a configured URL may differ from the path of the route.
   for (const [path, { matchedPaths }] of claims) {
     for (const other of matchedPaths)
       for (const each of claims.has(other) ? [] : listOwnPaths(other)) add(each, resources.get(path)!);
@@ -162,11 +163,11 @@ function claimPaths(
 ): ReadonlyMap<string, Claim> {
   const claims = new Map<string, Claim>();
   const taken = new Set<string>();
-  const asked: AskedClaim[] = [];
+  const asked: ClaimCandidate[] = [];
   for (const { entry, pattern: served } of entries) {
     const { path, method, headers, queryParams, route } = entry;
     const place = path.type === 'regularExpression' ? undefined : `${path.type} ${path.value}`;
-    // Nothing behind a match without further conditions is ever reached by the same path.
+    // A match without further conditions shadows all later matches of the same path.
     if (place !== undefined && taken.has(place)) continue;
     if (place !== undefined && method === '' && headers.length === 0 && queryParams.length === 0) taken.add(place);
     const matchedPath = path.type === 'regularExpression' ? undefined : path.value.replace(/\/$/, '');
@@ -175,7 +176,7 @@ function claimPaths(
       if (resourcePath === undefined) {
         refuse(
           route.key,
-          `a match by regular expression leads to ${backend}, whose ProxyPolicy ${config.source} names no resource; its requests are refused`,
+          `a match by regular expression leads to ${backend}, but ProxyPolicy ${config.source} names no resource; these requests are refused`,
         );
         continue;
       }
@@ -183,15 +184,15 @@ function claimPaths(
       if (host === undefined) {
         refuse(
           route.key,
-          `${served === '' ? 'any host' : served} leads to ${backend}, whose ProxyPolicy ${config.source} names no resource; its requests are refused`,
+          `${served === '' ? 'any host' : served} leads to ${backend}, but ProxyPolicy ${config.source} names no resource; these requests are refused`,
         );
         continue;
       }
       asked.push({ routeKey: route.key, resourcePath, matchedPath, host, config, backend, scopes });
     }
   }
-  // Who is at a path goes before who only names it: nobody takes a path away from its server by calling another one so.
-  const isAtPath = ({ resourcePath, matchedPath }: AskedClaim): boolean => resourcePath === matchedPath;
+  // A route that serves the path goes first: a policy must not take over another server's path by naming it as its resource.
+  const isAtPath = ({ resourcePath, matchedPath }: ClaimCandidate): boolean => resourcePath === matchedPath;
   for (const claim of [...asked.filter(isAtPath), ...asked.filter((each) => !isAtPath(each))]) {
     const { routeKey, resourcePath, matchedPath, host, config, backend, scopes } = claim;
     const known = claims.get(resourcePath);
@@ -211,8 +212,8 @@ function claimPaths(
   return claims;
 }
 
-/** A match that leads to a protected backend, and what that one is called. */
-interface AskedClaim extends Omit<Claim, 'matchedPaths' | 'messageScopes'> {
+/** A match that leads to a protected backend, and the resource that it belongs to. */
+interface ClaimCandidate extends Omit<Claim, 'matchedPaths' | 'messageScopes'> {
   readonly scopes: readonly string[];
   readonly routeKey: string;
   readonly resourcePath: string;
@@ -220,7 +221,7 @@ interface AskedClaim extends Omit<Claim, 'matchedPaths' | 'messageScopes'> {
   readonly matchedPath: string | undefined;
 }
 
-/** Undefined: nothing but the request says what the resource is called. */
+/** The host of a resource. Undefined: only the request could tell. */
 function findResourceHost(
   listener: ResourceListener,
   pattern: string,

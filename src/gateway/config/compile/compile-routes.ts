@@ -1,5 +1,5 @@
-// Route messages -> matches by listener and hostname. A rule that cannot be compiled still matches what it can and answers 500
-// there; what of its conditions cannot be tried is taken as met, so that no other rule serves what this one was meant for.
+// Route messages -> matches by listener and hostname. A rule that cannot be compiled still matches and answers 500. Conditions that
+// cannot be evaluated count as met, so that no other rule serves requests that were meant for this one.
 import {
   type PathMatch,
   PathMatchType,
@@ -27,10 +27,10 @@ import type {
   WeightedBackends,
 } from '../runtime-config.ts';
 
-/** What rules refer to while they are compiled. */
+/** What the compilation of a rule may look up. */
 export interface RuleSurroundings {
   readonly backends: Lookup<BackendView>;
-  /** Gives the compiled expression, or throws. */
+  /** Returns the compiled expression, or throws. */
   readonly getExpression: GetExpression;
 }
 
@@ -91,7 +91,7 @@ export function attachRule(rule: CompiledRule, found: RoutePolicies): RouteConfi
     ruleName: message.ruleName,
     ruleIndex: message.ruleIndex,
     failure: rule.failure,
-    // The filter is part of the rule itself: nothing can be more specific.
+    // The filter is part of the rule itself, so it is the most specific setting.
     policies: rule.filters.cors === undefined ? found : overrideCors(found, rule.filters.cors, message.httpRoute),
     filters: rule.filters.filters,
     backends: rule.backends,
@@ -116,7 +116,7 @@ export function readRuleHostnames(
   const patterns = new Set<string>();
   for (const hostname of hostnames.length === 0 ? [''] : hostnames) {
     const pattern = readHostnamePattern(hostname);
-    if (pattern === undefined) addProblem(`${JSON.stringify(hostname)} is not a hostname; no request can have it`);
+    if (pattern === undefined) addProblem(`${JSON.stringify(hostname)} is not a hostname; no request can match it`);
     else patterns.add(pattern);
   }
   return patterns;
@@ -167,7 +167,7 @@ function compilePath(
       case PathMatchType.REGULAR_EXPRESSION:
         return { type: 'regularExpression', expression: getExpression(path.value) };
       default:
-        throw new RouteError('the path match is of a type that this gateway does not know');
+        throw new RouteError('this gateway does not support the type of the path match');
     }
   } catch (error) {
     addProblem(describeError(error));
@@ -184,7 +184,7 @@ class RouteError extends Error {
   readonly code = 'invalid_route';
 }
 
-/** Configured paths get the same normal form as requested ones, or they would never meet. */
+/** Normalizes configured paths like requested ones; otherwise they would never match. */
 function readPath(path: string): string {
   const target = readTarget(path);
   if (!target.ok) throw new RouteError(`no request can have the path ${JSON.stringify(path)}: ${target.detail}`);
@@ -192,11 +192,11 @@ function readPath(path: string): string {
   return target.path;
 }
 
-/** Text with which everything begins that a (broken) expression could be meant for. Careful rather than long. */
+/** The literal prefix of everything that a (broken) expression may have been meant to match. Short when in doubt. */
 function readLiteralStart(source: string): string {
   if (source.includes('|')) return '';
   const literal = /^\^?([\w\-~/]*)/.exec(source)![1]!;
-  // The last character may be what a quantifier behind it makes optional.
+  // A quantifier may follow and make the last character optional.
   return literal.slice(0, -1);
 }
 
@@ -228,7 +228,7 @@ function compileValues(
         addProblem(describeError(error));
       }
     } else {
-      addProblem(`the match of ${JSON.stringify(name)} is of a type that this gateway does not know`);
+      addProblem(`this gateway does not support the type of the match of ${JSON.stringify(name)}`);
     }
   }
   return conditions;

@@ -1,5 +1,5 @@
-// All rules of a configuration, on all listeners that serve them, by hostname. What did not change since the compilation before is taken over:
-// a rule whose message, backends and policies are the same, and the matches of a hostname all of whose rules are.
+// All rules of a configuration, on all listeners that serve them, by hostname. Unchanged parts are reused from the previous compilation:
+// rules with the same message, backends and policies, and match lists of hostnames whose rules are all unchanged.
 import type { Listener, Route } from '../../../ir/gen/config_pb.ts';
 import { compileRegularExpression, type RegularExpression } from '../../route/table/regular-expression.ts';
 import type { RouteMatchEntry } from '../../route/table/route-table.ts';
@@ -7,20 +7,20 @@ import type { BackendView, BackendViews } from './backend-views.ts';
 import type { FoundPolicies, PolicyIndex } from './compile-policies.ts';
 import type { ReportProblem } from './compile-problem.ts';
 import { attachRule, type CompiledRule, compileRule, readRuleHostnames } from './compile-routes.ts';
-import { areReadsStillTrue, ReadRecorder, type Reads } from './recorded-reads.ts';
+import { areReadsStillValid, ReadRecorder, type Reads } from './recorded-reads.ts';
 import type { RouteConfig } from '../runtime-config.ts';
 import type { TakeoverCache } from './takeover-cache.ts';
 
 /** Compiled expressions by source. */
 export type ExpressionCache = TakeoverCache<RegularExpression>;
 
-/** The matches of one hostname. A list that did not change is the same object as before. */
+/** The matches of one hostname. An unchanged list is the same object as before. */
 export type MatchList = readonly RouteMatchEntry<RouteConfig>[];
 
 /** The matches of one listener by hostname pattern. */
 export type MatchesByHostname = ReadonlyMap<string, MatchList>;
 
-/** What rules refer to. */
+/** The parts of a configuration that rules refer to. */
 export interface RuleParts {
   readonly backends: BackendViews;
   readonly policies: PolicyIndex;
@@ -37,7 +37,7 @@ export interface CompiledRules {
   readonly policies: PolicyIndex;
 }
 
-/** One rule, and what it depends on beside its message. */
+/** One compiled rule, and what it depends on besides its message. */
 interface RuleMemo {
   readonly rule: CompiledRule;
   readonly backendReads: Reads<BackendView>;
@@ -75,7 +75,7 @@ export function compileRules(
   let isSame = before?.memos.size === routes.length;
   for (const route of routes) {
     const known = before?.memos.get(route);
-    const isSameRule = known !== undefined && areReadsStillTrue(known.backendReads, parts.backends);
+    const isSameRule = known !== undefined && areReadsStillValid(known.backendReads, parts.backends);
     const memo = isSameRule
       ? refreshAttachments(known, byKey, parts.policies, arePoliciesSame)
       : compileAnew(route, byKey, parts, recorder);
@@ -129,7 +129,7 @@ function compileAnew(
   return { rule, backendReads: recorder.take(), expressions: sources, attachments };
 }
 
-/** The rule itself is the same; listeners and policies may not be. */
+/** For an unchanged rule whose listeners or policies may have changed. */
 function refreshAttachments(
   memo: RuleMemo,
   listeners: ReadonlyMap<string, Listener>,
@@ -169,7 +169,7 @@ function attachTo(
   return { listener: key, served: { gateway, name, found, patterns, entries }, problems };
 }
 
-/** A rule may name a listener twice, once per parentRef: its hostnames there are all of them. No hostnames means any. */
+/** A rule may name a listener twice, once per parentRef: the hostnames are joined. No hostnames means any. */
 function joinParents(
   parents: readonly { readonly listener: string; readonly hostnames: readonly string[] }[],
 ): Map<string, string[]> {
@@ -180,7 +180,7 @@ function joinParents(
   return joined;
 }
 
-/** Puts lists of the compilation before in the place of equal ones: what was made of them can be used again. */
+/** Replaces lists by equal ones of the previous compilation, so that everything computed from them can be reused. */
 function takeOverLists(
   matches: ReadonlyMap<string, Map<string, MatchList>>,
   before: ReadonlyMap<string, MatchesByHostname>,

@@ -127,7 +127,7 @@ describe('listeners', () => {
         'n/g/c: port 80 already speaks HTTP; this HTTPS listener is not served',
         'n/g/d: "a.*.test" is not a hostname',
         'n/g/e: 70000 is not a port',
-        'n/g/f: the listener has no protocol that this gateway knows',
+        'n/g/f: this gateway does not support the protocol of the listener',
       ],
     );
     assert.deepEqual([...runtime.ports.keys()], ['|80']);
@@ -415,7 +415,7 @@ describe('backends', () => {
 
   const target = { name: 't', upstream, path: '/mcp' };
   const bad: readonly (readonly [string, Backend, RegExp])[] = [
-    ['no kind', create(BackendSchema, { key: 'b' }), /no kind/],
+    ['no kind', create(BackendSchema, { key: 'b' }), /does not support the kind/],
     ['no target', create(BackendSchema, { key: 'b', kind: { case: 'mcp', value: {} } }), /no target/],
     [
       'several targets',

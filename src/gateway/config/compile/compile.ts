@@ -1,6 +1,6 @@
-// Compiles a configuration into what the request path uses. Order: secrets, backends, policies, rules, listeners; each step is a file.
-// A change is usually one message among thousands. Each step therefore takes over what the compilation before made of messages that are the same
-// objects, as long as what they refer to is the same as well. The outcome is what compiling from nothing would give.
+// Compiles a configuration into the form the request path uses. Order: secrets, backends, policies, rules, listeners; each step is a file.
+// A change is usually one message among thousands. Each step therefore reuses the previous results of messages that are the same objects and
+// whose references are unchanged. The outcome equals a compilation from scratch.
 import type { Configuration } from '../../../ir/configuration.ts';
 import type { AcquireJwtAuthentication } from '../../authentication/jwt/jwt-authentication-registry.ts';
 import type { AcquireAuthentication } from '../../authentication/mcp/mcp-authentication-registry.ts';
@@ -16,8 +16,8 @@ import { type CompiledRules, compileRules, type ExpressionCache } from './compil
 import { TakeoverCache } from './takeover-cache.ts';
 import type { RuntimeConfig } from '../runtime-config.ts';
 
-/** What the next compilation may take over, beside the runtime configuration and without a place in it. */
-interface Leftovers {
+/** What the next compilation may reuse besides the runtime configuration. */
+interface CompilationMemo {
   readonly certificates: CertificateCache;
   readonly expressions: ExpressionCache;
   readonly mcpAuthorizations: McpAuthorizationCache;
@@ -27,24 +27,24 @@ interface Leftovers {
   readonly rules: CompiledRules;
 }
 
-const leftovers = new WeakMap<RuntimeConfig, Leftovers>();
+const compilationMemos = new WeakMap<RuntimeConfig, CompilationMemo>();
 
-/** Where policies get what lives longer than a configuration. Without it those that need it close their targets. */
+/** Sources of connections that outlive a configuration. Without them, policies that need one close their targets. */
 export interface PolicyConnections {
   readonly acquireAuthentication?: AcquireAuthentication | undefined;
   readonly acquireJwtAuthentication?: AcquireJwtAuthentication | undefined;
 }
 
-/** A compiled configuration, and what of it could not be compiled. */
+/** A compiled configuration and its problems. */
 export interface Compilation {
   readonly runtime: RuntimeConfig;
   readonly problems: readonly CompileProblem[];
 }
 
 /**
- * Compiles all messages; never throws on any of them. What cannot be compiled is a problem and fails closed; the rest works.
- * The order of the messages makes no difference. `previous` lends what did not change, and must be what is in force: connections to identity
- * providers come from `connections`, and those that nothing in force uses may be closed.
+ * Compiles all messages; never throws on any of them. A message that cannot be compiled is a problem and fails closed; the rest works.
+ * The order of the messages makes no difference. Unchanged parts come from `previous`, which must be the configuration in force: connections to
+ * identity providers from `connections` may be closed as soon as nothing in force uses them.
  */
 export function compile(
   configuration: Configuration,
@@ -56,7 +56,7 @@ export function compile(
     (list: keyof Configuration): ReportProblem =>
     (key, message) =>
       void problems.push({ list, key, message });
-  const before = previous === undefined ? undefined : leftovers.get(previous);
+  const before = previous === undefined ? undefined : compilationMemos.get(previous);
   const certificates: CertificateCache = new TakeoverCache(before?.certificates);
   const expressions: ExpressionCache = new TakeoverCache(before?.expressions);
   const mcpAuthorizations: McpAuthorizationCache = new TakeoverCache(before?.mcpAuthorizations);
@@ -99,11 +99,11 @@ export function compile(
     keyUsers: policies.listKeyUsers(),
     policyConflicts: policies.conflicts,
   };
-  leftovers.set(runtime, { certificates, expressions, mcpAuthorizations, backends, policies, views, rules });
+  compilationMemos.set(runtime, { certificates, expressions, mcpAuthorizations, backends, policies, views, rules });
   return { runtime, problems };
 }
 
-/** Lists that did not change are the same objects, and sorted already. */
+/** Unchanged lists are the same objects, so each is sorted only once. */
 const sortedLists = new WeakMap<readonly object[], readonly object[]>();
 
 function sortByKey<M extends { readonly key: string }>(messages: readonly M[]): readonly M[] {

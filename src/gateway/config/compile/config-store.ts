@@ -1,4 +1,4 @@
-// Holds the configuration in force. A new one takes its place as a whole, or not at all.
+// Holds the configuration in force. A new one replaces it as a whole, or not at all.
 import type { Log } from '../../../base/log.ts';
 import { type Configuration, emptyConfiguration } from '../../../ir/configuration.ts';
 import { compile, type PolicyConnections } from './compile.ts';
@@ -6,7 +6,7 @@ import type { CompileProblem } from './compile-problem.ts';
 import { KnownMessages } from './known-messages.ts';
 import type { RuntimeConfig } from '../runtime-config.ts';
 
-/** What became of a configuration. */
+/** The result of applying a configuration. */
 export interface ApplyResult {
   /** Of the configuration that is in force now. */
   readonly version: number;
@@ -16,10 +16,10 @@ export interface ApplyResult {
   readonly problems: readonly CompileProblem[];
 }
 
-/** Is told about every swap, right after it. */
+/** Called right after every swap. */
 export type ConfigSubscriber = (current: RuntimeConfig, previous: RuntimeConfig) => void;
 
-/** The configuration in force: readers take `current` once per request and keep it to the end. */
+/** The configuration in force: readers take `current` once per request and keep it until the request ends. */
 export class ConfigStore {
   readonly #log: Log;
   readonly #connections: PolicyConnections;
@@ -70,17 +70,14 @@ export class ConfigStore {
       try {
         subscriber(runtime, previous);
       } catch (error) {
-        // The swap has happened: one component in trouble must not keep the others on the old configuration.
-        this.#log.error(
-          { err: error, version: runtime.version },
-          'a component could not take over the new configuration',
-        );
+        // The swap is done: a failing component must not keep the others on the old configuration.
+        this.#log.error({ err: error, version: runtime.version }, 'a component failed to apply the new configuration');
       }
     }
     return { version: runtime.version, changed: true, problems };
   }
 
-  /** Calls back on every swap from now on; returns how to stop. */
+  /** Subscribes to every swap from now on; returns a function that unsubscribes. */
   subscribe(subscriber: ConfigSubscriber): () => void {
     this.#subscribers.add(subscriber);
     return () => {

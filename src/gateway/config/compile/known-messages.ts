@@ -1,5 +1,5 @@
-// The messages in force. Of a new configuration, every message that is equal to the one in force with its key is replaced by it: from here on
-// "the same object" means "did not change", however the configuration got here.
+// The messages in force. Messages of a new configuration that equal the message in force with the same key are replaced by it: from here on
+// "the same object" means "unchanged", however the configuration arrived.
 import { createHash } from 'node:crypto';
 import { type DescMessage, type Message, toBinary } from '@bufbuild/protobuf';
 import { type Configuration, emptyConfiguration } from '../../../ir/configuration.ts';
@@ -10,9 +10,9 @@ type KeyedMessage = Message & { readonly key: string };
 
 /** A new configuration, compared with the one before. */
 export interface Recognition {
-  /** With the messages in force in the place of equal ones. */
+  /** The new configuration; equal messages are the objects in force. */
   readonly configuration: Configuration;
-  /** False: nothing is new and nothing is gone, in whatever order the messages come. */
+  /** False: no message was added, changed or removed, whatever their order. */
   readonly changed: boolean;
 }
 
@@ -24,7 +24,7 @@ export class KnownMessages {
   readonly #policies = new KnownList(PolicySchema, emptyConfiguration.policies);
   readonly #secrets = new KnownList(SecretSchema, emptyConfiguration.secrets);
 
-  /** Compares a configuration with the latest one, and takes its place. */
+  /** Compares a configuration with the latest one, then remembers it as the latest. */
   recognize(given: Configuration): Recognition {
     const changes = [
       this.#listeners.take(given.listeners),
@@ -51,7 +51,7 @@ class KnownList<M extends KeyedMessage> {
   readonly #schema: DescMessage;
   readonly #byKey = new Map<string, M>();
   #given: readonly M[];
-  /** In the place of those that were given. */
+  /** The given messages; equal ones are the objects in force. */
   messages: readonly M[];
 
   constructor(schema: DescMessage, empty: readonly M[]) {
@@ -60,9 +60,9 @@ class KnownList<M extends KeyedMessage> {
     this.messages = empty;
   }
 
-  /** Returns whether anything is new or gone. */
+  /** Returns whether a message was added, changed or removed. */
   take(given: readonly M[]): boolean {
-    // Neither lists nor messages change after they were made.
+    // Lists and messages are immutable.
     if (given === this.#given) return false;
     const { start, end } = findSameEnds(given, this.#given);
     const gone = new Set(this.messages.slice(start, this.messages.length - end));

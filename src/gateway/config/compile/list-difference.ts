@@ -1,4 +1,4 @@
-// Where two lists differ. A change is mostly one element among thousands, and what is the same at both ends need not be looked at.
+// Where two lists differ. A change is mostly one element among thousands, so the common start and end are skipped.
 
 /** How many elements are the same objects at the start and at the end. The two never overlap. */
 export interface SameEnds {

@@ -1,4 +1,4 @@
-// The route table of a list of matches, made once per list: lists that did not change are the same objects from one compilation to the next.
+// The route table of a list of matches, built once per list: unchanged lists are the same objects in the next compilation.
 import { RouteTable } from '../../route/table/route-table.ts';
 import type { MatchList } from './compile-rules.ts';
 import type { RouteConfig } from '../runtime-config.ts';

@@ -1,15 +1,15 @@
-// What a step of the compilation has looked up. Its outcome may be taken over by the next compilation as long as every answer would be the same:
-// nobody has to keep a list of what depends on what.
+// Records the lookups of a compilation step. The next compilation may reuse the outcome as long as every lookup gives the same result, so
+// no step has to declare its dependencies.
 
-/** What steps may ask: the `get` of a map. */
+/** A read-only source of lookups: the `get` of a map. */
 export type Lookup<V> = Pick<ReadonlyMap<string, V>, 'get'>;
 
-/** Questions and answers. */
+/** Lookups and their results. */
 export type Reads<V> = ReadonlyMap<string, V | undefined>;
 
 const noReads: Reads<never> = new Map();
 
-/** Passes questions on, and remembers the answers. */
+/** Passes lookups on and records their results. */
 export class ReadRecorder<V> implements Lookup<V> {
   readonly #source: Lookup<V>;
   #reads: Map<string, V | undefined> | undefined;
@@ -25,7 +25,7 @@ export class ReadRecorder<V> implements Lookup<V> {
     return value;
   }
 
-  /** What was asked since the last call of this. */
+  /** The lookups since the last call of `take`. */
   take(): Reads<V> {
     const reads = this.#reads ?? noReads;
     this.#reads = undefined;
@@ -33,8 +33,8 @@ export class ReadRecorder<V> implements Lookup<V> {
   }
 }
 
-/** Whether every answer would be the very same object today. */
-export function areReadsStillTrue<V>(reads: Reads<V>, source: Lookup<V>): boolean {
+/** Whether every lookup still gives the same object. */
+export function areReadsStillValid<V>(reads: Reads<V>, source: Lookup<V>): boolean {
   for (const [key, value] of reads) if (source.get(key) !== value) return false;
   return true;
 }

@@ -1,18 +1,18 @@
-// What compiling policies again would give, with as little compiling as that takes.
+// Compiles policies incrementally: the result equals a full compilation, but only changed policies are compiled.
 import type { Policy } from '../../../ir/gen/config_pb.ts';
 import { isAuthenticationKind } from '../../../ir/policy-kinds.ts';
 import type { PolicySurroundings } from './compile-mcp-authentication.ts';
-import { type CompiledPolicy, isStillTrue, type PolicyCompiler } from './compile-policy.ts';
+import { type CompiledPolicy, isStillValid, type PolicyCompiler } from './compile-policy.ts';
 import { findSameEnds } from './list-difference.ts';
 
-/** What is known from the compilation before. */
+/** Results of the previous compilation. */
 export interface KnownPolicies {
   readonly policies: readonly Policy[];
   /** One for each of them. */
   readonly compiled: readonly CompiledPolicy[];
   /** Those that depend on more than their own message. */
   readonly dependent: readonly CompiledPolicy[];
-  /** What came from outside and is in use. The rest may have been closed. */
+  /** Acquired connections in use. Others may have been closed. */
   readonly acquired: ReadonlySet<unknown>;
 }
 
@@ -22,14 +22,14 @@ export interface TakenPolicies {
   readonly affected: ReadonlySet<string>;
 }
 
-/** Compiles what is new, or refers to something that is. Both lists are in the order of their keys. */
+/** Compiles policies that changed or refer to something that changed. Both lists are in the order of their keys. */
 export function takeOverPolicies(
   policies: readonly Policy[],
   known: KnownPolicies,
   surroundings: PolicySurroundings,
   compiler: PolicyCompiler,
 ): TakenPolicies {
-  const stale = new Set(known.dependent.filter((each) => !isStillTrue(each, surroundings)));
+  const stale = new Set(known.dependent.filter((each) => !isStillValid(each, surroundings)));
   const { start, end } = findSameEnds(policies, known.policies);
   const affected = new Set<string>();
   const fresh = new Set<CompiledPolicy>();
@@ -51,10 +51,10 @@ export function takeOverPolicies(
     affected.add(made.target);
     return made;
   });
-  // What is left of them is gone, or has become another object.
+  // The rest was removed or replaced by another object.
   for (const { target } of between.values()) affected.add(target);
 
-  // Of those without a say connections may have been closed. Who may get one now has to acquire it again.
+  // Connections of overridden policies may have been closed. A policy that may now apply has to acquire its connection again.
   const usable = compiled.map((each, index) => {
     const { kind, placed, target } = each;
     if (kind === 'failure' || !isAuthenticationKind(kind)) return each;

@@ -1,4 +1,4 @@
-// What the gateway knows about an answer before it comes: the side of the request tells the side of the answer.
+// What the gateway knows about an answer before it arrives: passed from the request side to the answer side.
 import type { ItemKind } from '../read/read-item.ts';
 import type { ListMethod } from '../read/list-methods.ts';
 import type { McpAuthorizationConfig } from '../../config/mcp-authorization-config.ts';
@@ -9,7 +9,7 @@ export type ItemJudge = (kind: ItemKind, name: string) => boolean;
 /** What to expect of an answer. */
 export interface AnswerExpectation {
   readonly rules: McpAuthorizationConfig;
-  /** An item is shown in a list exactly when this says so; a template's uriTemplate stands for the resource's uri. */
+  /** Decides which items a list shows; a template is judged by its uriTemplate. */
   readonly judge: ItemJudge;
   /** The lists that the request asked for, by the JSON text of the message's id; undefined: not known (a GET), a list is recognised by its shape. */
   readonly listRequests: ReadonlyMap<string, ListMethod> | undefined;

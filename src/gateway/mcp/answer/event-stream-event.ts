@@ -1,6 +1,6 @@
 // One event of an event stream: its lines, the data in them, and the same event with other data.
 
-/** The lines of an event with their ends, byte for byte: latin1 stands for bytes here. */
+/** The lines of an event with their line ends, byte for byte as latin1. */
 export type EventLines = readonly string[];
 
 const noBytes = new Uint8Array(0);
@@ -40,9 +40,9 @@ export function decodeData(data: string): string | undefined {
 }
 
 /**
- * The event with this text as its data, and with everything else as it is. Without data it tells a client nothing but its id, from which
- * the client goes on after a break, and the time until then. If it has neither, nothing is left of it: some clients take even a lone
- * blank line for an event, with data that is no JSON.
+ * The event with this text as its data and all other fields unchanged. Without data, an event carries only its id and its retry time, which
+ * clients use to resume. If it has neither, the whole event is removed: some clients take even a lone blank line for an event with data
+ * that is not JSON.
  */
 export function replaceEventData(lines: EventLines, isFirst: boolean, text: string | undefined): Uint8Array {
   if (text === undefined && !lines.some((line) => /^(?:\xef\xbb\xbf)?(?:id|retry)[:\r\n]/.test(line))) return noBytes;

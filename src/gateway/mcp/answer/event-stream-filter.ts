@@ -1,5 +1,5 @@
-// Filters the lists in an event stream, and notices about resources, event by event. What has neither in it passes byte for byte; an event that
-// changes keeps its id and all its other fields. Only events that could hold one of them are read at all.
+// Filters lists and resource notifications in an event stream, event by event. Other events pass byte for byte; a changed event keeps
+// its id and all its other fields. Only events that could hold a list or a notification are parsed.
 import type { RawHeaders } from '../../http/exchange.ts';
 import { decodeData, readEventData, replaceEventData, splitEventLines } from './event-stream-event.ts';
 import { cr, EventSplitter, lf, withoutByteOrderMark } from './event-stream-splitter.ts';
@@ -22,9 +22,9 @@ export class EventStreamFilter implements StreamFilter {
   #splitter = new EventSplitter();
   /** No byte of the stream has passed yet. */
   #isAtStart = true;
-  /** The client has the beginning of the event already. */
+  /** The client has already received the beginning of the event. */
   #isInside = false;
-  /** The last event was left out and ended with a CR: the LF that may follow goes with it. */
+  /** The last event was removed and ended with a CR: an LF that follows is removed too. */
   #isCrLeftOut = false;
   #isChanged = false;
 
@@ -105,7 +105,7 @@ export class EventStreamFilter implements StreamFilter {
     return { bytes: bytes.subarray(0, bytes[0] === lf ? 1 : 0), note: filtered.problem };
   }
 
-  /** Undefined: the event stays as it is. An empty text: its data goes. */
+  /** Undefined: the event is unchanged. An empty text: its data is removed. */
   #filterData(data: string): { readonly text: string; readonly problem: string | undefined } | undefined {
     const json = decodeData(data);
     const filtered = json === undefined ? notText : filterLists(json, this.#options);

@@ -1,4 +1,4 @@
-// Cuts an event stream (https://html.spec.whatwg.org/multipage/server-sent-events.html) into its events, however it comes in chunks. Lines end
+// Splits an event stream (https://html.spec.whatwg.org/multipage/server-sent-events.html) into its events, independent of chunk borders. Lines end
 // with LF, CR or CRLF; a blank line ends an event.
 import { GrowingBytes } from '../../../base/growing-bytes.ts';
 import type { StreamPosition } from '../../http/answer-filter.ts';
@@ -6,7 +6,7 @@ import type { StreamPosition } from '../../http/answer-filter.ts';
 export const lf = 0x0a;
 export const cr = 0x0d;
 
-/** Collects bytes until they are a whole event. Nothing is lost and nothing is copied without need: the events, one after the other, are the stream. */
+/** Collects bytes until an event is complete. The events, concatenated, are exactly the stream. */
 export class EventSplitter {
   readonly #held = new GrowingBytes();
   /** A LF that comes next is the second half of a CRLF. */
@@ -53,7 +53,7 @@ export class EventSplitter {
     return events;
   }
 
-  /** What is held of an event without its blank line; it is held no more. */
+  /** Returns and releases the held bytes of an incomplete event. */
   take(): Uint8Array {
     return this.#held.take();
   }

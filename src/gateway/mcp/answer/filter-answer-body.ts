@@ -1,4 +1,4 @@
-// A whole answer that has to be read: its lists are filtered, and what the gateway answers itself is added.
+// Filters the lists of a buffered answer, and adds the gateway's own answers to it.
 import { filterLists, type ListExpectation, mayHoldItems } from './filter-list.ts';
 import type { FilteredBody } from '../../http/answer-filter.ts';
 
@@ -10,7 +10,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 /** A body that says that it is JSON. `injected`: JSON texts of messages to be added to the answer of a batch. */
 export function filterJson(body: Uint8Array, expectation: ListExpectation, injected: readonly string[]): FilteredBody {
   if (body.length === 0) return injected.length === 0 ? unchanged : answerBatch(injected);
-  // Some readers guess UTF-16 and UTF-32 by the zeros in it; in UTF-8 there is none.
+  // Some parsers detect UTF-16 and UTF-32 by zero bytes; UTF-8 JSON has none.
   if (body.includes(0)) return { ok: false, detail: 'the upstream sent a list that is not UTF-8' };
   if (injected.length === 0 && !mayHoldItems(toLatin1(body))) return unchanged;
   let text: string;
@@ -24,7 +24,7 @@ export function filterJson(body: Uint8Array, expectation: ListExpectation, injec
   const message = (filtered.kind === 'changed' ? filtered.text : text).trim();
   const problem = filtered.kind === 'changed' ? filtered.problem : undefined;
   const isBatch = message.startsWith('[');
-  // Of a batch the messages that can be read go on; a single one that cannot be is an error of the server, and told as one.
+  // In a batch, the readable messages pass. A single message that cannot be read is reported as an error of the server.
   if (problem !== undefined && !isBatch) return { ok: false, detail: problem };
   if (injected.length === 0) return filtered.kind === 'changed' ? change(message, problem) : unchanged;
   if (isBatch) {
@@ -32,10 +32,10 @@ export function filterJson(body: Uint8Array, expectation: ListExpectation, injec
     return change(joinMessages(own === '' ? injected : [own, ...injected]), problem);
   }
   if (message.startsWith('{')) return change(joinMessages([message, ...injected]), undefined);
-  return { ok: false, detail: 'the upstream answered a batch with something that is no message' };
+  return { ok: false, detail: 'the upstream answered a batch with something that is not a message' };
 }
 
-/** A body that does not say that it is JSON. Only what no client could take for a list goes on. */
+/** A body that is not declared as JSON. It passes only when no client could take it for a list. */
 export function filterOpaque(
   body: Uint8Array,
   expectation: ListExpectation,

@@ -1,4 +1,4 @@
-// Header fields of an answer whose body is not the upstream's own any more.
+// Header fields of an answer whose body the gateway may change.
 import { findHeader, withoutFields } from '../../http/headers.ts';
 import type { RawHeaders } from '../../http/exchange.ts';
 
@@ -14,7 +14,7 @@ const bodyFields = new Set([
   'content-range',
 ]);
 
-/** Without what is true of the upstream's body only. */
+/** The headers without fields that describe only the upstream's body. */
 export function withoutBodyFields(headers: RawHeaders): string[] {
   return withoutFields(headers, bodyFields);
 }
@@ -30,7 +30,7 @@ export function readContentType(headers: RawHeaders): string | undefined {
   return found ?? '';
 }
 
-/** The body is compressed, or otherwise not what it is read as. */
+/** Whether the body is compressed or otherwise encoded. */
 export function hasContentEncoding(headers: RawHeaders): boolean {
   for (let i = 0; i < headers.length; i += 2) {
     if (headers[i]!.toLowerCase() !== 'content-encoding') continue;

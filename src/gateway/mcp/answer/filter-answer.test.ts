@@ -178,7 +178,7 @@ describe('a whole body', () => {
       200,
       json,
       '"x"',
-      '! the upstream answered a batch with something that is no message',
+      '! the upstream answered a batch with something that is not a message',
     ],
     ['not beside what is no JSON', batch, 200, json, '[', '! the upstream sent a list that is not JSON'],
     [

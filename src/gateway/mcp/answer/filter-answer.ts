@@ -1,5 +1,5 @@
-// What rules over MCP messages make of a server's answer: lists are filtered to what the caller may use, in JSON and in event streams.
-// What is certainly no list is not looked at; what could be one and cannot be read is not passed on.
+// Filters a server's answer by the rules over MCP messages: lists show only what the caller may use, in JSON and in event streams.
+// An answer that is certainly no list is not read; one that could be a list but cannot be read is refused.
 import type { RawHeaders } from '../../http/exchange.ts';
 import type { AnswerExpectation } from './answer-expectation.ts';
 import { EventStreamFilter } from './event-stream-filter.ts';
@@ -41,7 +41,7 @@ function treatAnswer(
   const { injected, listRequests } = expectation;
   const isSuccess = status >= 200 && status < 300;
   const mustMerge = injected.length > 0 && isSuccess;
-  // Nothing of the batch is left to be answered but what the gateway answers itself.
+  // The server has nothing to answer: the answer consists of the gateway's own messages.
   if (mustMerge && (status === 202 || status === 204))
     return { kind: 'collect', maxBytes: limits.maxBodyBytes, filter: () => answerBatch(injected) };
   if (status === 204 || (!isSuccess && status < 400)) return pass;

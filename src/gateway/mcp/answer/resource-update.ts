@@ -1,18 +1,18 @@
-// `notifications/resources/updated`: a server tells that a resource has changed, by its URI. Who may not read the resource does not learn of it.
+// `notifications/resources/updated`: a server announces that the resource with a URI has changed. Callers that may not read the resource do not get it.
 import { readString, walkValue, walkMembers } from '../../../base/json-text.ts';
 import { foldKey } from '../read/known-keys.ts';
 
 const updated = 'notifications/resources/updated';
 
-/** The end of the method, in the spelling of any reader that ignores case (`ſ` is an s then). A slash can be written as `\/`; the other escapes that could stand for a letter begin with `\u`. */
+/** The end of the method, in any case (`ſ` folds to s). A slash can be escaped as `\/`; all escapes that could stand for a letter begin with `\u`. */
 const trace = /(?:s|\xc5\xbf)ource(?:s|\xc5\xbf)\\?\/updated|\\u/i;
 
-/** Could there be such a notice in these bytes of JSON (as latin1)? Never no when there is one. */
+/** Whether these bytes of JSON (as latin1) may hold such a notification. No false negatives. */
 export function mayHoldUpdate(bytes: string): boolean {
   return trace.test(bytes);
 }
 
-/** Is a message such a notice, and about what? It is shown the members of the message. */
+/** Finds out whether a message is such a notification, and for which resource. It visits the members of the message. */
 export class UpdateReading {
   readonly #text: string;
   #isUpdate = false;
@@ -29,7 +29,7 @@ export class UpdateReading {
     return this.#isUpdate;
   }
 
-  /** The resource; undefined when it names none, or another reader could see another one. */
+  /** The resource; undefined when the message names none, or when parsers could disagree on it. */
   get uri(): string | undefined {
     return this.#isClear ? this.#uri : undefined;
   }

@@ -1,4 +1,4 @@
-// The answer of a server that was asked under another name (stand-in.ts) speaks of the name that the client sent.
+// Restores the name that the client sent in the answer of a server that got a stand-in name (stand-in.ts).
 import type { RawHeaders } from '../../http/exchange.ts';
 import { hasContentEncoding, readContentLength, withoutBodyFields } from './filter-answer-headers.ts';
 import type {
@@ -11,7 +11,7 @@ import type {
 } from '../../http/answer-filter.ts';
 import type { ReplacedPart } from './stand-in.ts';
 
-/** Puts the asked names into what the filter lets through. */
+/** Restores the asked names in the filtered answer. */
 export function restoreNames(filter: FilterAnswer, parts: readonly ReplacedPart[], maxBytes: number): FilterAnswer {
   const restorer = new NameRestorer(parts);
   return (status, headers) => treat(filter(status, headers), restorer, maxBytes, status, headers);
@@ -42,11 +42,11 @@ function treat(
   }
 }
 
-/** With a length where the upstream announced one: an answer is not told apart by its framing. */
+/** Keeps a content length where the upstream sent one, so that the framing does not reveal the replacement. */
 function treatPassed(restorer: NameRestorer, maxBytes: number, length: number | undefined): AnswerTreatment {
   if (length === undefined) return { kind: 'stream', filter: new RestoringFilter(passAll, restorer) };
   if (length > maxBytes)
-    return { kind: 'refuse', detail: `an answer about a hidden item of more than ${maxBytes} bytes` };
+    return { kind: 'refuse', detail: `an answer about a hidden item is larger than ${maxBytes} bytes` };
   return { kind: 'collect', maxBytes, filter: (body) => restoreBody(restorer, body, unchanged) };
 }
 
@@ -112,7 +112,7 @@ const passAll: StreamFilter = {
   isChanged: false,
 };
 
-/** A stream: a name may come in two chunks. What cannot belong to one is not held back. */
+/** Restores names in a stream, also across chunk borders. Only bytes that could begin a name are held back. */
 class RestoringFilter implements StreamFilter {
   readonly #inner: StreamFilter;
   readonly #restorer: NameRestorer;

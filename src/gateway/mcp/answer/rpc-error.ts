@@ -1,4 +1,4 @@
-// Answers in the form of JSON-RPC that the gateway makes in a server's place.
+// JSON-RPC answers that the gateway sends in place of the server.
 import type { RawHeaders } from '../../http/exchange.ts';
 import type { MessageId } from '../read/message.ts';
 
@@ -8,7 +8,7 @@ export interface RpcError {
   readonly data?: Readonly<Record<string, string>>;
 }
 
-/** The JSON text of an error response. Without an id (of a message that could not be read) it is null. */
+/** The JSON text of an error response. The id is null when the message could not be read. */
 export function formatRpcError(id: MessageId | undefined, error: RpcError): string {
   return JSON.stringify({ jsonrpc: '2.0', id: id ?? null, error });
 }

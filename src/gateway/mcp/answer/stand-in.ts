@@ -1,11 +1,11 @@
-// A name in the place of a hidden item's. Where the rules would let an unknown name pass (Deny rules), the server answers for those: so it
-// answers for a hidden item too, asked under a name that it does not have, and its answer speaks of the name that the client sent
-// (restore-names.ts). Otherwise the two could be told apart by the words of the answer.
+// A stand-in name for a hidden item. Where the rules let unknown names pass (Deny rules), the server itself answers for unknown items. So a
+// hidden item is also sent to the server, under a name that does not exist there, and the answer gets back the name that the client sent
+// (restore-names.ts). Otherwise the wording of the answer would tell hidden and unknown items apart.
 import { randomBytes } from 'node:crypto';
 import { replaceParts, skipSpace, walkValue, walkMembers } from '../../../base/json-text.ts';
 import type { Item } from '../read/read-item.ts';
 
-/** A part of the asked name, and what the server gets for it. */
+/** A part of the asked name, and its replacement. */
 export interface ReplacedPart {
   readonly asked: string;
   readonly sent: string;
@@ -38,7 +38,7 @@ export function canStandIn(method: string): boolean {
   return nameKeys.has(method);
 }
 
-/** Items like the asked one, the most similar first: `tickets_close` is replaced by another of `tickets_`, and then by any. */
+/** Stand-ins for an item, the most similar first: `tickets_close` becomes another name with `tickets_`, then any name. */
 export function* listStandIns(item: Item): Generator<StandIn> {
   const pieces = splitName(item);
   const named = pieces.flatMap(({ isName }, index) => (isName ? [index] : []));
@@ -58,7 +58,7 @@ export function* listStandIns(item: Item): Generator<StandIn> {
 
 interface NamePiece {
   readonly text: string;
-  /** False: what separates names, and the suffix of a file. */
+  /** False for separators and file suffixes. */
   readonly isName: boolean;
 }
 
@@ -74,7 +74,7 @@ function splitName({ kind, name }: Item): readonly NamePiece[] {
   return suffix === '' ? pieces : [...pieces, { text: suffix, isName: false }];
 }
 
-/** Long enough that neither a server nor an answer has it by chance. Numbers stay numbers, which every reader keeps as they are. */
+/** Long enough that no server or answer has it by chance. Numbers are replaced by numbers that every parser keeps exactly. */
 function inventText(asked: string): string {
   const isNumber = /^[0-9]+$/.test(asked);
   const alphabet = isNumber ? '123456789' : 'abcdefghijklmnopqrstuvwxyz';

@@ -1,4 +1,4 @@
-// What servers answer for an item that they do not have: a caller who may not use an item learns no more than that.
+// The error that servers answer for an unknown item: callers get it for hidden items too, so that it reveals nothing.
 import { isModernVersion } from '../read/protocol-version.ts';
 import type { Item } from '../read/read-item.ts';
 import { type RpcError } from './rpc-error.ts';

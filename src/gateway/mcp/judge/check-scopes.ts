@@ -8,7 +8,7 @@ import type { ProtectedResource } from '../../config/protected-resource.ts';
 import type { Denial } from '../../request/verdict.ts';
 import type { ScopeRule } from '../../config/mcp-authorization-config.ts';
 
-/** What is asked for: a method and perhaps a tool; undefined: a request without a message, which only entries for everything are about. */
+/** A method and perhaps a tool. Undefined: a request without a message, to which only entries without conditions apply. */
 export interface ScopedUse {
   readonly method: string;
   readonly tool: string | undefined;
@@ -30,7 +30,7 @@ function fits({ methods, matchesTool }: ScopeRule, use: ScopedUse | undefined): 
   return matchesTool === undefined || (use.tool !== undefined && matchesTool(use.tool));
 }
 
-/** Whose scopes are checked, and where a challenge leads. */
+/** The token whose scopes are checked, and the resource that a challenge names. */
 export interface ScopeCheck {
   readonly context: RequestContext;
   readonly token: VerifiedToken | undefined;
@@ -48,11 +48,11 @@ export function findMissingScopes(check: ScopeCheck, needed: readonly string[]):
       resource,
       'missing_token',
       { scopes: listAll(check, needed) },
-      'scopes are needed, and there is no token',
+      'the message needs scopes, but the request has no token',
     );
   const refusal = checkScopes(token, needed);
   if (refusal === undefined) return undefined;
-  // A token without any scopes gets no challenge: a step-up would bring another one without scopes, and so on.
+  // A token without any scopes gets no challenge: a step-up would yield another token without scopes, in a loop.
   const isStepUp = refusal.reason === 'insufficient_scope';
   const challenge: BearerChallenge = { error: 'insufficient_scope', scopes: listAll(check, needed) };
   return denyRequest(
@@ -64,7 +64,7 @@ export function findMissingScopes(check: ScopeCheck, needed: readonly string[]):
   );
 }
 
-/** The next token replaces this one: it needs what every request needs as well. */
+/** The next token replaces this one, so the challenge includes the scopes that every request needs. */
 function listAll({ resource }: ScopeCheck, needed: readonly string[]): readonly string[] {
   return [...new Set([...(resource?.config.message.requiredScopes ?? []), ...needed])];
 }

@@ -1,4 +1,4 @@
-// One message, from its method to its items: does the protocol version have it, does it name what it uses, and do the rules allow it.
+// Examines one message: whether the protocol version defines its method, whether it names its items, and whether the rules allow it.
 import type { Reason } from '../../http/reasons.ts';
 import { findAmbiguity } from '../read/ambiguous-uri.ts';
 import type { ScopedUse } from './check-scopes.ts';
@@ -12,14 +12,14 @@ import { type RpcError } from '../answer/rpc-error.ts';
 import { canStandIn, listStandIns, type StandIn } from '../answer/stand-in.ts';
 import { describeUnknownItem } from '../answer/unknown-item.ts';
 
-/** What becomes of a message. Refusals are noted already. */
+/** The result of examining a message. Refusals are already noted. */
 export type Examination =
   | {
       readonly kind: 'passed';
       readonly judgement: MessageJudgement;
       /** What it needs scopes for; undefined: an answer to the server. */
       readonly use: ScopedUse | undefined;
-      /** The rules hide the item: the server is asked for another one, which it does not have. Noted only when scopes had their say. */
+      /** The rules hide the item: the server gets a stand-in name instead. Noted only after the scope check. */
       readonly hidden?: HiddenItem;
     }
   /** The gateway answers in the server's place. */
@@ -31,10 +31,10 @@ export type Examination =
       readonly status: number;
       readonly error: RpcError;
     }
-  /** The rules do not allow it, and that is no secret. */
+  /** The rules do not allow it, and the client may know. */
   | { readonly kind: 'denied'; readonly detail: string };
 
-/** An item that the rules hide as if the server did not have it. */
+/** An item that the rules hide: the client sees an unknown item. */
 export interface HiddenItem {
   /** By which it is hidden. */
   readonly judgement: MessageJudgement;
@@ -52,7 +52,7 @@ export function examineMessage(step: MessageStep, message: Message): Examination
         'message_malformed',
         400,
         rpcCodes.invalidRequest,
-        'is a response, which this version has not',
+        'is a response, which this protocol version does not have',
       );
     const judgement = judgeBareRequest(caller, protocolVersion);
     return judgement.decision.allowed ? { kind: 'passed', judgement, use: undefined } : deny(step, judgement);
@@ -70,12 +70,12 @@ function findMethodProblem(step: MessageStep, message: MethodMessage): Examinati
   const { versionHeader, caller } = step;
   if (isKnownMethod(message, versionHeader)) return undefined;
   if (kind === 'notification' && isRequestMethod(method))
-    return refuse(step, 'message_malformed', 400, rpcCodes.invalidRequest, 'has no id, which its method needs');
+    return refuse(step, 'message_malformed', 400, rpcCodes.invalidRequest, 'has no id, but its method requires one');
   if (caller.rules.namedMethods.has(method)) return undefined;
-  // Before 2026-07-28 an unknown method was an answer like any other, and 404 means that the session is gone. A notification has no answer.
+  // Before 2026-07-28 an unknown method was answered with 200, since 404 means that the session is gone. A notification has no answer.
   const isModern = versionHeader !== undefined && isModernVersion(versionHeader);
   const status = kind === 'notification' ? 400 : isModern ? 404 : 200;
-  const detail = 'the protocol version does not have the method, and no rule names it';
+  const detail = 'the protocol version does not define the method, and no rule names it';
   noteRefusal(step, 'method_unknown', detail);
   const error = { code: rpcCodes.methodNotFound, message: 'Method not found' };
   return { kind: 'answered', reason: 'method_unknown', detail, status, error };
@@ -90,7 +90,7 @@ function judgeUses(
   const { caller } = step;
   const { method } = message;
   let judgement: MessageJudgement | undefined;
-  // What watches resources is a message in its own right, with resources or without.
+  // A subscription is also judged as a message of its own, with or without resources.
   if (items.length === 0 || method === 'subscriptions/listen') {
     judgement = judgePlainMessage(caller, method, protocolVersion);
     if (!judgement.decision.allowed) return deny(step, judgement);
@@ -102,7 +102,7 @@ function judgeUses(
     judgement = judgeItemMessage(caller, method, protocolVersion, item);
     if (judgement.decision.allowed) continue;
     noteMessage(step, message, item);
-    // Shown in lists: then only this way of using it is not allowed.
+    // The item is listed, so only this use of it is denied.
     if (step.getItemJudge(protocolVersion)(item.kind, item.name)) return deny(step, judgement);
     const disguised = disguise(step, message, protocolVersion, item, judgement);
     if (disguised !== undefined) return disguised;
@@ -117,7 +117,7 @@ function readUse(method: string, item: Item | undefined): ScopedUse {
   return { method, tool: item?.kind === 'tool' ? item.name : undefined };
 }
 
-/** What becomes of a hidden item where the server answers for items that it does not have. Undefined: there, too, the gateway answers. */
+/** Finds a stand-in for a hidden item that the server can answer for. Undefined: the gateway answers itself. */
 function disguise(
   step: MessageStep,
   message: MethodMessage,
@@ -126,11 +126,11 @@ function disguise(
   judgement: MessageJudgement,
 ): Examination | undefined {
   const { method, kind } = message;
-  // On the older transport the answer comes with another request, which does not know what was asked.
+  // On the older transport the answer arrives on another request, where the asked name is not known.
   if (kind !== 'request' || step.transport === 'sse' || !canStandIn(method)) return undefined;
   for (const standIn of listStandIns(item)) {
     const other = judgeItemMessage(step.caller, method, protocolVersion, standIn.item);
-    // It needs the scopes of the unknown name: those of the hidden one would tell that it is there.
+    // Check the scopes of the unknown name: those of the hidden one would reveal that it exists.
     const use = readUse(method, standIn.item);
     if (other.decision.allowed) return { kind: 'passed', judgement: other, use, hidden: { judgement, standIn } };
     if (step.getItemJudge(protocolVersion)(item.kind, standIn.item.name)) return deny(step, judgement);

@@ -1,4 +1,4 @@
-// What of a message an expression reads. It decides which messages the expression has a say about.
+// Which parts of a message an expression reads. This decides which messages the expression applies to.
 import type { Expression } from '../../../cel/expression.ts';
 import type { ItemKind } from '../read/read-item.ts';
 
@@ -16,7 +16,7 @@ export interface ExpressionReach {
 
 const known = new WeakMap<Expression, ExpressionReach>();
 
-/** The reach of an expression; found out once. */
+/** The reach of an expression; computed once. */
 export function readReach(expression: Expression): ExpressionReach {
   let reach = known.get(expression);
   if (reach === undefined) {
@@ -50,18 +50,18 @@ function findReach(reads: Expression['reads']): ExpressionReach {
   };
 }
 
-/** Whether the expression is asked about a message that uses an item of this kind: not when it is about other items only. */
+/** Whether the expression applies to a message that uses an item of this kind: not when it reads only other kinds. */
 export function concernsItem(expression: Expression, kind: ItemKind): boolean {
   const reach = readReach(expression);
   return !reach.item || reach[kind];
 }
 
-/** Whether it is asked about a message that uses no item. */
+/** Whether it applies to a message that uses no item. */
 export function concernsPlainMessage(expression: Expression): boolean {
   return !readReach(expression).item;
 }
 
-/** Whether it is asked about a request that carries no message of the client: GET, DELETE, an answer to the server. */
+/** Whether it applies to a request without a message of the client's own: GET, DELETE, an answer to the server. */
 export function concernsBareRequest(expression: Expression): boolean {
   const reach = readReach(expression);
   return !reach.item && !reach.method;

@@ -1,9 +1,9 @@
-// May this caller use an item? Asked for every item of a list; lists repeat themselves, so each is judged once per request.
+// Decides whether a caller may use an item, for every item of a list. Lists repeat items, so each is judged once per request.
 import type { ItemJudge } from '../answer/answer-expectation.ts';
 import type { ItemKind } from '../read/read-item.ts';
 import { type Caller, isListed } from './judge-message.ts';
 
-/** A server decides how many items there are; beyond this they are judged again each time. */
+/** The server controls the number of items; beyond this limit they are not cached. */
 const maxRemembered = 10_000;
 
 /** The judge of one request. */

@@ -1,5 +1,5 @@
-// Several messages in one body (2025-03-26 only), judged one by one. What is refused is taken out and answered by the gateway within the
-// server's answer; the rest goes on as it was written. Notifications that are refused are left out.
+// Judges the messages of a batch (2025-03-26 only) one by one. Refused requests are taken out, and the gateway's answers to them are merged
+// into the server's answer; the rest is forwarded unchanged. Refused notifications are dropped.
 import { type ListMethod, findListMethod } from '../read/list-methods.ts';
 import type { ScopedUse } from './check-scopes.ts';
 import { examineMessage, type Examination, type HiddenItem } from './examine-message.ts';
@@ -14,18 +14,18 @@ import { renameItem } from '../answer/stand-in.ts';
 export type Batch = Extract<ParsedBody, { isBatch: true }>;
 
 export interface BatchVerdict {
-  /** What goes on; undefined: every message, as it came. Empty: none, and the gateway answers alone. */
+  /** The batch to forward; undefined: unchanged. Empty: no message is left, and the gateway answers alone. */
   readonly text: string | undefined;
   /** Answers to the refused requests, as JSON. */
   readonly injected: readonly string[];
-  /** What goes on needs scopes for these. */
+  /** The uses of the forwarded messages, for the scope check. */
   readonly uses: readonly (ScopedUse | undefined)[];
   readonly listRequests: ReadonlyMap<string, ListMethod>;
   /** Of the first message that passed. */
   readonly judgement: MessageJudgement | undefined;
   /** The first refusal. */
   readonly refused: Exclude<Examination, { kind: 'passed' }> | undefined;
-  /** Items that the server is asked for under another name. */
+  /** Hidden items that the server gets under a stand-in name. */
   readonly hidden: readonly HiddenItem[];
 }
 
@@ -54,7 +54,7 @@ export function judgeBatch(step: MessageStep, { messages, spans, text }: Batch):
   const { context } = step;
   let shown: SeenMessage | undefined;
   for (const [index, message] of messages.entries()) {
-    // One of them stands for all in the log: the first that is refused, else the first.
+    // The log shows one message of the batch: the first refused one, else the first.
     context.mcpMessage = undefined;
     const examination = examineMessage(step, message);
     const isFirstRefused = refused === undefined && hidden.length === 0;
@@ -97,7 +97,7 @@ function hide(text: string, method: string, item: HiddenItem | undefined, all: H
   return renameItem(text, method, item.standIn.item.name);
 }
 
-/** One HTTP status cannot speak for all of the messages, so the denial of one is an error of JSON-RPC here. */
+/** One HTTP status cannot represent all messages, so the denial of one is a JSON-RPC error here. */
 function readError(examination: Exclude<Examination, { kind: 'passed' }>): RpcError {
   if (examination.kind === 'answered') return examination.error;
   return {

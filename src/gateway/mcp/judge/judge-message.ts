@@ -1,4 +1,4 @@
-// One message against the rules over messages. Which expressions are asked depends on what the message uses; expression-reach.ts tells.
+// Judges one message by the rules over messages. Which expressions apply depends on what the message uses (expression-reach.ts).
 //
 // | the message                            | skipped expressions                       | a skipped Allow |
 // | uses no item (initialize, lists, ping) | those that read any item                  | counts as match |
@@ -13,7 +13,7 @@ import { concernsBareRequest, concernsItem, concernsPlainMessage } from './expre
 import type { McpAuthorizationConfig } from '../../config/mcp-authorization-config.ts';
 import { listSpellings } from '../read/resource-spellings.ts';
 
-/** Who asks, and where: the same for all messages of a request. */
+/** The caller and the rules: the same for all messages of a request. */
 export interface Caller {
   readonly rules: McpAuthorizationConfig;
   /** Without `mcp`. */
@@ -21,7 +21,7 @@ export interface Caller {
   readonly sessionId: string;
 }
 
-/** A verdict of the rules, and what it takes to ask every expression the same way again. */
+/** A verdict of the rules, with the input to evaluate every expression again. */
 export interface MessageJudgement {
   readonly decision: RuleDecision;
   readonly variables: ExpressionVariables;
@@ -46,7 +46,7 @@ export function judgePlainMessage(caller: Caller, method: string, protocolVersio
   return judge(caller, method, protocolVersion, undefined, plainMessage);
 }
 
-/** A message that uses an item. A resource is judged in every spelling of its URI; what one of them is refused, all are. */
+/** A message that uses an item. A resource is judged in every spelling of its URI: when one is denied, all are. */
 export function judgeItemMessage(
   caller: Caller,
   method: string,
@@ -70,7 +70,7 @@ const usingMethods: Readonly<Record<ItemKind, string>> = {
   resource: 'resources/read',
 };
 
-/** Whether the caller may use an item, as far as that can be told before they do: it is in lists exactly then. */
+/** Whether lists show an item: as far as it is known before a call, the caller may use it. */
 export function isListed(caller: Caller, protocolVersion: string, kind: ItemKind, name: string): boolean {
   const { withoutArguments, readsResources } = caller.rules;
   if (kind === 'resource' && readsResources && findAmbiguity(name) !== undefined) return false;
@@ -81,7 +81,7 @@ export function isListed(caller: Caller, protocolVersion: string, kind: ItemKind
     ...itemMessages.tool,
     evaluate(expression): ExpressionOutcome {
       const outcome = expression.evaluate(variables);
-      // What it says whatever the arguments are, it says now.
+      // An outcome that does not depend on the arguments is already final.
       return outcome.ok ? outcome : (withoutArguments.get(expression) ?? outcome);
     },
   };
@@ -111,7 +111,7 @@ function describeMessage(
 function describeItem(item: Item | undefined): Pick<NonNullable<ExpressionVariables['mcp']>, ItemKind> {
   switch (item?.kind) {
     case 'tool':
-      // A call without arguments is one with none: has(mcp.tool.arguments.force) is false, and no error.
+      // Missing arguments are an empty object: has(mcp.tool.arguments.force) is false instead of an error.
       return { tool: { name: item.name, arguments: item.arguments ?? {} } };
     case 'prompt':
       return { prompt: { name: item.name } };

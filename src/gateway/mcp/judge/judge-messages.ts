@@ -1,4 +1,4 @@
-// Rules over MCP messages (`spec.backend.mcp.authorization`): reads the body once, judges what it asks for, and says how the answer is filtered.
+// Rules over MCP messages (`spec.backend.mcp.authorization`): reads the body once, judges its messages, and creates the filter of the answer.
 import type { BackendConfig } from '../../config/runtime-config.ts';
 import type { Exchange, RawHeaders } from '../../http/exchange.ts';
 import { readRequestVariables } from '../../authorization/request-variables.ts';
@@ -40,7 +40,7 @@ export interface MessageRequest {
   readonly token: VerifiedToken | undefined;
   /** Where a challenge points to; set when the backend has MCP authentication. */
   readonly resource: ProtectedResource | undefined;
-  /** The request was let through before, its answer is a stream that is still open, and its body is gone. */
+  /** The request was allowed earlier and its answer, a stream, is still open. Its body is no longer available. */
   readonly isAgain?: boolean;
 }
 
@@ -49,17 +49,17 @@ interface Step extends MessageStep {
   readonly resource: ProtectedResource | undefined;
 }
 
-/** Judges a request. A promise only when there is a body to wait for. */
+/** Judges a request. Returns a promise only when it has to wait for a body. */
 export function judgeMessages(request: MessageRequest): MessageVerdict | Promise<MessageVerdict> {
   const { exchange } = request.context;
   const version = readVersionHeader(exchange.headers);
   const step = startStep(request, version.ok ? version.version : undefined);
   if (exchange.upgradeProtocol !== undefined)
-    return deny(step, 'upgrade_refused', 'what follows a switch of protocols cannot be judged');
+    return deny(step, 'upgrade_refused', 'messages cannot be judged after a protocol upgrade');
   if (!version.ok)
     return answerMalformed(step, 'header_mismatch', undefined, {
       code: rpcCodes.headerMismatch,
-      message: 'The MCP-Protocol-Version header is there several times.',
+      message: 'The MCP-Protocol-Version header was sent more than once.',
     });
   switch (exchange.method) {
     case 'POST':
@@ -68,7 +68,7 @@ export function judgeMessages(request: MessageRequest): MessageVerdict | Promise
     case 'DELETE':
       return judgeWithoutMessage(step);
     default:
-      // Browsers send preflights without credentials, so that rules could only refuse them. They carry nothing.
+      // Browsers send preflights without credentials, so rules could only refuse them. They carry no message.
       if (readPreflightMethod(exchange.method, exchange.headers) !== undefined && !exchange.hasBody)
         return { kind: 'continue', responseHeaders: [], body: undefined, filterAnswer: undefined };
       return deny(step, 'method_not_allowed', `MCP has no ${exchange.method}`, ['allow', 'GET, POST, DELETE']);
@@ -109,12 +109,12 @@ function judgeWithoutMessage(step: Step): MessageVerdict | Promise<MessageVerdic
     }
     if (read.reason !== 'body_too_large') return deny(step, read.reason, read.detail);
     const denial = deny(step, 'message_malformed', `a ${exchange.method} with a body`);
-    return { ...denial, description: `A ${exchange.method} has no body here.` };
+    return { ...denial, description: `A ${exchange.method} must not have a body.` };
   };
   return body instanceof Promise ? body.then(act) : act(body);
 }
 
-/** A stream is judged again when the rules change, but a body can be read once. */
+/** Requests whose body is known to be empty: a stream is judged again when the rules change, but its body can be read only once. */
 const knownEmpty = new WeakSet<Exchange>();
 const nothing = new Uint8Array(0);
 
@@ -123,7 +123,7 @@ function judgeBare(step: Step, body: Uint8Array | undefined): MessageVerdict {
   const protocolVersion = chooseVersion(versionHeader, undefined, transport);
   const judgement = judgeBareRequest(caller, protocolVersion);
   if (!judgement.decision.allowed) return denyByRules(step, noteDenial(step, judgement, 'deny', 'rbac_denied'));
-  // A GET is a stream of whatever the server has to say, also answers to earlier requests.
+  // The stream of a GET may carry any server message, also answers to earlier requests.
   const expectation =
     context.exchange.method === 'GET' ? { listRequests: undefined, injected: [], isBatch: false } : undefined;
   return pass(step, [undefined], judgement, protocolVersion, body, expectation);
@@ -210,7 +210,7 @@ function judgeSeveral(step: Step, batch: Batch, bytes: Uint8Array): MessageVerdi
   if (text === '') {
     const { reason, detail } = refused!.kind === 'denied' ? { reason: 'rbac_denied' as const, ...refused! } : refused!;
     if (injected.length > 0) return answer(step, reason, detail, 200, `[${injected.join(',')}]`);
-    // Only notifications and answers: that they were not taken is all there is to say.
+    // Only notifications and answers: there is no message to answer, so an HTTP error reports the refusal.
     return { ...denyByRules(step, detail), reason, status: reason === 'rbac_denied' ? 403 : 400 };
   }
   const protocolVersion = chooseVersion(step.versionHeader, undefined, step.transport);
@@ -220,7 +220,7 @@ function judgeSeveral(step: Step, batch: Batch, bytes: Uint8Array): MessageVerdi
 
 // ---- verdicts
 
-/** The rules allow it, or hide the items in it. What is left are scopes. */
+/** The rules allow the messages, or hide their items. Checks the scopes next. */
 function pass(
   step: Step,
   uses: readonly (ScopedUse | undefined)[],
@@ -239,7 +239,7 @@ function pass(
   if (hidden.length === 0) notePass(step, judgement);
   else noteHidden(step, hidden[0]!, expectation?.isBatch === true);
   let filterAnswer: FilterAnswer | undefined;
-  // Without rules nothing is hidden; but a batch of which something was taken out must be put together again.
+  // Without rules nothing is hidden, but answers to refused messages of a batch still have to be merged.
   if (expectation !== undefined && (rules.hasRules || expectation.injected.length > 0))
     filterAnswer = createAnswerFilter({ rules, judge: step.getItemJudge(protocolVersion), ...expectation });
   if (filterAnswer !== undefined && hidden.length > 0) {
@@ -249,10 +249,10 @@ function pass(
   return { kind: 'continue', responseHeaders: [], body, filterAnswer };
 }
 
-/** The server says no, but it is the rules that do. */
+/** Notes a refusal by the rules that the server will answer. */
 function noteHidden(step: Step, { judgement }: HiddenItem, isBatch: boolean): void {
   const detail = noteDenial(step, judgement, 'respond', 'item_hidden');
-  // The others of a batch are answered as ever.
+  // The other messages of a batch are answered as usual.
   if (isBatch) return;
   step.context.reason = 'item_hidden';
   step.context.detail = detail;
@@ -268,13 +268,13 @@ function deny(step: Step, reason: Reason, detail: string, headers: RawHeaders = 
   return { kind: 'deny', reason, detail, responseHeaders };
 }
 
-/** It cannot be judged, so it goes nowhere. */
+/** A body that cannot be judged is not forwarded. */
 function answerMalformed(step: Step, reason: Reason, id: MessageId | undefined, error: RpcError): MessageVerdict {
   noteRefusal(step, reason, error.message);
   return answer(step, reason, error.message, 400, formatRpcError(id, error));
 }
 
-/** On the older transport answers come on another stream: here an error can only be one of HTTP. */
+/** On the older transport, JSON-RPC answers are sent on another stream, so an error here is an HTTP error. */
 function answer(step: Step, reason: Reason, detail: string, status: number, json: string): MessageVerdict {
   const { context, transport } = step;
   context.reason = reason;

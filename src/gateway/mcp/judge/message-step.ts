@@ -1,4 +1,4 @@
-// What the steps of judging the messages of one request share.
+// State and notes shared by all steps that judge the messages of one request.
 import type { Decision } from '../../request/decision.ts';
 import { describeDenial } from '../../authorization/describe-denial.ts';
 import { listOutcomes } from '../../authorization/describe-outcomes.ts';
@@ -20,11 +20,11 @@ export interface MessageStep {
   readonly transport: 'streamable-http' | 'sse';
   /** MCP-Protocol-Version; undefined: there is none. */
   readonly versionHeader: string | undefined;
-  /** Judges items for lists; one per protocol version, which is one per request but for strange batches. */
+  /** Judges items for lists; one judge per protocol version, so mostly one per request. */
   readonly getItemJudge: (protocolVersion: string) => ItemJudge;
 }
 
-/** The judges of a request, each made when it is first asked for. */
+/** The judges of a request, each created on first use. */
 export function createItemJudges(caller: Caller): MessageStep['getItemJudge'] {
   const judges: { readonly version: string; readonly judge: ItemJudge }[] = [];
   return (protocolVersion) => {
@@ -36,7 +36,7 @@ export function createItemJudges(caller: Caller): MessageStep['getItemJudge'] {
   };
 }
 
-/** Notes which message is judged, and what it uses; an answer to the server is nothing to name. */
+/** Notes which message is judged and which item it uses. Answers to the server are not noted. */
 export function noteMessage(
   { context }: Pick<MessageStep, 'context'>,
   message: Message | undefined,
@@ -47,7 +47,7 @@ export function noteMessage(
   context.mcpMessage = seeMessage(message.method, item, count);
 }
 
-/** Notes what was decided without asking an expression. `judgement`: the rules had nothing against it, and something else had. */
+/** Notes a refusal that no expression decided. `judgement`: set when the rules allowed the message. */
 export function noteRefusal(
   step: Pick<MessageStep, 'context' | 'caller'>,
   reason: Reason,
@@ -58,7 +58,7 @@ export function noteRefusal(
   note(step, { outcome: 'deny', reason, detail, decidedBy: undefined, rules });
 }
 
-/** Notes that the rules refused something, and returns why, in a sentence for the operator. `respond`: the gateway answers like a server. */
+/** Notes a denial by the rules, and returns the reason as a sentence for the operator. `respond`: the gateway answers like a server. */
 export function noteDenial(
   step: Pick<MessageStep, 'context' | 'caller'>,
   judgement: MessageJudgement,
@@ -71,21 +71,21 @@ export function noteDenial(
   return detail;
 }
 
-/** Notes that the rules let something pass. */
+/** Notes an allow decision of the rules. */
 export function notePass(step: Pick<MessageStep, 'context' | 'caller'>, judgement: MessageJudgement): void {
-  const pass = findPass(step.caller.rules, judgement.decision.decidedBy);
+  const pass = findAllowDecision(step.caller.rules, judgement.decision.decidedBy);
   noteDecision(step.context, step.context.explained ? { ...pass, rules: listRules(step, judgement) } : pass);
 }
 
-/** Leave to pass is the same every time: by the expression that gave it, or by a whole policy that had nothing against it. */
-const passes = new WeakMap<RuleReference | McpAuthorizationConfig, Decision>();
+/** Allow decisions, created once each: by the expression that allowed, or by the policy when no Allow rule was needed. */
+const allowDecisions = new WeakMap<RuleReference | McpAuthorizationConfig, Decision>();
 
-function findPass(rules: McpAuthorizationConfig, decidedBy: RuleReference | undefined): Decision {
+function findAllowDecision(rules: McpAuthorizationConfig, decidedBy: RuleReference | undefined): Decision {
   const key = decidedBy ?? rules;
-  let pass = passes.get(key);
+  let pass = allowDecisions.get(key);
   if (pass === undefined) {
     pass = describe(rules, { outcome: 'allow', reason: undefined, detail: undefined, decidedBy, rules: [] });
-    passes.set(key, pass);
+    allowDecisions.set(key, pass);
   }
   return pass;
 }

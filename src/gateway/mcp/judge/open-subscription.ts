@@ -1,4 +1,4 @@
-// What is kept of a `subscriptions/listen` while its stream is open: as much as it takes to judge it again when the rules change.
+// Keeps the message of an open `subscriptions/listen`, so that its stream can be judged again when the rules change.
 import { isJsonObject } from '../../../base/json-object.ts';
 import type { Exchange } from '../../http/exchange.ts';
 import type { Message, RequestMessage } from '../read/message.ts';
@@ -13,7 +13,7 @@ interface Subscription {
 
 const subscriptions = new WeakMap<Exchange, Subscription>();
 
-/** Of a stream that was opened when there were no rules nobody has read what it watches. Its events are judged one by one all the same. */
+/** Stands for the message of a stream that was opened without rules: it was never read. Its events are still judged one by one. */
 const unread: RequestMessage = { kind: 'request', id: 0, method, params: {} };
 
 /** Keeps a message that passed, if it opens a stream. */

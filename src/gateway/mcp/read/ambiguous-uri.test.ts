@@ -112,7 +112,7 @@ describe('URIs that two readers resolve differently', () => {
       'https://example.com:80@evil.example/',
       'docs://a:b@x/y',
     ],
-    ['has a port that is no number', 'https://example.com:/a', 'docs://x:80a/y'],
+    ['has a port that is not a number', 'https://example.com:/a', 'docs://x:80a/y'],
     ['has an encoded host', 'https://ex%61mple.com/a', 'docs://%2e%2e/secret'],
     ['has a host that is not ASCII', 'https://ex\u00e4mple.com/a', 'https://example\u3002com/a'],
     ['begins or ends with a space', ' file:///secret', 'file:///secret ', 'file:///secret%20', '\u00A0file:///a'],
@@ -125,14 +125,14 @@ describe('URIs that two readers resolve differently', () => {
       'a\u0085',
     ],
     [
-      'has a % that begins no character',
+      'has an invalid percent-encoding',
       'file:///a%',
       'file:///a%zz',
       'file:///%c0%ae%c0%ae/secret',
       'file:///a%ff',
       'file:///%25c0%25ae',
     ],
-    ['is encoded several times over', `file:///${'%25'.repeat(1)}${'25'.repeat(5)}61`],
+    ['is percent-encoded several times', `file:///${'%25'.repeat(1)}${'25'.repeat(5)}61`],
   ] as const)
     describe(problem, () => {
       for (const uri of uris) test(JSON.stringify(uri), () => assert.equal(findAmbiguity(uri), problem));

@@ -1,10 +1,10 @@
-// URIs that two readers could resolve differently. A rule compares the text of `mcp.resource.uri`, and a server opens what its own parser makes of that text: decoded once or
-// twice, with empty segments merged, dot segments walked, parameters or the query cut off. Where a rule reads the URI, such a text means nothing that could be judged.
+// URIs that two parsers could resolve differently. A rule compares the text of `mcp.resource.uri`, but a server opens the result of its own parser: decoded once or
+// twice, with empty segments merged, dot segments resolved, parameters or the query cut off. Where a rule reads the URI, such a URI cannot be judged.
 
-/** Of encodings inside of encodings. */
+/** The deepest nesting of percent-encodings. */
 const maxDepth = 3;
 
-/** `{+path}`, `{?q}`: a template is filled in before anybody resolves it. */
+/** `{+path}`, `{?q}`: a template is expanded before it is resolved. */
 const templateExpression = /\{[^{}]*\}/g;
 
 /** Schemes whose URIs have a host, whatever is between the colon and the host's name (WHATWG URL, special schemes). */
@@ -19,13 +19,13 @@ export function findAmbiguity(uri: string): string | undefined {
     if (problem !== undefined) return problem;
     if (!text.includes('%')) return undefined;
     const decoded = decode(text);
-    // A decoded `100%25` ends in a plain %, and that is all there is to read.
+    // A decoded `100%25` ends in a literal %, which is not ambiguous.
     if (decoded === undefined)
-      return depth === 0 || /%[\da-f]{2}/i.test(text) ? 'has a % that begins no character' : undefined;
+      return depth === 0 || /%[\da-f]{2}/i.test(text) ? 'has an invalid percent-encoding' : undefined;
     if (decoded === text) return undefined;
     text = decoded;
   }
-  return 'is encoded several times over';
+  return 'is percent-encoded several times';
 }
 
 /** Undefined: it is not the encoding of any text. */
@@ -43,7 +43,7 @@ function findProblem(text: string, isDecoded: boolean): string | undefined {
   if (/^\s|\s$/.test(text)) return 'begins or ends with a space';
   if (text.includes('\\')) return 'has a backslash';
   const [, scheme, rest] = /^([a-z][a-z\d+.-]*):(.*)$/is.exec(text) ?? [];
-  // No URI: a name like any other, but whoever reads it as a path walks with it.
+  // Not a URI but a plain name; a server that reads it as a path would still resolve dot segments.
   if (scheme === undefined || rest === undefined) return findPathProblem(text, isDecoded);
   return findAuthorityProblem(scheme.toLowerCase(), rest, isDecoded);
 }
@@ -60,7 +60,7 @@ function findAuthorityProblem(scheme: string, rest: string, isDecoded: boolean):
   if (hostedSchemes.has(scheme) && (authority === undefined || authority === '')) return 'has no host after its scheme';
   if (authority !== undefined && authority !== '') {
     if (authority.includes('@')) return 'has a user in front of its host';
-    if (/:(?:$|.*\D)/.test(authority.replace(/^\[[^\]]*\]/, ''))) return 'has a port that is no number';
+    if (/:(?:$|.*\D)/.test(authority.replace(/^\[[^\]]*\]/, ''))) return 'has a port that is not a number';
     if (authority.includes('%')) return 'has an encoded host';
     if (hostedSchemes.has(scheme) && !/^[\x21-\x7E]+$/.test(authority)) return 'has a host that is not ASCII';
   }
@@ -75,7 +75,7 @@ function findPathProblem(text: string, isDecoded: boolean): string | undefined {
   if (path.includes(';')) return 'has path parameters (;)';
   if (hasDotSegment(path)) return 'has dot segments';
   if (hasDotSegment(tail.replaceAll(/[?#&=;]/g, '/'))) return 'has dot segments after ? or #';
-  // What an encoding hides is a separator to one reader and a letter to the next one.
+  // An encoded separator is a separator to one parser and a literal character to another.
   if (isDecoded) return undefined;
   if (/%2f|%5c/i.test(path)) return 'has an encoded separator';
   return undefined;

@@ -6,7 +6,7 @@ export function describesMessage(canonicalName: string): boolean {
   return canonicalName === 'content-type' || canonicalName === 'content-encoding' || canonicalName.startsWith('mcp-');
 }
 
-/** All values of a field, in wire order. Something behind us may read Mcp_Name as Mcp-Name, as CGI does: so it counts. */
+/** All values of a field, in wire order. Mcp_Name counts as Mcp-Name, because an upstream may read it so, like CGI. */
 export function readFieldValues(headers: RawHeaders, lowerCaseName: string): readonly string[] {
   let values: string[] | undefined;
   for (let i = 0; i < headers.length; i += 2) {
@@ -15,7 +15,7 @@ export function readFieldValues(headers: RawHeaders, lowerCaseName: string): rea
   return values ?? noValues;
 }
 
-/** The fields with another value for one of them, wherever it is; it is not added. */
+/** Replaces the value of a field where it is present; never adds the field. */
 export function withFieldValue(headers: RawHeaders, lowerCaseName: string, value: string): RawHeaders {
   return headers.map((text, index) => (index % 2 === 1 && isField(headers[index - 1]!, lowerCaseName) ? value : text));
 }

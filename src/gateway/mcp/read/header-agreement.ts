@@ -1,6 +1,6 @@
-// Headers that repeat the body (MCP 2026-07-28, "Request Metadata"): whoever routes or limits by them must have seen what the server does.
-// `Mcp-Param-*` repeat arguments as the schema of a tool says, which the gateway does not know: they go on as they are, as the
-// specification says of intermediaries.
+// Headers that repeat the body (MCP 2026-07-28, "Request Metadata"): a proxy that routes or limits by them must see the same as the server.
+// `Mcp-Param-*` repeat arguments according to the schema of a tool, which the gateway does not know: they are forwarded unchanged, as the
+// specification requires of intermediaries.
 import type { RawHeaders } from '../../http/exchange.ts';
 import { readFieldValues } from './field-values.ts';
 import type { Message, MethodMessage } from './message.ts';
@@ -23,10 +23,10 @@ const nameSources: ReadonlyMap<string, string> = new Map([
   ['tasks/cancel', 'taskId'],
 ]);
 
-/** Of these the version demands it. */
+/** Requests for which the version requires Mcp-Name. */
 const namedRequests: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read']);
 
-/** What the headers say that the body does not; undefined when they agree. A sentence; it quotes neither. */
+/** How headers and body disagree, as a sentence that quotes neither; undefined when they agree. */
 export function findDisagreement(
   headers: RawHeaders,
   versionHeader: string | undefined,
@@ -41,8 +41,8 @@ export function findDisagreement(
   }
   const methods = readFieldValues(headers, 'mcp-method');
   const names = readFieldValues(headers, 'mcp-name');
-  if (methods.length > 1) return 'The Mcp-Method header is there several times.';
-  if (names.length > 1) return 'The Mcp-Name header is there several times.';
+  if (methods.length > 1) return 'The Mcp-Method header was sent more than once.';
+  if (names.length > 1) return 'The Mcp-Name header was sent more than once.';
   const [method] = methods;
   const [name] = names;
   const message = messages[0]!;
@@ -55,10 +55,10 @@ export function findDisagreement(
 }
 
 function compareMethod(header: string | undefined, { method }: MethodMessage, isDemanded: boolean): string | undefined {
-  // By this header the gateway knows the streams that are judged again when the rules change.
+  // The gateway uses this header to recognise streams that it judges again when the rules change.
   if (header === undefined)
     return isDemanded || method === 'subscriptions/listen' ? 'The Mcp-Method header is missing.' : undefined;
-  return header === method ? undefined : 'The Mcp-Method header does not name the method of the message.';
+  return header === method ? undefined : 'The Mcp-Method header does not match the method of the message.';
 }
 
 function compareName(
@@ -71,11 +71,11 @@ function compareName(
   const decoded = decodeFieldValue(header);
   if (decoded === undefined) return 'The Mcp-Name header cannot be decoded.';
   const source = nameSources.get(method);
-  // Of other methods nothing says which parameter it is.
+  // For other methods, the specification does not say which parameter it repeats.
   const candidates = source === undefined ? ['name', 'uri', 'taskId'] : [source];
   return candidates.some((key) => params[key] === decoded)
     ? undefined
-    : 'The Mcp-Name header does not name what the message names.';
+    : 'The Mcp-Name header does not match the name in the message.';
 }
 
 /** Plain ASCII, or Base64 of UTF-8 between the marks. Undefined: neither. */

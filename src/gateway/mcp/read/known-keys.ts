@@ -1,5 +1,5 @@
-// Keys that are almost the ones that matter. Readers that ignore case take `"Method"` for `"method"`, and some fold more than ASCII: then the
-// gateway would judge one value and the server would act on the other. So where a key matters, nothing that could be taken for it may be there.
+// Lookalikes of relevant keys. Parsers that ignore case take `"Method"` for `"method"`, and some fold more than ASCII: then the gateway would
+// judge one value and the server would act on the other. So an object with a relevant key must not have a lookalike of it.
 import type { KnownKeys } from '../../config/mcp-authorization-config.ts';
 
 /** Prepares keys for findLookalike. */
@@ -7,13 +7,13 @@ export function foldKeys(keys: Iterable<string>): KnownKeys {
   return Map.groupBy(new Set(keys), foldKey);
 }
 
-/** A key of the object that could be taken for one that matters, and that one; undefined when there is none. */
+/** A key of the object that could be mistaken for a relevant key, with that key; undefined when there is none. */
 export function findLookalike(
   members: Readonly<Record<string, unknown>>,
   known: KnownKeys,
 ): { readonly key: string; readonly meant: string } | undefined {
   for (const key of Object.keys(members)) {
-    // What is spelled as it should be, and folds to itself, needs no folding.
+    // An exact match needs no folding.
     if (known.get(key)?.includes(key) === true) continue;
     const meant = known.get(foldKey(key));
     if (meant !== undefined && !meant.includes(key)) return { key, meant: meant[0]! };
@@ -21,13 +21,13 @@ export function findLookalike(
   return undefined;
 }
 
-/** No key that matters comes near it, and no reader sees one in something longer. */
+/** Far longer than any relevant key: no parser takes a longer key for one. */
 const maxFoldedLength = 256;
 
 /**
- * Everything that some reader may leave out of account: case (also `ı`, `ſ` and the Kelvin sign), compatibility forms such as full-width
- * letters, accents, white space, invisible and control characters, and what follows a NUL. Marks go first: putting a long row of them
- * into the order of NFKD takes time that grows with its square.
+ * Removes every difference that some parser may ignore: case (also `ı`, `ſ` and the Kelvin sign), compatibility forms such as full-width
+ * letters, accents, white space, invisible and control characters, and everything after a NUL. Marks are removed first: NFKD sorts a
+ * long sequence of them in quadratic time.
  */
 export function foldKey(key: string): string {
   if (/^[!-~]*$/.test(key)) return key.toLowerCase();

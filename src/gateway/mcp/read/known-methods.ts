@@ -1,5 +1,5 @@
 // The methods that clients send, by version of the protocol (the schema of each version: ClientRequest and ClientNotification). Where rules
-// judge by method names, only these pass, in exactly this spelling: a server that reads `Tools/Call` as `tools/call` would do what no rule saw.
+// judge by method names, only these pass, in exactly this spelling: a server that reads `Tools/Call` as `tools/call` would bypass the rules.
 import { isModernVersion } from './protocol-version.ts';
 import type { MethodMessage } from './message.ts';
 
@@ -54,8 +54,8 @@ const byVersion: ReadonlyMap<string, MethodSet> = new Map([
 ]);
 
 /**
- * Whether the version has the method, as a request or as a notification, whichever the message is. Without a header a session goes on in a
- * version that the gateway has not seen: any from before 2026-07-28. Versions that nobody knows yet have what the newest one has.
+ * Whether the version defines the method for this kind of message. Without a header the session's version is not known to the gateway: it may
+ * be any before 2026-07-28. Unknown future versions count as the newest known one.
  */
 export function isKnownMethod({ kind, method }: MethodMessage, header: string | undefined): boolean {
   const set =

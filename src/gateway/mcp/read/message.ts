@@ -1,4 +1,4 @@
-// One JSON-RPC message of a client, as far as the gateway looks at it (JSON-RPC 2.0; MCP: ids are texts or integers, params an object).
+// One JSON-RPC message of a client, as far as the gateway reads it (JSON-RPC 2.0; MCP: ids are strings or integers, params an object).
 import type { JsonObject } from '../../../base/json-object.ts';
 
 export type MessageId = string | number;
@@ -11,14 +11,14 @@ export interface RequestMessage {
   readonly params: JsonObject;
 }
 
-/** Tells something; nobody answers. */
+/** A message without an answer. */
 export interface NotificationMessage {
   readonly kind: 'notification';
   readonly method: string;
   readonly params: JsonObject;
 }
 
-/** Answers what a server asked. */
+/** Answers a request of the server. */
 export interface ResponseMessage {
   readonly kind: 'response';
 }
@@ -37,6 +37,6 @@ export const rpcCodes = {
   /** Until 2025-11-25. */
   resourceNotFound: -32_002,
   headerMismatch: -32_020,
-  /** Not of JSON-RPC: codes for other purposes belong outside its range. In batches only; elsewhere the HTTP status says it. */
+  /** An own code, outside the range of JSON-RPC. Used in batches only; elsewhere the HTTP status is 403. */
   forbidden: 403,
 } as const;

@@ -1,4 +1,4 @@
-// The body of a POST -> messages, or why it cannot be judged. Strict: what passes here has one meaning only.
+// The body of a POST -> messages, or why it cannot be judged. Strict: an accepted body has only one meaning.
 import { isJsonObject, type JsonObject } from '../../../base/json-object.ts';
 import type { TextSpan } from '../../../base/json-text.ts';
 import { findLookalike, foldKeys } from './known-keys.ts';
@@ -12,13 +12,13 @@ export type ParsedBody =
       readonly ok: true;
       readonly isBatch: true;
       readonly messages: readonly Message[];
-      /** Where the messages stand in the text: they go on as they were written. */
+      /** The positions of the messages in the text: they are forwarded byte for byte. */
       readonly spans: readonly TextSpan[];
       readonly text: string;
     }
   | MalformedBody;
 
-/** Why a body is none that can be judged. */
+/** Why a body cannot be judged. */
 export interface MalformedBody {
   readonly ok: false;
   readonly code: number;
@@ -28,7 +28,7 @@ export interface MalformedBody {
   readonly id: MessageId | undefined;
 }
 
-/** Servers of today stop there too. */
+/** Common servers have the same limit. */
 const maxBatchSize = 100;
 
 const messageKeys = foldKeys(['jsonrpc', 'id', 'method', 'params', 'result', 'error']);
@@ -39,7 +39,7 @@ const filterKeys = foldKeys(['resourceSubscriptions']);
 
 const noParams: JsonObject = Object.freeze({});
 
-/** Reads a body. `argumentKeys` are the keys of tool arguments that rules read: nothing that looks like one of them may be there. */
+/** Reads a body. `argumentKeys` are the keys of tool arguments that rules read: a body with a lookalike of one of them is refused. */
 export function parseBody(bytes: Uint8Array, argumentKeys: KnownKeys): ParsedBody {
   const json = readStrictJson(bytes);
   if (!json.ok) {
@@ -56,7 +56,7 @@ export function parseBody(bytes: Uint8Array, argumentKeys: KnownKeys): ParsedBod
   const messages: Message[] = [];
   for (const entry of value as readonly unknown[]) {
     const message = readMessage(entry, argumentKeys);
-    // Of a batch that cannot be read the client learns that, and nothing in the name of one of its messages.
+    // An error about a whole batch has no id: it does not answer one of its messages.
     if (isMalformed(message)) return { ...message, id: undefined };
     messages.push(message);
   }
@@ -74,12 +74,12 @@ function readMessage(value: unknown, argumentKeys: KnownKeys): Message | Malform
   const { id } = value;
   if (value['jsonrpc'] !== '2.0') return refuse('is not JSON-RPC 2.0', isMessageId(id) ? id : undefined);
   if (value['method'] === undefined) return readResponse(value);
-  if (id !== undefined && !isMessageId(id)) return refuse('has an id that is neither a text nor an integer');
+  if (id !== undefined && !isMessageId(id)) return refuse('has an id that is neither a string nor an integer');
   if (value['result'] !== undefined || value['error'] !== undefined)
     return refuse('is a request and an answer at once', id);
   const { method, params = noParams } = value;
-  if (typeof method !== 'string') return refuse('has a method that is no text', id);
-  if (!isJsonObject(params)) return refuse('has params that are no object', id);
+  if (typeof method !== 'string') return refuse('has a method that is not a string', id);
+  if (!isJsonObject(params)) return refuse('has params that are not an object', id);
   const problem = findParamsProblem(params, argumentKeys);
   if (problem !== undefined) return refuse(problem, id);
   return id === undefined ? { kind: 'notification', method, params } : { kind: 'request', id, method, params };
@@ -91,11 +91,11 @@ function readResponse(value: JsonObject): Message | MalformedBody {
   if ((result === undefined) === (error === undefined)) return refuse('has no method');
   if (value['params'] !== undefined) return refuse('is a request and an answer at once');
   const isAnonymous = error !== undefined && (id === undefined || id === null);
-  if (!isAnonymous && !isMessageId(id)) return refuse('has an id that is neither a text nor an integer');
+  if (!isAnonymous && !isMessageId(id)) return refuse('has an id that is neither a string nor an integer');
   return { kind: 'response' };
 }
 
-/** Integers that all readers keep as they are. */
+/** A string, or an integer that all parsers keep exactly. */
 function isMessageId(id: unknown): id is MessageId {
   return typeof id === 'string' || Number.isSafeInteger(id);
 }

@@ -6,11 +6,11 @@ import type { MethodMessage } from './message.ts';
 /** What a server offers and rules can hide. */
 export type ItemKind = 'tool' | 'prompt' | 'resource';
 
-/** One item, by its name; of a resource the URI. */
+/** One item by its name; a resource by its URI. */
 export interface Item {
   readonly kind: ItemKind;
   readonly name: string;
-  /** Of a tool: what it is called with; `ambiguous`: nobody has called it yet. */
+  /** The arguments of a tool call; `ambiguous`: not known, because there is no call yet. */
   readonly arguments?: JsonObject | typeof ambiguous | undefined;
 }
 
@@ -45,13 +45,14 @@ export function readItems({ method, params }: MethodMessage): ItemReading {
 function readTool(params: JsonObject): ItemReading {
   const { name, arguments: given } = params;
   // Some clients write null for none.
-  if (given !== undefined && given !== null && !isJsonObject(given)) return refuse('has arguments that are no object');
+  if (given !== undefined && given !== null && !isJsonObject(given))
+    return refuse('has arguments that are not an object');
   const reading = readNamed('tool', name, 'name');
   if (!reading.ok || !isJsonObject(given)) return reading;
   return { ok: true, items: [{ ...reading.items[0]!, arguments: given }] };
 }
 
-/** Something for a prompt or for a template of resources is completed. */
+/** The reference of a completion: a prompt or a resource template. */
 function readReference(ref: unknown): ItemReading {
   if (!isJsonObject(ref)) return refuse('has no ref');
   switch (ref['type']) {
@@ -60,23 +61,23 @@ function readReference(ref: unknown): ItemReading {
     case 'ref/resource':
       return readNamed('resource', ref['uri'], 'ref.uri');
     default:
-      return refuse('has a ref of a type that is not known');
+      return refuse('has a ref of an unknown type');
   }
 }
 
-/** Each of them is judged. */
+/** Limited because each of them is judged. */
 const maxSubscriptions = 1_000;
 
-/** They are kept for as long as the stream is open. */
+/** Limited because they are kept for as long as the stream is open. */
 const maxSubscriptionText = 262_144;
 
-/** A stream of notices, some of them about single resources. */
+/** The resources that a notification stream watches. */
 function readSubscriptions(filter: unknown): ItemReading {
   if (filter === undefined) return noItems;
-  if (!isJsonObject(filter)) return refuse('has notifications that are no object');
+  if (!isJsonObject(filter)) return refuse('has notifications that are not an object');
   const { resourceSubscriptions: uris } = filter;
   if (uris === undefined || uris === null) return noItems;
-  if (!Array.isArray(uris)) return refuse('has resourceSubscriptions that are no list');
+  if (!Array.isArray(uris)) return refuse('has resourceSubscriptions that are not an array');
   if (uris.length > maxSubscriptions) return refuse(`has more than ${maxSubscriptions} resourceSubscriptions`);
   const items: Item[] = [];
   let length = 0;
@@ -91,7 +92,7 @@ function readSubscriptions(filter: unknown): ItemReading {
   return { ok: true, items };
 }
 
-/** A control character is in no honest name, and some servers would end the name there. */
+/** Control characters are refused: no regular name has them, and some servers would cut the name there. */
 function readNamed(kind: ItemKind, name: unknown, key: string): ItemReading {
   if (typeof name !== 'string') return refuse(`has no ${key}`);
   // eslint-disable-next-line no-control-regex

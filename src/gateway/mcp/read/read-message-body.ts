@@ -1,4 +1,4 @@
-// The body of a request whose messages are judged: whole, within a limit and a time, and in a form that the server reads the same way.
+// Reads the body of a request whose messages are judged: complete, within a size and time limit, and in a form that the server parses the same way.
 import { GrowingBytes } from '../../../base/growing-bytes.ts';
 import { findHeader } from '../../http/headers.ts';
 import type { BodyFlow, BodySink, Exchange, RawHeaders } from '../../http/exchange.ts';
@@ -7,20 +7,20 @@ import { type BodyBudget, bodyBudget, type BodyShare } from '../../http/body-bud
 import { readFieldValues } from './field-values.ts';
 
 export type MessageBody =
-  /** `share`: what the bytes take of the budget until the request is over, or it is said that they take less. */
+  /** `share`: the part of the memory budget that the bytes use until the request ends or the share is resized. */
   | { readonly ok: true; readonly bytes: Uint8Array; readonly share: Pick<BodyShare, 'resize'> }
   /** `detail` is for the operator's log. */
   | { readonly ok: false; readonly reason: Reason; readonly detail: string };
 
-/** What a message may have. Tools that take files take them by reference. */
+/** The size limit of a message. Tools take files by reference. */
 export const maxMessageBytes = 4 * 1024 * 1024;
 
-/** From the head to the last byte. A client that takes longer keeps up to that much memory from others. */
+/** From the head to the last byte. Slower clients would occupy memory that others need. */
 const defaultTimeoutMs = 30_000;
 
 const empty: MessageBody = { ok: true, bytes: new Uint8Array(0), share: { resize: () => true } };
 
-/** Reads the whole body, or says why not. What comes after a refusal is thrown away. */
+/** Reads the whole body, or returns why not. Bytes after a refusal are discarded. */
 export function readMessageBody(
   exchange: Pick<Exchange, 'hasBody' | 'headers' | 'readBody' | 'onClose'>,
   maxBytes: number = maxMessageBytes,
@@ -60,7 +60,7 @@ class BodyReader implements BodySink {
     this.#budget = budget;
     this.#resolve = resolve;
     this.#timer = setTimeout(() => this.#refuse('body_timeout', `not complete after ${timeoutMs} ms`), timeoutMs);
-    // However a request ends, it ends with this: nothing of the budget is lost with it.
+    // Every request ends with this event, so its share of the budget is always returned.
     exchange.onClose(() => this.fail());
     this.#flow = exchange.readBody(this);
   }
@@ -108,8 +108,8 @@ function describeExcess(maxBytes: number): string {
 }
 
 /**
- * Why the server may read other messages in the body than the gateway does; undefined when it cannot. Servers choose their reader by
- * these fields: a form, UTF-16 or a compressed body is another text to them.
+ * Why the server may read other messages from the body than the gateway; undefined when it cannot. Servers choose their parser by
+ * these fields: a form, UTF-16 or a compressed body would be another text to them.
  */
 export function findUnreadableForm(headers: RawHeaders): string | undefined {
   const encodings = readFieldValues(headers, 'content-encoding');

@@ -1,5 +1,5 @@
-// The spellings of a resource's URI. Rules see texts, servers see URLs: the SDKs look a resource up by what their URL parser makes of the
-// text, so that `file:///public/../secret` reads `file:///secret`. What one spelling is not allowed, none is.
+// The spellings of a resource's URI. Rules compare texts, but the SDKs of servers look up the parsed URL, so that
+// `file:///public/../secret` reads `file:///secret`. When one spelling is denied, all are.
 
 const dotSegment = /(?:[/\\]|%2f|%5c)\.{1,2}(?=[/\\?#]|%2f|%5c|$)/i;
 const separator = /\\|%2f|%5c/gi;
@@ -10,7 +10,7 @@ export function listSpellings(uri: string): readonly string[] {
   if (written === null) return [uri];
   const spellings = new Set([uri, decodePlain(written.href)]);
   for (const spelling of spellings) {
-    // What the parser leaves as it is, and whoever decodes it walks up with.
+    // The parser keeps encoded dot segments, but a server that decodes them would resolve them.
     if (!dotSegment.test(spelling)) continue;
     const walked = URL.parse(spelling.replace(separator, '/'));
     if (walked !== null) spellings.add(decodePlain(walked.href));

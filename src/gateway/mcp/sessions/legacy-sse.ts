@@ -4,11 +4,11 @@
 // `endpoint` data `/messages?sessionId=1` becomes `/mcp?mcp-endpoint=TAG.TARGET.MAC`:
 // - The path is the public one of the GET, and the GET's query is kept, so the POST meets the same route and the same policies.
 // - TARGET is the announced path and query, TAG the endpoint that announced it (the session lives in that process and nowhere else).
-// - MAC signs both, and the backend. Without it a client could write any path of the upstream there and so get around the paths that the
-//   routes allow; with it exactly what the server itself announced can be reached. Nothing is remembered: every process with the
+// - MAC signs both, and the backend. Without it a client could write any path of the upstream there and bypass the paths that the
+//   routes allow; with it, only paths that the server itself announced can be reached. The gateway keeps no state: every process with the
 //   same key can serve the POST. Where sessions are bound to a user, session-binding.ts seals all of it instead. Why not a table, encryption or an unsigned path: docs/adr/0006-legacy-sse-endpoints.md.
-// - Only URLs of the upstream's own origin are accepted. One that points elsewhere ends the stream: an upstream must not send clients, and their
-//   credentials, to another host.
+// - Only URLs of the upstream's own origin are accepted. Any other URL ends the stream: an upstream must not send clients and their
+//   credentials to another host.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { RawHeaders } from '../../http/exchange.ts';
 import type { RequestContext } from '../../request/request-context.ts';
@@ -30,7 +30,7 @@ export interface MessageSigner {
   open(value: string): { readonly tag: string; readonly target: string } | undefined;
 }
 
-/** Signs for everybody who may reach the backend. */
+/** A signer for all users of a backend: sessions are not bound to one. */
 export function createMessageSigner(key: Uint8Array, backendKey: string): MessageSigner {
   return {
     sign(tag, target) {
@@ -133,13 +133,13 @@ const lf = 0x0a;
 const cr = 0x0d;
 
 /**
- * Rewrites the data of the first `endpoint` event of a stream, however the stream is cut into chunks. Events before it wait until
- * they are complete; every byte after it passes as it is and at once. A second announcement ends the stream: clients follow each of
- * them, and an upstream could send them to another route of the gateway with it. */
+ * Rewrites the data of the first `endpoint` event of a stream, independent of chunk borders. Events before it are buffered until
+ * complete; all bytes after it pass unchanged and at once. A second announcement ends the stream: clients would follow it, and
+ * an upstream could send them to another route of the gateway. */
 export class LegacySseRewriter {
   readonly #rewrite: (announced: string) => string | undefined;
   #pending: Uint8Array = new Uint8Array(0);
-  /** Where the line begins that is being looked at, and up to where it has been looked at. */
+  /** Where the current line begins, and up to where it was scanned. */
   #lineStart = 0;
   #scanned = 0;
   #atStreamStart = true;
@@ -279,12 +279,12 @@ function sign(key: Uint8Array, backendKey: string, tag: string, target: string):
     .subarray(0, macBytes);
 }
 
-/** Looks for a line that makes an event an `endpoint` event, in a stream that is not held up for it. */
+/** Looks for the line `event: endpoint` in a stream without delaying it. */
 class EventNameScanner {
   /** The beginning of the current line; longer than any line that matters, it only counts. */
   #line = '';
 
-  /** True when such a line ends in this chunk. The client acts on it only after a blank line, which it then never gets. */
+  /** True when such a line ends in this chunk. The client acts on it only after a blank line, which it never gets. */
   findsEndpoint(chunk: Uint8Array): boolean {
     let start = 0;
     for (let i = 0; i < chunk.length; i++) {

@@ -1,6 +1,6 @@
 // Binds MCP sessions to the user who opened them (MCP specification, "Session Hijacking"). The `Mcp-Session-Id` that a client sees is the
-// upstream's own, sealed together with issuer, subject, backend and the endpoint that has the session. Nothing is remembered: every replica
-// with the same key can serve every session, and another user's id opens as little as one that never existed.
+// upstream's own, sealed together with issuer, subject, backend and the endpoint that has the session. The gateway keeps no state: every
+// replica with the same key can serve every session. Another user's id is treated like one that never existed.
 import { createHash } from 'node:crypto';
 import type { Sealer } from '../../../base/sealed.ts';
 import type { SessionIdentity } from '../../request/admission.ts';
@@ -23,7 +23,7 @@ export function sealSession(identity: SessionIdentity, { sessionId, tag }: Bound
   return identity.sealer.seal(sessionPurpose, [digestIdentity(identity), sessionId, tag ?? '']);
 }
 
-/** Opens a session id of this user at this backend; undefined for any other, and for one that is not ours. */
+/** Opens a session id of this user at this backend; undefined for the id of another user or backend, and for any unsealed id. */
 export function openSession(identity: SessionIdentity, text: string): BoundSession | undefined {
   const sessions = findOpened(identity.sealer);
   const known = sessions.get(text);
@@ -44,8 +44,8 @@ interface OpenedSession {
 type Owner = Pick<SessionIdentity, 'issuer' | 'subject' | 'backend'>;
 
 /**
- * Ids that were opened for their owners, since every request of a session brings the same one. They open for nobody else, and are forgotten with the
- * keys: other keys are another sealer.
+ * Opened ids with their owners, since every request of a session sends the same id. A cache hit counts only for the same owner. The cache goes away
+ * with the keys: new keys are a new sealer.
  */
 const openedBySealer = new WeakMap<Sealer, BoundedCache<OpenedSession>>();
 
@@ -62,7 +62,7 @@ function isSame(left: Owner, right: Owner): boolean {
   return left.subject === right.subject && left.issuer === right.issuer && left.backend === right.backend;
 }
 
-/** The message URLs of a legacy SSE server are its sessions: they are bound the same way. */
+/** The message URLs of a legacy SSE server identify its sessions, so they are bound in the same way. */
 export function createBoundSigner(identity: SessionIdentity): MessageSigner {
   return {
     sign: (tag, target) => identity.sealer.seal(messagePurpose, [digestIdentity(identity), tag, target]),
@@ -84,7 +84,7 @@ function open(
   return owner === digestIdentity(identity) ? [first, second] : undefined;
 }
 
-/** Short, and with borders that no issuer, subject or backend can shift. */
+/** A short digest; lengths are unambiguous, so that no issuer, subject or backend can imitate another combination. */
 function digestIdentity({ issuer, subject, backend }: SessionIdentity): string {
   return createHash('sha256')
     .update(JSON.stringify([issuer, subject, backend]))

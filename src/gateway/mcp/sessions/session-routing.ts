@@ -1,12 +1,12 @@
-// Keeps an MCP session on the endpoint that opened it. The `Mcp-Session-Id` that a client sees is the upstream's own with a short name of
-// the endpoint appended: `ID~TAG`. The gateway remembers nothing, so every replica can serve every session, also after a restart.
+// Session affinity: keeps an MCP session on the endpoint that opened it. The `Mcp-Session-Id` that a client sees is the upstream's own with a
+// short name of the endpoint appended: `ID~TAG`. The gateway keeps no state, so every replica can serve every session, also after a restart.
 //
 // - The tag is added for every stateful backend, also while it has one endpoint: sessions survive when a second one is added.
-// - An id without a tag (opened before the gateway was there, or while routing was stateless) goes where its hash says: always the same
-//   endpoint while the list stays the same, and the right one when there is only one.
+// - An id without a tag (opened before the gateway was there, or while routing was stateless) is routed by its hash: to the same endpoint
+//   while the list is unchanged, and to the right one when there is only one.
 // - A tag is looked up among the endpoints of the request's own backend, so a forged one reaches nothing that the client could not reach anyway.
 // - A tag names host and port. When that endpoint is gone so is the session: 404, and the client initializes a new one.
-// - Where sessions are bound to a user the id is sealed as a whole, tag included (session-binding.ts). Then only what opens is a session.
+// - Where sessions are bound to a user, the whole id is sealed, tag included (session-binding.ts). Then only ids that can be opened are valid.
 import { createHash } from 'node:crypto';
 import type { RawHeaders } from '../../http/exchange.ts';
 import type { SessionIdentity } from '../../request/admission.ts';
@@ -36,7 +36,7 @@ export function splitTag(sessionId: string): { readonly sessionId: string; reado
   return { sessionId: sessionId.slice(0, end), tag: sessionId.slice(end + separator.length) };
 }
 
-/** What an endpoint has to have to be chosen for a session. */
+/** An endpoint that can be chosen for a session. */
 export interface TaggedEndpoint {
   readonly tag: string;
 }
@@ -85,7 +85,7 @@ export function routeSession<T extends TaggedEndpoint>(
   const { sessionId, tag } = splitTag(value);
   const named = tag === undefined ? undefined : endpoints.find((endpoint) => endpoint.tag === tag);
   if (routing === 'stateless') {
-    // Opened while routing was stateful: the tag is still ours to remove.
+    // Opened while routing was stateful: the gateway still has to remove its tag.
     return {
       kind: 'session',
       endpoint: undefined,

@@ -1,4 +1,4 @@
-// Puts events of the gateway's own between those of an upstream. The stream itself is not read for it: its last bytes say whether an event has
+// Inserts the gateway's own events between those of an upstream. The stream is not parsed: its last bytes tell whether an event has
 // just ended.
 import { cr, EventSplitter, lf, withoutByteOrderMark } from '../answer/event-stream-splitter.ts';
 import type { ListName } from './list-changed-rules.ts';
@@ -7,7 +7,7 @@ import type { StreamPosition } from '../../http/answer-filter.ts';
 
 const noBytes = new Uint8Array(0);
 
-/** One stream, and what waits to be told on it. A list that changes again before the client was told is told of once. */
+/** One stream and its pending notifications. A list that changes again before the client is notified is announced only once. */
 export class EventInsertion {
   readonly #voice: StreamVoice;
   readonly #waiting = new Set<ListName>();
@@ -15,7 +15,7 @@ export class EventInsertion {
   #last: number | undefined;
   #second: number | undefined;
   #third: number | undefined;
-  /** The client has something of ours before anything of the upstream. */
+  /** The client got an event of the gateway before the first byte of the upstream. */
   #isAhead = false;
 
   constructor(voice: StreamVoice) {
@@ -26,12 +26,12 @@ export class EventInsertion {
     return { isBetweenEvents: this.#isBetweenEvents(), lastByte: this.#last };
   }
 
-  /** To be told as soon as possible. */
+  /** Queues notifications about these lists. */
   add(lists: Iterable<ListName>): void {
     for (const list of lists) this.#waiting.add(list);
   }
 
-  /** What can be told right now; empty when there is nothing, or an event has begun. */
+  /** The notifications that can be sent now; empty when there are none, or while an upstream event is incomplete. */
   take(): Uint8Array {
     if (this.#waiting.size === 0 || !this.#voice.isReady || !this.#isBetweenEvents()) return noBytes;
     if (this.#last === undefined) this.#isAhead = true;
@@ -40,7 +40,7 @@ export class EventInsertion {
     return text === '' ? noBytes : Buffer.from(text);
   }
 
-  /** The chunk as the client gets it, with what waits at the first place between two events. */
+  /** The chunk with the pending notifications inserted between the first two events. */
   pass(chunk: Uint8Array): Uint8Array {
     if (chunk.length === 0) return chunk;
     const bytes = this.#isAhead && this.#last === undefined ? withoutByteOrderMark(chunk) : chunk;

@@ -1,15 +1,15 @@
-// How a client is told on a stream that a list has changed. Which streams may say so, and with which words, differs by protocol version.
+// How a client is notified on a stream that a list has changed. Which streams carry the notification, and its form, depend on the protocol version.
 import { isJsonObject } from '../../../base/json-object.ts';
 import type { RawHeaders } from '../../http/exchange.ts';
 import { type EventLines, readEventData, splitEventLines } from '../answer/event-stream-event.ts';
 import { EventSplitter } from '../answer/event-stream-splitter.ts';
 import type { ListName } from './list-changed-rules.ts';
 
-/** What the gateway may say on one stream. */
+/** The notifications that the gateway may send on one stream. */
 export interface StreamVoice {
   /** False: not yet, or never. */
   readonly isReady: boolean;
-  /** Hears what the client gets, from the first byte on. */
+  /** Gets all bytes that the client gets, from the first on. */
   hear(chunk: Uint8Array): void;
   /** The event; empty when the client did not ask for it. */
   announce(list: ListName): string;
@@ -27,14 +27,14 @@ export function asksForSubscription(method: string, headers: RawHeaders): boolea
   return false;
 }
 
-/** The stream of a GET, up to 2025-11-25: the server may send notifications on it, unasked and from the beginning. */
+/** The stream of a GET, up to 2025-11-25: it may carry notifications from the beginning, without a subscription. */
 export const getVoice: StreamVoice = {
   isReady: true,
   hear() {},
   announce: (list) => formatEvent(list, undefined),
 };
 
-/** The stream of the older SSE transport. Before its `endpoint` event a client does not listen. */
+/** The stream of the older SSE transport. Clients ignore events before its `endpoint` event. */
 export class LegacyVoice implements StreamVoice {
   #isReady = false;
   readonly #opening = new Opening((lines) => {
@@ -63,8 +63,8 @@ const filterKeys: Readonly<Record<ListName, string>> = {
 };
 
 /**
- * The answer to `subscriptions/listen`, from 2026-07-28 on. The server must not send what the client did not ask for, and names the
- * subscription in every notification; both are in the acknowledgement, with which the stream begins. So the request need not be read.
+ * The answer to `subscriptions/listen`, from 2026-07-28 on. The server must send only notifications that the client asked for, and each names
+ * the subscription. Both are in the acknowledgement at the start of the stream, so the request need not be read.
  */
 export class SubscriptionVoice implements StreamVoice {
   #subscription: string | undefined;
@@ -100,10 +100,10 @@ export class SubscriptionVoice implements StreamVoice {
   }
 }
 
-/** What has not come by then does not come. */
+/** Stop looking for the opening event after this many bytes. */
 const maxOpeningBytes = 65_536;
 
-/** The first events of a stream, until one says what is to be known. */
+/** Reads the first events of a stream until one has the needed information. */
 class Opening {
   readonly #read: (lines: EventLines, isFirst: boolean) => boolean;
   #splitter: EventSplitter | undefined = new EventSplitter();

@@ -1,10 +1,10 @@
-// Which lists change for clients when rules change: those whose items other expressions judge than before, or other verdicts.
+// Which lists may change for clients when rules change: those whose items are judged by other expressions or actions than before.
 import type { Rule } from '../../config/rule-set.ts';
 import type { ItemKind } from '../read/read-item.ts';
 import { concernsItem } from '../judge/expression-reach.ts';
 import type { McpAuthorizationConfig } from '../../config/mcp-authorization-config.ts';
 
-/** The lists that a server can say have changed: `notifications/tools/list_changed`, and so on. */
+/** The lists with a notification: `notifications/tools/list_changed`, and so on. */
 export type ListName = 'tools' | 'prompts' | 'resources';
 
 const items: readonly (readonly [ListName, ItemKind])[] = [
@@ -26,7 +26,7 @@ export function findChangedLists(
 
 const known = new WeakMap<McpAuthorizationConfig, Map<ItemKind, string>>();
 
-/** All that decides about items of a kind, as a text. */
+/** Everything that decides about items of a kind, as a text. */
 function describeVisibility(rules: McpAuthorizationConfig | undefined, kind: ItemKind): string {
   if (rules === undefined) return unrestricted;
   let descriptions = known.get(rules);
@@ -34,7 +34,7 @@ function describeVisibility(rules: McpAuthorizationConfig | undefined, kind: Ite
   let description = descriptions.get(kind);
   if (description === undefined) {
     const { deny, require, allow } = rules.rules;
-    // An Allow over other items does not speak for these, but that there is one is enough to close what none speaks for.
+    // An Allow over other items does not allow these, but the presence of any Allow hides items that none allows.
     description = describe(listSources(deny, kind), listSources(require, kind), listSources(allow, kind), allow.length);
     descriptions.set(kind, description);
   }
@@ -52,7 +52,7 @@ function describe(
   return JSON.stringify([deny, require, allow, allowCount > 0]);
 }
 
-/** In any order they say the same. */
+/** Sorted: the order does not change the verdict. */
 function listSources(rules: readonly Rule[], kind: ItemKind): string[] {
   const asked = rules.flatMap(({ expressions }) => expressions.filter((expression) => concernsItem(expression, kind)));
   return [...new Set(asked.map(({ source }) => source))].toSorted();

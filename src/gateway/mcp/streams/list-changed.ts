@@ -1,5 +1,5 @@
-// Open streams on which MCP servers send notifications. When the rules over messages change, their clients are told which lists look
-// different now, and the streams themselves are judged again: what passes on them from then on passes under the rules in force.
+// Open notification streams of MCP servers. When the rules over messages change, clients are notified about lists that may look different,
+// and the streams themselves are judged again: from then on the rules in force apply to them.
 import type { Log } from '../../../base/log.ts';
 import type { RuntimeConfig } from '../../config/runtime-config.ts';
 import type { McpAuthorizationConfig } from '../../config/mcp-authorization-config.ts';
@@ -9,15 +9,15 @@ import { findChangedLists, type ListName } from './list-changed-rules.ts';
 export interface NotificationStream {
   /** Key of the backend that it comes from. */
   readonly backend: string;
-  /** Those by which it was let in. */
+  /** The rules that allowed it. */
   readonly rules: McpAuthorizationConfig | undefined;
-  /** Other rules are in force now, and these lists are the ones that may look different. */
+  /** Called when other rules are in force; these lists may look different. */
   changeRules(rules: McpAuthorizationConfig | undefined, lists: readonly ListName[]): void;
 }
 
 interface OpenStream {
   readonly stream: NotificationStream;
-  /** Those that it goes by, and that its client knows of. */
+  /** The rules that apply to it and that its client was notified about. */
   rules: McpAuthorizationConfig | undefined;
 }
 
@@ -37,7 +37,7 @@ export class NotificationStreams {
     return this.#open.size;
   }
 
-  /** A stream begins; the result is called when it ends. The rules may have changed since its request came. */
+  /** Registers a stream; call the result when it ends. The rules may have changed since its request arrived. */
   open(stream: NotificationStream): () => void {
     const open: OpenStream = { stream, rules: stream.rules };
     this.#open.add(open);
@@ -56,7 +56,7 @@ export class NotificationStreams {
     if (this.#config === undefined) return;
     this.#rules ??= collectRules(this.#config);
     const { stream } = open;
-    // A backend that is gone or closed lets nobody ask anything. Should it come back, its rules are compared with those known now.
+    // A removed or closed backend serves no requests. If it comes back, its rules are compared with the last known ones.
     if (!this.#rules.has(stream.backend)) return;
     const rules = this.#rules.get(stream.backend);
     const lists = findChangedLists(open.rules, rules);
@@ -65,7 +65,7 @@ export class NotificationStreams {
     try {
       stream.changeRules(rules, lists);
     } catch (error) {
-      this.#log.error({ err: error, backend: stream.backend }, 'a stream could not be brought under the new rules');
+      this.#log.error({ err: error, backend: stream.backend }, 'the new rules could not be applied to an open stream');
     }
   }
 }

@@ -1,4 +1,4 @@
-// For tests of rules over messages without sockets: rules from their text, and requests with a body whose verdict can be looked at.
+// For tests of rules over messages without sockets: rules from text, and verdicts about requests with a body.
 import { create } from '@bufbuild/protobuf';
 import { AuthorizationAction, McpAuthorizationSchema } from '../../../ir/gen/config_pb.ts';
 import { compileMcpAuthorization } from '../../config/compile/compile-mcp-authorization.ts';

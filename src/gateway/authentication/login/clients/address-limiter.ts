@@ -1,13 +1,13 @@
-// How often one address may register clients, have documents fetched or ask for tokens: a bucket each, in bounded memory.
+// Rate limits per address for registrations, document fetches and token requests: one token bucket each, in bounded memory.
 import { isIPv4, isIPv6 } from 'node:net';
 import type { Idp } from '../../../config/idp-connection.ts';
 
 export interface AddressLimiter {
-  /** Takes a token. 0: go on; otherwise the seconds until there is one. */
+  /** Takes a token from the bucket. 0: taken; otherwise the seconds until the next token. */
   take(address: string, perMinute: number, nowMs: number): number;
 }
 
-/** Addresses that are remembered. Of more, those that have not asked for the longest time are forgotten: they have a full bucket by then, mostly. */
+/** Beyond this number the least recently used addresses are dropped: their buckets are mostly full again by then. */
 const maxAddresses = 10_000;
 
 interface Bucket {
@@ -34,7 +34,7 @@ export function createAddressLimiter(): AddressLimiter {
   };
 }
 
-/** One limiter for each identity provider, for as long as that is in use. */
+/** One limiter per identity provider, for as long as the provider is in use. */
 export function createLimiters(): (idp: Idp) => AddressLimiter {
   const limiters = new WeakMap<Idp, AddressLimiter>();
   return (idp) => {
@@ -44,7 +44,7 @@ export function createLimiters(): (idp: Idp) => AddressLimiter {
   };
 }
 
-/** An IPv6 customer has at least a /64 to choose addresses from. */
+/** IPv6 addresses are grouped by /64: a customer can choose any address within one. */
 function groupAddress(address: string): string {
   const plain = address.replace(/^::ffff:(?=\d+\.)/i, '');
   if (isIPv4(plain) || !isIPv6(plain)) return plain;

@@ -1,5 +1,5 @@
 // Client ID metadata documents (draft-ietf-oauth-client-id-metadata-document): a client_id that is an https URL, where the client
-// describes itself. Anybody can name any URL here, so what is fetched, how much, how often and from where is bounded.
+// describes itself. Anyone can send any URL here, so target, size and rate of the fetches are limited.
 import { readFreshness } from '../../../../base/cache-lifetime.ts';
 import type { GuardedFetcher } from '../../../../base/fetch-json.ts';
 import { readJsonObject } from '../../../../base/json-object.ts';
@@ -7,7 +7,7 @@ import type { OAuthRequest } from '../oauth-endpoint.ts';
 import { createAddressLimiter } from './address-limiter.ts';
 import type { ClientDocument, ClientDocumentResult } from '../../../config/shared-logins.ts';
 
-/** What of a request for a document counts. */
+/** The parts of a request that a document fetch depends on. */
 export interface DocumentRequest {
   readonly url: string;
   /** Of the client that asks. */
@@ -30,8 +30,8 @@ const timeoutMs = 5000;
 const maxBytes = 16_384;
 const maxRedirectUris = 100;
 const maxCached = 512;
-/** Fetches at once, over all clients: the gateway is no tool to flood others with. */
-const maxUnderWay = 16;
+/** Concurrent fetches over all clients: the gateway must not be usable to flood others. */
+const maxPending = 16;
 const defaultLifetimeMs = 300_000;
 const maxLifetimeMs = 86_400_000;
 
@@ -47,14 +47,14 @@ export function findClientUrlProblem(clientId: string, allowedDomains: readonly 
   if (url.username !== '' || url.password !== '') return 'the client_id must not have a user name or password';
   if (clientId.includes('#')) return 'the client_id must not have a fragment';
   if (url.pathname === '/') return 'the client_id must have a path';
-  // It would no longer be the URL that the client wrote: dot segments, an upper-case host, a default port.
+  // Dot segments, an upper-case host or a default port would change the URL that the client sent.
   if (url.href !== clientId) return 'the client_id must be a URL in its normal form';
   if (allowedDomains.length > 0 && !allowedDomains.some((domain) => coversHost(domain, url.hostname)))
     return 'the operator of this gateway does not allow clients of this domain';
   return undefined;
 }
 
-/** Makes the cache of a process. Where several processes share one, it is not asked. */
+/** Creates the cache of a process. Unused where several processes share one. */
 export function createClientDocuments(): ClientDocuments {
   const cache = createDocumentCache();
   return {
@@ -68,10 +68,10 @@ export function createClientDocuments(): ClientDocuments {
   };
 }
 
-/** Makes a cache that everybody can ask. */
+/** Creates a cache that can serve other processes too. */
 export function createDocumentCache(): DocumentCache {
   const cached = new Map<string, { readonly document: ClientDocument; readonly expiresAtMs: number }>();
-  const underWay = new Map<string, Promise<ClientDocumentResult>>();
+  const pendingFetches = new Map<string, Promise<ClientDocumentResult>>();
 
   const limiter = createAddressLimiter();
 
@@ -86,7 +86,7 @@ export function createDocumentCache(): DocumentCache {
     if (!fetched.ok) return { ok: false, problem: `the document cannot be fetched: ${fetched.code}` };
     if (fetched.status !== 200)
       return { ok: false, problem: `the document cannot be fetched: its server answered ${fetched.status}` };
-    // Where people can leave files, those are seldom served as JSON.
+    // Sites with user uploads seldom serve them as JSON.
     if (!/^application\/(?:[\w.+-]+\+)?json\b/i.test(fetched.headers.get('content-type') ?? ''))
       return { ok: false, problem: 'the document is not served as application/json' };
     const result = readClientDocument(url, fetched.body);
@@ -108,14 +108,14 @@ export function createDocumentCache(): DocumentCache {
       if (known !== undefined && nowMs < known.expiresAtMs)
         return Promise.resolve({ ok: true, document: known.document });
       cached.delete(url);
-      const pending = underWay.get(url);
+      const pending = pendingFetches.get(url);
       if (pending !== undefined) return pending;
-      // A new document is a new registration, in effect.
+      // Fetching a new document counts like a registration.
       const waitSeconds = limiter.take(address, perMinute, nowMs);
-      if (underWay.size >= maxUnderWay || waitSeconds > 0)
+      if (pendingFetches.size >= maxPending || waitSeconds > 0)
         return Promise.resolve({ ok: false, problem: 'too many documents are being fetched; try again shortly' });
-      const fetching = fetchDocument(request, fetcher).finally(() => underWay.delete(url));
-      underWay.set(url, fetching);
+      const fetching = fetchDocument(request, fetcher).finally(() => pendingFetches.delete(url));
+      pendingFetches.set(url, fetching);
       return fetching;
     },
   };
@@ -133,8 +133,9 @@ export function readClientDocument(url: string, body: string): ClientDocumentRes
     token_endpoint_auth_method: authMethod,
     client_secret: secret,
   } = read.value;
-  if (clientId !== url) return { ok: false, problem: 'the client_id in the document is not its URL' };
-  if (secret !== undefined) return { ok: false, problem: 'the document has a client_secret, which everybody can read' };
+  if (clientId !== url) return { ok: false, problem: 'the client_id in the document must be the URL of the document' };
+  if (secret !== undefined)
+    return { ok: false, problem: 'the document must not have a client_secret, because it is public' };
   if (authMethod !== undefined && authMethod !== 'none')
     return { ok: false, problem: 'token_endpoint_auth_method in the document must be none' };
   if (!isStringList(redirectUris) || redirectUris.length === 0 || redirectUris.length > maxRedirectUris)

@@ -154,7 +154,7 @@ describe('members', () => {
     for (const grants of [['client_credentials'], ['refresh_token'], ['Authorization_code'], ['implicit', 'password']])
       assert.match(
         read({ redirect_uris: [redirect], grant_types: grants }),
-        /^invalid_client_metadata: grant_types must have authorization_code/,
+        /^invalid_client_metadata: grant_types must include authorization_code/,
       );
   });
 

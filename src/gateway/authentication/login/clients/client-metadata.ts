@@ -1,6 +1,6 @@
-// What a client says about itself when it registers (RFC 7591 2, OpenID Connect Dynamic Client Registration 2), read with suspicion: anybody can
-// send anything here, and the gateway's own credential registers it. Only members of a short list go on; a client-chosen client_id or client_secret, and whatever else is
-// in there, does not.
+// Validates the metadata of a client registration (RFC 7591 2, OpenID Connect Dynamic Client Registration 2). It is untrusted: anyone can send
+// anything, and the gateway registers it with its own credential. Only members of a short list are forwarded; a client-chosen client_id or
+// client_secret and everything else is dropped.
 import { type JsonObject, readJsonObject } from '../../../../base/json-object.ts';
 import { findRedirectUriProblem, isLoopbackRedirect } from '../redirect-uri.ts';
 import { isScope } from '../request-parameters.ts';
@@ -34,7 +34,7 @@ type Check = (value: unknown) => string | undefined;
 const checkText: Check = (value) =>
   typeof value === 'string' && value.length <= maxTextLength
     ? undefined
-    : `must be a text of at most ${maxTextLength} characters`;
+    : `must be a string of at most ${maxTextLength} characters`;
 const checkUrl: Check = (value) =>
   typeof value === 'string' &&
   value.length <= maxUrlLength &&
@@ -45,11 +45,11 @@ const checkUrl: Check = (value) =>
 const checkTexts: Check = (value) =>
   Array.isArray(value) && value.length <= maxListLength && value.every((entry) => checkText(entry) === undefined)
     ? undefined
-    : `must be a list of at most ${maxListLength} texts`;
+    : `must be a list of at most ${maxListLength} strings`;
 
 /**
- * What is read of a registration, and how it has to look. Nothing else goes on: not what the IdP would fetch (`jwks_uri`, `request_uris`, `sector_identifier_uri`, `logo_uri`,
- * `initiate_login_uri`), not what it would trust (`jwks`, `software_statement`), and nothing that is of no use to a client that logs people in with a code.
+ * The accepted members of a registration and their checks. All others are dropped: URLs that the IdP would fetch (`jwks_uri`, `request_uris`, `sector_identifier_uri`, `logo_uri`,
+ * `initiate_login_uri`), members that it would trust (`jwks`, `software_statement`), and members that a login by authorization code does not need.
  */
 const memberChecks: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['client_name', checkText],
@@ -66,13 +66,13 @@ const memberChecks: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['application_type', checkText],
 ]);
 
-/** The gateway's part is logins: a client gets these grants, and no others, whatever it asks for. */
+/** The gateway supports logins only: a client gets these grants and no others, whatever it asks for. */
 const grants = ['authorization_code', 'refresh_token'];
 
 /** Members that people read, which may come in several languages: `client_name#de` (RFC 7591 2.2). */
 const translated: ReadonlySet<string> = new Set(['client_name', 'client_uri', 'tos_uri', 'policy_uri']);
 
-/** What of a client's own words is for people, and so may be shown by the IdP and repeated by the gateway. */
+/** The members meant for people: the IdP may show them, and the gateway may repeat them. */
 export function pickShownMembers(members: JsonObject): JsonObject {
   return Object.fromEntries(
     Object.entries(members).filter(([name]) => shown.has(name) || translated.has(name.split('#', 1)[0]!)),
@@ -81,7 +81,7 @@ export function pickShownMembers(members: JsonObject): JsonObject {
 
 const shown: ReadonlySet<string> = new Set(['contacts', 'software_id', 'software_version']);
 
-/** Whether a member of a registration is one that goes from one side to the other. */
+/** Whether a member of a registration is passed between client and IdP. */
 export function isKnownMember(name: string): boolean {
   return name === 'redirect_uris' || findCheck(name) !== undefined;
 }
@@ -118,7 +118,7 @@ export function readClientMetadata(
   };
   const asked = members['grant_types'] as readonly string[] | undefined;
   if (asked !== undefined && asked.length > 0 && !asked.includes('authorization_code'))
-    return refuse('grant_types must have authorization_code: nothing else can be registered here.');
+    return refuse('grant_types must include authorization_code.');
   if (asked !== undefined) others.grant_types = asked.includes('refresh_token') ? grants : grants.slice(0, 1);
   if (others.response_types !== undefined) others.response_types = ['code'];
   const scopeText = scope?.trim();
@@ -154,7 +154,7 @@ function readRedirectUris(
   const uris: string[] = [];
   for (const uri of value as readonly unknown[]) {
     const problem =
-      typeof uri === 'string' ? findRedirectUriProblem(uri, allowed, trusted) : 'a redirect URI must be a text';
+      typeof uri === 'string' ? findRedirectUriProblem(uri, allowed, trusted) : 'a redirect URI must be a string';
     if (problem !== undefined || typeof uri !== 'string')
       return refuse(`redirect_uris: ${problem ?? ''}.`, 'invalid_redirect_uri');
     if (!uris.includes(uri)) uris.push(uri);
@@ -162,7 +162,7 @@ function readRedirectUris(
   return { ok: true, uris };
 }
 
-/** People will read it on consent pages and in logs: one line, nothing invisible. */
+/** Consent pages and logs show the name: one line, no invisible characters. */
 function cleanName(name: string | undefined): string | undefined {
   const clean = name
     ?.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ')

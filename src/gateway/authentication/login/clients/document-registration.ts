@@ -1,6 +1,5 @@
-// Clients with a metadata document where the IdP registers every client (Forward): it knows nothing of the document, so the gateway registers
-// the client there when it first logs in. Codes and refresh tokens carry the registration on; the memory here only saves the IdP from a new
-// one for every login.
+// Clients with a metadata document in registration mode Forward: the IdP does not know the document, so the gateway registers the client at
+// its first login. Codes and refresh tokens carry the registration; this cache only avoids a new registration for every login.
 import { findPlace } from '../broker-urls.ts';
 import type { DescribedClient } from './find-client.ts';
 import type { IdpMetadata } from '../../../config/idp-connection.ts';
@@ -23,7 +22,7 @@ export interface DocumentRegistrations {
   forget(request: OAuthRequest, clientId: string): void;
 }
 
-/** How long a registration is taken again, and how many are remembered. */
+/** How long a registration is reused, and how many are cached. */
 export const lifetimeMs = 86_400_000;
 export const maxRemembered = 512;
 
@@ -42,7 +41,7 @@ export function createDocumentRegistrations(register: RegisterClient = registerD
       const nowMs = request.now();
       const before = known.get(key);
       if (before !== undefined && nowMs < before.expiresAtMs) return before.result;
-      // Kept while it is under way: logins that start at the same time share it.
+      // Cached while pending: concurrent logins share it.
       const result = register(request, client, metadata);
       known.delete(key);
       known.set(key, { result, expiresAtMs: nowMs + lifetimeMs });
@@ -77,7 +76,7 @@ async function registerDocumentClient(
     const detail = 'a client with a metadata document cannot be registered: the IdP has no registration endpoint';
     return { ok: false, reason: 'idp_refused_client', detail };
   }
-  // The page of the client is its document's host: the one thing about it that is certain.
+  // client_uri is the host of the document, the only verified fact about the client.
   const members = { client_uri: new URL(clientId).origin };
   const outcome = await registerBrokeredClient(request, endpoint, metadata, { name, scope, members });
   if (outcome.ok) return { ok: true, idpClient: outcome.client };

@@ -1,4 +1,4 @@
-// Which client a client_id stands for: one that registered here (sealed), or one that describes itself at an https URL.
+// Finds the client of a client_id: one that registered here (sealed), or one with a metadata document at an https URL.
 import type { Sealer } from '../../../../base/sealed.ts';
 import { RegistrationMode } from '../../../../ir/gen/config_pb.ts';
 import { findPlace } from '../broker-urls.ts';
@@ -8,15 +8,15 @@ import { type ClientDocuments, findClientUrlProblem, isClientUrl } from './clien
 import type { OAuthRequest } from '../oauth-endpoint.ts';
 import type { McpAuthenticationConfig } from '../../../config/protected-resource.ts';
 
-/** A client that the gateway knows, as far as its client_id tells without asking anybody. */
+/** A client as far as its client_id alone describes it, without any fetch. */
 export interface KnownClient {
   readonly clientId: string;
   readonly digest: string;
-  /** Who it is at the IdP: the client in its client_id, the one that stands for all, or one that is registered for its document. */
+  /** Its client at the IdP: the one in its client_id, the shared one, or one that is registered for its document. */
   readonly standing: { readonly kind: 'own'; readonly idpClient: IdpClient } | { readonly kind: 'shared' | 'document' };
 }
 
-/** A client with what an authorization request is checked against. */
+/** A client with the metadata that authorization requests are checked against. */
 export interface DescribedClient extends KnownClient {
   readonly redirectUris: readonly string[];
   /** As the client calls itself. */
@@ -31,7 +31,7 @@ export type ClientResult<T> =
   | {
       readonly ok: false;
       readonly reason: 'unknown_client' | 'client_document_invalid';
-      /** A sentence for the author of the client; undefined: the reason says it all. */
+      /** A sentence for the author of the client; undefined: the reason suffices. */
       readonly problem: string | undefined;
       /** For the operator only. */
       readonly detail: string;
@@ -39,14 +39,14 @@ export type ClientResult<T> =
       readonly isForgotten?: boolean;
     };
 
-/** Finds the client without its description. Asks nobody: a token request is answered from what was sealed. */
+/** Finds the client without its description and without any fetch: token requests need only the sealed data. */
 export function findKnownClient(request: OAuthRequest, sealer: Sealer, clientId: string): ClientResult<KnownClient> {
   return isClientUrl(clientId) ? findByUrl(request, clientId) : findRegistered(request, sealer, clientId);
 }
 
 /**
- * A client whose id was sealed with a key that is gone, but whose refresh token was sealed anew since: it is the same client, and the token
- * carries who it is at the IdP. So rotating keys twice logs nobody out either.
+ * Recovers a client whose id was sealed with a removed key, but whose refresh token was sealed with a newer one: the token carries its client
+ * at the IdP. So rotating keys twice logs no user out.
  */
 export function recallClient(
   { resource: { config } }: OAuthRequest,
@@ -79,7 +79,7 @@ function findByUrl({ resource: { config } }: OAuthRequest, clientId: string): Cl
     return {
       ok: false,
       reason: 'unknown_client',
-      problem: 'This gateway does not take URLs as client_id. The client has to register.',
+      problem: 'This gateway does not accept URLs as client_id. The client has to register.',
       detail: 'the client_id is a URL, and clientIdMetadataDocuments is not enabled',
     };
   const problem = findClientUrlProblem(clientId, message.clientIdMetadataDomains);

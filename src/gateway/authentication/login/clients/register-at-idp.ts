@@ -1,6 +1,6 @@
-// Registers a client at the IdP on its behalf (RFC 7591). IdPs differ, and what their metadata lists proves little, so the gateway goes by what
-// they answer: a refusal because of `scope` or of a grant is followed by a smaller request. Nothing of that is remembered: what one client was refused is no reason to
-// ask for less on behalf of the next one.
+// Registers a client at the IdP on its behalf (RFC 7591). IdPs differ and their metadata is not reliable, so the gateway adapts to their
+// answers: after a refusal because of `scope` or a grant it retries with a smaller request. The reduction is not remembered: the next client
+// starts with the full request again.
 import type { JsonObject } from '../../../../base/json-object.ts';
 import { noteStep, type StepHolder } from '../flow-recorder.ts';
 import { formatCallbackUrl } from '../broker-urls.ts';
@@ -19,13 +19,13 @@ import {
 } from '../idp/registration-attempt.ts';
 import { joinScopes, splitScope } from '../request-parameters.ts';
 
-/** On whose behalf: a request, or `check`, which has none. */
+/** Who registers: a request, or `check`, which has no request. */
 export interface Registrant {
   readonly context: StepHolder;
   readonly resource: Pick<ProtectedResource, 'config' | 'messageScopes'>;
 }
 
-/** Registers the client itself, with its own redirect URIs: the Facade, where it will talk to the IdP without us. */
+/** Registers the client itself with its own redirect URIs (Facade): it will talk to the IdP directly. */
 export async function registerOwnClient(
   request: Registrant,
   endpoint: URL,
@@ -44,7 +44,7 @@ export async function registerOwnClient(
     ...(scope !== '' && { scope }),
   });
   if (!outcome.ok || authMethod === undefined) return outcome;
-  // An IdP that says nothing about the method took the one that it was given.
+  // An IdP that returns no method accepted the requested one.
   return { ok: true, answer: { token_endpoint_auth_method: authMethod, ...outcome.answer } };
 }
 
@@ -57,7 +57,7 @@ export type BrokeredRegistration =
     }
   | RegistrationFailure;
 
-/** Registers a client that stands for this one at the IdP: all that the IdP sees of it is the gateway's callback. */
+/** Registers a client at the IdP on behalf of this one (Broker): the IdP sees only the gateway's callback. */
 export async function registerBrokeredClient(
   request: OAuthRequest,
   endpoint: URL,
@@ -82,7 +82,7 @@ function describeBrokeredClient(
 ): JsonObject {
   const { message, preset } = request.resource.config;
   const callback = formatCallbackUrl(request);
-  // A client without scope gets what the IdP gives by default. One with scope needs also what the gateway will ask for on its behalf.
+  // A client without scope gets the IdP's default. One with scope also needs the scopes that the gateway will request on its behalf.
   const scope =
     client.scope === undefined
       ? ''
@@ -104,7 +104,7 @@ function describeBrokeredClient(
   };
 }
 
-/** Those that the IdP or the policy knows. A client may invent any others, and they would be asked for with the gateway's credential. */
+/** Keeps the scopes that the IdP or the policy names. A client could invent others, which the gateway would request with its own credential. */
 function keepNamedScopes(
   scopes: readonly string[],
   { resource }: Registrant,
@@ -121,7 +121,7 @@ function keepNamedScopes(
   return scopes.filter((scope) => named.has(scope));
 }
 
-/** Public where the IdP has that, whatever the client asked for: it logs in with PKCE. Undefined: as the IdP does by default. */
+/** `none` where the IdP supports public clients, whatever the client asked for: it logs in with PKCE. Undefined: the IdP's default. */
 function chooseOwnAuthMethod(
   asked: unknown,
   { token_endpoint_auth_methods_supported: listed }: IdpMetadata,
@@ -131,14 +131,14 @@ function chooseOwnAuthMethod(
   return listed === undefined || listed.includes(asked) ? asked : undefined;
 }
 
-/** A public client where the IdP has them; otherwise a confidential one, whose secret stays with the gateway. */
+/** A public client where the IdP supports them; otherwise a confidential one, whose secret stays with the gateway. */
 function chooseAuthMethod({ token_endpoint_auth_methods_supported: listed }: IdpMetadata): ClientAuthMethod {
   if (listed === undefined) return 'client_secret_basic';
   const known = ['none', 'client_secret_basic', 'client_secret_post', 'client_secret_jwt'] as const;
   return known.find((method) => listed.includes(method)) ?? 'client_secret_basic';
 }
 
-/** The method that the IdP answered is the one to use; a secret that comes along with `none` is nobody's. */
+/** Uses the method that the IdP answered; a secret next to `none` is ignored. */
 function readIdpClient(
   answer: JsonObject & { readonly client_id: string },
   asked: ClientAuthMethod,
@@ -168,7 +168,7 @@ function denyUnusable(detail: string): RegistrationFailure {
 
 // ---- adapting to what the IdP answers
 
-/** What the IdP did not take of this registration. */
+/** The parts of a registration that the IdP refused. */
 interface Reduction {
   readonly scope: 'all' | 'without openid' | 'none';
   readonly grants: 'all' | 'listed';

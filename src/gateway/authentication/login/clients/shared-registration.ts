@@ -1,5 +1,5 @@
-// Registration mode Shared: one client, registered at the IdP by its operator, stands for all. A client's own registration is its sealed
-// client_id and nothing else; the IdP is not asked.
+// Registration mode Shared: all clients use one client that the operator registered at the IdP. A client's own registration is only its
+// sealed client_id; the IdP is not involved.
 import type { Sealer } from '../../../../base/sealed.ts';
 import { RegistrationMode } from '../../../../ir/gen/config_pb.ts';
 import { type RegisteredClient, sealClient } from '../state/client-envelope.ts';
@@ -18,7 +18,7 @@ export function registerShared(
   return sealClient(sealer, place, { ...client, idpClient: undefined }, expiresAtMs);
 }
 
-/** The client that stands for all; undefined without Shared. */
+/** The shared client; undefined in other registration modes. */
 export function findSharedClient(
   config: Pick<McpAuthenticationConfig, 'message' | 'sharedClientSecret'>,
   metadata: IdpMetadata,
@@ -33,7 +33,7 @@ export function findSharedClient(
   };
 }
 
-/** Nobody registered this client through the gateway, so what the IdP lists has to do (RFC 8414 2: absent means Basic). */
+/** The shared client was not registered through the gateway, so the IdP's metadata decides (RFC 8414 2: absent means Basic). */
 function chooseAuthMethod(listed: readonly string[] | undefined): ClientAuthMethod {
   if (listed === undefined || listed.includes('client_secret_basic')) return 'client_secret_basic';
   if (listed.includes('client_secret_post')) return 'client_secret_post';

@@ -1,5 +1,5 @@
-// What a client asks for at the authorization endpoint (RFC 6749 4.1.1, RFC 7636 4.3, RFC 8707 2), checked, with defaults filled in.
-// By the time this runs the client and its redirect URI are known, so what is wrong can be told to the client.
+// Checks an authorization request (RFC 6749 4.1.1, RFC 7636 4.3, RFC 8707 2) and fills in defaults. The client and its redirect URI are
+// already known, so errors can be reported to the client.
 import { readJsonObject } from '../../../../base/json-object.ts';
 import type { Reason } from '../../../http/reasons.ts';
 import type { McpAuthenticationConfig } from '../../../config/protected-resource.ts';
@@ -10,7 +10,7 @@ export interface AskedAuthorization {
   readonly challenge: string;
   /** Everything to ask the IdP for; empty: nothing. */
   readonly scope: string;
-  /** That is what the client asked for, no more and no less. */
+  /** The scope is exactly what the client asked for. */
   readonly isScopeAsAsked: boolean;
   /** Parameters of the client that go to the IdP as they are. */
   readonly passedOn: Readonly<Record<string, string>>;
@@ -58,12 +58,12 @@ export function readAuthorizationRequest(
   };
 }
 
-/** A longer one would not fit into the URL of the IdP together with what the gateway adds. */
+/** A longer state would not fit into the URL of the IdP together with the gateway's own parameters. */
 const maxStateLength = 4096;
 
 /**
- * OpenID Connect Core 3.1.2.1. Others are the client's to send and ours to ignore (RFC 6749 3.1); `audience` above all, with which a client
- * could have tokens issued for somebody else.
+ * OpenID Connect Core 3.1.2.1. Other parameters are ignored (RFC 6749 3.1), above all `audience`, with which a client could obtain tokens for
+ * another resource.
  */
 const passedOnParameters: readonly string[] = [
   'nonce',
@@ -110,12 +110,12 @@ function refuse(description: string, error = 'invalid_request'): AuthorizationEr
   return { error, description, reason: 'authorization_request_invalid' };
 }
 
-/** The name of a parameter goes back to whoever sent it, so it has to be a plain one. */
+/** The name of a parameter is echoed to the client, so only a plain one is quoted. */
 function describeName(name: string): string {
   return /^\w{1,40}$/.test(name) ? name : 'a parameter';
 }
 
-/** As MCP has clients choose: what the challenge names, else what the resource metadata lists; else what the client registered. */
+/** The order that MCP defines for clients: scopes of the challenge, else of the resource metadata, else of the registration. */
 function findDefaultScopes({ message }: McpAuthenticationConfig, registered: string | undefined): readonly string[] {
   if (message.requiredScopes.length > 0) return message.requiredScopes;
   const metadata = message.resourceMetadata === '' ? undefined : readJsonObject(message.resourceMetadata);

@@ -1,4 +1,4 @@
-// Authorization server metadata (RFC 8414, OpenID Connect Discovery): the IdP's document, with what the gateway takes over replaced.
+// Authorization server metadata (RFC 8414, OpenID Connect Discovery): the IdP's document with the gateway's own endpoints in it.
 import { formatErrorBody } from '../../../request/answer.ts';
 import { reasons } from '../../../http/reasons.ts';
 import { formatEndpointPath } from '../../endpoint-paths.ts';
@@ -64,7 +64,7 @@ function describeInput(request: OAuthRequest, metadata: IdpMetadata): FacadeInpu
     metadata,
     preset: config.preset,
     issuer: formatFacadeIssuer(base, resource, isRootForm),
-    // Endpoints of the root form are at the root as well: there the broker knows which issuer its answer must name.
+    // Endpoints of the root form are at the root too, so that the broker knows which issuer its answer must name.
     formatEndpoint: (name) => `${base}${formatEndpointPath(isRootForm ? '' : resource.path, name)}`,
     takesRegistrations: findRegistrationEndpoint(config, metadata) !== undefined,
     takesClientDocuments: config.message.clientIdMetadataDocuments,
@@ -75,7 +75,7 @@ function describeInput(request: OAuthRequest, metadata: IdpMetadata): FacadeInpu
 export function describeFacade(input: FacadeInput): Readonly<Record<string, unknown>> {
   const { metadata, preset } = input;
   const document: Record<string, unknown> = { ...metadata, issuer: input.issuer };
-  // It says the same about the document before it was edited, and clients must prefer it (RFC 8414 2.1).
+  // It describes the unedited document, and clients must prefer it (RFC 8414 2.1).
   delete document['signed_metadata'];
   delete document['registration_endpoint'];
   if (input.takesRegistrations) document['registration_endpoint'] = input.formatEndpoint('register');
@@ -84,7 +84,7 @@ export function describeFacade(input: FacadeInput): Readonly<Record<string, unkn
   return document;
 }
 
-/** Broker: the gateway is also who logs in and hands out tokens, and speaks there for itself. */
+/** Broker: the gateway also serves the authorization and token endpoints, and describes its own capabilities. */
 export function describeBroker(input: FacadeInput): Readonly<Record<string, unknown>> {
   const { metadata, preset } = input;
   const document: Record<string, unknown> = { ...metadata, issuer: input.issuer };
@@ -141,7 +141,7 @@ const notBrokered: readonly string[] = [
   'authorization_signing_alg_values_supported',
 ];
 
-/** Those of a login, and no others: the token endpoint serves nothing else. */
+/** Only the grants of a login: the token endpoint supports no others. */
 function listGrants({ grant_types_supported: listed = [] }: IdpMetadata): readonly string[] {
   return ['authorization_code', ...listed.filter((grant) => grant === 'refresh_token')];
 }

@@ -1,6 +1,6 @@
 // The authorization endpoint of the broker (RFC 6749 3.1, 4.1.1; RFC 7636; RFC 8707; RFC 9207): checks what the client asks for, seals the
-// login into `state`, binds it to the browser, and sends the browser on to the IdP. The user is asked first: anybody may register a client, and the IdP
-// may let in who is logged in there already without a word.
+// login into `state`, binds it to the browser, and redirects the browser to the IdP. The user has to consent first: anyone may register a client,
+// and the IdP may log in a user with an existing session without asking.
 import type { Sealer } from '../../../../base/sealed.ts';
 import type { Reason } from '../../../http/reasons.ts';
 import { readAuthorizationRequest } from './authorization-request.ts';
@@ -26,7 +26,7 @@ import { readRequestParameters, type RequestParameters, splitScope } from '../re
 import { findSharedClient } from '../clients/shared-registration.ts';
 import { type LoginTransaction, sealLoginState } from '../state/transaction-state.ts';
 
-/** What the endpoint keeps in memory: caches, nothing that another replica would miss. */
+/** The caches of the endpoint; other replicas do not depend on them. */
 export interface AuthorizeParts {
   readonly documents: ClientDocuments;
   readonly registrations: DocumentRegistrations;
@@ -55,15 +55,19 @@ async function authorize(request: OAuthRequest, parts: AuthorizeParts): Promise<
   const { config } = request.resource;
   const { sealer } = config;
   if (sealer === undefined)
-    return answerErrorPage(request, { reason: 'seal_key_missing', advice: askOperator, detail: 'no key to seal with' });
+    return answerErrorPage(request, {
+      reason: 'seal_key_missing',
+      advice: askOperator,
+      detail: 'no seal key is configured',
+    });
   const parameters = readRequestParameters(request.query);
 
-  // 1. The client. While it is in doubt nothing is redirected.
+  // 1. The client. Until it is known, nothing is redirected.
   const found = await findClient(request, sealer, parts, parameters);
   if (!found.ok) return found.answer;
   const { client } = found;
 
-  // 2. Where the outcome goes. In doubt until it is one of the client's own.
+  // 2. The redirect URI. It has to be one of the client's own.
   const target = findRedirectUri(request, client, parameters);
   if (!target.ok) return target.answer;
   const { redirectUri } = target;
@@ -73,7 +77,7 @@ async function authorize(request: OAuthRequest, parts: AuthorizeParts): Promise<
     isRoot: request.isRootForm === true,
   };
 
-  // What is wrong from here on is told to the client by redirect, unless nobody has seen that client on a page: then the user is shown where that would lead.
+  // From here on errors are reported to the client by redirect, unless the user has not consented to it yet: then a page shows where it would lead.
   const place = findPlace(request);
   const isTrusted = config.message.registration?.trustedRedirectUris.includes(redirectUri) === true;
   const isSeen = isTrusted || remembersClient(request, sealer, place, { clientDigest: client.digest, redirectUri });
@@ -88,7 +92,7 @@ async function authorize(request: OAuthRequest, parts: AuthorizeParts): Promise<
   }
   const { asked } = checked;
 
-  // 4. The IdP, and who the client is there.
+  // 4. The IdP, and the client there.
   const state = await config.idp.getMetadata();
   const endpoint = state.ok ? findAuthorizationEndpoint(state.metadata) : undefined;
   if (!state.ok || endpoint === undefined) {
@@ -114,7 +118,7 @@ async function authorize(request: OAuthRequest, parts: AuthorizeParts): Promise<
     idpClient: client.standing.kind === 'document' ? idpClient : undefined,
   };
 
-  // 6. Whether the user wants that.
+  // 6. The user's consent.
   if (!isTrusted) {
     const prompts = splitScope(asked.passedOn['prompt']);
     const isRemembered = !prompts.includes('consent') && remembersConsent(request, sealer, place, login);
@@ -152,7 +156,7 @@ async function findClient(
     'Go back to the application and connect again. If that does not help, remove the connection there and add it anew.';
   const clientId = parameters.get('client_id');
   if (clientId === undefined) {
-    const message = 'The application did not say which client it is (client_id).';
+    const message = 'The application did not send its client_id.';
     const detail = parameters.repeated.has('client_id') ? 'client_id is repeated' : 'client_id is missing';
     return { ok: false, answer: answerErrorPage(request, { reason: 'unknown_client', message, advice, detail }) };
   }
@@ -167,7 +171,7 @@ type RedirectOutcome =
   | { readonly ok: true; readonly redirectUri: string }
   | { readonly ok: false; readonly answer: OAuthAnswer };
 
-/** RFC 6749 3.1.2.3: it may be left out when there is only one to choose. The operator's list may have changed since registration. */
+/** RFC 6749 3.1.2.3: optional when only one is registered. The operator's list may have changed since registration. */
 function findRedirectUri(
   request: OAuthRequest,
   client: DescribedClient,

@@ -1,5 +1,5 @@
-// Where the IdP sends the browser back to (RFC 6749 4.1.2, RFC 9207): opens the state, checks that this browser started the login and that
-// the answer is the IdP's, and sends the outcome on to the client. The code goes along sealed; the IdP is not asked here.
+// The callback that the IdP redirects to (RFC 6749 4.1.2, RFC 9207): opens the state, checks that this browser started the login and that the
+// answer is from the IdP, and redirects to the client with the sealed code. It makes no request to the IdP.
 import { findPlace } from '../broker-urls.ts';
 import { sealCode } from '../state/code-envelope.ts';
 import { answerErrorPage } from '../pages/error-page.ts';
@@ -23,7 +23,11 @@ const startAgain = 'Go back to the application and start the login again.';
 function takeLogin(request: OAuthRequest): OAuthAnswer {
   const { sealer } = request.resource.config;
   if (sealer === undefined)
-    return answerErrorPage(request, { reason: 'seal_key_missing', advice: startAgain, detail: 'no key to open with' });
+    return answerErrorPage(request, {
+      reason: 'seal_key_missing',
+      advice: startAgain,
+      detail: 'no seal key is configured',
+    });
   const parameters = readRequestParameters(request.query);
   const place = findPlace(request);
   const opened = openLoginState(sealer, place, parameters.get('state') ?? '');
@@ -41,7 +45,7 @@ function takeLogin(request: OAuthRequest): OAuthAnswer {
       detail: 'the callback came without the cookie of its login',
     });
 
-  // From here on the outcome is the client's business, and this login is over.
+  // The login ends here; the client gets the outcome by redirect.
   const headers = endLogin(request, login.binding);
   const problem = findProblem(request, login, parameters);
   if (problem !== undefined) {
@@ -92,7 +96,7 @@ function findProblem(
   if (error !== undefined) {
     const description = cleanErrorDescription(parameters.get('error_description'));
     return {
-      // RFC 6749 4.1.2.1: what is no error code would be a problem of its own for the client.
+      // RFC 6749 4.1.2.1: an invalid error code is replaced, because clients could not handle it.
       error: /^[\x21\x23-\x5B\x5D-\x7E]{1,100}$/.test(error) ? error : 'server_error',
       description,
       reason: 'idp_login_refused',

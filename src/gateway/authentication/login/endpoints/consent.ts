@@ -1,5 +1,5 @@
 // Consent: the page, and the endpoint that takes its answer. The form carries the sealed login, which is bound to
-// a cookie of this browser: that is what makes the form impossible to send for anybody else (CSRF).
+// a cookie of this browser, so no other site can submit the form (CSRF).
 import type { Sealer } from '../../../../base/sealed.ts';
 import { readJsonObject } from '../../../../base/json-object.ts';
 import type { RawHeaders } from '../../../http/exchange.ts';
@@ -54,7 +54,11 @@ async function takeAnswer(request: OAuthRequest): Promise<OAuthAnswer> {
   const { config } = request.resource;
   const { sealer } = config;
   if (sealer === undefined)
-    return answerErrorPage(request, { reason: 'seal_key_missing', advice: startAgain, detail: 'no key to seal with' });
+    return answerErrorPage(request, {
+      reason: 'seal_key_missing',
+      advice: startAgain,
+      detail: 'no seal key is configured',
+    });
   const place = findPlace(request);
   const form = readRequestParameters(
     new URLSearchParams(request.contentType === 'application/x-www-form-urlencoded' ? request.body : ''),
@@ -84,7 +88,7 @@ async function takeAnswer(request: OAuthRequest): Promise<OAuthAnswer> {
     return redirectToClient(
       request,
       transaction,
-      { error: 'access_denied', error_description: 'the user did not allow it' },
+      { error: 'access_denied', error_description: 'the user denied access' },
       { headers: endLogin(request, transaction.binding), reason: 'consent_denied', detail: 'the user chose Cancel' },
     );
 

@@ -1,4 +1,4 @@
-// How metadata documents are answered (RFC 9728 3.2, RFC 8414 3.2): JSON, and in no cache that could mix up hosts.
+// Answers with metadata documents (RFC 9728 3.2, RFC 8414 3.2): JSON, not cached where a cache could mix up hosts.
 import { formatErrorBody } from '../../../request/answer.ts';
 import { reasons } from '../../../http/reasons.ts';
 import type { OAuthAnswer, OAuthRequest } from '../oauth-endpoint.ts';
@@ -21,8 +21,7 @@ export function answerMetadata(
 }
 
 /**
- * The IdP cannot be asked. 503 and nothing else: on 4xx and 502 clients try the next URL, and in the end guess endpoints that do not
- * exist.
+ * The IdP is unavailable. Always 503: after 4xx or 502, clients try the next URL and finally guess endpoints that do not exist.
  */
 export function answerIdpUnavailable(request: OAuthRequest, retryAfterSeconds: number, detail: string): OAuthAnswer {
   const { status, description } = reasons.idp_unavailable;

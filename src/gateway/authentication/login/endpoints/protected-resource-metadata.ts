@@ -1,4 +1,4 @@
-// Protected resource metadata (RFC 9728): what the resource is called, who issues tokens for it, which scopes it knows.
+// Protected resource metadata (RFC 9728): the resource's identifier, its authorization server and its scopes.
 import { LoginFlow } from '../../../../ir/gen/config_pb.ts';
 import type { OAuthAnswer, OAuthEndpoint, OAuthRequest } from '../oauth-endpoint.ts';
 import type { ProtectedResource } from '../../../config/protected-resource.ts';
@@ -6,7 +6,7 @@ import { answerMetadata } from './metadata-answer.ts';
 import { listScopes, readConfiguredMembers } from '../resource-members.ts';
 import { formatFacadeIssuer, formatResourceUrl } from '../../read-base.ts';
 
-/** GET /.well-known/oauth-protected-resource{P}. Needs nothing of the IdP, so it is served while that is down. */
+/** GET /.well-known/oauth-protected-resource{P}. Does not need the IdP, so it is served even while the IdP is down. */
 export const protectedResourceMetadataEndpoint: OAuthEndpoint = {
   name: 'protected-resource-metadata',
   methods: ['GET'],
@@ -21,7 +21,7 @@ interface LastAnswer {
   readonly answer: OAuthAnswer;
 }
 
-/** Every client asks for it first, and it is the same until the base is another one, or the IdP gives itself another name. */
+/** Cached, because every client requests it first; it changes only with the base or the IdP's issuer. */
 const lastAnswers = new WeakMap<ProtectedResource, LastAnswer>();
 
 /** The answer to a request for the document. */
@@ -34,7 +34,7 @@ export function answerResource(base: string, resource: ProtectedResource): OAuth
   return answer;
 }
 
-/** The document. Members of the policy's `resourceMetadata` pass through; what the gateway knows better is its own. */
+/** The document. Members of the policy's `resourceMetadata` are included; the gateway's own members take precedence. */
 export function describeResource(base: string, resource: ProtectedResource): Readonly<Record<string, unknown>> {
   const { message } = resource.config;
   const configured = readConfiguredMembers(message.resourceMetadata);
@@ -57,7 +57,7 @@ function findAuthorizationServer(base: string, resource: ProtectedResource): str
     : formatFacadeIssuer(base, resource);
 }
 
-/** With Direct, clients look for this issuer's own metadata: it has to be the name that the IdP gives itself there. */
+/** With Direct, clients fetch the IdP's own metadata, so this has to be exactly the issuer in that document. */
 function readIdpIssuer({ config }: ProtectedResource): string {
   const state = config.idp.getMetadata();
   return !(state instanceof Promise) && state.ok ? state.metadata.issuer : config.message.issuer;

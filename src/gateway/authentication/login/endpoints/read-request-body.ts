@@ -4,13 +4,13 @@ import type { Exchange, RawHeaders } from '../../../http/exchange.ts';
 
 export type RequestBody =
   | { readonly ok: true; readonly text: string }
-  /** `gone`: the client left, there is nobody to answer. */
+  /** `gone`: the client disconnected. */
   | { readonly ok: false; readonly problem: 'body_too_large' | 'body_timeout' | 'gone' };
 
-/** A client that takes longer than this for a few kilobytes is keeping the place of another. */
+/** Ample for a few kilobytes; slower clients would occupy resources of others. */
 const defaultTimeoutMs = 10_000;
 
-/** Reads the whole body as UTF-8, or says why not. What comes after a refusal is thrown away. */
+/** Reads the whole body as UTF-8, or returns why not. Bytes after a refusal are discarded. */
 export function readRequestBody(
   exchange: Pick<Exchange, 'hasBody' | 'headers' | 'readBody' | 'onClose'>,
   maxBytes: number,

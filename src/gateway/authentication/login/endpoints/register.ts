@@ -1,5 +1,5 @@
-// The registration endpoint (RFC 7591): validates what a client says about itself, registers it at the IdP (or, with Shared, with nobody), and hands
-// the client id back. Credentials of the gateway, and what only they can do, stay here.
+// The registration endpoint (RFC 7591): validates the client's metadata, registers the client at the IdP (not in mode Shared), and returns its
+// client id. The gateway's credentials never leave it.
 import { formatErrorBody } from '../../../request/answer.ts';
 import { type JsonObject } from '../../../../base/json-object.ts';
 import { type Reason, reasons } from '../../../http/reasons.ts';
@@ -19,7 +19,7 @@ import { createLimiters } from '../clients/address-limiter.ts';
 import { registerShared } from '../clients/shared-registration.ts';
 
 const retrySeconds = 10;
-/** What the IdP's client id and secret may add to a sealed client id. */
+/** Room for the IdP's client id and secret in a sealed client id. */
 const idpClientRoom = 1_024;
 
 /** POST /.oauth{P}/register */
@@ -31,7 +31,7 @@ export const registerEndpoint: OAuthEndpoint = {
   handle: register,
 };
 
-/** One per connection to an IdP: it outlives changes of the configuration that do not concern it. */
+/** One per connection to an IdP: survives configuration changes that do not concern it. */
 const findLimiter = createLimiters();
 
 function takeRegistration(
@@ -48,7 +48,7 @@ async function register(request: OAuthRequest): Promise<OAuthAnswer> {
   // Messages have one, or compile-authentication.ts refuses them.
   const registration = config.message.registration!;
 
-  // 1. Not too often.
+  // 1. The rate limit.
   const perMinute = registration.perMinute;
   const waitSeconds = await takeRegistration(request, perMinute);
   if (waitSeconds > 0)
@@ -58,7 +58,7 @@ async function register(request: OAuthRequest): Promise<OAuthAnswer> {
       detail: `more than ${perMinute} registrations a minute from ${request.context.client.address}`,
     });
 
-  // 2. What the client says, before anybody else hears of it.
+  // 2. The client's metadata, before it is sent anywhere.
   const read = readClientMetadata(request.body, registration.allowedRedirectUris, registration.trustedRedirectUris);
   if (!read.ok) return refuse(request, read.error, { error: read.error, description: read.description });
 
@@ -78,7 +78,7 @@ async function register(request: OAuthRequest): Promise<OAuthAnswer> {
   return registerBehindBroker(request, endpoint, state.metadata, read.client);
 }
 
-/** The client gets an id of the gateway's own: its registration, sealed. */
+/** The client gets an id issued by the gateway: its sealed registration. */
 async function registerBehindBroker(
   request: OAuthRequest,
   endpoint: 'shared' | URL,
@@ -87,10 +87,10 @@ async function registerBehindBroker(
 ): Promise<OAuthAnswer> {
   const { sealer } = request.resource.config;
   if (sealer === undefined)
-    return refuse(request, 'seal_key_missing', { error: 'server_error', detail: 'no key to seal client ids with' });
+    return refuse(request, 'seal_key_missing', { error: 'server_error', detail: 'no seal key is configured' });
   const place = findPlace(request);
   const { redirectUris, name, scope } = client;
-  // Before the IdP is asked: nothing is left behind there when the id gets too long.
+  // Checked before the request to the IdP: an id that is too long must not leave a registration behind.
   let clientId = registerShared(sealer, place, { redirectUris, name, scope });
   let expiresAtMs: number | undefined;
   if (clientId.length > (endpoint === 'shared' ? maxClientIdLength : maxClientIdLength - idpClientRoom))
@@ -130,9 +130,9 @@ const issuedMembers: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What the client may know of the IdP's answer: what it can have asked for, and its id. Not the registration_access_token and
- * registration_client_uri: with them the client could change its redirect URIs behind the gateway's back. A secret next to `none` is
- * a mistake of the IdP, and is given to nobody.
+ * The members of the IdP's answer that the client may get: its id, and members that it can have asked for. Not registration_access_token and
+ * registration_client_uri: with them the client could change its redirect URIs at the IdP, past the gateway. A secret next to `none` is a
+ * mistake of the IdP and is dropped.
  */
 function relayAnswer(answer: JsonObject & { readonly client_id: string }, client: ClientMetadata): JsonObject {
   const relayed = Object.fromEntries(
@@ -174,7 +174,7 @@ function refuseFailure(request: OAuthRequest, failure: RegistrationFailure): OAu
   }
 }
 
-/** A line of its own, with what to look at: the client cannot do anything about it, and will not say more than "access denied". */
+/** Logs the denial with advice for the operator: the client cannot fix it, and shows only "access denied". */
 function reportDenial({ context, resource: { config } }: OAuthRequest, detail: string): void {
   // Messages have one, or compile-authentication.ts refuses them.
   const registration = config.message.registration!;

@@ -20,7 +20,7 @@ export interface OwnEndpointCall {
   readonly now?: () => number;
 }
 
-/** Answers one request. A rejection is a mistake of ours, not of the client or the IdP. */
+/** Answers one request. A rejection is a bug of the gateway, not an error of the client or the IdP. */
 export async function serveOwnEndpoint(call: OwnEndpointCall): Promise<void> {
   const { context, resource } = call;
   const { exchange } = context;
@@ -59,7 +59,7 @@ export async function serveOwnEndpoint(call: OwnEndpointCall): Promise<void> {
   return answerRequest(context, answer.status, [...answer.headers, ...cors], answer.body);
 }
 
-/** Endpoints of a flow exist while it is in force. Which one that is, follows from the IdP's metadata. */
+/** Endpoints exist only while their flow is in force, which depends on the IdP's metadata. */
 async function findFlowRefusal(
   request: OAuthRequest,
   needed: readonly string[],

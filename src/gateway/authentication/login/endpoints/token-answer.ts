@@ -1,4 +1,4 @@
-// What the token endpoint answers (RFC 6749 5.1, 5.2): JSON, in no cache, whatever the IdP sent.
+// Answers of the token endpoint (RFC 6749 5.1, 5.2): always JSON and never cached, whatever the IdP sent.
 import type { JsonObject } from '../../../../base/json-object.ts';
 import { formatErrorBody } from '../../../request/answer.ts';
 import type { RawHeaders } from '../../../http/exchange.ts';
@@ -46,7 +46,7 @@ export function answerTokenError({ context }: OAuthRequest, error: TokenError): 
   };
 }
 
-/** 401 for a client that is not known. Clients register anew when they read it. A scheme is named only to whom used one (RFC 6749 5.2). */
+/** 401 for an unknown client: clients then register again. Names the Basic scheme only if the client used it (RFC 6749 5.2). */
 export function describeUnknownClient(description: string, detail: string, usedHeader: boolean): TokenError {
   return {
     error: 'invalid_client',
@@ -58,7 +58,7 @@ export function describeUnknownClient(description: string, detail: string, usedH
   };
 }
 
-/** Nothing is known about the grant; the client may try again with the same one. */
+/** The state of the grant is unknown; the client may retry with the same grant. */
 export function describeUnavailable(detail: string, retryAfterSeconds: number): TokenError {
   return {
     error: 'temporarily_unavailable',
@@ -70,7 +70,7 @@ export function describeUnavailable(detail: string, retryAfterSeconds: number): 
   };
 }
 
-/** Errors that mean the same to a client whoever says them: RFC 6749 5.2, RFC 8707 2, RFC 8628 3.5. */
+/** Errors of the IdP that are passed on to the client: RFC 6749 5.2, RFC 8707 2, RFC 8628 3.5. */
 const relayedErrors: ReadonlySet<string> = new Set([
   'invalid_grant',
   'invalid_scope',
@@ -83,7 +83,7 @@ const relayedErrors: ReadonlySet<string> = new Set([
   'expired_token',
 ]);
 
-/** The RFC 6749 error for what the IdP said. What is no known error is taken for a dead grant, so that clients start a new login. */
+/** The RFC 6749 error for the IdP's answer. An unknown error counts as an invalid grant, so that clients start a new login. */
 export function describeRefusal(
   refused: Extract<IdpTokenOutcome, { readonly kind: 'refused' }>,
   grantType: string,
@@ -99,7 +99,7 @@ export function describeRefusal(
   return refuse(error !== undefined && relayedErrors.has(error) ? error : 'invalid_grant', description, detail);
 }
 
-/** The IdP no longer knows the client that the gateway speaks for. Who can mend that, depends on where the client came from. */
+/** The IdP no longer knows the client. The remedy depends on how the client was registered. */
 function describeClientRefusal(detail: string, standing: KnownClient['standing']['kind']): TokenError {
   switch (standing) {
     case 'own': // It registers again.

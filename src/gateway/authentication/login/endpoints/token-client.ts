@@ -1,5 +1,5 @@
-// Who sends a token request (RFC 6749 2.3, 3.2.1). Clients of the gateway are public: they say who they are and prove nothing. A Basic header
-// with an empty password says the same and is taken for it; a secret that nobody gave out is not.
+// The client of a token request (RFC 6749 2.3, 3.2.1). Clients of the gateway are public: they send a client_id and no secret. A Basic header
+// with an empty password is accepted as well; a secret that was never issued is refused.
 import type { OAuthRequest } from '../oauth-endpoint.ts';
 import type { RequestParameters } from '../request-parameters.ts';
 import { describeUnknownClient, type TokenError } from './token-answer.ts';
@@ -7,7 +7,7 @@ import { describeUnknownClient, type TokenError } from './token-answer.ts';
 /** The client as it presents itself. */
 export interface PresentedClient {
   readonly clientId: string;
-  /** It claims to have one. */
+  /** The client sent a secret. */
   readonly hasSecret: boolean;
   /** The Authorization header; undefined: none. */
   readonly authorization: string | undefined;
@@ -17,7 +17,7 @@ export type PresentedClientResult =
   | { readonly ok: true; readonly client: PresentedClient }
   | { readonly ok: false; readonly error: TokenError };
 
-/** Reads who the client says it is. */
+/** Reads the client of a token request. */
 export function readPresentedClient({ context }: OAuthRequest, form: RequestParameters): PresentedClientResult {
   const { headers } = context.exchange;
   const lines = headers.filter((_, index) => index % 2 === 1 && headers[index - 1]!.toLowerCase() === 'authorization');
@@ -31,11 +31,13 @@ export function readPresentedClient({ context }: OAuthRequest, form: RequestPara
   }
   const basic = lines.length === 1 ? readBasic(authorization) : undefined;
   if (basic === undefined || basic.clientId === '')
-    return refuse(describeUnknownClient('The Authorization header is not usable.', 'not a Basic header', true));
+    return refuse(
+      describeUnknownClient('The Authorization header must be Basic with a client_id.', 'not a Basic header', true),
+    );
   if ((inForm !== undefined && inForm !== basic.clientId) || hasFormSecret)
     return refuse({
       error: 'invalid_request',
-      description: 'The client is named in more than one way.',
+      description: 'Send the client credentials either in the Authorization header or in the body.',
       reason: 'token_request_invalid',
       detail: 'a Basic header beside other client credentials in the body',
     });
@@ -46,7 +48,7 @@ function refuse(error: TokenError): PresentedClientResult {
   return { ok: false, error };
 }
 
-/** RFC 6749 2.3.1: both halves are form-encoded before they are joined. Not everybody does it, so what does not decode is taken as it is. */
+/** RFC 6749 2.3.1: both halves are form-encoded before they are joined. Not all clients do so; a value that does not decode is used unchanged. */
 function readBasic(header: string): { readonly clientId: string; readonly password: string } | undefined {
   const encoded = /^Basic +([A-Za-z0-9+/_-]+=*)$/i.exec(header.trim())?.[1];
   if (encoded === undefined) return undefined;

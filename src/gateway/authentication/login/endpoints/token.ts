@@ -1,6 +1,6 @@
-// The token endpoint of the broker (RFC 6749 3.2, 4.1.3, 6; RFC 7636 4.6; RFC 8707 2.2). Codes and refresh tokens are opened, what the client
-// may not know is put in its place, and the IdP's answer goes back with the refresh token sealed. There are no other grants: with them anybody could use the gateway to
-// speak to the IdP.
+// The token endpoint of the broker (RFC 6749 3.2, 4.1.3, 6; RFC 7636 4.6; RFC 8707 2.2). It opens sealed codes and refresh tokens, sends the
+// request to the IdP with the credentials of its client there, and returns the answer with a sealed refresh token. Other grants are refused:
+// with them anyone could use the gateway to talk to the IdP.
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Sealer } from '../../../../base/sealed.ts';
 import { findPlace, formatCallbackUrl } from '../broker-urls.ts';
@@ -38,7 +38,7 @@ export function createTokenEndpoint(registrations: DocumentRegistrations): OAuth
 /** The endpoint of this process. */
 export const tokenEndpoint: OAuthEndpoint = createTokenEndpoint(documentRegistrations);
 
-/** Everything that a grant is answered from. */
+/** Everything that is needed to answer a grant. */
 interface TokenRequest {
   readonly request: OAuthRequest;
   readonly sealer: Sealer;
@@ -49,12 +49,12 @@ interface TokenRequest {
   readonly registrations: DocumentRegistrations;
 }
 
-/** A client that registers comes back for tokens, again and again. Registrations a minute, from one address: default 60. */
+/** Token requests per allowed registration: a registered client requests tokens repeatedly. Default for registrations per address: 60 a minute. */
 const tokensPerRegistration = 10;
 /** One per connection to an IdP, in each process. */
 const findLimiter = createLimiters();
 
-/** 0: go on; otherwise the seconds to wait. */
+/** Takes a token from the rate limit. 0: taken; otherwise the seconds to wait. */
 function takeTurn({ context, resource: { config }, now }: OAuthRequest, perMinute: number): number {
   return findLimiter(config.idp).take(context.client.address, perMinute, now());
 }
@@ -65,10 +65,10 @@ async function serveToken(request: OAuthRequest, registrations: DocumentRegistra
   if (sealer === undefined)
     return answerTokenError(request, {
       error: 'server_error',
-      description: 'This gateway has no key to open codes with. Its operator can see how to configure one.',
+      description: 'This gateway has no seal key and cannot open codes. Its operator has to configure one.',
       reason: 'seal_key_missing',
       status: 500,
-      detail: 'no key to seal with',
+      detail: 'no seal key is configured',
     });
   const perMinute = config.message.registration!.perMinute * tokensPerRegistration;
   const waitSeconds = takeTurn(request, perMinute);
@@ -138,7 +138,7 @@ async function redeemCode(call: TokenRequest): Promise<OAuthAnswer> {
   if (!opened.ok)
     return answerTokenError(request, refuseGrant('The code is not valid for this client.', `code: ${opened.problem}`));
   const { grant } = opened;
-  // RFC 6749 4.1.3 wants it repeated; OAuth 2.1 leaves it out and relies on PKCE, which nobody gets around here.
+  // RFC 6749 4.1.3 requires it again; OAuth 2.1 omits it and relies on PKCE, which is mandatory here.
   const redirectUri = form.get('redirect_uri');
   if (redirectUri !== undefined && redirectUri !== grant.redirectUri)
     return answerTokenError(
@@ -162,7 +162,7 @@ async function redeemCode(call: TokenRequest): Promise<OAuthAnswer> {
       grant_type: 'authorization_code',
       code: grant.code,
       redirect_uri: formatCallbackUrl(request),
-      // The IdP checks it as well: PKCE goes from end to end.
+      // The IdP checks it as well: PKCE works end to end.
       code_verifier: verifier,
       resource: grant.resource,
     },
@@ -171,7 +171,7 @@ async function redeemCode(call: TokenRequest): Promise<OAuthAnswer> {
   return answerOutcome(call, known, outcome, {
     resource: grant.resource,
     idpClient,
-    // RFC 6749 5.1: a client has to be told when it got something else than it asked for.
+    // RFC 6749 5.1: the answer must name the scope when it differs from the requested one.
     ...(grant.scope !== undefined && { scope: grant.scope }),
   });
 }
@@ -207,17 +207,17 @@ async function refresh(call: TokenRequest): Promise<OAuthAnswer> {
     },
     idpClient,
   );
-  // This refresh token was all that its client had left: with its id it cannot even start a login.
+  // Only the refresh token still identified this client: its id is no longer valid, so it has to register again.
   if (recalled !== undefined && outcome.kind === 'refused' && 'error' in found) return answerTokenError(request, found);
   return answerOutcome(call, client, outcome, {
     resource: grant.resource,
     idpClient,
-    // An IdP that keeps its refresh tokens sends none. Sealed anew it outlives the next rotation of our keys.
+    // An IdP without refresh token rotation sends none. Sealing the old one again lets it survive the next rotation of seal keys.
     previousToken: grant.token,
   });
 }
 
-/** A client that the gateway gave an id to, or that has a metadata document. */
+/** Finds a client that registered here or has a metadata document. */
 function findOwnClient({ request, sealer, presented }: TokenRequest): KnownClient | UnknownClient {
   if (presented.hasSecret) return refuseStanding(presented);
   const found = findKnownClient(request, sealer, presented.clientId);
@@ -247,7 +247,7 @@ function refuseStanding({ hasSecret, authorization }: PresentedClient): TokenErr
       );
 }
 
-/** Who the client is at the IdP. `sealed`: what a code or refresh token carries for clients with a metadata document. */
+/** The client at the IdP. `sealed`: the one in the code or refresh token, for clients with a metadata document. */
 function findIdpClient(
   { request, metadata }: TokenRequest,
   { standing }: KnownClient,

@@ -1,5 +1,5 @@
-// Which login flow is in force, and why (RFC 8414, RFC 9207, RFC 7591, RFC 7636 decide it). Facade serves the IdP's own document and leaves login and token to the client and the IdP; it is
-// chosen only when nothing speaks against it. Broker always works.
+// Chooses the login flow and gives the reason (by RFC 8414, RFC 9207, RFC 7591, RFC 7636). Facade serves the IdP's own document and leaves login and tokens to
+// client and IdP; it is chosen only when there is no objection. Broker always works.
 import type { FlowChoice, IdpConnectionOptions, IdpMetadata } from '../../../config/idp-connection.ts';
 
 export interface FlowInput extends Pick<

@@ -1,5 +1,5 @@
-// Who chose an address that the gateway calls for an identity provider: the operator, who named its host, or the provider's own metadata. What only the metadata
-// names must not be on this machine: it could be any service that trusts what comes from loopback.
+// Who chose an address of an identity provider: the operator, who named its host, or the provider's metadata. An address that only the metadata names
+// must not be on this machine: it could be any service that trusts loopback clients.
 import type { AddressChoice } from '../../../../base/address-guard.ts';
 import { isLoopbackHost } from '../../../../base/local-names.ts';
 import type { McpAuthentication } from '../../../../ir/gen/config_pb.ts';

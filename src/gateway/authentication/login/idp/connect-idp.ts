@@ -1,5 +1,5 @@
 // The connection to one IdP: its metadata (RFC 8414, OpenID Connect Discovery), the keys that the metadata names (RFC 7517), the validator that
-// uses them, and the login flow that follows. It lives from when its policy arrives until nothing needs it.
+// uses them, and the resulting login flow. It lives until no policy uses it.
 import { type Clock, systemClock } from '../../../../base/clock.ts';
 import { createTokenValidator } from '../../token/create-validator.ts';
 import { watchKeySource } from '../../token/key-health.ts';
@@ -20,7 +20,7 @@ import {
 } from './metadata-source.ts';
 import type { SharedLogins } from '../../../config/shared-logins.ts';
 
-/** Time and chance, for tests; and who asks the identity provider, where several processes share the answers. */
+/** Clock and randomness, replaceable in tests; and the fetchers, where several processes share the results. */
 export interface ConnectionEnvironment {
   readonly clock?: Clock;
   readonly random?: () => number;
@@ -29,7 +29,7 @@ export interface ConnectionEnvironment {
   readonly shared?: SharedLogins;
 }
 
-/** Connects: metadata and keys are on their way when this returns. */
+/** Connects: starts fetching metadata and keys, and returns at once. */
 export function connectIdp(options: IdpConnectionOptions, environment: ConnectionEnvironment = {}): IdpConnection {
   const clock = environment.clock ?? systemClock;
   const random = environment.random ?? Math.random;
@@ -46,7 +46,7 @@ export function connectIdp(options: IdpConnectionOptions, environment: Connectio
   let choice = choose();
   let announced = '';
 
-  /** Once, and again when it changes. */
+  /** Logs the flow once, and again when it changes. */
   function announceFlow(): void {
     if (choice === undefined || `${choice.flow} ${choice.reason}` === announced) return;
     announced = `${choice.flow} ${choice.reason}`;
@@ -125,7 +125,7 @@ function describeMetadata(state: DiscoveryState): MetadataState {
   return state.ok ? { ok: true, metadata: state.discovery.metadata, url: state.discovery.url } : state;
 }
 
-/** What the policy says, or else what the metadata says each time. */
+/** The location that the policy sets, else the current one in the metadata. */
 function findKeys(
   { keys, issuer, metadataUrl, allowInsecureHttp }: IdpConnectionOptions,
   metadata: MetadataSource,

@@ -4,7 +4,7 @@ import { appendAuthorizationServer, appendOpenidConfiguration } from './metadata
 
 export const descope: ProviderPreset = {
   name: 'Descope',
-  // The host's root serves no metadata, so the forms that put the path last would be asked for nothing.
+  // The host's root serves no metadata, so the forms with the path at the end are not tried.
   metadataUrls: (issuer) => [appendAuthorizationServer(issuer), appendOpenidConfiguration(issuer)],
   acceptsIssuer: (configured, found) => {
     const project = readProject(configured);

@@ -1,4 +1,4 @@
-// Finds the IdP's metadata (RFC 8414 3, OpenID Connect Discovery 4): asks where it can be, takes what is valid, and says what each place answered.
+// Finds the IdP's metadata (RFC 8414 3, OpenID Connect Discovery 4): tries the possible URLs, takes the first valid document, and reports each answer.
 import { readFreshness } from '../../../../base/cache-lifetime.ts';
 import { fetchJsonObject, type GuardedFetcher } from '../../../../base/fetch-json.ts';
 import type { IdpMetadata } from '../../../config/idp-connection.ts';
@@ -16,7 +16,7 @@ export interface DiscoveryOptions {
   readonly fetcher: GuardedFetcher;
 }
 
-/** What one place answered; for `check` and the log. */
+/** The answer of one URL; for `check` and the log. */
 export interface DiscoveryTry {
   readonly url: string;
   /** Undefined: the document there is valid. */
@@ -32,7 +32,7 @@ export type Discovery =
       readonly url: string;
       /** jwks_uri of this document, or of the other one when this has none. */
       readonly jwksUri: string | undefined;
-      /** Any of its documents says that the IdP names itself in authorization responses (RFC 9207). */
+      /** Any of its documents announces `iss` in authorization responses (RFC 9207). */
       readonly emitsIssuer: boolean;
       /** As the IdP says; undefined when it says nothing. */
       readonly freshForMs: number | undefined;
@@ -40,7 +40,7 @@ export type Discovery =
     }
   | { readonly ok: false; readonly detail: string; readonly tries: readonly DiscoveryTry[] };
 
-/** The places in the order of their authority. One that the operator names is the only one. */
+/** The URLs in order of precedence. A URL that the operator sets is the only one. */
 export function listMetadataUrls(
   options: Pick<DiscoveryOptions, 'issuer' | 'metadataUrl' | 'preset'>,
 ): readonly string[] {
@@ -55,8 +55,8 @@ export function listMetadataUrls(
 }
 
 /**
- * Asks all places at once, since a place that hangs should not cost more than its own time. The first valid document counts. Where OAuth and OpenID
- * documents name different registration endpoints the OAuth one wins, by that order; one that only the other names is used.
+ * Fetches all URLs concurrently, so that a hanging one does not delay the others. The first valid document in order wins. When OAuth and OpenID
+ * documents name different registration endpoints, the OAuth one wins; an endpoint that only one document names is used.
  */
 export async function discoverMetadata(options: DiscoveryOptions): Promise<Discovery> {
   const found = await Promise.all(listMetadataUrls(options).map((url) => fetchMetadata(options, url)));

@@ -1,9 +1,9 @@
-// Words of an IdP on their way to clients and logs. Some repeat what they were sent; a secret of the gateway stays one, whoever repeats it.
+// Redacts the gateway's secrets in texts of an IdP before they reach clients and logs: some IdPs echo what they were sent.
 
-/** Shorter ones are no secrets, and would cut words to pieces. */
+/** Shorter values are no secrets, and redacting them would damage ordinary words. */
 const minLength = 4;
 
-/** The text without anything that equals one of the secrets: as it is, encoded for a URL or a form, or inside of a Basic header. */
+/** Removes the secrets from a text: in plain form, URL- or form-encoded, or as part of a Basic header. */
 export function hideSecrets(text: string, secrets: readonly (string | undefined)[]): string {
   let clean = text;
   for (const secret of secrets) {

@@ -1,5 +1,5 @@
-// A request to the IdP's token endpoint (RFC 6749 3.2), and what its answer amounts to. Nothing of the answer but the JSON body of a
-// success gets any further: no WWW-Authenticate, no Set-Cookie, no Location.
+// A request to the IdP's token endpoint (RFC 6749 3.2) and its outcome. Only the JSON body of a successful answer is passed on: no
+// WWW-Authenticate, no Set-Cookie, no Location.
 import { createHmac, randomUUID } from 'node:crypto';
 import { readJsonObject, type JsonObject } from '../../../../base/json-object.ts';
 import { findChoice } from './chosen-by.ts';
@@ -10,14 +10,14 @@ import type { OAuthRequest } from '../oauth-endpoint.ts';
 
 export type IdpTokenOutcome =
   | { readonly kind: 'tokens'; readonly body: JsonObject }
-  /** The IdP says no. `error` as it put it; undefined when it gave none that could be read. */
+  /** The IdP refused. `error` is its error code; undefined when it sent none that could be read. */
   | {
       readonly kind: 'refused';
       readonly status: number;
       readonly error: string | undefined;
       readonly description: string | undefined;
     }
-  /** Nothing can be known about the grant: it may be good, and the IdP is not. */
+  /** The IdP is unavailable; the grant may still be valid. */
   | { readonly kind: 'unavailable'; readonly detail: string; readonly retryAfterSeconds: number };
 
 const timeoutMs = 10_000;
@@ -51,7 +51,7 @@ export async function requestIdpTokens(
     timeoutMs,
   });
   if (!fetched.ok) {
-    // Some IdPs answer a dead login with their login page.
+    // Some IdPs answer an expired login with their login page.
     if (fetched.code === 'redirect') return { kind: 'refused', status: 302, error: undefined, description: undefined };
     return unavailable(`${fetched.code}: ${fetched.message}`, defaultRetrySeconds);
   }
@@ -70,7 +70,7 @@ export async function requestIdpTokens(
   };
 }
 
-/** Sends along who the client is, by exactly this method (RFC 6749 2.3.1, OpenID Connect Core 9). */
+/** Authenticates the client by exactly this method (RFC 6749 2.3.1, OpenID Connect Core 9). */
 function authenticate(
   { clientId, secret, authMethod }: IdpClient,
   tokenEndpoint: string,
@@ -128,7 +128,7 @@ function readAnswer(status: number, headers: ReadonlyMap<string, string>, text: 
   const { error, error_description: description } = body;
   if (status >= 200 && status < 300) {
     if (typeof body['access_token'] === 'string' && body['access_token'] !== '') return { kind: 'tokens', body };
-    // A few IdPs say 200 and mean an error; anything else is no answer to this question.
+    // A few IdPs answer errors with 200; anything else is not a token answer.
     if (typeof error !== 'string')
       return unavailable(`the token endpoint answered ${status} without an access token`, defaultRetrySeconds);
   }

@@ -64,7 +64,7 @@ export async function getInitialAccessToken(
   };
 }
 
-/** RFC 8414 2: absent means client_secret_basic, which RFC 6749 demands of everybody. */
+/** RFC 8414 2: absent means client_secret_basic, which RFC 6749 requires of every server. */
 function shouldPostSecret({ token_endpoint_auth_methods_supported: listed }: IdpMetadata): boolean {
   return listed !== undefined && !listed.includes('client_secret_basic') && listed.includes('client_secret_post');
 }
@@ -76,7 +76,7 @@ function formatBasic(clientId: string, secret: string): string {
 }
 
 function formatAuthorization(scheme: string, token: string): InitialAccessToken {
-  // A line break in a Secret is a common slip, and must not become a header of its own.
+  // A line break in a Secret is a common mistake, and must not start a new header.
   if (!/^[\x21-\x7E]+$/.test(token)) return fail('the initial access token has characters that no header can carry');
   return { ok: true, authorization: `${scheme} ${token}` };
 }

@@ -12,7 +12,7 @@ export type DiscoveryState =
   | { readonly ok: false; readonly detail: string; readonly retryAfterSeconds: number };
 
 export interface MetadataSource {
-  /** At once when there is any, however old; otherwise the fetch that is under way. A failure is not asked again before its pause is over. */
+  /** The newest document at once, however old; otherwise the pending fetch. A failed fetch is not repeated before its backoff ends. */
   get(): DiscoveryState | Promise<DiscoveryState>;
   close(): void;
 }
@@ -41,7 +41,7 @@ export function createMetadataSource(options: MetadataSourceOptions): MetadataSo
     },
     lifetime: { defaultMs: 10 * minute, minMs: minute, maxMs: 60 * minute },
     refreshAfter: [0.8, 1],
-    // Short while nothing works without it; longer when the last document still serves.
+    // Short backoff while there is no document at all; longer while the last one is still usable.
     findRetry: (isKept) => ({ firstMs: 1_000, maxMs: isKept ? 5 * minute : 30_000, jitter: [1, 0.7] }),
     onFetched(fetched, before) {
       if (!fetched.ok) return;

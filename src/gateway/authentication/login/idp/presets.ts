@@ -91,7 +91,7 @@ const rows: readonly ProviderPreset[] = [
 
 const presets: ReadonlyMap<string, ProviderPreset> = new Map(rows.map((preset) => [preset.name, preset]));
 
-/** The preset of this name; the standard one for an empty name; undefined for a name that nobody knows. */
+/** The preset of this name; the standard one for an empty name; undefined for an unknown name. */
 export function findPreset(provider: string): ProviderPreset | undefined {
   return provider === '' ? standardPreset : presets.get(provider);
 }

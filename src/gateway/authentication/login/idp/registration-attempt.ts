@@ -1,10 +1,10 @@
-// One registration at the IdP, sent and judged (RFC 7591 3): what was asked, and which of the many ways to say no the IdP chose.
+// Sends one registration to the IdP and classifies its answer (RFC 7591 3).
 import { isJsonObject, type JsonObject, readJsonObject } from '../../../../base/json-object.ts';
 import { findChoice } from './chosen-by.ts';
 import { hideSecrets } from './hide-secrets.ts';
 import type { McpAuthenticationConfig } from '../../../config/protected-resource.ts';
 
-/** What became of a registration. */
+/** The outcome of a registration. */
 export type RegistrationOutcome =
   | { readonly ok: true; readonly answer: JsonObject & { readonly client_id: string } }
   | RegistrationFailure;
@@ -13,8 +13,8 @@ export interface RegistrationFailure {
   readonly ok: false;
   /**
    * - refused: the metadata of the client is not acceptable; the client can change it. `error` is a code of RFC 7591.
-   * - denied: the gateway's credential, or a rule of the IdP. The client cannot do anything about it.
-   * - unavailable: nothing that can be called an answer.
+   * - denied: because of the gateway's credential or a rule of the IdP. The client cannot fix it.
+   * - unavailable: no usable answer.
    */
   readonly kind: 'refused' | 'denied' | 'unavailable';
   readonly error: string;
@@ -22,7 +22,7 @@ export interface RegistrationFailure {
   readonly description: string;
   /** For the operator. */
   readonly detail: string;
-  /** It may be the scope that the IdP does not want. */
+  /** The scope may be the cause. */
   readonly mayBeScope: boolean;
 }
 
@@ -46,7 +46,7 @@ export async function attemptRegistration(
     method: 'POST',
     chosenBy: findChoice(endpoint.href, config.message),
     ca: config.ca,
-    // The second one goes with an endpoint that the policy names itself.
+    // The second setting is for a registration endpoint that the policy names itself.
     allowInsecureHttp: config.message.allowInsecureHttp || config.message.registration?.allowInsecureHttp === true,
     headers: {
       accept: 'application/json',
@@ -56,7 +56,7 @@ export async function attemptRegistration(
     body: JSON.stringify(members),
   });
   if (outcome.ok) return readAnswer(outcome.status, outcome.body, [authorization?.split(' ', 2)[1]]);
-  // A redirect leads to a login page: the endpoint wants a credential that the gateway does not have.
+  // A redirect leads to a login page: the endpoint requires a credential that the gateway does not have.
   return fail(outcome.code === 'redirect' || outcome.code === 'blocked' ? 'denied' : 'unavailable', outcome.message);
 }
 
@@ -89,11 +89,11 @@ function fail(kind: RegistrationFailure['kind'], detail: string): RegistrationFa
   return { ok: false, kind, error: '', description: '', detail, mayBeScope: false };
 }
 
-/** Somebody else's text on its way into a log and an answer: one line of printable characters. */
+/** Cleans a text of the IdP for logs and answers: one line of printable characters. */
 function readText(value: unknown, maxLength: number, secrets: readonly (string | undefined)[]): string {
   if (typeof value !== 'string' && !isJsonObject(value)) return '';
   const text = typeof value === 'string' ? value : JSON.stringify(value);
-  // Before it is cut: half a secret is one, too.
+  // Before it is cut: half a secret would not be recognised.
   return hideSecrets(text, secrets)
     .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ')
     .trim()

@@ -1,9 +1,9 @@
-// Where clients are registered at the IdP (RFC 7591 3): what the policy says, else what the metadata says.
+// The IdP's registration endpoint (RFC 7591 3): from the policy, else from the metadata.
 import { RegistrationMode } from '../../../../ir/gen/config_pb.ts';
 import type { IdpMetadata } from '../../../config/idp-connection.ts';
 import type { McpAuthenticationConfig } from '../../../config/protected-resource.ts';
 
-/** How a client becomes known: here alone (Shared), at this URL of the IdP, or not at all (undefined). */
+/** Where a client is registered: only at the gateway (Shared), at this URL of the IdP, or nowhere (undefined). */
 export function findRegistrationEndpoint(
   config: Pick<McpAuthenticationConfig, 'message' | 'preset'>,
   metadata: IdpMetadata,

@@ -6,7 +6,7 @@ import type { IdpMetadata } from '../../../config/idp-connection.ts';
 export interface MetadataRules {
   /** As configured. */
   readonly issuer: string;
-  /** The preset's, when the document may name itself otherwise. */
+  /** From the preset, when the document may name a different issuer. */
   readonly acceptsIssuer: ((configured: string, found: string) => boolean) | undefined;
   /** http endpoints are accepted beyond loopback and cluster. */
   readonly allowInsecureHttp: boolean;
@@ -17,7 +17,7 @@ export type MetadataVerdict =
   /** Completes "the document ...". */
   | { readonly ok: false; readonly problem: string };
 
-/** Members that the gateway or its clients read as lists of texts. One of another kind says nothing, and is left out. */
+/** Members that are lists of strings. A member of another type is dropped. */
 const lists: ReadonlySet<string> = new Set([
   'response_types_supported',
   'response_modes_supported',
@@ -27,12 +27,12 @@ const lists: ReadonlySet<string> = new Set([
   'token_endpoint_auth_methods_supported',
 ]);
 
-/** Checks the document. Members that nobody here knows are kept as they are. */
+/** Checks the document. Unknown members are kept unchanged. */
 export function validateMetadata(document: JsonObject, rules: MetadataRules): MetadataVerdict {
   const { issuer } = document;
   if (typeof issuer !== 'string') return { ok: false, problem: 'names no issuer' };
   if (issuer !== rules.issuer && rules.acceptsIssuer?.(rules.issuer, issuer) !== true) {
-    const hint = issuer.replace(/\/$/, '') === rules.issuer.replace(/\/$/, '') ? '; a slash at the end counts' : '';
+    const hint = issuer.replace(/\/$/, '') === rules.issuer.replace(/\/$/, '') ? '; a trailing slash matters' : '';
     return { ok: false, problem: `names the issuer ${quote(issuer)} and not ${quote(rules.issuer)}${hint}` };
   }
   const problem = findEndpointProblem(document, rules.allowInsecureHttp);
@@ -48,7 +48,7 @@ export function validateMetadata(document: JsonObject, rules: MetadataRules): Me
   return { ok: true, metadata: { ...metadata, issuer } };
 }
 
-/** Everything that is an address: clients open some of them in a browser, or worse, hand them to a shell. */
+/** Checks every URL: clients open some of them in a browser or even pass them to a shell. */
 function findEndpointProblem(document: JsonObject, allowInsecureHttp: boolean): string | undefined {
   for (const [name, value] of Object.entries(document)) {
     if (name === 'mtls_endpoint_aliases' && isJsonObject(value)) {
@@ -57,7 +57,7 @@ function findEndpointProblem(document: JsonObject, allowInsecureHttp: boolean): 
     }
     if (value === null || (!name.endsWith('_endpoint') && name !== 'jwks_uri')) continue;
     const url = typeof value === 'string' ? URL.parse(value) : null;
-    if (url === null) return `has a ${name} that is no URL`;
+    if (url === null) return `has a ${name} that is not a URL`;
     if (url.protocol !== 'https:' && url.protocol !== 'http:')
       return `has a ${name} with the scheme ${url.protocol}, which is neither http nor https`;
     if (url.username !== '' || url.password !== '') return `has a ${name} with a user name or password in it`;

@@ -1,5 +1,5 @@
-// The question that stands before a login: anybody may register a client, and the IdP may ask nothing, or about a client that stands for all.
-// Everything about the client comes from the client; only where the user will be sent is certain, so that is what stands out.
+// The consent page before a login: anyone may register a client, and the IdP may not ask at all, or ask about the shared client. All
+// information about the client is unverified except the redirect target, so the page highlights that.
 import { escapeHtml } from '../../../../base/escape-html.ts';
 import { cleanText, type HtmlPage, renderPage } from './html-page.ts';
 import { describeRedirectTarget, isLoopbackRedirect, isOwnedRedirect } from '../redirect-uri.ts';
@@ -65,6 +65,6 @@ function explainRedirect(uri: string): string {
 }
 
 function explainName(clientHost: string | undefined): string {
-  if (clientHost === undefined) return 'Nobody has checked this name.';
-  return `Nobody has checked this name. The application is described by ${clientHost}.`;
+  if (clientHost === undefined) return 'This name is not verified.';
+  return `This name is not verified. The application is described by ${clientHost}.`;
 }

@@ -1,5 +1,5 @@
-// The page for a login that cannot go on and cannot be sent back either: when the client or its redirect URI is in doubt, a redirect
-// would deliver the user to whoever made the link (RFC 6749 4.1.2.1, RFC 9700 4.11).
+// The page for a login that failed and cannot be redirected either: when the client or its redirect URI is not verified, a redirect could
+// send the user to an attacker (RFC 6749 4.1.2.1, RFC 9700 4.11).
 import type { RawHeaders } from '../../../http/exchange.ts';
 import { type Reason, reasons } from '../../../http/reasons.ts';
 import { escapeHtml } from '../../../../base/escape-html.ts';
@@ -51,8 +51,8 @@ function renderLink(link: PageError['link']): string {
 }
 
 /**
- * In place of a redirect, for a client that the user has not been asked about: whoever made the link could otherwise send people anywhere in the name of
- * this gateway (RFC 9700 4.11.2). The way back is a link that says where it leads.
+ * Replaces a redirect for a client that the user has not consented to: an attacker could otherwise use the gateway as an open redirector
+ * (RFC 9700 4.11.2). The way back is a link that shows its target.
  */
 export function answerReturnPage(
   request: OAuthRequest,
@@ -61,7 +61,7 @@ export function answerReturnPage(
   { reason, detail }: { readonly reason: Reason; readonly detail: string },
 ): OAuthAnswer {
   const target = cleanText(describeRedirectTarget(back.redirectUri), 200);
-  // What is wrong elsewhere is not the application's doing, and the reason has words for it.
+  // An unavailable IdP is not the application's fault; the reason has its own description.
   const isOurs = failure.error === 'temporarily_unavailable';
   const problem = failure.error_description ?? failure.error;
   return answerErrorPage(request, {

@@ -1,4 +1,4 @@
-// The frame of the pages that people see during a login: no scripts, nothing from elsewhere, readable in light and dark and on a phone.
+// The frame of all login pages: no scripts, no external content, readable in light and dark mode and on a phone.
 import { createHash } from 'node:crypto';
 import { escapeHtml } from '../../../../base/escape-html.ts';
 import type { RawHeaders } from '../../../http/exchange.ts';
@@ -80,8 +80,8 @@ ${content}
 }
 
 /**
- * Text of a stranger on one line: without control characters and without those that turn the direction of writing, which could make it
- * read as something else; and not too long.
+ * Cleans an untrusted text for display on one line: shortened, without control characters and without bidirectional overrides, which could
+ * make it read as something else.
  */
 export function cleanText(text: string, maxLength: number): string {
   const line = text

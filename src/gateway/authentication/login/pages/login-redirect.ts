@@ -14,7 +14,7 @@ import { appendToRedirectUri } from '../redirect-uri.ts';
 import { splitScope } from '../request-parameters.ts';
 import type { LoginTransaction } from '../state/transaction-state.ts';
 
-/** The value of `resource` for the IdP; undefined where it wants none. */
+/** The value of `resource` for the IdP; undefined where the IdP does not accept it. */
 export function findResourceParameter({ base, resource }: OAuthRequest): string | undefined {
   const { resourceParameter = 'resource' } = resource.config.preset;
   return resourceParameter === 'resource' ? formatResourceUrl(base, resource) : undefined;
@@ -26,7 +26,7 @@ export function findAuthorizationEndpoint(metadata: IdpMetadata): URL | undefine
   return url !== null && (url.protocol === 'https:' || url.protocol === 'http:') ? url : undefined;
 }
 
-/** Sends the browser to the IdP. What the gateway sets wins over the policy's extra parameters, and those over the client's. */
+/** Redirects the browser to the IdP. The gateway's parameters override the policy's extra parameters, and those override the client's. */
 export function redirectToIdp(
   request: OAuthRequest,
   endpoint: URL,
@@ -59,7 +59,7 @@ export function redirectToIdp(
   return redirect(request, url.href, headers);
 }
 
-/** What the client is told when there is no code (RFC 6749 4.1.2.1). */
+/** The error that the client gets in place of a code (RFC 6749 4.1.2.1). */
 export interface AuthorizationFailure {
   readonly error: string;
   readonly error_description: string | undefined;
@@ -106,7 +106,7 @@ function redirect({ context }: OAuthRequest, location: string, headers: RawHeade
   };
 }
 
-/** For IdPs that call the resource by the identifier of an API: the audience that tokens must have. */
+/** For IdPs that identify the resource by an API identifier: the audience that tokens must have. */
 function findAudienceParameter(
   { base, resource }: OAuthRequest,
   { preset, message }: McpAuthenticationConfig,

@@ -1,5 +1,5 @@
-// The client_id that the gateway gives out (RFC 7591 3.2.1): the registration itself, sealed. Nothing is stored, so every replica knows
-// every client, also after a restart. It travels in URLs, so it is packed tightly.
+// The client_id that the gateway issues (RFC 7591 3.2.1): the sealed registration itself. Nothing is stored, so every replica knows
+// every client, also after a restart. It is sent in URLs, so it is compact.
 import type { ClientPlace } from '../broker-urls.ts';
 import type { ClientAuthMethod, IdpClient } from '../../../config/shared-logins.ts';
 import { createHash } from 'node:crypto';
@@ -8,19 +8,19 @@ import type { Sealer, SealProblem } from '../../../../base/sealed.ts';
 
 /** A registered client. */
 export interface RegisteredClient {
-  /** Undefined with Shared registration: the client of the policy stands for all. */
+  /** Undefined with Shared registration: all use the client of the policy. */
   readonly idpClient: IdpClient | undefined;
   readonly redirectUris: readonly string[];
-  /** As the client calls itself; nobody checked it. */
+  /** The client's own name; not verified. */
   readonly name: string | undefined;
   /** Space-separated, as registered. */
   readonly scope: string | undefined;
 }
 
-/** What became of a client_id. */
+/** The result of opening a client_id. */
 export type OpenClientResult =
   | { readonly ok: true; readonly client: RegisteredClient }
-  /** `elsewhere`: sealed by us, for another resource or IdP. */
+  /** `elsewhere`: sealed by the gateway for another resource or IdP. */
   | { readonly ok: false; readonly problem: SealProblem | 'elsewhere' };
 
 /** Client ids longer than this do not fit into the URLs that browsers and IdPs take; registration refuses such clients. */
@@ -101,7 +101,7 @@ const dictionary = Buffer.from(
     '"http://[::1]:"http://localhost:"http://127.0.0.1:/oauth/callback"],"/callback"],"',
 );
 
-/** Compressed when that is shorter. Only this part, which the client chose: a secret beside it would show in the length. */
+/** Compressed when that is shorter. Only this part, which the client chose: compressing a secret with it would leak the secret through the length. */
 function packDescription(description: ClientDescription): ClientDescription | string {
   const text = JSON.stringify(description);
   const compressed = getZlib().deflateRawSync(text, { level: 9, dictionary }).toString('base64url');

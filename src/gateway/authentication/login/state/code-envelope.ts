@@ -1,11 +1,11 @@
 // The authorization codes and refresh tokens that clients see: the IdP's own, sealed together with the client they were issued to.
-// In Shared registration all clients are one client at the IdP, so nobody else would notice a stolen one (RFC 6749 10.4, 10.5).
+// In Shared registration all clients are one client at the IdP, so the IdP could not detect a stolen one (RFC 6749 10.4, 10.5).
 import type { Sealer, SealProblem } from '../../../../base/sealed.ts';
 import { digestClientId, digestPlace } from './client-envelope.ts';
 import type { ClientPlace } from '../broker-urls.ts';
 import type { IdpClient } from '../../../config/shared-logins.ts';
 
-/** What a code stands for. */
+/** The content of a code. */
 export interface IssuedCode {
   /** The IdP's code. */
   readonly code: string;
@@ -20,12 +20,12 @@ export interface IssuedCode {
   readonly idpClient: IdpClient | undefined;
 }
 
-/** What a refresh token stands for. */
+/** The content of a refresh token. */
 export interface IssuedRefreshToken {
   /** The IdP's refresh token. */
   readonly token: string;
   readonly resource: string | undefined;
-  /** Who the client is at the IdP; undefined: the shared client. */
+  /** The client at the IdP; undefined: the shared client. */
   readonly idpClient: IdpClient | undefined;
 }
 
@@ -34,7 +34,7 @@ export type OpenGrantResult<T> =
   /** `elsewhere`: for another resource or IdP. `other_client`: issued to somebody else. */
   | { readonly ok: false; readonly problem: SealProblem | 'elsewhere' | 'other_client' };
 
-/** IdPs let codes live for a minute or so (RFC 6749 4.1.2: ten at most); the envelope need not live longer than any of them. */
+/** The maximum lifetime of codes in RFC 6749 4.1.2; IdPs mostly use about a minute. */
 const codeLifetimeMs = 600_000;
 
 /** Seals a code for the client with this digest. */

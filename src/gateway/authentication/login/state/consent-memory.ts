@@ -1,6 +1,6 @@
-// Which questions this browser has answered with yes: a sealed cookie with a digest for each. A yes counts for exactly the client, redirect
-// URI, scopes and resource that the page showed, so a second client always sees the page. Only redirects to https hosts are remembered:
-// behind a loopback port or an app's scheme anybody on the device could be, and has to be let in anew (RFC 8252 8.6).
+// Remembers consents in this browser: a sealed cookie with a digest for each. A consent covers exactly the client, redirect URI, scopes and
+// resource that the page showed, so another client always leads to the page. Only redirects to https hosts are remembered: any program on the
+// device could use a loopback port or an app's scheme, so these need consent each time (RFC 8252 8.6).
 import { createHash } from 'node:crypto';
 import type { Sealer } from '../../../../base/sealed.ts';
 import type { RawHeaders } from '../../../http/exchange.ts';
@@ -10,7 +10,7 @@ import type { OAuthRequest } from '../oauth-endpoint.ts';
 import { isOwnedRedirect } from '../redirect-uri.ts';
 import { splitScope } from '../request-parameters.ts';
 
-/** What the user said yes to. */
+/** A consent of the user. */
 export interface GivenConsent {
   readonly clientDigest: string;
   readonly redirectUri: string;
@@ -21,7 +21,7 @@ const purpose = 'consent-memory';
 const lifetimeMs = 30 * 24 * 3_600_000;
 const maxEntries = 20;
 
-/** Whether this browser has said yes to exactly this before. */
+/** Whether this browser remembers exactly this consent. */
 export function remembersConsent(
   request: OAuthRequest,
   sealer: Sealer,
@@ -31,7 +31,7 @@ export function remembersConsent(
   return isOwnedRedirect(consent.redirectUri) && readMemory(request, sealer).includes(digestConsent(place, consent));
 }
 
-/** Whether this browser has said yes to this client before, whatever it asked for then. */
+/** Whether this browser remembers a consent for this client, with any scopes. */
 export function remembersClient(
   request: OAuthRequest,
   sealer: Sealer,
@@ -43,7 +43,7 @@ export function remembersClient(
   return readMemory(request, sealer).some((entry) => entry.startsWith(digest));
 }
 
-/** The headers that make the browser remember a yes; none where it must not. */
+/** The headers that make the browser remember a consent; none where it must not be remembered. */
 export function rememberConsent(
   request: OAuthRequest,
   sealer: Sealer,

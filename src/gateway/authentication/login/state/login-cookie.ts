@@ -1,6 +1,6 @@
-// What ties a login to the browser that started it: one cookie per login, whose secret only its digest leaves (in the sealed state).
-// On https the name has the prefix `__Host-`, so that no other host can set it (RFC 6265bis 4.1.3). Browsers keep such cookies from http,
-// where a gateway on loopback lives; there the name has no prefix, and every port of that host shares the cookie.
+// Binds a login to the browser that started it: one cookie per login with a secret, whose digest is in the sealed state. On https the name has
+// the prefix `__Host-`, so that no other host can set it (RFC 6265bis 4.1.3). Browsers refuse this prefix on http, which a loopback gateway
+// uses; there the name has no prefix, and all ports of the host share the cookie.
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { RawHeaders } from '../../../http/exchange.ts';
 import { ownCookiePrefix } from '../../../http/own-cookies.ts';
@@ -17,7 +17,7 @@ export interface LoginBinding {
 /** How long a login may take, from authorize to callback. */
 export const loginLifetimeMs = 600_000;
 
-/** Logins of one browser that may be under way at once; the oldest ones give way, or their cookies would fill the request head. */
+/** Pending logins per browser; the oldest are dropped, because their cookies would fill the request head. */
 const maxPendingLogins = 16;
 
 /** Starts a login: the binding for the state, and the headers that set its cookie. */
@@ -46,7 +46,7 @@ export function endLogin(request: OAuthRequest, binding: LoginBinding): RawHeade
   return ['set-cookie', formatCookie(request, nameCookie(request, binding.id), '', 0)];
 }
 
-/** A Set-Cookie value of this gateway: for this host alone, out of reach of scripts, not sent along by other sites' forms. */
+/** A Set-Cookie value of this gateway: for this host only, not readable by scripts, not sent with forms of other sites. */
 export function formatCookie(request: OAuthRequest, name: string, value: string, maxAgeSeconds: number): string {
   const secure = isSecure(request) ? '; Secure' : '';
   return `${name}=${value}; Path=/; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Lax${secure}`;

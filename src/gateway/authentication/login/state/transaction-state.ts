@@ -1,12 +1,12 @@
 // A login in progress, sealed: as the `state` that the IdP carries back (RFC 6749 10.12), and before that as the hidden field of the
-// consent page. The two are sealed for different purposes, so that nobody turns an unanswered question into a login.
+// consent page. The two are sealed for different purposes, so that a pending consent cannot be used as a login.
 import type { Sealer, SealProblem } from '../../../../base/sealed.ts';
 import { digestPlace } from './client-envelope.ts';
 import type { ClientPlace } from '../broker-urls.ts';
 import type { IdpClient } from '../../../config/shared-logins.ts';
 import { type LoginBinding, loginLifetimeMs } from './login-cookie.ts';
 
-/** What the gateway has to know again when the browser comes back. */
+/** The data that the gateway needs when the browser returns from the IdP. */
 export interface LoginTransaction {
   readonly clientDigest: string;
   readonly redirectUri: string;
@@ -29,11 +29,11 @@ export interface LoginTransaction {
   readonly idpClient: IdpClient | undefined;
 }
 
-/** A login that waits for the user's consent, with what is still to be sent to the IdP. */
+/** A login that waits for the user's consent, with the data that is still to be sent to the IdP. */
 export interface ConsentTransaction extends LoginTransaction {
   /** Parameters of the client that go to the IdP as they are. */
   readonly passedOn: Readonly<Record<string, string>>;
-  /** Who the client is at the IdP, where only its client_id says it; the login itself does not carry that on. */
+  /** The client at the IdP, where only the client_id carries it; it does not become part of the login state. */
   readonly consentClient: IdpClient | undefined;
 }
 
