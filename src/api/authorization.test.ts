@@ -31,7 +31,7 @@ describe('expressions over requests', () => {
     [`'request.method'`, '[0]: line 1, column 1: the expression gives a string, not true or false'],
     [
       `'mcp.method == "tools/call"'`,
-      '[0]: line 1, column 1: mcp is only there in rules over MCP messages (backend.mcp.authorization)',
+      '[0]: line 1, column 1: mcp is only available in rules over MCP messages (backend.mcp.authorization)',
     ],
     [
       `'a', 'true', 'b'`,

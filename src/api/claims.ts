@@ -31,7 +31,7 @@ export const claimsToHeadersSchema = withRules(
         [
           {
             cel: `!(${foldHeaderNameInCel('self.header')} in ['${reservedHeaders.join("', '")}'])`,
-            message: 'must be a header of its own, such as x-auth-subject; this one has a meaning already',
+            message: 'must be a header of your own, such as x-auth-subject; this one already has a meaning',
             path: ['header'],
             holds: ({ header }) => !reservedHeaders.includes(foldHeaderName(header)),
           },

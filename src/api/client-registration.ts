@@ -25,7 +25,7 @@ export const clientRegistrationSchema = withRules(
       .enum(['Forward', 'Shared'])
       .default('Forward')
       .describe(
-        'Forward: every client is registered at the identity provider. Shared: one client that is registered already stands for all.',
+        'Forward: every client is registered at the identity provider. Shared: all clients use one client that is already registered.',
       ),
     endpoint: httpUrlSchema.optional().describe('The registration endpoint; the discovered one when absent.'),
     initialAccessTokenRef: secretEntrySchema
@@ -43,7 +43,7 @@ export const clientRegistrationSchema = withRules(
       })
       .optional()
       .describe('Where a fresh initial access token comes from, for each registration.'),
-    clientId: clientIdSchema.optional().describe('With Shared: the client.'),
+    clientId: clientIdSchema.optional().describe('With Shared: the ID of the client.'),
     clientSecretRef: secretEntrySchema.optional().describe('With Shared: its secret; none for a public client.'),
     allowedRedirectUris: z
       .array(redirectUriSchema)
@@ -59,7 +59,7 @@ export const clientRegistrationSchema = withRules(
       .max(64)
       .optional()
       .describe(
-        'Redirect URIs of applications of your own, character by character: the gateway does not ask people whether they want to log in there. Allowed whatever allowedRedirectUris says. For the flow Broker.',
+        'Exact redirect URIs of your own applications: logins that end there skip the consent page of the gateway. They are allowed even if allowedRedirectUris does not list them. For the flow Broker.',
       ),
     limits: z
       .object({
@@ -70,7 +70,7 @@ export const clientRegistrationSchema = withRules(
           .meta({ format: 'int32' })
           .default(60)
           .describe(
-            'Registrations per minute and address. Requests for tokens have a limit of their own, ten times as high.',
+            'Registrations per minute and client address. Token requests have a separate limit that is ten times as high.',
           ),
         maxBodyBytes: z
           .int()
@@ -89,7 +89,7 @@ export const clientRegistrationSchema = withRules(
     { ...oneOf(['initialAccessTokenRef', 'initialAccessTokenFrom'], { optional: true }) },
     {
       cel: "self.mode != 'Shared' || has(self.clientId)",
-      message: 'required with mode Shared: the client that stands for all',
+      message: 'required with mode Shared: the client that all clients use',
       path: ['clientId'],
       required: true,
       holds: (registration) => registration.mode !== 'Shared' || registration.clientId !== undefined,

@@ -39,7 +39,7 @@ const keyReferenceSchema = z.object({
     .max(253)
     .regex(/^[-._a-zA-Z0-9]+$/, 'must be letters, digits, "-", "_" and "."')
     .describe('The entry in its data.'),
-  optional: z.boolean().optional().describe('Start without the variable when there is no such entry.'),
+  optional: z.boolean().optional().describe('Start without the variable when the entry does not exist.'),
 });
 
 const fieldReferenceSchema = z.object({

@@ -1,7 +1,7 @@
 // Where a container's image comes from, in the parts that people change one by one.
 import * as z from 'zod';
 
-/** An image; what is absent comes from the parameters before, and in the end from the installation. */
+/** An image; absent fields come from earlier parameters, then from the installation. */
 export const containerImageSchema = z.object({
   registry: z
     .string()
@@ -9,7 +9,7 @@ export const containerImageSchema = z.object({
     .max(253)
     .regex(
       /^[a-zA-Z0-9]([-a-zA-Z0-9.]*[a-zA-Z0-9])?(:[0-9]{1,5})?(\/[a-z0-9]+([._-]+[a-z0-9]+)*)*$/,
-      'must be a host, with a port or a path behind it if need be, such as registry.example.com:5000/team',
+      'must be a host with an optional port and path, such as registry.example.com:5000/team',
     )
     .optional()
     .describe("The registry, such as registry.example.com; the installation's when absent."),
@@ -29,17 +29,17 @@ export const containerImageSchema = z.object({
     .max(128)
     .regex(/^[a-zA-Z0-9_][-a-zA-Z0-9_.]*$/, 'must be letters, digits, "_", "." and "-"')
     .optional()
-    .describe("The tag; the installation's when absent. A digest from parameters before this one is forgotten."),
+    .describe("The tag; the installation's when absent. It replaces a digest from earlier parameters."),
   digest: z
     .string()
     .max(71)
     .regex(/^sha256:[a-f0-9]{64}$/, 'must be sha256: and 64 hexadecimal digits')
     .optional()
-    .describe('The digest, which wins over the tag. A tag from parameters before this one is forgotten.'),
+    .describe('The digest, which takes precedence over the tag. It replaces a tag from earlier parameters.'),
   pullPolicy: z
     .enum(['Always', 'IfNotPresent', 'Never'])
     .optional()
-    .describe('When nodes pull the image; as the installation says when absent.'),
+    .describe('When nodes pull the image; the policy of the installation when absent.'),
 });
 
 /** A parsed image. */

@@ -53,7 +53,7 @@ describe('Service', () => {
     ],
     [
       'ports: [{port: 80}], selector: {app: a}',
-      'spec.selector: there are no pods to select here: write an EndpointSlice with the label kubernetes.io/service-name, or use a ProxyBackend with a static target',
+      'spec.selector: files have no pods to select: write an EndpointSlice with the label kubernetes.io/service-name, or use a ProxyBackend with a static target',
     ],
     [
       'ports: [{port: 80}], sessionAffinity: ClientIP',

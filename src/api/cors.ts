@@ -72,7 +72,7 @@ export const corsSchema = z.object({
     .max(2_147_483_647)
     .meta({ format: 'int32' })
     .default(5)
-    .describe('Seconds for which a browser may remember the answer to a preflight.'),
+    .describe('Seconds for which a browser may cache the answer to a preflight.'),
 });
 
 /** A parsed CORS configuration. */

@@ -1,4 +1,4 @@
-// Overlays: strategic merge patches over what is deployed for a Gateway. They change everything but what makes an object this Gateway's.
+// Overlays: strategic merge patches over the objects that are deployed for a Gateway. They can change everything except what ties an object to its Gateway.
 import * as z from 'zod';
 import { freeFormSchema, openObjectSchema } from './free-form.ts';
 import { isMapping } from './mapping.ts';
@@ -57,7 +57,7 @@ function checkOverlay(overlay: Readonly<Record<string, unknown>>, optional: bool
   const report = (path: Path, message: string): void => context.addIssue({ code: 'custom', path: [...path], message });
   const whole = overlay['$patch'];
   if (whole !== undefined && !(optional && whole === 'delete'))
-    report(['$patch'], optional ? 'must be delete here' : 'must be absent here: the object itself always stays');
+    report(['$patch'], optional ? 'must be delete here' : 'must be absent here: the object cannot be deleted');
   checkLabels(overlay['metadata'], ['metadata'], report);
   const { template } = isMapping(overlay['spec']) ? overlay['spec'] : {};
   if (isMapping(template)) checkLabels(template['metadata'], ['spec', 'template', 'metadata'], report);
@@ -73,7 +73,7 @@ function checkLabels(metadata: unknown, path: Path, report: (path: Path, message
 
 const directives: ReadonlySet<unknown> = new Set(['replace', 'delete', 'merge']);
 
-/** Whatever begins with `$` is an instruction to whoever merges; one that we do not follow must not pass as if we did. */
+/** Keys that begin with `$` are merge directives; one that is not supported must not be ignored. */
 function checkDirectives(value: unknown, path: Path, report: (path: Path, message: string) => void): void {
   if (Array.isArray(value)) {
     for (const [index, item] of value.entries()) checkDirectives(item, [...path, index], report);
@@ -83,7 +83,7 @@ function checkDirectives(value: unknown, path: Path, report: (path: Path, messag
   for (const [key, inner] of Object.entries(value)) {
     if (key === '$patch') {
       if (!directives.has(inner)) report([...path, key], 'must be one of replace, delete or merge');
-    } else if (key.startsWith('$')) report([...path, key], 'is not supported; of the directives there is $patch only');
+    } else if (key.startsWith('$')) report([...path, key], 'is not supported; $patch is the only directive');
     else checkDirectives(inner, [...path, key], report);
   }
 }
@@ -98,12 +98,12 @@ export const deployOverlaysSchema = z.object({
   podDisruptionBudget: overlaySchema('PodDisruptionBudget', { tie: 'selector', optional: true })
     .optional()
     .describe(
-      'Over a PodDisruptionBudget, which exists only when this is given: with `{}` at most one pod is taken away at a time.',
+      'Over a PodDisruptionBudget, which exists only when this is set: with `{}` at most one pod is evicted at a time.',
     ),
   horizontalPodAutoscaler: overlaySchema('HorizontalPodAutoscaler', { tie: 'scaleTargetRef', optional: true })
     .optional()
     .describe(
-      'Over a HorizontalPodAutoscaler, which exists only when this is given: with `{}` from `replicas` to 10 pods, by CPU. It decides on the number of pods then.',
+      'Over a HorizontalPodAutoscaler, which exists only when this is set: with `{}` it scales from `replicas` to 10 pods by CPU. It then controls the number of pods.',
     ),
 });
 

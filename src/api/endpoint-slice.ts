@@ -25,7 +25,7 @@ const endpointSchema = z.object({
       terminating: z.boolean().optional().describe('Whether it is going away; false when absent.'),
     })
     .default({})
-    .describe('The state of the endpoint.'),
+    .describe('The conditions of the endpoint.'),
   hostname: namespaceNameSchema.optional().describe('For Kubernetes.'),
   nodeName: z.string().optional().describe('For Kubernetes: the node of the endpoint.'),
   zone: z.string().optional().describe('For Kubernetes: the zone of the endpoint.'),

@@ -1,5 +1,5 @@
-// The fields of a schema as the field checks read them, looked up as far as a value goes. Describing a whole schema (schema-description.ts) takes tens of
-// milliseconds, which a gateway that starts would spend on fields that nobody has written.
+// The fields of a schema for the field checks, looked up only where a value has them. Describing a whole schema (schema-description.ts) takes tens of
+// milliseconds, which a starting gateway would spend on unused fields.
 import * as z from 'zod';
 import { fileRuleKey } from './file-rules.ts';
 import { nullRemovesKey } from './free-form.ts';
@@ -9,7 +9,7 @@ import { refusalKey, type Refusal } from './not-supported-yet.ts';
 export interface FieldNode {
   readonly refusal: Refusal | undefined;
   readonly fileRule: string | undefined;
-  /** Null is a value here, for fields that are not declared: it removes what stood there. */
+  /** Null is a value for fields that are not declared: it removes the field. */
   readonly nullRemoves: boolean;
   /** What items of a list are; undefined where nothing is known of them, or it is no list. */
   readonly items: FieldNode | undefined;

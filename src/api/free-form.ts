@@ -6,7 +6,7 @@ export const nullRemovesKey = 'x-null-removes';
 
 const marks = { 'x-kubernetes-preserve-unknown-fields': true, [nullRemovesKey]: true } as const;
 
-/** A mapping of anything. What is wrong inside of it the API server says when it is applied. */
+/** A mapping of anything. The API server validates it when it is applied. */
 export function freeFormSchema() {
   return z.record(z.string(), z.unknown()).meta(marks);
 }

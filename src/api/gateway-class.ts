@@ -23,9 +23,9 @@ export const gatewayClassSchema = z.object({
         `must be a domain and a path, such as ${controllerName}`,
       )
       .describe(
-        `The controller that serves this class; this gateway is \`${controllerName}\`. Classes of others are left alone.`,
+        `The controller that serves this class; this gateway is \`${controllerName}\`. Classes of other controllers are ignored.`,
       ),
-    parametersRef: refuse(objectReferenceSchema.optional(), 'a controller deploys; `run` does not', {
+    parametersRef: refuse(objectReferenceSchema.optional(), 'only a controller deploys Gateways; `run` does not', {
       origin: 'file',
     }).describe(
       'GatewayParameters for every Gateway of the class, with their namespace: what the controller deploys, and how.',

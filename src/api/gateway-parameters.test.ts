@@ -49,7 +49,7 @@ describe('image and numbers', () => {
     ],
     [
       'image: {registry: "https://a"}',
-      'spec.image.registry: must be a host, with a port or a path behind it if need be, such as registry.example.com:5000/team',
+      'spec.image.registry: must be a host with an optional port and path, such as registry.example.com:5000/team',
     ],
     [
       'image: {pullPolicy: always}',
@@ -112,11 +112,11 @@ describe('logging, service, networks, shutdown', () => {
     ],
     [
       'trustedProxies: [10.0.0.1]',
-      'spec.trustedProxies[0]: must be a network such as 10.0.0.0/8 or 2001:db8::/32, with no bits behind the prefix',
+      'spec.trustedProxies[0]: must be a network such as 10.0.0.0/8 or 2001:db8::/32, with no bits set after the prefix',
     ],
     [
       'trustedProxies: [10.0.0.1/8]',
-      'spec.trustedProxies[0]: must be a network such as 10.0.0.0/8 or 2001:db8::/32, with no bits behind the prefix',
+      'spec.trustedProxies[0]: must be a network such as 10.0.0.0/8 or 2001:db8::/32, with no bits set after the prefix',
     ],
     ['trustedProxies: [10.0.0.0/8, 10.0.0.0/8]', 'spec.trustedProxies[1]: must not be listed twice'],
     ['trustedProxies: [0.0.0.0/0, "::/0", 192.0.2.1/32]'],
@@ -189,14 +189,14 @@ describe('overlays', () => {
       'spec: {template: {metadata: {labels: {app.kubernetes.io/managed-by: null}}}}',
       'spec.overlays.deployment.spec.template.metadata.labels["app.kubernetes.io/managed-by"]: remove it: the controller sets it',
     ],
-    ['$patch: delete', 'spec.overlays.deployment.$patch: must be absent here: the object itself always stays'],
+    ['$patch: delete', 'spec.overlays.deployment.$patch: must be absent here: the object cannot be deleted'],
     [
       'spec: {template: {spec: {containers: [{name: gateway, $patch: remove}]}}}',
       'spec.overlays.deployment.spec.template.spec.containers[0].$patch: must be one of replace, delete or merge',
     ],
     [
       'spec: {template: {spec: {$setElementOrder/containers: []}}}',
-      'spec.overlays.deployment.spec.template.spec["$setElementOrder/containers"]: is not supported; of the directives there is $patch only',
+      'spec.overlays.deployment.spec.template.spec["$setElementOrder/containers"]: is not supported; $patch is the only directive',
     ],
     ['spec: {paused: null, template: {spec: {containers: [{name: gateway, $patch: replace}]}}}'],
   ]);

@@ -1,5 +1,5 @@
 // GatewayParameters (gateway.proxy): what the controller deploys for a Gateway, and how.
-// No field has a default: parameters of the class and of the Gateway are merged first, and what nobody has said is decided then.
+// No field has a default here: parameters of the class and of the Gateway are merged first, and defaults fill the rest.
 import * as z from 'zod';
 import { parseIpNetwork } from '../base/ip-network.ts';
 import { withRules } from './cel-rules.ts';
@@ -15,11 +15,8 @@ import { annotationsSchema, podTemplateSchema } from './pod-template.ts';
 import { proxyApiVersion } from './proxy-backend.ts';
 
 const loggingSchema = z.object({
-  level: z
-    .enum(['trace', 'debug', 'info', 'warn', 'error'])
-    .optional()
-    .describe('How much is logged; info when absent.'),
-  format: z.enum(['json', 'text']).optional().describe('How lines look; json when absent.'),
+  level: z.enum(['trace', 'debug', 'info', 'warn', 'error']).optional().describe('The log level; info when absent.'),
+  format: z.enum(['json', 'text']).optional().describe('The format of log lines; json when absent.'),
 });
 
 const serviceSchema = withRules(
@@ -32,7 +29,9 @@ const serviceSchema = withRules(
     externalTrafficPolicy: z
       .enum(['Cluster', 'Local'])
       .optional()
-      .describe('Local keeps the address of the client, and reaches only pods on the node that was asked.'),
+      .describe(
+        'Local keeps the address of the client, and routes only to pods on the node that received the connection.',
+      ),
     loadBalancerClass: z
       .string()
       .min(1)
@@ -42,7 +41,7 @@ const serviceSchema = withRules(
         'must be a domain, "/" and a name, such as example.com/internal',
       )
       .optional()
-      .describe('Which implementation of load balancers. Kubernetes does not let it change later.'),
+      .describe('The implementation of the load balancer. Kubernetes does not allow changing it later.'),
   }),
   [
     {
@@ -61,7 +60,7 @@ const serviceSchema = withRules(
   ],
 );
 
-const networkRule = 'must be a network such as 10.0.0.0/8 or 2001:db8::/32, with no bits behind the prefix';
+const networkRule = 'must be a network such as 10.0.0.0/8 or 2001:db8::/32, with no bits set after the prefix';
 
 const networkSchema = withRules(z.string().min(1).max(43), [
   {
@@ -79,11 +78,15 @@ const specSchema = z.object({
     .max(1000)
     .meta({ format: 'int32' })
     .optional()
-    .describe('How many pods. When absent nobody but Kubernetes decides: one, until `kubectl scale` says otherwise.'),
+    .describe(
+      'The number of pods. When absent the controller does not manage it: one, until `kubectl scale` changes it.',
+    ),
   resources: containerResourcesSchema.optional().describe('What the container needs, and may use at most.'),
   env: containerEnvironmentSchema
     .optional()
-    .describe('Environment variables of the gateway, for its other settings. The list takes the place of one before.'),
+    .describe(
+      'Environment variables of the gateway, for its other settings. The list replaces that of earlier parameters.',
+    ),
   logging: loggingSchema.optional().describe('What the gateway logs.'),
   service: serviceSchema.optional().describe('The Service in front of the pods.'),
   podTemplate: podTemplateSchema.optional().describe('The pods.'),
@@ -93,7 +96,9 @@ const specSchema = z.object({
     .max(64)
     .meta({ format: 'int32' })
     .optional()
-    .describe('Processes in a pod that share its ports; 1 when absent. One needs a processor of its own to be of use.'),
+    .describe(
+      'Processes in a pod that share its ports; 1 when absent. Each needs a processor of its own to be useful.',
+    ),
   trustedProxies: z
     .array(networkSchema)
     .max(64)
@@ -101,26 +106,26 @@ const specSchema = z.object({
     .meta({ 'x-kubernetes-list-type': 'set' })
     .optional()
     .describe(
-      'Networks of load balancers and proxies in front, whose X-Forwarded-* headers are believed; none when absent.',
+      'Networks of load balancers and proxies in front of the gateway, whose X-Forwarded-* headers are trusted; none when absent.',
     ),
   allowLocalUpstreams: z
     .boolean()
     .optional()
     .describe(
-      'Servers and identity providers may be on loopback of the pod (a container beside the gateway), on link-local and on metadata addresses; refused when absent. Only parameters of a GatewayClass may set it. The ports of the gateway itself are never reached.',
+      'Allow servers and identity providers on loopback of the pod (a container beside the gateway), link-local and metadata addresses; refused when absent. Only parameters of a GatewayClass may set it. The gateway never connects to its own ports.',
     ),
   shutdown: z
     .object({
       drain: boundedDurationSchema({ min: '0s', max: '1h' })
         .optional()
-        .describe('How long open streams may go on when a pod is to end; 30s when absent.'),
+        .describe('How long open streams may continue when a pod shuts down; 30s when absent.'),
     })
     .optional()
     .describe('How pods end.'),
   overlays: deployOverlaysSchema
     .optional()
     .describe(
-      'Strategic merge patches over what is deployed, for what has no field of its own. They are applied last, in the order of the parameters. They cannot change the kind, the name, the namespace, the owner and the selector of an object. What gives pods more rights or shows them Secrets only parameters of the GatewayClass may ask for.',
+      'Strategic merge patches over what is deployed, for what has no field of its own. They are applied last, in the order of the parameters. They cannot change the kind, the name, the namespace, the owner and the selector of an object. Only parameters of the GatewayClass may give pods more rights or access to Secrets.',
     ),
 });
 

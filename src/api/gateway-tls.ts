@@ -18,7 +18,7 @@ const frontendValidationSchema = z.object({
         .enum(['AllowValidOnly', 'AllowInsecureFallback'])
         .default('AllowValidOnly')
         .describe(
-          'AllowValidOnly refuses connections without a valid certificate; AllowInsecureFallback asks for one and lets everybody in.',
+          'AllowValidOnly refuses connections without a valid certificate; AllowInsecureFallback asks for one and accepts every client.',
         ),
     })
     .optional()

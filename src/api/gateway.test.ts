@@ -174,7 +174,7 @@ describe('the rest of the spec', () => {
   });
   test('infrastructure is for Kubernetes', () => {
     const raw = fillTemplate(gateway, `${http}, infrastructure: {labels: {a: b}}`);
-    assert.deepEqual(listProblems(raw), ['spec.infrastructure: a controller deploys; `run` does not']);
+    assert.deepEqual(listProblems(raw), ['spec.infrastructure: only a controller deploys Gateways; `run` does not']);
     assert.deepEqual(listProblems(raw, 'kubernetes'), []);
   });
   test('infrastructure is bounded', () => {
@@ -230,7 +230,10 @@ describe('GatewayClass', () => {
       `{controllerName: a.b/c, description: ${'x'.repeat(65)}}`,
       'spec.description: must have at most 64 characters, has 65',
     ],
-    ['{controllerName: a.b/c, parametersRef: {}}', 'spec.parametersRef: a controller deploys; `run` does not'],
+    [
+      '{controllerName: a.b/c, parametersRef: {}}',
+      'spec.parametersRef: only a controller deploys Gateways; `run` does not',
+    ],
   ];
   for (const [yaml, ...expected] of cases)
     test(expected.join('; '), () => assert.deepEqual(listProblems(fillTemplate(template, yaml)), expected));

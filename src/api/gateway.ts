@@ -185,7 +185,9 @@ const addressSchema = z
       .string()
       .max(253)
       .optional()
-      .describe('The IP address: to bind, or for the Service that the controller deploys. There, any when absent.'),
+      .describe(
+        'The IP address: to bind, or for the Service that the controller deploys. A Service gets any address when absent.',
+      ),
   })
   .superRefine((address, context) => {
     const { type, value } = address;
@@ -222,7 +224,7 @@ const infrastructureSchema = z.object({
     .describe('Annotations for everything that is deployed.'),
   parametersRef: localObjectReferenceSchema
     .optional()
-    .describe('GatewayParameters of the same namespace; they go over those of the class, field by field.'),
+    .describe('GatewayParameters of the same namespace; they override those of the class, field by field.'),
 });
 
 const allowedListenersSchema = z.object({
@@ -250,13 +252,13 @@ export const gatewaySchema = z.object({
       .describe(
         'From a file: the IP addresses to bind, every interface when absent. With a controller: those that its Service should have.',
       ),
-    infrastructure: refuse(infrastructureSchema.optional(), 'a controller deploys; `run` does not', {
+    infrastructure: refuse(infrastructureSchema.optional(), 'only a controller deploys Gateways; `run` does not', {
       origin: 'file',
     }).describe('What the controller deploys for the Gateway.'),
     tls: gatewayTlsSchema
       .optional()
       .describe(
-        "Certificates of clients, validated on the way in. Those of HTTPS listeners go to the listener's own tls.",
+        "Validation of client certificates. The certificates of HTTPS listeners belong in the listener's own tls.",
       ),
     allowedListeners: notSupportedYet(allowedListenersSchema.optional()).describe('Which ListenerSets may attach.'),
     defaultScope: notSupportedYet(z.enum(['All', 'None']).optional()).describe(

@@ -9,8 +9,8 @@ export const headerNameSchema = z
   .regex(/^[A-Za-z0-9!#$%&'*+\-.^_\x60|~]+$/, "must be a header name: letters, digits and !#$%&'*+-.^_`|~ only");
 
 /**
- * The name as servers see it that tell neither upper from lower case nor "_" from "-" (CGI and what descends from it):
- * two names with one such form are one header to them.
+ * The name as CGI-style servers see it, which distinguish neither upper from lower case nor "_" from "-":
+ * two names with the same form are one header to them.
  */
 export function foldHeaderName(name: string): string {
   return name.toLowerCase().replaceAll('_', '-');

@@ -19,8 +19,8 @@ const headersSchema = z
   .superRefine(uniqueNames);
 
 const headerModifierSchema = z.object({
-  set: headersSchema.optional().describe('Headers to set, in place of any there were.'),
-  add: headersSchema.optional().describe('Headers to add to those there are.'),
+  set: headersSchema.optional().describe('Headers to set; existing values are replaced.'),
+  add: headersSchema.optional().describe('Headers to add; existing values are kept.'),
   remove: z.array(z.string()).max(16).superRefine(uniqueItems).optional().describe('Names of headers to remove.'),
 });
 
@@ -136,7 +136,7 @@ const httpRouteFilterSchema = z
     ),
     extensionRef: localObjectReferenceSchema
       .optional()
-      .describe('A filter of another vendor. None exists here, so the rule answers 500, as the Gateway API says.'),
+      .describe('A filter of another vendor. None is supported, so the rule answers 500, as the Gateway API requires.'),
   })
   .superRefine((filter, context) => {
     for (const type of filterTypes) {

@@ -321,7 +321,7 @@ describe('rules that span a rule', () => {
   run(rule, [
     [
       'filters: [{type: RequestRedirect, requestRedirect: {}}], backendRefs: [{name: a, port: 1}]',
-      'spec.rules[0].filters[0]: RequestRedirect must not stand beside backendRefs; remove one of the two',
+      'spec.rules[0].filters[0]: RequestRedirect and backendRefs exclude each other; remove one of the two',
     ],
     [`filters: [${redirect}]`],
     [

@@ -76,7 +76,7 @@ const ruleSchema = z
       context.addIssue({
         code: 'custom',
         path: ['filters', redirect],
-        message: 'RequestRedirect must not stand beside backendRefs; remove one of the two',
+        message: 'RequestRedirect and backendRefs exclude each other; remove one of the two',
       });
     const onePrefix = rule.matches.length === 1 && rule.matches[0]?.path.type === 'PathPrefix';
     if (onePrefix) return;

@@ -66,7 +66,7 @@ const endpointPickerRefSchema = z
       .enum(['FailOpen', 'FailClose'])
       .default('FailClose')
       .describe(
-        'When the picker gives no answer. FailClose: the request is answered with 503. FailOpen: any endpoint will do.',
+        'What happens when the picker does not answer. FailClose: the request is answered with 503. FailOpen: any endpoint is used.',
       ),
   })
   .superRefine(({ kind, port }, context) => {
@@ -95,7 +95,9 @@ export const inferencePoolSchema = z.object({
       .describe('What the endpoints speak. http: HTTP/1.1. kubernetes.io/h2c: HTTP/2 without TLS.'),
     endpointPickerRef: endpointPickerRefSchema
       .optional()
-      .describe('Who chooses the endpoint of each request. Without one the pool cannot be used here.'),
+      .describe(
+        'The endpoint picker, which chooses the endpoint of each request. The pool cannot be used without one.',
+      ),
   }),
   status: statusSchema,
 });

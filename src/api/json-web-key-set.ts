@@ -41,7 +41,7 @@ const jwksObject = z.object(
   },
   {
     error: ({ input }) =>
-      input === undefined ? 'required: where the keys come from: one of url, inline or backendRef' : undefined,
+      input === undefined ? 'required: the source of the keys, one of url, inline or backendRef' : undefined,
   },
 );
 
@@ -51,7 +51,7 @@ const rules: readonly CelRule<JwksObject>[] = [
   secureUrl('url'),
   {
     cel: 'has(self.path) == has(self.backendRef)',
-    message: 'path and backendRef go together; set both or none',
+    message: 'path and backendRef belong together; set both or neither',
     holds: (jwks) => (jwks.path === undefined) === (jwks.backendRef === undefined),
   },
 ];

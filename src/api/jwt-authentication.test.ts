@@ -94,7 +94,7 @@ describe('jwtAuthentication.providers', () => {
     ['name: a, issuer: "", jwks: {inline: "{}"}', 'issuer: must not be empty'],
     ['name: a, issuer: "a b", jwks: {inline: "{}"}', 'issuer: must be the `iss` of the tokens, which has no spaces'],
     ['name: a, issuer: joe, jwks: {inline: "{}"}'],
-    ['name: a, issuer: a', 'jwks: required: where the keys come from: one of url, inline or backendRef'],
+    ['name: a, issuer: a', 'jwks: required: the source of the keys, one of url, inline or backendRef'],
     ['name: a, issuer: a, jwks: {}', 'jwks: must have exactly one of url, inline and backendRef'],
     [
       'name: a, issuer: a, jwks: {url: "https://a/k", inline: "{}"}',
@@ -105,7 +105,7 @@ describe('jwtAuthentication.providers', () => {
     ['name: a, issuer: a, jwks: {url: "http://127.0.0.1:9000/k"}'],
     [
       'name: a, issuer: a, jwks: {backendRef: {name: idp, port: 80}}',
-      'jwks: path and backendRef go together; set both or none',
+      'jwks: path and backendRef belong together; set both or neither',
     ],
     ['name: a, issuer: a, jwks: {backendRef: {name: idp, namespace: auth, port: 80}, path: /keys}'],
     ['name: a, issuer: a, jwks: {inline: "{}", cacheDuration: 25h}', 'jwks.cacheDuration: must be between 1s and 24h'],
@@ -121,7 +121,7 @@ describe('jwtAuthentication.providers', () => {
     [
       'name: a, issuer: a, jwksUri: x',
       'jwksUri: unknown field; valid here: name, issuer, audiences, jwks, requiredClaims, clockSkew',
-      'jwks: required: where the keys come from: one of url, inline or backendRef',
+      'jwks: required: the source of the keys, one of url, inline or backendRef',
     ],
   ]);
 });
@@ -129,7 +129,7 @@ describe('jwtAuthentication.providers', () => {
 describe('jwtAuthentication.location', () => {
   const template = policy.replace('HERE', `jwtAuthentication: {providers: [${provider}], location: {HERE}}`);
   const ownHeader =
-    'header.name: must be authorization or a header of its own, such as x-access-token; this one has another meaning (for a cookie use location.cookie)';
+    'header.name: must be authorization or a header of your own, such as x-access-token; this one already has a meaning (for a cookie use location.cookie)';
   const scheme = 'header.prefix: must be a scheme and one space, such as "Bearer ", in the header authorization';
   const cookie = "cookie.name: must be a cookie name: letters, digits and !#$%&'*+-.^_`|~ only";
   const parameter = 'queryParameter.name: must be the name of a query parameter: letters, digits and -._~ only';
@@ -179,7 +179,7 @@ describe('jwtAuthentication.claimsToHeaders', () => {
     [
       'claimsToHeaders: [{claim: sub, header: authorization}]',
       same,
-      'claimsToHeaders[0].header: must be a header of its own, such as x-auth-subject; this one has a meaning already',
+      'claimsToHeaders[0].header: must be a header of your own, such as x-auth-subject; this one already has a meaning',
     ],
     [
       'claimsToHeaders: [{claim: "", header: x-a}, {claim: a}]',

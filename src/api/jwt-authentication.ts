@@ -14,7 +14,7 @@ export const authenticationModeSchema = z
   .enum(['Strict', 'Optional', 'Permissive'])
   .default('Strict')
   .describe(
-    'Strict: a valid token is required. Optional: no token is allowed, an invalid one is not. Permissive: never rejects; claims are there when the token is valid.',
+    'Strict: a valid token is required. Optional: no token is allowed, an invalid one is not. Permissive: never rejects; claims are available when the token is valid.',
   );
 
 /** Whose tokens are accepted. */
@@ -51,7 +51,7 @@ const providersSchema = z
     [celRulesKey]: [
       {
         rule: 'self.all(a, self.exists_one(b, a.issuer == b.issuer))',
-        message: 'must not have an issuer twice: a token is matched to its provider by `iss`',
+        message: 'must not list an issuer twice: a token is matched to its provider by `iss`',
       },
     ],
   })

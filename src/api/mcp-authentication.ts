@@ -9,7 +9,7 @@ import { audiencesSchema, authenticationModeSchema, clockSkewSchema } from './jw
 import { scopesSchema } from './mcp-authorization.ts';
 import { allowInsecureHttpSchema, httpUrlSchema, secureUrl } from './secure-url.ts';
 
-// What makes the login safe is the gateway's own business.
+// Parameters that protect the login: only the gateway sets them.
 const ownParameters = [
   'client_id',
   'code_challenge',
@@ -27,7 +27,7 @@ const ownParameters = [
 
 const authorizationRequestSchema = withRules(
   z.object({
-    extraScopes: scopesSchema.optional().describe('Scopes to ask for beyond what the client asks for.'),
+    extraScopes: scopesSchema.optional().describe('Scopes to request in addition to those of the client.'),
     extraParameters: boundedMapSchema(z.string().min(1).max(128), z.string().max(1024), 32)
       .optional()
       .describe('Parameters to add to the authorization request, such as `audience` or `prompt`.'),
@@ -60,7 +60,7 @@ const resourceMetadataSchema = z
       .array(z.enum(['header']))
       .max(1)
       .optional()
-      .describe('How a token may be sent: in the Authorization header, and in no other way.'),
+      .describe('How a token may be sent: only in the Authorization header.'),
     resourceDocumentation: httpUrlSchema.optional().describe('The URL of a page for developers.'),
   })
   .meta({ 'x-kubernetes-preserve-unknown-fields': true });
@@ -96,7 +96,7 @@ export const mcpAuthenticationSchema = withRules(
       .describe('How clients are registered at the identity provider.'),
     authorizationRequest: authorizationRequestSchema
       .optional()
-      .describe('With Broker: what is added to what the client asks for.'),
+      .describe('With Broker: scopes and parameters to add to the request of the client.'),
     clientIdMetadataDocuments: clientIdMetadataDocumentsSchema
       .prefault({})
       .describe('With Broker: clients that need no registration.'),

@@ -17,12 +17,15 @@ test('defaults', () => {
 });
 
 const at = 'spec.backend.mcp.authorization';
-const onlyCalls = `${at}.scopes[0].methods: must be absent or only tools/call beside \`tools\`; write another entry for other methods`;
+const onlyCalls = `${at}.scopes[0].methods: must be absent or only tools/call when \`tools\` is set; write another entry for other methods`;
 const cases: readonly (readonly [yaml: string, ...expected: string[]])[] = [
   ['', `${at}: must have at least one of policy, scopes`],
   ['policy: {matchExpressions: ["true"]}'],
   ['action: Deny, policy: {matchExpressions: [\'mcp.tool.name == "drop"\']}, scopes: [{scopes: [a]}]'],
-  ['action: Deny, scopes: [{scopes: [a]}]', `${at}.action: has no effect without \`policy\`; scopes are always needed`],
+  [
+    'action: Deny, scopes: [{scopes: [a]}]',
+    `${at}.action: has no effect without \`policy\`; remove it, scopes are always required`,
+  ],
   ['scopes: []', `${at}.scopes: must have at least 1 entry, has 0`],
   ['scopes: [{}]', `${at}.scopes[0].scopes: required: a list`],
   ['scopes: [{scopes: []}]', `${at}.scopes[0].scopes: must have at least 1 entry, has 0`],
@@ -40,7 +43,7 @@ const cases: readonly (readonly [yaml: string, ...expected: string[]])[] = [
   ['scopes: [{methods: [], scopes: [a]}]', `${at}.scopes[0].methods: must have at least 1 entry, has 0`],
   [
     'scopes: [{methods: ["tools/call "], scopes: [a]}]',
-    `${at}.scopes[0].methods[0]: is no method of MCP; did you mean tools/call?`,
+    `${at}.scopes[0].methods[0]: is not a method of MCP; did you mean tools/call?`,
   ],
   [
     'scopes: [{methods: ["x y z"], scopes: [a]}]',
@@ -48,8 +51,8 @@ const cases: readonly (readonly [yaml: string, ...expected: string[]])[] = [
   ],
   [
     'scopes: [{methods: [tools/list, Tools/Call, tool/call], scopes: [a]}]',
-    `${at}.scopes[0].methods[1]: is no method of MCP; did you mean tools/call?`,
-    `${at}.scopes[0].methods[2]: is no method of MCP; did you mean tools/call?`,
+    `${at}.scopes[0].methods[1]: is not a method of MCP; did you mean tools/call?`,
+    `${at}.scopes[0].methods[2]: is not a method of MCP; did you mean tools/call?`,
   ],
   ['scopes: [{methods: [acme/export], scopes: [a]}]'],
   ['scopes: [{method: [tools/call], scopes: [a]}]', `${at}.scopes[0].method: unknown field; did you mean \`methods\`?`],

@@ -43,7 +43,7 @@ const scopeRuleSchema = withFileRule(
     [
       {
         cel: "!has(self.tools) || !has(self.methods) || self.methods.all(m, m == 'tools/call')",
-        message: 'must be absent or only tools/call beside `tools`; write another entry for other methods',
+        message: 'must be absent or only tools/call when `tools` is set; write another entry for other methods',
         path: ['methods'],
         holds: ({ tools, methods = [] }) => tools === undefined || methods.every((method) => method === 'tools/call'),
       },
@@ -53,7 +53,7 @@ const scopeRuleSchema = withFileRule(
   findMisspelledMethods,
 );
 
-/** A method that nobody sends would leave the one that was meant without its scopes. */
+/** A misspelled method would leave the intended one without its scopes. */
 function findMisspelledMethods(entry: unknown): readonly Problem[] {
   const methods = isMapping(entry) ? entry['methods'] : undefined;
   if (!Array.isArray(methods)) return [];
@@ -61,7 +61,7 @@ function findMisspelledMethods(entry: unknown): readonly Problem[] {
     if (typeof method !== 'string' || mcpMethods.includes(method)) return [];
     const nearest = findNearestName(method, mcpMethods);
     if (nearest === undefined) return [];
-    return [{ path: ['methods', index], code: 'invalid', message: `is no method of MCP; did you mean ${nearest}?` }];
+    return [{ path: ['methods', index], code: 'invalid', message: `is not a method of MCP; did you mean ${nearest}?` }];
   });
 }
 
@@ -71,19 +71,19 @@ export const mcpAuthorizationSchema = withRules(
     action: authorizationActionSchema,
     policy: authorizationPolicySchema('mcp')
       .optional()
-      .describe('When the action applies; `mcp.method` and `mcp.tool.name` are there too.'),
+      .describe('When the action applies; expressions can also use `mcp.method` and `mcp.tool.name`.'),
     scopes: z
       .array(scopeRuleSchema)
       .min(1)
       .max(64)
       .optional()
-      .describe('Scopes that single messages need; without them the answer is 403 and names them.'),
+      .describe('Scopes that single messages need; a token without them is answered with 403, which names them.'),
   }),
   [
     someOf(['policy', 'scopes']),
     {
       cel: "has(self.policy) || self.action == 'Allow'",
-      message: 'has no effect without `policy`; scopes are always needed',
+      message: 'has no effect without `policy`; remove it, scopes are always required',
       path: ['action'],
       holds: ({ policy, action }) => policy !== undefined || action === 'Allow',
     },

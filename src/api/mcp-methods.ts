@@ -1,4 +1,4 @@
-// The methods that MCP clients send, of every version of the protocol: to recognise a slip. What the gateway knows of a version is its own matter.
+// The methods that MCP clients send, of every version of the protocol, to detect typos. Which versions the gateway supports is defined elsewhere.
 
 /** In the order of the specification. Extensions have others. */
 export const mcpMethods: readonly string[] = [

@@ -13,7 +13,7 @@ const identityFields = {
   annotations: z.record(labelKeySchema, z.string()).default({}).describe('Annotations.'),
   creationTimestamp: timestampSchema
     .optional()
-    .describe('When the object was made. Older objects win where two say different things.'),
+    .describe('When the object was created. In a conflict the older object takes precedence.'),
   uid: z.string().optional().describe('Set by Kubernetes.'),
   resourceVersion: z.string().optional().describe('Set by Kubernetes.'),
   generation: z.int().optional().describe('Set by Kubernetes: counts the changes of the spec.'),
@@ -25,7 +25,7 @@ const identityFields = {
   finalizers: z.array(z.string()).optional().describe('Set by Kubernetes controllers.'),
   generateName: refuse(z.string().optional(), 'set `name` instead: only an API server can generate names', {
     origin: 'file',
-  }).describe('Lets an API server make up the name.'),
+  }).describe('Lets an API server generate the name.'),
 };
 
 /** metadata of a kind that lives in a namespace; without one it is `default`. */

@@ -47,9 +47,7 @@ export const backendObjectReferenceFields = {
   namespace: namespaceNameSchema
     .optional()
     .describe("The backend's namespace; another one than the route's needs a ReferenceGrant there."),
-  port: portNumberSchema
-    .optional()
-    .describe("The Service's port. Required for a Service, and of no effect for other kinds."),
+  port: portNumberSchema.optional().describe("The Service's port. Required for a Service; no effect for other kinds."),
 };
 
 interface PortedReference {

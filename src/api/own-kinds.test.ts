@@ -240,7 +240,7 @@ describe('MCP authentication', () => {
   runSchema(authentication, 'spec.backend.mcp.authentication.', [
     ['jwks: {}'],
     ['jwks: {url: "https://a/k", inline: "{}"}', 'jwks: must have at most one of url, inline and backendRef'],
-    ['jwks: {path: /k}', 'jwks: path and backendRef go together; set both or none'],
+    ['jwks: {path: /k}', 'jwks: path and backendRef belong together; set both or neither'],
     ['jwks: {url: "http://a/k"}', `jwks.url: ${insecure}`],
     ['jwks: {url: "http://a/k", allowInsecureHttp: true}'],
     ['jwks: {cacheDuration: 0s}', 'jwks.cacheDuration: must be between 1s and 24h'],
@@ -256,7 +256,7 @@ describe('MCP authentication', () => {
     ],
     [
       'registration: {mode: Shared}',
-      'registration.clientId: required with mode Shared: the client that stands for all',
+      'registration.clientId: required with mode Shared: the client that all clients use',
     ],
     [
       'registration: {mode: Shared, clientId: a}, flow: Direct',
@@ -309,11 +309,11 @@ describe('MCP authentication', () => {
     ['claimsToHeaders: [{claim: sub, header: x-user}, {claim: realm.roles, header: X-Roles}]'],
     [
       'claimsToHeaders: [{claim: sub, header: Authorization}]',
-      'claimsToHeaders[0].header: must be a header of its own, such as x-auth-subject; this one has a meaning already',
+      'claimsToHeaders[0].header: must be a header of your own, such as x-auth-subject; this one already has a meaning',
     ],
     [
       'claimsToHeaders: [{claim: sub, header: content_length}]',
-      'claimsToHeaders[0].header: must be a header of its own, such as x-auth-subject; this one has a meaning already',
+      'claimsToHeaders[0].header: must be a header of your own, such as x-auth-subject; this one already has a meaning',
     ],
     [
       'claimsToHeaders: [{claim: sub, header: x-user}, {claim: email, header: X_User}]',

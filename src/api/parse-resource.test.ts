@@ -29,17 +29,17 @@ describe('what is no resource', () => {
 
 describe('kinds and versions', () => {
   const cases: readonly (readonly [kind: string, apiVersion: string, ...expected: string[]])[] = [
-    ['HttpRoute', 'gateway.networking.k8s.io/v1', 'kind: no kind that the gateway reads; did you mean HTTPRoute?'],
-    ['ProxyPolice', 'gateway.proxy/v1alpha1', 'kind: no kind that the gateway reads; did you mean ProxyPolicy?'],
+    ['HttpRoute', 'gateway.networking.k8s.io/v1', 'kind: the gateway does not read this kind; did you mean HTTPRoute?'],
+    ['ProxyPolice', 'gateway.proxy/v1alpha1', 'kind: the gateway does not read this kind; did you mean ProxyPolicy?'],
     [
       'Deployment',
       'apps/v1',
-      'kind: no kind that the gateway reads; known are GatewayClass, Gateway, HTTPRoute, ReferenceGrant, Service, EndpointSlice, Secret, ConfigMap, Namespace, GatewayParameters, ProxyBackend or ProxyPolicy',
+      'kind: the gateway does not read this kind; known are GatewayClass, Gateway, HTTPRoute, ReferenceGrant, Service, EndpointSlice, Secret, ConfigMap, Namespace, GatewayParameters, ProxyBackend or ProxyPolicy',
     ],
     ['GRPCRoute', 'gateway.networking.k8s.io/v1', 'kind: not supported yet: use an HTTPRoute'],
     ['TCPRoute', 'gateway.networking.k8s.io/v1alpha2', 'kind: not supported yet: use an HTTPRoute'],
-    ['List', 'v1', 'kind: a list cannot be read: write its items as documents of their own, separated by ---'],
-    ['HTTPRouteList', 'v1', 'kind: a list cannot be read: write its items as documents of their own, separated by ---'],
+    ['List', 'v1', 'kind: lists are not supported: write the items as separate documents, separated by ---'],
+    ['HTTPRouteList', 'v1', 'kind: lists are not supported: write the items as separate documents, separated by ---'],
     [
       'Gateway',
       'networking.istio.io/v1',
@@ -49,7 +49,7 @@ describe('kinds and versions', () => {
     [
       'constructor',
       'v1',
-      `kind: no kind that the gateway reads; known are ${listKinds([]).slice(0, -1).join(', ')} or ProxyPolicy`,
+      `kind: the gateway does not read this kind; known are ${listKinds([]).slice(0, -1).join(', ')} or ProxyPolicy`,
     ],
   ];
   for (const [kind, apiVersion, ...expected] of cases) {

@@ -113,11 +113,11 @@ function describeUnknownKind(kind: string): Problem {
     return {
       path,
       code: 'invalid',
-      message: 'a list cannot be read: write its items as documents of their own, separated by ---',
+      message: 'lists are not supported: write the items as separate documents, separated by ---',
     };
   const nearest = findNearestName(kind, kindNames);
   const advice = nearest === undefined ? `known are ${listAlternatives(listKinds([]))}` : `did you mean ${nearest}?`;
-  return { path, code: 'invalid', message: `no kind that the gateway reads; ${advice}` };
+  return { path, code: 'invalid', message: `the gateway does not read this kind; ${advice}` };
 }
 
 function describeExtension(kind: Kind, extension: Extension): Problem {

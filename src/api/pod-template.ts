@@ -1,4 +1,4 @@
-// What people want to say about the pods of a Gateway: where they run, as whom, and what is written on them (core PodTemplateSpec).
+// The settings of a Gateway's pods: scheduling, security context, labels and annotations (core PodTemplateSpec).
 import * as z from 'zod';
 import { boundedMapSchema } from './bounded-map.ts';
 import { withRules } from './cel-rules.ts';
@@ -6,7 +6,7 @@ import { freeFormSchema } from './free-form.ts';
 import { labelKeySchema, labelValueSchema, subdomainNameSchema } from './kubernetes-names.ts';
 import { uniqueNames } from './list-rules.ts';
 
-/** Labels by which the controller and Services find what was deployed. Nobody else sets them. */
+/** Labels by which the controller and Services find deployed objects. Only the controller sets them. */
 export const reservedLabels: readonly string[] = [
   'gateway.networking.k8s.io/gateway-name',
   'gateway.networking.k8s.io/gateway-class-name',
@@ -30,7 +30,7 @@ const tolerationSchema = withRules(
     operator: z
       .enum(['Exists', 'Equal'])
       .optional()
-      .describe('Exists: whatever the value of the taint. Equal (when absent): it must be `value`.'),
+      .describe('Exists: any value of the taint. Equal (the default): the value must be `value`.'),
     value: labelValueSchema.optional().describe('The value of the taint.'),
     effect: z
       .enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute'])
@@ -40,7 +40,7 @@ const tolerationSchema = withRules(
       .int()
       .meta({ format: 'int64' })
       .optional()
-      .describe('With NoExecute: how long pods may stay; for ever when absent.'),
+      .describe('With NoExecute: how long pods may stay; forever when absent.'),
   }),
   [
     {
@@ -81,12 +81,14 @@ export const podTemplateSchema = z.object({
     .max(64)
     .meta({ 'x-kubernetes-list-type': 'atomic' })
     .optional()
-    .describe('Taints of nodes that the pods put up with.'),
-  affinity: affinitySchema.optional().describe('Which nodes and which company the pods want.'),
+    .describe('Taints of nodes that the pods tolerate.'),
+  affinity: affinitySchema
+    .optional()
+    .describe('Scheduling constraints: which nodes, and near or away from which pods.'),
   securityContext: freeFormSchema()
     .optional()
     .describe(
-      "The pods' security context. It is merged over the hardened one, field by field; null removes a field. What weakens it only parameters of the GatewayClass may say. That of the container is in overlays.deployment.",
+      "The pods' security context. It is merged over the hardened one, field by field; null removes a field. Only parameters of the GatewayClass may weaken it. Set that of the container in overlays.deployment.",
     ),
   imagePullSecrets: z
     .array(z.object({ name: subdomainNameSchema.describe("A Secret in the Gateway's namespace.") }))

@@ -1,4 +1,4 @@
-// Pod (core): of all that it has, what says whether it is an endpoint of an InferencePool. The rest is Kubernetes' business, never a problem, and not kept.
+// Pod (core): only the fields that decide whether it is an endpoint of an InferencePool. All others are ignored and not kept.
 import { isIP } from 'node:net';
 import * as z from 'zod';
 import { nullRemovesKey } from './free-form.ts';
@@ -18,7 +18,7 @@ const addressSchema = z
   });
 
 const podStatusSchema = partlyReadSchema({
-  phase: z.string().optional().describe('Running, or another phase, in which it is no endpoint.'),
+  phase: z.string().optional().describe('The phase. Only a Running Pod is an endpoint.'),
   podIP: addressSchema.optional().describe('The address of the Pod.'),
   podIPs: z
     .array(partlyReadSchema({ ip: addressSchema.optional().describe('An address.') }))
@@ -27,12 +27,12 @@ const podStatusSchema = partlyReadSchema({
   conditions: z
     .array(
       partlyReadSchema({
-        type: z.string().describe('Ready, or another condition, which is not looked at.'),
+        type: z.string().describe('Ready. Other conditions are ignored.'),
         status: z.string().describe('True, False or Unknown.'),
       }),
     )
     .optional()
-    .describe('Only with the condition Ready the Pod is an endpoint.'),
+    .describe('The conditions. A Pod is an endpoint only while Ready is True.'),
 });
 
 /** A Pod. */
@@ -46,7 +46,7 @@ export const podSchema = partlyReadSchema({
     deletionTimestamp: z
       .string()
       .optional()
-      .describe('Set by Kubernetes: the Pod is going away, and no endpoint any more.'),
+      .describe('Set by Kubernetes: the Pod is terminating and no longer an endpoint.'),
   }),
   status: podStatusSchema.default({}).describe('The state of the Pod.'),
 });

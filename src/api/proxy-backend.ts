@@ -44,7 +44,7 @@ const endpointFields = {
   path: pathSchema
     .default('/mcp')
     .describe(
-      'The path of the MCP endpoint. It takes the place of the path that the route matched; for SSE it is the path of the stream.',
+      'The path of the MCP endpoint. It replaces the path that the route matched; for SSE it is the path of the stream.',
     ),
   protocol: z
     .enum(['StreamableHTTP', 'SSE'])
@@ -95,7 +95,7 @@ const targetSchema = withRules(
     backendRef: backendRefSchema
       .optional()
       .describe(
-        'A Service; its endpoints are balanced. Path and transport stand beside the port, as they do for a static target.',
+        'A Service; requests are balanced over its endpoints. Path and transport are set as for a static target.',
       ),
     tls: tlsSchema
       .optional()
@@ -109,13 +109,13 @@ const longest = '24h';
 const timeoutsSchema = z.object({
   connect: boundedDurationSchema({ min: '1ms', max: '10m' })
     .default('10s')
-    .describe('Until a connection (with TLS) stands.'),
+    .describe('Until a connection is established, including TLS.'),
   request: boundedDurationSchema({ min: '0s', max: longest })
     .default('0s')
     .describe('From the request to the end of the response; 0s means none, which streams need.'),
   idle: boundedDurationSchema({ min: '0s', max: longest })
     .default('5m')
-    .describe('The longest silence while a response is awaited or flows; 0s means none.'),
+    .describe('The idle timeout: the longest silence before or during a response; 0s means none.'),
 });
 
 /** The time limits of a backend that says nothing about them. */

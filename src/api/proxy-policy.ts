@@ -111,7 +111,7 @@ const backendSchema = z.object({
 const trafficFieldsSchema = z.object({
   jwtAuthentication: jwtAuthenticationSchema.optional().describe('Requests need a valid JWT.'),
   authorization: authorizationSchema.optional().describe('Rules over requests and claims.'),
-  cors: corsSchema.optional().describe('Cross-origin requests. A CORS filter of an HTTPRoute rule goes first.'),
+  cors: corsSchema.optional().describe('Cross-origin requests. A CORS filter of an HTTPRoute rule takes precedence.'),
 });
 
 const trafficSchema = withRules(trafficFieldsSchema, [someOf(trafficFieldsSchema.keyof().options)]);
@@ -130,8 +130,8 @@ export const proxyPolicySchema = z.object({
     z.object({
       targetRefs: targetRefsSchema.optional().describe('What the policy is for, by name.'),
       targetSelectors: targetSelectorsSchema.optional().describe('What the policy is for, by labels.'),
-      backend: backendSchema.optional().describe('For what goes to a backend. Targets ProxyBackend.'),
-      traffic: trafficSchema.optional().describe('For what comes in. Targets Gateway or HTTPRoute.'),
+      backend: backendSchema.optional().describe('For requests to a backend. Targets ProxyBackend.'),
+      traffic: trafficSchema.optional().describe('For incoming requests. Targets Gateway or HTTPRoute.'),
     }),
     [
       oneOf(['targetRefs', 'targetSelectors']),
@@ -149,7 +149,7 @@ export const proxyPolicySchema = z.object({
         holds: (spec) => spec.traffic === undefined || kindsOf(spec).every((kind) => kind !== 'ProxyBackend'),
       },
     ],
-  ).describe('What the policy asks for, and of what.'),
+  ).describe('The rules of the policy and its targets.'),
   status: statusSchema,
 });
 

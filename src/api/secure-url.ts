@@ -39,5 +39,5 @@ export const allowInsecureHttpSchema = z
   .boolean()
   .default(false)
   .describe(
-    'Accept http URLs outside of loopback and cluster. Tokens and keys can then be read and replaced on the way.',
+    'Accept http URLs outside of loopback and cluster. Others on the network can then read and replace tokens and keys.',
   );

@@ -26,7 +26,7 @@ const servicePortSchema = z.object({
     .union([portNumberSchema, portNameSchema.min(1)], { error: 'must be a port number or the name of a port' })
     .optional()
     .describe(
-      'Where endpoints listen, if their EndpointSlice does not say. With type ExternalName connections go to `port`.',
+      'Where endpoints listen, if their EndpointSlice does not set a port. With type ExternalName connections go to `port`.',
     ),
   appProtocol: z
     .string()
@@ -98,7 +98,7 @@ const serviceSpecSchema = withFileRule(
         .describe('The ports.'),
       selector: refuse(
         z.record(labelKeySchema, labelValueSchema).optional(),
-        'there are no pods to select here: write an EndpointSlice with the label kubernetes.io/service-name, or use a ProxyBackend with a static target',
+        'files have no pods to select: write an EndpointSlice with the label kubernetes.io/service-name, or use a ProxyBackend with a static target',
         { origin: 'file', unlessEmpty: true },
       ).describe('Selects pods, in Kubernetes.'),
       clusterIP: z.string().optional().describe(forKubernetes),
@@ -117,7 +117,7 @@ const serviceSpecSchema = withFileRule(
         origin: 'file',
         values: ['ClientIP'],
         instead: 'a ProxyBackend keeps MCP sessions on their endpoint',
-      }).describe('None. ClientIP is not followed by the gateway.'),
+      }).describe('None. The gateway does not support ClientIP.'),
       sessionAffinityConfig: notSupportedYet(z.unknown().optional(), { origin: 'file' }).describe(
         'For ClientIP affinity.',
       ),

@@ -14,15 +14,13 @@ const tokenHeaderSchema = withRules(
       .max(64)
       .regex(/^$|^[!-~][ -~]*$/, 'must be printable ASCII and not begin with a space')
       .optional()
-      .describe(
-        'What stands in front of the token. When absent `Bearer ` for the header `authorization`, and nothing for others.',
-      ),
+      .describe('The prefix of the token. When absent: `Bearer ` for the header `authorization`, nothing for others.'),
   }),
   [
     {
       cel: `!(${foldHeaderNameInCel('self.name')} in ['${otherHeaders.join("', '")}'])`,
       message:
-        'must be authorization or a header of its own, such as x-access-token; this one has another meaning (for a cookie use location.cookie)',
+        'must be authorization or a header of your own, such as x-access-token; this one already has a meaning (for a cookie use location.cookie)',
       path: ['name'],
       holds: ({ name }) => !otherHeaders.includes(foldHeaderName(name)),
     },
@@ -46,7 +44,7 @@ const tokenCookieSchema = z.object({
 });
 
 const tokenParameterSchema = z.object({
-  // Nothing that could be written in two ways: what one reader takes for the parameter, another must not overlook.
+  // Only characters that have one spelling: every reader of the query must find the same parameter.
   name: z
     .string()
     .min(1)

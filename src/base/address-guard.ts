@@ -1,11 +1,11 @@
-// Which IP addresses may be called, and on whose word (RFC 6890 special-purpose addresses; server-side request forgery).
+// Which IP addresses may be called, depending on who named them (RFC 6890 special-purpose addresses; server-side request forgery).
 import { isIPv4, isIPv6 } from 'node:net';
 import { hasPrefix, ipv6, parseIpv6 } from './ip-network.ts';
 
 /**
  * - public: a global unicast address.
- * - loopback, private, reserved: reachable from here at best; fine when the operator says so, never when a client does.
- * - forbidden: link-local, metadata services, multicast, unspecified. Nobody has a reason to call these.
+ * - loopback, private, reserved: not globally reachable; allowed when the operator names them, never when a client does.
+ * - forbidden: link-local, metadata services, multicast, unspecified. There is no reason to call these.
  */
 export type AddressKind = 'public' | 'loopback' | 'private' | 'reserved' | 'forbidden';
 
@@ -19,8 +19,8 @@ export interface AddressClass {
 export type AddressPolicy = (address: string, chosenBy: AddressChoice) => string | undefined;
 
 /**
- * Who named an address. `provider`: the metadata of an identity provider, on another host than the operator named. It may have private addresses, but none of
- * this machine.
+ * Who named an address. `provider`: the metadata of an identity provider, on another host than the operator named. It may name private addresses, but none
+ * of this machine.
  */
 export type AddressChoice = 'operator' | 'provider' | 'client';
 
@@ -68,7 +68,7 @@ const ipv6Blocks: readonly Block[] = [
   [ipv6(0x2000), 3, 'public', 'a public address'],
 ];
 
-/** IPv6 forms that lead to an IPv4 address; which bytes hold it. What they lead to counts. */
+/** IPv6 forms that embed an IPv4 address, and which bytes hold it. The embedded address is classified. */
 const wrappings: readonly (readonly [network: readonly number[], prefixLength: number, at: readonly number[]])[] = [
   [ipv6(0, 0, 0, 0, 0, 0xffff), 96, [12, 13, 14, 15]], // IPv4-mapped
   [ipv6(0, 0, 0, 0, 0xffff), 96, [12, 13, 14, 15]], // IPv4-translated (RFC 2765)
@@ -77,13 +77,13 @@ const wrappings: readonly (readonly [network: readonly number[], prefixLength: n
   [ipv6(), 96, [12, 13, 14, 15]], // IPv4-compatible; after :: and ::1, see below
 ];
 
-/** Local NAT64 prefixes (RFC 8215) embed at a place that only their operator knows, and Teredo tunnels through strangers. */
+/** Local NAT64 prefixes (RFC 8215) embed the address at a place that only their operator knows; Teredo tunnels through third parties. */
 const opaqueWrappings: readonly Block[] = [
   [ipv6(0x0064, 0xff9b, 1), 48, 'forbidden', 'an address of a local translator'],
   [ipv6(0x2001, 0), 32, 'forbidden', 'a Teredo address'],
 ];
 
-/** Tells what kind of address this is. Throws on what is no IP address. */
+/** Classifies an address. Throws a TypeError when the text is not an IP address. */
 export function classifyAddress(address: string): AddressClass {
   if (isIPv4(address)) return classifyIpv4(address.split('.').map(Number));
   if (!isIPv6(address)) throw new TypeError('not an IP address');
@@ -97,7 +97,7 @@ export function classifyAddress(address: string): AddressClass {
   );
 }
 
-/** The rules of this gateway: forbidden addresses for nobody, loopback only for the operator, and for clients only public ones. */
+/** The rules of this gateway: forbidden addresses are never called, loopback only for the operator, and for clients only public ones. */
 export const guardAddress: AddressPolicy = (address, chosenBy) => {
   const { kind, description } = classifyAddress(address);
   if (kind === 'forbidden') return description;

@@ -1,18 +1,18 @@
-// Exponential backoff with jitter: each delay is twice as long as the one before, and chance decides a part of it, so that clients that failed together
-// do not come back together.
+// Exponential backoff with jitter: each delay is twice as long as the one before, and part of it is random, so that clients that failed together do not
+// retry together.
 
 export interface BackoffOptions {
   /** The delay after the first failure, before jitter. */
   readonly firstMs: number;
   /** No delay is longer. */
   readonly maxMs: number;
-  /** Chance, in [0, 1). Undefined: no jitter, the delay is waited in full. */
+  /** A random number in [0, 1). Undefined: no jitter. */
   readonly random?: () => number;
   /** Default: full jitter. Without `random` it has no effect. */
   readonly jitter?: Jitter;
 }
 
-/** Which part of a delay is waited, from the one at `random` 0 to the one at 1. `[0, 1]` is full jitter, `[0.5, 1]` makes half of the delay certain. */
+/** The range of the jitter as parts of a delay: at `random` 0 and at 1. `[0, 1]` is full jitter, `[0.5, 1]` waits at least half of the delay. */
 export type Jitter = readonly [atZero: number, atOne: number];
 
 export interface Backoff {
@@ -25,9 +25,9 @@ export interface Backoff {
 }
 
 const fullJitter: Jitter = [0, 1];
-/** Keeps the powers finite. Every first delay has reached its limit by then. */
+/** Keeps the powers finite. Every delay has reached its maximum by then. */
 const maxDoublings = 30;
-/** No server keeps a client away for longer. */
+/** A longer Retry-After is shortened to this. */
 const maxRetryAfterSeconds = 120;
 
 /** The delay before the next try, when `earlierFailures` came before the newest failure. */
@@ -36,7 +36,7 @@ export function findBackoffDelay(earlierFailures: number, { firstMs, maxMs, rand
   return random === undefined ? delayMs : spread(delayMs, jitter ?? fullJitter, random);
 }
 
-/** The part of a time that chance gives. */
+/** A time with jitter. */
 export function spread(timeMs: number, [atZero, atOne]: Jitter, random: () => number): number {
   return timeMs * (atZero + (atOne - atZero) * random());
 }

@@ -6,7 +6,7 @@ export function readFreshness(headers: ReadonlyMap<string, string>, nowMs: numbe
   if (directives.has('no-store') || directives.has('no-cache')) return 0;
   const maxAge = directives.get('max-age');
   if (maxAge !== undefined) {
-    // What cannot be read counts as stale (RFC 9111 4.2.1).
+    // An invalid max-age counts as stale (RFC 9111 4.2.1).
     const seconds = /^\d{1,10}$/.test(maxAge) ? Number(maxAge) - readAge(headers) : 0;
     return Math.max(0, seconds * 1_000);
   }

@@ -1,13 +1,13 @@
-// Time as components get it handed, so that their tests need no waiting.
+// The clock that components are given, so that their tests need not wait.
 
 export interface Clock {
   /** Milliseconds since 1970. */
   now(): number;
-  /** Calls back once; what is returned calls it off. A timer does not keep the process alive. */
+  /** Calls back once; the returned function cancels it. A timer does not keep the process alive. */
   setTimer(run: () => void, delayMs: number): () => void;
 }
 
-/** The longest delay that timers of Node take; longer ones would fire at once. */
+/** The longest delay that timers of Node support; longer ones would fire at once. */
 const maxDelayMs = 2 ** 31 - 1;
 
 /** The time of this machine. */

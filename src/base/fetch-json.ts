@@ -1,5 +1,5 @@
-// The one way out to identity providers and to documents that clients name: time-outs, size limits, no redirects, a private CA,
-// and addresses that are never called. (RFC 9728 7.7, OAuth 2.0 Security BCP; known as server-side request forgery.)
+// Fetches from identity providers, and documents that clients name, with timeouts, size limits, no redirects, a private CA, and addresses that are never
+// called. (Against server-side request forgery: RFC 9728 7.7, OAuth 2.0 Security BCP.)
 import { isIP } from 'node:net';
 import type { SecureContext } from 'node:tls';
 import { type AddressPolicy, classifyAddress, guardAddress } from './address-guard.ts';
@@ -22,7 +22,7 @@ export type { FetchFailureCode, FetchOutcome, GuardedRequest } from './guarded-r
 
 export interface GuardedFetcher {
   fetch(request: GuardedRequest): Promise<FetchOutcome>;
-  /** Breaks off what is under way; later calls fail. No connection outlives its call. */
+  /** Aborts calls in progress; later calls fail. No connection outlives its call. */
   close(): Promise<void>;
 }
 
@@ -34,9 +34,9 @@ export interface FetcherOptions {
   readonly proxy?: EgressProxy;
   /** In place of the system's resolver and DNS. */
   readonly lookup?: LookupAddresses;
-  /** In place of the rules of address-guard.ts; for tests, whose servers are all on loopback. */
+  /** Replaces the rules of address-guard.ts; for tests, whose servers are all on loopback. */
   readonly addressPolicy?: AddressPolicy;
-  /** Addresses of this machine that nobody calls; none when absent. */
+  /** Refuses addresses of this machine; none when absent. */
   readonly guard?: LocalGuard | undefined;
 }
 
@@ -59,7 +59,7 @@ export type FetchJsonOutcome =
       readonly headers?: ReadonlyMap<string, string>;
     };
 
-/** Makes the fetcher of a process. Every call has a connection of its own: its address is checked each time, and no login fails on a connection that the other side just closed. */
+/** Makes the fetcher of a process. Every call opens a connection: its address is checked each time, and no login fails on a connection that the peer just closed. */
 export function createFetcher(options: FetcherOptions = {}): GuardedFetcher {
   const log = options.log ?? silentLog;
   const environment = {
@@ -135,7 +135,7 @@ function checkUrl(request: GuardedRequest): URL | FetchFailure {
   const url = URL.canParse(request.url) ? new URL(request.url) : undefined;
   if (url === undefined) return fail('blocked', 'the URL is not valid');
   if (url.protocol !== 'https:' && url.protocol !== 'http:') {
-    return fail('blocked', `${url.protocol} URLs are not called, only https`);
+    return fail('blocked', `${url.protocol} URLs are not called; use https`);
   }
   if (url.username !== '' || url.password !== '') {
     return fail('blocked', `the URL at ${url.host} has credentials in it`);
@@ -145,11 +145,11 @@ function checkUrl(request: GuardedRequest): URL | FetchFailure {
   if (request.allowInsecureHttp === true || staysLocal(url.hostname)) return url;
   return fail(
     'blocked',
-    `${nameUrl(url)} is not called: http is for loopback and *.svc.cluster.local, elsewhere allowInsecureHttp is needed`,
+    `${nameUrl(url)} is not called: http is allowed only for loopback and *.svc.cluster.local; use https, or set allowInsecureHttp`,
   );
 }
 
-/** The same hosts that the API lets pass without allowInsecureHttp. */
+/** The hosts for which the API accepts http without allowInsecureHttp. */
 function staysLocal(hostname: string): boolean {
   const host = hostname.replace(/^\[|\]$/g, '');
   if (isIP(host) !== 0) return classifyAddress(host).kind === 'loopback';

@@ -1,12 +1,12 @@
-// Bytes that come in pieces and are needed in one. Collected pieces would cost far more than they hold: a sender can send byte by byte, and
-// each piece is an object that may keep all that it was received in.
+// Joins bytes that arrive in chunks. A list of chunks would cost far more memory than their bytes: a sender can send byte by byte, and each chunk is an
+// object that may keep its whole receive buffer alive.
 
 const nothing = new Uint8Array(0);
 
-/** Up to here a piece is copied, whatever it is. */
+/** Chunks up to this size are always copied. */
 const smallPiece = 1_024;
 
-/** Small texts that come in one piece are parts of a common allocation: one of their own costs more than all else that is done with them. */
+/** Small single chunks share an allocation: a separate one would cost more than all other work on them. */
 const slabSize = 8_192;
 let slab: Uint8Array = nothing;
 let slabUsed = slabSize;
@@ -29,7 +29,7 @@ export class GrowingBytes {
   #bytes: Uint8Array = nothing;
   #size = 0;
 
-  /** More than `maxBytes` will hardly come: no room is made for it in advance. `expectedBytes`: so many were announced. */
+  /** Capacity never grows beyond `maxBytes` in advance. `expectedBytes`: the announced length. */
   constructor(maxBytes = Infinity, expectedBytes?: number) {
     this.#maxBytes = maxBytes;
     this.#expectedBytes = expectedBytes;
@@ -47,7 +47,7 @@ export class GrowingBytes {
     return Math.min(Math.max(needed, 2 * this.#bytes.length, smallPiece), Math.max(needed, this.#maxBytes));
   }
 
-  /** Mostly the first piece is all: then it is kept as it is, unless it keeps more alive than itself. */
+  /** The first chunk is usually the only one: it is kept without a copy, unless it keeps a larger buffer alive. */
   append(piece: Uint8Array): void {
     if (this.#size === 0 && piece.length > smallPiece && piece.buffer.byteLength <= 2 * piece.length) {
       this.#bytes = piece;
@@ -65,7 +65,7 @@ export class GrowingBytes {
     this.#size += piece.length;
   }
 
-  /** All of them, which are kept here no longer. */
+  /** Returns all bytes and forgets them. */
   take(): Uint8Array {
     const taken = this.#bytes.subarray(0, this.#size);
     this.#bytes = nothing;

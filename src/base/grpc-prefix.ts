@@ -1,4 +1,4 @@
-// What stands in front of every message of a gRPC stream: a byte that says whether it is compressed, and four for its length.
+// The prefix of every message of a gRPC stream: one byte for compression, four for the length.
 // https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md (Length-Prefixed-Message)
 
 /** The bytes of a prefix. */

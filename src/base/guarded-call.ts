@@ -56,7 +56,7 @@ export async function makeGuardedCall(
           callback(...outcome);
         }),
       pipelining: 0,
-      // One time limit is for everything together.
+      // The call has one timeout for all of its phases.
       headersTimeout: 0,
       bodyTimeout: 0,
       maxHeaderSize: 32_768,
@@ -93,7 +93,7 @@ async function exchange(client: Client, request: GuardedRequest, url: URL, signa
     signal,
   });
   const { statusCode: status, body } = response;
-  // Ends with the connection; without a listener its late error would end the process.
+  // Without a listener a late error of the body would end the process.
   body.on('error', () => {});
   const headers = new Map(
     Object.entries(response.headers).map(([name, value]) => [
@@ -104,7 +104,7 @@ async function exchange(client: Client, request: GuardedRequest, url: URL, signa
   if (status >= 300 && status < 400) return fail('redirect', describeRedirect(url, status, headers.get('location')));
   const encoding = headers.get('content-encoding')?.trim().toLowerCase() ?? '';
   if (encoding !== '' && encoding !== 'identity') {
-    return fail('broken', `${nameUrl(url)} answers with compressed content, although none was asked for`);
+    return fail('broken', `${nameUrl(url)} answers with compressed content, which the gateway did not request`);
   }
   const tooLarge = fail('too_large', `${nameUrl(url)} answers with more than ${maxBytes} bytes`);
   if (Number(headers.get('content-length') ?? 0) > maxBytes) return tooLarge;
@@ -122,7 +122,7 @@ function lowerCaseNames(headers: Readonly<Record<string, string>>): Record<strin
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 }
 
-/** Where a redirect leads is worth knowing; its query may hold credentials. */
+/** Names the target of a redirect without its query, which may hold credentials. */
 function describeRedirect(url: URL, status: number, location: string | undefined): string {
   const target = location !== undefined && URL.canParse(location, url) ? new URL(location, url) : undefined;
   const where = target === undefined ? '' : ` to ${target.origin === 'null' ? target.protocol : nameUrl(target)}`;
@@ -139,7 +139,7 @@ interface Call {
 function describeError({ url, limit, isConnected }: Call, error: unknown): FetchFailure {
   const name = nameUrl(url);
   if (limit.isTimedOut) return fail('timeout', `${name} did not answer within ${limit.timeoutMs / 1_000} s`);
-  if (limit.signal.aborted) return fail('unreachable', `${name}: the call was broken off`);
+  if (limit.signal.aborted) return fail('unreachable', `${name}: the call was aborted`);
   if (error instanceof BlockedAddressError) return fail('blocked', `${name} is not called: ${error.message}`);
   if (error instanceof EgressProxyError) return fail('unreachable', `${name} cannot be reached: ${error.message}`);
   if (error instanceof errors.ConnectTimeoutError)
@@ -165,14 +165,14 @@ function explainConnectError(error: unknown, code: string | undefined): string {
     case 'EAI_AGAIN':
       return `its name does not resolve (${code})`;
     case 'ECONNREFUSED':
-      return 'nothing listens there (ECONNREFUSED)';
+      return 'the connection was refused (ECONNREFUSED)';
     case 'SELF_SIGNED_CERT_IN_CHAIN':
     case 'DEPTH_ZERO_SELF_SIGNED_CERT':
     case 'UNABLE_TO_VERIFY_LEAF_SIGNATURE':
     case 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY':
       return `its certificate is not trusted (${code}); a private CA needs caCertificateRef`;
     default:
-      // OpenSSL's own text is for those who wrote it.
+      // OpenSSL's full text is hard to read; its reason is enough.
       if (error instanceof Error && 'reason' in error && code?.startsWith('ERR_SSL_') === true) {
         return `the TLS handshake failed (${String(error.reason)})`;
       }

@@ -1,5 +1,5 @@
 // Opens connections for the guarded fetcher. The address that is checked is the address that is connected to, so that a name which
-// resolves differently the second time (DNS rebinding) gains nothing.
+// resolves differently the second time (DNS rebinding) does not help an attacker.
 import { lookup as lookupWithSystem, Resolver } from 'node:dns/promises';
 import { isIP, type LookupFunction, type Socket } from 'node:net';
 import { createSecureContext, type SecureContext } from 'node:tls';
@@ -25,7 +25,7 @@ export interface EgressProxy {
   readonly bypass?: readonly string[];
 }
 
-/** The address is not to be called. */
+/** The address must not be called. */
 export class BlockedAddressError extends Error {
   readonly code = 'address_blocked';
 
@@ -47,7 +47,7 @@ export class EgressProxyError extends Error {
 
 export interface ConnectorEnvironment {
   readonly policy: AddressPolicy;
-  /** Addresses of this machine that nobody calls. */
+  /** Refuses addresses of this machine. */
   readonly guard?: LocalGuard | undefined;
   readonly lookup: LookupAddresses;
   readonly proxy: EgressProxy | undefined;
@@ -68,8 +68,8 @@ export function createTrust(ca: string | undefined): SecureContext {
 }
 
 /**
- * Asks the system for names of the operator and of identity providers: they may be in its hosts file. Names of clients are asked of DNS only: that knows no
- * local names, adds no search domains, and takes none of the few threads that the system's resolver shares with files.
+ * Resolves names of the operator and of identity providers with the system's resolver: they may be in its hosts file. Names of clients are resolved by DNS
+ * only, which has no local names or search domains, and does not occupy the few threads that the system's resolver shares with files.
  */
 export const lookupAddresses: LookupAddresses = async (hostname, chosenBy) => {
   if (chosenBy !== 'client') return lookupWithSystem(hostname, { all: true });
@@ -88,7 +88,7 @@ export function createGuardedConnector(
   environment: ConnectorEnvironment,
   request: ConnectorRequest,
 ): buildConnector.connector {
-  // Node asks this function even for one attempt after another, and connects to nothing but what it answers.
+  // Node calls this for every attempt, and connects only to addresses that it returns.
   const lookup: LookupFunction = (hostname, options, callback) => {
     callbackify(resolveAllowed)(environment, hostname, request, (error, addresses) => {
       if (error !== null) callback(error, '', 0);
@@ -152,7 +152,7 @@ async function resolveAllowed(
   throw new BlockedAddressError(`${hostname} resolves to ${refusals[0] ?? 'an address that is not called'}`);
 }
 
-/** RFC 9110 9.3.6. The proxy resolves names of the operator; for those of clients it is told the address that was checked here. */
+/** RFC 9110 9.3.6. The proxy resolves names of the operator; for names of clients it gets the address that was checked here. */
 async function openTunnel(
   environment: ConnectorEnvironment,
   proxy: EgressProxy,

@@ -1,4 +1,4 @@
-// What a guarded call is asked to do, and what can become of it.
+// The request and the outcome of a guarded call.
 import type { AddressChoice } from './address-guard.ts';
 
 /** A call to an identity provider, or for a document that a client names. */
@@ -24,12 +24,12 @@ export interface GuardedRequest {
 
 /** Why there is no answer. */
 export type FetchFailureCode =
-  | 'blocked' // the address or scheme is not to be called
+  | 'blocked' // the address or scheme must not be called
   | 'timeout'
   | 'unreachable' // DNS, TCP, TLS
   | 'redirect' // a 3xx; redirects are never followed
   | 'too_large'
-  | 'broken'; // the answer is no HTTP, or ended early
+  | 'broken'; // the answer is not HTTP, or ended early
 
 /** What became of a request. */
 export type FetchOutcome =
@@ -49,7 +49,7 @@ export interface FetchFailure {
   readonly message: string;
 }
 
-/** The limit for everything together: the signal aborts when the time is up, or when the gateway shuts down. */
+/** The limit of the whole call: the signal aborts at the timeout, or when the gateway shuts down. */
 export interface CallLimit {
   readonly timeoutMs: number;
   readonly signal: AbortSignal;

@@ -9,12 +9,12 @@ export interface IpNetwork {
   readonly prefixLength: number;
 }
 
-/** With a zone. Longer texts come from people who try things out. */
+/** With a zone. Longer texts are not addresses. */
 const longestAddress = 64;
 
 const ipv4Mapped = ipv6(0, 0, 0, 0, 0, 0xffff);
 
-/** The bytes of an address, or undefined for what is none. A zone (`%eth0`) is left out; an IPv4-mapped IPv6 address is the IPv4 address. */
+/** The bytes of an address; undefined when it is not valid. A zone (`%eth0`) is dropped; an IPv4-mapped IPv6 address becomes the IPv4 address. */
 export function parseIpAddress(text: string): IpBytes | undefined {
   if (text.length > longestAddress) return undefined;
   if (isIPv4(text)) return text.split('.').map(Number);
@@ -23,7 +23,7 @@ export function parseIpAddress(text: string): IpBytes | undefined {
   return hasPrefix(bytes, ipv4Mapped, 96) ? bytes.slice(12) : bytes;
 }
 
-/** Of "10.0.0.0/8", or of an address, which is a network of its own. Undefined for what is none, or has bits after the prefix. */
+/** Parses "10.0.0.0/8", or a single address as a network. Undefined when it is not valid, or has bits set after the prefix. */
 export function parseIpNetwork(text: string): IpNetwork | undefined {
   const slash = text.indexOf('/');
   const written = slash === -1 ? text : text.slice(0, slash);

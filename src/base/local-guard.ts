@@ -1,5 +1,5 @@
-// What of this machine nobody reaches through the gateway, by whatever name: the gateway's own ports, and where the gateway is deployed for others also loopback,
-// link-local addresses and the metadata services of clouds. Backends and identity providers may be a tenant's choice.
+// Local addresses that cannot be reached through the gateway, by any name: the gateway's own ports, and where tenants choose backends and identity providers
+// also loopback, link-local addresses and the metadata services of clouds.
 import { networkInterfaces } from 'node:os';
 import { classifyAddress } from './address-guard.ts';
 import { type IpBytes, parseIpAddress } from './ip-network.ts';
@@ -8,9 +8,9 @@ import { type IpBytes, parseIpAddress } from './ip-network.ts';
 export type LocalGuard = (address: string, port: number) => string | undefined;
 
 export interface LocalGuardOptions {
-  /** Admin pages, metrics, readiness. Read with every connection: a port that the system chooses is known later. */
+  /** Admin pages, metrics, readiness. Read for every connection: a port that the system chooses is only known later. */
   readonly ownPorts: { readonly includes: (port: number) => boolean };
-  /** False: this machine and its surroundings are nobody's backend. */
+  /** False: loopback, link-local and metadata addresses cannot be backends. */
   readonly allowsLocal: boolean;
   /** Addresses of this machine, for tests. */
   readonly listAddresses?: () => readonly string[];

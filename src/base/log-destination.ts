@@ -7,11 +7,11 @@ import { createBackoff } from './backoff.ts';
 
 export interface LogDestination {
   readonly isTerminal: boolean;
-  /** `mayWait`: the line need not go out in this turn. It goes with the next line that must, or when there are enough, or after a moment. */
+  /** `mayWait`: the line may be buffered until the next line that may not, until the batch is full, or for a short time. */
   write(line: string, mayWait?: boolean): void;
-  /** Resolves when everything written so far was handed over, or can no longer be. */
+  /** Resolves when everything written so far was handed to the operating system, or was lost. */
   flush(): Promise<void>;
-  /** Hands over what waits, and waits for a slow reader for a moment. */
+  /** Writes all buffered lines, and waits a limited time for a slow reader. */
   flushSync(): void;
   /** Flushes, and closes what was opened here. */
   close(): void;
@@ -48,17 +48,17 @@ export function openLogDestination(target: number | string, options: LogDestinat
   const { fd, isOwn } = openTarget(target);
   const maxWaitingBytes = options.maxWaitingBytes ?? 16 * 1024 * 1024;
   const maxWaitMs = options.maxWaitMs ?? defaultMaxWaitMs;
-  /** Lines that are not bytes yet, as one text: V8 makes it of references, and puts it together when it is encoded. */
+  /** Lines that are not encoded yet, as one string: V8 keeps it as a rope, and flattens it when it is encoded. */
   let waiting = '';
-  /** What the reader was too slow for. */
+  /** Encoded batches that wait for a slow reader. */
   let batches: Buffer[] = [];
   let batchedBytes = 0;
   let scratch: Buffer | undefined;
-  /** What the last system call left over. */
+  /** The part that the last system call did not write. */
   let rest: Buffer = Buffer.alloc(0);
   let dropped = 0;
   let broken = false;
-  /** A turn of writing will come by itself. */
+  /** A write is already scheduled. */
   let scheduled = false;
   let timer: NodeJS.Timeout | undefined;
   let isTimed = false;
@@ -130,7 +130,7 @@ export function openLogDestination(target: number | string, options: LogDestinat
     return batch;
   }
 
-  /** Bytes in memory of their own: while the reader is slow, a text of many references would take several times as much. */
+  /** Encodes the waiting lines: while the reader is slow, a rope of many strings would take several times the memory. */
   function makeBatch(): void {
     const batch = Buffer.from(waiting);
     waiting = '';
@@ -148,7 +148,7 @@ export function openLogDestination(target: number | string, options: LogDestinat
   function writeLater(): void {
     if (isTimed) return;
     isTimed = true;
-    // Exit writes what waits: nobody has to stay for it.
+    // Exit writes buffered lines, so the timer need not keep the process alive.
     if (timer === undefined) timer = setTimeout(endWait, maxWaitMs).unref();
     else timer.refresh();
   }
@@ -185,7 +185,7 @@ export function openLogDestination(target: number | string, options: LogDestinat
         return;
       }
       waiting += line;
-      // Somebody looks at a terminal.
+      // A person is watching a terminal.
       if (waiting.length >= batchLength || !mayWait || isTerminal) writeSoon();
       else writeLater();
       if (waiting.length >= scratchLength) makeBatch();
@@ -211,7 +211,7 @@ export function openLogDestination(target: number | string, options: LogDestinat
  * A descriptor that says "busy" instead of blocking the whole gateway while its reader is slow. Linux gives a second,
  * independent way to the same pipe or terminal, so that the other processes that share ours notice nothing. A socket (systemd, a
  * parent that is a Node process) can only be switched itself, which is what the first use of process.stdout does anyway. A file
- * never says "busy"; opened a second time it would have a second position, and whoever else writes to it would overwrite the log.
+ * never says "busy"; opened a second time it would have a second position, and other writers would overwrite the log.
  */
 function openTarget(target: number | string): { readonly fd: number; readonly isOwn: boolean } {
   if (typeof target === 'string') return { fd: openSync(target, 'a', 0o640), isOwn: true };

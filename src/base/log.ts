@@ -9,7 +9,7 @@ import { shouldUseColor } from './terminal.ts';
 /** From the most to the least talkative. */
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const;
 
-/** How much is logged. */
+/** A log level. */
 export type LogLevel = (typeof logLevels)[number];
 
 /** What a component can do with the log: fields first, then a sentence. */
@@ -23,7 +23,7 @@ export interface Log {
   child(bindings: object): Log;
 }
 
-/** Takes lines from whoever writes one per request, for which the general way costs too much. */
+/** The fast path for access lines, one per request. */
 export interface LineLog {
   isEnabled(level: LogLevel): boolean;
   /**
@@ -99,7 +99,7 @@ export function createLog(options: LogOptions): RootLog {
   const log = wrapWriter(writeRecord, '', state);
   const formatHeads = { info: createLineHead('info'), warn: createLineHead('warn') };
   function reportDropped(dropped: number): void {
-    log.warn({ dropped }, 'log lines were lost: their reader is too slow or their disk is full');
+    log.warn({ dropped }, 'log lines were lost: the reader is too slow or the disk is full');
   }
   return {
     ...log,

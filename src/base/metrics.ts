@@ -7,7 +7,7 @@ import { addProcessMetrics } from './process-metrics.ts';
 
 export interface CounterMetric<L extends Labels> {
   add(labels: LabelValues<L>, amount?: number): void;
-  /** The number of these labels, for those who count there often: it can be kept, and counted up without looking it up again. */
+  /** The cell of these labels. Hot paths keep it and count without another lookup. */
   at(labels: LabelValues<L>): CounterCell;
 }
 
@@ -25,7 +25,7 @@ export interface GaugeMetric<L extends Labels> {
 
 export interface HistogramMetric<L extends Labels> {
   observe(labels: LabelValues<L>, value: number): void;
-  /** The distribution of these labels; it can be kept as well. */
+  /** The cell of these labels, which can be kept as well. */
   at(labels: LabelValues<L>): HistogramCell;
 }
 
@@ -37,7 +37,7 @@ export interface HistogramCell {
 export interface Metrics {
   counter<const L extends Labels>(name: string, help: string, labels: L): CounterMetric<L>;
   gauge<const L extends Labels>(name: string, help: string, labels: L): GaugeMetric<L>;
-  /** A gauge that is read when somebody scrapes: costs nothing in between. */
+  /** A gauge that is read at each scrape and costs nothing in between. */
   gaugeOf(name: string, help: string, read: () => number): void;
   /** The same for several numbers that one label tells apart. The caller bounds them. */
   gaugesOf(name: string, help: string, label: string, read: () => Readonly<Record<string, number>>): void;

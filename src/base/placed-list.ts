@@ -1,6 +1,6 @@
-// Objects that come and go with every request. A Set would do the same and cost the collector dearly: it moves to a new table every few
-// dozen changes, each outgrown table points at the next and at what was in it then, and one such table that has become old keeps all that
-// follow alive, with the requests in them, until the next collection of everything.
+// A set of objects that come and go with every request. A JavaScript Set would burden the garbage collector: it moves to a new table every few dozen
+// changes, each old table points at the next and at its entries, and one table in the old generation keeps all later ones alive, with their requests,
+// until the next full collection.
 
 /** What can be in such a list; in one at a time. */
 export interface Placed {
@@ -35,7 +35,7 @@ export class PlacedList<T extends Placed> {
     return true;
   }
 
-  /** Those that are there now, whatever happens to them meanwhile. */
+  /** A snapshot of the members. */
   toArray(): T[] {
     return [...this.#items];
   }

@@ -59,7 +59,7 @@ function addProcess(metrics: ProcessMetricsTarget): void {
   metrics.gaugeOf('process_max_fds', 'Maximum number of open file descriptors.', () => limit);
 }
 
-/** A file of the kernel about this process; undefined where there is none. It is never waited for. */
+/** A file of the kernel about this process; undefined where there is none. Reading it never blocks. */
 function readOwn(name: string): string | undefined {
   try {
     return readFileSync(`/proc/self/${name}`, 'utf8');
@@ -72,7 +72,7 @@ function readOwnBytes(field: string): number {
   return Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(readOwn('status') ?? '')?.[1] ?? 0) * 1_024;
 }
 
-/** How late timers have been since somebody asked last, and how late the loop was then. */
+/** The delays of timers since the last scrape, and the lag of the loop at the scrape. */
 function watchEventLoop(metrics: ProcessMetricsTarget): void {
   const delays = monitorEventLoopDelay();
   delays.enable();

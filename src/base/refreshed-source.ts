@@ -83,7 +83,7 @@ export function createRefreshedSource<T>(options: RefreshedSourceOptions<T>): Re
       state.problem = fetched.detail;
       schedule(findBackoffDelay(failures, { ...options.findRetry(kept !== undefined), random }));
       failures += 1;
-      // The first failure and then fewer and fewer: an outage of hours must not fill the log. Nobody needs to know what fails after the end.
+      // Warns at failures 1, 2, 4, 8, ...: an outage of hours must not fill the log. Failures after close are not warned about.
       const level = Number.isInteger(Math.log2(failures)) && !isClosed ? 'warn' : 'debug';
       const outcome = kept === undefined ? 'fetched' : 'refreshed; the last good version stays in use';
       log[level]({ ...options.listFields?.(), failures, detail: fetched.detail }, `${name} cannot be ${outcome}`);

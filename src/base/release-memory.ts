@@ -1,7 +1,7 @@
 // Gives memory back when a busy time is over, the start included. V8 keeps the room that its heap once had until it is short of memory: a gateway that has
 // served a burst would keep more than 100 MB that it does not use.
 
-/** What a process is like at a moment, and how it lets go of what it does not need. */
+/** The measurements of a process, and its way to release memory. */
 export interface MemoryHost {
   /** Milliseconds of a clock that never goes back. */
   now(): number;
@@ -13,19 +13,19 @@ export interface MemoryHost {
   release(): void;
 }
 
-/** How often it is looked. */
+/** The interval of checks. */
 export const lookMs = 2_000;
 /** Quiet: less than this share of the time is spent working. */
 const quietShare = 0.02;
-/** For so long it must have been quiet. Also the code that V8 has made goes, and the next requests cost twice as much for a while. */
+/** How long it must have been quiet. A release also discards compiled code, so the next requests cost twice as much for a while. */
 const quietMs = 30_000;
-/** After the start there is little of it, and the first quiet look will do. A start takes so many looks at most: who is busy for longer has begun to serve. */
+/** After the start there is little compiled code, and the first quiet check is enough. A start takes at most this many checks: a process that is busy for longer already serves. */
 const startLooks = 3;
-/** Whoever is busy again and again is not made to stop each time. */
+/** The shortest time between two releases, for processes with frequent bursts. */
 const pauseMs = 60_000;
-/** A release takes a moment for every megabyte in use, garbage included for all that is known before; a process with many open streams goes on without. */
+/** A release takes time for every megabyte in use, which may include garbage; a process with many open streams skips it. */
 const maxUsed = 96 * 1024 * 1024;
-/** What is worth a release. */
+/** The least unused memory that is worth a release. */
 const minUnused = 6 * 1024 * 1024;
 
 /** Looks whether a busy time is over: to be called every `lookMs`. */
@@ -54,12 +54,12 @@ export function createMemoryWatch(host: MemoryHost): () => void {
     if (used > maxUsed || (!isStart && total - used < minUnused)) return;
     host.release();
     releasedAt = now;
-    // What it took itself is no busy time.
+    // The CPU time of the release itself does not count as busy.
     cpuMs = host.cpuMs();
   };
 }
 
-/** Watches this process. Keeps it from ending no more than a look does. */
+/** Watches this process. Its timer does not keep the process alive. */
 export function releaseMemoryWhenQuiet(): void {
   const watch = createMemoryWatch({
     now: () => performance.now(),

@@ -1,5 +1,5 @@
-// Values that travel through a client and come back: sealed with AES-256-GCM, so that nobody can read or change them, and nothing
-// has to be stored. Two key slots and more: the first key seals, every key opens, so that keys rotate without logging anyone out.
+// Values that travel through a client and come back: sealed with AES-256-GCM, so that the client can neither read nor change them, and nothing has to be
+// stored. The first key seals, every key opens, so that keys rotate without logging anyone out.
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
 import { getZlib } from './node-parts.ts';
 

@@ -36,8 +36,8 @@ export interface ShutdownOptions {
 }
 
 /**
- * Signals that come together are one: a terminal sends Ctrl-C to every process of the group, and npm or npx passes it on again
- * to the one it started.
+ * Signals within this time count as one: a terminal sends Ctrl-C to every process of the group, and npm or npx forwards it again to the process that it
+ * started.
  */
 const togetherMs = 300;
 
@@ -101,7 +101,7 @@ export function createShutdown(options: ShutdownOptions): Shutdown {
 /** Puts an uncaught error into the log before Node ends the process with its own report and exit code. */
 export function logCrashes(log: Log): void {
   process.on('uncaughtExceptionMonitor', (error, origin) => {
-    log.error({ err: error, origin }, 'the process ends because of an error that nobody handled');
+    log.error({ err: error, origin }, 'the process ends because of an unhandled error');
   });
 }
 
@@ -122,7 +122,7 @@ async function runStep(step: ShutdownStep, log: Log): Promise<boolean> {
     })();
     const outcome = await Promise.race([work, timeout]);
     if (outcome === 'done') return true;
-    // Whatever it still throws has nobody to go to.
+    // A late rejection is ignored.
     work.catch(() => {});
     log.warn({ step: step.name, timeout_ms: step.timeoutMs }, 'a shutdown step did not end in time');
     return false;

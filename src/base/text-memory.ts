@@ -1,4 +1,4 @@
-// What is made of texts that come again and again: hosts, paths, the names of clients. Bounded in number and length, whoever sends them.
+// A cache of values derived from texts that repeat: hosts, paths, names of clients. Bounded in number and length, because clients send them.
 import { copyText } from './cut-text.ts';
 
 const defaultMaxTexts = 1_000;
@@ -6,12 +6,12 @@ const defaultMaxTexts = 1_000;
 /** Longer texts are rare, and cost too much to hold. */
 const maxTextLength = 256;
 
-/** Where texts seldom come again, one in so many is looked up: to look for a new text costs more than to make something of it. */
+/** Where cache hits are rare, only one text in this many is looked up: a lookup that misses costs more than deriving the value. */
 const crowdedShare = 16;
-/** After so many it is judged whether they come again. */
+/** The number of texts after which the hit rate is judged. */
 const judgedTexts = 256;
 
-/** Makes something of a text, and of nothing else. `isKept`: it will be remembered. */
+/** Derives a value from a text alone. `isKept`: the value will be cached. */
 type Maker<T> = (text: string, isKept: boolean) => T;
 
 export interface TextMemoryOptions {
@@ -33,7 +33,7 @@ export function rememberTexts<T extends string | object>(
   let hits = 0;
 
   function learn(text: string): T {
-    // A piece of a request would hold on to the whole of it. Half a character does not survive the copy: it would stand for another text.
+    // A slice would keep its whole request alive. A lone surrogate does not survive the copy: the key would stand for another text.
     const key = copyText(text);
     if (key !== text || mayKeep?.(key) === false) return make(text, false);
     const made = make(key, true);

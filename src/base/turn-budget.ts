@@ -1,5 +1,4 @@
-// How much of one kind of work is done in one turn of the event loop. What is over it waits for a later turn, in order, so that a flood of
-// work that serves nobody leaves every turn short, and those in between get their share.
+// Limits one kind of work per turn of the event loop. Excess work waits for a later turn, in order, so that a flood of it does not delay other requests.
 
 export class TurnBudget {
   readonly #perTurn: number;

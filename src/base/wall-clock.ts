@@ -1,5 +1,5 @@
-// The time of day of a moment that is known by performance.now(). Asking the system costs as much as a good part of an access line, so it is asked
-// now and then, and the monotonic clock counts on from there.
+// Converts performance.now() to the time of day. Reading the system clock costs a good part of an access line, so it is read now and then, and the
+// monotonic clock continues from there.
 
 /** A clock that was set, or a machine that slept, is noticed after this time. */
 const trustedMs = 50;

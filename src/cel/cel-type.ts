@@ -17,7 +17,7 @@ export type CelType<V extends Value = Value> = (
   | { readonly kind: 'map'; readonly key: CelType; readonly value: CelType }
 ) & { readonly values?: V };
 
-/** `dyn` is everything that is known only when it is there, such as a claim; `none` is what comes out of `[]`: nothing, ever. */
+/** `dyn` is known only at run time, such as a claim; `none` is the type of elements of `[]`, which has no values. */
 type ScalarKind =
   | 'dyn'
   | 'none'
@@ -55,7 +55,7 @@ export function mapOf(key: CelType, value: CelType): CelType<MapValue> {
   return { kind: 'map', key, value };
 }
 
-/** What is written as [] goes with every list. */
+/** The type of [], which is compatible with every list. */
 export const emptyList: CelType<ListValue> = listOf(noneType);
 export const emptyMap: CelType<MapValue> = mapOf(noneType, noneType);
 
@@ -71,7 +71,7 @@ export function areCompatible(left: CelType, right: CelType): boolean {
   return left.kind === right.kind;
 }
 
-/** Nothing is known that could be wrong. */
+/** Whether the type is only known at run time. */
 export function isOpen({ kind }: CelType): boolean {
   return kind === 'dyn' || kind === 'none';
 }
@@ -86,7 +86,7 @@ export function joinTypes(left: CelType, right: CelType): CelType {
   return left.kind === right.kind ? left : dynType;
 }
 
-/** True when a check at run time can find nothing wrong: nothing about the type is left open. */
+/** True when no check at run time is needed: the type is fully known. */
 export function isSettled(wanted: CelType, type: CelType): boolean {
   return wanted.kind === 'dyn' || wanted.kind === type.kind;
 }

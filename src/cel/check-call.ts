@@ -50,7 +50,7 @@ function findCandidates(
   if (ofForm.length === 0)
     throw new ExpressionError(
       isMethod
-        ? `${name}() is no method; write ${name}(${'a, b, c'.slice(0, args.length * 3 - 2)})`
+        ? `${name}() is not a method; write ${name}(${'a, b, c'.slice(0, args.length * 3 - 2)})`
         : `${name}() is a method; write a.${name}(${'b, c'.slice(0, Math.max(0, args.length * 3 - 5))})`,
       offset,
     );
@@ -66,7 +66,7 @@ function findCandidates(
   const fitting = ofCount.filter(
     ({ params, result }) =>
       params.every((param, index) => areCompatible(param, args[index]!.type)) &&
-      // [1] + ["a"]: the elements of a list are alike, unless it was written otherwise.
+      // [1] + ["a"]: the elements of a list have one type, unless it was written otherwise.
       (result.kind !== 'list' || name !== '_+_' || areCompatible(args[0]!.type, args[1]!.type)),
   );
   if (fitting.length === 0) throw new ExpressionError(describeMisfit(node, ofCount, args), offset);
@@ -106,10 +106,10 @@ function typeOfResult({ name }: CallNode, candidates: readonly Overload[], args:
 
 type AnyWork = (...args: (Value | Frame)[]) => Result;
 
-/** What is written out is looked at now. */
+/** Prepares a form with its literal arguments. */
 function prepare({ prepare: look, params, run }: Overload, node: CallNode, args: readonly TypedStep[]): AnyWork {
   const literals = args.map(({ literal }) => literal);
-  // A form that another literal decides against (int("x") among the forms of int) has nothing to say.
+  // A form that another literal rules out (int("x") among the forms of int) reports no problems.
   const concerns = params.every((param, index) => isSettled(param, args[index]!.type) || literals[index] === undefined);
   const preparation = concerns ? look?.(literals) : undefined;
   if (preparation !== undefined && 'problem' in preparation)

@@ -46,7 +46,7 @@ export function checkMacro(node: MacroNode, element: CelType, { range, test, tra
   }
 }
 
-/** As && and || do: an element that decides makes up for errors in others. */
+/** Like && and ||: a deciding element absorbs errors of others. */
 function quantify(range: TypedStep, test: Run, slot: number, decisive: boolean): Run {
   return (frame) => {
     const elements = openRange(range, frame);

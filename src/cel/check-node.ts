@@ -45,7 +45,7 @@ export function checkNode(node: SyntaxNode, scope: CheckScope): TypedStep {
   return step;
 }
 
-/** The same for what may go on with a field: `jwt` in `jwt.groups` is not read, `jwt.groups` is. */
+/** The same for a node that a field may follow: in `jwt.groups` only `jwt.groups` is read, not `jwt`. */
 function resolveNode(node: SyntaxNode, scope: CheckScope): TypedStep | StructStep {
   switch (node.kind) {
     case 'literal':
@@ -99,7 +99,7 @@ function resolveName({ name, offset }: NameNode, scope: CheckScope): TypedStep |
   const type = typeNames.get(global);
   if (type !== undefined) return literal(typeType, type);
   if (global === 'mcp')
-    throw new ExpressionError('mcp is only there in rules over MCP messages (backend.mcp.authorization)', offset);
+    throw new ExpressionError('mcp is only available in rules over MCP messages (backend.mcp.authorization)', offset);
   const names = [...scope.localNames(), ...variables.keys()];
   const nearest = findNearestName(global, names);
   const advice =
@@ -173,7 +173,7 @@ function resolveCall(node: CallNode, scope: CheckScope): TypedStep {
   }
 }
 
-/** request.headers.x-team is a difference to CEL. */
+/** CEL parses request.headers.x-team as a subtraction. */
 function explainHyphen({ args: [left, right] }: CallNode, scope: CheckScope): void {
   if (left?.kind !== 'select' || right?.kind !== 'name' || isName(right.name, scope)) return;
   const operand = spellName(left.operand);

@@ -13,7 +13,7 @@ export interface Operand {
   readonly start: number;
 }
 
-/** `a && b`, `a || b`: one that decides makes up for an error in the other, on either side. */
+/** `a && b`, `a || b`: a deciding operand absorbs an error of the other, on either side. */
 export function checkLogic(symbol: '&&' | '||', operands: readonly [Operand, Operand]): TypedStep {
   for (const operand of operands) requireBool(symbol, operand);
   const [{ step: left }, { step: right }] = operands;

@@ -8,10 +8,10 @@ import { Frame, LimitError, type Run } from './frame.ts';
 import { parseExpression } from './parse-expression.ts';
 import { Failure, describeKind, kindOf } from './values.ts';
 
-/** Longer ones are no rule that a person could read. */
+/** Nobody could read a longer rule. */
 export const maxExpressionLength = 4096;
 
-/** Compiles an expression. It must be boolean, and name nothing that is not there. */
+/** Compiles an expression. It must be boolean, and use only known names. */
 export function compileExpression(source: string, scope: ExpressionScope): ExpressionCompilation {
   try {
     return { ok: true, expression: compile(source, scope) };
@@ -45,7 +45,7 @@ function evaluate(run: Run, frame: Frame): ExpressionOutcome {
     return { ok: false, problem: `the expression gives ${describeKind(kindOf(result))}, not true or false` };
   } catch (error) {
     if (error instanceof LimitError) return { ok: false, problem: error.message };
-    // Claims that are nested too deeply for the stack, or a mistake of ours: no answer, and nothing that would end the request otherwise.
+    // Claims that are nested too deeply for the stack, or a bug: the rule fails, the request does not crash.
     return { ok: false, problem: `cannot be evaluated: ${error instanceof Error ? error.message : String(error)}` };
   }
 }

@@ -21,7 +21,7 @@ export interface RequestVariables {
   readonly scheme: string;
   /** Names in lower case; several fields of one name joined with ", ". */
   readonly headers: Readonly<Record<string, string>>;
-  /** A parameter that comes several times is `ambiguous`: reading it is an error, because who reads it next may take the other one. */
+  /** A parameter that was sent several times is `ambiguous`: reading it is an error, because the backend may use another of its values. */
   readonly query: Readonly<Record<string, string | typeof ambiguous>>;
   /** When the request arrived, in milliseconds; a timestamp in expressions. */
   readonly time: number;
@@ -31,7 +31,7 @@ export interface McpVariables {
   /** Empty for a request without a message. */
   readonly method: string;
   readonly protocolVersion: string;
-  /** The arguments are `ambiguous` while they are not known: an item in a list, which nobody has called yet. */
+  /** The arguments are `ambiguous` while they are not known: for an item of a list, which was not called yet. */
   readonly tool?:
     | {
         readonly name: string;
@@ -44,7 +44,7 @@ export interface McpVariables {
   readonly sessionId: string;
 }
 
-/** Stands in place of a value that cannot be told. */
+/** Replaces a value that cannot be determined. */
 export const ambiguous: unique symbol = Symbol('ambiguous');
 
 /** A value, or why there is none. Never an exception. */

@@ -1,19 +1,19 @@
-// One evaluation: what it sees, and how much it may still do; spending more than there is throws a LimitError. Expressions are short, but the lists and texts that they look at come from callers.
+// One evaluation: its variables and its budget; overspending throws a LimitError. Expressions are short, but the lists and texts that they read come from callers.
 import type { ExpressionVariables } from './expression.ts';
 import type { Result, Value } from './values.ts';
 
 /** Elements of lists and maps that one evaluation may look at, all loops together. */
 const maxIterations = 10_000;
 
-/** Work on texts, in characters that are copied: what only looks at them costs less, a regular expression more. */
+/** Work on texts, in copied characters: reading costs less, a regular expression more. */
 const maxTextWork = 4_194_304;
 
-/** Ends an evaluation, and is the only exception in it: a problem as a value could be made up for (`too much || true`), and the work would go on. */
+/** Ends an evaluation, and is the only exception in it: as a value it could be absorbed (`too much || true`), and the work would continue. */
 export class LimitError extends Error {}
 
 // Made once: an error costs its stack.
 const tooManyElements = new LimitError(`the rule looks at more than ${maxIterations} elements`);
-const tooMuchText = new LimitError('the rule works on too long texts');
+const tooMuchText = new LimitError('the rule processes too much text');
 
 export class Frame {
   readonly variables: ExpressionVariables;

@@ -5,9 +5,9 @@ import { Failure, ListValue, MapValue, type Result, type Value } from './values.
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
-const sentTwice = new Failure('the parameter was sent more than once, and who reads it next may take the other one');
-const tooLarge = new Failure('the number is beyond 2^53, where one cannot be told from the next');
-const noJson = new Failure('the value is of no kind that rules can read');
+const sentTwice = new Failure('the parameter was sent more than once, and the backend may use another of its values');
+const tooLarge = new Failure('the number is beyond 2^53 and cannot be represented exactly');
+const noJson = new Failure('the value has a type that rules cannot read');
 
 /**
  * A JSON value as a value. Whole numbers are ints, others doubles. Beyond 2^53 the number that was read may be a neighbour of the one that

@@ -12,7 +12,7 @@ function evaluate(source: string, jwt: Readonly<Record<string, unknown>> = {}): 
 }
 
 const manyElements: ExpressionOutcome = { ok: false, problem: 'the rule looks at more than 10000 elements' };
-const muchText: ExpressionOutcome = { ok: false, problem: 'the rule works on too long texts' };
+const muchText: ExpressionOutcome = { ok: false, problem: 'the rule processes too much text' };
 const yes: ExpressionOutcome = { ok: true, value: true };
 const no: ExpressionOutcome = { ok: true, value: false };
 

@@ -33,7 +33,7 @@ export function parseExpression(source: string): SyntaxNode {
     parsed = parse(`${source}\n`);
   } catch (error) {
     explainSyntax(tokens);
-    throw new ExpressionError('the expression cannot be read from here on', findOffset(error));
+    throw new ExpressionError('the expression cannot be parsed from here on', findOffset(error));
   }
   return new TreeReader(source, parsed).read(parsed.expr, 0);
 }

@@ -8,7 +8,7 @@ export interface Token {
   readonly offset: number;
 }
 
-/** Brackets and conditions inside each other. More is no rule that a person could read. */
+/** Nested brackets and conditions. Nobody could read a rule with more. */
 const maxNesting = 64;
 
 const blank = /(?:[\t\n\f\r ]+|\/\/[^\n]*)+/y;
@@ -30,7 +30,7 @@ const advice: Readonly<Record<string, string>> = {
   '”': 'write texts in plain quotes: "..."',
 };
 
-/** The tokens, the last of which is the end; or throws an ExpressionError at what is none. */
+/** The tokens; the last one is the end. Throws an ExpressionError at invalid text. */
 export function readTokens(source: string): readonly Token[] {
   const tokens: Token[] = [];
   const nesting = new Nesting();

@@ -1,4 +1,4 @@
-// A part of an expression after it was checked: what it gives, and how.
+// A checked part of an expression: its type, and the function that evaluates it.
 import type { CelType } from './cel-type.ts';
 import type { Run } from './frame.ts';
 import type { StructDeclaration } from './variables.ts';

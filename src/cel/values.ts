@@ -1,5 +1,5 @@
-// What expressions compute with. A value that cannot be told is a Failure: it travels like a value, because absent claims are common,
-// and an exception for each of them would cost more than the whole rule.
+// The values of expressions. A value that cannot be determined is a Failure, which is passed on like a value: absent claims are common, and an exception
+// for each would cost more than the whole rule.
 
 /** A CEL value: int is a bigint, double a number, null is null. */
 export type Value =

@@ -5,7 +5,7 @@ import { type Policy, PolicyTargetKind } from './gen/config_pb.ts';
 /** The kinds of objects that a policy can target. */
 export type PolicyTargetName = 'Gateway' | 'HTTPRoute' | 'ProxyBackend';
 
-/** What there is to know about a kind. */
+/** The properties of a kind. */
 interface PolicyKindRow {
   /** The case of `spec` in a Policy message. */
   readonly messageCase: Exclude<Policy['spec']['case'], 'failure' | undefined>;
@@ -153,7 +153,7 @@ export function findPolicyKind({ spec }: Pick<Policy, 'spec'>): PolicyKind | und
   return kindsByCase.get(spec.case);
 }
 
-/** What a message has to say, and of which kind that is; undefined as above. */
+/** The content of a message with its kind; undefined as for findPolicyKind. */
 export function findPolicyContent(policy: Pick<Policy, 'spec'>): PolicyContent | undefined {
   const kind = findPolicyKind(policy);
   return kind === undefined ? undefined : ({ kind, message: policy.spec.value } as PolicyContent);

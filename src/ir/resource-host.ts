@@ -1,11 +1,11 @@
-// Where the host of a protected resource comes from. It is configured, and a request only chooses among what is configured: whoever could choose it freely
-// would choose which tokens are right, and where logins end.
+// Where the host of a protected resource comes from. It is configured, and a request only selects among configured hosts: a client that could choose it
+// freely would decide which tokens are valid and where logins end.
 import { isLoopbackAddress } from '../base/local-names.ts';
 import { type Listener, LoginFlow, type McpAuthentication } from './gen/config_pb.ts';
 
 /**
- * `exact`: the hostname itself. `loopback`: the names of this machine, because nobody else reaches the listener. `open`: requests could name any host, so
- * the configuration has to say what the resource is called.
+ * `exact`: the hostname itself. `loopback`: the names of this machine, because only local clients reach the listener. `open`: requests could name any
+ * host, so the configuration has to name the resource.
  */
 export type ResourceHostKind = 'exact' | 'loopback' | 'open';
 

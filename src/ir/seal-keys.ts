@@ -1,5 +1,5 @@
-// The keys that values are sealed with, as a message. They belong to a gateway, not to the resources: translation knows nothing of them, and whoever
-// has them adds them to the configuration.
+// The keys that values are sealed with, as a message. They belong to a gateway, not to the resources: their owner adds them to the configuration after
+// translation.
 import { create } from '@bufbuild/protobuf';
 import type { Configuration } from './configuration.ts';
 import { type Secret, SecretSchema } from './gen/config_pb.ts';

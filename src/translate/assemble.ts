@@ -1,5 +1,5 @@
-// Everything that was translated -> one configuration: only what is reached from a listener. A Secret or an endpoint that nothing uses has no
-// business in a gateway's memory.
+// Everything that was translated -> one configuration with only what a listener leads to: a gateway must not hold Secrets or endpoints that nothing
+// uses.
 import type { Configuration } from '../ir/configuration.ts';
 import type { Policy, Secret } from '../ir/gen/config_pb.ts';
 import type { TranslatedBackend } from './backends.ts';
@@ -10,7 +10,7 @@ import type { TranslatedPolicy } from './policies.ts';
 import type { BackendUsage, TranslatedRoute } from './routes.ts';
 import { createMessageStep } from './step.ts';
 
-/** What a configuration is made of. Each list is kept while its members do not change. */
+/** The parts of a configuration. Each list stays the same object while its members do not change. */
 export interface Parts {
   readonly listeners: readonly ResolvedListener[];
   /** In the order of their names. */

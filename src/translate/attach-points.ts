@@ -1,4 +1,4 @@
-// What HTTPRoutes look at of a Gateway and its listeners, and nothing else: a change of anything else costs them nothing.
+// The part of a Gateway and its listeners that HTTPRoutes read. Changes of anything else do not translate routes again.
 import type { GatewayListener } from '../api/gateway.ts';
 import type { Gateways } from './gateways.ts';
 import type { ResolvedListener } from './listeners.ts';
@@ -23,7 +23,7 @@ export interface AttachListener extends Pick<ResolvedListener, 'key' | 'takesHtt
   readonly namespaces: GatewayListener['allowedRoutes']['namespaces'];
 }
 
-/** Stands ready to show our Gateways to routes, by namespace/name; undefined for those of others. */
+/** Shows our Gateways to routes, by namespace/name; undefined for Gateways of other controllers. */
 export function prepareAttachPoints(
   memory: Memory,
   gateways: Gateways,

@@ -43,19 +43,19 @@ import {
 } from './service-upstream.ts';
 import { convertTimeouts, serviceTimeouts } from './timeouts.ts';
 
-/** What a ProxyBackend can suffer from. */
+/** A problem of a ProxyBackend. */
 interface ProxyBackendProblem {
   readonly reason: ServiceProblem['reason'] | 'InvalidCACertificateRef';
   readonly message: string;
 }
 
-/** What a reference to a backend can suffer from. */
+/** A problem of a reference to a backend. */
 export interface BackendProblem {
   readonly reason: ProxyBackendProblem['reason'] | 'InvalidKind';
   readonly message: string;
 }
 
-/** Which backend it is, or what is wrong with the reference to it. Its endpoints come and go, and are none of this. */
+/** The backend that a reference leads to, or the problem of the reference. Without endpoints, which change more often. */
 export type BackendResolution =
   | { readonly found: true; readonly key: string; readonly isH2c: boolean }
   | { readonly found: false; readonly problem: BackendProblem };
@@ -73,7 +73,7 @@ type ProxyBackendResolution =
 /** Follows references to backends; each backend is translated once. */
 export interface Backends {
   readonly resolve: (from: Referrer, reference: BackendObjectReference) => BackendResolution;
-  /** namespace/name of the InferencePool that is referred to, there or not; undefined for other kinds, and for a pool that may not be referred to. */
+  /** namespace/name of the InferencePool that is referred to, whether it exists or not; undefined for other kinds, and without a ReferenceGrant. */
   readonly findPool: (from: Referrer, reference: BackendObjectReference) => string | undefined;
   /** A backend that a reference led to, by key. */
   readonly build: (key: string) => TranslatedBackend | undefined;
@@ -82,9 +82,9 @@ export interface Backends {
 }
 
 const inferenceIsOff =
-  'the Inference Extension is off; `--inference-extension`, or `inferenceExtension.enabled` of the Helm chart, switches it on';
+  'the Inference Extension is off; switch it on with `--inference-extension`, or `inferenceExtension.enabled` of the Helm chart';
 
-/** Stands ready to follow references. `pools` is undefined when InferencePools are not served. */
+/** Prepares the lookup of backends. `pools` is undefined when InferencePools are not served. */
 export function prepareBackends(
   memory: Memory,
   index: ResourceIndex,
@@ -121,7 +121,7 @@ export function prepareBackends(
       if (!isProxyBackend && !isPool && (group !== '' || kind !== 'Service'))
         return refuse(
           'InvalidKind',
-          `${group === '' ? '' : `${group}/`}${kind} ${name} is no backend; use a Service or a gateway.proxy/ProxyBackend`,
+          `${group === '' ? '' : `${group}/`}${kind} ${name} is not a supported backend; use a Service or a gateway.proxy/ProxyBackend`,
         );
       const to = { group, kind, namespace, name };
       if (!isReferencePermitted(index, from, to)) return refuse('RefNotPermitted', describeMissingGrant(from, to));
@@ -156,7 +156,7 @@ export function prepareBackends(
   };
 }
 
-/** What no condition says: backends in use that have no endpoint that is ready. */
+/** Backends in use that have no ready endpoint; no condition reports them. */
 export function listMissingEndpoints(backends: readonly Backend[]): readonly Notice[] {
   return backends.flatMap(({ key, kind }) => {
     const [kindName = '', namespace = '', name = '', port] = key.split('/');
@@ -193,7 +193,7 @@ function hasNoEndpoints(upstream: Upstream | undefined): boolean {
 const servicePrefix = 'Service/';
 const proxyBackendPrefix = formatProxyBackendKey('', '').slice(0, -1);
 
-// References may hold any name, also one with a slash, which is then the name of nothing.
+// References may hold any name, even one with a slash; no Service has such a name.
 function parseServicePort(key: string): [namespace: string, name: string, port: number] {
   const start = key.indexOf('/', servicePrefix.length);
   const end = key.lastIndexOf('/');
@@ -270,7 +270,7 @@ function translateTarget(
     if (upstream.protocol === UpstreamProtocol.H2C)
       return refuse(
         'UnsupportedProtocol',
-        'appProtocol kubernetes.io/h2c is HTTP/2 without TLS, and tls is set; remove one of the two',
+        'appProtocol kubernetes.io/h2c means HTTP/2 without TLS, but tls is set; remove one of the two',
       );
     const { sni, caCertificateRef, insecureSkipVerify } = target.tls;
     tls = create(UpstreamTlsSchema, { serverName: sni ?? upstream.serverName, insecureSkipVerify });
@@ -324,7 +324,7 @@ function locateTarget(index: ResourceIndex, namespace: string, target: McpTarget
   return { found: true, upstream: resolution.upstream, hostHeader: '', settings: target.backendRef };
 }
 
-// As a client of that server would write it. Servers that guard against DNS rebinding refuse any other.
+// The Host that a direct client would send. Servers with protection against DNS rebinding refuse any other.
 function formatHostHeader(host: string, port: number, isSecure: boolean): string {
   const name = isIPv6(host) ? `[${host}]` : host;
   return port === (isSecure ? 443 : 80) ? name : `${name}:${port}`;

@@ -31,16 +31,16 @@ export function resolveBindAddresses(gateway: Gateway, placement: Placement): Bi
   }
   for (const { value } of asked) {
     if (value === undefined || value === '') {
-      if (placement === 'pods') continue; // whichever its Service is given
+      if (placement === 'pods') continue; // any address that its Service gets
       return {
         usable: false,
         reason: 'AddressNotAssigned',
-        message: 'an address without a value: none is assigned by itself, write the value',
+        message: 'the address has no value, and no value is assigned automatically; set one',
       };
     }
     const address = normalizeAddress(value);
     if (address === undefined) {
-      const message = `${value} ${placement === 'pods' ? 'is no address that a Service can have' : 'cannot be bound'}; use a unicast address`;
+      const message = `${value} ${placement === 'pods' ? 'is not an address that a Service can have' : 'cannot be bound'}; use a unicast address`;
       return { usable: false, reason: 'AddressNotUsable', message };
     }
     if (!addresses.includes(address)) addresses.push(address);
@@ -55,7 +55,7 @@ export function resolveBindAddresses(gateway: Gateway, placement: Placement): Bi
 function resolveWishes(addresses: readonly string[]): BindAddresses {
   const wide = addresses.find((address) => address === anyIPv4 || address === anyIPv6);
   if (wide === undefined) return { usable: true, addresses };
-  const message = `${wide} is no address that a Service can have; use a unicast address, or none to be given one`;
+  const message = `${wide} is not an address that a Service can have; use a unicast address, or none to be given one`;
   return { usable: false, reason: 'AddressNotUsable', message };
 }
 
@@ -64,7 +64,7 @@ export function shareAddress(left: readonly string[], right: readonly string[]):
   return listBinds(left).some((address) => listBinds(right).includes(address));
 }
 
-/** Whether the second of two Gateways could not bind on the same port: every interface and one of them exclude each other. */
+/** Whether two Gateways cannot both bind the same port: one binds every interface, the other only one of them. */
 export function collide(left: readonly string[], right: readonly string[]): boolean {
   return listBinds(left).some((address) =>
     listBinds(right).some((other) => other !== address && (covers(address, other) || covers(other, address))),
@@ -75,14 +75,14 @@ function listBinds(addresses: readonly string[]): readonly string[] {
   return addresses.length === 0 ? [everyInterface] : addresses;
 }
 
-// :: takes IPv4 as well: sockets are dual-stack.
+// :: covers IPv4 as well: sockets are dual-stack.
 function covers(wide: string, narrow: string): boolean {
   return (
     wide === everyInterface || (wide === anyIPv6 && narrow !== everyInterface) || (wide === anyIPv4 && isIPv4(narrow))
   );
 }
 
-/** An IP address in its one spelling; undefined for what no socket can have. */
+/** An IP address in its canonical form; undefined for an address that no socket can have. */
 export function normalizeAddress(value: string): string | undefined {
   if (isIPv4(value)) return multicast.check(value, 'ipv4') ? undefined : value;
   if (!isIPv6(value)) return undefined;

@@ -6,7 +6,7 @@ import type { Secrets } from './secrets.ts';
 
 /** The validation of one port. */
 export interface ClientValidation {
-  /** The authorities that can be used, each once. None: nobody could be let in, and the listener serves nothing. */
+  /** The usable authorities, each once. None: no client could be validated, so the listener serves nothing. */
   readonly authorities: readonly Secret[];
   readonly allowsInsecureFallback: boolean;
   readonly problems: readonly ClientValidationProblem[];
@@ -31,7 +31,7 @@ export function resolveClientValidation(
   const problems: ClientValidationProblem[] = [];
   for (const { group, kind, name, namespace = from.namespace } of validation.caCertificateRefs) {
     if (group !== '' || (kind !== 'ConfigMap' && kind !== 'Secret')) {
-      const message = `${group === '' ? '' : `${group}/`}${kind} ${name} holds no certificate authorities; use a ConfigMap or a Secret`;
+      const message = `${group === '' ? '' : `${group}/`}${kind} ${name} cannot hold certificate authorities; use a ConfigMap or a Secret`;
       problems.push({ reason: 'InvalidCACertificateKind', message });
       continue;
     }
@@ -51,7 +51,7 @@ export function allowsInsecureFallback({ spec }: Gateway): boolean {
   );
 }
 
-// A port with settings of its own has those alone, also when they ask for nothing.
+// Settings of a port replace the default, even when they are empty.
 function findValidation(tls: Gateway['spec']['tls'], port: number) {
   const own = tls?.frontend?.perPort?.find((each) => each.port === port);
   return own === undefined ? tls?.frontend?.default.validation : own.tls.validation;

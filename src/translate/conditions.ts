@@ -95,7 +95,7 @@ export type ConditionReason<
   T extends ConditionType<S>,
 > = ConditionReasons[S][T] extends readonly (infer R)[] ? R & string : never;
 
-/** A Kubernetes condition without lastTransitionTime: whoever writes it knows the clock and the previous one. */
+/** A Kubernetes condition without lastTransitionTime, which the writer of the status adds. */
 export interface Condition {
   readonly type: string;
   readonly status: 'True' | 'False' | 'Unknown';
@@ -168,18 +168,18 @@ export interface InferencePoolStatus {
   }[];
 }
 
-/** Every status that we have an opinion on, by namespace/name (GatewayClass: by name), in sorted order. */
+/** Every status that this controller writes, by namespace/name (GatewayClass: by name), in sorted order. */
 export interface Statuses {
   readonly gatewayClasses: Readonly<Record<string, GatewayClassStatus>>;
   readonly gateways: Readonly<Record<string, GatewayStatus>>;
   readonly httpRoutes: Readonly<Record<string, HttpRouteStatus>>;
   readonly proxyBackends: Readonly<Record<string, ProxyBackendStatus>>;
   readonly proxyPolicies: Readonly<Record<string, ProxyPolicyStatus>>;
-  /** Every InferencePool, also one that no Gateway leads to any more; none without the Inference Extension. */
+  /** Every InferencePool, including those that no Gateway leads to any more; none without the Inference Extension. */
   readonly inferencePools: Readonly<Record<string, InferencePoolStatus>>;
 }
 
-const longestMessage = 32_768; // what Kubernetes takes
+const longestMessage = 32_768; // the limit of Kubernetes
 
 /** A condition with a reason from the list above; the compiler refuses any other. */
 export function createCondition<S extends ConditionSubject, T extends ConditionType<S>>(

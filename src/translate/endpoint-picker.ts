@@ -42,12 +42,12 @@ export type PoolProblem = {
   | { readonly condition: 'ResolvedRefs'; readonly reason: 'InvalidExtensionRef' }
 );
 
-/** The picker, or everything that speaks against it. */
+/** The picker, or all problems that prevent its use. */
 export type PickerResolution =
   | { readonly found: true; readonly picker: FoundPicker }
   | { readonly found: false; readonly problems: readonly [PoolProblem, ...PoolProblem[]] };
 
-// What speaks HTTP/2 without TLS. Pickers serve TLS unless they are told otherwise.
+// Protocols without TLS. Pickers serve TLS by default.
 const plaintextProtocols: ReadonlySet<string> = new Set(['http', 'kubernetes.io/h2c']);
 
 /** Finds the picker of a pool. */
@@ -56,7 +56,8 @@ export function resolvePicker(index: ResourceIndex, secrets: Secrets, pool: Infe
   const problems: PoolProblem[] = annotations.problems.map(refuseAnnotation);
   const { endpointPickerRef: reference } = pool.spec;
   if (reference === undefined) {
-    const message = 'spec.endpointPickerRef is not set, and no other way to choose an endpoint is supported here';
+    const message =
+      'spec.endpointPickerRef is not set; name an endpoint picker, because nothing else can choose an endpoint';
     return refuse([
       { condition: 'Accepted', reason: 'EndpointPickerRefMissing', message, routeReason: 'BackendNotFound' },
       ...problems,
@@ -70,13 +71,13 @@ export function resolvePicker(index: ResourceIndex, secrets: Secrets, pool: Infe
   if (isPlaintext && (ca !== undefined || serverName !== undefined))
     problems.push(
       refuseAnnotation(
-        `${ca === undefined ? pickerAnnotations.serverName : pickerAnnotations.ca} has no effect: port ${place.port.port} of Service ${place.service} has appProtocol ${place.port.appProtocol}, which is without TLS`,
+        `${ca === undefined ? pickerAnnotations.serverName : pickerAnnotations.ca} has no effect: port ${place.port.port} of Service ${place.service} has appProtocol ${place.port.appProtocol}, which does not use TLS`,
       ),
     );
   else if (ca === undefined && serverName !== undefined)
     problems.push(
       refuseAnnotation(
-        `${pickerAnnotations.serverName} has no effect without ${pickerAnnotations.ca}: no certificate is verified then`,
+        `${pickerAnnotations.serverName} has no effect without ${pickerAnnotations.ca}: no certificate is verified without it`,
       ),
     );
   const authorities =
@@ -130,7 +131,7 @@ function findPickerPort(
   });
   if (group !== '' || kind !== 'Service')
     return fail(
-      `${group === '' ? '' : `${group}/`}${kind} ${name} is no Service; an endpoint picker is reached by one`,
+      `${group === '' ? '' : `${group}/`}${kind} ${name} is not a Service; an endpoint picker needs one`,
       'UnsupportedProtocol',
     );
   const place = findTcpPort(index, namespace, name, reference.port?.number ?? 0);
@@ -141,7 +142,7 @@ function findPickerPort(
     );
   if (place.externalName !== undefined)
     return fail(
-      `Service ${place.service} has type ExternalName, which may stand for anything; an endpoint picker needs a Service with endpoints`,
+      `Service ${place.service} has type ExternalName; an endpoint picker needs a Service with endpoints`,
       'UnsupportedProtocol',
     );
   return place;
@@ -152,7 +153,7 @@ interface PickerSettings {
   readonly ca: string | undefined;
   readonly serverName: string | undefined;
   readonly timeoutMs: number;
-  /** An annotation is never ignored. */
+  /** Annotations that are unknown or invalid: none is ignored. */
   readonly problems: readonly string[];
 }
 
@@ -163,7 +164,7 @@ function readAnnotations({ metadata }: InferencePool): PickerSettings {
   const known = new Set<string>(Object.values(pickerAnnotations));
   for (const key of Object.keys(metadata.annotations).toSorted(compareText))
     if (key.startsWith(pickerAnnotationPrefix) && !known.has(key))
-      problems.push(`${key} is not known; known are ${[...known].join(', ')}`);
+      problems.push(`${key} is not a known annotation; use ${[...known].join(', ')}`);
   const read = (key: string, schema: z.ZodType<string>): string | undefined => {
     if (!Object.hasOwn(metadata.annotations, key)) return undefined;
     const result = schema.safeParse(metadata.annotations[key], { reportInput: true });

@@ -1,21 +1,21 @@
-// The facts about one Gateway, put the way statuses ask for them.
+// The facts about one Gateway in the form that statuses need.
 import type { Configuration } from '../ir/configuration.ts';
 import type { GatewayFacts, MessageRejection } from './gateway-facts.ts';
 import type { Translation } from './translate.ts';
 
-/** One Gateway: what it asks for, and what is known of it. */
+/** One Gateway: its spec and the facts about it. */
 export interface FactsView {
   /** namespace/name */
   readonly gateway: string;
   /** Undefined: it has not been deployed yet. */
   readonly facts: GatewayFacts | undefined;
-  /** Set: no process is connected that could have taken anything in; and why. */
+  /** Set: why no gateway process is connected yet. */
   readonly waiting: string | undefined;
-  /** IP addresses that it asks for. */
+  /** IP addresses that its spec requests. */
   readonly wishes: readonly string[];
-  /** Ports of the listeners that there are messages of, by the key of the listener. */
+  /** Ports of the listeners that have messages, by the key of the listener. */
   readonly ports: ReadonlyMap<string, number>;
-  /** In the gateway's words. */
+  /** Why a gateway rejects a message, in its own words. */
   readonly findRejection: (list: keyof Configuration, key: string) => string | undefined;
 }
 
@@ -54,7 +54,7 @@ function createRejectionFinder(rejections: readonly MessageRejection[]): FactsVi
 function describeWaiting(facts: GatewayFacts | undefined, hold: string | undefined): string | undefined {
   if (facts !== undefined && facts.processes > 0) return undefined;
   if (hold !== undefined) return `Nothing is deployed for it: ${hold}`;
-  if (facts === undefined) return 'It waits for the controller to deploy it.';
+  if (facts === undefined) return 'Waiting for the controller to deploy it.';
   if (facts.deployProblem !== undefined) return `It could not be deployed: ${facts.deployProblem}`;
-  return 'It waits for a gateway process to connect: its pods are starting, or cannot reach the controller.';
+  return 'Waiting for a gateway process to connect: the pods are starting, or cannot reach the controller.';
 }

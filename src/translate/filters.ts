@@ -1,4 +1,4 @@
-// Filters of a rule or of a backendRef as messages, and what speaks against them.
+// Filters of a rule or of a backendRef as messages, and their problems.
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { create } from '@bufbuild/protobuf';
 import type { HeaderModifier, HttpRouteFilter, PathModifier, RequestMirror } from '../api/http-route-filter.ts';
@@ -15,11 +15,11 @@ export interface TranslatedFilters {
   readonly references: readonly BackendProblem[];
   /** Values that are refused; the rule is invalid. */
   readonly problems: readonly string[];
-  /** Set: a filter that must not be skipped is not there, so requests have to fail. */
+  /** Set: a filter is not supported; filters must not be skipped, so requests fail. */
   readonly failure: string | undefined;
 }
 
-/** Translates filters in their order. `field` is where they stand, for messages. */
+/** Translates filters in their order. `field` is the path of the list, for messages. */
 export function translateFilters(
   filters: readonly HttpRouteFilter[],
   place: FilterPlace,
@@ -42,15 +42,15 @@ export function translateFilters(
       else
         references.push({
           ...resolution.problem,
-          message: `${at}: ${resolution.problem.message}; the mirror is left out`,
+          message: `${at}: ${resolution.problem.message}; requests are not mirrored`,
         });
     }
     if (filter.extensionRef !== undefined) {
       const { group, kind, name } = filter.extensionRef;
-      failure = `${at}: filter ${group}/${kind} ${name} is not known here, and a filter is never skipped`;
+      failure = `${at}: filter ${group}/${kind} ${name} is not supported, and filters are never skipped`;
       references.push({
         reason: 'InvalidKind',
-        message: `${at}: filter ${group}/${kind} ${name} is not known here; its requests are answered with 500`,
+        message: `${at}: filter ${group}/${kind} ${name} is not supported; requests are answered with 500`,
       });
     }
     for (const problem of findFilterProblems(filter, place)) problems.push(`${at}: ${problem}`);
@@ -92,7 +92,7 @@ function translateSimpleFilter(filter: HttpRouteFilter): Filter | undefined {
   return undefined;
 }
 
-// Mirrors do not ask an endpoint picker, and a pool is not to be used without asking it.
+// Mirrors do not ask an endpoint picker, and a pool must not be used without one.
 function refuseMirror({ name }: RequestMirror['backendRef']): Extract<BackendResolution, { readonly found: false }> {
   const message = `requests cannot be mirrored to an InferencePool, such as ${name}; use a Service`;
   return { found: false, problem: { reason: 'InvalidKind', message } };

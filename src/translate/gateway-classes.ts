@@ -1,4 +1,4 @@
-// Which GatewayClasses are ours. `proxy` exists by itself; a resource of that name with another controller takes it away.
+// Which GatewayClasses are ours. `proxy` is built in, unless a GatewayClass of that name has another controller.
 import type { GatewayClass } from '../api/gateway-class.ts';
 import type { InvalidResource } from '../api/resources.ts';
 import { createCondition, type GatewayClassStatus } from './conditions.ts';
@@ -12,7 +12,7 @@ import { supportedFeatures } from './supported-features.ts';
 
 const builtInClass = 'proxy';
 
-/** What a Gateway learns from the name of its class. */
+/** The state of a class, by its name. */
 export type GatewayClassState =
   | { readonly state: 'ours'; readonly parameters: ParametersResolution }
   | { readonly state: 'ours-but-invalid' | 'of-another-controller' | 'unknown' };
@@ -29,7 +29,7 @@ interface Sorted {
   readonly statuses: ReadonlyMap<string, GatewayClassStatus>;
 }
 
-/** Sorts GatewayClasses into ours and others'. */
+/** Finds our GatewayClasses. */
 export function prepareGatewayClasses(
   memory: Memory,
   index: ResourceIndex,
@@ -75,7 +75,7 @@ function describeClass(
   const accepted = parameters.usable
     ? createCondition('gatewayClass', 'Accepted', 'True', 'Accepted', 'Gateways of this class are served.', generation)
     : createCondition('gatewayClass', 'Accepted', 'False', 'InvalidParameters', parameters.message, generation);
-  // Some features are those of what is deployed; a process on a host has no status that anyone would read them from.
+  // Features describe deployed gateways; on a host nothing reads this status.
   return { conditions: [accepted], ...(placement === 'pods' ? { supportedFeatures } : {}) };
 }
 

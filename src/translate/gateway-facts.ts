@@ -5,17 +5,17 @@ import type { Configuration } from '../ir/configuration.ts';
 export interface GatewayFacts {
   /** Where clients reach it. */
   readonly addresses: readonly { readonly type: 'IPAddress' | 'Hostname'; readonly value: string }[];
-  /** Set: it could not be deployed, in words for its owner. */
+  /** Set: why it could not be deployed, for its owner. */
   readonly deployProblem: string | undefined;
-  /** Set: an address that it asks for cannot be had, in words for its owner. */
+  /** Set: why a requested address is not available, for its owner. */
   readonly addressProblem: string | undefined;
   /** Gateway processes that are connected. */
   readonly processes: number;
-  /** Whether every connected process has answered for the present version of the message, with ACK or NACK. */
+  /** Whether every connected process has answered the current version of the message with ACK or NACK. */
   readonly isSettled: (list: keyof Configuration, key: string) => boolean;
-  /** Messages whose present version a process cannot use, in its words. */
+  /** Messages whose current version a process rejects, with its reasons. */
   readonly rejections: readonly MessageRejection[];
-  /** Policies whose keys a process cannot have, by key of the Policy message. */
+  /** Policies whose keys a process cannot load, by key of the Policy message. */
   readonly keyProblems: ReadonlyMap<string, KeysProblem>;
   /** Ports that a process could not open, and why. */
   readonly bindProblems: ReadonlyMap<number, string>;
@@ -28,10 +28,10 @@ export interface MessageRejection {
   readonly reason: string;
 }
 
-/** Keys of an issuer that cannot be had. */
+/** Keys of an issuer that cannot be loaded. */
 export interface KeysProblem {
   readonly issuer: string;
   readonly reason: string;
-  /** Requests are answered with 503; otherwise the keys of before are in use. */
+  /** True: requests are answered with 503. False: the previous keys stay in use. */
   readonly neverLoaded: boolean;
 }

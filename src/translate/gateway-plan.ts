@@ -9,15 +9,15 @@ export interface GatewayPlan {
   readonly gateway: Gateway;
   /** Class parameters, then the Gateway's own: later ones win field by field. */
   readonly parameters: readonly GatewayParameters[];
-  /** IP addresses that the Gateway asks for, in one spelling; none: any will do. */
+  /** IP addresses that the Gateway requests, in canonical form; none: any address. */
   readonly addresses: readonly string[];
   /** Ports of the listeners that are served, each once, in ascending order; the name is that of the first listener on it. */
   readonly ports: readonly { readonly name: string; readonly port: number }[];
 }
 
 /**
- * One Gateway that is ours and cannot be deployed as it asks: its parameters or addresses are not usable, or it is invalid. What was deployed for it
- * before is left exactly as it is, neither changed nor removed; nothing is deployed anew.
+ * One Gateway that is ours and cannot be deployed as requested: its parameters or addresses are not usable, or it is invalid. An earlier deployment is
+ * neither changed nor removed; nothing new is deployed.
  */
 export interface HeldGateway {
   /** namespace/name */

@@ -5,7 +5,7 @@ import type { Gateways, ResolvedGateway } from './gateways.ts';
 import { type ResolvedListener, describeListener } from './listeners.ts';
 import type { Derived, Memory, Table } from './memory.ts';
 
-/** Stands ready to describe our Gateways, by namespace/name. `attachedRoutes` counts routes by the key of a listener. */
+/** Prepares the statuses of our Gateways, by namespace/name. `attachedRoutes` counts routes by the key of a listener. */
 export function prepareGatewayStatuses(
   memory: Memory,
   gateways: Gateways,
@@ -21,7 +21,6 @@ export function prepareGatewayStatuses(
   });
 }
 
-// A summary of what became of its listeners.
 function describeGateway(
   gateway: ResolvedGateway,
   listeners: readonly ResolvedListener[],
@@ -68,7 +67,7 @@ function describeAccepted(
   if (bad.length === 0)
     return createCondition('gateway', 'Accepted', 'True', 'Accepted', 'The Gateway is valid.', generation);
   const good = listeners.filter(({ isValid }) => isValid).map(({ spec }) => spec.name);
-  const message = `listeners that cannot be served: ${bad.join(', ')}; that can: ${good.length === 0 ? 'none' : good.join(', ')}`;
+  const message = `listeners that cannot be served: ${bad.join(', ')}; listeners that can: ${good.length === 0 ? 'none' : good.join(', ')}`;
   return createCondition(
     'gateway',
     'Accepted',
@@ -91,8 +90,7 @@ function describeProgrammed(
   if (served.length === 0)
     return createCondition('gateway', 'Programmed', 'False', 'Invalid', 'No listener can be served.', generation);
   if (placement === 'pods' && (!binding.usable || parametersProblem !== undefined)) {
-    const message =
-      'It cannot be deployed as it asks; what was deployed for it before stays as it is and goes on serving.';
+    const message = 'It cannot be deployed as requested; an earlier deployment stays unchanged and keeps serving.';
     return createCondition('gateway', 'Programmed', 'False', 'Invalid', message, generation);
   }
   return createCondition(
@@ -105,11 +103,11 @@ function describeProgrammed(
   );
 }
 
-// Only there while it is so.
+// The condition is present only while the fallback is allowed.
 function describeInsecureFallback({ gateway }: ResolvedGateway, generation: number): readonly Condition[] {
   if (!allowsInsecureFallback(gateway)) return [];
   const message =
-    'spec.tls.frontend allows an insecure fallback: clients whose certificate is missing or not valid are let in.';
+    'spec.tls.frontend allows an insecure fallback: clients whose certificate is missing or not valid are accepted.';
   return [
     createCondition('gateway', 'InsecureFrontendValidationMode', 'True', 'ConfigurationChanged', message, generation),
   ];

@@ -35,7 +35,7 @@ export interface Gateways {
   readonly noteUnknown: (notices: Notices) => void;
 }
 
-/** Stands ready to find the Gateways of our classes. Those of others are left alone. */
+/** Finds the Gateways of our classes and ignores all others. */
 export function prepareGateways(
   memory: Memory,
   index: ResourceIndex,
@@ -56,20 +56,20 @@ export function prepareGateways(
           notices.add(
             'Gateway',
             gateway,
-            `is not served: its GatewayClass ${gatewayClassName} does not exist; the class of this gateway is proxy`,
+            `is not served: its GatewayClass ${gatewayClassName} does not exist; use the GatewayClass proxy`,
           );
       }
     },
   };
 }
 
-/** Whether the Gateway itself lets its listeners be served. Pods that run already go on serving while their Gateway cannot be deployed as it asks. */
+/** Whether the Gateway can serve its listeners. Running pods keep serving while their Gateway cannot be deployed as requested. */
 export function canServe({ placement, binding, pending, parametersProblem }: ResolvedGateway): boolean {
   if (pending !== undefined) return false;
   return placement === 'pods' || (binding.usable && parametersProblem === undefined);
 }
 
-/** Why nothing is to be deployed anew for a Gateway; undefined when it can be. */
+/** Why a Gateway cannot be deployed; undefined when it can. */
 export function findDeployProblem({ binding, pending, parametersProblem }: ResolvedGateway): string | undefined {
   return pending ?? parametersProblem ?? (binding.usable ? undefined : binding.message);
 }

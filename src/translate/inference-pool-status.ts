@@ -9,11 +9,11 @@ import { readGeneration } from './read-raw.ts';
 import { gatewayGroup } from './references.ts';
 import { type ResourceIndex, formatProblems } from './resource-index.ts';
 
-/** A Gateway of ours that routes lead from to a pool. */
+/** A Gateway of ours with routes to a pool. */
 export interface PoolParent {
   /** namespace/name */
   readonly gateway: string;
-  /** namespace/name of the routes that name the pool and that the Gateway does not take; empty when it takes one. */
+  /** namespace/name of the routes to the pool that the Gateway does not accept; empty when it accepts one. */
   readonly refused: readonly string[];
 }
 
@@ -23,10 +23,10 @@ export interface PoolStatuses {
   readonly listNotices: () => readonly Notice[];
 }
 
-/** What the CRD takes. */
+/** The limit of the CRD. */
 const mostParents = 32;
 
-/** Stands ready to describe pools. `parents`: sorted by Gateway, by namespace/name of the pool. */
+/** Prepares the statuses of pools. `parents`: sorted by Gateway, by namespace/name of the pool. */
 export function prepareInferencePoolStatuses(
   memory: Memory,
   index: ResourceIndex,
@@ -75,7 +75,7 @@ function describePool(
   generation: number,
   controllerName: string,
 ): InferencePoolStatus {
-  // Those that are not well are not left out.
+  // Parents with problems are listed first.
   const first = parents.length <= mostParents ? parents : parents.toSorted((a, b) => rank(a) - rank(b));
   return {
     parents: first.slice(0, mostParents).map(({ gateway, refused }) => {
@@ -112,7 +112,7 @@ function describeAccepted(
     return createCondition('inferencePoolParent', 'Accepted', 'False', first.reason, message, generation);
   }
   if (refused.length > 0) {
-    const message = `Gateway ${gateway} does not take HTTPRoute ${refused.join(', ')}, whose status says why.`;
+    const message = `Gateway ${gateway} does not accept HTTPRoute ${refused.join(', ')}; see the status of the route.`;
     return createCondition('inferencePoolParent', 'Accepted', 'False', 'HTTPRouteNotAccepted', message, generation);
   }
   return createCondition('inferencePoolParent', 'Accepted', 'True', 'Accepted', 'The pool is valid.', generation);

@@ -29,7 +29,7 @@ export interface InferencePools {
 
 const prefix = formatInferencePoolKey('', '').slice(0, -1);
 
-/** Stands ready to follow references. */
+/** Prepares the lookup of pools. */
 export function prepareInferencePools(memory: Memory, index: ResourceIndex, secrets: Secrets): InferencePools {
   const pickers = memory.derive<PickerResolution | undefined>((name) => {
     const pool = index.inferencePools.get(name);
@@ -40,7 +40,7 @@ export function prepareInferencePools(memory: Memory, index: ResourceIndex, secr
     if (resolution === undefined) return undefined;
     return resolution.found ? [] : resolution.problems;
   });
-  // Pods change all the time, and mostly nothing that matters here.
+  // Pods change often, but their addresses and readiness seldom do.
   const endpoints = memory.derive((name): readonly ServiceEndpoint[] => {
     const pool = index.inferencePools.get(name);
     return pool === undefined ? [] : listPoolEndpoints(index, pool);

@@ -1,4 +1,4 @@
-// What translates InferencePools, as one thing that can be left out: it is loaded where the Inference Extension is on.
+// The translation of InferencePools as one module, which is loaded only when the Inference Extension is on.
 import { prepareInferencePoolStatuses } from './inference-pool-status.ts';
 import { prepareInferencePools } from './inference-pools.ts';
 

@@ -1,5 +1,5 @@
 // Statuses of Gateways, HTTPRoutes and ProxyBackends that did not validate: they are treated as absent, and say so themselves.
-// (GatewayClasses and ProxyPolicies have consequences of their own and are looked at in their files.)
+// (GatewayClasses and ProxyPolicies have effects of their own, which their own files handle.)
 import type { InvalidResource } from '../api/resources.ts';
 import {
   createCondition,
@@ -23,7 +23,7 @@ export interface InvalidStatuses {
   readonly proxyBackends: readonly Described<ProxyBackendStatus>[];
 }
 
-/** Stands ready to describe the invalid resources that are ours to describe. */
+/** Prepares the statuses of the invalid resources that belong to us. */
 export function prepareInvalidStatuses(
   memory: Memory,
   index: ResourceIndex,

@@ -10,12 +10,12 @@ export interface Described<T> {
   readonly status: T | undefined;
 }
 
-/** What has a status, of every kind in one list or more. Of two with one name the later counts. */
+/** Resources with their statuses, one or more lists for each kind. Of two with the same name the later one counts. */
 export type DescribedKinds = {
   readonly [K in keyof Statuses]: readonly (readonly Described<Statuses[K][string]>[])[];
 };
 
-/** Lists statuses. One that did not change is the one that was there, and so are the record of its kind and the whole. */
+/** Lists statuses. A status, a record or the whole that did not change stays the same object. */
 export function prepareStatuses(): (kinds: DescribedKinds) => Statuses {
   const listGatewayClasses = prepareStatusList<Statuses['gatewayClasses'][string]>();
   const listGateways = prepareStatusList<Statuses['gateways'][string]>();

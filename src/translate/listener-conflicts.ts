@@ -3,7 +3,7 @@
 import { collide, shareAddress } from './bind-addresses.ts';
 import { intersectHostname } from './hostnames.ts';
 
-/** What decides on conflicts. Callers give listeners in the order of their Gateways' age. */
+/** The fields that decide on conflicts. Callers pass listeners in the order of their Gateways' age. */
 export interface PlacedListener {
   readonly key: string;
   /** namespace/name. */
@@ -28,7 +28,7 @@ export interface Conflicts {
   readonly overlaps: ReadonlyMap<string, readonly string[]>;
 }
 
-/** Finds the listeners that are in each other's way. */
+/** Finds listeners that conflict with each other. */
 export function findConflicts(listeners: readonly PlacedListener[]): Conflicts {
   const conflicts = new Map<string, Conflict>();
   const overlaps = new Map<string, string[]>();
@@ -79,7 +79,7 @@ function findForeignConflicts(
 }
 
 function compareWithOlder(older: PlacedListener, listener: PlacedListener): Conflict | undefined {
-  const place = `listener ${older.key} goes first: it`;
+  const place = `listener ${older.key} takes precedence: it`;
   if (collide(older.addresses, listener.addresses))
     return {
       reason: 'PortUnavailable',

@@ -25,7 +25,7 @@ export interface ResolvedListener {
   /** Whether HTTPRoutes may attach, as far as allowedRoutes.kinds goes. */
   readonly takesHttpRoutes: boolean;
   readonly references: References;
-  /** None: it cannot be served, for whatever reason. */
+  /** None: it cannot be served. */
   readonly certificates: readonly Secret[];
   /** Undefined: clients are not asked for a certificate. */
   readonly clientValidation: ClientValidation | undefined;
@@ -34,7 +34,7 @@ export interface ResolvedListener {
   readonly overlaps: readonly string[];
   /** Whether it could be served if its Gateway can. */
   readonly isValid: boolean;
-  /** Whether its message is in the configuration because of itself. */
+  /** Whether it is served itself, and not only there to reserve its hostname. */
   readonly isServed: boolean;
   /** HTTPS without a usable certificate: it serves nothing, but a wider listener on its port must not take over its hostname. */
   readonly lacksCertificate: boolean;
@@ -47,7 +47,7 @@ interface References {
   readonly message: string;
 }
 
-/** Stands ready to resolve the listeners of our Gateways, by namespace/name of the Gateway. */
+/** Resolves the listeners of our Gateways, by namespace/name of the Gateway. */
 export function prepareListeners(
   memory: Memory,
   gateways: Gateways,
@@ -103,7 +103,7 @@ function resolveListener(
   };
 }
 
-/** The listeners that there are messages of: those that are served, and those that keep their hostname from one of them. */
+/** The listeners that have messages: those that are served, and those that reserve their hostname against a wider one. */
 export function listMessageListeners(resolved: readonly ResolvedListener[]): readonly ResolvedListener[] {
   const ports = new Set(resolved.filter(({ isServed }) => isServed).map(formatSharedPort));
   return resolved.filter(
@@ -176,7 +176,7 @@ function describeAccepted({ spec, conflict, clientValidation }: ResolvedListener
   if (conflict !== undefined)
     return createCondition('listener', 'Accepted', 'False', conflict.reason, conflict.message, generation);
   if (clientValidation?.authorities.length === 0) {
-    const message = 'clients have to show a certificate, and none of the authorities to validate it can be used';
+    const message = 'client certificates are required, but none of the certificate authorities can be used';
     return createCondition('listener', 'Accepted', 'False', 'NoValidCACertificate', message, generation);
   }
   return createCondition(
@@ -260,7 +260,7 @@ function resolveReferences(
         });
       else if (!certificates.some(({ key }) => key === resolution.secret.key)) certificates.push(resolution.secret);
     }
-    // Nobody could be validated, so there must be no handshake at all.
+    // No client could be validated, so every handshake must fail.
     if (clientValidation?.authorities.length === 0) certificates.length = 0;
   }
   const strangers = (spec.allowedRoutes.kinds ?? []).filter((each) => !isHttpRoute(each));
@@ -268,7 +268,7 @@ function resolveReferences(
     const names = strangers.map(({ group, kind }) => `${group}/${kind}`).join(', ');
     problems.push({
       reason: 'InvalidRouteKinds',
-      message: `allowedRoutes.kinds: ${names} cannot be served; HTTPRoute can`,
+      message: `allowedRoutes.kinds: ${names} cannot be served; use HTTPRoute`,
     });
   }
   const [first] = problems;

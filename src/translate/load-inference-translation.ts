@@ -1,4 +1,4 @@
-// Loads what translates InferencePools, where the switch is on.
+// Loads the translation of InferencePools when the Inference Extension is on.
 type InferenceTranslationModule = typeof import('./inference-translation.ts');
 
 /** What translates InferencePools. */

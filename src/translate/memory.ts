@@ -1,22 +1,22 @@
-// Remembers what pure functions made of what they looked up, from one translation to the next. An outcome is used again when every lookup behind it
-// has the outcome that it had then, so that one change costs what depends on it, and everything else stays the same object. (The idea is that of
-// incremental compilers: Salsa, "demand-driven incremental computation".)
+// Memoizes pure functions from one translation to the next, with the lookups that they made. An outcome is reused while every lookup behind it has the
+// same outcome as before: a change recomputes only what depends on it, and everything else stays the same object. (As in incremental compilers: Salsa,
+// "demand-driven incremental computation".)
 import { isDeepStrictEqual } from 'node:util';
 
-/** What a lookup leads to. It stays the same object as long as anybody remembers the lookup. */
+/** The target of a lookup. It stays the same object as long as any memoized outcome depends on it. */
 interface Cell {
-  /** The outcome at present. */
+  /** The current outcome. */
   read(): unknown;
 }
 
-/** Cells and the outcomes that they had, in turn. */
+/** Alternating: a cell, and the outcome that it had. */
 type Lookups = unknown[];
 
 /** Tables and what is derived from them. */
 export class Memory {
   /** Counts translations. */
   round = 0;
-  /** Cells that came or went since what nobody needs was forgotten. */
+  /** Cells that were added or removed since the last cleanup. */
   churn = 0;
   readonly #sources: (Table<unknown> | Derived<unknown>)[] = [];
   #lookups: Lookups | undefined;
@@ -43,7 +43,7 @@ export class Memory {
     this.round += 1;
   }
 
-  /** Ends a translation, in which everything was asked for that is still needed. Forgets the rest when there may be much of it. */
+  /** Ends a translation, which has asked for everything that is still needed. Forgets the rest after enough churn. */
   end(): void {
     const cells = this.#sources.reduce((sum, { size }) => sum + size, 0);
     if (this.churn <= 256 + cells / 8) return;
@@ -123,7 +123,7 @@ export class Table<V> {
     return this.get(key) !== undefined;
   }
 
-  /** Reads all of the table: whoever does depends on every entry. */
+  /** Reads the whole table: the reader then depends on every entry. */
   entries(): ReadonlyMap<string, V> {
     const { value = new Map<string, V>() } = this.#all;
     this.#memory.note(this.#all, value);
@@ -139,7 +139,7 @@ export class Table<V> {
     return this.#slots.size;
   }
 
-  /** Forgets lookups that nobody remembers. */
+  /** Forgets lookups that nothing depends on. */
   forget(needed: ReadonlySet<Cell>): void {
     for (const [key, slot] of this.#slots) if (!needed.has(slot)) this.#slots.delete(key);
   }
@@ -151,7 +151,7 @@ class Entry<V> implements Cell {
   #value: V | undefined;
   #lookups: Lookups | undefined;
   #checked = 0;
-  /** The last translation that asked for it by itself, not for another one's sake. */
+  /** The last translation that asked for it directly, not from within another computation. */
   asked = 0;
 
   constructor(memory: Memory, compute: (previous: V | undefined) => V) {
@@ -221,7 +221,7 @@ export class Derived<V> {
     for (const entry of this.#entries.values()) if (entry.asked === this.#memory.round) entry.collect(needed);
   }
 
-  /** Forgets what nobody needs. */
+  /** Forgets outcomes that are not needed. */
   forget(needed: ReadonlySet<Cell>): void {
     for (const [key, entry] of this.#entries) if (!needed.has(entry)) this.#entries.delete(key);
   }
@@ -232,7 +232,7 @@ function isCurrent(lookups: Lookups): boolean {
   return true;
 }
 
-/** Puts lists in place of those that are in a table. A list with the members that it had is the list that was there. */
+/** Replaces the lists of a table. A list with the same members stays the same object. */
 export function replaceLists<V>(table: Table<readonly V[]>, lists: ReadonlyMap<string, readonly V[]>): void {
   const known = table.entries();
   const kept = new Map<string, readonly V[]>();
@@ -264,7 +264,7 @@ export function keepMessages<M extends { readonly key: string }>(
   let at = 0;
   for (let index = 0; index < next.length; index++) {
     const message = next[index]!;
-    // Most are the same and stand where they stood, or one further along where one came.
+    // Most messages are unchanged: at the same index, or shifted by one after an insertion.
     const isNew = at < previous.length && previous[at] === next[index + 1];
     if (previous[at] !== message && !isNew && previous[at]?.key !== message.key) {
       places ??= new Map(previous.map(({ key }, place) => [key, place]));

@@ -1,4 +1,4 @@
-// What routes and backends refer to, by key: whoever gets such a message needs these too. What policies refer to, each kind says itself.
+// The keys that routes and backends refer to: a gateway that gets such a message needs these too. Each kind of policy lists its own references.
 import type { Backend, Filter, Route, Upstream } from '../ir/gen/config_pb.ts';
 
 /** The keys of the backends that a route sends to or mirrors to. */

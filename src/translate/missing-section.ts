@@ -1,14 +1,14 @@
-// A policy that names a section which its target does not have. GEP-713 does not say what becomes of the target. Here all of it is closed when the
-// policy would have refused requests: it was meant for some of it, and nobody can tell for which. docs/adr/0011-missing-sections.md says why.
+// A policy that names a section which its target does not have. GEP-713 does not define what happens to the target. Here the whole target is closed when
+// the policy could refuse requests, because it is unknown which part it was meant for. docs/adr/0011-missing-sections.md says why.
 import { suggestName } from '../api/suggest-name.ts';
 import { type ObjectTarget, type PolicyTarget, listSections } from './policy-targets.ts';
 import type { ResourceIndex } from './resource-index.ts';
 
-/** A section that is not there, of an object that is. */
+/** A section that an existing object does not have. */
 export interface MissingSection {
   /** The object as a whole. */
   readonly whole: ObjectTarget;
-  /** For people: what is missing, what there is instead, and what that does. */
+  /** For people: what is missing, which sections exist, and the effect. */
   readonly message: string;
 }
 
@@ -27,7 +27,7 @@ export function findMissingSection(
   const sentences = [
     `${kind} ${namespace}/${name} has no ${what} named "${sectionName}"; ${present}.`,
     suggestName(sectionName, sections) ?? [],
-    ...(isClosed ? ['Until that is repaired all of it is closed.'] : []),
+    ...(isClosed ? ['Until this is fixed, all of its requests are refused.'] : []),
   ];
   return { whole: { ...target, sectionName: '' }, message: sentences.flat().join(' ') };
 }

@@ -1,5 +1,5 @@
-// What no condition says: rules whose backends are protected in different ways. A client has one token for one path, so the gateway serves
-// the first of them and refuses the others.
+// Rules whose backends are protected in different ways; no condition reports them. A client has one token for one path, so the gateway serves the
+// first of them and refuses the others.
 import { PolicyTargetKind, type Policy } from '../ir/gen/config_pb.ts';
 import { formatProxyBackendKey } from '../ir/resource-keys.ts';
 import { type Notice, collectNotices } from './notices.ts';
@@ -37,7 +37,7 @@ export function listMixedProtection(
           notices.add(
             'HTTPRoute',
             route,
-            `rules[${ruleIndex}]: ${backend} takes requests without a login, ${first.backend} beside it does not; protect both or none`,
+            `rules[${ruleIndex}]: ${backend} accepts requests without a login, but ${first.backend} in the same rule does not; protect both or neither`,
           );
     }
   }

@@ -1,4 +1,4 @@
-// What a person should know and no condition says: a route whose Gateway does not exist, a Gateway of an unknown class.
+// Remarks for people that no condition carries: a route whose Gateway does not exist, a Gateway of an unknown class.
 import { compareText, type Named } from './order.ts';
 
 /** One remark about one resource. */

@@ -1,4 +1,4 @@
-// The orders that Gateway API asks for: age first, then the alphabet. Never the locale's, never the input's.
+// The order that Gateway API requires: by age, then by name. It depends neither on the locale nor on the input.
 
 /** What the orders look at; every resource has it. */
 export interface Named {
@@ -41,7 +41,7 @@ export function sortByAge<T extends Named>(resources: readonly T[]): readonly T[
     .map(({ resource }) => resource);
 }
 
-/** The entries of a record by key: the order in which a person wrote them says nothing, and must not make another message. */
+/** The entries of a record by key: the order in which they were written has no meaning and must not change the message. */
 export function sortEntries<T>(record: Readonly<Record<string, T>>): Record<string, T> {
   return Object.fromEntries(Object.entries(record).toSorted(([left], [right]) => compareText(left, right)));
 }

@@ -1,5 +1,5 @@
-// The steps that look at everything at once. They run again when a list that they read has other members than last time, so lists are kept first: one
-// with the same members is the same object. What takes one field of every route or policy does not run for changes of the others.
+// The steps that read all routes or all policies. They run again when a list that they read has changed; a list with the same members stays the same
+// object. A step that reads one field of every route or policy does not run for changes of other fields.
 import type { Configuration } from '../ir/configuration.ts';
 import { listBackendKeys, prepareAssembly, type Parts } from './assemble.ts';
 import { listMissingEndpoints, type TranslatedBackend } from './backends.ts';

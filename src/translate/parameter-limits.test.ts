@@ -26,7 +26,7 @@ const podPath = 'spec.overlays.deployment.spec.template.spec';
 function refuses(spec: object, path: string): void {
   const message = judge(spec) ?? 'nothing is refused';
   assert.ok(message.startsWith(`${path} must `), message);
-  assert.match(message, /; only parameters of the GatewayClass may say otherwise$/);
+  assert.match(message, /; only parameters of the GatewayClass may set this$/);
 }
 
 describe('pods', () => {
@@ -262,7 +262,7 @@ test('several are named, and many are counted', () => {
   const message = judge(overPod({ hostNetwork: true, hostPID: true }));
   assert.equal(
     message,
-    `${podPath}.hostNetwork must be false or absent, ${podPath}.hostPID must be false or absent; only parameters of the GatewayClass may say otherwise`,
+    `${podPath}.hostNetwork must be false or absent, ${podPath}.hostPID must be false or absent; only parameters of the GatewayClass may set this`,
   );
   const volumes = Array.from({ length: 20 }, (_, index) => ({ name: `v${index}`, hostPath: { path: '/' } }));
   assert.match(judge(overPod({ volumes })) ?? '', /, and 15 more; only/);

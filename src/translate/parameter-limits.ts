@@ -1,15 +1,15 @@
-// What GatewayParameters that a Gateway names must not ask for. Their author need not be allowed to make pods, let alone such pods, or to read Secrets; the
-// controller would do it for them. Those of a GatewayClass are an administrator's, and may say everything.
+// Fields that GatewayParameters of a Gateway must not set. Their author may lack the permission to create pods or to read Secrets, and the controller
+// would do it for them. GatewayParameters of a GatewayClass belong to an administrator and are not limited.
 import { reservedVariables } from '../api/container-environment.ts';
 import type { GatewayParametersSpec } from '../api/gateway-parameters.ts';
 import { isMapping } from '../api/mapping.ts';
 import { readList, readMember, readText } from './read-raw.ts';
 
-/** Where, what may stand there, in words after "must", and whether a value is that. `[]` is every item of a list, `*` every key of a mapping. */
+/** A path, the rule in words after "must", and the check of a value. `[]` is every item of a list, `*` every key of a mapping. */
 type Limit = readonly [path: string, must: string, allows: (value: unknown, key: string) => boolean];
 
 const isFalse = (value: unknown): boolean => value === false;
-/** Null removes a field. Where the default is harmless that is harmless, too. */
+/** Null removes a field, which is harmless where the default is. */
 const isOff = (value: unknown): boolean => value === false || value === null;
 const isNull = (value: unknown): boolean => value === null;
 const isEmpty = (value: unknown): boolean =>
@@ -17,7 +17,7 @@ const isEmpty = (value: unknown): boolean =>
 const never = (): boolean => false;
 const isConfined = (value: unknown): boolean => value !== 'Unconfined';
 
-/** The SELinux types that the Pod Security Standards let everybody have. */
+/** The SELinux types that the Pod Security Standards (Baseline) allow. */
 const plainSeLinuxTypes: ReadonlySet<unknown> = new Set([
   null,
   '',
@@ -27,14 +27,14 @@ const plainSeLinuxTypes: ReadonlySet<unknown> = new Set([
   'container_engine_t',
 ]);
 
-/** Volumes with nothing in them that the author could not see anyway: no Secrets, no tokens, no disks of others, nothing of the node. */
+/** Volumes that reveal nothing new to the author: no Secrets, no tokens, no disks of others, nothing of the node. */
 const plainVolumes: ReadonlySet<string> = new Set(['name', '$patch', 'emptyDir', 'configMap', 'downwardAPI']);
 
 const isReserved = (value: unknown): boolean => typeof value === 'string' && reservedVariables.includes(value);
 
 const appArmorAnnotation = 'container.apparmor.security.beta.kubernetes.io/';
 
-/** A mapping with hardened fields in it: whoever removes or replaces it, removes them. */
+/** A mapping with hardened fields: removing or replacing it would remove them. */
 function keep(path: string): readonly Limit[] {
   return [
     [path, 'stay a mapping', isMapping],
@@ -51,7 +51,7 @@ function limitSecurityContext(path: string): readonly Limit[] {
     [`${path}.seccompProfile`, 'stay a mapping', isMapping],
     [`${path}.seccompProfile.type`, 'not be Unconfined', isConfined],
     [`${path}.appArmorProfile.type`, 'not be Unconfined', isConfined],
-    [`${path}.seLinuxOptions.type`, 'be a type of containers', (value) => plainSeLinuxTypes.has(value)],
+    [`${path}.seLinuxOptions.type`, 'be a container type', (value) => plainSeLinuxTypes.has(value)],
     [`${path}.seLinuxOptions.user`, 'be absent', isEmpty],
     [`${path}.seLinuxOptions.role`, 'be absent', isEmpty],
     [`${path}.windowsOptions.hostProcess`, 'be false or absent', isOff],
@@ -77,11 +77,11 @@ function limitContainers(path: string): readonly Limit[] {
     [`${context}.allowPrivilegeEscalation`, 'be false', isFalse],
     ...keep(`${context}.capabilities`),
     [`${context}.capabilities.add`, 'be empty or absent', isEmpty],
-    [`${context}.capabilities.drop`, 'have ALL in it', (value) => Array.isArray(value) && value.includes('ALL')],
+    [`${context}.capabilities.drop`, 'include ALL', (value) => Array.isArray(value) && value.includes('ALL')],
     [`${context}.procMount`, 'be Default or absent', (value) => value === null || value === 'Default'],
     [`${path}.ports[].hostPort`, 'be absent', (value) => value === null || value === 0],
     [`${path}.env[].valueFrom.secretKeyRef`, 'be absent', isNull],
-    [`${path}.env[].name`, 'not be one that the controller sets', (value) => !isReserved(value)],
+    [`${path}.env[].name`, 'not be a variable that the controller sets', (value) => !isReserved(value)],
     [`${path}.envFrom[].secretRef`, 'be absent', isNull],
   ];
 }
@@ -111,7 +111,7 @@ const limits: readonly Limit[] = [
 
 const mostNamed = 5;
 
-/** What parameters of a Gateway ask for in vain, in words with every field; undefined: nothing. */
+/** The forbidden fields that parameters of a Gateway set, as a sentence; undefined: none. */
 export function findForbiddenParameters(spec: GatewayParametersSpec): string | undefined {
   const found = [
     ...limits.flatMap(([path, must, allows]) =>
@@ -124,7 +124,7 @@ export function findForbiddenParameters(spec: GatewayParametersSpec): string | u
   ];
   if (found.length === 0) return undefined;
   const more = found.length > mostNamed ? `, and ${found.length - mostNamed} more` : '';
-  return `${found.slice(0, mostNamed).join(', ')}${more}; only parameters of the GatewayClass may say otherwise`;
+  return `${found.slice(0, mostNamed).join(', ')}${more}; only parameters of the GatewayClass may set this`;
 }
 
 interface FoundValue {
@@ -148,7 +148,7 @@ function findValues(value: unknown, steps: readonly string[], where = 'spec', ke
   return keys.flatMap((own) => findValues(readMember(value, own), rest, `${where}.${own}`, own));
 }
 
-/** What the gateway itself is started with: flags could undo what its variables say. */
+/** The command and arguments of the gateway: flags could override its environment variables. */
 function listCommands(spec: GatewayParametersSpec): readonly string[] {
   return findValues(spec, `${pod}.containers[]`.replaceAll('[]', '.[]').split('.'))
     .filter(({ value }) => isMapping(value) && readText(value, 'name') === 'gateway')
@@ -158,8 +158,8 @@ function listCommands(spec: GatewayParametersSpec): readonly string[] {
 }
 
 /**
- * Containers that an overlay adds and says nothing about: the default is to let a program get more rights than it was started with. The container
- * `gateway` is hardened already, unless the list, or an item of it, takes the place of what was there.
+ * Containers that an overlay adds without allowPrivilegeEscalation, whose default is true. The container `gateway` is hardened already, unless the
+ * overlay replaces the list or that item.
  */
 function listUnhardened(spec: GatewayParametersSpec): readonly string[] {
   const podSpec = readMember(spec, ...pod.split('.'));

@@ -19,10 +19,10 @@ interface ParametersReference {
   readonly namespace: string | undefined;
 }
 
-/** What to tell whoever writes parameters where nothing is deployed. */
-export const nothingIsDeployed = 'a controller deploys; `run` does not';
+/** Why parameters have no effect where nothing is deployed. */
+export const nothingIsDeployed = 'only a controller deploys Gateways; `run` does not';
 
-/** The parameters of a class. GatewayParameters live in a namespace, so that a class has to say which. */
+/** The parameters of a class. GatewayParameters are namespaced, so a class has to name the namespace. */
 export function resolveClassParameters(
   index: ResourceIndex,
   { spec }: GatewayClass,
@@ -34,7 +34,7 @@ export function resolveClassParameters(
   return resolveParameters(index, 'spec.parametersRef', { ...parametersRef, namespace }, placement);
 }
 
-/** The parameters of a Gateway, which lie in its own namespace, and may not say everything that those of a class may. */
+/** The parameters of a Gateway, in its own namespace; they may set less than those of a class. */
 export function resolveGatewayParameters(
   index: ResourceIndex,
   { metadata, spec }: Gateway,
@@ -62,7 +62,8 @@ function resolveParameters(
   if (placement === 'host') return refuse(nothingIsDeployed);
   if (group !== proxyGroup || kind !== 'GatewayParameters')
     return refuse(`${group}/${kind} cannot be used as parameters; use ${proxyGroup}/GatewayParameters`);
-  if (namespace === undefined) return refuse(`namespace is required: GatewayParameters ${name} lies in one`);
+  if (namespace === undefined)
+    return refuse(`namespace is required, because GatewayParameters ${name} is in a namespace`);
   const parameters = index.gatewayParameters.get(`${namespace}/${name}`);
   if (parameters !== undefined) return { usable: true, parameters };
   return refuse(

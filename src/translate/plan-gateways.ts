@@ -33,7 +33,7 @@ export function planGateways(
   return { plans: plans.toSorted(compareByName), held: held.toSorted(compareByName) };
 }
 
-// A Service needs a port; a Gateway that has none to serve is deployed when it has.
+// A Service needs a port; a Gateway without one is deployed once it has one.
 function listPorts(listeners: readonly ResolvedListener[]): GatewayPlan['ports'] {
   const names = new Map<number, string>();
   for (const { isServed, spec } of listeners) if (isServed && !names.has(spec.port)) names.set(spec.port, spec.name);

@@ -1,4 +1,4 @@
-// ProxyPolicies: one Policy message for each kind and target. The gateway merges the levels; here the same level is settled.
+// ProxyPolicies: one Policy message for each kind and target. Conflicts at one level are settled here; the gateway merges the levels.
 import { create } from '@bufbuild/protobuf';
 import type { ProxyPolicy } from '../api/proxy-policy.ts';
 import type { InvalidResource } from '../api/resources.ts';
@@ -45,12 +45,12 @@ export interface TranslatedPolicy {
   /** namespace/name */
   readonly name: string;
   readonly messages: readonly Policy[];
-  /** What the messages refer to. Nothing of a field that lost or that is closed: a secret without a use has no business there. */
+  /** The secrets that the messages refer to. None for a field that lost or is closed: unused secrets are not sent to gateways. */
   readonly secrets: readonly Secret[];
   /** Keys of the backends that the messages refer to. */
   readonly backends: readonly string[];
   readonly status: ProxyPolicyStatus;
-  /** Fields that have no say. */
+  /** Fields that another policy takes precedence over. */
   readonly conflicts: readonly PolicyConflict[];
   readonly keys: PolicyKeys;
   readonly notices: readonly Notice[];
@@ -64,7 +64,7 @@ export interface PolicyKeys {
   readonly byGateway: ReadonlyMap<string, readonly string[]>;
 }
 
-/** What a policy wants, before anyone knows what it gets. */
+/** What a policy claims, before conflicts are settled. */
 interface PolicyWish {
   readonly claimant: Claimant;
   readonly targets: readonly PolicyTarget[];
@@ -74,11 +74,11 @@ interface PolicyWish {
 
 /** All policies. */
 export interface Policies {
-  /** Has every policy say what it wants; translation asks for that before it asks for outcomes. */
+  /** Collects the claims of all policies; runs before outcomes are asked for. */
   readonly collectClaims: () => void;
   /** The outcomes of valid policies, in the order of their names. */
   readonly list: () => readonly TranslatedPolicy[];
-  /** Fields of valid policies that have no say, by the age of the policies. */
+  /** Fields of valid policies that lost a conflict, by the age of the policies. */
   readonly listConflicts: () => readonly PolicyConflict[];
   /** The outcomes of policies that did not validate. */
   readonly listInvalid: () => readonly TranslatedPolicy[];
@@ -94,7 +94,7 @@ export interface PolicySurroundings {
   readonly controllerName: string;
 }
 
-/** Stands ready to translate the policies that are valid, and to close what the invalid ones were meant to protect. */
+/** Translates valid policies, and closes the targets of invalid ones. */
 export function preparePolicies(surroundings: PolicySurroundings): Policies {
   const { memory, index } = surroundings;
   const selections = prepareSelections(memory, index);
@@ -146,7 +146,7 @@ export function preparePolicies(surroundings: PolicySurroundings): Policies {
   };
 }
 
-// The older first, the unknown age last, then by name: as sortByAge has it.
+// The older first, unknown age last, then by name, like sortByAge.
 function compareClaimants(left: Claimant, right: Claimant): number {
   const [leftAge, rightAge] = [left.createdAt || Infinity, right.createdAt || Infinity];
   if (leftAge !== rightAge) return leftAge < rightAge ? -1 : 1;
@@ -158,7 +158,7 @@ function readWish({ index, reach }: PolicySurroundings, selections: Selections, 
   const kinds = allPolicyKinds.filter((kind) => readPolicyField(policy, kind) !== undefined);
   const present = targets.filter((target) => hasTarget(index, target));
   const places = present.flatMap((target) => kinds.map((kind) => formatPlace(kind, target)));
-  // Two servers of one Gateway with one URL would take each other's tokens.
+  // Two servers behind one Gateway with the same URL would accept each other's tokens.
   const resource = policy.spec.backend?.mcp.authentication?.resourceMetadata?.resource;
   const gateways = resource === undefined ? [] : new Set(present.flatMap((target) => reach.listGateways(target)));
   return {
@@ -237,7 +237,7 @@ function finishPolicy(
   const messages = [
     ...remarks,
     ...(isCut
-      ? [`has ${ancestors.length} ancestors, and its status lists the first ${mostAncestors}; it is in force for all`]
+      ? [`has ${ancestors.length} ancestors; its status lists the first ${mostAncestors}, but it is in force for all`]
       : []),
   ];
   const { namespace = '', name } = policy.metadata;
@@ -321,7 +321,7 @@ function attach(
     }
     wins += 1;
     if (!isServed) continue;
-    // One problem closes all of it: half of a policy is another policy.
+    // One problem closes all targets: a policy is never enforced in part.
     let spec = createFailure(problems.join('; '));
     if (problems.length === 0 && translation.valid) {
       spec = { case: policyKinds[kind].messageCase, value: translation.message } as PolicySpec;
@@ -335,7 +335,7 @@ function attach(
   return { target, found: true, missingSection: undefined, messages, servingGateways, conflicts, problems, wins };
 }
 
-// The key is that of the section: two sections that are missing do not get in each other's way.
+// The key names the section, so that two missing sections of one object get different keys.
 function closeWhole(
   policy: ProxyPolicy,
   target: PolicyTarget,
@@ -347,7 +347,7 @@ function closeWhole(
   return createPolicy(key, formatName(policy), whole, createFailure([message, ...problems].join(' ')));
 }
 
-// A resource of our group that is no ProxyBackend was meant to be a policy: a misspelled kind must not open what it protects.
+// An unknown kind of our group counts as a policy: a misspelled kind must not open what it was meant to protect.
 function isPolicy({ kind, raw }: InvalidResource): boolean {
   if (kind === 'ProxyPolicy') return true;
   const isOurs = readText(raw, 'apiVersion')?.startsWith(`${proxyGroup}/`) ?? false;
@@ -364,7 +364,7 @@ function createFailurePolicy(invalid: InvalidResource, target: PolicyTarget): Po
   );
 }
 
-// Whoever shows the message names the policy.
+// The message does not name the policy: its readers add the name.
 function createFailure(message: string): PolicySpec {
   return { case: 'failure', value: create(FailureSchema, { status: 500, reason: 'policy_invalid', message }) };
 }

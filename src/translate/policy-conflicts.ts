@@ -1,4 +1,4 @@
-// Two policies with one field at one target: the older has it, then the first by name; the other has no say there (GEP-713).
+// Two policies set the same field at the same target: the older takes precedence, then the first by name; the other has no effect there (GEP-713).
 import { create } from '@bufbuild/protobuf';
 import { type PolicyRival, PolicyRivalSchema } from '../ir/gen/config_pb.ts';
 import type { PolicyKind } from '../ir/policy-kinds.ts';
@@ -7,11 +7,11 @@ import { type PolicyTarget, formatTarget } from './policy-targets.ts';
 
 /** A field of a policy that another policy has at the same target. */
 export interface PolicyConflict {
-  /** namespace/name of the policy that has no say. */
+  /** namespace/name of the policy that lost the conflict. */
   readonly policy: string;
   readonly field: PolicyKind;
   readonly target: PolicyTarget;
-  /** namespace/name of the policy that has the field. */
+  /** namespace/name of the policy that takes precedence. */
   readonly owner: string;
   /** Why that one: "is older", "comes first by name". */
   readonly because: string;
@@ -25,10 +25,10 @@ export interface Claimant {
   readonly createdAt: number;
 }
 
-/** Who wants what, by place: the first of a list has it. */
+/** Claimants by place; the first of a list takes precedence. */
 export type Claims = Table<readonly Claimant[]>;
 
-/** The outcome of a claim: the field is theirs, and who else wants it; or why not. */
+/** The outcome of a claim: won, with the other claimants; or lost, with the reason. */
 export type ClaimOutcome =
   | { readonly granted: true; readonly rivals: PolicyRival[] }
   | { readonly granted: false; readonly conflict: PolicyConflict };
@@ -38,12 +38,12 @@ export function formatPlace(field: PolicyKind, target: PolicyTarget): string {
   return JSON.stringify([target.namespace, formatTarget(target), field]);
 }
 
-/** The URL of a server behind a Gateway; with and without a slash at the end it is the same. */
+/** The URL of a server behind a Gateway; a trailing slash makes no difference. */
 export function formatResourcePlace(gateway: string, resource: string): string {
   return JSON.stringify(['resource', gateway, (URL.parse(resource)?.href ?? resource).replace(/\/$/, '')]);
 }
 
-/** Looks who has a field at a target that a policy claims. */
+/** Decides whether a policy gets a field that it claims at a target. */
 export function settleClaim(
   claims: Claims,
   { policy, createdAt }: Claimant,

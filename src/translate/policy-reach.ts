@@ -33,11 +33,11 @@ export interface ReachSurroundings {
   readonly backendUsers: Table<readonly string[]>;
 }
 
-/** Stands ready to follow listeners and routes. */
+/** Prepares the lookup over listeners and routes. */
 export function prepareReach(surroundings: ReachSurroundings): PolicyReach {
   const { memory, gateways, listeners, routes } = surroundings;
   const ofNamespace = memory.derive((namespace) => listGatewaysOfNamespace(surroundings, namespace));
-  // Of its own, so that a policy depends on the message of a listener and on nothing else of the Gateway.
+  // Derived separately, so that a policy depends on the message of a listener and on nothing else of the Gateway.
   const ofListener = memory.derive((key) => {
     const [namespace = '', gateway = ''] = key.split('/');
     return listeners.get(`${namespace}/${gateway}`).find((listener) => listener.key === key)?.message;

@@ -1,4 +1,4 @@
-// The status of a ProxyPolicy (GEP-713): one ancestor for each Gateway it affects; a target that no Gateway leads to stands for itself.
+// The status of a ProxyPolicy (GEP-713): one ancestor for each Gateway it affects; a target that no Gateway leads to is its own ancestor.
 import type { ProxyPolicy } from '../api/proxy-policy.ts';
 import type { InvalidResource } from '../api/resources.ts';
 import type { Policy } from '../ir/gen/config_pb.ts';
@@ -90,11 +90,11 @@ export function describeInvalidPolicy(
 
 function describeEffect(closed: readonly string[]): string {
   return closed.length === 0
-    ? 'Nothing of its targets is served.'
-    : `Answered with 500 until it is mended: ${closed.join(', ')}.`;
+    ? 'None of its targets is served.'
+    : `Answered with 500 until the policy is fixed: ${closed.join(', ')}.`;
 }
 
-// A policy that validates, and refers to something that is not there.
+// A policy that is valid but refers to something that does not exist.
 function describeUnenforceable(
   outcomes: readonly TargetOutcome[],
   effect: string,
@@ -187,7 +187,7 @@ function describeAttached(
         generation,
       ),
     ];
-  const message = `Nothing of ${winners.join(', ')} is served yet.`;
+  const message = `Not served yet: ${winners.join(', ')}.`;
   return [
     accepted,
     attached,
@@ -201,7 +201,7 @@ function describeAccepted(conflicts: readonly string[], generation: number): Con
   return createCondition('policyAncestor', 'Accepted', 'True', 'Accepted', 'The policy is valid.', generation);
 }
 
-// A Gateway that exists and that no reach leads to belongs to another controller: its status is not ours to write.
+// An existing Gateway outside of our reach belongs to another controller, which writes its status.
 function isForeignGateway({ target, found, missingSection }: TargetOutcome, reach: PolicyReach): boolean {
   const isThere = found || missingSection !== undefined;
   return isThere && target.kind === 'Gateway' && reach.listGateways(target).length === 0;

@@ -52,7 +52,7 @@ export interface Selections {
   readonly select: (kind: TargetKind, namespace: string, labels: Readonly<Record<string, string>>) => readonly string[];
 }
 
-/** Stands ready to select objects by their labels: each selection is made once, however many policies make it. */
+/** Selects objects by their labels; policies with the same selector share one selection. */
 export function prepareSelections(memory: Memory, index: ResourceIndex): Selections {
   const labelled = memory.derive((kind) => indexLabels(listObjects(index, kind as TargetKind)));
   const selections = memory.derive((key) => {
@@ -128,8 +128,8 @@ export function listSections(
 }
 
 /**
- * The targets of an invalid policy, for failing them closed. What cannot be told counts as more, never as less:
- * an unreadable section, or one that is not there, means the whole target, an unknown kind every kind, an unreadable target the namespace.
+ * The targets of an invalid policy, which fail closed. In doubt more is closed, never less: an unreadable or missing section means the whole
+ * target, an unknown kind every kind, an unreadable target the namespace.
  */
 export function readTargets(
   index: ResourceIndex,

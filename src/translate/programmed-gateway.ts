@@ -15,7 +15,7 @@ interface Difference {
   readonly addresses: GatewayFacts['addresses'];
   /** Undefined: it is programmed, as translation said. */
   readonly gateway: Verdict<'gateway'> | undefined;
-  /** By name; those that are not there are programmed. */
+  /** By name; absent listeners are programmed. */
   readonly listeners: Readonly<Record<string, Verdict<'listener'>>>;
   /** Names of the listeners that are programmed. */
   readonly served: readonly string[];
@@ -37,7 +37,7 @@ export function describeProgrammedGateway(status: GatewayStatus, view: FactsView
   return makeStatus(status, { addresses, gateway, listeners, served });
 }
 
-// Where translation sees an obstacle there is nothing to wait for.
+// Whether translation found no problem: only then there is something to wait for.
 function isHoped({ conditions }: Pick<ListenerStatus, 'conditions'>): boolean {
   return findCondition(conditions, 'Programmed')?.status === 'True';
 }
@@ -82,7 +82,7 @@ function judgeListener(
   key: string,
 ): Verdict<'listener'> | undefined {
   if (facts === undefined || waiting !== undefined)
-    return { reason: 'Pending', message: `The Gateway is not there yet. ${waiting ?? ''}`.trimEnd() };
+    return { reason: 'Pending', message: `The Gateway is not ready yet. ${waiting ?? ''}`.trimEnd() };
   const rejection = findRejection('listeners', key);
   if (rejection !== undefined) return { reason: 'Invalid', message: `The gateway rejects it: ${rejection}` };
   const port = ports.get(key) ?? 0;
@@ -90,7 +90,7 @@ function judgeListener(
   if (problem !== undefined)
     return { reason: 'PortUnavailable', message: `The gateway cannot open port ${port}: ${problem}` };
   if (!facts.isSettled('listeners', key))
-    return { reason: 'Pending', message: 'Not all gateway processes have taken it in yet.' };
+    return { reason: 'Pending', message: 'Not all gateway processes have applied it yet.' };
   return undefined;
 }
 
@@ -100,7 +100,7 @@ function judgeGateway(
   served: readonly string[],
 ): Verdict<'gateway'> | undefined {
   const { facts, waiting } = view;
-  if (facts === undefined) return { reason: 'Pending', message: waiting ?? 'It waits to be deployed.' };
+  if (facts === undefined) return { reason: 'Pending', message: waiting ?? 'Waiting to be deployed.' };
   if (facts.deployProblem !== undefined)
     return { reason: 'Pending', message: `It could not be deployed: ${facts.deployProblem}` };
   const address = judgeAddresses(view, facts);
@@ -109,7 +109,7 @@ function judgeGateway(
   if (waiting !== undefined) return { reason: 'Pending', message: waiting };
   const pending = Object.entries(listeners).flatMap(([name, { reason }]) => (reason === 'Pending' ? [name] : []));
   if (pending.length > 0) {
-    const message = `It waits for its gateway processes (${facts.processes}) to take in what listeners say: ${pending.join(', ')}.`;
+    const message = `Waiting for its gateway processes (${facts.processes}) to apply the listeners: ${pending.join(', ')}.`;
     return { reason: 'Pending', message };
   }
   if (served.length > 0) return undefined;
@@ -131,6 +131,6 @@ function judgeAddresses(
     return { reason: 'AddressNotUsable', message };
   }
   if (addresses.length === 0)
-    return { reason: 'AddressNotAssigned', message: 'It waits for an address: its Service has none yet.' };
+    return { reason: 'AddressNotAssigned', message: 'Waiting for an address: the Service has none yet.' };
   return undefined;
 }

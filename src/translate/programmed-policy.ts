@@ -1,4 +1,4 @@
-// Whether the gateways follow a ProxyPolicy, ancestor by ancestor: they answered for its messages, took them, and have the keys that it needs.
+// Whether the gateways enforce a ProxyPolicy, ancestor by ancestor: they acknowledged its messages and have the keys that it needs.
 import { createCondition, type Condition, type ProxyPolicyStatus } from './conditions.ts';
 import type { FactsView } from './facts-view.ts';
 import { createStatusMaker, findCondition, replaceCondition } from './replace-condition.ts';
@@ -10,7 +10,7 @@ interface Verdict {
   readonly message: string;
 }
 
-/** The status of a policy; the one of translation where nothing speaks against it. `keysByGateway` are the keys of its messages. */
+/** The status of a policy; unchanged from translation unless a gateway reports a problem. `keysByGateway` are the keys of its messages. */
 export function describeProgrammedPolicy(
   status: ProxyPolicyStatus,
   keysByGateway: ReadonlyMap<string, readonly string[]>,
@@ -32,7 +32,7 @@ const makeStatus = createStatusMaker((original: ProxyPolicyStatus, verdicts: Ver
     const { kind, namespace = '', name } = ancestor.ancestorRef;
     const verdict = kind === 'Gateway' ? verdicts[`${namespace}/${name}`] : undefined;
     const programmed = findCondition(ancestor.conditions, 'Programmed');
-    // Where the policy is not to be in force there is nothing to wait for.
+    // Where translation already says False there is nothing to wait for.
     if (verdict === undefined || programmed?.status !== 'True') return ancestor;
     return { ...ancestor, conditions: replaceCondition(ancestor.conditions, createProgrammed(verdict, programmed)) };
   }),
@@ -46,13 +46,13 @@ function createProgrammed({ status, reason, message }: Verdict, original: Condit
 function judge(view: FactsView, keys: readonly string[]): Verdict | undefined {
   const { gateway, facts, waiting } = view;
   if (facts === undefined || waiting !== undefined) {
-    const message = `Gateway ${gateway} is not there yet. ${waiting ?? ''}`.trimEnd();
+    const message = `Gateway ${gateway} is not ready yet. ${waiting ?? ''}`.trimEnd();
     return { status: 'False', reason: 'WaitingForGateway', message };
   }
   const rejected = facts.rejections.length === 0 ? undefined : judgeRejections(view, keys);
   if (rejected !== undefined) return rejected;
   if (!keys.every((key) => facts.isSettled('policies', key))) {
-    const message = `Gateway ${gateway} has not taken it in yet.`;
+    const message = `Gateway ${gateway} has not applied it yet.`;
     return { status: 'False', reason: 'WaitingForGateway', message };
   }
   return facts.keyProblems.size === 0 ? undefined : judgeKeys(view, keys);
@@ -61,7 +61,7 @@ function judge(view: FactsView, keys: readonly string[]): Verdict | undefined {
 function judgeRejections(view: FactsView, keys: readonly string[]): Verdict | undefined {
   const rejections = new Set(keys.flatMap((key) => view.findRejection('policies', key) ?? []));
   if (rejections.size === 0) return undefined;
-  const message = `The gateway rejects it: ${[...rejections].join('; ')}. What it targets is answered with 500.`;
+  const message = `The gateway rejects it: ${[...rejections].join('; ')}. Requests to its targets are answered with 500.`;
   return { status: 'False', reason: 'Rejected', message };
 }
 
@@ -75,6 +75,6 @@ function judgeKeys({ facts }: FactsView, keys: readonly string[]): Verdict | und
     const message = `Keys cannot be loaded, so requests are answered with 503; ${describe(missing)}`;
     return { status: 'False', reason: 'KeysUnavailable', message };
   }
-  const message = `Keys cannot be refreshed, and those of before are in use; ${describe(problems)}`;
+  const message = `Keys cannot be refreshed, so the previous ones stay in use; ${describe(problems)}`;
   return { status: 'True', reason: 'Programmed', message };
 }

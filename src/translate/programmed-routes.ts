@@ -21,7 +21,7 @@ interface Difference {
   readonly rejected: readonly RejectedRule[];
 }
 
-/** The statuses of all routes; those of translation but for routes with rules that are rejected. */
+/** The statuses of all routes; unchanged from translation except for routes with rejected rules. */
 export function describeRejectedRoutes(
   { configuration, statuses }: Translation,
   views: ReadonlyMap<string, FactsView>,

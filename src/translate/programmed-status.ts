@@ -1,5 +1,5 @@
-// Statuses with what only running gateways know: whether they are deployed, have an address, took the configuration in, and have the keys of their
-// policies. Translation says what should be; here `Programmed` becomes true when it is.
+// Statuses with the facts that only running gateways know: whether they are deployed, have an address, applied the configuration, and have the keys of
+// their policies. Translation says what should be; here `Programmed` becomes true when it is.
 import type { ProxyPolicyStatus, Statuses } from './conditions.ts';
 import type { GatewayFacts } from './gateway-facts.ts';
 import { type FactsView, viewFacts } from './facts-view.ts';
@@ -37,7 +37,7 @@ export function describeProgrammed(
   };
 }
 
-// Most policies are as translation says; only the others are written down.
+// Most policies are as translation says; only the others get an entry.
 function describePolicies(
   { statuses, policyKeys }: Translation,
   views: ReadonlyMap<string, FactsView>,

@@ -13,7 +13,7 @@ interface KindReference {
   readonly kind: string;
 }
 
-/** Whether a reference is to an InferencePool, be there such a thing or not. */
+/** Whether a reference is to an InferencePool, whether it exists or not. */
 export function isInferencePool({ group, kind }: KindReference): boolean {
   return group === inferenceGroup && kind === 'InferencePool';
 }

@@ -1,4 +1,4 @@
-// Statuses in which some conditions are others. What was made before is the same object again.
+// Statuses in which some conditions are replaced. An unchanged status stays the same object.
 import type { Condition } from './conditions.ts';
 
 /** The conditions with one in the place of another of its type, or at the end. */
@@ -12,7 +12,7 @@ export function findCondition(conditions: readonly Condition[], type: string): C
   return conditions.find((condition) => condition.type === type);
 }
 
-/** Makes a status anew when what makes it different from the original is different from last time. */
+/** Builds a status again only when its difference from the original has changed since last time. */
 export function createStatusMaker<S extends object, D>(
   make: (original: S, difference: D) => S,
 ): (original: S, difference: D) => S {

@@ -31,7 +31,7 @@ export class ResourceIndex {
   readonly proxyBackends: Table<ProxyBackend>;
   readonly proxyPolicies: Table<ProxyPolicy>;
   readonly inferencePools: Table<InferencePool>;
-  /** By the namespace that they open. */
+  /** By the namespace that they grant access to. */
   readonly referenceGrants: Table<readonly ReferenceGrant[]>;
   /** By namespace/name of the Service. */
   readonly endpointSlices: Table<readonly EndpointSlice[]>;
@@ -59,7 +59,7 @@ export class ResourceIndex {
     this.invalid = memory.createTable();
   }
 
-  /** Takes other resources in place of those that are there. A list with the members that it had costs nothing. */
+  /** Replaces all resources. An unchanged list costs nothing. */
   load(resources: Resources): void {
     const isNew = (list: keyof Resources): boolean => {
       const known: readonly unknown[] | undefined = this.#loaded?.[list];
@@ -112,7 +112,7 @@ export function listInvalid(index: ResourceIndex): readonly InvalidResource[] {
   return [...index.invalid.values()].flat();
 }
 
-/** The labels of a namespace. One that nobody wrote down still has the label that Kubernetes gives to each. */
+/** The labels of a namespace. A namespace without a resource has the label that Kubernetes gives to every namespace. */
 export function readNamespaceLabels(index: ResourceIndex, namespace: string): Readonly<Record<string, string>> {
   return { ...index.namespaces.get(namespace)?.metadata.labels, 'kubernetes.io/metadata.name': namespace };
 }
@@ -131,10 +131,10 @@ export function formatProblems(invalid: InvalidResource): string {
     .join('; ');
 }
 
-// A source gives each name once. Should it ever not, the choice must not depend on the order it gave them in.
+// A source has each name once. If it has not, the choice must not depend on its order.
 function indexByName<T extends Named>(resources: readonly T[]): ReadonlyMap<string, T> {
   const names = resources.map(formatName);
-  // Sources give them in this order.
+  // Sources usually have this order already.
   const isSorted = names.every((name, at) => at === 0 || names[at - 1]! < name);
   if (isSorted) return new Map(resources.map((resource, at) => [names[at]!, resource]));
   const named = resources.map((resource, at) => ({ name: names[at]!, resource }));

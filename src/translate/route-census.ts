@@ -1,5 +1,5 @@
-// What is counted over all routes. Each function takes one field of every route, which is kept while it does not change: most changes of routes
-// change none of these.
+// Counts over all routes. Each function reads one field of every route, which stays the same object while it does not change: most changes of routes
+// change none of these fields.
 import type { PoolParent } from './inference-pool-status.ts';
 import { compareText } from './order.ts';
 import type { TranslatedRoute } from './routes.ts';

@@ -89,7 +89,7 @@ function checkExpression(expression: string): string | undefined {
     return undefined;
   } catch (error) {
     const detail = error instanceof Error ? error.message : String(error);
-    return `${JSON.stringify(expression)} is no RE2 regular expression (${detail})`;
+    return `${JSON.stringify(expression)} is not a valid RE2 regular expression (${detail})`;
   }
 }
 

@@ -34,7 +34,7 @@ export interface RouteParentResult {
 /** What became of all parentRefs. */
 export interface RouteParents {
   readonly results: readonly RouteParentResult[];
-  /** What no condition says: parents that do not exist have none. */
+  /** Remarks about parents that do not exist: those have no conditions. */
   readonly remarks: readonly string[];
 }
 
@@ -52,7 +52,7 @@ export function attachRoute(
     const { group, kind, name } = parentRef;
     if (group !== gatewayGroup || kind !== 'Gateway') {
       const what = `${group === '' ? '' : `${group}/`}${kind} ${name}`;
-      remarks.push(`parentRef ${what} is left alone: only Gateways serve routes here`);
+      remarks.push(`parentRef ${what} is ignored: only Gateways can serve routes`);
       continue;
     }
     const namespace = parentRef.namespace ?? route.metadata.namespace;
@@ -98,7 +98,10 @@ function attachToGateway(
   });
   if (attachments.length === 0) {
     const hostnames = (route.spec.hostnames ?? []).join(', ');
-    return refuse('NoMatchingListenerHostname', `none of ${hostnames} is a host of ${describeListeners(open)}`);
+    return refuse(
+      'NoMatchingListenerHostname',
+      `none of ${hostnames} matches the hostname of ${describeListeners(open)}`,
+    );
   }
   return { attachments, refusal: undefined };
 }

@@ -64,7 +64,7 @@ export interface TranslatedRoute {
   readonly notices: readonly Notice[];
 }
 
-/** Stands ready to translate routes, by namespace/name; undefined for one that does not exist. */
+/** Translates routes, by namespace/name; undefined for one that does not exist. */
 export function prepareRoutes(
   memory: Memory,
   index: ResourceIndex,
@@ -130,7 +130,7 @@ function translateRoute(
     ),
     notices: [
       ...remarks,
-      // What no condition says: rules that have nowhere to send requests.
+      // Rules without a usable backend: no condition reports them.
       ...(messages.length === 0 ? [] : rules.flatMap(({ remark }) => remark ?? [])),
     ].map((message) => ({ kind: 'HTTPRoute', namespace, name, message })),
   };
@@ -218,7 +218,7 @@ function findRuleProblem(rule: HttpRouteRule, ruleIndex: number, values: readonl
   return values.length === 0 ? undefined : { ruleIndex, reason: 'UnsupportedValue', message: values.join('; ') };
 }
 
-// Whatever keeps a rule from being served answers for it: its requests must not fall through to a rule that was not meant for them.
+// A rule that cannot be served answers with a failure: its requests must not fall through to another rule.
 function findFailure(
   rule: HttpRouteRule,
   place: string,

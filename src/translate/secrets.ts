@@ -33,7 +33,7 @@ export interface Secrets {
   readonly resolveEntry: (namespace: string, reference: SecretEntryReference) => SecretResolution;
 }
 
-/** Stands ready to follow references to Secrets and ConfigMaps. */
+/** Prepares the lookup of Secrets and ConfigMaps. */
 export function prepareSecrets(memory: Memory, index: ResourceIndex): Secrets {
   const certificates = deriveByParts(memory, (namespace, name) => readCertificate(index, namespace, name));
   const caCertificates = deriveByParts(memory, (namespace, name, kind) =>
@@ -44,7 +44,7 @@ export function prepareSecrets(memory: Memory, index: ResourceIndex): Secrets {
     resolveCertificate(from, reference) {
       const to = { ...reference, namespace: reference.namespace ?? from.namespace };
       if (to.group !== '' || to.kind !== 'Secret')
-        return refuse(`${describeKind(to)} is no Secret; certificates come from Secrets`);
+        return refuse(`${describeKind(to)} is not a Secret; certificates must be in Secrets`);
       if (!isReferencePermitted(index, from, to))
         return { found: false, permitted: false, message: describeMissingGrant(from, to) };
       return certificates.get(formatParts(to.namespace, to.name));
@@ -133,13 +133,13 @@ function readEntry(index: ResourceIndex, namespace: string, reference: SecretEnt
     return refuse(`Secret ${name} ${describeAbsence(index, 'Secret', namespace, reference.name)}`);
   const bytes = readSecretEntry(secret, reference.key);
   if (bytes === undefined) return refuse(`Secret ${name} has no entry ${reference.key}`);
-  // `echo secret > file` ends the line; nobody means that to be part of the secret.
+  // `echo secret > file` appends a line feed, which is not part of the secret.
   const text = Buffer.from(bytes)
     .toString('utf8')
     .replace(/\r?\n$/, '');
   if (text === '') return refuse(`Secret ${name}: the entry ${reference.key} is empty`);
   if (!isUtf8(bytes) || controlCharacter.test(text))
-    return refuse(`Secret ${name}: the entry ${reference.key} has characters that no secret or token has`);
+    return refuse(`Secret ${name}: the entry ${reference.key} has control characters; remove them`);
   return {
     found: true,
     secret: create(SecretSchema, {

@@ -9,7 +9,7 @@ import { type ResourceIndex, describeAbsence } from './resource-index.ts';
 
 /** Where a Service port leads. */
 export interface ServiceUpstream {
-  /** Sorted, each once; none is no mistake, requests are answered with 503. */
+  /** Sorted, each once. None is valid: requests are then answered with 503. */
   readonly endpoints: readonly ServiceEndpoint[];
   readonly protocol: UpstreamProtocol;
   /** The name that a certificate of the Service has to carry. */
@@ -22,7 +22,7 @@ export interface ServiceEndpoint {
   readonly port: number;
 }
 
-/** What a reference to a Service can suffer from. */
+/** A problem of a reference to a Service. */
 export interface ServiceProblem {
   readonly reason: 'RefNotPermitted' | 'BackendNotFound' | 'UnsupportedProtocol';
   readonly message: string;
@@ -95,7 +95,7 @@ export function findServicePort(
   if (protocol === undefined)
     return refuse(
       'UnsupportedProtocol',
-      `port ${port.port} of Service ${service} has appProtocol ${port.appProtocol}; supported are http, kubernetes.io/h2c and kubernetes.io/ws`,
+      `port ${port.port} of Service ${service} has appProtocol ${port.appProtocol}; use http, kubernetes.io/h2c or kubernetes.io/ws`,
     );
   return { ...found, protocol };
 }
@@ -111,7 +111,7 @@ export function findTcpPort(
   const service = index.services.get(name);
   if (service === undefined)
     return refuse('BackendNotFound', `Service ${name} ${describeAbsence(index, 'Service', namespace, ownName)}`);
-  if (number === 0) return refuse('BackendNotFound', `the reference to Service ${name} names no port`);
+  if (number === 0) return refuse('BackendNotFound', `the reference to Service ${name} has no port; set one`);
   const port = findPort(service, number);
   if (port === undefined) return refuse('BackendNotFound', `Service ${name} has no port ${number}`);
   if (port.protocol !== 'TCP')
@@ -135,7 +135,7 @@ export function listServiceEndpoints(
 type UsedPort = Pick<ServicePort, 'name' | 'port' | 'protocol' | 'targetPort' | 'appProtocol'>;
 
 function findPort({ spec }: Service, number: number): UsedPort | undefined {
-  // An ExternalName needs no ports: whatever port is asked for is the port of the name.
+  // An ExternalName needs no ports: the port of the reference is used.
   if (spec.type === 'ExternalName' && spec.ports.length === 0)
     return { name: '', port: number, protocol: 'TCP', targetPort: undefined, appProtocol: undefined };
   const ports = spec.ports.filter(({ port }) => port === number);

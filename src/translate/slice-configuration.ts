@@ -22,7 +22,7 @@ export function sliceConfiguration(configuration: Configuration, previous?: Slic
   for (const [gateway, { listeners: own, routes: used }] of reach.gateways)
     slices.set(gateway, { listeners: own, routes: used, backends: [], policies: [], secrets: [] });
 
-  // Keys are fetched from Services, which are no targets: that they are needed here changes nothing for the policies after.
+  // Keys are fetched from Services, which policies cannot target: adding them here does not affect later policies.
   const findGateways = createTargetFinder(reach);
   const neededBackends = new Needs(reach.backends);
   const neededSecrets = new Needs(reach.secrets);
@@ -100,7 +100,7 @@ interface Reach {
 
 const reaches = new WeakMap<readonly Route[], { readonly listeners: readonly Listener[]; readonly reach: Reach }>();
 
-/** Most changes are of something else than routes and listeners: these lists are the same objects then, and so is what is known of them. */
+/** Cached by the two lists: most changes affect neither routes nor listeners. */
 function findReach(listeners: readonly Listener[], routes: readonly Route[]): Reach {
   const known = reaches.get(routes);
   if (known?.listeners === listeners) return known.reach;
@@ -160,7 +160,7 @@ function trimRoute(route: Route, gateway: string, gatewayOf: ReadonlyMap<string,
 
 const targetNames = new WeakMap<PolicyTarget, string>();
 
-/** The name of a target, put together once: of thousands of policies few are new. */
+/** The name of a target, cached: of thousands of policies few are new. */
 function nameTarget(target: PolicyTarget): string {
   let name = targetNames.get(target);
   if (name === undefined) {

@@ -11,7 +11,7 @@ export function createStep<I extends readonly unknown[], O>(run: (...inputs: I) 
   };
 }
 
-/** The same for a function that makes messages, sorted by key. What did not change is what it made last time, each message and the list. */
+/** The same for a function that makes messages, sorted by key. Unchanged messages, and an unchanged list, stay the same objects. */
 export function createMessageStep<I extends readonly unknown[], M extends { readonly key: string }>(
   run: (...inputs: I) => readonly M[],
 ): (...inputs: I) => readonly M[] {
@@ -19,7 +19,7 @@ export function createMessageStep<I extends readonly unknown[], M extends { read
   return createStep((...inputs: I) => (last = keepMessages(last, run(...inputs))));
 }
 
-/** Takes one list after the other; one with the members of the last one is the last one. */
+/** Takes one list after the other; a list with the same members as the last one is replaced by the last one. */
 export function createListKeeper<V>(): (next: readonly V[]) => readonly V[] {
   let last: readonly V[] | undefined;
   return (next) => (last = keepList(last, next));

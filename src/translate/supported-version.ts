@@ -1,5 +1,5 @@
-// Whether the Gateway API CRDs of the cluster are of a version that was tested (`SupportedVersion` of a GatewayClass). Another one is served as well as
-// it can be.
+// Whether the Gateway API CRDs of the cluster have a tested version (`SupportedVersion` of a GatewayClass). Other versions are served on a best-effort
+// basis.
 import { createCondition, type GatewayClassStatus } from './conditions.ts';
 import { createStatusMaker, findCondition, replaceCondition } from './replace-condition.ts';
 
@@ -29,7 +29,7 @@ const makeStatus = createStatusMaker((original: GatewayClassStatus, versions: re
         'SupportedVersion',
         'False',
         'UnsupportedVersion',
-        `The Gateway API CRDs are of version ${present}; ${supported} is supported. Gateways are served as well as that allows.`,
+        `The Gateway API CRDs are of version ${present}; ${supported} is supported. Gateways are served on a best-effort basis.`,
         generation,
       );
   return { ...original, conditions: replaceCondition(conditions, condition) };

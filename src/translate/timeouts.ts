@@ -14,5 +14,5 @@ export function convertTimeouts({ connect, request, idle }: ProxyBackend['spec']
   };
 }
 
-/** What a ProxyBackend has by default; a Service has no place to say otherwise. */
+/** The default limits of a ProxyBackend, for Services, which cannot configure any. */
 export const serviceTimeouts = convertTimeouts(usualTimeouts);

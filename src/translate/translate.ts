@@ -33,13 +33,13 @@ export interface Translation {
   /** The messages, sorted by key; every reference among them leads to another of them. */
   readonly configuration: Configuration;
   readonly statuses: Statuses;
-  /** What a person should know and no condition says, sorted. */
+  /** Remarks for people that no condition carries, sorted. */
   readonly notices: readonly Notice[];
-  /** Fields of policies that have no say because another policy has them at the same target; the statuses say so too. */
+  /** Fields of policies that lost to another policy at the same target; the statuses say so too. */
   readonly conflicts: readonly PolicyConflict[];
   /** What is to be deployed, by name; none on a host. */
   readonly plans: readonly GatewayPlan[];
-  /** Gateways that exist and cannot be deployed as they ask, by name; none on a host. */
+  /** Gateways that exist and cannot be deployed as requested, by name; none on a host. */
   readonly held: readonly HeldGateway[];
   /** By namespace/name of a valid policy: the keys of its messages, by the Gateway that has them. */
   readonly policyKeys: ReadonlyMap<string, ReadonlyMap<string, readonly string[]>>;
@@ -58,8 +58,7 @@ export interface TranslateOptions {
 /** Translates one set of resources after the other. */
 export interface Translator {
   /**
-   * What was made before and did not change is the same object again: messages, statuses, lists, and the translation as a whole. The outcome is what
-   * a new translator would give.
+   * Unchanged messages, statuses, lists, and an unchanged translation stay the same objects. The outcome equals that of a new translator.
    */
   readonly translate: (resources: Resources) => Translation;
 }
@@ -69,7 +68,7 @@ export function translate(resources: Resources, options: TranslateOptions = {}):
   return createTranslator(options).translate(resources);
 }
 
-/** A translator that remembers, for whoever translates again and again. */
+/** A translator that memoizes, for repeated translation. */
 export function createTranslator(options: TranslateOptions = {}): Translator {
   const { controllerName = defaultControllerName, placement = 'host', inference } = options;
   const memory = new Memory();

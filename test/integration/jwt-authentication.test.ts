@@ -551,7 +551,7 @@ describe('a rule that a policy names', () => {
       assert.equal(await send('/rest'), '500 policy_invalid');
       // What another process writes arrives when it arrives.
       const told =
-        /policy default\/admins \(policy_invalid\): HTTPRoute default\/api has no rule named \\"admin\\"; it has admins, rest\. Did you mean admins\? Until that is repaired all of it is closed\./;
+        /policy default\/admins \(policy_invalid\): HTTPRoute default\/api has no rule named \\"admin\\"; it has admins, rest\. Did you mean admins\? Until this is fixed, all of its requests are refused\./;
       await waitFor(() => told.test(run.readOutput()));
       run.write(list(run.port, 'admins', 'admins'));
       await waitFor(async () => (await send('/rest')) === '200');

@@ -14,7 +14,7 @@ export interface Overload {
   readonly run: Implementation;
   /** a.f(b) rather than f(a, b). */
   readonly isMethod: boolean;
-  /** Looks at the arguments that are written out: what is wrong with them shows when the policy is loaded, and work is done once. */
+  /** Checks literal arguments when the policy is loaded, and does their work once. */
   readonly prepare: Prepare | undefined;
 }
 

@@ -1,5 +1,5 @@
-// matches(): RE2, which is linear in the text. The pattern is written out in the rule and compiled once; a pattern from a claim would be
-// compiled for every request, by whoever wrote the token.
+// matches(): RE2, which is linear in the text. The pattern is a literal of the rule and compiled once; a pattern from a claim would be compiled for every
+// request, and the author of the token would choose it.
 import { RE2JS } from '@bufbuild/re2';
 import { boolType, stringType } from '../cel-type.ts';
 import type { Frame } from '../frame.ts';
@@ -12,12 +12,12 @@ const maxProgramSize = 1000;
 /** Trying one costs more than copying a character. */
 const costOfStep = 4;
 
-const unprepared = new Failure('the pattern is not written out');
+const unprepared = new Failure('the pattern is not a string literal');
 
 const prepare: Prepare = ([, pattern]) =>
   typeof pattern === 'string'
     ? compilePattern(pattern)
-    : { problem: 'the pattern must be written out as a text, so that it is compiled once', argument: 1 };
+    : { problem: 'the pattern must be a string literal, so that it is compiled once', argument: 1 };
 
 export const regularExpressions: FunctionTable = {
   matches: [

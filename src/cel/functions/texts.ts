@@ -92,7 +92,7 @@ function work(frame: Frame, size: number, todo: () => Result): Result {
   return todo();
 }
 
-/** Unicode's white space, of which JavaScript's trim() has another idea. */
+/** Unicode's white space, which differs from that of JavaScript's trim(). */
 const whiteSpace = /^\p{White_Space}$/u;
 
 function trim(text: string): string {

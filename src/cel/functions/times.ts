@@ -183,7 +183,7 @@ function measureOffset(format: Intl.DateTimeFormat, milliseconds: number): numbe
 
 const quarterHour = 900_000;
 
-/** Formatting a date takes longer than all the rest of a rule, and the offset is the same for the whole quarter of an hour, or clocks are being changed. */
+/** Caches the offset per quarter of an hour, unless clocks change within it: formatting a date takes longer than the rest of a rule. */
 function rememberOffset(measure: (milliseconds: number) => number): (milliseconds: number) => number {
   let known = Number.NaN;
   let offset = 0;

@@ -1,4 +1,4 @@
-// What a gateway needs to serve: the intermediate representation, and the payload on the wire.
+// The configuration of a gateway: the intermediate representation, and the payload on the wire.
 // Children name their parents (a Route names its Listeners, a Policy its target), so that one edit is one small message.
 // Translation writes these messages; the gateway compiles them once per change. There is no second model between the two.
 // Defaults are in the schemas of src/api: translation sets every field, and the gateway takes the values as they are. An enum that is UNSPECIFIED is read as the
@@ -90,7 +90,7 @@ export const ListenerSchema: GenMessage<Listener> = /*@__PURE__*/
   messageDesc(file_config, 0);
 
 /**
- * What is asked of the certificates of clients.
+ * How client certificates are validated.
  *
  * @generated from message gateway.proxy.config.v1alpha1.ClientValidation
  */
@@ -103,7 +103,7 @@ export type ClientValidation = Message<"gateway.proxy.config.v1alpha1.ClientVali
   ca: string[];
 
   /**
-   * let clients in whose certificate is missing or not valid
+   * accept clients whose certificate is missing or not valid
    *
    * @generated from field: bool allow_insecure_fallback = 2;
    */
@@ -634,7 +634,7 @@ export const WeightedBackendSchema: GenMessage<WeightedBackend> = /*@__PURE__*/
   messageDesc(file_config, 15);
 
 /**
- * An answer in place of service: the configuration behind it cannot be used.
+ * An answer for requests whose configuration cannot be used.
  *
  * @generated from message gateway.proxy.config.v1alpha1.Failure
  */
@@ -737,7 +737,7 @@ export const InferenceBackendSchema: GenMessage<InferenceBackend> = /*@__PURE__*
   messageDesc(file_config, 18);
 
 /**
- * Who is asked, over Envoy's external processing service (gRPC).
+ * The service that chooses, asked over Envoy's external processing protocol (gRPC).
  *
  * @generated from message gateway.proxy.config.v1alpha1.EndpointPicker
  */
@@ -806,7 +806,7 @@ export type McpTarget = Message<"gateway.proxy.config.v1alpha1.McpTarget"> & {
   upstream?: Upstream | undefined;
 
   /**
-   * takes the place of the matched path
+   * replaces the matched path
    *
    * @generated from field: string path = 3;
    */
@@ -863,7 +863,7 @@ export type Upstream = Message<"gateway.proxy.config.v1alpha1.Upstream"> & {
   requestTimeoutMs: number;
 
   /**
-   * longest silence of a response; 0 means none
+   * longest silence before or during a response; 0 means none
    *
    * @generated from field: uint32 idle_timeout_ms = 6;
    */
@@ -1008,7 +1008,7 @@ export type Policy = Message<"gateway.proxy.config.v1alpha1.Policy"> & {
   } | { case: undefined; value?: undefined };
 
   /**
-   * for people: who would have the field at this target if it were not for this policy
+   * for people: policies that lost the field at this target to this one
    *
    * @generated from field: repeated gateway.proxy.config.v1alpha1.PolicyRival rivals = 10;
    */
@@ -1023,7 +1023,7 @@ export const PolicySchema: GenMessage<Policy> = /*@__PURE__*/
   messageDesc(file_config, 25);
 
 /**
- * A policy that has no say, because another one at the same target goes first.
+ * A policy that has no effect, because another one at the same target takes precedence.
  *
  * @generated from message gateway.proxy.config.v1alpha1.PolicyRival
  */
@@ -1471,7 +1471,7 @@ export type ClientRegistration = Message<"gateway.proxy.config.v1alpha1.ClientRe
   allowInsecureHttp: boolean;
 
   /**
-   * exact; logins that end there are not asked about
+   * exact; logins that end there skip the consent page
    *
    * @generated from field: repeated string trusted_redirect_uris = 11;
    */
@@ -1768,7 +1768,7 @@ export const McpAuthorizationSchema: GenMessage<McpAuthorization> = /*@__PURE__*
   messageDesc(file_config, 43);
 
 /**
- * A call that fits needs all of the scopes.
+ * A call that matches needs all of the scopes.
  *
  * @generated from message gateway.proxy.config.v1alpha1.ScopeRequirement
  */
@@ -1921,7 +1921,7 @@ export const PickerFailureMode = {
   FAIL_CLOSE: 1,
 
   /**
-   * without a choice any endpoint will do
+   * without a choice any endpoint is used
    *
    * @generated from enum value: PICKER_FAILURE_MODE_FAIL_OPEN = 2;
    */
@@ -2057,7 +2057,7 @@ export const PolicyTargetKind = {
   PROXY_BACKEND: 3,
 
   /**
-   * Everything in the namespace: only for a policy so broken that its target cannot be read.
+   * Everything in the namespace: only for an invalid policy whose target cannot be read.
    *
    * @generated from enum value: POLICY_TARGET_KIND_NAMESPACE = 4;
    */

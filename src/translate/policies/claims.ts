@@ -2,7 +2,7 @@
 import type { ClaimsToHeaders, RequiredClaims } from '../../api/claims.ts';
 import { sortEntries } from '../order.ts';
 
-/** Values as JSON texts, by name: the order in which they were written says nothing. */
+/** Values as JSON texts, sorted by name: the order in which they were written has no meaning. */
 export function convertRequiredClaims(claims: RequiredClaims = {}): { name: string; values: string[] }[] {
   return Object.entries(sortEntries(claims)).map(([name, expected]) => ({
     name,

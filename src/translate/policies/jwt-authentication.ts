@@ -56,7 +56,7 @@ function createLocation({ header, cookie, queryParameter }: JwtAuthenticationSpe
   if (cookie !== undefined) return create(TokenLocationSchema, { location: { case: 'cookie', value: cookie.name } });
   if (queryParameter !== undefined)
     return create(TokenLocationSchema, { location: { case: 'queryParameter', value: queryParameter.name } });
-  // One of the three is set, says the schema.
+  // The schema guarantees that one of the three is set.
   const name = header!.name.toLowerCase();
   const prefix = header!.prefix ?? (name === 'authorization' ? 'Bearer ' : '');
   return create(TokenLocationSchema, { location: { case: 'header', value: { name, prefix } } });

@@ -30,16 +30,17 @@ export function listKeyBackends(keys: KeySource | undefined): readonly string[] 
   return keys?.source.case === 'backend' ? [keys.source.value.backend] : [];
 }
 
-// The shape, and what has no business in a policy. Which keys are usable otherwise is for those to say who use them.
+// Checks the shape, and refuses private and symmetric keys. The gateway decides which public keys are usable.
 function findKeySetProblem(text: string): string | undefined {
   let document: unknown;
   try {
     document = JSON.parse(text);
   } catch {
-    return 'is no JSON';
+    return 'is not valid JSON';
   }
   const keys: unknown = typeof document === 'object' && document !== null && 'keys' in document ? document.keys : [];
-  if (!Array.isArray(keys) || keys.length === 0) return 'is no key set: a JSON object whose `keys` has entries';
+  if (!Array.isArray(keys) || keys.length === 0)
+    return 'is not a key set; use a JSON object with a non-empty list `keys`';
   for (const [index, key] of (keys as readonly unknown[]).entries()) {
     const problem = findSecretProblem(key);
     if (problem !== undefined) return `keys[${index}] ${problem}`;
@@ -49,11 +50,10 @@ function findKeySetProblem(text: string): string | undefined {
 
 const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth']; // RFC 7518 section 6
 
-// Whoever reads the policy could sign with it.
+// Every reader of the policy could sign tokens with such a key.
 function findSecretProblem(key: unknown): string | undefined {
   if (typeof key !== 'object' || key === null) return undefined;
-  if (('kty' in key && key.kty === 'oct') || 'k' in key)
-    return 'is a symmetric key, which tokens here are never signed with';
+  if (('kty' in key && key.kty === 'oct') || 'k' in key) return 'is a symmetric key; use a public key';
   const present = privateMembers.filter((member) => Object.hasOwn(key, member));
   return present.length === 0 ? undefined : `is a private key; paste the public one (without ${present.join(', ')})`;
 }

@@ -42,7 +42,7 @@ export const mcpAuthenticationTranslator: PolicyTranslator<'backend.mcp.authenti
       );
     const owner = message.resource === '' ? undefined : surroundings.findResourceOwner(message.resource);
     if (owner !== undefined)
-      problems.push(`${resourcePath}: ProxyPolicy ${owner} has this URL already, and goes first; name another one`);
+      problems.push(`${resourcePath}: ProxyPolicy ${owner} already has this URL and takes precedence; use another one`);
     if (problems.length > 0) return { valid: false, problems };
     const { secrets, backends } = references;
     return { valid: true, message, secrets, backends };

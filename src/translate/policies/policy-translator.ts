@@ -1,4 +1,4 @@
-// What one kind of policy has to provide. One file per kind beside this one; policy-translators.ts has them all.
+// The interface of one kind of policy. One file per kind beside this one; policy-translators.ts has them all.
 import type { ProxyPolicy } from '../../api/proxy-policy.ts';
 import type { Listener, Policy, Route, Secret } from '../../ir/gen/config_pb.ts';
 import type { PolicyKind, PolicyMessage } from '../../ir/policy-kinds.ts';
@@ -67,7 +67,7 @@ export type PolicyField<Kind extends PolicyKind> = FieldAt<ProxyPolicy['spec'], 
 /** One kind of policy. */
 export interface PolicyTranslator<Kind extends PolicyKind> {
   readonly translate: (field: PolicyField<Kind>, surroundings: FieldSurroundings) => FieldTranslation<Kind>;
-  /** Whoever gets a message needs these too. */
+  /** A gateway that gets the message needs these too. */
   readonly listReferences: (message: PolicyMessage<Kind>) => MessageReferences;
 }
 

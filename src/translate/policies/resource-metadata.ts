@@ -30,7 +30,7 @@ export interface ConvertedMetadata {
 
 /**
  * Converts the members that RFC 9728 defines from camelCase, with their language tags (`resourceName#de`); all others pass through
- * as they are. The gateway says itself which authorization servers there are.
+ * unchanged. The gateway adds authorization_servers itself.
  */
 export function convertResourceMetadata(fields: Readonly<Record<string, unknown>>): ConvertedMetadata {
   const members = new Map<string, unknown>();
@@ -40,9 +40,9 @@ export function convertResourceMetadata(fields: Readonly<Record<string, unknown>
     const [name = '', ...tags] = field.split('#');
     const known = memberByField.get(name) ?? name;
     const member = [known, ...tags].join('#');
-    if (known === 'authorization_servers') problems.push(`${field} follows from \`issuer\` and \`flow\`; remove it`);
+    if (known === 'authorization_servers') problems.push(`${field} is derived from \`issuer\` and \`flow\`; remove it`);
     else if (known === 'resource') problems.push(`${field} is a URL and has no language; remove it`);
-    else if (members.has(member)) problems.push(`${field} is there twice, as camelCase and as snake_case`);
+    else if (members.has(member)) problems.push(`${field} is set twice, in camelCase and in snake_case; remove one`);
     else members.set(member, value);
   }
   const sorted = [...members].toSorted(([left], [right]) => (left < right ? -1 : left > right ? 1 : 0));

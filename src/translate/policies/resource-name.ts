@@ -1,5 +1,5 @@
-// A protected resource is known by its URL (RFC 9728). It follows from the route that leads there and from its listener, when those say an exact host and a
-// path; it never follows from what a request says.
+// A protected resource is identified by its URL (RFC 9728). The URL is derived from the route and its listener when they have an exact host and a path,
+// never from a request.
 import { type Listener, type Route, type RouteMatch, ListenerProtocol, PathMatchType } from '../../ir/gen/config_pb.ts';
 import { classifyResourceHost } from '../../ir/resource-host.ts';
 import type { FieldSurroundings } from './policy-translator.ts';
@@ -39,7 +39,7 @@ function describeHostless(route: Route, findListener: FieldSurroundings['findLis
       .map((hostname) => {
         const what = hostname === '' || hostname === '*' ? 'any hostname' : hostname;
         const line = `resource: ${formatExample(listener, hostname, route)}`;
-        return `required, because HTTPRoute ${route.httpRoute} serves ${what} on listener ${key}: add "${line}" with the host by which clients come, or give the route that hostname`;
+        return `required, because HTTPRoute ${route.httpRoute} serves ${what} on listener ${key}: add "${line}" with the host that clients use, or set that hostname on the route`;
       });
   });
 }

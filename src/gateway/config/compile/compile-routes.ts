@@ -254,7 +254,7 @@ function compileWeightedBackends(
     try {
       const compiled = compileFilters(message.filters, findMirror);
       if (compiled.cors !== undefined) {
-        throw new RouteError('CORS belongs on the rule: a preflight comes before the choice of a backend');
+        throw new RouteError('move CORS to the rule: preflights are answered before a backend is chosen');
       }
       if (compiled.filters.redirect !== undefined) {
         throw new RouteError('a redirect belongs on the rule: it needs no backend');
