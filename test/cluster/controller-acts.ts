@@ -368,7 +368,7 @@ function createSealKeyActs(stage: ControllerStage): readonly Act[] {
   const authentication = { issuer: 'https://idp.example.com', audiences: ['sealed'], flow: 'Direct' };
   const hasKeys = async (): Promise<boolean> =>
     (await listDeployed(cluster, 'sealed')).some((object) => object === 'Secret with seal keys');
-  const listen = inLog(stage, 'seal keys could not be kept yet');
+  const listen = inLog(stage, 'seal keys could not be reconciled yet');
   return [
     {
       what: 'makes seal keys',

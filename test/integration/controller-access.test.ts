@@ -19,7 +19,7 @@ describe('access to configuration', () => {
     [
       'a token of another Gateway',
       { token: makeToken('team', 'other-proxy', 'edge-pod') },
-      /must be of system:serviceaccount:team:edge-proxy/,
+      /must belong to system:serviceaccount:team:edge-proxy/,
     ],
     [
       'a token of the same name in another namespace',
