@@ -465,7 +465,7 @@ function createEventActs(stage: ControllerStage): readonly Act[] {
 
 function createLeaseActs(stage: ControllerStage): readonly Act[] {
   const { cluster, controller } = stage;
-  const listen = inLog(stage, 'the lease of the leader cannot be read or written');
+  const listen = inLog(stage, 'the leader election lease cannot be read or written');
   const countLeaders = (): Promise<number> => controller.readMetric('mcp_gateway_controller_leader');
   return [
     {

@@ -118,7 +118,7 @@ test(
     server.setSnapshot(gateway, snapshot);
     const error = await new TestGateway(t, server.port).subscribeAll().ended;
     assert.equal(error.code, Code.Unavailable);
-    assert.match(error.rawMessage, /come back with a fresh one/);
+    assert.match(error.rawMessage, /reconnect with a fresh one/);
     assert.deepEqual(counts.refused, []);
     assert.equal((await new TestGateway(t, server.port).subscribeAll().ended).code, Code.Unauthenticated);
   },
