@@ -38,7 +38,10 @@ export function readAnswerStatus(code: number, body: string, retryAfter: string 
   return {
     code,
     reason: reasonsByCode[code] ?? 'Unknown',
-    message: firstLine === '' ? `the API server answered ${code}` : `the API server answered ${code}: ${firstLine.slice(0, 200)}`,
+    message:
+      firstLine === ''
+        ? `the API server answered ${code}`
+        : `the API server answered ${code}: ${firstLine.slice(0, 200)}`,
     retryAfterSeconds: fromHeader,
   };
 }
@@ -53,7 +56,9 @@ export function readStatus(value: unknown, fallbackCode = 500): ApiStatus {
     code,
     reason: typeof status['reason'] === 'string' ? status['reason'] : (reasonsByCode[code] ?? 'Unknown'),
     message:
-      typeof status['message'] === 'string' ? status['message'].slice(0, maxMessageLength) : `the API server answered ${code}`,
+      typeof status['message'] === 'string'
+        ? status['message'].slice(0, maxMessageLength)
+        : `the API server answered ${code}`,
     retryAfterSeconds: typeof retryAfterSeconds === 'number' && retryAfterSeconds > 0 ? retryAfterSeconds : undefined,
   };
 }

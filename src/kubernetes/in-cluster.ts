@@ -16,10 +16,14 @@ export async function findInCluster(
 ): Promise<EndpointResult> {
   const host = env['KUBERNETES_SERVICE_HOST'] ?? '';
   const port = env['KUBERNETES_SERVICE_PORT_HTTPS'] ?? env['KUBERNETES_SERVICE_PORT'] ?? '443';
-  if (host === '') return { ok: false, problem: 'KUBERNETES_SERVICE_HOST is not set, so this process does not run in a pod' };
+  if (host === '')
+    return { ok: false, problem: 'KUBERNETES_SERVICE_HOST is not set, so this process does not run in a pod' };
   const server = `https://${isIPv6(host) ? `[${host}]` : host}:${port}`;
   if (!URL.canParse(server))
-    return { ok: false, problem: `KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT do not form a valid address: ${server}` };
+    return {
+      ok: false,
+      problem: `KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT do not form a valid address: ${server}`,
+    };
   const read = createReadAccess(folder);
   try {
     await read(false);

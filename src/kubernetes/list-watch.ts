@@ -261,7 +261,10 @@ class RunningListWatch implements ListWatch {
     const expectLife = (): void => {
       cancelTimer();
       const { silenceMs } = this.#timing;
-      cancelTimer = this.#clock.setTimer(() => own.abort(new Error('no event or bookmark came for too long')), silenceMs);
+      cancelTimer = this.#clock.setTimer(
+        () => own.abort(new Error('no event or bookmark came for too long')),
+        silenceMs,
+      );
     };
     let count = 0;
     let isOpen = false;
@@ -328,7 +331,10 @@ class RunningListWatch implements ListWatch {
     const waitMs = this.#backoff.next(status?.retryAfterSeconds);
     if (wasWatching && status !== undefined && this.#backoff.tries >= watchTriesBeforeRelist)
       this.#listAgain('refused');
-    this.#options.log.debug({ reason: message, waitMs: Math.round(waitMs) }, 'a list or watch of the API server failed');
+    this.#options.log.debug(
+      { reason: message, waitMs: Math.round(waitMs) },
+      'a list or watch of the API server failed',
+    );
     // A broken connection is normal; failing to connect again is not.
     if (!wasWatching || !isFirst || status !== undefined) this.#fail(message);
     await this.#pause(waitMs, status?.retryAfterSeconds === undefined);

@@ -42,7 +42,11 @@ export async function authorizeCall(
       return await authorize(peer);
     } catch (error) {
       log.error({ err: error, peerAddress, ...claim }, 'a peer could not be authorized');
-      return { allowed: false, code: 'unavailable', reason: 'the controller cannot verify your identity at the moment' };
+      return {
+        allowed: false,
+        code: 'unavailable',
+        reason: 'the controller cannot verify your identity at the moment',
+      };
     }
   };
   const refuse = (verdict: PeerVerdict & { allowed: false }): void => {

@@ -194,7 +194,10 @@ function readMessage(type: ResourceType, name: string, any: Resource['resource']
     return { ok: false, problem: `the resource cannot be decoded: ${String(error)}` };
   }
   if (message.key !== name)
-    return { ok: false, problem: `the resource has the key ${JSON.stringify(message.key)}, which differs from its name` };
+    return {
+      ok: false,
+      problem: `the resource has the key ${JSON.stringify(message.key)}, which differs from its name`,
+    };
   const unknown = findUnknownContent(type.schema, message);
   if (unknown === undefined) return { ok: true, message };
   const problem = `the resource has content that this gateway does not know: ${unknown}; upgrade the gateway`;

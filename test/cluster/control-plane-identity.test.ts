@@ -150,7 +150,7 @@ const refusals: readonly Refusal[] = [
   {
     name: 'something that is no token',
     code: 'Unauthenticated',
-    message: /no token of a ServiceAccount/,
+    message: /not a ServiceAccount token/,
     ask: () => askFromHost(claimOfWeb('not.a.token')),
   },
   {
