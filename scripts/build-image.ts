@@ -12,7 +12,7 @@ import { formatSbom } from './image/sbom.ts';
 
 const checkout = join(import.meta.dirname, '..');
 
-/** Where images are put together when nobody says otherwise. */
+/** The default folder in which images are assembled. */
 export const imageFolder = join(checkout, 'build', 'image');
 
 /** The image that was made. */

@@ -20,7 +20,7 @@ const programs = [
 /** A file of the checkout, and how it was when the program was made. */
 type Input = readonly [file: string, size: number, changed: number];
 
-/** Builds a program in a folder, in place of what is there: the one that serves traffic, unless told otherwise. */
+/** Builds a program in a folder and replaces its content; by default the program that serves traffic. */
 export async function buildProgram(
   folder: string,
   entry = servingEntry,
@@ -44,7 +44,7 @@ export async function buildProgram(
   return { files: Object.keys(files).length, bytes: Object.values(files).reduce((sum, text) => sum + text.length, 0) };
 }
 
-/** What to look at in order to know whether anything has changed. npm writes down what it has installed: no need to look at thousands of files of packages. */
+/** The files that show whether anything has changed. npm records what it has installed: no need to read thousands of files of packages. */
 function listWitnesses(inputs: readonly string[]): readonly string[] {
   const installed = 'node_modules/.package-lock.json';
   if (!existsSync(join(checkout, installed))) return ['package.json', ...inputs];

@@ -42,7 +42,7 @@ export function readChartValues(text: string): readonly ChartValue[] {
       continue;
     }
     const depth = found['indent']!.length / 2;
-    // What is below a key with a schema is its default.
+    // The value of a key with a schema is its default.
     if (insideOf !== undefined && depth > insideOf) continue;
     path.splice(depth, path.length, found['key']!);
     const { description, schema } = readComment(comment, path.join('.'));

@@ -1,11 +1,11 @@
-// What stands behind the gateway in measure-inference.ts, a process of its own: model servers, and a picker that chooses whom a request wishes for.
+// The upstreams of measure-inference.ts, in a separate process: model servers, and a picker that chooses the server that a request names.
 // The first argument is how it lets bodies pass: plain or streamed.
 import { wishHeader } from '../test/inference/concurrent-prompts.ts';
 import { startFakePicker } from '../test/inference/fake-picker.ts';
 import { startModelServer } from '../test/inference/fake-model-server.ts';
 import { pick } from '../test/inference/picker-scripts.ts';
 
-/** What the process tells once everything listens. */
+/** The message of the process once everything listens. */
 export interface InferencePeers {
   readonly picker: number;
   readonly servers: readonly { readonly port: number; readonly endpoint: string }[];
@@ -17,7 +17,7 @@ const picker = await startFakePicker({
   // As pickers that look at prompts do: the choice is made when all of it is there.
   script: pick({ endpoints: (call) => call.headers.get(wishHeader) ?? servers[0]!.endpoint, after: 'body', mode }),
   keeps: false,
-  // What servers of gRPC grow theirs to when much is sent.
+  // The size to which gRPC servers grow their windows under load.
   connectionWindow: 16 * 1024 * 1024,
 });
 const peers: InferencePeers = {

@@ -28,7 +28,7 @@ export async function installEnvoy(report: (line: string) => void): Promise<stri
   await rm(building, { recursive: true, force: true });
   await mkdir(parent, { recursive: true });
   try {
-    // Debian's Python has no pip of its own, and lets nobody install into it.
+    // Debian's Python has no pip, and does not allow installing into it.
     const python = join(building, 'python');
     await run('python3', ['-m', 'venv', python]);
     const quiet = ['--disable-pip-version-check', '--progress-bar', 'off', '--no-deps', '--only-binary', ':all:'];

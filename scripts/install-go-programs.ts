@@ -13,7 +13,7 @@ export interface GoRecipe {
   /** The folder under scripts/go, and the first part of the folder's name in the cache. */
   readonly name: string;
   readonly version: string;
-  /** What the user is told about how long it takes. */
+  /** The message about how long it takes. */
   readonly duration: string;
   readonly programs: readonly GoProgram[];
   /** Folders of modules to copy beside the programs. */
@@ -90,7 +90,7 @@ export async function runInstaller(title: string, install: (report: (line: strin
   }
 }
 
-/** A changed recipe is another folder: nobody runs what an older checkout built. */
+/** A changed recipe gets another folder, so that the build of an older checkout is never run. */
 async function hashRecipe(source: string, recipe: GoRecipe): Promise<string> {
   const hash = createHash('sha256').update(JSON.stringify([recipe.programs, recipe.copies ?? []]));
   for (const file of (await readdir(source)).toSorted()) hash.update(file).update(await readFile(join(source, file)));

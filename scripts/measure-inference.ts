@@ -172,7 +172,7 @@ async function measureMode(mode: (typeof modes)[number], settings: Settings): Pr
     resources: (port) => [
       gatewayOf('test', [{ name: 'http', port, protocol: 'HTTP' }]),
       routeResource('pool', [rule('/', [poolRef('pool')])]),
-      // One process chooses for all, on the cores that everybody shares: that it is slow is not what is measured.
+      // One picker serves all, on shared cores: its slowness is not what is measured.
       ...poolOf('pool', {
         ports,
         picker: peers.picker,

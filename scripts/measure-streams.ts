@@ -180,7 +180,7 @@ async function observeRss(pid: number): Promise<number> {
   return largest;
 }
 
-/** A reader that takes nothing: nobody listens for data, so node fills one buffer and leaves the rest in the kernel. */
+/** A reader that never reads: without a data listener, Node fills one buffer and leaves the rest in the kernel. */
 async function openSlowReader(url: URL): Promise<IncomingMessage> {
   const request = get(url, { agent: false, headers: { accept: 'text/event-stream' } });
   const [response] = (await once(request, 'response')) as [IncomingMessage];

@@ -12,7 +12,7 @@ import { findSuite, nameFile, type Suite, suiteNames } from './test-run/suites.t
 import { TestResults } from './test-run/test-results.ts';
 
 const { values, positionals } = parseArgs({
-  // npm takes one `--` away, and whoever calls this by hand writes one all the same.
+  // npm removes one `--`, but a direct call still has it.
   args: process.argv.slice(2).filter((argument) => argument !== '--'),
   options: {
     list: { type: 'boolean' },

@@ -7,7 +7,7 @@ export interface ImageComponent {
   readonly description: string;
   /** The file of src/cmd that lists its commands. */
   readonly entry: string;
-  /** What it does when it is given no arguments. */
+  /** Its default arguments. */
   readonly defaultArgs: readonly string[];
   /** At most one: it stands in the first line of the program, and the kernel takes all that follows the interpreter as one argument. */
   readonly nodeFlag?: string;
@@ -32,7 +32,7 @@ export const imageComponents: readonly ImageComponent[] = [
     description: 'Puts OAuth 2.0 in front of MCP servers',
     entry: 'src/cmd/gateway-image.ts',
     defaultArgs: ['gateway'],
-    // Most of what a start makes is there to stay: with the 1 MB that V8 begins with it would be copied again and again. It is given back when all is quiet.
+    // Most objects from the start live on: with V8's initial 1 MB young generation they would be copied again and again. The memory is released when idle.
     nodeFlag: '--min-semi-space-size=4',
     ports: [15_020, 15_021],
   },

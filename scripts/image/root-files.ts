@@ -41,7 +41,7 @@ export async function writeRoot(folder: string, files: RootFiles, epochSeconds: 
   const ordered = [...folders].toSorted(([left], [right]) => (left < right ? -1 : 1));
   for (const [path] of ordered) await mkdir(join(draft, path), { recursive: true });
   for (const [path, entry] of Object.entries(files)) await writeEntry(join(draft, path), entry, epochSeconds);
-  // The inner folders first: what is made in a folder changes its time. The umask of whoever builds has no say.
+  // The inner folders first: what is made in a folder changes its time. The umask of the builder has no effect.
   for (const [path, mode] of ordered.toReversed()) {
     await chmod(join(draft, path), mode);
     await utimes(join(draft, path), epochSeconds, epochSeconds);

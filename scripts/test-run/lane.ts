@@ -23,7 +23,7 @@ for (const stream of [process.stdout, process.stderr]) {
 
 // Tests may wait for what does not keep a process alive by itself.
 process.channel?.ref();
-// Nobody is left to run tests for.
+// The run has ended.
 process.once('disconnect', () => process.exit(1));
 
 for (;;) {

@@ -1,4 +1,4 @@
-// Types, lint and format: what is looked at beside the tests.
+// Types, lint and format: the checks besides the tests.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { checkout } from './suites.ts';

@@ -1,4 +1,4 @@
-// What became of the tests of a run: counts, failures with what was printed meanwhile, and what each file cost.
+// The results of a test run: counts, failures with their output, and the cost of each file.
 import type { FileCost, TestEnd } from './lane-messages.ts';
 
 /** A test that failed, or a process that broke off. */
@@ -63,7 +63,7 @@ export class TestResults {
     this.#listener.finished(file, this.costs.get(file), hasFailed);
   }
 
-  /** The runner complains: a test that goes on after its end, for instance. Nobody may rely on such a run. */
+  /** The runner complains: a test that goes on after its end, for instance. Such a run is not reliable. */
   warn(text: string, file: string | undefined): void {
     this.failures.push({ file: file ?? '', title: 'a warning of the test runner', error: text });
   }

@@ -164,7 +164,7 @@ describe('gateways', () => {
         assertRefused(
           await authorizer.authorizeGateway({ ...peer, token }),
           'permission_denied',
-          /must be of system:serviceaccount:team:edge-proxy/,
+          /must belong to system:serviceaccount:team:edge-proxy/,
         );
       }
     }
@@ -206,7 +206,7 @@ describe('gateways', () => {
     assertRefused(
       await authorizer.authorizeGateway({ ...peer, nodeId: 'edge-2' }),
       'permission_denied',
-      /of pod edge-1, not of edge-2/,
+      /belongs to pod edge-1, not to edge-2/,
     );
   });
 
@@ -234,7 +234,7 @@ describe('gateways', () => {
     assertRefused(
       await authorizer.authorizeGateway({ ...peer, nodeId: 'edge-2' }),
       'permission_denied',
-      /not of edge-2/,
+      /not to edge-2/,
     );
     assert.ok(!calls.some((call) => call.startsWith('get')));
   });
@@ -347,7 +347,7 @@ describe('replicas', () => {
     assertRefused(
       await authorizer.authorizeReplica(peer),
       'permission_denied',
-      /must be of system:serviceaccount:proxy-system:proxy/,
+      /must belong to system:serviceaccount:proxy-system:proxy/,
     );
     tokens.set(replicaToken, account);
     assertRefused(
@@ -357,9 +357,9 @@ describe('replicas', () => {
     );
   });
 
-  test('a controller that cannot ask who it is lets nobody relay', async () => {
+  test('a controller that cannot read its own username lets nobody relay', async () => {
     const { authorizer, setAway } = createFixture();
     setAway(true);
-    assertRefused(await authorizer.authorizeReplica(replica), 'unavailable', /cannot ask who it is/);
+    assertRefused(await authorizer.authorizeReplica(replica), 'unavailable', /cannot read its own username/);
   });
 });

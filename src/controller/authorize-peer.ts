@@ -1,5 +1,5 @@
-// Who may have what over xDS: a gateway the configuration of its own Gateway, by the ServiceAccount token of its pod, from its pod's address; another
-// replica of this controller may relay. Everybody else gets nothing, and nobody gets anything on doubt.
+// Authorizes xDS peers. A gateway gets the configuration of its own Gateway if it shows the ServiceAccount token of its pod, from the address of that
+// pod; another replica of this controller may relay. All other peers are refused, also when a check cannot be completed.
 import type { Clock } from '../base/clock.ts';
 import { ApiError, type KubernetesClient } from '../kubernetes/client.ts';
 import { resourceTypes } from '../kubernetes/resource-type.ts';
@@ -12,19 +12,19 @@ export interface PeerAuthorizerOptions {
   readonly client: Pick<KubernetesClient, 'get' | 'post'>;
   readonly clock: Clock;
   readonly installationNamespace: string;
-  /** Whether tokens must be bound to a pod, and peers come from an address of it. */
+  /** Whether a token must be bound to a pod and the peer must connect from an address of that pod. */
   readonly verifyPodAddress: boolean;
-  /** Who this controller is; other replicas are the same. */
+  /** The username of this controller; all replicas have the same. */
   readonly findOwnUsername: () => Promise<string>;
   /** The ServiceAccount of a Gateway's pods. */
   readonly findServiceAccount: (gateway: string) => ServiceAccountLookup;
 }
 
-/** The name of the ServiceAccount of a Gateway, in the Gateway's namespace; or that there is none. */
+/** The ServiceAccount of a Gateway, in the Gateway's namespace. */
 export type ServiceAccountLookup =
   | { readonly state: 'known'; readonly name: string }
   | { readonly state: 'unknown' }
-  /** Nothing is known yet. */
+  /** The controller has not read the cluster yet. */
   | { readonly state: 'not-synced' };
 
 export interface PeerAuthorizer {
@@ -32,10 +32,10 @@ export interface PeerAuthorizer {
   authorizeReplica(peer: PeerRequest): Promise<PeerVerdict>;
 }
 
-const podGoodForMs = 30_000;
+const podCacheMs = 30_000;
 const maxPods = 10_000;
 
-/** Judges the peers of the xDS server. */
+/** Creates the authorizer for peers of the xDS server. */
 export function createPeerAuthorizer(options: PeerAuthorizerOptions): PeerAuthorizer {
   const { client, clock, installationNamespace } = options;
   const reviewer = new TokenReviewer({ client, clock });
@@ -47,13 +47,13 @@ export function createPeerAuthorizer(options: PeerAuthorizerOptions): PeerAuthor
     if (known !== undefined && known.until > clock.now()) return known.pod;
     const pod = readPod(await client.get(resourceTypes.Pod, { namespace, name }));
     pods.delete(key);
-    // A pod without an address gets one any moment.
-    if (pod.addresses.length > 0) pods.set(key, { pod, until: clock.now() + podGoodForMs });
+    // A pod without an address is not cached: it gets one any moment.
+    if (pod.addresses.length > 0) pods.set(key, { pod, until: clock.now() + podCacheMs });
     if (pods.size > maxPods) pods.delete(pods.keys().next().value!);
     return pod;
   };
 
-  /** Undefined: it is the pod that the token is of. */
+  /** Undefined: the peer is the pod that the token is bound to. */
   const findPodProblem = async (
     namespace: string,
     name: string,
@@ -69,7 +69,7 @@ export function createPeerAuthorizer(options: PeerAuthorizerOptions): PeerAuthor
       return refuse('unavailable', `pod ${namespace}/${name} cannot be read: ${readMessage(error)}`);
     }
     if (uid !== '' && pod.uid !== uid)
-      return refuse('permission_denied', `the token is of an earlier pod ${namespace}/${name}`);
+      return refuse('permission_denied', `the token belongs to an earlier pod ${namespace}/${name}`);
     if (pod.addresses.length === 0) return refuse('unavailable', `pod ${namespace}/${name} has no address yet`);
     if (!pod.addresses.includes(normalizeAddress(peerAddress)))
       return refuse('permission_denied', `${peerAddress} is not an address of pod ${namespace}/${name}`);
@@ -84,14 +84,15 @@ export function createPeerAuthorizer(options: PeerAuthorizerOptions): PeerAuthor
     if (!review.ok) return refuse(review.code, review.reason);
     const { username, pod, expiresAt } = review;
     if (username !== expected)
-      return refuse('permission_denied', `the token is of ${username}, and must be of ${expected}`);
+      return refuse('permission_denied', `the token belongs to ${username}, but must belong to ${expected}`);
     const verdict: PeerVerdict = { allowed: true, ...(expiresAt !== undefined && { expiresAt }) };
-    // Anybody who may make tokens of the account has such a one, from anywhere.
+    // Anyone with the right to create tokens for the account can make an unbound token and use it from anywhere.
     if (pod === undefined)
       return options.verifyPodAddress
-        ? refuse('permission_denied', 'the token is not bound to a pod: use the one that is projected into the pod')
+        ? refuse('permission_denied', 'the token is not bound to a pod: use the token that is projected into the pod')
         : verdict;
-    if (pod.name !== nodeId) return refuse('permission_denied', `the token is of pod ${pod.name}, not of ${nodeId}`);
+    if (pod.name !== nodeId)
+      return refuse('permission_denied', `the token belongs to pod ${pod.name}, not to ${nodeId}`);
     const problem = options.verifyPodAddress
       ? await findPodProblem(namespace, pod.name, pod.uid, peerAddress)
       : undefined;
@@ -112,7 +113,7 @@ export function createPeerAuthorizer(options: PeerAuthorizerOptions): PeerAuthor
       try {
         own = await options.findOwnUsername();
       } catch (error) {
-        return refuse('unavailable', `this controller cannot ask who it is: ${readMessage(error)}`);
+        return refuse('unavailable', `this controller cannot read its own username: ${readMessage(error)}`);
       }
       return checkPeer(peer, installationNamespace, own);
     },

@@ -1,4 +1,4 @@
-// A certificate that cannot be used keeps the replica from being ready, and is told as an Event beside its pod.
+// An unusable certificate makes the replica not ready and is reported as an Event of its pod.
 import type { Health } from '../base/health.ts';
 import type { EventRecorder } from '../kubernetes/events.ts';
 import type { XdsCertificateWatch } from './xds-certificate.ts';
@@ -11,7 +11,7 @@ export interface CertificateHealthOptions {
   readonly podName: string;
 }
 
-/** Follows the certificate from now on. */
+/** Updates the health check whenever the certificate changes. */
 export function watchCertificateHealth(options: CertificateHealthOptions): void {
   const { certificate, health, events, installationNamespace, podName } = options;
   const check = health.addCheck('certificate', 'the certificate has not been read yet');

@@ -1,16 +1,16 @@
-// Whether the files of the xDS certificate can be used: tls.crt and tls.key belong together, ca.crt signed them, they are for our name and valid now.
-// Gateways would refuse anything else, one by one and far away from whoever made the mistake.
+// Checks the files of the xDS certificate: tls.key matches tls.crt, ca.crt signed it, it is for our server name and valid now. Gateways would refuse
+// anything else, and their logs are far from the operator who made the mistake.
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 
-/** The content of the files, PEM; undefined: it is not there. */
+/** The content of the files, PEM; undefined: the file does not exist. */
 export interface CertificateFiles {
   readonly certificateChain: string | undefined;
   readonly privateKey: string | undefined;
   readonly ca: string | undefined;
 }
 
-/** A certificate that gateways take. */
+/** A certificate that gateways accept. */
 export interface UsableCertificate {
   readonly certificateChain: string;
   readonly privateKey: string;
@@ -21,10 +21,10 @@ export interface UsableCertificate {
 
 export type CertificateCheck =
   | { readonly ok: true; readonly certificate: UsableCertificate }
-  /** In words for the operator; it has nothing of the key in it. */
+  /** For the operator; contains nothing of the key. */
   | { readonly ok: false; readonly problem: string };
 
-/** Checks the files at a time, for a server name. */
+/** Checks the files for a server name; `now` in milliseconds since 1970. */
 export function checkCertificate(files: CertificateFiles, serverName: string, now: number): CertificateCheck {
   const { certificateChain, privateKey, ca } = files;
   if (certificateChain === undefined || privateKey === undefined || ca === undefined) {
@@ -36,23 +36,23 @@ export function checkCertificate(files: CertificateFiles, serverName: string, no
     return refuse(`${missing.join(' and ')} ${missing.length === 1 ? 'is' : 'are'} missing`);
   }
   const chain = readCertificates(certificateChain);
-  if (chain === undefined) return refuse('tls.crt has no certificate in PEM form that can be read');
+  if (chain === undefined) return refuse('tls.crt holds no readable PEM certificate');
   const authorities = readCertificates(ca);
-  if (authorities === undefined) return refuse('ca.crt has no certificate in PEM form that can be read');
+  if (authorities === undefined) return refuse('ca.crt holds no readable PEM certificate');
   const [leaf] = chain as [X509Certificate];
   try {
-    if (!leaf.checkPrivateKey(createPrivateKey(privateKey))) return refuse('tls.key is not the key of tls.crt');
+    if (!leaf.checkPrivateKey(createPrivateKey(privateKey))) return refuse('tls.key does not match tls.crt');
     createSecureContext({ cert: certificateChain, key: privateKey });
   } catch {
-    // What OpenSSL says about keys helps nobody, and may say too much.
-    return refuse('tls.key has no private key in PEM form that can be used');
+    // OpenSSL's own message about a key does not help the operator, and may reveal too much.
+    return refuse('tls.key holds no usable PEM private key');
   }
   const expiresAt = leaf.validToDate.getTime();
   if (expiresAt <= now) return refuse(`tls.crt has expired: it was valid until ${leaf.validToDate.toISOString()}`);
   if (leaf.validFromDate.getTime() > now)
-    return refuse(`tls.crt is not valid yet: it will be from ${leaf.validFromDate.toISOString()}`);
+    return refuse(`tls.crt is not valid before ${leaf.validFromDate.toISOString()}`);
   if (leaf.checkHost(serverName) === undefined)
-    return refuse(`tls.crt is not for ${serverName}, which is where gateways look for the controller`);
+    return refuse(`tls.crt is not for ${serverName}, the name under which gateways connect to the controller`);
   if (!isSigned(leaf, chain.slice(1), authorities)) return refuse('ca.crt did not sign tls.crt');
   return { ok: true, certificate: { certificateChain, privateKey, ca, expiresAt } };
 }
@@ -71,7 +71,7 @@ function readCertificates(text: string): readonly X509Certificate[] | undefined 
   }
 }
 
-/** Whether a way leads from the certificate to one of the authorities. */
+/** Whether a chain leads from the certificate to one of the authorities. */
 function isSigned(
   leaf: X509Certificate,
   intermediates: readonly X509Certificate[],

@@ -34,9 +34,9 @@ test('a pod with our ServiceAccount, at its own address', async () => {
 test('anybody else is not shown a token', async () => {
   const gone = new ApiError('not found', { code: 404, reason: 'NotFound', message: '', retryAfterSeconds: undefined });
   for (const [promise, words] of [
-    [check('10.6.6.6:9978', pod('10.1.0.9')), /10\.6\.6\.6:9978, which is none of pod proxy-system\/proxy-2/],
-    [check('evil.example:9978', pod('10.1.0.9')), /none of pod/],
-    [check(undefined, pod('10.1.0.9')), /none of pod/],
+    [check('10.6.6.6:9978', pod('10.1.0.9')), /10\.6\.6\.6:9978, but pod proxy-system\/proxy-2/],
+    [check('evil.example:9978', pod('10.1.0.9')), /does not have it/],
+    [check(undefined, pod('10.1.0.9')), /does not have it/],
     [check('10.1.0.9:9978', pod('10.1.0.9', 'default')), /another ServiceAccount/],
     [check('10.1.0.9:9978', gone), /no such pod/],
   ] as const)

@@ -1,5 +1,5 @@
-// One round from resources to what gateways are to have: translate, slice by Gateway, add seal keys, make a snapshot of each, and hand those that changed
-// to the xDS server. Pure but for the hand-over: the same resources give the same snapshots on every replica.
+// Turns resources into the configuration of gateways: translates, slices by Gateway, adds seal keys, builds a snapshot for each, and gives the xDS server
+// those that changed. Pure except for that last step: the same resources give the same snapshots on every replica.
 import type { Resources } from '../api/resources.ts';
 import type { Log } from '../base/log.ts';
 import { nameDeployed } from '../deploy/deployed-names.ts';
@@ -23,20 +23,20 @@ export interface GatewayConfiguratorOptions {
   readonly onTranslated: (durationMs: number) => void;
 }
 
-/** What a round came to. */
+/** The result of one round. */
 export interface ConfiguredGateways {
   readonly translation: Translation;
-  /** Gateways that need seal keys, whether they have them or not. */
+  /** Gateways that need seal keys, whether or not the keys exist already. */
   readonly sealKeyOwners: readonly SealKeyOwner[];
-  /** Gateways whose snapshot could not be made; what they had stays. */
+  /** Gateways whose snapshot could not be built; they keep the previous one. */
   readonly failures: number;
 }
 
-/** Makes the configuration of every Gateway. */
+/** Builds the configuration of every Gateway. */
 export class GatewayConfigurator {
   readonly #options: GatewayConfiguratorOptions;
-  readonly #complaints = new Map<string, string>();
-  /** Lists that did not change are the same objects. */
+  readonly #loggedErrors = new Map<string, string>();
+  /** A cache by list: lists that did not change are the same objects. */
   readonly #sizes = new WeakMap<TypeResources, Size>();
   #slices: Slices = new Map();
   #served: ReadonlySet<string> = new Set();
@@ -58,7 +58,7 @@ export class GatewayConfigurator {
     const sealKeyOwners: SealKeyOwner[] = [];
     const served = new Set<string>();
     let failures = 0;
-    // What cannot be deployed as it asks is served by what was deployed before.
+    // A Gateway that cannot be deployed as configured is held: its existing pods go on serving it.
     for (const { name } of [...translation.plans, ...translation.held]) {
       served.add(name);
       let configuration = this.#slices.get(name) ?? emptyConfiguration;
@@ -71,24 +71,24 @@ export class GatewayConfigurator {
     }
     for (const name of this.#served) {
       if (served.has(name)) continue;
-      // Gone, or not ours to look after any more. Whoever still runs for it keeps what it has.
+      // Deleted, or no longer ours. Processes that still run for it keep their configuration.
       server.setSnapshot(name, undefined);
       history.forget(name);
-      this.#complaints.delete(name);
+      this.#loggedErrors.delete(name);
     }
     this.#served = served;
     this.#identities = identities;
     return { translation, sealKeyOwners, failures };
   }
 
-  /** The ServiceAccount that a Gateway's pods have. */
+  /** The ServiceAccount of a Gateway's pods. */
   findServiceAccount(gateway: string): ServiceAccountLookup {
     if (this.#identities === undefined) return { state: 'not-synced' };
     const name = this.#served.has(gateway) ? this.#identities.get(gateway)?.serviceAccount : undefined;
     return name === undefined ? { state: 'unknown' } : { state: 'known', name };
   }
 
-  /** How much gateways are to have, in all. */
+  /** The size of all snapshots together. */
   measure(): Size {
     let [messages, bytes] = [0, 0];
     for (const name of this.#served) {
@@ -102,7 +102,7 @@ export class GatewayConfigurator {
     return { messages, bytes };
   }
 
-  /** A Gateway whose snapshot cannot be made keeps the one it has, and none of the others waits for it. */
+  /** A Gateway whose snapshot cannot be built keeps its previous one; the other Gateways are not affected. */
   #putSnapshot(name: string, configuration: Configuration): boolean {
     const { server, history, log } = this.#options;
     const before = history.findSnapshot(name);
@@ -111,15 +111,15 @@ export class GatewayConfigurator {
       snapshot = buildSnapshot(configuration, before);
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
-      if (this.#complaints.get(name) !== message)
+      if (this.#loggedErrors.get(name) !== message)
         log.error(
           { err: error, gateway: name },
-          'the configuration of a Gateway cannot be sent; it keeps the one before',
+          'the configuration of a Gateway cannot be built; the Gateway keeps the previous one',
         );
-      this.#complaints.set(name, message);
+      this.#loggedErrors.set(name, message);
       return false;
     }
-    this.#complaints.delete(name);
+    this.#loggedErrors.delete(name);
     if (snapshot === before) return true;
     history.note(name, snapshot);
     server.setSnapshot(name, snapshot);
@@ -138,13 +138,13 @@ function measureResources(resources: TypeResources): Size {
   return { messages: resources.size, bytes };
 }
 
-/** What tells a Gateway and its pods from others. */
+/** What identifies a Gateway and its pods. */
 interface GatewayIdentity {
   readonly owner: SealKeyOwner | undefined;
   readonly serviceAccount: string;
 }
 
-/** By namespace/name. Those that are not valid have pods, too. */
+/** By namespace/name. Invalid Gateways are included: they may have pods, too. */
 function identifyGateways({ gateways, invalid }: Resources): ReadonlyMap<string, GatewayIdentity> {
   const identities = new Map<string, GatewayIdentity>();
   const add = (namespace: string, name: string, uid: unknown, className: unknown): void => {

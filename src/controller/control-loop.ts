@@ -1,5 +1,5 @@
-// The control loop, as a table of contents. Resources -> translation -> what each Gateway's processes are to have -> xDS, on every replica; and on the
-// leader: what is to be deployed, and with what came back from gateways and from deploying, the statuses and Events.
+// The control loop, as a table of contents. On every replica: resources -> translation -> snapshot of each Gateway -> xDS. On the leader also: deploying,
+// and from the answers of gateways and of the deployer, the statuses and Events.
 import type { Resources } from '../api/resources.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
@@ -32,7 +32,7 @@ export interface ControlLoopOptions {
   readonly writer: Pick<StatusWriter, 'setStatuses' | 'recheck'>;
   readonly events: EventReporter;
   readonly leadership: ReadonlyWatchable<Leadership>;
-  /** Undefined: not known yet, and nothing is deployed. */
+  /** Undefined: not known yet; until then nothing is deployed. */
   readonly deploySettings: ReadonlyWatchable<DeploySettings | undefined>;
   readonly gatewayApiVersions: ReadonlyWatchable<GatewayApiVersions>;
   readonly observer: LoopObserver;
@@ -40,14 +40,14 @@ export interface ControlLoopOptions {
 
 const quietMs = 10;
 const mostMs = 1_000;
-/** How long a new leader waits for gateways that the one before knew of, before it says that they are not there. */
-const takeOverMs = 10_000;
+/** How long a new leader waits for gateways to connect before it reports them as missing. */
+const takeoverGraceMs = 10_000;
 
-/** Goes round from its start on. */
+/** Reconciles whenever something changes, from `start` to `stop`. */
 export class ControlLoop {
   readonly #options: ControlLoopOptions;
   readonly #configuring: Rounds;
-  readonly #telling: Rounds;
+  readonly #reporting: Rounds;
   readonly #facts: FactCollector;
   readonly #subscriptions: (() => void)[] = [];
   #translation: Translation | undefined;
@@ -64,16 +64,19 @@ export class ControlLoop {
       run: () => this.#configure(),
       onError(error, retryAfterMs) {
         observer.reconciled('error', 0);
-        log.error({ err: error, retry_after_ms: retryAfterMs }, 'a round failed; everything stays as it is');
+        log.error(
+          { err: error, retry_after_ms: retryAfterMs },
+          'reconciling failed; gateways keep their configuration',
+        );
       },
     });
-    this.#telling = new Rounds({
+    this.#reporting = new Rounds({
       clock,
       quietMs,
       mostMs,
-      run: () => this.#tell(),
+      run: () => this.#report(),
       onError: (error, retryAfterMs) =>
-        log.error({ err: error, retry_after_ms: retryAfterMs }, 'statuses could not be worked out'),
+        log.error({ err: error, retry_after_ms: retryAfterMs }, 'statuses could not be computed'),
     });
   }
 
@@ -85,17 +88,17 @@ export class ControlLoop {
   start(): void {
     const { source, server, writer, leadership, deploySettings, gatewayApiVersions } = this.#options;
     const configure = (): void => this.#configuring.request();
-    const tell = (): void => this.#telling.request();
+    const report = (): void => this.#reporting.request();
     this.#subscriptions.push(
       source.resources.subscribe(configure),
       source.sync.subscribe((sync, before) => {
         if (sync.synced !== before.synced) configure();
       }),
-      source.namespaces.subscribe(tell),
+      source.namespaces.subscribe(report),
       deploySettings.subscribe(configure),
-      gatewayApiVersions.subscribe(tell),
-      server.connected.subscribe(tell),
-      server.relayed.subscribe(tell),
+      gatewayApiVersions.subscribe(report),
+      server.connected.subscribe(report),
+      server.relayed.subscribe(report),
       source.onStatusChange((kind, namespace, name) => writer.recheck(kind, namespace, name)),
       leadership.subscribe(() => this.#followLeadership()),
     );
@@ -103,21 +106,21 @@ export class ControlLoop {
     configure();
   }
 
-  /** Something was deployed, or could not be. */
+  /** Called when the result of a deployment changed. */
   noteDeployed(): void {
-    this.#telling.request();
+    this.#reporting.request();
   }
 
   async stop(): Promise<void> {
     for (const unsubscribe of this.#subscriptions) unsubscribe();
-    await Promise.all([this.#configuring.stop(), this.#telling.stop()]);
+    await Promise.all([this.#configuring.stop(), this.#reporting.stop()]);
     await this.#options.duties.stop();
   }
 
-  /** Resources to gateways, and to what is to be deployed for them. */
+  /** Turns resources into snapshots for gateways and into work for the deployer. */
   #configure(): void {
     const { source, configurator, duties, deploySettings, observer } = this.#options;
-    // Half of the policies would be no protection: nothing happens before everything was read.
+    // Half of the policies would be no protection: nothing is sent before all resources have been read.
     if (!source.sync.get().synced) return;
     const startedAt = performance.now();
     const resources = source.resources.get();
@@ -131,11 +134,11 @@ export class ControlLoop {
       deploy: settings === undefined ? undefined : { plans, held, settings },
     });
     observer.reconciled(failures === 0 ? 'ok' : 'error', performance.now() - startedAt);
-    this.#telling.request();
+    this.#reporting.request();
   }
 
-  /** What became of it, to the owners of the resources. */
-  #tell(): void {
+  /** Tells the owners of the resources the outcome, by statuses and Events. */
+  #report(): void {
     const { source, server, duties, writer, events, history } = this.#options;
     const translation = this.#translation;
     const versions = this.#options.gatewayApiVersions.get();
@@ -147,7 +150,7 @@ export class ControlLoop {
       deployed: duties.deployed,
     });
     if (this.#isTooEarly(translation, settled)) {
-      this.#telling.requestIn(takeOverMs / 10);
+      this.#reporting.requestIn(takeoverGraceMs / 10);
       return;
     }
     const resources = source.resources.get();
@@ -163,7 +166,7 @@ export class ControlLoop {
       findSnapshot: (gateway) => history.findSnapshot(gateway),
       findUid: (kind, namespace, name) => source.findStatus(kind, namespace, name)?.uid,
     });
-    if (recheckAfterMs !== undefined) this.#telling.requestIn(recheckAfterMs);
+    if (recheckAfterMs !== undefined) this.#reporting.requestIn(recheckAfterMs);
   }
 
   #followLeadership(): void {
@@ -171,18 +174,18 @@ export class ControlLoop {
     if (leadership.get().role === 'leader') {
       this.#leadingSince = clock.now();
       duties.start();
-      this.#telling.request();
+      this.#reporting.request();
     } else if (this.#leadingSince !== undefined) {
       this.#leadingSince = undefined;
       events.forget();
-      duties.stop().catch((error: unknown) => log.error({ err: error }, 'the duties of the leader did not end well'));
+      duties.stop().catch((error: unknown) => log.error({ err: error }, 'stopping the duties of the leader failed'));
     }
   }
 
-  /** A leader that has just started has not heard of all gateways yet. What the one before said stays until it has, or for a while. */
+  /** A new leader has not heard of all gateways yet. Until it has, or for the grace period, the previous leader's statuses stay. */
   #isTooEarly({ plans }: Translation, settled: ReadonlySet<string>): boolean {
     const { source, duties, clock } = this.#options;
-    if (clock.now() - (this.#leadingSince ?? 0) >= takeOverMs) return false;
+    if (clock.now() - (this.#leadingSince ?? 0) >= takeoverGraceMs) return false;
     return plans.some(({ name, gateway }) => {
       if (duties.deployed.has(name) && settled.has(name)) return false;
       const { metadata } = gateway;

@@ -1,4 +1,4 @@
-// What the controller counts for /metrics.
+// The controller's metrics for /metrics.
 import type { Metrics } from '../base/metrics.ts';
 import { managedTypes } from '../deploy/managed-objects.ts';
 import { type RelistReason, relistReasons } from '../kubernetes/list-watch.ts';
@@ -8,7 +8,7 @@ import type { XdsObserver } from '../xds/server.ts';
 import type { StatusKind } from './merge-status.ts';
 import type { StatusObserver } from './write-statuses.ts';
 
-/** Numbers that are read when somebody scrapes. */
+/** Values that are read at each scrape. */
 export interface ControllerGauges {
   readonly isSynced: () => boolean;
   readonly isHeld: () => boolean;
@@ -27,14 +27,14 @@ export interface ControllerGauges {
   readonly certificateExpiry: () => number | undefined;
 }
 
-/** Told about each round. Durations in milliseconds. */
+/** Observes the control loop. Durations in milliseconds. */
 export interface LoopObserver {
   reconciled(result: 'ok' | 'error', durationMs: number): void;
   translated(durationMs: number): void;
   deployFailed(): void;
 }
 
-/** Told each time that the objects of a kind have to be listed again. */
+/** Called each time the objects of a kind have to be listed again. */
 export type RelistObserver = (kind: string, reason: RelistReason) => void;
 
 export interface ControllerMetrics {
@@ -42,7 +42,7 @@ export interface ControllerMetrics {
   readonly xds: XdsObserver;
   readonly statuses: StatusObserver;
   readonly loop: LoopObserver;
-  /** Once everything that is read exists. */
+  /** Registers the gauges; called once their sources exist. */
   readonly readFrom: (gauges: ControllerGauges) => void;
 }
 
@@ -88,18 +88,22 @@ function countXds(metrics: Metrics): XdsObserver {
   let streams = 0;
   metrics.gaugeOf(`${prefix}_xds_streams`, 'Open discovery streams.', () => streams);
   const opened = metrics.counter(`${prefix}_xds_streams_total`, 'Discovery streams that were opened.', {});
-  const refused = metrics.counter(`${prefix}_xds_refused_total`, 'Peers that were not let in, by reason.', { reason });
+  const refused = metrics.counter(`${prefix}_xds_refused_total`, 'Peers that were refused, by reason.', { reason });
   const pushes = metrics.counter(`${prefix}_xds_pushes_total`, 'Responses sent to gateways.', { type });
   const sent = metrics.counter(`${prefix}_xds_pushed_messages_total`, 'Messages sent to gateways.', { type });
-  const removed = metrics.counter(`${prefix}_xds_removed_messages_total`, 'Messages taken from gateways.', { type });
+  const removed = metrics.counter(`${prefix}_xds_removed_messages_total`, 'Messages removed from gateways.', { type });
   const bytes = metrics.counter(`${prefix}_xds_pushed_bytes_total`, 'Bytes of the responses sent to gateways.', {
     type,
   });
-  const acks = metrics.counter(`${prefix}_xds_acks_total`, 'Responses that gateways took.', { type });
-  const nacks = metrics.counter(`${prefix}_xds_nacks_total`, 'Responses of which gateways refused something.', {
-    type,
-  });
-  // From 0 on, so that the rate of the first one is seen.
+  const acks = metrics.counter(`${prefix}_xds_acks_total`, 'Responses that gateways accepted.', { type });
+  const nacks = metrics.counter(
+    `${prefix}_xds_nacks_total`,
+    'Responses of which gateways rejected at least one message.',
+    {
+      type,
+    },
+  );
+  // Both start at 0, so that a rate shows the first increase.
   for (const list of types.values()) for (const counter of [acks, nacks]) counter.add({ type: list }, 0);
   const label = (typeUrl: string) => ({ type: types.get(typeUrl) ?? 'other' });
   return {
@@ -126,7 +130,7 @@ function countStatuses(metrics: Metrics): StatusObserver {
   const written = metrics.counter(`${prefix}_status_writes_total`, 'Statuses written.', { kind });
   const conflicts = metrics.counter(
     `${prefix}_status_conflicts_total`,
-    'Statuses that somebody else wrote in the same moment; they are read and written again.',
+    'Status writes that conflicted with another writer; they are read and written again.',
     { kind },
   );
   const failures = metrics.counter(`${prefix}_status_failures_total`, 'Statuses that could not be written.', { kind });
@@ -143,7 +147,7 @@ function countRounds(metrics: Metrics): LoopObserver {
   });
   const round = metrics.histogram(
     `${prefix}_reconcile_duration_seconds`,
-    'How long a round took, from resources to what gateways are to have.',
+    'How long a round took, from resources to the configuration of gateways.',
     {},
     durations,
   );
@@ -168,20 +172,20 @@ function addGauges(metrics: Metrics, gauges: ControllerGauges): void {
   const add = (name: string, help: string, read: () => number): void =>
     metrics.gaugeOf(`${prefix}_${name}`, help, read);
   add('synced', '1 when the caches have been filled.', () => Number(gauges.isSynced()));
-  add('changes_held', '1 while no change is taken in, because some of the cluster cannot be followed.', () =>
+  add('changes_held', '1 while changes are held back, because part of the cluster cannot be watched.', () =>
     Number(gauges.isHeld()),
   );
   add('leader', '1 when this replica leads: it deploys, and writes statuses.', () => Number(gauges.isLeading()));
   add('gateways', 'Gateways that this controller deploys.', gauges.gateways);
   add('connected_gateways', 'Gateway processes that are connected to this replica.', gauges.connectedProcesses);
-  add('relayed_gateways', 'Gateway processes that other replicas tell of.', gauges.relayedProcesses);
-  add('config_messages', 'Messages that gateways are to have.', () => gauges.configurationSize().messages);
+  add('relayed_gateways', 'Gateway processes that other replicas report.', gauges.relayedProcesses);
+  add('config_messages', 'Messages in the configuration of all Gateways.', () => gauges.configurationSize().messages);
   add('config_bytes', 'Bytes of these messages.', () => gauges.configurationSize().bytes);
   add('status_pending', 'Statuses that are waiting to be written.', gauges.pendingStatuses);
-  add('deploy_problems', 'Gateways that are not deployed as they are to be.', gauges.deployProblems);
+  add('deploy_problems', 'Gateways that are not deployed as configured.', gauges.deployProblems);
   add(
     'certificate_expiry_timestamp_seconds',
-    'When the last xDS certificate that could be used expires, or did; 0 without one.',
+    'When the last usable xDS certificate expires or expired; 0 without one.',
     () => Math.floor((gauges.certificateExpiry() ?? 0) / 1_000),
   );
   metrics.gaugesOf(`${prefix}_watched_objects`, 'Objects held, by kind.', 'kind', gauges.watchedObjects);

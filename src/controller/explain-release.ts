@@ -1,8 +1,8 @@
-// Why a Gateway that we looked after is not ours any more, in words for its owner.
+// Explains to the owner of a Gateway why this controller no longer manages it.
 import type { Resources } from '../api/resources.ts';
 import type { GatewayRelease } from './write-statuses.ts';
 
-/** Undefined: it is gone, and there is nothing to explain. `namespaces` are those that are looked after; undefined: all. */
+/** Undefined: the Gateway was deleted, and there is nothing to explain. `namespaces` are the selected ones; undefined: all. */
 export function explainRelease(
   gateway: string,
   { gateways, invalid }: Resources,
@@ -11,13 +11,13 @@ export function explainRelease(
   const [namespace = '', name = ''] = gateway.split('/');
   if (namespaces?.has(namespace) === false)
     return {
-      message: `Namespace ${namespace} is not among those that the controller looks after any more (discoveryNamespaceSelectors). What was deployed keeps serving what it last got.`,
+      message: `Namespace ${namespace} is no longer selected by the controller (discoveryNamespaceSelectors). The deployed gateway keeps serving its last configuration.`,
       isOfAnother: false,
     };
   const found = gateways.find(({ metadata }) => metadata.namespace === namespace && metadata.name === name);
   if (found !== undefined)
     return {
-      message: `GatewayClass ${found.spec.gatewayClassName} does not exist, or is of another controller. Waiting for the controller of that class.`,
+      message: `GatewayClass ${found.spec.gatewayClassName} does not exist or belongs to another controller. Waiting for the controller of that class.`,
       isOfAnother: true,
     };
   const isInvalid = invalid.some(
@@ -25,7 +25,7 @@ export function explainRelease(
   );
   if (!isInvalid) return undefined;
   return {
-    message: 'The class of the Gateway is not one of this controller. Waiting for its controller.',
+    message: 'The class of this Gateway does not belong to this controller. Waiting for the controller of that class.',
     isOfAnother: true,
   };
 }

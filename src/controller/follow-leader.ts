@@ -1,4 +1,4 @@
-// While another replica leads, this one tells it about the gateways that are connected here: only the leader writes status.
+// While another replica leads, reports the gateways that are connected here to it: only the leader writes statuses.
 import { readFile } from 'node:fs/promises';
 import type { Log } from '../base/log.ts';
 import type { ReadonlyWatchable } from '../base/watchable.ts';
@@ -12,15 +12,15 @@ export interface LeaderFollowerOptions {
   readonly connected: ReadonlyWatchable<readonly ConnectedGateway[]>;
   /** The name of this replica. */
   readonly replica: string;
-  /** With our own token for other replicas. */
+  /** The file with the token that this replica shows to other replicas. */
   readonly tokenFile: string;
-  /** Rejects unless it is one of us. Asked before our token is sent in plaintext; over TLS its certificate says so. */
+  /** Rejects unless the leader is one of our replicas. Called before our token is sent in plaintext; over TLS the certificate proves it. */
   readonly checkLeader: (leader: Leader) => Promise<void>;
-  /** Set: xDS is served over TLS, and the certificate is for this name. */
+  /** Set: xDS is served over TLS, with a certificate for this name. */
   readonly tls: { readonly serverName: string; readonly ca: ReadonlyWatchable<string | undefined> } | undefined;
 }
 
-/** Follows whoever leads, until it is stopped. */
+/** Keeps a relay to the current leader until it is stopped. */
 export class LeaderFollower {
   readonly #options: LeaderFollowerOptions;
   readonly #unsubscribe: () => void;
@@ -49,7 +49,7 @@ export class LeaderFollower {
     if (leader.address === undefined)
       log.warn(
         { leader: leader.identity },
-        'the leader does not say where it is; it learns nothing of the gateways that are connected here',
+        'the Lease has no address of the leader; the leader does not hear of the gateways that are connected here',
       );
     else
       this.#relay = { identity: leader.identity, address: leader.address, relay: this.#start(leader, leader.address) };

@@ -1,4 +1,4 @@
-// Which versions the Gateway API CRDs of the cluster are of, by the annotation that every bundle has. Looked at now and then: CRDs change rarely.
+// The versions of the cluster's Gateway API CRDs, from the annotation that every bundle sets. Polled at long intervals: CRDs change rarely.
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
@@ -6,10 +6,10 @@ import { type ReadonlyWatchable, Watchable } from '../base/watchable.ts';
 import { ApiError, type KubernetesClient } from '../kubernetes/client.ts';
 import type { ResourceType } from '../kubernetes/resource-type.ts';
 
-/** What is known of them. */
+/** The versions, as far as they are known. */
 export type GatewayApiVersions =
   | { readonly state: 'not-asked' }
-  /** An empty text for a CRD that does not say its version. */
+  /** The version of a CRD without the annotation is an empty text. */
   | { readonly state: 'known'; readonly versions: readonly string[] }
   | { readonly state: 'unreadable' };
 
@@ -30,10 +30,10 @@ const annotation = 'gateway.networking.k8s.io/bundle-version';
 const names = ['gatewayclasses', 'gateways', 'httproutes', 'referencegrants'].map(
   (plural) => `${plural}.gateway.networking.k8s.io`,
 );
-const againMs = 5 * 60_000;
+const refreshMs = 5 * 60_000;
 const retryMs = 2_000;
 
-/** Looks until it is stopped. */
+/** Polls until it is stopped. */
 export class GatewayApiVersionsWatch {
   readonly #options: GatewayApiVersionsOptions;
   readonly #versions = new Watchable<GatewayApiVersions>({ state: 'not-asked' }, isDeepStrictEqual);
@@ -42,7 +42,7 @@ export class GatewayApiVersionsWatch {
 
   constructor(options: GatewayApiVersionsOptions) {
     this.#options = options;
-    void this.#look();
+    void this.#poll();
   }
 
   get versions(): ReadonlyWatchable<GatewayApiVersions> {
@@ -54,9 +54,9 @@ export class GatewayApiVersionsWatch {
     this.#stopTimer?.();
   }
 
-  async #look(): Promise<void> {
+  async #poll(): Promise<void> {
     const { client, log, clock } = this.#options;
-    let delayMs = againMs;
+    let delayMs = refreshMs;
     try {
       const pages = await Promise.all(
         names.map((name) =>
@@ -68,12 +68,12 @@ export class GatewayApiVersionsWatch {
       this.#versions.set(versions.length === 0 ? { state: 'unreadable' } : { state: 'known', versions });
     } catch (error) {
       if (this.#abort.signal.aborted) return;
-      // Without the right to read CRDs everything else works as well.
+      // The right to read CRDs is optional: everything else works without it.
       if (error instanceof ApiError && error.status.code < 500 && error.status.code !== 429) {
         if (this.#versions.set({ state: 'unreadable' }))
           log.info({ reason: error.message }, 'the version of the Gateway API cannot be read');
       } else delayMs = retryMs;
     }
-    if (!this.#abort.signal.aborted) this.#stopTimer = clock.setTimer(() => void this.#look(), delayMs);
+    if (!this.#abort.signal.aborted) this.#stopTimer = clock.setTimer(() => void this.#poll(), delayMs);
   }
 }

@@ -1,42 +1,41 @@
-// What the running system says about each Gateway: its connected processes, here and at the other replicas, and what was deployed.
+// The observed state of each Gateway: its connected processes, here and at other replicas, and the result of deploying it.
 import type { Clock } from '../base/clock.ts';
 import type { GatewayFacts, KeysProblem, MessageRejection } from '../translate/gateway-facts.ts';
 import type { ConnectedGateway } from '../xds/connected-gateway.ts';
 import { resourceTypes } from '../xds/resource-types.ts';
 import type { SnapshotHistory } from './snapshot-history.ts';
 
-/** What became of deploying a Gateway. */
+/** The result of deploying a Gateway. */
 export interface DeployedGateway {
   readonly addresses: GatewayFacts['addresses'];
-  /** Set: it could not be deployed. */
+  /** Set: the Gateway could not be deployed. */
   readonly problem: string | undefined;
-  /** Set: an address that it asks for cannot be had. */
+  /** Set: an address that the Gateway requests is not available. */
   readonly addressProblem: string | undefined;
 }
 
-/** Everything that facts are made of. */
+/** The inputs of the facts. */
 export interface FactSources {
-  /** namespace/name of every Gateway to tell about. */
+  /** namespace/name of every Gateway to describe. */
   readonly gateways: Iterable<string>;
   readonly connected: readonly ConnectedGateway[];
   readonly relayed: readonly ConnectedGateway[];
-  /** What has been deployed; a Gateway that is not in it has not been looked at yet. */
+  /** By Gateway; one that is missing has not been deployed yet. */
   readonly deployed: ReadonlyMap<string, DeployedGateway>;
 }
 
 export interface CollectedFacts {
   readonly facts: ReadonlyMap<string, GatewayFacts>;
-  /** Gateways with a process that has taken in what it was sent. */
+  /** Gateways with a process that has applied what it was sent. */
   readonly settled: ReadonlySet<string>;
-  /** When the facts may be others although nothing happens; undefined: never. */
+  /** When a grace period ends, which may change the facts; undefined: none runs. */
   readonly recheckAfterMs: number | undefined;
 }
 
 /**
- * How long a process counts with what was last known of it, or not at all when nothing was. Otherwise every status would flicker: a process whose
- * replica goes away is back at another one after a moment, and has not answered there yet; one that was just started gets no traffic before it has
- * its configuration; and another replica may have put changes together in another way, so that its gateways are for a moment on digests that this one
- * never had.
+ * The grace period in which a process counts with its last known state, or is ignored if it has none. Without it statuses would flicker: a process whose
+ * replica goes away soon connects to another one, but has not answered there yet; a process that has just started gets no traffic before it has its
+ * configuration; and another replica may have coalesced changes differently, so that its gateways are briefly on digests that this replica never had.
  */
 const graceMs = 10_000;
 
@@ -45,9 +44,9 @@ const typeUrls = new Map(resourceTypes.map(({ list, typeUrl }) => [list, typeUrl
 
 interface KnownProcess {
   readonly process: ConnectedGateway;
-  /** The last round that it was known to be settled on; 0: none, or too long ago. */
+  /** The last round that the process is known to have settled on; 0: none, or too long ago. */
   readonly round: number;
-  /** Since when it has not been connected, or not settled on a digest that is known. */
+  /** Since when the process has been disconnected or settled on an unknown digest. */
   readonly lapsedAt: number | undefined;
 }
 
@@ -56,7 +55,7 @@ interface KnownFacts {
   readonly facts: GatewayFacts;
 }
 
-/** Puts facts together. Facts that did not change are the same objects as before. */
+/** Collects facts. Facts that did not change are the same objects as before. */
 export class FactCollector {
   readonly #history: SnapshotHistory;
   readonly #clock: Clock;
@@ -115,7 +114,7 @@ export class FactCollector {
     return facts;
   }
 
-  /** The processes by Gateway, each once. One that changes its replica is told of by both for a moment; what we see ourselves counts. */
+  /** The processes by Gateway, each once. A process that moves to another replica is briefly reported by both; our own connection wins. */
   #groupProcesses(
     connected: readonly ConnectedGateway[],
     relayed: readonly ConnectedGateway[],
@@ -129,7 +128,7 @@ export class FactCollector {
       if (live.has(key)) continue;
       const { gateway } = known.process;
       const lapsedAt = known.lapsedAt ?? now;
-      // Where others are connected, one that is gone is gone: a rollout must not wait for what it replaced.
+      // No grace period if other processes of the Gateway are connected: a rollout must not wait for the pods that it replaced.
       if (occupied.has(gateway) || now - lapsedAt >= graceMs) this.#known.delete(key);
       else {
         this.#known.set(key, { ...known, lapsedAt });
@@ -156,7 +155,7 @@ export class FactCollector {
     if (!isOver) this.#recheckBy(lapsedAt + graceMs);
   }
 
-  /** The round that all processes of a Gateway are settled on that count; 0: none is known. */
+  /** The round that all processes of a Gateway have settled on, without those in their grace period; 0: none is known. */
   #findSettledRound(processes: readonly ConnectedGateway[]): number {
     const now = this.#clock.now();
     const rounds = processes.flatMap((process) => {
@@ -170,7 +169,7 @@ export class FactCollector {
     this.#recheckAt = Math.min(this.#recheckAt ?? at, at);
   }
 
-  // What was said about another version than the present one is over.
+  // Rejections of other versions than the present one are outdated.
   #collectRejections(gateway: string, processes: readonly ConnectedGateway[]): readonly MessageRejection[] {
     const resources = this.#history.findSnapshot(gateway)?.resources;
     const said = new Map<string, { readonly rejection: MessageRejection; count: number }>();
@@ -195,7 +194,7 @@ function listInputs({ nodeId, rejections, keyProblems, bindProblems }: Connected
   return [nodeId, rejections, keyProblems, bindProblems];
 }
 
-/** Of several processes, one without any keys counts before one that still has those of before. */
+/** Of several processes, one that never loaded keys takes precedence over one that still has earlier keys. */
 function collectKeyProblems(processes: readonly ConnectedGateway[]): ReadonlyMap<string, KeysProblem> {
   const problems = new Map<string, KeysProblem>();
   for (const { policy, issuer, reason, neverLoaded } of processes.flatMap(({ keyProblems }) => keyProblems)) {
@@ -221,7 +220,7 @@ function count<K, V extends { count: number }>(said: Map<K, V>, key: K, create: 
   else known.count += 1;
 }
 
-/** How many say it, unless all do. */
+/** Adds how many processes report the problem, unless all do. */
 function addCount(words: string, times: number, all: number): string {
   return times >= all ? words : `${words} (${times} of ${all} gateway processes)`;
 }

@@ -1,16 +1,16 @@
-// A client whose writes are only sent while this replica leads. A process that was stopped, or a machine that was suspended, goes on in the middle of
-// what it was doing: another replica may lead by then, and know better.
+// A client that sends writes only while this replica leads. A process that was paused, or a machine that was suspended, resumes in the middle of its
+// work: another replica may lead by then.
 import type { KubernetesClient } from '../kubernetes/client.ts';
 
-/** Between two looks at who leads. */
-const lookMs = 100;
+/** The interval between two checks of the leadership. */
+const pollMs = 100;
 
-/** Writes wait until this replica leads, or are called off. Each also has a precondition on what it changes; this is beside that. */
+/** Writes wait until this replica leads or they are aborted. In addition, each write has a precondition on the object that it changes. */
 export function guardWrites(client: KubernetesClient, isLeading: () => boolean): KubernetesClient {
   const wait = async (signal: AbortSignal | undefined): Promise<void> => {
     while (!isLeading()) {
       signal?.throwIfAborted();
-      await new Promise((resolve) => setTimeout(resolve, lookMs).unref());
+      await new Promise((resolve) => setTimeout(resolve, pollMs).unref());
     }
   };
   return {

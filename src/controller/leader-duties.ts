@@ -1,5 +1,5 @@
-// What only the leader does: it deploys, makes seal keys, owns the GatewayClass and writes statuses. All of it starts when this replica leads and ends
-// at once when it does not.
+// The duties of the leader: it deploys, creates seal keys, owns the GatewayClass and writes statuses. They start when this replica becomes the leader and
+// stop at once when it no longer is.
 import type { Resources } from '../api/resources.ts';
 import type { Deployer, DeployInput, DeployResult } from '../deploy/deployer.ts';
 import type { SealKeyKeeper } from '../deploy/seal-key-keeper.ts';
@@ -13,27 +13,27 @@ export interface LeaderDutiesOptions {
   /** One for each term. */
   readonly startDeployer: () => Deployer;
   readonly startSealKeyKeeper: () => SealKeyKeeper;
-  /** Two terms of the same number are one with a break: nobody else has led in between. */
+  /** Two terms with the same number are one term with a break: no other replica has led in between. */
   readonly readTermNumber: () => number | undefined;
-  /** Something was deployed, or could not be. */
+  /** Called when the result of a deployment changed. */
   readonly onDeployed: () => void;
   readonly onDeployProblem: () => void;
 }
 
-/** What is to be there. */
+/** The desired state. */
 export interface LeaderWork {
   readonly resources: Resources;
-  /** Undefined: it is not known yet what gateways need to reach us, and nothing is deployed. */
+  /** Undefined: the deploy settings are not known yet, and nothing is deployed. */
   readonly deploy: DeployInput | undefined;
   readonly sealKeyOwners: readonly SealKeyOwner[];
 }
 
-/** What was so when a term ended. */
+/** The state at the end of a term. */
 interface EndedTerm {
   readonly number: number | undefined;
   readonly deployed: ReadonlyMap<string, DeployResult>;
-  /** Of the Gateways that were to be deployed, by name. */
-  readonly forms: ReadonlyMap<string, string>;
+  /** Of the Gateways that were planned, by name. */
+  readonly generations: ReadonlyMap<string, string>;
 }
 
 interface Term {
@@ -52,7 +52,7 @@ export class LeaderDuties {
   #term: Term | undefined;
   #deployed: ReadonlyMap<string, DeployResult> = nothingDeployed;
   #ended: EndedTerm | undefined;
-  /** The term that goes on in this one: what was so is believed until it is known how it is. */
+  /** The earlier term that this one continues: its results hold until the deployer has new ones. */
   #resumed: EndedTerm | undefined;
 
   constructor(options: LeaderDutiesOptions) {
@@ -64,19 +64,19 @@ export class LeaderDuties {
   }
 
   /**
-   * What became of deploying, by Gateway. After a break in which nobody else led, what was so before counts until the Gateway had its turn, unless it is
-   * another one by now: an API server that has just come back may take its time, and statuses need not wait for that.
+   * The results of deploying, by Gateway. After a break in which no other replica led, the earlier result holds until the Gateway is deployed again, unless
+   * the Gateway has changed: an API server that has just come back may be slow, and statuses need not wait for it.
    */
   get deployed(): ReadonlyMap<string, DeployResult> {
     return this.#deployed;
   }
 
-  /** Called after every round that went well. What was said last is done when a term starts. */
+  /** Called after every successful round. A term that starts later begins with the latest work. */
   setWork(work: LeaderWork): void {
     this.#work = work;
     this.#options.classKeeper.look(work.resources);
     if (this.#term === undefined) return;
-    hand(work, this.#term);
+    handOver(work, this.#term);
     this.#noteDeployed(this.#term.deployer);
   }
 
@@ -95,7 +95,7 @@ export class LeaderDuties {
     this.#term = { number, deployer, sealKeyKeeper: startSealKeyKeeper(), unsubscribe };
     classKeeper.start();
     writer.start();
-    if (this.#work !== undefined) hand(this.#work, this.#term);
+    if (this.#work !== undefined) handOver(this.#work, this.#term);
     this.#noteDeployed(deployer);
   }
 
@@ -105,7 +105,7 @@ export class LeaderDuties {
     this.#term = undefined;
     term?.unsubscribe();
     if (term !== undefined)
-      this.#ended = { number: term.number, deployed: this.#deployed, forms: listForms(this.#work) };
+      this.#ended = { number: term.number, deployed: this.#deployed, generations: listGenerations(this.#work) };
     this.#deployed = nothingDeployed;
     const { writer, classKeeper } = this.#options;
     await Promise.all([writer.stop(), classKeeper.stop(), term?.deployer.stop(), term?.sealKeyKeeper.stop()]);
@@ -117,18 +117,20 @@ export class LeaderDuties {
       this.#deployed = results;
       return;
     }
-    const { deployed, forms } = this.#resumed;
-    const believed = [...listForms(this.#work)].flatMap(([name, form]) => {
+    const { deployed, generations } = this.#resumed;
+    const carriedOver = [...listGenerations(this.#work)].flatMap(([name, generation]) => {
       const before = deployed.get(name);
-      return before === undefined || results.has(name) || form !== forms.get(name) ? [] : [[name, before] as const];
+      return before === undefined || results.has(name) || generation !== generations.get(name)
+        ? []
+        : [[name, before] as const];
     });
-    if (believed.length === 0) this.#resumed = undefined;
-    this.#deployed = new Map([...believed, ...results]);
+    if (carriedOver.length === 0) this.#resumed = undefined;
+    this.#deployed = new Map([...carriedOver, ...results]);
   }
 }
 
-/** Which Gateway a name means, in which of its forms. */
-function listForms(work: LeaderWork | undefined): ReadonlyMap<string, string> {
+/** The uid and generation of each planned Gateway, by name. */
+function listGenerations(work: LeaderWork | undefined): ReadonlyMap<string, string> {
   return new Map(
     work?.deploy?.plans.map(({ name, gateway }) => {
       const { uid, generation } = gateway.metadata;
@@ -137,7 +139,7 @@ function listForms(work: LeaderWork | undefined): ReadonlyMap<string, string> {
   );
 }
 
-function hand({ deploy, sealKeyOwners }: LeaderWork, { deployer, sealKeyKeeper }: Term): void {
+function handOver({ deploy, sealKeyOwners }: LeaderWork, { deployer, sealKeyKeeper }: Term): void {
   sealKeyKeeper.reconcile(sealKeyOwners);
   if (deploy !== undefined) deployer.reconcile(deploy);
 }

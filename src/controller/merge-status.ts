@@ -1,6 +1,5 @@
-// The status document to write, from the one that was last seen and what we have to say. Pure. What others wrote is left where it is: conditions of
-// types that are not ours, and the parents and ancestors of other controllers (Gateway API: "controllers must take care to only update the entries that
-// they are responsible for").
+// Merges our status into the one that was last seen. Pure. Entries of other writers are kept: conditions of types that are not ours, and the parents and
+// ancestors of other controllers (Gateway API: "controllers must take care to only update the entries that they are responsible for").
 import {
   conditionReasons,
   createCondition,
@@ -15,7 +14,7 @@ import {
   type ProxyPolicyStatus,
 } from '../translate/conditions.ts';
 
-/** What we have to say about an object, by its kind. */
+/** Our part of a status, by kind. */
 export interface OwnStatuses {
   readonly GatewayClass: GatewayClassStatus;
   readonly Gateway: GatewayStatus;
@@ -28,19 +27,19 @@ export interface OwnStatuses {
 /** The kinds whose status we write. */
 export type StatusKind = keyof OwnStatuses;
 
-/** Those whose status names its writers, entry by entry: where the entries are. */
+/** The kinds whose status has one entry per controller, and the field with the entries. */
 const entryLists = { HTTPRoute: 'parents', ProxyPolicy: 'ancestors', InferencePool: 'parents' } as const;
 export type EntryKind = keyof typeof entryLists;
 
-/** Whether the status of a kind names its writers. */
+/** Whether the status of a kind has one entry per controller. */
 export function hasEntries(kind: StatusKind): kind is EntryKind {
   return Object.hasOwn(entryLists, kind);
 }
 
-/** What merging needs beside the two statuses. */
+/** What merging needs in addition to the two statuses. */
 export interface MergeContext {
   readonly controllerName: string;
-  /** Of the object; references without a namespace mean this one. */
+  /** The namespace of the object; references without a namespace mean this one. */
   readonly namespace: string;
   /** RFC 3339, for conditions whose status changes. */
   readonly now: string;
@@ -49,7 +48,7 @@ export interface MergeContext {
 type Json = Readonly<Record<string, unknown>>;
 type Merge<S> = (seen: Json, own: S | undefined, context: MergeContext) => Json;
 
-// What the CRDs take.
+// The limits of the CRDs.
 const maxConditions = 8;
 const maxParents = 32;
 const maxAncestors = 16;
@@ -79,7 +78,7 @@ const mergers: { readonly [K in StatusKind]: Merge<OwnStatuses[K]> } = {
   }),
 };
 
-/** The status with what we have to say in it; `own` undefined: with nothing of ours in it any more. */
+/** The status with our part merged into it; `own` undefined: without our part. */
 export function mergeStatus<K extends StatusKind>(
   kind: K,
   seen: unknown,
@@ -90,7 +89,7 @@ export function mergeStatus<K extends StatusKind>(
   return merge(readObject(seen), own, context);
 }
 
-/** A Gateway of which we only say that we do not look after it at the moment. Its addresses and listeners stay as they were last known. */
+/** The status of a Gateway that we do not manage at the moment: conditions say so, its addresses and listeners stay as last known. */
 export function suspendGateway(seen: unknown, message: string, generation: number, now: string): Json {
   const status = readObject(seen);
   const own = (['Accepted', 'Programmed'] as const).map((type) =>
@@ -99,12 +98,12 @@ export function suspendGateway(seen: unknown, message: string, generation: numbe
   return { ...status, conditions: mergeConditions('gateway', status['conditions'], own, now) };
 }
 
-/** Whether there is anything of ours in a status that names its writers. An entry that names nobody is not ours. */
+/** Whether a status has entries of this controller. An entry without a controller name is not ours. */
 export function hasOwnEntries(kind: EntryKind, seen: unknown, controllerName: string): boolean {
   return readList(readObject(seen)[entryLists[kind]]).some((entry) => entry['controllerName'] === controllerName);
 }
 
-/** The same conditions, whatever the time at which they were reached: has nobody written them since? */
+/** Whether a status still has these conditions, apart from their transition times: then no one else has written them since. */
 export function hasConditions(seen: unknown, conditions: readonly Condition[]): boolean {
   const list = readList(readObject(seen)['conditions']);
   return conditions.every((condition) =>
@@ -112,7 +111,7 @@ export function hasConditions(seen: unknown, conditions: readonly Condition[]): 
   );
 }
 
-// A status that is about one thing, and ours as a whole but for foreign conditions.
+// A status that is entirely ours, except for conditions of other types.
 function mergeWhole(
   subject: ConditionSubject,
   seen: Json,
@@ -140,7 +139,7 @@ function mergeGateway(seen: Json, own: GatewayStatus | undefined, context: Merge
   };
 }
 
-// Ours keep their place, new ones go to the end, and those that we do not have any more go.
+// Our conditions keep their place, new ones are appended, and those that no longer apply are removed.
 function mergeConditions(subject: ConditionSubject, seen: unknown, own: readonly Condition[], now: string): Json[] {
   const ownTypes = new Set(Object.keys(conditionReasons[subject]));
   const pending = new Map(own.map((condition) => [condition.type, condition]));
@@ -205,11 +204,11 @@ function mergeEntry(subject: ConditionSubject, own: OwnEntry, seen: unknown, now
   return { ...own, conditions: mergeConditions(subject, seen, own.conditions, now) };
 }
 
-// Where there is not enough room, what is not well is told first.
+// If there is not room for all entries, those with problems come first.
 function chooseEntries<E extends OwnEntry>(own: readonly E[], room: number): readonly E[] {
   if (own.length <= room) return own;
-  const isWell = ({ conditions }: E): boolean => conditions.every(({ status }) => status === 'True');
-  return [...own.filter((entry) => !isWell(entry)), ...own.filter(isWell)].slice(0, room);
+  const isHealthy = ({ conditions }: E): boolean => conditions.every(({ status }) => status === 'True');
+  return [...own.filter((entry) => !isHealthy(entry)), ...own.filter(isHealthy)].slice(0, room);
 }
 
 // The API server fills in the defaults of the CRDs, so the same reference may come back longer than it was sent.

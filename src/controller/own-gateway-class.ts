@@ -1,4 +1,4 @@
-// Keeps the GatewayClass `proxy` as it is to be: made when it is not there, its parametersRef as the flags say. A class of that name which belongs to
+// Reconciles the GatewayClass `proxy`: creates it when it is missing, and sets its parametersRef as the flags say. A class of that name that belongs to
 // another controller is left alone. Only the leader does this.
 import { controllerName } from '../api/gateway-class.ts';
 import type { Resources } from '../api/resources.ts';
@@ -13,7 +13,7 @@ import { type WorkOutcome, WorkQueue } from './work-queue.ts';
 /** The name of the class. */
 const className = 'proxy';
 
-/** Which GatewayParameters the class has. */
+/** The GatewayParameters of the class. */
 export interface ClassParametersReference {
   readonly group: string;
   readonly kind: string;
@@ -27,11 +27,11 @@ export interface GatewayClassKeeperOptions {
   readonly events: Pick<EventRecorder, 'record'>;
   readonly clock: Clock;
   readonly random: () => number;
-  /** Undefined: we say nothing about it, and what somebody else has set stays. */
+  /** Undefined: parametersRef is not applied, and a value that someone else has set stays. */
   readonly parameters: ClassParametersReference | undefined;
 }
 
-/** What was read of the class. */
+/** The class as last read. */
 interface SeenClass {
   readonly uid: string | undefined;
   readonly controllerName: unknown;
@@ -41,20 +41,20 @@ interface SeenClass {
 
 const description = 'Gateways that put OAuth 2.0 in front of MCP servers';
 
-/** One that is not seen for so long after it was made was deleted in the same moment. */
+/** A class that is not seen for this long after its creation was deleted at once. */
 const unseenMs = 5_000;
 
-/** Looks after the class while this replica leads. */
+/** Reconciles the class while this replica leads. */
 export class GatewayClassKeeper {
   readonly #options: GatewayClassKeeperOptions;
   readonly #queue: WorkQueue;
   #seen: SeenClass | undefined;
   #hasLooked = false;
   #isStarted = false;
-  /** Of the class that was written in this term: what we said earlier and do not say any more is taken back once. */
+  /** The uid of the class that was applied in this term. Each term applies once, so that fields that we no longer set are removed. */
   #written: string | undefined;
-  /** When it was made, until it has been seen: what was read before that is old. */
-  #madeAt: number | undefined;
+  /** When the class was created; undefined again once the watch has seen it. */
+  #createdAt: number | undefined;
   #told: string | undefined;
 
   constructor(options: GatewayClassKeeperOptions) {
@@ -64,14 +64,14 @@ export class GatewayClassKeeper {
       clock: options.clock,
       random: options.random,
       run: (_key, failures, signal) => this.#write(failures, signal),
-      onMistake: (_key, error) => options.log.error({ err: error }, 'the GatewayClass could not be looked after'),
+      onBug: (_key, error) => options.log.error({ err: error }, 'reconciling the GatewayClass failed'),
     });
   }
 
-  /** Called with everything that was read, whenever it changed. */
+  /** Called with all resources whenever they changed. */
   look(resources: Resources): void {
     this.#seen = findClass(resources);
-    if (this.#seen !== undefined) this.#madeAt = undefined;
+    if (this.#seen !== undefined) this.#createdAt = undefined;
     this.#hasLooked = true;
     this.#check();
   }
@@ -79,7 +79,7 @@ export class GatewayClassKeeper {
   start(): void {
     this.#isStarted = true;
     this.#written = undefined;
-    this.#madeAt = undefined;
+    this.#createdAt = undefined;
     if (this.#hasLooked) this.#check();
   }
 
@@ -97,7 +97,7 @@ export class GatewayClassKeeper {
   #needsWriting(): boolean {
     const seen = this.#seen;
     const { parameters, clock } = this.#options;
-    if (seen === undefined) return this.#madeAt === undefined || clock.now() - this.#madeAt >= unseenMs;
+    if (seen === undefined) return this.#createdAt === undefined || clock.now() - this.#createdAt >= unseenMs;
     if (seen.uid !== this.#written || seen.description !== description) return true;
     return parameters !== undefined && !isSameReference(seen.parametersRef, parameters);
   }
@@ -106,7 +106,7 @@ export class GatewayClassKeeper {
     const key = `${uid}/${String(other)}`;
     if (this.#told === key) return;
     this.#told = key;
-    const note = `GatewayClass ${className} belongs to ${String(other)}: Gateways of this class are not served by ${controllerName}. Delete it to have ours made, or use a class of another name with controllerName ${controllerName}.`;
+    const note = `GatewayClass ${className} belongs to ${String(other)}: Gateways of this class are not served by ${controllerName}. Delete it, and this controller creates its own; or use a class of another name with controllerName ${controllerName}.`;
     this.#options.log.error({ class: className, controller: other }, note);
     this.#options.events.record({
       subject: { apiVersion: formatApiVersion(resourceTypes.GatewayClass), kind: 'GatewayClass', name: className, uid },
@@ -129,22 +129,19 @@ export class GatewayClassKeeper {
       spec: { controllerName, description, ...(parameters === undefined ? {} : { parametersRef: parameters }) },
     };
     try {
-      // One that is not there is made without force: somebody else's that came a moment ago must not be taken over.
+      // A missing class is created without force: a class that another controller has just created must not be taken over.
       const written = await client.apply(resourceTypes.GatewayClass, object, { force: seen !== undefined }, signal);
       this.#written = written.metadata.uid;
       if (seen === undefined) {
-        this.#madeAt = clock.now();
+        this.#createdAt = clock.now();
         clock.setTimer(() => this.#check(), unseenMs);
       }
-      log.info(
-        { class: className },
-        seen === undefined ? 'made the GatewayClass' : 'the GatewayClass is as it is to be',
-      );
+      log.info({ class: className }, seen === undefined ? 'created the GatewayClass' : 'updated the GatewayClass');
       return { done: true };
     } catch (error) {
       if (signal.aborted) return { done: true };
       const reason = error instanceof ApiError ? error.status.reason : '';
-      // The next look shows what is there.
+      // The watch will deliver the current object.
       const isRace = reason === 'Conflict' || reason === 'AlreadyExists';
       if (!isRace && (failures === 0 || failures % 10 === 0))
         log.warn(

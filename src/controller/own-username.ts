@@ -1,7 +1,7 @@
-// Who this controller is to the API server (SelfSubjectReview). Other replicas are the same.
+// The username of this controller at the API server (SelfSubjectReview). All replicas have the same.
 import type { KubernetesClient, KubernetesObject } from '../kubernetes/client.ts';
 
-/** Asks once; a failure is not remembered. */
+/** Asks once and caches the answer; failures are not cached. */
 export function createOwnUsername(client: Pick<KubernetesClient, 'post'>): () => Promise<string> {
   let own: string | undefined;
   return async () => {
@@ -11,7 +11,7 @@ export function createOwnUsername(client: Pick<KubernetesClient, 'post'>): () =>
         kind: 'SelfSubjectReview',
       }),
     );
-    if (own === undefined) throw new Error('the API server does not say who this controller is');
+    if (own === undefined) throw new Error('the API server does not return the username of this controller');
     return own;
   };
 }

@@ -1,10 +1,10 @@
-// What is asked about a pod: whether it is the one that somebody says it is.
+// The fields of a pod that are needed to verify the identity of a peer.
 import { isIP, SocketAddress } from 'node:net';
 import type { KubernetesObject } from '../kubernetes/client.ts';
 
 export interface PodFacts {
   readonly uid: string;
-  /** In the spelling of `normalizeAddress`; none: it has none yet. */
+  /** As `normalizeAddress` writes them; empty: the pod has no address yet. */
   readonly addresses: readonly string[];
   readonly serviceAccount: string;
 }
@@ -24,7 +24,7 @@ export function readPod({ metadata, spec, status }: KubernetesObject): PodFacts 
   };
 }
 
-/** One spelling for each address: IPv4 inside IPv6 is IPv4, and IPv6 is as short as can be. */
+/** The canonical form of an address: IPv4-mapped IPv6 becomes IPv4, and IPv6 is compressed. */
 export function normalizeAddress(address: string): string {
   const bare = address.replace(/%.*$/, '').replace(/^::ffff:(?=\d+\.)/i, '');
   return isIP(bare) === 6 ? new SocketAddress({ family: 'ipv6', address: bare }).address : bare;

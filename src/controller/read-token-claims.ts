@@ -1,13 +1,13 @@
-// What a token says about itself (RFC 7519), before anybody has checked its signature: enough to turn away what cannot be good, and never enough to let anything in.
+// The unverified claims of a token (RFC 7519): enough to refuse a token that cannot be valid, never enough to accept one.
 
 export interface TokenClaims {
   readonly subject: string | undefined;
   readonly audiences: readonly string[];
-  /** Milliseconds since 1970; undefined: it does not say. */
+  /** Milliseconds since 1970; undefined: the token has no expiry. */
   readonly expiresAt: number | undefined;
 }
 
-/** Undefined: it is no JWT. */
+/** Undefined: the token is not a JWT. */
 export function readTokenClaims(token: string): TokenClaims | undefined {
   const [, payload] = /^[\w-]+\.([\w-]+)\.[\w-]+$/.exec(token) ?? [];
   if (payload === undefined) return undefined;

@@ -120,7 +120,7 @@ describe('events', () => {
           'login',
           'Warning',
           'KeysUnavailable',
-          'Gateway team/edge cannot have the keys of https://idp: refused; requests are answered with 503.',
+          'Gateway team/edge cannot load the keys of https://idp: refused; requests are answered with 503.',
         ],
         ['edge', 'Warning', 'PortUnavailable', 'Port 80 cannot be opened: in use'],
         [

@@ -1,5 +1,5 @@
-// Events for what the owners of resources should hear of beside their status: a gateway that refuses something, keys that cannot be had, a port that
-// cannot be opened, policies that want the same. Each is told when it comes up; the recorder counts what comes again.
+// Events that the owners of resources get in addition to the status: a gateway rejects a message, keys cannot be loaded, a port cannot be opened, policies
+// conflict. Each is reported when it comes up; the recorder counts repetitions.
 import type { EventRecord, EventRecorder, EventSubject } from '../kubernetes/events.ts';
 import { formatApiVersion, resourceTypes } from '../kubernetes/resource-type.ts';
 import type { GatewayFacts, MessageRejection } from '../translate/gateway-facts.ts';
@@ -8,7 +8,7 @@ import { resourceTypes as messageTypes } from '../xds/resource-types.ts';
 import type { Snapshot } from '../xds/snapshot.ts';
 import type { StatusKind } from './merge-status.ts';
 
-/** What Events are made of. */
+/** The inputs of Events. */
 export interface EventSources {
   readonly facts: ReadonlyMap<string, GatewayFacts>;
   readonly conflicts: readonly PolicyConflict[];
@@ -17,33 +17,34 @@ export interface EventSources {
   readonly findUid: (kind: StatusKind, namespace: string, name: string) => string | undefined;
 }
 
-type Told = Omit<EventRecord, 'type'>;
+type NewEvent = Omit<EventRecord, 'type'>;
 
-/** Remembers what was told. */
+/** Reports each Event once while its cause lasts. */
 export class EventReporter {
   readonly #recorder: Pick<EventRecorder, 'record'>;
-  #told: ReadonlySet<string> = new Set();
+  #reported: ReadonlySet<string> = new Set();
 
   constructor(recorder: Pick<EventRecorder, 'record'>) {
     this.#recorder = recorder;
   }
 
-  /** Tells what is new since the last time. */
+  /** Reports what is new since the last call. */
   report(sources: EventSources): void {
     const present = new Map(listEvents(sources).map((event) => [JSON.stringify(event), event]));
-    for (const [key, event] of present) if (!this.#told.has(key)) this.#recorder.record({ ...event, type: 'Warning' });
-    this.#told = new Set(present.keys());
+    for (const [key, event] of present)
+      if (!this.#reported.has(key)) this.#recorder.record({ ...event, type: 'Warning' });
+    this.#reported = new Set(present.keys());
   }
 
-  /** Another replica tells from now on. */
+  /** Called when another replica leads and reports from now on. */
   forget(): void {
-    this.#told = new Set();
+    this.#reported = new Set();
   }
 }
 
-function listEvents(sources: EventSources): readonly Told[] {
-  const events: Told[] = [];
-  const tell = (subject: EventSubject | undefined, event: Omit<Told, 'subject'>): void => {
+function listEvents(sources: EventSources): readonly NewEvent[] {
+  const events: NewEvent[] = [];
+  const add = (subject: EventSubject | undefined, event: Omit<NewEvent, 'subject'>): void => {
     if (subject !== undefined) events.push({ subject, ...event });
   };
   for (const [gateway, { rejections, keyProblems, bindProblems }] of sources.facts) {
@@ -51,21 +52,21 @@ function listEvents(sources: EventSources): readonly Told[] {
       const subject = findRejected(sources, gateway, rejection);
       const what =
         subject?.kind === 'Gateway' ? `Its gateways cannot use ${rejection.key}` : `Gateway ${gateway} cannot use it`;
-      tell(subject, { reason: 'Rejected', action: 'Program', note: `${what}: ${rejection.reason}` });
+      add(subject, { reason: 'Rejected', action: 'Program', note: `${what}: ${rejection.reason}` });
     }
     for (const [key, { issuer, reason, neverLoaded }] of keyProblems) {
-      const effect = neverLoaded ? 'requests are answered with 503' : 'the keys from before stay in use';
-      const note = `Gateway ${gateway} cannot have the keys of ${issuer}: ${reason}; ${effect}.`;
+      const effect = neverLoaded ? 'requests are answered with 503' : 'the previous keys stay in use';
+      const note = `Gateway ${gateway} cannot load the keys of ${issuer}: ${reason}; ${effect}.`;
       const subject = findRejected(sources, gateway, { list: 'policies', key });
-      tell(subject, { reason: 'KeysUnavailable', action: 'LoadKeys', note });
+      add(subject, { reason: 'KeysUnavailable', action: 'LoadKeys', note });
     }
     for (const [port, reason] of bindProblems) {
       const note = `Port ${port} cannot be opened: ${reason}`;
-      tell(findObject(sources, 'Gateway', gateway), { reason: 'PortUnavailable', action: 'Listen', note });
+      add(findObject(sources, 'Gateway', gateway), { reason: 'PortUnavailable', action: 'Listen', note });
     }
   }
   for (const conflict of sources.conflicts)
-    tell(findObject(sources, 'ProxyPolicy', conflict.policy), {
+    add(findObject(sources, 'ProxyPolicy', conflict.policy), {
       reason: 'Conflicted',
       action: 'Attach',
       note: `${formatConflict(conflict)}.`,
@@ -73,7 +74,7 @@ function listEvents(sources: EventSources): readonly Told[] {
   return events;
 }
 
-/** The resource that a message was made of; for what belongs to several, the Gateway. */
+/** The resource that a message was translated from; the Gateway, if it came from several. */
 function findRejected(
   sources: EventSources,
   gateway: string,

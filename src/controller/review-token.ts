@@ -1,20 +1,20 @@
-// Asks the API server whose ServiceAccount token it is (TokenReview), and remembers the answer for a moment: every gateway that reconnects asks.
+// Asks the API server who owns a ServiceAccount token (TokenReview) and caches the answer briefly: every gateway that reconnects causes a review.
 import { hash } from 'node:crypto';
 import type { Clock } from '../base/clock.ts';
 import { cutText } from '../base/cut-text.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
 import { readTokenClaims } from './read-token-claims.ts';
 
-/** What tokens for this controller must be for. */
+/** The audience that tokens for this controller must have. */
 const xdsAudience = 'proxy-xds';
 
-/** Whose token it is, or why that is not known. The reason has nothing of the token in it. */
+/** The owner of the token, or why the token is refused. The reason contains nothing of the token. */
 export type TokenReview =
   | {
       readonly ok: true;
       readonly username: string;
       readonly pod: BoundPod | undefined;
-      /** Milliseconds since 1970; undefined: it does not say. */
+      /** Milliseconds since 1970; undefined: the token has no expiry. */
       readonly expiresAt: number | undefined;
     }
   | {
@@ -23,7 +23,7 @@ export type TokenReview =
       readonly reason: string;
     };
 
-/** The pod that a token was made for, and dies with. */
+/** The pod that a token is bound to. */
 export interface BoundPod {
   readonly name: string;
   readonly uid: string;
@@ -34,34 +34,34 @@ export interface TokenReviewerOptions {
   readonly clock: Clock;
 }
 
-/** What is asked: whether this token is of that account. */
+/** The question whether a token belongs to an account. */
 export interface TokenQuestion {
   readonly token: string;
-  /** The username that it must be of. */
+  /** The username that the token must belong to. */
   readonly expected: string;
-  /** Where it came from. */
+  /** The address that the token came from. */
   readonly peerAddress: string;
 }
 
 const path = '/apis/authentication.k8s.io/v1/tokenreviews';
-const goodForMs = 30_000;
-const badForMs = 5_000;
-const maxRemembered = 10_000;
-/** Guesses of a flood of tokens must not become a flood at the API server... */
-const maxAtOnce = 64;
-/** ...nor one address keep the others from being heard. */
-const maxAtOncePerAddress = 16;
+const acceptedCacheMs = 30_000;
+const rejectedCacheMs = 5_000;
+const maxCached = 10_000;
+/** A flood of guessed tokens must not become a flood at the API server... */
+const maxConcurrent = 64;
+/** ...and one address must not starve the others. */
+const maxConcurrentPerAddress = 16;
 const maxTokenLength = 16_384;
 
 /**
- * Reviews tokens. Two reviews of one token at the same time are one. What cannot be good by its own words is not reviewed at all, and tokens that
- * were good before do not wait behind those that nobody has seen.
+ * Reviews tokens. Concurrent reviews of the same token share one request. A token whose own claims do not fit is refused without a review, and tokens that
+ * were accepted before do not count against the limits for unknown tokens.
  */
 export class TokenReviewer {
   readonly #options: TokenReviewerOptions;
-  /** Apart, so that guesses do not push out what is known. Good ones stay when they are to be asked again. */
-  readonly #good = new Map<string, Remembered>();
-  readonly #bad = new Map<string, Remembered>();
+  /** Two caches, so that guesses do not evict accepted tokens. An accepted token stays in its cache when it is due for another review. */
+  readonly #accepted = new Map<string, CachedReview>();
+  readonly #rejected = new Map<string, CachedReview>();
   readonly #asking = new Map<string, Promise<TokenReview>>();
   readonly #askingUnknown = new Map<string, number>();
 
@@ -71,17 +71,21 @@ export class TokenReviewer {
 
   review(question: TokenQuestion): Promise<TokenReview> {
     const { token } = question;
-    const refusal = checkShape(question);
+    const refusal = checkClaims(question);
     if (refusal !== undefined) return Promise.resolve(refusal);
-    // The token itself is not kept.
+    // Only a hash of the token is kept.
     const key = hash('sha256', token, 'base64url');
-    const known = this.#good.get(key) ?? this.#bad.get(key);
+    const known = this.#accepted.get(key) ?? this.#rejected.get(key);
     if (known !== undefined && known.until > this.#options.clock.now()) return Promise.resolve(known.review);
     const asking = this.#asking.get(key);
     if (asking !== undefined) return asking;
-    const release = this.#good.has(key) ? () => {} : this.#takePlace(question.peerAddress);
+    const release = this.#accepted.has(key) ? () => {} : this.#reserveSlot(question.peerAddress);
     if (release === undefined)
-      return Promise.resolve({ ok: false, code: 'unavailable', reason: 'too many tokens are being reviewed' });
+      return Promise.resolve({
+        ok: false,
+        code: 'unavailable',
+        reason: 'too many tokens are being reviewed: try again',
+      });
     const review = this.#ask(key, token).finally(() => {
       this.#asking.delete(key);
       release();
@@ -90,12 +94,12 @@ export class TokenReviewer {
     return review;
   }
 
-  /** A place for a token that was not seen before; returns what gives it back. */
-  #takePlace(address: string): (() => void) | undefined {
+  /** Reserves a slot for an unknown token; returns the function that frees it. Undefined: all slots are taken. */
+  #reserveSlot(address: string): (() => void) | undefined {
     const count = this.#askingUnknown.get(address) ?? 0;
     let total = 0;
     for (const each of this.#askingUnknown.values()) total += each;
-    if (count >= maxAtOncePerAddress || total >= maxAtOnce) return undefined;
+    if (count >= maxConcurrentPerAddress || total >= maxConcurrent) return undefined;
     this.#askingUnknown.set(address, count + 1);
     return () => {
       const left = this.#askingUnknown.get(address)! - 1;
@@ -113,38 +117,37 @@ export class TokenReviewer {
         spec: { token, audiences: [xdsAudience] },
       });
     } catch (error) {
-      // Nobody is let in on doubt, and nothing is remembered: the next try may be answered.
+      // Fail closed, without caching: the next review may succeed.
       const reason = error instanceof Error ? error.message : String(error);
       return { ok: false, code: 'unavailable', reason: `the token cannot be reviewed: ${reason}` };
     }
     const review = readAnswer(answer, readTokenClaims(token)?.expiresAt);
-    const until = this.#options.clock.now() + (review.ok ? goodForMs : badForMs);
-    this.#good.delete(key);
-    this.#bad.delete(key);
-    const remembered = review.ok ? this.#good : this.#bad;
-    remembered.set(key, { review, until });
-    if (remembered.size > maxRemembered) remembered.delete(remembered.keys().next().value!);
+    const until = this.#options.clock.now() + (review.ok ? acceptedCacheMs : rejectedCacheMs);
+    this.#accepted.delete(key);
+    this.#rejected.delete(key);
+    const cache = review.ok ? this.#accepted : this.#rejected;
+    cache.set(key, { review, until });
+    if (cache.size > maxCached) cache.delete(cache.keys().next().value!);
     return review;
   }
 }
 
-interface Remembered {
+interface CachedReview {
   readonly review: TokenReview;
   readonly until: number;
 }
 
-/** By what it says itself. Whoever makes tokens up can say what we want to hear; whoever has another one by mistake is told at once. */
-function checkShape({ token, expected }: TokenQuestion): TokenReview | undefined {
-  if (token.length > maxTokenLength)
-    return { ok: false, code: 'unauthenticated', reason: 'the token is too long to be one' };
+/** Checks the unverified claims. That stops no forger, but explains a wrong token at once and without the API server. */
+function checkClaims({ token, expected }: TokenQuestion): TokenReview | undefined {
+  if (token.length > maxTokenLength) return { ok: false, code: 'unauthenticated', reason: 'the token is too long' };
   const claims = readTokenClaims(token);
   if (claims === undefined)
-    return { ok: false, code: 'unauthenticated', reason: 'the token is no token of a ServiceAccount' };
+    return { ok: false, code: 'unauthenticated', reason: 'the token is not a ServiceAccount token' };
   if (!claims.audiences.includes(xdsAudience))
     return { ok: false, code: 'unauthenticated', reason: `the token is not for the audience ${xdsAudience}` };
   return claims.subject === expected
     ? undefined
-    : { ok: false, code: 'permission_denied', reason: `the token must be of ${expected}` };
+    : { ok: false, code: 'permission_denied', reason: `the token must belong to ${expected}` };
 }
 
 function readAnswer(answer: unknown, expiresAt: number | undefined): TokenReview {
@@ -154,14 +157,14 @@ function readAnswer(answer: unknown, expiresAt: number | undefined): TokenReview
     const detail = typeof error === 'string' && error !== '' ? `: ${cutText(error, 300)}` : '';
     return { ok: false, code: 'unauthenticated', reason: `the API server does not accept the token${detail}` };
   }
-  // An API server that does not know audiences leaves them out, and would take a token for anybody.
+  // An API server that does not support audiences leaves them out, and would accept a token for any audience.
   const audiences = readMember(status, 'audiences');
   if (!Array.isArray(audiences) || !audiences.includes(xdsAudience))
     return { ok: false, code: 'unauthenticated', reason: `the token is not for the audience ${xdsAudience}` };
   const user = readMember(status, 'user');
   const username = readMember(user, 'username');
   if (typeof username !== 'string' || username === '')
-    return { ok: false, code: 'unauthenticated', reason: 'the API server does not say whose token it is' };
+    return { ok: false, code: 'unauthenticated', reason: 'the API server does not name the owner of the token' };
   const extra = readMember(user, 'extra');
   const name = readFirst(extra, 'authentication.kubernetes.io/pod-name');
   const uid = readFirst(extra, 'authentication.kubernetes.io/pod-uid');

@@ -1,20 +1,19 @@
-// Work that is done again and again, whenever something changed: changes that come together are one round, rounds never overlap, and one that failed is
-// tried again and stops nothing.
+// Debounced work: requests that come close together cause one round, rounds never overlap, and a failed round is retried with backoff.
 import { createBackoff } from '../base/backoff.ts';
 import type { Clock } from '../base/clock.ts';
 
 export interface RoundsOptions {
   readonly clock: Clock;
-  /** A round starts when nothing was asked for this long. */
+  /** A round starts when no request came for this long... */
   readonly quietMs: number;
-  /** And no later than this after the first request. */
+  /** ...and at the latest this long after the first request. */
   readonly mostMs: number;
   readonly run: () => void | Promise<void>;
-  /** Told before the round is tried again. */
+  /** Called before the retry. */
   readonly onError: (error: unknown, retryAfterMs: number) => void;
 }
 
-/** Rounds on request. */
+/** Runs rounds on request. */
 export class Rounds {
   readonly #options: RoundsOptions;
   readonly #backoff = createBackoff({ firstMs: 1_000, maxMs: 30_000 });
@@ -27,7 +26,7 @@ export class Rounds {
     this.#options = options;
   }
 
-  /** Asks for a round. */
+  /** Requests a round. */
   request(): void {
     if (this.#isStopped) return;
     const { clock, quietMs, mostMs } = this.#options;
@@ -36,13 +35,13 @@ export class Rounds {
     if (this.#running === undefined) this.#schedule(Math.min(quietMs, this.#firstRequestAt + mostMs - now));
   }
 
-  /** Asks for a round after some time, unless there is one before. */
+  /** Requests a round after a delay, unless one is scheduled or running already. */
   requestIn(delayMs: number): void {
     if (this.#isStopped || this.#stopTimer !== undefined || this.#running !== undefined) return;
     this.#schedule(delayMs);
   }
 
-  /** Nothing is started any more; resolves when the round that is going on has ended. */
+  /** Starts no more rounds; resolves when the running one has ended. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#stopTimer?.();
@@ -55,7 +54,7 @@ export class Rounds {
       this.#stopTimer = undefined;
       this.#running = this.#run().finally(() => {
         this.#running = undefined;
-        // What was asked for meanwhile.
+        // Requests that came during the round.
         if (this.#firstRequestAt !== undefined) this.request();
       });
     }, delayMs);

@@ -1,4 +1,4 @@
-// The seal keys of Gateways on their way into their configuration: from Secrets of the installation namespace, which the leader makes (src/deploy).
+// Adds seal keys to the configuration of Gateways, from Secrets in the installation namespace, which the leader creates (src/deploy).
 import type { Resources } from '../api/resources.ts';
 import type { Secret as SecretResource } from '../api/secret.ts';
 import type { Log } from '../base/log.ts';
@@ -8,7 +8,7 @@ import type { Configuration } from '../ir/configuration.ts';
 import type { Secret } from '../ir/gen/config_pb.ts';
 import { createSealKeysMessage } from '../ir/seal-keys.ts';
 
-/** Finds the keys of Gateways among what was read. A Secret that did not change gives the same message again. */
+/** Finds the keys of Gateways among the resources. A Secret that did not change gives the same message again. */
 export class SealKeyMessages {
   readonly #installationNamespace: string;
   readonly #log: Log;
@@ -19,7 +19,7 @@ export class SealKeyMessages {
     this.#log = log;
   }
 
-  /** A function that adds the keys of a Gateway to its configuration. Without keys it stays as it is, and what needs them is closed. */
+  /** A function that adds the keys of a Gateway to its configuration. Without keys the configuration stays as it is, and gateways fail closed. */
   createAdder(resources: Resources): (configuration: Configuration, owner: SealKeyOwner) => Configuration {
     const secrets = new Map(
       resources.secrets
@@ -31,7 +31,7 @@ export class SealKeyMessages {
     );
     return (configuration, owner) => {
       const secret = secrets.get(nameSealKeySecret(owner.namespace, owner.name));
-      // The keys of an earlier Gateway of that name are not for this one.
+      // The keys of an earlier Gateway of the same name must not be used for this one.
       if (secret === undefined || readOwnerUid(secret) !== owner.uid) return configuration;
       const message = this.#read(secret);
       return message === undefined ? configuration : { ...configuration, secrets: [...configuration.secrets, message] };
@@ -41,8 +41,8 @@ export class SealKeyMessages {
   #read(secret: SecretResource): Secret | undefined {
     if (this.#messages.has(secret)) return this.#messages.get(secret);
     const read = readSealKeys(secret);
-    // Said once for each form of the Secret.
-    if (!read.ok) this.#log.error({}, `${read.problem}; what needs the keys is closed`);
+    // Logged once for each version of the Secret.
+    if (!read.ok) this.#log.error({}, `${read.problem}; policies that need the keys refuse requests`);
     const message = read.ok ? createSealKeysMessage(read.keys) : undefined;
     this.#messages.set(secret, message);
     return message;

@@ -1,5 +1,5 @@
-// Which snapshot a Gateway had when. A gateway process says on which digest it is settled; this tells which messages it has in their present form by
-// that. Instead of old snapshots only numbers are kept: when each digest was last in force, and when each message got its present version.
+// The history of each Gateway's snapshots. A gateway process reports the digest that it has settled on; from that follows which messages it has in their
+// present version. Only round numbers are kept, no old snapshots: when each digest was last in force, and when each message got its present version.
 import type { Snapshot } from '../xds/snapshot.ts';
 
 /** More than a gateway can be behind. */
@@ -8,9 +8,9 @@ const maxDigests = 1_024;
 interface GatewayHistory {
   snapshot: Snapshot;
   round: number;
-  /** When it was last in force, from the oldest to the newest. */
+  /** The round in which each digest was last in force, from the oldest to the newest. */
   readonly rounds: Map<string, number>;
-  /** By type URL, then by name; what is not in it has been there since the first round. */
+  /** The round since which a message has its present version, by type URL and name; missing: since the first round. */
   readonly since: Map<string, Map<string, number>>;
 }
 
@@ -18,7 +18,7 @@ interface GatewayHistory {
 export class SnapshotHistory {
   readonly #gateways = new Map<string, GatewayHistory>();
 
-  /** What the Gateway's processes are to have from now on. */
+  /** Records the snapshot that the Gateway's processes are to have from now on. */
   note(gateway: string, snapshot: Snapshot): void {
     const known = this.#gateways.get(gateway);
     if (known === undefined) {
@@ -48,11 +48,11 @@ export class SnapshotHistory {
     return this.#gateways.get(gateway)?.rounds.get(digest);
   }
 
-  /** Whether the present version of a message was there in a round; not if there is no such message. */
+  /** Whether the present version of a message existed in a round already; false if there is no such message. */
   wasThere(gateway: string, typeUrl: string, name: string, round: number): boolean {
     const known = this.#gateways.get(gateway);
     if (known?.snapshot.resources.get(typeUrl)?.has(name) !== true) return false;
-    // Everything has been there for as long as this round.
+    // All present versions existed in the present round.
     if (round >= known.round) return true;
     return (known.since.get(typeUrl)?.get(name) ?? 1) <= round;
   }

@@ -1,4 +1,4 @@
-// What one replica of the controller consists of, and in which order it starts and ends. The command around it has the flags, ports and signals.
+// Assembles one replica of the controller, and starts and stops its parts in order. The command around it handles flags, ports and signals.
 import { controllerName } from '../api/gateway-class.ts';
 import type { Resources } from '../api/resources.ts';
 import { systemClock } from '../base/clock.ts';
@@ -36,7 +36,7 @@ import { warnOfPlaintext } from './warn-plaintext.ts';
 import { watchCertificateHealth } from './certificate-health.ts';
 import { XdsCertificateWatch } from './xds-certificate.ts';
 
-/** What a controller is told. */
+/** The settings and dependencies of a controller. */
 export interface ControllerOptions {
   readonly client: KubernetesClient;
   readonly log: Log;
@@ -44,20 +44,20 @@ export interface ControllerOptions {
   readonly health: Health;
   readonly version: string;
   readonly installationNamespace: string;
-  /** Of the controller: gateways find it by this. */
+  /** The Service under which gateways reach the controller. */
   readonly serviceName: string;
   readonly podName: string;
   readonly podAddress: string | undefined;
   readonly namespaceSelectors: readonly NamespaceSelector[];
   readonly classParameters: ClassParametersReference | undefined;
-  /** InferencePools may be backends; off when absent. */
+  /** Whether InferencePools may be backends; off when absent. */
   readonly inferenceExtension?: boolean;
   readonly image: DeploySettings['image'];
   readonly imagePullSecrets: readonly string[];
   readonly xds: {
     readonly address: string;
     readonly port: number;
-    /** Set: over TLS, with the files of this folder. */
+    /** Set: xDS is served over TLS, with the files of this folder. */
     readonly tlsFolder: string | undefined;
     readonly tokenFile: string;
     readonly verifyPodAddress: boolean;
@@ -68,17 +68,17 @@ export interface ControllerOptions {
   readonly translate?: (resources: Resources) => Translation;
 }
 
-/** A replica that runs. */
+/** A running replica. */
 export interface RunningController {
   readonly xdsPort: number;
   readonly isLeading: () => boolean;
-  /** In this order: no more writing, the Lease is given back, gateways are sent elsewhere, and nothing is watched any more. */
+  /** The steps of stopping, in order: stop writing, release the Lease, disconnect gateways, stop watching. */
   readonly steps: readonly ControllerStep[];
-  /** All steps. */
+  /** Runs all steps. */
   stop(): Promise<void>;
 }
 
-/** A part of stopping. */
+/** One step of stopping. */
 export interface ControllerStep {
   readonly name: string;
   readonly timeoutMs: number;
@@ -265,9 +265,9 @@ export async function startController(options: ControllerOptions): Promise<Runni
 
   const steps: readonly ControllerStep[] = [
     { name: 'stop writing', timeoutMs: 2_000, run: () => loop.stop() },
-    { name: 'give the lease back', timeoutMs: 3_000, run: () => election.stop() },
+    { name: 'release the lease', timeoutMs: 3_000, run: () => election.stop() },
     {
-      name: 'send gateways elsewhere',
+      name: 'disconnect gateways',
       timeoutMs: 5_000,
       run: async () => void (await Promise.all([server.close(), follower.stop()])),
     },

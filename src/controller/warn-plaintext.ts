@@ -1,4 +1,4 @@
-// Gateways that are served without TLS get keys and secrets in clear: the leader says so beside the controller's Service, once in the life of a process.
+// Without TLS, gateways get keys and secrets in plaintext: the leader warns about it with an Event of the controller's Service, once per process.
 import type { ReadonlyWatchable } from '../base/watchable.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
 import type { EventRecorder } from '../kubernetes/events.ts';
@@ -27,7 +27,7 @@ export function warnOfPlaintext(options: PlaintextWarningOptions): void {
 async function record({ client, events, installationNamespace, serviceName }: PlaintextWarningOptions): Promise<void> {
   const place = { namespace: installationNamespace, name: serviceName };
   const type = resourceTypes.Service;
-  // `kubectl describe` asks for Events by uid. Without one there is still the list of Events.
+  // `kubectl describe` finds Events by uid. Without a uid the Event still shows in the list of Events.
   const uid = await client.get(type, place).then(
     ({ metadata }) => metadata.uid,
     () => undefined,

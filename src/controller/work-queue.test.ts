@@ -37,7 +37,7 @@ function createQueue(concurrency: number) {
           },
         });
       }),
-    onMistake: (key) => void mistakes.push(key),
+    onBug: (key) => void mistakes.push(key),
   });
   return { clock, runs, mistakes, queue };
 }
@@ -126,7 +126,7 @@ describe('work queue', () => {
         seen.push(key);
         return Promise.resolve(done);
       },
-      onMistake: assert.fail,
+      onBug: assert.fail,
     });
     const keys = Array.from({ length: 10_000 }, (_, index) => String(index));
     for (const key of keys) queue.add(key);

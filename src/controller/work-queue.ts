@@ -1,9 +1,9 @@
-// Work by key: each key once at a time, several keys at once, and again after a wait when it failed. What is added while it is being done is done once
-// more afterwards, so the newest always wins.
+// A work queue by key: each key runs once at a time, several keys run concurrently, and failures are retried after a delay. A key that is added while it
+// runs, runs once more afterwards, so the newest state always wins.
 import type { Clock } from '../base/clock.ts';
 import { KeyedTasks } from '../kubernetes/keyed-tasks.ts';
 
-/** How one try ended. */
+/** The result of one attempt. */
 export type WorkOutcome =
   | { readonly done: true }
   /** `afterMs` is jittered by up to a half. */
@@ -14,16 +14,16 @@ export interface WorkQueueOptions {
   readonly clock: Clock;
   /** In [0, 1). */
   readonly random: () => number;
-  /** `failures` counts the tries since the last that was done. A rejection is a mistake of the caller; it is told and the key dropped. */
+  /** `failures` counts the attempts since the last success. A rejection is a bug of the caller: it is reported, and the key is dropped. */
   readonly run: (key: string, failures: number, signal: AbortSignal) => Promise<WorkOutcome>;
-  readonly onMistake: (key: string, error: unknown) => void;
+  readonly onBug: (key: string, error: unknown) => void;
 }
 
-/** Keys to be worked on, in the order in which they were added. */
+/** Runs keys in the order in which they were added. */
 export class WorkQueue {
   readonly #options: WorkQueueOptions;
   readonly #tasks: KeyedTasks;
-  /** Of the keys whose last try was not done. */
+  /** By key, if its last attempt failed. */
   readonly #failures = new Map<string, number>();
 
   constructor(options: WorkQueueOptions) {
@@ -32,17 +32,17 @@ export class WorkQueue {
     this.#tasks = new KeyedTasks({ concurrency, clock, run: (key, signal) => this.#work(key, signal) });
   }
 
-  /** Keys that are not done. */
+  /** The number of keys that wait or run. */
   get size(): number {
     return this.#tasks.size;
   }
 
-  /** Has the key worked on. One that waits after a failure goes on waiting. */
+  /** Queues a key. A key that waits after a failure goes on waiting. */
   add(key: string): void {
     this.#tasks.add(key);
   }
 
-  /** Forgets everything, and aborts what is being done. Resolves when nothing of it goes on. */
+  /** Drops all keys and aborts the running attempts. Resolves when they have ended. */
   async clear(): Promise<void> {
     this.#failures.clear();
     await this.#tasks.clear();
@@ -54,9 +54,9 @@ export class WorkQueue {
     try {
       outcome = await this.#options.run(key, failures, signal);
     } catch (error) {
-      this.#options.onMistake(key, error);
+      this.#options.onBug(key, error);
     }
-    // Of what was cleared meanwhile nothing is remembered.
+    // A key that was cleared during the attempt starts anew.
     if (outcome.done || signal.aborted) {
       this.#failures.delete(key);
       return undefined;

@@ -13,7 +13,7 @@ import {
   type InferencePoolStatus,
   type Statuses,
 } from '../translate/conditions.ts';
-import { type StatusSurroundings, StatusWriter } from './write-statuses.ts';
+import { type StatusContext, StatusWriter } from './write-statuses.ts';
 
 const nothing: Statuses = {
   gatewayClasses: {},
@@ -120,7 +120,7 @@ function createWriter(
   return { writer, counts, clock: clock as ReturnType<typeof createManualClock> };
 }
 
-function around(overrides: Partial<StatusSurroundings> = {}): StatusSurroundings {
+function around(overrides: Partial<StatusContext> = {}): StatusContext {
   return {
     listNames: () => [],
     explainRelease: () => undefined,

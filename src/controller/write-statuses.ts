@@ -1,5 +1,5 @@
-// Writes statuses to the API server: only what differs, only while this replica leads, several at once, and again until it is there. Each write has the
-// version that it is based on as a precondition; a conflict means that somebody else was faster, and their words are read and kept.
+// Writes statuses to the API server: only those that differ, only while this replica leads, several concurrently, and with retries. Each write has the
+// version that it is based on as a precondition; after a conflict the object is read again, and what other writers wrote is kept.
 import { isDeepStrictEqual } from 'node:util';
 import { controllerName } from '../api/gateway-class.ts';
 import { findBackoffDelay } from '../base/backoff.ts';
@@ -26,9 +26,9 @@ export interface StatusWriterOptions {
   readonly clock: Clock;
   readonly random: () => number;
   readonly observer: StatusObserver;
-  /** The object as the caches have it; undefined: it is not there, or not looked after. */
+  /** The object from the cache; undefined: it does not exist, or its namespace is not selected. */
   readonly findStatus: (kind: StatusKind, namespace: string, name: string) => SeenStatus | undefined;
-  /** Asked right before each write: another replica may have taken over while this process was stopped. */
+  /** Called right before each write: another replica may have taken over while this process was paused. */
   readonly isLeading: () => boolean;
   readonly concurrency?: number;
 }
@@ -40,24 +40,24 @@ export interface StatusObserver {
   statusFailed(kind: StatusKind): void;
 }
 
-/** What is known beside the statuses when they are set. */
-export interface StatusSurroundings {
-  /** namespace/name of every route and policy that is looked after: entries of ours in them that nothing stands behind are removed. */
+/** What the writer needs to know in addition to the statuses. */
+export interface StatusContext {
+  /** namespace/name of every route and policy in the selected namespaces: entries of ours in them without a reason are removed. */
   readonly listNames: (kind: 'HTTPRoute' | 'ProxyPolicy') => Iterable<string>;
-  /** Why we have nothing to say about a Gateway any more; undefined: it is gone. */
+  /** Why we no longer manage a Gateway; undefined: it was deleted. */
   readonly explainRelease: (gateway: string) => GatewayRelease | undefined;
-  /** Whether objects of the namespace are looked after. */
+  /** Whether the namespace is selected. */
   readonly isSelected: (namespace: string) => boolean;
 }
 
-/** A Gateway that exists and is not ours to look after any more. */
+/** Why an existing Gateway is no longer ours to manage. */
 export interface GatewayRelease {
   readonly message: string;
-  /** Another controller may have written its status meanwhile: ours is changed only if it is still there word by word. */
+  /** Another controller may have written the status meanwhile: our conditions are changed only if they are still there unchanged. */
   readonly isOfAnother: boolean;
 }
 
-type Wish = { readonly kind: StatusKind; readonly namespace: string; readonly name: string } & (
+type DesiredStatus = { readonly kind: StatusKind; readonly namespace: string; readonly name: string } & (
   | { readonly say: OwnStatuses[StatusKind] }
   | { readonly remove: true; readonly mustRead: boolean }
   | { readonly suspend: GatewayRelease; readonly conditions: readonly Condition[]; readonly mustRead: boolean }
@@ -76,8 +76,8 @@ const repairBackoff = { firstMs: 20, maxMs: 5_000 };
 const conflictBackoff = { firstMs: 5, maxMs: 250 };
 const failureBackoff = { firstMs: 200, maxMs: 30_000 };
 const calmMs = 60_000;
-/** Between two looks at whether we lead after all. */
-const leaderLookMs = 500;
+/** The interval between two checks of the leadership. */
+const leaderPollMs = 500;
 
 const kinds = Object.keys(lists) as readonly StatusKind[];
 const done: WorkOutcome = { done: true };
@@ -86,17 +86,20 @@ const done: WorkOutcome = { done: true };
 export class StatusWriter {
   readonly #options: StatusWriterOptions;
   readonly #queue: WorkQueue;
-  readonly #wishes = new Map<string, Wish>();
-  /** What was set last: for each of them there is a wish that says it. */
-  readonly #said: Partial<Record<StatusKind, Readonly<Record<string, OwnStatuses[StatusKind]>>>> = {};
-  /** What we wrote, until the caches have moved on from `basis`, which is older. */
+  readonly #desired = new Map<string, DesiredStatus>();
+  /** The statuses that were set last; each of them has a desired write. */
+  readonly #last: Partial<Record<StatusKind, Readonly<Record<string, OwnStatuses[StatusKind]>>>> = {};
+  /** What we wrote, while the cache still has `basis`, which is older. */
   readonly #written = new Map<string, { readonly basis: string; readonly seen: SeenStatus }>();
-  /** Keys whose cached form is known to be old. */
+  /** Keys whose cached object is known to be outdated. */
   readonly #stale = new Set<string>();
-  readonly #complaints = new Map<string, string>();
-  /** How often a wish was written in a row: more than once means that somebody changes it back. */
-  readonly #repairs = new Map<string, { readonly wish: Wish; readonly count: number; readonly at: number }>();
-  #surroundings: StatusSurroundings | undefined;
+  readonly #loggedErrors = new Map<string, string>();
+  /** How often the same status was written in a row: more than once means that another program changes it back. */
+  readonly #repairs = new Map<
+    string,
+    { readonly desired: DesiredStatus; readonly count: number; readonly at: number }
+  >();
+  #context: StatusContext | undefined;
   #isStarted = false;
 
   constructor(options: StatusWriterOptions) {
@@ -106,45 +109,45 @@ export class StatusWriter {
       clock: options.clock,
       random: options.random,
       run: (key, failures, signal) => this.#write(key, failures, signal),
-      onMistake: (key, error) => options.log.error({ err: error, object: key }, 'a status could not be worked out'),
+      onBug: (key, error) => options.log.error({ err: error, object: key }, 'a status could not be computed'),
     });
   }
 
-  /** Statuses that are not as they should be yet. */
+  /** The number of statuses that wait to be written. */
   get pending(): number {
     return this.#queue.size;
   }
 
-  /** From now on statuses are to be these. Complete: what was there before and is not in it is taken back. */
-  setStatuses(statuses: Statuses, surroundings: StatusSurroundings): void {
-    const isFirst = this.#surroundings === undefined;
-    this.#surroundings = surroundings;
+  /** Sets the desired statuses. The set is complete: a status that was in the last set and is not in this one is withdrawn. */
+  setStatuses(statuses: Statuses, context: StatusContext): void {
+    const isFirst = this.#context === undefined;
+    this.#context = context;
     for (const kind of kinds) {
-      const said = this.#said[kind] ?? {};
+      const said = this.#last[kind] ?? {};
       const wanted: Readonly<Record<string, OwnStatuses[StatusKind]>> = statuses[lists[kind]];
-      // One change is one among thousands: what is the same object is passed over.
+      // Usually one of thousands changed: statuses that are the same objects are skipped.
       if (wanted === said) continue;
-      this.#said[kind] = wanted;
-      for (const name in wanted) if (wanted[name] !== said[name]) this.#wish(`${kind}/${name}`, wanted[name]!);
-      for (const name in said) if (!Object.hasOwn(wanted, name)) this.#release(`${kind}/${name}`, surroundings);
+      this.#last[kind] = wanted;
+      for (const name in wanted) if (wanted[name] !== said[name]) this.#setDesired(`${kind}/${name}`, wanted[name]!);
+      for (const name in said) if (!Object.hasOwn(wanted, name)) this.#release(`${kind}/${name}`, context);
     }
-    if (isFirst && this.#isStarted) this.#removeLeftovers(surroundings);
+    if (isFirst && this.#isStarted) this.#removeLeftovers(context);
   }
 
-  /** Somebody wrote the object: what we said may be gone. */
+  /** Called when the object changed: our part of its status may be gone. */
   recheck(kind: string, namespace: string, name: string): void {
     const key = namespace === '' ? `${kind}/${name}` : `${kind}/${namespace}/${name}`;
-    if (this.#wishes.has(key)) this.#enqueue(key);
+    if (this.#desired.has(key)) this.#enqueue(key);
   }
 
-  /** This replica leads: everything is looked at, and written where it differs. */
+  /** Called when this replica leads: compares all statuses, and writes those that differ. */
   start(): void {
     this.#isStarted = true;
-    for (const key of this.#wishes.keys()) this.#queue.add(key);
-    if (this.#surroundings !== undefined) this.#removeLeftovers(this.#surroundings);
+    for (const key of this.#desired.keys()) this.#queue.add(key);
+    if (this.#context !== undefined) this.#removeLeftovers(this.#context);
   }
 
-  /** Another one may lead: nothing is written from now on. */
+  /** Called when another replica may lead: stops writing. */
   async stop(): Promise<void> {
     this.#isStarted = false;
     this.#written.clear();
@@ -152,10 +155,10 @@ export class StatusWriter {
     await this.#queue.clear();
   }
 
-  #wish(key: string, status: OwnStatuses[StatusKind]): void {
-    const previous = this.#wishes.get(key);
+  #setDesired(key: string, status: OwnStatuses[StatusKind]): void {
+    const previous = this.#desired.get(key);
     if (previous !== undefined && 'say' in previous && isDeepStrictEqual(previous.say, status)) return;
-    this.#wishes.set(key, { ...readKey(key), say: status });
+    this.#desired.set(key, { ...readKey(key), say: status });
     this.#enqueue(key);
   }
 
@@ -163,35 +166,35 @@ export class StatusWriter {
     if (this.#isStarted) this.#queue.add(key);
   }
 
-  // What an earlier leader wrote, and what nobody stands behind now.
-  #removeLeftovers({ listNames }: StatusSurroundings): void {
+  // Entries that an earlier leader wrote and that have no reason any more.
+  #removeLeftovers({ listNames }: StatusContext): void {
     for (const kind of ['HTTPRoute', 'ProxyPolicy'] as const) {
       for (const name of listNames(kind)) {
         const key = `${kind}/${name}`;
-        if (this.#wishes.has(key)) continue;
-        const wish = readKey(key);
-        const seen = this.#options.findStatus(kind, wish.namespace, wish.name);
+        if (this.#desired.has(key)) continue;
+        const desired = readKey(key);
+        const seen = this.#options.findStatus(kind, desired.namespace, desired.name);
         if (seen === undefined || !hasOwnEntries(kind, seen.status, controllerName)) continue;
-        this.#wishes.set(key, { ...wish, remove: true, mustRead: false });
+        this.#desired.set(key, { ...desired, remove: true, mustRead: false });
         this.#queue.add(key);
       }
     }
   }
 
-  #release(key: string, { explainRelease, isSelected }: StatusSurroundings): void {
-    const wish = this.#wishes.get(key)!;
-    if (!('say' in wish)) return;
-    const { kind, namespace, name } = wish;
+  #release(key: string, { explainRelease, isSelected }: StatusContext): void {
+    const desired = this.#desired.get(key)!;
+    if (!('say' in desired)) return;
+    const { kind, namespace, name } = desired;
     const mustRead = namespace !== '' && !isSelected(namespace);
     const release = kind === 'Gateway' ? explainRelease(`${namespace}/${name}`) : undefined;
     if (!this.#isStarted || (!mustRead && this.#options.findStatus(kind, namespace, name) === undefined)) {
       this.#forget(key);
     } else if (release !== undefined) {
-      const { conditions } = wish.say as OwnStatuses['Gateway'];
-      this.#wishes.set(key, { kind, namespace, name, suspend: release, conditions, mustRead });
+      const { conditions } = desired.say as OwnStatuses['Gateway'];
+      this.#desired.set(key, { kind, namespace, name, suspend: release, conditions, mustRead });
       this.#enqueue(key);
     } else if (hasEntries(kind) || kind === 'ProxyBackend') {
-      this.#wishes.set(key, { kind, namespace, name, remove: true, mustRead });
+      this.#desired.set(key, { kind, namespace, name, remove: true, mustRead });
       this.#enqueue(key);
     } else {
       this.#forget(key);
@@ -199,26 +202,26 @@ export class StatusWriter {
   }
 
   #forget(key: string): void {
-    this.#wishes.delete(key);
+    this.#desired.delete(key);
     this.#written.delete(key);
     this.#stale.delete(key);
-    this.#complaints.delete(key);
+    this.#loggedErrors.delete(key);
     this.#repairs.delete(key);
   }
 
   async #write(key: string, failures: number, signal: AbortSignal): Promise<WorkOutcome> {
-    const wish = this.#wishes.get(key);
-    if (wish === undefined || !this.#isStarted) return done;
-    const { kind, namespace, name } = wish;
+    const desired = this.#desired.get(key);
+    if (desired === undefined || !this.#isStarted) return done;
+    const { kind, namespace, name } = desired;
     try {
-      const seen = await this.#findSeen(key, wish, signal);
-      const status = seen === undefined ? undefined : this.#merge(wish, seen);
+      const seen = await this.#findSeen(key, desired, signal);
+      const status = seen === undefined ? undefined : this.#merge(desired, seen);
       if (seen !== undefined && status !== undefined && !isDeepStrictEqual(status, seen.status)) {
-        const waitMs = this.#findRepairWait(key, wish);
+        const waitMs = this.#findRepairWait(key, desired);
         if (waitMs > 0) return { done: false, afterMs: waitMs };
         if (!this.#isStarted) return done;
-        // Checked here, with nothing to wait for between the check and the sending. It may turn out that we do lead: then nobody starts us anew.
-        if (!this.#options.isLeading()) return { done: false, afterMs: leaderLookMs };
+        // Checked here, with no await between the check and the write. If we do lead after all, `start` is not called again: so poll.
+        if (!this.#options.isLeading()) return { done: false, afterMs: leaderPollMs };
         const type = resourceTypes[kind];
         const cachedVersion = this.#options.findStatus(kind, namespace, name)?.resourceVersion;
         const answer = await this.#options.client.replaceStatus(
@@ -237,21 +240,21 @@ export class StatusWriter {
           signal,
         );
         this.#options.observer.statusWritten(kind);
-        this.#remember(key, wish, answer, [cachedVersion, seen.resourceVersion]);
-        this.#noteRepair(key, wish);
+        this.#remember(key, desired, answer, [cachedVersion, seen.resourceVersion]);
+        this.#noteRepair(key, desired);
       }
-      this.#complaints.delete(key);
-      if (!('say' in wish) && this.#wishes.get(key) === wish) this.#forget(key);
+      this.#loggedErrors.delete(key);
+      if (!('say' in desired) && this.#desired.get(key) === desired) this.#forget(key);
       return done;
     } catch (error) {
       if (signal.aborted) return done;
-      return this.#handleFailure(key, wish, failures, error);
+      return this.#handleFailure(key, desired, failures, error);
     }
   }
 
-  async #findSeen(key: string, wish: Wish, signal: AbortSignal): Promise<SeenStatus | undefined> {
-    const { kind, namespace, name } = wish;
-    if (this.#stale.has(key) || ('mustRead' in wish && wish.mustRead)) {
+  async #findSeen(key: string, desired: DesiredStatus, signal: AbortSignal): Promise<SeenStatus | undefined> {
+    const { kind, namespace, name } = desired;
+    if (this.#stale.has(key) || ('mustRead' in desired && desired.mustRead)) {
       const read = readSeen(
         await this.#options.client.get(resourceTypes[kind], namespace === '' ? { name } : { namespace, name }, signal),
       );
@@ -266,66 +269,66 @@ export class StatusWriter {
     return cached;
   }
 
-  #merge(wish: Wish, seen: SeenStatus): Readonly<Record<string, unknown>> | undefined {
+  #merge(desired: DesiredStatus, seen: SeenStatus): Readonly<Record<string, unknown>> | undefined {
     const now = new Date(this.#options.clock.now()).toISOString().replace(/\.\d+Z$/, 'Z');
-    const context = { controllerName, namespace: wish.namespace, now };
-    if ('suspend' in wish) {
-      const { message, isOfAnother } = wish.suspend;
-      if (isOfAnother && !hasConditions(seen.status, wish.conditions)) return undefined;
+    const context = { controllerName, namespace: desired.namespace, now };
+    if ('suspend' in desired) {
+      const { message, isOfAnother } = desired.suspend;
+      if (isOfAnother && !hasConditions(seen.status, desired.conditions)) return undefined;
       return suspendGateway(seen.status, message, seen.generation, now);
     }
-    if ('remove' in wish) {
-      const { kind } = wish;
+    if ('remove' in desired) {
+      const { kind } = desired;
       if (hasEntries(kind) && !hasOwnEntries(kind, seen.status, controllerName)) return undefined;
       return mergeStatus(kind, seen.status, undefined, context);
     }
-    // A pool that none of our Gateways leads to: there is nothing to say, and maybe something to take back.
-    if (wish.kind === 'InferencePool') {
-      const { parents } = wish.say as OwnStatuses['InferencePool'];
-      if (parents.length === 0 && !hasOwnEntries(wish.kind, seen.status, controllerName)) return undefined;
+    // None of our Gateways routes to this pool: there is nothing to write, but maybe an old entry to remove.
+    if (desired.kind === 'InferencePool') {
+      const { parents } = desired.say as OwnStatuses['InferencePool'];
+      if (parents.length === 0 && !hasOwnEntries(desired.kind, seen.status, controllerName)) return undefined;
     }
-    // Made anew under the same name since it was translated: the next round knows it.
-    if (readGeneration(wish.say) > seen.generation) return undefined;
-    return mergeStatus(wish.kind, seen.status, wish.say, context);
+    // The object was created anew under the same name since the translation: the next round handles it.
+    if (readGeneration(desired.say) > seen.generation) return undefined;
+    return mergeStatus(desired.kind, seen.status, desired.say, context);
   }
 
-  /** Two programs that write over each other's words must not do it as fast as they can. */
-  #findRepairWait(key: string, wish: Wish): number {
+  /** Two programs that overwrite each other's status must not do it at full speed. */
+  #findRepairWait(key: string, desired: DesiredStatus): number {
     const known = this.#repairs.get(key);
-    if (known?.wish !== wish || known.count === 0) return 0;
+    if (known?.desired !== desired || known.count === 0) return 0;
     return known.at + findBackoffDelay(known.count, repairBackoff) - this.#options.clock.now();
   }
 
-  #noteRepair(key: string, wish: Wish): void {
+  #noteRepair(key: string, desired: DesiredStatus): void {
     const known = this.#repairs.get(key);
     const at = this.#options.clock.now();
-    const isAgain = known?.wish === wish && at - known.at < calmMs;
-    this.#repairs.set(key, { wish, count: isAgain ? known.count + 1 : 0, at });
+    const isAgain = known?.desired === desired && at - known.at < calmMs;
+    this.#repairs.set(key, { desired, count: isAgain ? known.count + 1 : 0, at });
   }
 
-  /** `older`: versions that are known to be from before our write. */
+  /** `older`: versions that are known to precede our write. */
   #remember(
     key: string,
-    { kind, namespace, name }: Wish,
+    { kind, namespace, name }: DesiredStatus,
     answer: KubernetesObject,
     older: readonly (string | undefined)[],
   ): void {
     const basis = this.#options.findStatus(kind, namespace, name)?.resourceVersion;
-    // The watch may have been faster than the answer: then the caches have our words, or already those of somebody who wrote over them.
+    // The watch may have been faster than the answer: then the cache has our status already, or that of a later writer.
     if (basis === undefined || !older.includes(basis)) this.#written.delete(key);
     else this.#written.set(key, { basis, seen: readSeen(answer) });
   }
 
-  #handleFailure(key: string, wish: Wish, failures: number, error: unknown): WorkOutcome {
-    const { kind } = wish;
+  #handleFailure(key: string, desired: DesiredStatus, failures: number, error: unknown): WorkOutcome {
+    const { kind } = desired;
     const { log, observer } = this.#options;
     const reason = error instanceof ApiError ? error.status.reason : '';
     this.#stale.add(key);
     if (reason === 'NotFound') {
-      // Gone; or not looked after any more, and nothing can be said there.
+      // The object was deleted.
       this.#stale.delete(key);
       this.#written.delete(key);
-      if (!('say' in wish)) this.#forget(key);
+      if (!('say' in desired)) this.#forget(key);
       return done;
     }
     if (reason === 'Conflict') {
@@ -334,8 +337,8 @@ export class StatusWriter {
     }
     observer.statusFailed(kind);
     const message = error instanceof Error ? error.message : String(error);
-    if (this.#complaints.get(key) !== message) {
-      this.#complaints.set(key, message);
+    if (this.#loggedErrors.get(key) !== message) {
+      this.#loggedErrors.set(key, message);
       log.warn({ object: key, reason: message }, 'a status could not be written; it is tried again');
     }
     const retryAfterMs = error instanceof ApiError ? (error.status.retryAfterSeconds ?? 0) * 1_000 : 0;

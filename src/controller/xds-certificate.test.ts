@@ -46,11 +46,11 @@ describe('checking', () => {
 
   test('what is broken is named', () => {
     const other = createCertificate({ names: [serverName], issuer: authority });
-    assert.equal(check({ cert: 'hello' }), 'tls.crt has no certificate in PEM form that can be read');
-    assert.equal(check({ cert: good.cert.slice(0, 200) }), 'tls.crt has no certificate in PEM form that can be read');
-    assert.equal(check({ ca: '' }), 'ca.crt has no certificate in PEM form that can be read');
-    assert.equal(check({ key: 'hello' }), 'tls.key has no private key in PEM form that can be used');
-    assert.equal(check({ key: other.key }), 'tls.key is not the key of tls.crt');
+    assert.equal(check({ cert: 'hello' }), 'tls.crt holds no readable PEM certificate');
+    assert.equal(check({ cert: good.cert.slice(0, 200) }), 'tls.crt holds no readable PEM certificate');
+    assert.equal(check({ ca: '' }), 'ca.crt holds no readable PEM certificate');
+    assert.equal(check({ key: 'hello' }), 'tls.key holds no usable PEM private key');
+    assert.equal(check({ key: other.key }), 'tls.key does not match tls.crt');
     assert.equal(check({ ca: createAuthority('Another').cert }), 'ca.crt did not sign tls.crt');
     // The same name is not the same authority.
     assert.equal(check({ ca: createAuthority().cert }), 'ca.crt did not sign tls.crt');
@@ -62,7 +62,7 @@ describe('checking', () => {
     const expired = make({ notBefore: new Date(now - 2 * day), notAfter: new Date(now - day) });
     assert.match(check({ cert: expired.cert, key: expired.key }), /^tls\.crt has expired: it was valid until 2/);
     const early = make({ notBefore: new Date(now + day) });
-    assert.match(check({ cert: early.cert, key: early.key }), /^tls\.crt is not valid yet/);
+    assert.match(check({ cert: early.cert, key: early.key }), /^tls\.crt is not valid before/);
     const foreign = make({ names: ['elsewhere.example.com'] });
     assert.match(check({ cert: foreign.cert, key: foreign.key }), /^tls\.crt is not for proxy\.proxy-system\.svc/);
   });
@@ -118,7 +118,7 @@ describe('following', () => {
     await fill(folder, { ...describeFiles(second), 'tls.key': good.key }, 3);
     await watch.look();
     await watch.look();
-    assert.match(watch.problem.get()!, /tls\.key is not the key of tls\.crt/);
+    assert.match(watch.problem.get()!, /tls\.key does not match tls\.crt/);
     assert.equal(watch.certificate.get()?.certificateChain, second.cert);
     await rm(join(folder, '..data'));
     await watch.look();

@@ -1,5 +1,5 @@
 // The certificate of the xDS server, from a folder that Kubernetes fills from a Secret and replaces as a whole (a symbolic link `..data` to the
-// present content). Followed while the controller runs; a replacement that cannot be used leaves the one before in force and is told.
+// present content). Watched while the controller runs; an unusable replacement is reported, and the previous certificate stays in force.
 import { type FSWatcher, watch } from 'node:fs';
 import { readFile, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ export interface XdsCertificateOptions {
 
 const pollMs = 2_000;
 
-/** Follows the certificate from its start on. */
+/** Watches the certificate from `start` to `stop`. */
 export class XdsCertificateWatch {
   readonly #options: XdsCertificateOptions;
   readonly #inForce = new Watchable<UsableCertificate | undefined>(undefined, equalCertificates);
@@ -29,7 +29,7 @@ export class XdsCertificateWatch {
   #watcher: FSWatcher | undefined;
   #stopTimer: (() => void) | undefined;
   #looking: Promise<void> | undefined;
-  #isDoubtful = false;
+  #hasFailedOnce = false;
   #expiresAt: number | undefined;
   #isStopped = false;
 
@@ -42,12 +42,12 @@ export class XdsCertificateWatch {
     });
   }
 
-  /** For handshakes: the last one that could be used, until it expires. */
+  /** For handshakes: the last usable certificate, until it expires. */
   get certificate(): ReadonlyWatchable<XdsCertificate | undefined> {
     return this.#certificate;
   }
 
-  /** What gateways are to trust, PEM; undefined: not known yet. */
+  /** The CA that gateways are to trust, PEM; undefined: not known yet. */
   get ca(): ReadonlyWatchable<string | undefined> {
     return this.#ca;
   }
@@ -57,12 +57,12 @@ export class XdsCertificateWatch {
     return this.#problem;
   }
 
-  /** Of the last certificate that could be used, also when it has expired since; milliseconds since 1970. Undefined: there was none. */
+  /** The expiry of the last usable certificate, even if it has passed; milliseconds since 1970. Undefined: there was none. */
   get expiresAt(): number | undefined {
     return this.#expiresAt;
   }
 
-  /** Reads the files once, and follows them from then on. */
+  /** Reads the files, and watches them from then on. */
   async start(): Promise<void> {
     await this.look();
     this.#poll();
@@ -75,7 +75,7 @@ export class XdsCertificateWatch {
     await this.#looking;
   }
 
-  /** Looks at the files now. Looks never overlap. */
+  /** Reads the files now. Reads never overlap. */
   look(): Promise<void> {
     this.#looking ??= this.#load().finally(() => (this.#looking = undefined));
     return this.#looking;
@@ -87,7 +87,7 @@ export class XdsCertificateWatch {
     this.#stopTimer = this.#options.clock.setTimer(() => void this.look().then(() => this.#poll()), pollMs);
   }
 
-  /** Only makes it faster: not every file system tells. */
+  /** Only shortens the delay: not every file system reports changes, so polling goes on. */
   #watchFolder(): void {
     if (this.#watcher !== undefined) return;
     try {
@@ -99,7 +99,7 @@ export class XdsCertificateWatch {
       watcher.on('close', forget);
       this.#watcher = watcher;
     } catch {
-      // There is no such folder yet.
+      // The folder does not exist yet.
     }
   }
 
@@ -110,7 +110,7 @@ export class XdsCertificateWatch {
     const check =
       'problem' in files ? { ok: false as const, ...files } : checkCertificate(files, serverName, clock.now());
     if (check.ok) {
-      this.#isDoubtful = false;
+      this.#hasFailedOnce = false;
       this.#expiresAt = check.certificate.expiresAt;
       const hadProblem = this.#problem.set(undefined);
       const expires = new Date(check.certificate.expiresAt).toISOString();
@@ -121,9 +121,9 @@ export class XdsCertificateWatch {
     }
     const last = this.#inForce.get();
     if (last !== undefined && last.expiresAt <= clock.now()) this.#inForce.set(undefined);
-    // Files that are being replaced one by one do not fit together for a moment.
-    if (last !== undefined && !this.#isDoubtful) {
-      this.#isDoubtful = true;
+    // Files that are being replaced one by one briefly do not match: report only the second failure in a row.
+    if (last !== undefined && !this.#hasFailedOnce) {
+      this.#hasFailedOnce = true;
       return;
     }
     const problem = `${check.problem} (${folder})`;
@@ -133,7 +133,7 @@ export class XdsCertificateWatch {
 }
 
 async function readFiles(folder: string): Promise<CertificateFiles | { readonly problem: string }> {
-  // The three of one moment: the link may be replaced between two reads.
+  // Resolve the link once, so that the three files are of the same version: it may be replaced between two reads.
   const source = await realpath(join(folder, '..data')).catch(() => folder);
   const names = ['tls.crt', 'tls.key', 'ca.crt'] as const;
   try {

@@ -1,7 +1,7 @@
 // The pages of the demo's identity provider: login, consent, and what went wrong. Plain HTML, no JavaScript.
 import { escapeHtml } from '../base/escape-html.ts';
 
-/** Somebody who can log in. */
+/** A user who can log in. */
 export interface DemoUser {
   readonly id: string;
   readonly name: string;
@@ -42,7 +42,7 @@ ${body}</main></body></html>
 `;
 }
 
-/** One button per user: nobody should have to type to try something out. */
+/** One button per user, so that trying the demo needs no typing. */
 export function renderLogin(uid: string, clientName: string, users: readonly DemoUser[], problem?: string): string {
   const forms = users
     .map(
@@ -62,14 +62,14 @@ ${forms}
   );
 }
 
-/** What is asked at the consent page. */
+/** The content of the consent page. */
 export interface ConsentQuestion {
   readonly uid: string;
   readonly clientName: string;
-  /** Who is logged in. */
+  /** The user who is logged in. */
   readonly userName: string;
   readonly scopes: readonly string[];
-  /** What the token will be for (RFC 8707). */
+  /** The resource that the token is for (RFC 8707). */
   readonly resource: string | undefined;
 }
 

@@ -8,7 +8,7 @@ import { Provider } from 'oidc-provider/lib/provider.js';
 import { type DemoUser, renderConsent, renderLogin, renderProblem } from './demo-idp-pages.ts';
 import { createIdpStore } from './idp-store.ts';
 
-/** Who can log in. The passwords are on the login page: this is a demo. */
+/** The users who can log in. Their passwords are shown on the login page: this is a demo. */
 const demoUsers: readonly DemoUser[] = [
   { id: 'alice', name: 'Alice Archer', team: 'support', password: 'alice' },
   { id: 'bob', name: 'Bob Baker', team: 'sales', password: 'bob' },

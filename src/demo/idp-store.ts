@@ -1,4 +1,4 @@
-// What the demo's identity provider remembers: sessions, grants, clients, codes, tokens. In memory, gone when the demo stops.
+// The in-memory store of the demo's identity provider: sessions, grants, clients, codes, tokens. Lost when the demo stops.
 
 /** Something that oidc-provider stores. */
 export interface StoredItem {

@@ -1,5 +1,5 @@
-// Objects of Gateways that are not ours any more. Those of Gateways that are gone the garbage collector takes; those of a Gateway that
-// names another class now nobody would take.
+// Deletes objects of Gateways that are no longer ours. Kubernetes collects the objects of a deleted Gateway, but not those of a Gateway that now names
+// another class.
 import { ApiError, type KubernetesClient, type KubernetesObject } from '../kubernetes/client.ts';
 import { resourceTypes } from '../kubernetes/resource-type.ts';
 import { nameDeployed } from './deployed-names.ts';
@@ -7,8 +7,8 @@ import type { ManagedObject } from './managed-objects.ts';
 import { isJson } from './merge-values.ts';
 
 /**
- * Deletes what belongs to a Gateway and was made for another class than the one it names. The Gateway itself is asked for: what we have read of it may be
- * old, or its namespace may be one that we do not look at, and then everything stays. Rejects with what the API server says.
+ * Deletes the objects of a Gateway that were made for another class than the one it names now. Reads the Gateway from the API server first: our cache may
+ * be outdated, or may not cover its namespace. Rejects with the error of the API server.
  */
 export async function removeAbandoned(
   client: KubernetesClient,

@@ -1,4 +1,4 @@
-// Brings one object to what it is to be: made when it is absent, applied when it is this Gateway's, and never touched when it is somebody else's.
+// Brings one object to its desired state: creates it when it is missing, applies it when this Gateway owns it, and never touches an object of another owner.
 import { ApiError, type KubernetesClient, type KubernetesObject } from '../kubernetes/client.ts';
 import type { ResourceType } from '../kubernetes/resource-type.ts';
 import { isScaledByOthers, takeOverCreation } from './field-manager.ts';
@@ -11,29 +11,29 @@ export interface Owner {
   readonly uid: string;
 }
 
-/** What came of it. */
+/** The result of applying an object. */
 export type ApplyOutcome =
   | { readonly kind: 'applied'; readonly object: KubernetesObject }
-  /** It is there, and not ours to change. */
+  /** It exists and does not belong to the Gateway. */
   | { readonly kind: 'foreign'; readonly message: string }
-  /** It goes away by itself, and then another can be made. */
+  /** It is being deleted; afterwards it can be created again. */
   | { readonly kind: 'leaving'; readonly message: string };
 
 export interface ApplyOptions {
   readonly client: KubernetesClient;
   readonly owner: Owner;
-  /** A Deployment whose number of pods an autoscaler decides on. */
+  /** Whether an autoscaler decides the number of pods. */
   readonly isAutoscaled: boolean;
   readonly signal: AbortSignal;
 }
 
-/** Somebody may create, replace or delete the object between our look at it and our write; each time it is looked at again. */
-const maxLooks = 5;
+/** Someone may create, replace or delete the object between our read and our write; then it is read again, up to this often. */
+const maxAttempts = 5;
 
-/** Applies one object. Rejects with what the API server says. */
+/** Applies one object. Rejects with the error of the API server. */
 export async function applyObject({ type, object }: RenderedObject, options: ApplyOptions): Promise<ApplyOutcome> {
   const { client, owner, signal } = options;
-  for (let look = 1; ; look++) {
+  for (let attempt = 1; ; attempt++) {
     try {
       const live = await findObject(client, type, object, signal);
       if (live === undefined) return { kind: 'applied', object: await client.create(type, object, signal) };
@@ -41,7 +41,7 @@ export async function applyObject({ type, object }: RenderedObject, options: App
       if (obstacle !== undefined) return obstacle;
       return { kind: 'applied', object: await applyOver(live, { type, object }, options) };
     } catch (error) {
-      if (look >= maxLooks || !isRace(error)) throw error;
+      if (attempt >= maxAttempts || !isRace(error)) throw error;
     }
   }
 }
@@ -73,7 +73,7 @@ function findObstacle(
   const owners = metadata.ownerReferences ?? [];
   if (owners.some(({ uid, controller }) => uid === owner.uid && controller === true)) {
     if (metadata.deletionTimestamp === undefined) return undefined;
-    return { kind: 'leaving', message: `${what} is being deleted; it is made again when it is gone` };
+    return { kind: 'leaving', message: `${what} is being deleted; it will be created again afterwards` };
   }
   if (owners.some(({ kind, name }) => kind === 'Gateway' && name === owner.name))
     return {
@@ -93,14 +93,14 @@ async function applyOver(
   if (managedFields !== undefined)
     await client.mergePatch(type, object.metadata, { metadata: { uid, resourceVersion, managedFields } }, signal);
   const wanted = isAutoscaled && type.kind === 'Deployment' ? keepReplicas(object, live) : object;
-  // With the uid it is the object that was looked at, or nothing happens.
+  // The uid is a precondition: the write applies only to the object that was read.
   const preconditioned = { ...wanted, metadata: { ...wanted.metadata, ...(uid !== undefined && { uid }) } };
   return client.apply(type, preconditioned, { force: true }, signal);
 }
 
 /**
- * A field that is no longer applied by anybody falls back to its default: one pod. So we let go of it only when the autoscaler has it; until then it
- * stays what it is.
+ * A field without any owner falls back to its default: one pod. So we give up `replicas` only when the autoscaler owns it; until then we apply the
+ * present value.
  */
 function keepReplicas(object: KubernetesObject, live: KubernetesObject): KubernetesObject {
   const [wanted, seen] = [object['spec'], live['spec']];

@@ -1,6 +1,6 @@
-// The ports of a gateway's own in its pod. Listeners come first: a port that one of them has is not ours to take.
+// The ports that a gateway's pod uses for admin, metrics and readiness. Ports of listeners take precedence.
 
-/** Where the gateway serves what is not traffic. */
+/** The ports for everything except traffic. */
 export interface OwnPorts {
   readonly admin: number;
   readonly metrics: number;
@@ -9,12 +9,12 @@ export interface OwnPorts {
 
 const usual: OwnPorts = { admin: 15_000, metrics: 15_020, readiness: 15_021 };
 
-/** The usual ports, unless listeners have them. */
+/** The default ports, or others where listeners use these. */
 export function chooseOwnPorts(listeners: readonly { readonly port: number }[]): OwnPorts {
   const taken = new Set(listeners.map(({ port }) => port));
   const take = (wanted: number): number => {
     let port = wanted;
-    // At most 64 listeners: there is always one.
+    // A Gateway has at most 64 listeners, so a free port is always found.
     while (taken.has(port)) port += 100;
     taken.add(port);
     return port;

@@ -1,4 +1,4 @@
-// One turn for one Gateway: its objects one after the other, then what is left over from before. What is as it is to be costs nothing.
+// One reconciliation of one Gateway: applies its objects one after the other, then deletes leftovers. Objects that are up to date cost no request.
 import { ApiError, ApiUnreachableError, type KubernetesClient, type KubernetesObject } from '../kubernetes/client.ts';
 import type { GatewayPlan } from '../translate/gateway-plan.ts';
 import { applyObject } from './apply-object.ts';
@@ -16,24 +16,24 @@ interface AppliedObject {
   readonly fingerprint: string;
 }
 
-/** Why a Gateway is not deployed as it is to be. */
+/** Why a Gateway is not deployed as configured. */
 export interface DeployProblem {
   /** For the owner of the Gateway. */
   readonly message: string;
-  /** Set: everything is deployed, and cannot have an address that the Gateway asks for. */
+  /** Set: everything is deployed, but an address that the Gateway requests is not available. */
   readonly about?: 'addresses';
   /** Set: worth an Event with this reason. */
   readonly eventReason?: 'NotOwned' | 'DeployFailed';
-  /** The API server does not answer, or is not itself: no news about the Gateway, unless it goes on. */
+  /** The API server does not answer or fails; reported only if that lasts. */
   readonly isTransient?: boolean;
 }
 
-/** How a turn ended. */
+/** The result of a turn. */
 export interface DeployTurn {
   readonly problems: readonly DeployProblem[];
-  /** Another turn may end better. */
+  /** Whether another turn may succeed. */
   readonly retry: boolean;
-  /** What the API server asked us to wait. */
+  /** The Retry-After of the API server. */
   readonly retryAfterSeconds: number | undefined;
 }
 
@@ -43,16 +43,16 @@ export interface DeployTurnOptions {
   readonly signal: AbortSignal;
 }
 
-/** What is remembered of a Gateway from turn to turn. */
+/** The state of a Gateway's deployment between turns. */
 export class GatewayDeployment {
   readonly plan: GatewayPlan;
   readonly rendered: RenderedGateway;
   readonly #applied: Map<string, AppliedObject>;
-  /** The last event about an object, for those that come while it is being written. */
+  /** Objects as the watch delivered them during a turn; compared when the turn ends. */
   readonly #seen = new Map<string, KubernetesObject>();
   #isWorking = false;
 
-  /** What was applied for the plan before counts, if that was for the same Gateway. */
+  /** Takes over what was applied for the previous plan, if that was for the same Gateway. */
   constructor(plan: GatewayPlan, rendered: RenderedGateway, before: GatewayDeployment | undefined) {
     this.plan = plan;
     this.rendered = rendered;
@@ -60,7 +60,7 @@ export class GatewayDeployment {
     this.#applied = isSame && before !== undefined ? before.#applied : new Map();
   }
 
-  /** Tells whether an object that was seen needs a turn: somebody changed it, made it anew, or it is one too many. */
+  /** Whether a changed object needs a turn: it drifted, was created anew, or is a leftover. */
   noteChange(object: ManagedObject, live: KubernetesObject): boolean {
     if (!this.#owns(object)) return false;
     const key = formatKey(object);
@@ -70,7 +70,7 @@ export class GatewayDeployment {
     return this.#noteDrift(key, applied, live);
   }
 
-  /** Tells whether an object that went needs a turn: it is to be there, or was in the way. */
+  /** Whether a deleted object needs a turn: it is desired, or had a name that we need. */
   noteGone(object: ManagedObject): boolean {
     const key = formatKey(object);
     if (this.#owns(object)) {
@@ -157,7 +157,7 @@ export class GatewayDeployment {
   }
 }
 
-/** What went wrong in a turn. One object that cannot be had keeps none of the others back; an API server that does not answer ends the turn. */
+/** The failures of a turn. One object that fails does not stop the others; an API server that does not answer ends the turn. */
 class Failures implements DeployTurn {
   readonly problems: DeployProblem[] = [];
   readonly #signal: AbortSignal;

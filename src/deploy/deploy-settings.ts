@@ -1,13 +1,13 @@
-// What the deployer is told once, by the controller's flags.
+// Settings of the deployer, from the controller's flags.
 
-/** What is the same for every Gateway of an installation. */
+/** Settings that are the same for every Gateway of an installation. */
 export interface DeploySettings {
   readonly installationNamespace: string;
-  /** Where gateways find the controller: `proxy.proxy-system.svc:9978`. */
+  /** The address of the controller for gateways: `proxy.proxy-system.svc:9978`. */
   readonly xdsAddress: string;
   /** PEM; set: gateways speak TLS and trust this CA. */
   readonly xdsCa: string | undefined;
-  /** GatewayParameters may say otherwise. */
+  /** The default; GatewayParameters may override it. */
   readonly image: {
     readonly registry: string;
     readonly repository: string;

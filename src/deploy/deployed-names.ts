@@ -1,4 +1,4 @@
-// Names and labels of what is deployed for a Gateway (GEP-1762). Everybody who looks for it computes them the same way.
+// Names and labels of the objects that are deployed for a Gateway (GEP-1762). They are always computed here, never stored.
 import { createHash } from 'node:crypto';
 import type { Gateway } from '../api/gateway.ts';
 
@@ -6,33 +6,33 @@ import type { Gateway } from '../api/gateway.ts';
 export const gatewayNameLabel = 'gateway.networking.k8s.io/gateway-name';
 /** The label with the name of its class. */
 const gatewayClassLabel = 'gateway.networking.k8s.io/gateway-class-name';
-/** The label that says who looks after an object. */
+/** The label that names the manager of an object. */
 export const managedByLabel = 'app.kubernetes.io/managed-by';
-/** Its value on what we look after. */
+/** Its value on the objects that we manage. */
 export const managedBy = 'gateway.proxy-controller';
 
-/** The longest name of a Service, and the longest value of a label. */
-const longest = 63;
+/** The maximum length of a Service's name and of a label's value. */
+const maxLength = 63;
 const hashLength = 10;
 
 /**
  * `<gateway>-<class>`: the name of the Deployment, the Service, the ServiceAccount and the others. A name that no Service can have (RFC 1035: over 63
- * characters, with dots, or with a digit in front) is made fit, and gets a hash, so that no two Gateways share one by that.
+ * characters, with dots, or with a leading digit) is adapted and gets a hash, so that two Gateways never share a name.
  */
 export function nameDeployed(gatewayName: string, className: string): string {
   const name = `${gatewayName}-${className}`;
-  if (name.length <= longest && /^[a-z]([-a-z0-9]*[a-z0-9])?$/.test(name)) return name;
+  if (name.length <= maxLength && /^[a-z]([-a-z0-9]*[a-z0-9])?$/.test(name)) return name;
   const fit = name.replaceAll('.', '-').replace(/^(?![a-z])/, 'g');
   return shorten(fit, `${gatewayName}/${className}`);
 }
 
-/** A value of a label that stands for a name. */
+/** A name as the value of a label. */
 export function formatLabelValue(name: string): string {
-  return name.length <= longest ? name : shorten(name, name);
+  return name.length <= maxLength ? name : shorten(name, name);
 }
 
 function shorten(text: string, whole: string): string {
-  return `${text.slice(0, longest - hashLength - 1).replace(/[^a-z0-9]+$/, '')}-${hash(whole)}`;
+  return `${text.slice(0, maxLength - hashLength - 1).replace(/[^a-z0-9]+$/, '')}-${hash(whole)}`;
 }
 
 function hash(text: string): string {
@@ -44,7 +44,7 @@ export function nameSealKeySecret(namespace: string, name: string): string {
   return `proxy-seal-${createHash('sha256').update(`${namespace}/${name}`).digest('hex').slice(0, 32)}`;
 }
 
-/** The labels by which the pods of a Gateway are selected. They never change: selectors of Deployments cannot. */
+/** The labels that select the pods of a Gateway. They never change: the selector of a Deployment is immutable. */
 export function selectPods({ metadata, spec }: Gateway): Readonly<Record<string, string>> {
   return {
     [gatewayNameLabel]: formatLabelValue(metadata.name),
@@ -52,7 +52,7 @@ export function selectPods({ metadata, spec }: Gateway): Readonly<Record<string,
   };
 }
 
-/** The labels that everything deployed has, whatever people write elsewhere. */
+/** The labels of every deployed object; nothing overrides them. */
 export function labelDeployed(gateway: Gateway): Readonly<Record<string, string>> {
   return { ...selectPods(gateway), [managedByLabel]: managedBy };
 }

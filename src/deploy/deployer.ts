@@ -1,4 +1,4 @@
-// Deploys what Gateways need and keeps it so: run by the leader, one Gateway at a time for itself, several beside each other.
+// Deploys the objects of Gateways and keeps them in their desired state. Run by the leader; several Gateways concurrently, each once at a time.
 import { isDeepStrictEqual } from 'node:util';
 import { type Backoff, createBackoff } from '../base/backoff.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
@@ -16,21 +16,21 @@ import { KeyedTasks } from '../kubernetes/keyed-tasks.ts';
 import { type ManagedObjects, type SeenReplicas, watchManagedObjects } from './managed-objects.ts';
 import { renderGateway } from './render-gateway.ts';
 
-/** What there is to deploy. */
+/** The desired state. */
 export interface DeployInput {
   readonly plans: readonly GatewayPlan[];
-  /** What was deployed for them stays as it is. */
+  /** Gateways whose deployed objects stay as they are. */
   readonly held: readonly HeldGateway[];
   readonly settings: DeploySettings;
 }
 
-/** How it is with one Gateway. */
+/** The deployed state of one Gateway. */
 export interface DeployResult {
-  /** Set: it is not deployed as it is to be, in words for its owner. */
+  /** Set: why it is not deployed as configured, for its owner. */
   readonly problem: string | undefined;
-  /** Set: an address that it asks for cannot be had, in words for its owner. */
+  /** Set: why an address that it requests is not available, for its owner. */
   readonly addressProblem: string | undefined;
-  /** Where clients reach it; none while its Service has none. */
+  /** Where clients reach it; empty while its Service has no address. */
   readonly addresses: GatewayAddresses;
   /** Its pods; undefined while there is no Deployment. */
   readonly replicas: SeenReplicas | undefined;
@@ -40,32 +40,32 @@ export interface DeployerOptions {
   readonly client: KubernetesClient;
   readonly log: Log;
   readonly events: Pick<EventRecorder, 'record'>;
-  /** Told each time that the objects of a kind have to be listed again. */
+  /** Called each time the objects of a kind have to be listed again. */
   readonly onRelist?: (kind: string, reason: RelistReason) => void;
   readonly clock?: Clock;
   readonly random?: () => number;
-  /** Between failures of one Gateway: up to this after the first, and up to the second at most. */
+  /** The backoff after failures of one Gateway: the first delay and the maximum. */
   readonly retryMs?: readonly [first: number, most: number];
   readonly watchTiming?: ListWatchOptions['timing'];
 }
 
 export interface Deployer {
-  /** Says what is to be from now on. Returns at once. */
+  /** Sets the desired state. Returns at once. */
   reconcile(input: DeployInput): void;
-  /** By namespace/name. A Gateway is in it after its first turn; one that is held, or has gone, as long as something of it is there. */
+  /** By namespace/name. A Gateway is in it after its first turn; a held or deleted Gateway, as long as any of its objects exists. */
   readonly results: ReadonlyWatchable<ReadonlyMap<string, DeployResult>>;
   /** Stops writing at once; what is deployed stays. */
   stop(): Promise<void>;
 }
 
-/** Gateways that are worked on at once. */
+/** Gateways that are deployed concurrently. */
 const concurrency = 8;
-/** A change by somebody else is undone at once; one that follows within this time waits, longer each time. */
-const calmMs = 60_000;
-/** An API server that is away for a moment is no news about a Gateway. */
-const triesBeforeTold = 4;
+/** Drift is repaired at once; repeated drift within this time is repaired with backoff. */
+const driftResetMs = 60_000;
+/** Transient failures of the API server are reported after this many attempts. */
+const triesBeforeReport = 4;
 
-/** Starts to watch, and deploys nothing until it is told what. */
+/** Starts to watch; deploys nothing before the first `reconcile`. */
 export function startDeployer(options: DeployerOptions): Deployer {
   return new RunningDeployer(options);
 }
@@ -87,7 +87,7 @@ class RunningDeployer implements Deployer {
   readonly #managed: ManagedObjects;
   readonly #states = new Map<string, GatewayState>();
   readonly #results = new Watchable<ReadonlyMap<string, DeployResult>>(new Map());
-  /** Gateways that were found to be no concern of ours, until they are planned again. */
+  /** Gateways that own objects but are no longer ours, until they are planned again. */
   readonly #abandoned = new Map<string, Backoff>();
   #held: ReadonlySet<string> = new Set();
   #hasInput = false;
@@ -136,7 +136,7 @@ class RunningDeployer implements Deployer {
     this.#held = new Set(held.map(({ name }) => name));
     const planned = new Set<string>();
     for (const plan of plans) {
-      // One that is being deleted takes with it what belongs to it.
+      // A Gateway that is being deleted takes its objects with it: Kubernetes collects them.
       if (plan.gateway.metadata.uid === undefined || plan.gateway.metadata.deletionTimestamp !== undefined) continue;
       planned.add(plan.name);
       this.#abandoned.delete(plan.name);
@@ -187,9 +187,9 @@ class RunningDeployer implements Deployer {
         ? await this.#removeAbandoned(key.slice(abandonedPrefix.length), signal)
         : await this.#deploy(key, signal);
     } catch (error) {
-      // A mistake of ours with one Gateway must not keep the others from being deployed.
+      // A bug with one Gateway must not keep the others from being deployed.
       this.#options.log.error({ gateway: key, err: error }, 'deploying failed');
-      return signal.aborted ? undefined : calmMs;
+      return signal.aborted ? undefined : driftResetMs;
     }
   }
 
@@ -199,26 +199,26 @@ class RunningDeployer implements Deployer {
     const { deployment } = state;
     const turn = await deployment.deploy({ client: this.#options.client, managed: this.#managed, signal });
     if (signal.aborted || this.#states.get(name) !== state) return undefined;
-    const isHiccup = state.failures.tries < triesBeforeTold && turn.problems.some(({ isTransient }) => isTransient);
+    const isHiccup = state.failures.tries < triesBeforeReport && turn.problems.some(({ isTransient }) => isTransient);
     if (!isHiccup) {
-      this.#tell(name, state, turn.problems);
+      this.#report(name, state, turn.problems);
       state.problems = turn.problems;
       this.#publish(name);
     }
-    // Another plan came meanwhile, and has scheduled its own turn.
+    // A new plan came during the turn and has scheduled its own turn.
     if (state.deployment !== deployment) return undefined;
     if (turn.retry) return state.failures.next(turn.retryAfterSeconds);
     state.failures.reset();
     return undefined;
   }
 
-  /** Problems that were not there before are logged, and told as Events. */
-  #tell(name: string, { deployment, problems: before }: GatewayState, problems: readonly DeployProblem[]): void {
+  /** Logs new problems, and reports them as Events. */
+  #report(name: string, { deployment, problems: before }: GatewayState, problems: readonly DeployProblem[]): void {
     const { log, events } = this.#options;
     const known = new Set(before?.map(({ message }) => message));
     for (const { message, eventReason } of problems) {
       if (known.has(message)) continue;
-      log.warn({ gateway: name, problem: message }, 'a gateway is not deployed as it is to be');
+      log.warn({ gateway: name, problem: message }, 'a gateway is not deployed as configured');
       if (eventReason === undefined) continue;
       const { apiVersion, kind, metadata } = deployment.plan.gateway;
       const { namespace, name: gatewayName, uid } = metadata;
@@ -227,19 +227,19 @@ class RunningDeployer implements Deployer {
     }
     if (problems.length === 0 && before === undefined) log.info({ gateway: name }, 'deployed');
     else if (problems.length === 0 && before !== undefined && before.length > 0)
-      log.info({ gateway: name }, 'deployed, after there were problems');
+      log.info({ gateway: name }, 'deployed; the earlier problems are solved');
   }
 
   #repair(name: string, state: GatewayState): void {
     const now = this.#clock.now();
-    if (now - state.lastDriftAt > calmMs) state.drifts.reset();
+    if (now - state.lastDriftAt > driftResetMs) state.drifts.reset();
     state.lastDriftAt = now;
     const isFirst = state.drifts.tries === 0;
     const waitMs = state.drifts.next();
     this.#tasks.schedule(name, isFirst ? 0 : waitMs);
   }
 
-  /** Gateways that own something and are neither to be deployed nor held. Each is looked at once. */
+  /** Schedules the cleanup of Gateways that own objects and are neither planned nor held; each once. */
   #lookForAbandoned(): void {
     if (!this.#managed.isSynced || !this.#hasInput) return;
     const owners = new Set(this.#managed.listOwners().map(({ namespace, name }) => `${namespace}/${name}`));
@@ -259,12 +259,12 @@ class RunningDeployer implements Deployer {
     try {
       const removed = await removeAbandoned(client, this.#managed.listOf({ namespace, name }), signal);
       if (removed.length > 0)
-        log.info({ gateway: owner, count: removed.length }, 'removed what another class does not need');
+        log.info({ gateway: owner, count: removed.length }, 'removed the objects that belonged to an earlier class');
       return undefined;
     } catch (error) {
       if (signal.aborted) return undefined;
       if (!(error instanceof ApiError || error instanceof ApiUnreachableError)) throw error;
-      log.warn({ gateway: owner, reason: error.message }, 'what is left of a gateway could not be removed yet');
+      log.warn({ gateway: owner, reason: error.message }, 'leftover objects of a gateway could not be removed yet');
       return backoff.next();
     }
   }

@@ -1,9 +1,9 @@
-// Who owns which field of a live object (metadata.managedFields), as far as the deployer has to know.
+// The owners of the fields of a live object (metadata.managedFields), as far as the deployer needs them.
 // https://kubernetes.io/docs/reference/using-api/server-side-apply/
 import type { KubernetesObject } from '../kubernetes/client.ts';
 import { isJson, type Json, mergeValues } from './merge-values.ts';
 
-/** The name under which everything is written. */
+/** The field manager of all our writes. */
 export const fieldManager = 'mcp-gateway-controller';
 
 interface FieldEntry {
@@ -23,8 +23,8 @@ function isOurs({ manager, subresource }: FieldEntry): boolean {
 }
 
 /**
- * managedFields in which what we created counts as applied by us; undefined when it does already. Objects are created by POST, which never touches
- * one that exists; its fields would otherwise belong to that POST for ever, and not go away when they are no longer applied.
+ * managedFields that turn the fields of our POST into applied fields; undefined if they are already. Objects are created by POST, because it never touches
+ * an existing object; but its fields would belong to that POST for ever, and stay when they are no longer applied.
  */
 export function takeOverCreation(live: KubernetesObject): readonly Json[] | undefined {
   const entries = readEntries(live);
@@ -39,7 +39,7 @@ export function takeOverCreation(live: KubernetesObject): readonly Json[] | unde
   return [...entries.filter((entry) => entry !== created && entry !== applied), own];
 }
 
-/** Whether somebody else, such as an autoscaler or `kubectl scale`, has set how many pods there are. */
+/** Whether another manager, such as an autoscaler or `kubectl scale`, has set the number of pods. */
 export function isScaledByOthers(live: KubernetesObject): boolean {
   return readEntries(live).some((entry) => {
     const spec = isJson(entry.fieldsV1) ? entry.fieldsV1['f:spec'] : undefined;

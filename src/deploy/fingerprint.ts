@@ -1,10 +1,10 @@
-// What of a live object is ours to decide, as a short text: another text means that somebody changed it.
+// A fingerprint of our fields in a live object: a different one means that someone changed them.
 import { createHash } from 'node:crypto';
 import { isJson } from './merge-values.ts';
 
 /**
- * The fingerprint of the fields that `desired` has, with the values of `live`. Of lists the whole: the API server adds defaults inside, the same each time.
- * So statuses, versions and what others write into fields of their own do not count.
+ * The fingerprint of the fields that `desired` has, with the values of `live`. Lists count as a whole: the API server adds the same defaults each time.
+ * Statuses, versions and fields of other managers do not count.
  */
 export function fingerprintFields(live: unknown, desired: unknown): string {
   return createHash('sha256')

@@ -1,4 +1,4 @@
-// Where clients reach a Gateway, as its Service says.
+// The addresses of a Gateway, from its Service.
 import type { GatewayFacts } from '../translate/gateway-facts.ts';
 import type { KubernetesObject } from '../kubernetes/client.ts';
 import { isJson, type Json } from './merge-values.ts';
@@ -7,8 +7,8 @@ import { isJson, type Json } from './merge-values.ts';
 export type GatewayAddresses = GatewayFacts['addresses'];
 
 /**
- * A load balancer's own addresses, once it has some. The other types have none of their own: a Service of type ClusterIP or NodePort is reached at its
- * cluster IPs (and at every node, for a NodePort; which nodes a client can reach is not for us to know), and at external IPs that an overlay sets.
+ * For a LoadBalancer, its ingress addresses, once it has some. A Service of type ClusterIP or NodePort is reached at its cluster IPs and at external IPs
+ * that an overlay sets. (A NodePort also at every node, but we do not know which nodes a client can reach.)
  */
 export function readAddresses(service: KubernetesObject): GatewayAddresses {
   const spec = isJson(service['spec']) ? service['spec'] : {};

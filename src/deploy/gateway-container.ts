@@ -1,4 +1,4 @@
-// The container of a gateway's pod: how the program is started, probed, confined and ended. No shell is needed anywhere: it drains by itself on SIGTERM.
+// The container of a gateway's pod: start, probes, security context and shutdown. The image needs no shell: the program drains by itself on SIGTERM.
 import { parseDuration } from '../api/duration.ts';
 import type { GatewayPlan } from '../translate/gateway-plan.ts';
 import { chooseOwnPorts } from './container-ports.ts';
@@ -6,7 +6,7 @@ import type { DeploySettings } from './deploy-settings.ts';
 import type { MergedParameters } from './merge-parameters.ts';
 import { type Json, mergeValues } from './merge-values.ts';
 
-/** The audience of the token with which gateways identify themselves. */
+/** The audience of the token that gateways authenticate with. */
 const tokenAudience = 'proxy-xds';
 
 const tokenFolder = '/var/run/secrets/mcp-gateway';
@@ -15,25 +15,25 @@ const snapshotFolder = '/var/lib/mcp-gateway';
 
 const defaultDrain = '30s';
 /**
- * How long a pod that is to end goes on as before, ready: load balancers and nodes hear of its end one after the other, and where it is the only pod they
- * use it until there is another.
+ * The preStop delay in which a terminating pod serves on and stays ready: load balancers and nodes learn of its end one after the other, and if it is the
+ * only pod, they use it until there is another.
  */
-const farewellSeconds = 5;
+const preStopSeconds = 5;
 /**
- * How long the program serves on after SIGTERM, not ready. A container may also be ended inside a pod that stays: then nobody hears of it but by the
- * readiness probe, which says so after two to three seconds.
+ * How long the program serves on after SIGTERM, not ready. A container may also be stopped inside a pod that stays: then only the readiness probe reports
+ * it, after two to three seconds.
  */
 const shutdownDelaySeconds = 5;
-/** What the program may need beside draining: noticing the signal, closing sockets, writing the last lines. */
+/** The time for everything besides draining: receiving the signal, closing sockets, writing the last log lines. */
 const shutdownMarginSeconds = 10;
 
-/** How long Kubernetes waits for a pod before it kills it. */
+/** The termination grace period of the pod, in seconds. */
 export function chooseGracePeriod({ shutdown }: MergedParameters): number {
   const drainSeconds = Math.ceil(parseDuration(shutdown?.drain ?? defaultDrain) / 1000);
-  return farewellSeconds + shutdownDelaySeconds + drainSeconds + shutdownMarginSeconds;
+  return preStopSeconds + shutdownDelaySeconds + drainSeconds + shutdownMarginSeconds;
 }
 
-/** registry/repository:tag, or with the digest that somebody has pinned. */
+/** registry/repository:tag, or with a pinned digest. */
 function formatImage(image: MergedParameters['image'], { image: usual }: DeploySettings): string {
   const registry = image?.registry ?? usual.registry;
   const repository = image?.repository ?? usual.repository;
@@ -51,7 +51,7 @@ export function renderContainer(plan: GatewayPlan, parameters: MergedParameters,
     imagePullPolicy: parameters.image?.pullPolicy ?? settings.image.pullPolicy,
     args: ['gateway'],
     env: renderEnvironment(plan, parameters, settings),
-    // The ports of listeners are not here: a listener more must not restart the pods.
+    // The ports of listeners are left out: another listener must not restart the pods.
     ports: [
       { name: 'metrics', containerPort: ports.metrics, protocol: 'TCP' },
       { name: 'readiness', containerPort: ports.readiness, protocol: 'TCP' },
@@ -59,7 +59,7 @@ export function renderContainer(plan: GatewayPlan, parameters: MergedParameters,
     startupProbe: { ...probe('/live'), periodSeconds: 1, failureThreshold: 60 },
     livenessProbe: { ...probe('/live'), periodSeconds: 10, failureThreshold: 6 },
     readinessProbe: { ...probe('/ready'), periodSeconds: 1, failureThreshold: 2 },
-    lifecycle: { preStop: { sleep: { seconds: farewellSeconds } } },
+    lifecycle: { preStop: { sleep: { seconds: preStopSeconds } } },
     resources: mergeValues<Json>({ requests: { cpu: '100m', memory: '128Mi' } }, parameters.resources ?? {}),
     securityContext: {
       allowPrivilegeEscalation: false,
@@ -112,7 +112,7 @@ function renderEnvironment(
   ];
 }
 
-/** The entry of the ConfigMap with the authority that signed the controller's certificate. */
+/** The entry of the ConfigMap with the CA of the controller's certificate. */
 export const caEntry = 'ca.crt';
 
 /** The volumes that the container mounts. */
@@ -124,7 +124,7 @@ export function renderVolumes(configMapName: string, settings: DeploySettings): 
         sources: [{ serviceAccountToken: { audience: tokenAudience, expirationSeconds: 3600, path: 'token' } }],
       },
     },
-    // The snapshot holds private keys: it lives in memory, never on the disk of a node, and ends with the pod.
+    // The snapshot holds private keys: it is kept in memory, never on a node's disk, and is deleted with the pod.
     { name: 'snapshot', emptyDir: { medium: 'Memory', sizeLimit: '256Mi' } },
     ...(settings.xdsCa === undefined
       ? []

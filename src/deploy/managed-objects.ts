@@ -1,4 +1,4 @@
-// Everything that carries our label, in every namespace: what was deployed, seen as it is now. Of each object only what the deployer asks about is kept.
+// Watches all objects with our label, in every namespace. Of each object only the fields that the deployer needs are kept.
 import type { Log } from '../base/log.ts';
 import type { KubernetesClient, KubernetesObject } from '../kubernetes/client.ts';
 import { type ListWatch, type ListWatchOptions, type RelistReason, startListWatch } from '../kubernetes/list-watch.ts';
@@ -23,7 +23,7 @@ export interface SeenReplicas {
   readonly ready: number;
 }
 
-/** What is known of an object that belongs to a Gateway. */
+/** An object that belongs to a Gateway. */
 export interface ManagedObject {
   readonly type: ResourceType;
   readonly namespace: string;
@@ -40,21 +40,21 @@ export interface ManagedObject {
 export interface ManagedObjectsOptions {
   readonly client: KubernetesClient;
   readonly log: Log;
-  /** An object is new or has changed. `live` is for the moment only. */
+  /** An object is new or has changed. `live` must not be kept. */
   readonly onChange: (object: ManagedObject, live: KubernetesObject) => void;
   readonly onGone: (object: ManagedObject) => void;
-  /** What there is, is known now. */
+  /** All kinds have been listed once. */
   readonly onSynced: () => void;
   readonly onRelist?: ((kind: string, reason: RelistReason) => void) | undefined;
   readonly timing?: ListWatchOptions['timing'];
 }
 
 export interface ManagedObjects {
-  /** Whether all kinds were seen once. */
+  /** Whether all kinds have been listed once. */
   readonly isSynced: boolean;
   /** The objects of the Gateway with this name. */
   listOf(gateway: { readonly namespace: string; readonly name: string }): readonly ManagedObject[];
-  /** The Gateways that own something, by namespace and name. */
+  /** The Gateways that own objects. */
   listOwners(): readonly { readonly namespace: string; readonly name: string }[];
   stop(): Promise<void>;
 }
@@ -74,7 +74,7 @@ export function watchManagedObjects(options: ManagedObjectsOptions): ManagedObje
   };
 
   const watches: readonly ListWatch[] = managedTypes.map((type) => {
-    /** By namespace and name: what is gone comes without its owner. */
+    /** By namespace and name: a deletion comes without the owner. */
     const known = new Map<string, ManagedObject>();
     const drop = (live: KubernetesObject): ManagedObject | undefined => {
       const key = formatOwner(live.metadata.namespace ?? '', live.metadata.name);
@@ -93,7 +93,7 @@ export function watchManagedObjects(options: ManagedObjectsOptions): ManagedObje
         const before = drop(live);
         const object = readManagedObject(type, live);
         if (object === undefined) {
-          // Its owner was taken away: it is nobody's that we know.
+          // Its owner reference was removed.
           if (before !== undefined) options.onGone(before);
           return;
         }
@@ -109,9 +109,9 @@ export function watchManagedObjects(options: ManagedObjectsOptions): ManagedObje
       },
       onState(sync) {
         const { state } = sync;
-        // Told once for each reason. Nothing fails by it at once: what a Gateway does not need any more stays.
+        // Logged once for each reason. The consequence is mild: leftover objects are not removed.
         if (sync.state === 'failing')
-          log.warn({ kind: type.kind, reason: sync.reason }, 'what was deployed cannot be followed; it is tried again');
+          log.warn({ kind: type.kind, reason: sync.reason }, 'deployed objects cannot be watched; it is tried again');
         if ((state === 'synced' || state === 'not-installed') && unsynced.delete(type) && unsynced.size === 0)
           options.onSynced();
       },

@@ -1,9 +1,9 @@
-// GatewayParameters of the class and of the Gateway as one: later ones win field by field, maps merge by key, lists are replaced.
+// Merges the GatewayParameters of the class and of the Gateway: later ones win field by field, maps merge by key, lists are replaced.
 import type { GatewayParameters, GatewayParametersSpec } from '../api/gateway-parameters.ts';
 import type { DeployOverlays } from '../api/deploy-overlays.ts';
 import { mergeValues } from './merge-values.ts';
 
-/** What several parameters say together. Overlays are not merged: they are applied one after the other. */
+/** Merged parameters. Overlays are not merged: they are applied one after the other. */
 export interface MergedParameters extends Omit<GatewayParametersSpec, 'overlays'> {
   readonly overlays: readonly DeployOverlays[];
 }
@@ -14,26 +14,26 @@ export function mergeParameters(parameters: readonly GatewayParameters[]): Merge
   const overlays: DeployOverlays[] = [];
   for (const { spec } of parameters) {
     const { overlays: own, ...later } = spec;
-    merged = mergeValues(forgetReplaced(merged, later), later);
+    merged = mergeValues(dropReplaced(merged, later), later);
     if (own !== undefined) overlays.push(own);
   }
   return { ...merged, overlays };
 }
 
-/** Drops what does not go together with what is said later. */
-function forgetReplaced(
+/** Drops earlier fields that contradict later ones. */
+function dropReplaced(
   { image, service, ...rest }: Omit<GatewayParametersSpec, 'overlays'>,
   later: GatewayParametersSpec,
 ): Omit<GatewayParametersSpec, 'overlays'> {
   return {
     ...rest,
-    ...(image !== undefined && { image: forgetVersion(image, later.image) }),
-    ...(service !== undefined && { service: forgetExposure(service, later.service?.type) }),
+    ...(image !== undefined && { image: dropVersion(image, later.image) }),
+    ...(service !== undefined && { service: dropExposure(service, later.service?.type) }),
   };
 }
 
-/** A tag and a digest name one version together: who gives one of them means another version than the earlier two. */
-function forgetVersion(
+/** A tag and a digest name one version together: if a later image sets one of them, both earlier ones are dropped. */
+function dropVersion(
   image: NonNullable<GatewayParametersSpec['image']>,
   later: GatewayParametersSpec['image'],
 ): NonNullable<GatewayParametersSpec['image']> {
@@ -42,8 +42,8 @@ function forgetVersion(
   return rest;
 }
 
-/** What the API server would refuse for the type that is asked for now. */
-function forgetExposure(
+/** Drops the fields that the API server would refuse for the later type. */
+function dropExposure(
   service: NonNullable<GatewayParametersSpec['service']>,
   type: NonNullable<GatewayParametersSpec['service']>['type'],
 ): NonNullable<GatewayParametersSpec['service']> {

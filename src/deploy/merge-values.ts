@@ -8,7 +8,7 @@ export function isJson(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The later value wins, mapping by mapping. `undefined` says nothing; null is a value like another. Changes neither. */
+/** The later value wins, mapping by mapping. `undefined` keeps the earlier one; null is an ordinary value. Changes neither. */
 export function mergeValues<T>(earlier: T, later: T): T {
   if (later === undefined) return earlier;
   if (!isJson(earlier) || !isJson(later)) return later;

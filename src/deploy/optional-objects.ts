@@ -1,4 +1,4 @@
-// Objects that exist only when an overlay asks for them: the first one that does brings them, `$patch: delete` in a later one takes them away.
+// Objects that exist only when an overlay requests them: any overlay creates the object, `$patch: delete` in a later one removes it.
 import type { DeployOverlays } from '../api/deploy-overlays.ts';
 import type { Json } from './merge-values.ts';
 

@@ -1,4 +1,4 @@
-// The Deployment of a Gateway: its pods, hardened, spread, and replaced one by one.
+// The Deployment of a Gateway: hardened pods, spread over zones and nodes, replaced one by one.
 import { createHash } from 'node:crypto';
 import { resourceTypes } from '../kubernetes/resource-type.ts';
 import type { GatewayPlan } from '../translate/gateway-plan.ts';
@@ -10,14 +10,14 @@ import type { MergedParameters } from './merge-parameters.ts';
 import { dropNulls, isJson, type Json, mergeValues } from './merge-values.ts';
 import { listOverlays, nameObjects, type RenderedObject, renderObject } from './rendered-object.ts';
 
-/** Of what the pods were started with and Kubernetes does not watch: another value, other pods. */
+/** A checksum of what pods read only at their start: a change of it restarts the pods. */
 const checksumAnnotation = 'gateway.proxy/checksum';
 
-/** Who the program runs as. */
+/** The user and group that the program runs as. */
 const nonRootId = 65_532;
 
-/** What the pods depend on beside their own template. */
-export interface PodSurroundings {
+/** What the pods depend on in addition to their template. */
+export interface PodDependencies {
   readonly serviceAccount: RenderedObject;
 }
 
@@ -26,7 +26,7 @@ export function renderDeployment(
   plan: GatewayPlan,
   parameters: MergedParameters,
   settings: DeploySettings,
-  surroundings: PodSurroundings,
+  dependencies: PodDependencies,
 ): RenderedObject {
   const selector = { matchLabels: selectPods(plan.gateway) };
   const rendered = renderObject(resourceTypes.Deployment, plan, {
@@ -34,10 +34,10 @@ export function renderDeployment(
       spec: {
         ...(parameters.replicas !== undefined && { replicas: parameters.replicas }),
         selector,
-        // A pod goes only when another is ready: nobody waits for a rollout.
+        // A pod is removed only when its replacement is ready: a rollout interrupts no requests.
         strategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
         template: {
-          metadata: renderPodMetadata(plan, parameters, surroundings),
+          metadata: renderPodMetadata(plan, parameters, dependencies),
           spec: renderPod(plan, parameters, settings),
         },
       },
@@ -47,7 +47,7 @@ export function renderDeployment(
   return { ...rendered, object: { ...rendered.object, spec: keepSelected(rendered.object['spec'], selector, plan) } };
 }
 
-/** The selector, and pods that it selects, whatever overlays have made of them. */
+/** Restores the selector and the labels that it selects, in case overlays changed them. */
 function keepSelected(spec: unknown, selector: Json, { gateway }: GatewayPlan): Json {
   const merged = isJson(spec) ? spec : {};
   const template = isJson(merged['template']) ? merged['template'] : {};
@@ -60,7 +60,7 @@ function keepSelected(spec: unknown, selector: Json, { gateway }: GatewayPlan): 
   };
 }
 
-function renderPodMetadata(plan: GatewayPlan, { podTemplate }: MergedParameters, surroundings: PodSurroundings): Json {
+function renderPodMetadata(plan: GatewayPlan, { podTemplate }: MergedParameters, dependencies: PodDependencies): Json {
   const { infrastructure } = plan.gateway.spec;
   return {
     labels: { ...infrastructure?.labels, ...podTemplate?.labels, ...labelDeployed(plan.gateway) },
@@ -70,13 +70,13 @@ function renderPodMetadata(plan: GatewayPlan, { podTemplate }: MergedParameters,
       'prometheus.io/port': `${chooseOwnPorts(plan.ports).metrics}`,
       ...infrastructure?.annotations,
       ...podTemplate?.annotations,
-      [checksumAnnotation]: sumSurroundings(surroundings),
+      [checksumAnnotation]: hashDependencies(dependencies),
     },
   };
 }
 
-/** The ServiceAccount: what webhooks and the kubelet take from it, they take when a pod starts. */
-function sumSurroundings({ serviceAccount }: PodSurroundings): string {
+/** A checksum of the ServiceAccount: webhooks and the kubelet read it when a pod starts. */
+function hashDependencies({ serviceAccount }: PodDependencies): string {
   const { metadata, ...rest } = serviceAccount.object;
   const text = JSON.stringify([rest, metadata.annotations ?? {}]);
   return createHash('sha256').update(text).digest('hex').slice(0, 16);
@@ -88,7 +88,7 @@ function renderPod(plan: GatewayPlan, parameters: MergedParameters, settings: De
   const pullSecrets = podTemplate?.imagePullSecrets ?? settings.imagePullSecrets.map((secret) => ({ name: secret }));
   return {
     serviceAccountName: name,
-    // The one token that is needed is mounted by itself, and good for nothing but the controller.
+    // The only token that the pod needs is mounted as a volume, and is valid for the controller only.
     automountServiceAccountToken: false,
     enableServiceLinks: false,
     terminationGracePeriodSeconds: chooseGracePeriod(parameters),
@@ -115,6 +115,6 @@ const hardened: Json = {
   runAsGroup: nonRootId,
   fsGroup: nonRootId,
   seccompProfile: { type: 'RuntimeDefault' },
-  // Listeners may have any port, and the program has no capability to bind the low ones.
+  // Listeners may use any port, and the program has no capability to bind privileged ports.
   sysctls: [{ name: 'net.ipv4.ip_unprivileged_port_start', value: '0' }],
 };

@@ -1,4 +1,4 @@
-// What is deployed for one Gateway: the table of contents. Pure: the same plan and settings give the same objects.
+// Renders all objects of one Gateway: the table of contents. Pure: the same plan and settings give the same objects.
 import type { GatewayPlan } from '../translate/gateway-plan.ts';
 import type { DeploySettings } from './deploy-settings.ts';
 import { mergeParameters } from './merge-parameters.ts';
@@ -15,16 +15,16 @@ import { StrategicMergeError } from './strategic-merge.ts';
 export type RenderedGateway =
   | {
       readonly ok: true;
-      /** In the order in which they are made: what pods need comes before them. */
+      /** In the order of creation: the dependencies of pods come first. */
       readonly objects: readonly RenderedObject[];
-      /** Kinds of which an object that exists is left as it is. */
+      /** Kinds whose existing objects are left as they are. */
       readonly untouched: readonly string[];
       /** The autoscaler decides how many pods there are. */
       readonly isAutoscaled: boolean;
-      /** Addresses that cannot be had, in words for the owner of the Gateway. */
+      /** Why requested addresses are not available, for the owner of the Gateway. */
       readonly problems: readonly string[];
     }
-  /** Nothing can be made of the parameters; what exists stays as it is. */
+  /** The parameters cannot be rendered; existing objects stay as they are. */
   | { readonly ok: false; readonly problem: string };
 
 /** Renders everything for a Gateway. */
@@ -35,7 +35,7 @@ export function renderGateway(plan: GatewayPlan, settings: DeploySettings): Rend
     const configMap = renderConfigMap(plan, settings);
     const { service, problems } = renderService(plan, parameters);
     const autoscaler = renderHorizontalPodAutoscaler(plan, parameters);
-    // With an autoscaler, `replicas` is where it begins, and not ours to set again.
+    // With an autoscaler, `replicas` is only the minimum: the autoscaler sets the number of pods.
     const deployed = autoscaler === undefined ? parameters : { ...parameters, replicas: undefined };
     const deployment = renderDeployment(plan, deployed, settings, { serviceAccount });
     const budget = renderPodDisruptionBudget(plan, parameters);

@@ -1,4 +1,4 @@
-// The HorizontalPodAutoscaler of a Gateway's pods, for those who ask for one by an overlay.
+// The HorizontalPodAutoscaler of a Gateway's pods; only if an overlay requests it.
 import { resourceTypes } from '../kubernetes/resource-type.ts';
 import type { GatewayPlan } from '../translate/gateway-plan.ts';
 import type { MergedParameters } from './merge-parameters.ts';
@@ -6,9 +6,9 @@ import { isJson } from './merge-values.ts';
 import { listWantedOverlays } from './optional-objects.ts';
 import { nameObjects, type RenderedObject, renderObject } from './rendered-object.ts';
 
-const usualMaximum = 10;
+const defaultMaxReplicas = 10;
 
-/** Renders the HorizontalPodAutoscaler; undefined when nobody asks for one. Without metrics Kubernetes aims at 80% of the requested CPU. */
+/** Renders the HorizontalPodAutoscaler; undefined if no overlay requests it. Without metrics Kubernetes aims at 80% of the requested CPU. */
 export function renderHorizontalPodAutoscaler(
   plan: GatewayPlan,
   { overlays, replicas }: MergedParameters,
@@ -16,7 +16,7 @@ export function renderHorizontalPodAutoscaler(
   const wanted = listWantedOverlays(overlays, 'horizontalPodAutoscaler');
   if (wanted === undefined) return undefined;
   const minReplicas = Math.max(1, replicas ?? 1);
-  const body = { spec: { minReplicas, maxReplicas: Math.max(usualMaximum, minReplicas) } };
+  const body = { spec: { minReplicas, maxReplicas: Math.max(defaultMaxReplicas, minReplicas) } };
   const rendered = renderObject(resourceTypes.HorizontalPodAutoscaler, plan, { body, overlays: wanted });
   const spec = isJson(rendered.object['spec']) ? rendered.object['spec'] : {};
   const scaleTargetRef = { apiVersion: 'apps/v1', kind: 'Deployment', name: nameObjects(plan) };

@@ -1,4 +1,4 @@
-// The PodDisruptionBudget of a Gateway's pods, for those who ask for one by an overlay.
+// The PodDisruptionBudget of a Gateway's pods; only if an overlay requests it.
 import { resourceTypes } from '../kubernetes/resource-type.ts';
 import type { GatewayPlan } from '../translate/gateway-plan.ts';
 import { selectPods } from './deployed-names.ts';
@@ -7,7 +7,7 @@ import { isJson } from './merge-values.ts';
 import { listWantedOverlays } from './optional-objects.ts';
 import { type RenderedObject, renderObject } from './rendered-object.ts';
 
-/** Renders the PodDisruptionBudget; undefined when nobody asks for one. */
+/** Renders the PodDisruptionBudget; undefined if no overlay requests it. */
 export function renderPodDisruptionBudget(
   plan: GatewayPlan,
   { overlays }: MergedParameters,
@@ -21,7 +21,7 @@ export function renderPodDisruptionBudget(
     ...rendered,
     object: {
       ...rendered.object,
-      // minAvailable would keep a node with the only pod from ever being emptied.
+      // The default is maxUnavailable: with minAvailable, a node that runs the only pod could never be drained.
       spec: { ...(!isBounded && { maxUnavailable: 1 }), ...spec, selector: { matchLabels: selectPods(plan.gateway) } },
     },
   };

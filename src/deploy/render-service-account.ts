@@ -1,4 +1,4 @@
-// The ServiceAccount of a Gateway's pods: who they are to the controller. It has no rights, and its token is mounted only where it is asked for.
+// The ServiceAccount of a Gateway's pods: their identity at the controller. It has no rights, and its token is mounted only explicitly.
 import { resourceTypes } from '../kubernetes/resource-type.ts';
 import type { GatewayPlan } from '../translate/gateway-plan.ts';
 import type { MergedParameters } from './merge-parameters.ts';

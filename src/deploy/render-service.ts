@@ -1,4 +1,4 @@
-// The Service of a Gateway: every port of a listener, on the same port of the pods.
+// The Service of a Gateway: each listener's port, mapped to the same port of the pods.
 import { resourceTypes } from '../kubernetes/resource-type.ts';
 import type { GatewayPlan } from '../translate/gateway-plan.ts';
 import { selectPods } from './deployed-names.ts';
@@ -6,9 +6,9 @@ import type { MergedParameters } from './merge-parameters.ts';
 import { isJson, type Json } from './merge-values.ts';
 import { listOverlays, type RenderedObject, renderObject } from './rendered-object.ts';
 
-/** A Service, and which of the Gateway's addresses it cannot have. */
+/** A Service, and why it cannot have some of the Gateway's addresses. */
 export interface RenderedService {
-  /** Undefined without a port: no Service can be without, and one that exists keeps its address until there is one again. */
+  /** Undefined without ports: a Service needs one. An existing Service stays, and keeps its address. */
   readonly service: RenderedObject | undefined;
   readonly problems: readonly string[];
 }
@@ -38,7 +38,7 @@ export function renderService(plan: GatewayPlan, parameters: MergedParameters): 
   return { service: { ...rendered, object: { ...rendered.object, spec: { ...spec, selector } } }, problems };
 }
 
-/** The first address is asked for; a Service has no place for more. */
+/** Requests the first address; a Service has no field for more. */
 function chooseAddress(
   { addresses: [address, ...others] }: GatewayPlan,
   type: string,
@@ -47,13 +47,17 @@ function chooseAddress(
   if (type !== 'LoadBalancer')
     return {
       address: undefined,
-      problems: [`spec.addresses: only a Service of type LoadBalancer can be asked for one, and this one is a ${type}`],
+      problems: [
+        `spec.addresses: only a Service of type LoadBalancer can be given an address, and this Service is of type ${type}`,
+      ],
     };
-  const problems = others.map((other) => `spec.addresses: ${other} cannot be had beside ${address}: a Service has one`);
+  const problems = others.map(
+    (other) => `spec.addresses: ${other} cannot be assigned beside ${address}: a Service has one address`,
+  );
   return { address, problems };
 }
 
-/** Ports of a Service have names (RFC 1123 labels), each once; a listener's name may be none. */
+/** Ports of a Service have unique names (RFC 1123 labels); a listener's name may not be such a label. */
 function namePorts(ports: GatewayPlan['ports']): readonly Json[] {
   const isLabel = (name: string): boolean => name.length <= 63 && /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(name);
   const taken = new Set(ports.map(({ name }) => name).filter(isLabel));

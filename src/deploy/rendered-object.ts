@@ -1,4 +1,4 @@
-// What every rendered object has in common: kind, name, labels, annotations, owner; and how overlays change it.
+// The common parts of rendered objects: kind, name, labels, annotations and owner; and the application of overlays.
 import type { DeployOverlays } from '../api/deploy-overlays.ts';
 import type { KubernetesObject, OwnerReference } from '../kubernetes/client.ts';
 import { formatApiVersion, type ResourceType } from '../kubernetes/resource-type.ts';
@@ -7,25 +7,25 @@ import { labelDeployed, nameDeployed } from './deployed-names.ts';
 import { isJson, type Json } from './merge-values.ts';
 import { mergeStrategically } from './strategic-merge.ts';
 
-/** An object as it is to be, with the type that says where it lives. */
+/** A desired object, with its resource type. */
 export interface RenderedObject {
   readonly type: ResourceType;
   readonly object: KubernetesObject;
 }
 
-/** The name that everything deployed for a Gateway has. */
+/** The name of all objects that are deployed for a Gateway. */
 export function nameObjects({ gateway }: GatewayPlan): string {
   return nameDeployed(gateway.metadata.name, gateway.spec.gatewayClassName);
 }
 
-/** What an object consists of beside its identity. */
+/** The content of an object, without its identity. */
 export interface ObjectContent {
   readonly annotations?: Readonly<Record<string, string>> | undefined;
   readonly body: Json;
   readonly overlays: readonly (Json | undefined)[];
 }
 
-/** Puts an object together: the content, then overlays in order, and what makes it this Gateway's once more. */
+/** Renders an object: the content, then overlays in order, then its identity and owner again, which overlays must not change. */
 export function renderObject(type: ResourceType, plan: GatewayPlan, content: ObjectContent): RenderedObject {
   const { infrastructure } = plan.gateway.spec;
   const identity = { apiVersion: formatApiVersion(type), kind: type.kind };

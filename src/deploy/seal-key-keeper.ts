@@ -1,4 +1,4 @@
-// Makes the seal keys of Gateways once, keeps them while the Gateway exists, and deletes them when it is gone for sure. Run by the leader.
+// Creates the seal keys of each Gateway once, and deletes them when the Gateway has certainly been deleted. Run by the leader.
 import { type Backoff, createBackoff } from '../base/backoff.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
@@ -13,7 +13,7 @@ export interface SealKeyKeeperOptions {
   readonly client: KubernetesClient;
   readonly log: Log;
   readonly installationNamespace: string;
-  /** Told each time that the Secrets have to be listed again. */
+  /** Called each time the Secrets have to be listed again. */
   readonly onRelist?: (kind: string, reason: RelistReason) => void;
   readonly clock?: Clock;
   readonly random?: () => number;
@@ -21,13 +21,13 @@ export interface SealKeyKeeperOptions {
 }
 
 export interface SealKeyKeeper {
-  /** Says which Gateways are to have keys. To be called only when the Gateways are known: one that is missing here is looked for, and may lose its keys. */
+  /** Sets the Gateways that need keys. Call it only when all Gateways are known: a missing Gateway that the API server does not have loses its keys. */
   reconcile(gateways: readonly SealKeyOwner[]): void;
   stop(): Promise<void>;
 }
 
-/** Keys of a Gateway that is still there, but not among ours (its namespace is not discovered any more), are looked at again after this. */
-const lookAgainMs = 10 * 60_000;
+/** The recheck interval for keys of a Gateway that still exists but is no longer ours (its namespace is not selected any more). */
+const recheckMs = 10 * 60_000;
 
 /** A Secret as last seen: metadata only, keys are not read here. */
 interface SeenSecret {
@@ -35,7 +35,7 @@ interface SeenSecret {
   readonly owner: SealKeyOwner;
 }
 
-/** Starts to keep keys. */
+/** Starts to reconcile keys. */
 export function startSealKeyKeeper(options: SealKeyKeeperOptions): SealKeyKeeper {
   const { client, log, installationNamespace } = options;
   const random = options.random ?? Math.random;
@@ -58,24 +58,24 @@ export function startSealKeyKeeper(options: SealKeyKeeperOptions): SealKeyKeeper
     const secret = seen.get(name);
     if (secret?.owner.uid === owner.uid) return;
     if (secret !== undefined) {
-      // A Gateway of the same name that was made anew may be somebody else's: the keys of the earlier one are not for it.
+      // A Gateway that was created anew may have another owner: it must not get the keys of the earlier one.
       await client.delete(Secret, { namespace: installationNamespace, name }, { uid: secret.uid }, signal);
       seen.delete(name);
     }
     const created = await client.create(Secret, renderSealKeySecret(owner, installationNamespace), signal);
     note(created);
-    log.info({ gateway: `${owner.namespace}/${owner.name}`, object: name }, 'made new seal keys');
+    log.info({ gateway: `${owner.namespace}/${owner.name}`, object: name }, 'created seal keys');
   }
 
   async function removeIfGone(name: string, secret: SeenSecret, signal: AbortSignal): Promise<number | undefined> {
-    if (await exists(secret.owner, signal)) return lookAgainMs;
+    if (await exists(secret.owner, signal)) return recheckMs;
     await client.delete(Secret, { namespace: installationNamespace, name }, { uid: secret.uid }, signal);
     const { namespace, name: gateway } = secret.owner;
     log.info({ gateway: `${namespace}/${gateway}`, object: name }, 'removed the seal keys of a gateway that is gone');
     return undefined;
   }
 
-  /** The API server is asked: that we do not see a Gateway does not mean that it is gone. */
+  /** Asks the API server: a Gateway that is missing in our cache may still exist. */
   async function exists({ namespace, name, uid }: SealKeyOwner, signal: AbortSignal): Promise<boolean> {
     try {
       const gateway = await client.get(Gateway, { namespace, name }, signal);
@@ -104,19 +104,19 @@ export function startSealKeyKeeper(options: SealKeyKeeperOptions): SealKeyKeeper
         if (signal.aborted) return undefined;
         const backoff = failures.get(name) ?? createBackoff({ firstMs: 1_000, maxMs: 30_000, random });
         failures.set(name, backoff);
-        // Somebody was faster: what they made is seen in a moment, unless it is something else under our name.
+        // A race: the watch soon delivers what someone else created, unless it is a foreign Secret under our name.
         const isRace = error instanceof ApiError && ['AlreadyExists', 'Conflict'].includes(error.status.reason);
         const isExpected = isRace && backoff.tries < 3;
         if (!isExpected && (error instanceof ApiError || error instanceof ApiUnreachableError))
-          log.warn({ object: name, reason: error.message }, 'seal keys could not be kept yet');
-        else if (!isExpected) log.error({ object: name, err: error }, 'keeping seal keys failed');
+          log.warn({ object: name, reason: error.message }, 'seal keys could not be reconciled yet');
+        else if (!isExpected) log.error({ object: name, err: error }, 'reconciling seal keys failed');
         return backoff.next();
       }
     },
   });
 
-  /** Nothing is made or removed before it is known what there is, and what is wanted. */
-  function lookAtAll(): void {
+  /** Nothing is created or removed before both the existing and the desired keys are known. */
+  function scheduleAll(): void {
     if (!isSynced || wanted === undefined) return;
     for (const [name, owner] of wanted) if (seen.get(name)?.owner.uid !== owner.uid) tasks.schedule(name);
     for (const name of seen.keys()) if (!wanted.has(name)) tasks.schedule(name);
@@ -140,7 +140,7 @@ export function startSealKeyKeeper(options: SealKeyKeeperOptions): SealKeyKeeper
     onState({ state }) {
       if (state !== 'synced' || isSynced) return;
       isSynced = true;
-      lookAtAll();
+      scheduleAll();
     },
   });
 
@@ -148,8 +148,8 @@ export function startSealKeyKeeper(options: SealKeyKeeperOptions): SealKeyKeeper
     reconcile(gateways) {
       const before = wanted;
       wanted = new Map(gateways.map((owner) => [nameSealKeySecret(owner.namespace, owner.name), owner]));
-      // Only what changed is looked at again: others may be waiting for their next turn.
-      if (before === undefined) return lookAtAll();
+      // Schedules only what changed: other keys may be waiting for a retry or a recheck.
+      if (before === undefined) return scheduleAll();
       if (!isSynced) return;
       for (const [name, owner] of wanted) if (before.get(name)?.uid !== owner.uid) tasks.schedule(name);
       for (const name of before.keys()) if (!wanted.has(name)) tasks.schedule(name);

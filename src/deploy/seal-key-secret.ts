@@ -1,5 +1,5 @@
-// The Secret with the seal keys of one Gateway (src/base/sealed.ts), in the installation namespace: no gateway and no team can read it there, and the
-// controller needs no right to write Secrets anywhere else. Gateways get the keys over xDS.
+// The Secret with the seal keys of one Gateway (src/base/sealed.ts). It is in the installation namespace: gateways and teams cannot read it there, and the
+// controller needs no right to write Secrets elsewhere. Gateways get the keys over xDS.
 import { type Secret, readSecretEntry } from '../api/secret.ts';
 import { createSealKey } from '../base/sealed.ts';
 import type { KubernetesObject } from '../kubernetes/client.ts';
@@ -10,7 +10,7 @@ export const sealKeysLabel = 'gateway.proxy/seal-keys';
 const gatewayAnnotation = 'gateway.proxy/gateway';
 const gatewayUidAnnotation = 'gateway.proxy/gateway-uid';
 
-/** Entries of the Secret: the first one that is there seals, all of them open. Who rotates moves `current` to `previous`. */
+/** Entries of the Secret: the first existing one seals, all of them open. To rotate, move `current` to `previous` and set a new `current`. */
 const entries = ['current', 'previous'] as const;
 const keyBytes = 32;
 
@@ -40,7 +40,7 @@ export function renderSealKeySecret(owner: SealKeyOwner, installationNamespace: 
   };
 }
 
-/** Whose keys a Secret holds, by its annotations; undefined: it is none of ours. */
+/** The Gateway that the keys of a Secret belong to, from its annotations; undefined: the Secret is not ours. */
 export function readSealKeyOwner({ metadata }: KubernetesObject): SealKeyOwner | undefined {
   const [namespace, name, ...rest] = metadata.annotations?.[gatewayAnnotation]?.split('/') ?? [];
   const uid = metadata.annotations?.[gatewayUidAnnotation];
@@ -51,10 +51,10 @@ export function readSealKeyOwner({ metadata }: KubernetesObject): SealKeyOwner |
 /** The keys in a Secret. */
 export type SealKeysOfSecret =
   | { readonly ok: true; readonly keys: readonly Uint8Array[] }
-  /** For the operator; never with anything of the keys in it. */
+  /** For the operator; contains nothing of the keys. */
   | { readonly ok: false; readonly problem: string };
 
-/** Reads the keys. A Secret that was edited badly is told, and nothing of it is used. */
+/** Reads the keys. If one entry is invalid, none is used. */
 export function readSealKeys(secret: Secret): SealKeysOfSecret {
   const { namespace, name } = secret.metadata;
   const refuse = (what: string): SealKeysOfSecret => ({ ok: false, problem: `Secret ${namespace}/${name} ${what}` });

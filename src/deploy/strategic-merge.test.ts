@@ -84,7 +84,9 @@ describe('lists with a key', () => {
       assert.deepEqual(merge(original, { [list]: [] }), original);
       assert.throws(
         () => merge(original, { [list]: [{ x: 1 }] }),
-        new StrategicMergeError(`spec.template.spec.${list}[0] has no ${key}, which says what it changes`),
+        new StrategicMergeError(
+          `spec.template.spec.${list}[0] has no ${key}, the key by which list entries are merged`,
+        ),
       );
       assert.throws(() => merge(original, { [list]: ['x'] }), StrategicMergeError);
     });
@@ -156,7 +158,7 @@ describe('other lists are replaced', () => {
     assert.throws(
       () => merge({}, { tolerations: [{ key: 'a', $patch: 'delete' }] }),
       new StrategicMergeError(
-        'spec.template.spec.tolerations[].$patch has no meaning here: what is around it is taken whole',
+        'spec.template.spec.tolerations[].$patch is not allowed here: the value around it is replaced as a whole',
       ),
     );
   });

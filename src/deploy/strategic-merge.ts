@@ -1,5 +1,5 @@
-// Strategic merge patches, as Kubernetes defines them for the kinds that are deployed: mappings merge, null removes, lists of named things merge by
-// their key, other lists are replaced, and `$patch` says otherwise.
+// Strategic merge patches, as Kubernetes defines them for the kinds that are deployed: mappings merge, null removes, lists of keyed entries merge by
+// their key, other lists are replaced, and `$patch` overrides that.
 // https://github.com/kubernetes/community/blob/master/contributors/devel/sig-api-machinery/strategic-merge-patch.md
 import { dropNulls, isJson, type Json } from './merge-values.ts';
 
@@ -34,7 +34,7 @@ const mergeKeys: Readonly<Record<string, ReadonlyMap<string, string>>> = {
   ServiceAccount: new Map([['secrets', 'name']]),
 };
 
-/** Merges a patch over an object of a kind. Changes neither. Throws a StrategicMergeError for what cannot be merged. */
+/** Merges a patch into an object of a kind. Changes neither. Throws a StrategicMergeError if that is not possible. */
 export function mergeStrategically(kind: string, object: Json, patch: Json): Json {
   const keys = mergeKeys[kind] ?? new Map<string, string>();
 
@@ -68,7 +68,7 @@ export function mergeStrategically(kind: string, object: Json, patch: Json): Jso
       if (isReplaceAll(change)) continue;
       const identity = change[key];
       if (identity === undefined || identity === null)
-        throw new StrategicMergeError(`${path}[${index}] has no ${key}, which says what it changes`);
+        throw new StrategicMergeError(`${path}[${index}] has no ${key}, the key by which list entries are merged`);
       const at = merged.findIndex((item) => isJson(item) && item[key] === identity);
       if (change['$patch'] === 'delete') {
         if (at !== -1) merged.splice(at, 1);
@@ -81,12 +81,12 @@ export function mergeStrategically(kind: string, object: Json, patch: Json): Jso
     return merged;
   }
 
-  /** What is taken whole: nothing in it is merged, so that nothing in it is an instruction. */
+  /** A value that replaces another as a whole: nothing in it is merged, so it must not contain directives. */
   function clean(value: unknown, path: string): unknown {
     if (Array.isArray(value)) return value.map((item) => clean(item, `${path}[]`));
     if (!isJson(value)) return value;
     if (value['$patch'] !== undefined && value['$patch'] !== 'merge')
-      throw new StrategicMergeError(`${path}.$patch has no meaning here: what is around it is taken whole`);
+      throw new StrategicMergeError(`${path}.$patch is not allowed here: the value around it is replaced as a whole`);
     const { $patch: _, ...rest } = dropNulls(value) as Json;
     return Object.fromEntries(Object.entries(rest).map(([key, inner]) => [key, clean(inner, `${path}.${key}`)]));
   }
@@ -94,7 +94,7 @@ export function mergeStrategically(kind: string, object: Json, patch: Json): Jso
   return mergeMapping(object, patch, '');
 }
 
-/** `- $patch: replace`: the other items take the place of the list. */
+/** `- $patch: replace`: the other items replace the whole list. */
 function isReplaceAll(item: Json): boolean {
   return item['$patch'] === 'replace' && Object.keys(item).length === 1;
 }

@@ -1,7 +1,7 @@
-// How the API server is reached and who we are there. Tokens and certificates rotate, so they are read again from time to time.
+// Credentials for the API server. Tokens and certificates rotate, so they are read again from time to time.
 import { type Clock, systemClock } from '../base/clock.ts';
 
-/** What goes with every request. */
+/** The credentials that go with every request. */
 export interface Access {
   /** The value of the Authorization header. */
   readonly authorization: string | undefined;
@@ -10,28 +10,28 @@ export interface Access {
   readonly tls: TlsAccess | undefined;
 }
 
-/** How TLS is spoken with the API server. PEM. */
+/** TLS settings for the API server. PEM. */
 export interface TlsAccess {
   readonly ca?: string | undefined;
   readonly cert?: string | undefined;
   readonly key?: string | undefined;
   /** The name to expect in the server's certificate when it is not the host of the URL. */
   readonly servername?: string | undefined;
-  /** False: any certificate will do, as the kubeconfig asks. */
+  /** False: any certificate is accepted, because the kubeconfig says so. */
   readonly rejectUnauthorized?: boolean | undefined;
 }
 
-/** Reads it; `fresh`: the server did not take what was read before. */
+/** Reads the credentials; `fresh`: the server refused the cached ones. */
 export type ReadAccess = (fresh: boolean) => Promise<Access>;
 
-/** The credentials cannot be read: a file that is gone, a plugin that fails. */
+/** The credentials cannot be read: a file is missing, or a plugin fails. */
 export class CredentialsError extends Error {
   readonly code = 'kubernetes_credentials';
 }
 
 const maxAgeMs = 10_000;
 
-/** Reads at most every ten seconds, unless it must be fresh; those who ask meanwhile share one reading. */
+/** Caches the credentials for ten seconds, unless they must be fresh; concurrent callers share one read. */
 export function rememberAccess(read: ReadAccess, clock: Clock = systemClock): ReadAccess {
   let last: { readonly access: Access; readonly atMs: number } | undefined;
   let reading: Promise<Access> | undefined;

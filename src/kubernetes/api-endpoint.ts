@@ -1,19 +1,19 @@
-// Which API server, and how to get at it.
+// The address of the API server and the way to it.
 import type { ReadAccess } from './access.ts';
 
-/** Where nobody says otherwise. */
+/** The namespace if none is configured. */
 export const defaultNamespace = 'default';
 
 export interface ApiEndpoint {
   readonly server: string;
-  /** An HTTP proxy on the way. */
+  /** An HTTP proxy to go through. */
   readonly proxy: string | undefined;
-  /** What is meant where nobody names a namespace, as for kubectl: that of the context or of the pod, or `default`. */
+  /** The default namespace, as for kubectl: that of the context or of the pod, or `default`. */
   readonly namespace: string;
   readonly readAccess: ReadAccess;
 }
 
-/** Found, or why not: a sentence without a full stop. */
+/** The endpoint, or why there is none: a sentence without a full stop. */
 export type EndpointResult =
   | { readonly ok: true; readonly endpoint: ApiEndpoint }
   | { readonly ok: false; readonly problem: string };

@@ -16,11 +16,11 @@ test('what is no Status gets the reason of its code, and the start of its first 
   assert.deepEqual(readAnswerStatus(404, '404 page not found\n', undefined), {
     code: 404,
     reason: 'NotFound',
-    message: 'the answer is 404: 404 page not found',
+    message: 'the API server answered 404: 404 page not found',
     retryAfterSeconds: undefined,
   });
   assert.equal(readAnswerStatus(418, '', undefined).reason, 'Unknown');
-  assert.equal(readAnswerStatus(502, '[1]', undefined).message, 'the answer is 502: [1]');
+  assert.equal(readAnswerStatus(502, '[1]', undefined).message, 'the API server answered 502: [1]');
   assert.ok(readAnswerStatus(500, 'x'.repeat(100_000), undefined).message.length < 300);
   assert.ok(readStatus({ message: 'x'.repeat(100_000) }).message.length <= 1_000);
 });

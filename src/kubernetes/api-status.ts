@@ -1,4 +1,4 @@
-// metav1.Status: how the API server says no, in an answer or in a watch event.
+// metav1.Status: an error of the API server, in a response or in a watch event.
 import type { ApiStatus } from './client.ts';
 import { isJsonObject } from '../base/json-object.ts';
 
@@ -21,7 +21,7 @@ const reasonsByCode: Readonly<Record<number, string>> = {
 
 const maxMessageLength = 1_000;
 
-/** Reads the Status in an answer. What is none (a proxy's page, plain text) gets the reason of its code and the start of its text. */
+/** Reads the Status in a response. Another body (a proxy's page, plain text) gets the reason for its code and the start of its text. */
 export function readAnswerStatus(code: number, body: string, retryAfter: string | undefined): ApiStatus {
   const fromHeader = readSeconds(retryAfter);
   let parsed: unknown;
@@ -38,7 +38,10 @@ export function readAnswerStatus(code: number, body: string, retryAfter: string 
   return {
     code,
     reason: reasonsByCode[code] ?? 'Unknown',
-    message: firstLine === '' ? `the answer is ${code}` : `the answer is ${code}: ${firstLine.slice(0, 200)}`,
+    message:
+      firstLine === ''
+        ? `the API server answered ${code}`
+        : `the API server answered ${code}: ${firstLine.slice(0, 200)}`,
     retryAfterSeconds: fromHeader,
   };
 }
@@ -53,7 +56,9 @@ export function readStatus(value: unknown, fallbackCode = 500): ApiStatus {
     code,
     reason: typeof status['reason'] === 'string' ? status['reason'] : (reasonsByCode[code] ?? 'Unknown'),
     message:
-      typeof status['message'] === 'string' ? status['message'].slice(0, maxMessageLength) : `the answer is ${code}`,
+      typeof status['message'] === 'string'
+        ? status['message'].slice(0, maxMessageLength)
+        : `the API server answered ${code}`,
     retryAfterSeconds: typeof retryAfterSeconds === 'number' && retryAfterSeconds > 0 ? retryAfterSeconds : undefined,
   };
 }

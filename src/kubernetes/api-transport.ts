@@ -1,4 +1,4 @@
-// One HTTP request to the API server, over undici: credentials, connections, deadlines, and errors that say what was asked.
+// HTTP requests to the API server, over undici: credentials, connection pools, deadlines, and errors that name the request.
 import { Pool, ProxyAgent, type Dispatcher } from 'undici';
 import type { Access, ReadAccess, TlsAccess } from './access.ts';
 import { readAnswerStatus } from './api-status.ts';
@@ -6,7 +6,7 @@ import { ApiError, ApiUnreachableError } from './client.ts';
 import { describeFailure } from './describe-failure.ts';
 import { WatchStreamError } from './watch-stream.ts';
 
-/** What is asked, for the server and for messages. */
+/** A request, and its description for messages. */
 export interface ApiRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly path: string;
@@ -18,21 +18,21 @@ export interface ApiRequest {
   readonly what: string;
 }
 
-/** The body of an answer, as undici has it. */
+/** The body of a response, from undici. */
 export type AnswerBody = Dispatcher.ResponseData['body'];
 
 export interface ApiTransport {
   /** Sends a request and reads the answer as JSON. */
   call(request: ApiRequest, signal?: AbortSignal): Promise<unknown>;
-  /** Sends a request whose answer goes on and on. Fails when its head does not come in time; after that only the signal ends it. */
+  /** Sends a request with a streamed response. Fails when its head does not come in time; after that only the signal ends it. */
   stream(request: ApiRequest, signal: AbortSignal): Promise<AnswerBody>;
-  /** Turns what went wrong with a body into one of our errors. */
+  /** Turns an error while reading a body into one of our errors. */
   explain(request: ApiRequest, error: unknown, signal: AbortSignal): unknown;
   close(): Promise<void>;
 }
 
 export interface ApiTransportOptions {
-  /** http(s)://host:port, and maybe a path in front of the API's own. */
+  /** http(s)://host:port, optionally with a path in front of the API's own. */
   readonly server: string;
   /** Sent as User-Agent. */
   readonly userAgent: string;
@@ -42,7 +42,7 @@ export interface ApiTransportOptions {
   readonly timeoutMs: number;
 }
 
-/** Opens nothing yet. */
+/** Opens no connection yet. */
 export function createApiTransport(options: ApiTransportOptions): ApiTransport {
   const { server, timeoutMs } = options;
   const url = new URL(server);
@@ -154,19 +154,19 @@ function formatQuery(query: ApiRequest['query']): string {
   return given.length === 0 ? '' : `?${new URLSearchParams(given).toString()}`;
 }
 
-/** A signal that follows the caller's and a timer, and can let go of either. AbortSignal.any would hold on to a signal that lives long. */
+/** A signal that follows the caller's signal and a timer, and can detach from both. AbortSignal.any would leak on a long-lived signal. */
 interface Deadline {
   readonly signal: AbortSignal;
   readonly reason: Error;
   isOver(): boolean;
-  /** The timer no longer counts, the caller's signal still does. */
+  /** Stops the timer, but still follows the caller's signal. */
   onlyCaller(): void;
   clear(): void;
 }
 
 function startDeadline(timeoutMs: number, caller: AbortSignal | undefined): Deadline {
   const controller = new AbortController();
-  const reason = new Error(`nothing came within ${Math.round(timeoutMs / 1_000)} s`);
+  const reason = new Error(`no response within ${Math.round(timeoutMs / 1_000)} s`);
   const follow = (): void => controller.abort(caller?.reason);
   const timer = setTimeout(() => controller.abort(reason), timeoutMs);
   if (caller?.aborted === true) follow();
@@ -183,7 +183,7 @@ function startDeadline(timeoutMs: number, caller: AbortSignal | undefined): Dead
   };
 }
 
-/** Calls share a bounded number of connections, so that a burst of writes does not open thousands; every stream has one of its own. */
+/** Calls share a bounded connection pool, so that a burst of writes does not open thousands; every stream has its own connection. */
 type Use = 'calls' | 'streams';
 type PoolPair = Readonly<Record<Use, Dispatcher>>;
 
@@ -194,7 +194,7 @@ interface Pools {
   close(): Promise<void>;
 }
 
-/** Connections, and new ones whenever certificates changed. Requests under way on the old ones may finish. */
+/** Connection pools, with new ones whenever certificates changed. Requests in flight on the old ones may finish. */
 function createPools(origin: string, { proxy }: ApiTransportOptions): Pools {
   const open = new Set<Dispatcher>();
   let isClosed = false;
@@ -220,11 +220,11 @@ function createPools(origin: string, { proxy }: ApiTransportOptions): Pools {
   }
   return {
     get(tls) {
-      // What is late must not open connections that nobody closes.
+      // A late request must not open connections that are never closed.
       if (isClosed) throw new Error('the client was closed');
       if (current !== undefined && isSameTls(current.tls, tls)) return current.pools;
       for (const old of Object.values(current?.pools ?? {}))
-        // It fails where the pool is destroyed meanwhile, which is an end as well.
+        // Closing fails if the pool was destroyed meanwhile; then it is closed, too.
         void old.close().then(
           () => open.delete(old),
           () => open.delete(old),

@@ -1,7 +1,7 @@
-// The Kubernetes API as this program uses it: plain REST over undici, JSON in and out. It knows no kind of its own.
+// The Kubernetes API as this program uses it: plain REST over undici, JSON in and out. Independent of kinds.
 import type { ResourceType } from './resource-type.ts';
 
-/** An object as the API server gives it. */
+/** An object as the API server returns it. */
 export interface KubernetesObject {
   readonly apiVersion?: string;
   readonly kind?: string;
@@ -33,7 +33,7 @@ export interface OwnerReference {
   readonly blockOwnerDeletion?: boolean;
 }
 
-/** Which object. `namespace` is undefined for kinds that have none. */
+/** The name of an object. `namespace` is undefined for cluster-scoped kinds. */
 export interface ObjectName {
   readonly namespace?: string | undefined;
   readonly name: string;
@@ -53,11 +53,11 @@ export interface Scope {
 export interface ListPage {
   readonly items: readonly KubernetesObject[];
   readonly resourceVersion: string;
-  /** Set: there is more. */
+  /** Set: there are more pages. */
   readonly continue: string | undefined;
 }
 
-/** One event of a watch, as the API server words it. */
+/** One event of a watch. */
 export type WatchEvent =
   | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK'; readonly object: KubernetesObject }
   | { readonly type: 'ERROR'; readonly status: ApiStatus };
@@ -70,7 +70,7 @@ export interface ApiStatus {
   readonly retryAfterSeconds: number | undefined;
 }
 
-/** The API server said no. `status.reason` is NotFound, AlreadyExists, Conflict, Forbidden, Expired, Invalid, TooManyRequests... */
+/** The API server refused a request. `status.reason` is NotFound, AlreadyExists, Conflict, Forbidden, Expired, Invalid, TooManyRequests... */
 export class ApiError extends Error {
   readonly code = 'kubernetes_api';
   readonly status: ApiStatus;
@@ -87,11 +87,11 @@ export class ApiUnreachableError extends Error {
 }
 
 /**
- * Calls reject with an ApiError or an ApiUnreachableError that names what was asked (verb, resource, object), never with credentials in it;
+ * Calls reject with an ApiError or an ApiUnreachableError that names the request (verb, resource, object) and never contains credentials;
  * or with the reason of their signal. A call without an answer fails after 30 seconds.
  */
 export interface KubernetesClient {
-  /** Where it talks to, for messages. */
+  /** The URL of the API server, for messages. */
   readonly server: string;
   get(type: ResourceType, name: ObjectName, signal?: AbortSignal): Promise<KubernetesObject>;
   /** One page of 500 items, or of `limit`; 0: everything at once. Items have their apiVersion and kind, also where the API server leaves them out. */
@@ -101,7 +101,7 @@ export interface KubernetesClient {
     page?: { readonly continue?: string | undefined; readonly limit?: number | undefined },
     signal?: AbortSignal,
   ): Promise<ListPage>;
-  /** With bookmarks. Ends when the server ends it; throws when the connection breaks. `onOpen` is called when the server has agreed to it. */
+  /** With bookmarks. Ends when the server ends it; throws when the connection breaks. `onOpen` is called when the server has accepted it. */
   watch(
     type: ResourceType,
     scope: Scope,
@@ -112,7 +112,7 @@ export interface KubernetesClient {
   create(type: ResourceType, object: KubernetesObject, signal?: AbortSignal): Promise<KubernetesObject>;
   /**
    * Server-side apply with our field manager. `force` takes fields over from other managers. A metadata.uid in the object is a precondition:
-   * Conflict where there is no such object, Invalid where there is another one of the name.
+   * Conflict if there is no such object, Invalid if another object has the name.
    */
   apply(
     type: ResourceType,
@@ -126,7 +126,7 @@ export interface KubernetesClient {
   replaceStatus(type: ResourceType, object: KubernetesObject, signal?: AbortSignal): Promise<KubernetesObject>;
   /** JSON merge patch. */
   mergePatch(type: ResourceType, name: ObjectName, patch: object, signal?: AbortSignal): Promise<KubernetesObject>;
-  /** Background propagation; the preconditions must hold. Resolves also when the object is gone already. */
+  /** Background propagation; the preconditions must hold. Resolves also if the object does not exist. */
   delete(
     type: ResourceType,
     name: ObjectName,

@@ -13,7 +13,7 @@ export interface ConnectOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** A kubeconfig file; otherwise KUBECONFIG, then the pod's ServiceAccount, then ~/.kube/config. */
   readonly kubeconfig?: string | undefined;
-  /** A context of the kubeconfig; a pod's ServiceAccount has none, so it is not considered then. */
+  /** A context of the kubeconfig; if set, the pod's ServiceAccount is not considered, because it has no contexts. */
   readonly context?: string | undefined;
   /** Sent as User-Agent and used as field manager: `mcp-gateway-controller`. */
   readonly name: string;
@@ -21,12 +21,12 @@ export interface ConnectOptions {
   readonly serviceAccountFolder?: string | undefined;
 }
 
-/** There is no cluster to talk to, or its configuration cannot be used; the message says what was looked for. */
+/** No cluster was found, or its configuration cannot be used; the message says where we looked. */
 export class ConnectError extends Error {
   readonly code = 'kubernetes_connect';
 }
 
-/** A client, and the namespace that is meant where nobody names one. */
+/** A client with its default namespace. */
 export interface ConnectedClient extends KubernetesClient {
   readonly namespace: string;
 }
@@ -57,7 +57,7 @@ async function findEndpoint(options: ConnectOptions): Promise<ApiEndpoint> {
     if (atHome.ok) return atHome.endpoint;
     problems.push(atHome.problem);
   }
-  throw new ConnectError(`no Kubernetes cluster to talk to: ${problems.join('; ')}`);
+  throw new ConnectError(`no Kubernetes cluster found: ${problems.join('; ')}`);
 }
 
 function take(result: EndpointResult): ApiEndpoint {

@@ -1,10 +1,10 @@
-// How much time has really passed. The monotonic clock of a machine that was suspended stood still meanwhile; the wall clock did not, but may have been set.
-// What one of them is ahead counts, so that "my time is over" never comes too late.
+// Elapsed time that includes suspension. The monotonic clock stands still while a machine is suspended; the wall clock does not, but may be set.
+// The clock that is ahead counts, so that a deadline is never noticed too late.
 
-/** Clocks that are adjusted a little, and counted in whole milliseconds. */
+/** For small adjustments of the clock and rounding to whole milliseconds. */
 const toleranceMs = 500;
 
-/** Milliseconds since some moment; never goes back. Read it often: what happens between two readings is seen as a whole. */
+/** Milliseconds since some moment; never goes back. Read it often: jumps between two readings are seen only as their sum. */
 export function createElapsedTime(wall: () => number, monotonic: () => number): () => number {
   let before = wall() - monotonic();
   let ahead = 0;

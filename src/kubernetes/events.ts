@@ -1,5 +1,5 @@
-// Events (events.k8s.io/v1) beside the objects that they are about: what `kubectl describe` shows. The same Event again is counted in its series instead
-// of written anew, an object has a budget, and nobody ever waits for an Event.
+// Events (events.k8s.io/v1) about objects, as `kubectl describe` shows them. A repeated Event is counted in its series instead
+// of written anew, each object has a budget, and callers never wait for an Event.
 import { createHash } from 'node:crypto';
 import type { Clock } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
@@ -7,17 +7,17 @@ import type { KubernetesClient } from './client.ts';
 import { formatMicroTime } from './micro-time.ts';
 import { formatApiVersion, resourceTypes } from './resource-type.ts';
 
-/** What an Event is about. */
+/** The object that an Event is about. */
 export interface EventSubject {
   readonly apiVersion: string;
   readonly kind: string;
-  /** Absent for kinds that have none: their Events are in `default`. */
+  /** Absent for cluster-scoped kinds: their Events are in `default`. */
   readonly namespace?: string | undefined;
   readonly name: string;
   readonly uid?: string | undefined;
 }
 
-/** Something to tell. */
+/** An Event to record. */
 export interface EventRecord {
   readonly subject: EventSubject;
   readonly type: 'Normal' | 'Warning';
@@ -25,7 +25,7 @@ export interface EventRecord {
   readonly reason: string;
   /** What was being done: `Program`. */
   readonly action: string;
-  /** For people; cut to what Kubernetes takes. */
+  /** For people; cut to the length that Kubernetes accepts. */
   readonly note: string;
 }
 
@@ -40,9 +40,9 @@ export interface EventRecorderOptions {
 }
 
 export interface EventRecorder {
-  /** Returns at once. What cannot be written is dropped. */
+  /** Returns at once. An Event that cannot be written is dropped. */
   record(record: EventRecord): void;
-  /** Writes what is open, for a moment, and stops. */
+  /** Writes pending Events, for at most a second, and stops. */
   stop(): Promise<void>;
 }
 
@@ -64,7 +64,7 @@ const refillMs = 5 * 60_000;
 const updateMs = 60_000;
 const maxSeries = 4_096;
 const maxOpen = 64;
-// What the API server takes, in bytes.
+// Limits of the API server, in bytes.
 const maxNote = 1_024;
 const maxInstance = 128;
 const stopMs = 1_000;
@@ -77,7 +77,7 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
   const open = new Set<Promise<void>>();
   const abort = new AbortController();
   let dropped = 0;
-  let complaint: string | undefined;
+  let lastProblem: string | undefined;
 
   const send = (call: () => Promise<unknown>): void => {
     if (open.size >= maxOpen) {
@@ -88,12 +88,12 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
     const work = (async () => {
       try {
         await call();
-        complaint = undefined;
+        lastProblem = undefined;
       } catch (error) {
         const message = error instanceof Error ? error.message : String(error);
-        if (!abort.signal.aborted && message !== complaint)
+        if (!abort.signal.aborted && message !== lastProblem)
           log.warn({ reason: message }, 'an event could not be written');
-        complaint = message;
+        lastProblem = message;
       }
     })().finally(() => open.delete(work));
     open.add(work);
@@ -186,20 +186,20 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
   };
 }
 
-/** Unique, and a valid name whatever the object's is. */
+/** A unique and valid name, whatever the object's name is. */
 function formatEventName(name: string, key: string, now: number): string {
   const hash = createHash('sha256').update(`${key}\n${now}`).digest('hex').slice(0, 16);
   return `${name.slice(0, 200).replace(/[^a-z0-9]+$/, '')}.${hash}`;
 }
 
-/** The oldest goes when there are too many. */
+/** Evicts the oldest entry when there are too many. */
 function setBounded<V>(map: Map<string, V>, key: string, value: V): void {
   map.delete(key);
   map.set(key, value);
   if (map.size > maxSeries) map.delete(map.keys().next().value!);
 }
 
-/** A text of at most so many bytes; a longer one ends with dots. */
+/** Cuts a text to `max` bytes; a cut text ends with dots. */
 function cutBytes(text: string, max: number): string {
   if (Buffer.byteLength(text) <= max) return text;
   let cut = text.slice(0, max - 3);

@@ -16,17 +16,21 @@ export async function findInCluster(
 ): Promise<EndpointResult> {
   const host = env['KUBERNETES_SERVICE_HOST'] ?? '';
   const port = env['KUBERNETES_SERVICE_PORT_HTTPS'] ?? env['KUBERNETES_SERVICE_PORT'] ?? '443';
-  if (host === '') return { ok: false, problem: 'KUBERNETES_SERVICE_HOST is not set, so this is no pod' };
+  if (host === '')
+    return { ok: false, problem: 'KUBERNETES_SERVICE_HOST is not set, so this process does not run in a pod' };
   const server = `https://${isIPv6(host) ? `[${host}]` : host}:${port}`;
   if (!URL.canParse(server))
-    return { ok: false, problem: `KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT make no address: ${server}` };
+    return {
+      ok: false,
+      problem: `KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT do not form a valid address: ${server}`,
+    };
   const read = createReadAccess(folder);
   try {
     await read(false);
   } catch (error) {
     return { ok: false, problem: error instanceof Error ? error.message : String(error) };
   }
-  // Kubernetes always mounts it; who makes the files by hand may have left it out.
+  // Kubernetes always mounts this file; a folder that was made by hand may lack it.
   const namespace = await readText(join(folder, 'namespace')).catch(() => defaultNamespace);
   const endpoint: ApiEndpoint = { server, proxy: undefined, namespace, readAccess: rememberAccess(read) };
   return { ok: true, endpoint };
@@ -35,7 +39,7 @@ export async function findInCluster(
 /** The kubelet replaces both files before the old ones expire. */
 function createReadAccess(folder: string): ReadAccess {
   return async () => {
-    // One after the other: of two that are missing it is always the same that is named.
+    // One after the other: if both are missing, the message always names the same one.
     const token = await readText(join(folder, 'token'));
     const ca = await readText(join(folder, 'ca.crt'));
     return { authorization: `Bearer ${token}`, tls: { ca, rejectUnauthorized: true } };

@@ -1,10 +1,10 @@
-// Tasks by key: each key once at a time, several keys at once, each after its own wait. A key that fails holds up nobody else.
+// Tasks by key: each key runs once at a time, several keys run concurrently, each after its own delay. A failing key does not delay the others.
 import type { Clock } from '../base/clock.ts';
 
 export interface KeyedTasksOptions {
   readonly concurrency: number;
   readonly clock: Clock;
-  /** Resolves to how long to wait before the key's next turn; undefined: it is done. Never rejects. */
+  /** Resolves to the delay before the key's next turn; undefined: it is done. Never rejects. */
   readonly run: (key: string, signal: AbortSignal) => Promise<number | undefined>;
 }
 
@@ -12,7 +12,7 @@ interface Task {
   running: boolean;
   /** Added while it ran. */
   isAddedAgain: boolean;
-  /** When it is to run (again); undefined: not by itself. */
+  /** When it is to run (again); undefined: not scheduled. */
   dueAt: number | undefined;
   stopTimer: (() => void) | undefined;
 }
@@ -29,7 +29,7 @@ export class KeyedTasks {
     this.#options = options;
   }
 
-  /** Has the key run after a wait, or earlier if that was asked for before. While it runs: once more afterwards. */
+  /** Runs the key after a delay, or earlier if it is scheduled earlier. While it runs: once more afterwards. */
   schedule(key: string, delayMs = 0): void {
     if (this.#abort.signal.aborted) return;
     const task = this.#tasks.get(key) ?? createTask();
@@ -40,26 +40,26 @@ export class KeyedTasks {
     if (!task.running) this.#await(key, task);
   }
 
-  /** Keys that are not done. */
+  /** The number of keys that wait or run. */
   get size(): number {
     return this.#tasks.size;
   }
 
-  /** Has the key run. One that waits after its last turn goes on waiting; one that runs does so once more afterwards, or after its wait. */
+  /** Runs the key. A key that waits after its last turn goes on waiting; a key that runs, runs once more afterwards, or after its delay. */
   add(key: string): void {
     const task = this.#tasks.get(key);
     if (task === undefined) this.schedule(key);
     else task.isAddedAgain ||= task.running;
   }
 
-  /** Forgets everything, and aborts what is running. Resolves when nothing of it goes on; what is added meanwhile is new. */
+  /** Drops all keys and aborts the running tasks. Resolves when they have ended; keys can be added again at once. */
   async clear(): Promise<void> {
     this.#forgetAll();
     this.#abort = new AbortController();
     await Promise.all(this.#running);
   }
 
-  /** Forgets a key; what is running of it ends by itself. */
+  /** Drops a key; a running task of it ends by itself. */
   forget(key: string): void {
     const task = this.#tasks.get(key);
     task?.stopTimer?.();
@@ -118,7 +118,7 @@ export class KeyedTasks {
     task.isAddedAgain = false;
     const waitMs = await this.#options.run(key, this.#abort.signal);
     task.running = false;
-    // Forgotten meanwhile, or stopped.
+    // Dropped or stopped during the run.
     if (this.#tasks.get(key) !== task || this.#abort.signal.aborted) return;
     if (waitMs === undefined && task.isAddedAgain) task.dueAt ??= this.#options.clock.now();
     if (waitMs !== undefined)

@@ -1,13 +1,13 @@
-// Which objects a list-watch has told about, at which version: enough to know what is new, what changed and what went, and no more.
+// The objects that a list-watch has reported, with their versions: enough to find out what is new, changed or deleted.
 import type { KubernetesObject } from './client.ts';
 
 export interface KnownObjects {
   readonly size: number;
-  /** Tells about an object unless it is known at this version. */
+  /** Reports an object unless it is known at this version. */
   change(object: KubernetesObject): void;
-  /** Tells that an object is gone, if it was known; with the version of its deletion. */
+  /** Reports an object as deleted, if it was known; with the version of its deletion. */
   remove(object: KubernetesObject): void;
-  /** Starts a full list; what it does not see is gone when it ends. */
+  /** Starts a full list; at its end, objects that it has not seen are reported as deleted. */
   beginRelist(): Relist;
 }
 
@@ -25,14 +25,14 @@ interface Known {
   readonly resourceVersion: string | undefined;
 }
 
-/** A callback that throws leaves the object as it was known before, so that it is told about again. */
+/** If a callback throws, the object stays as it was known before, so that it is reported again. */
 export function createKnownObjects(
   onChange: (object: KubernetesObject) => void,
   onGone: (object: KubernetesObject) => void,
 ): KnownObjects {
   const known = new Map<string, Known>();
 
-  function tellGone(
+  function reportGone(
     key: string,
     { apiVersion, kind, ...metadata }: Known,
     resourceVersion: string | undefined = metadata.resourceVersion,
@@ -55,7 +55,7 @@ export function createKnownObjects(
     const { namespace, name, uid, resourceVersion } = metadata;
     const key = formatKey(object);
     const before = known.get(key);
-    if (before !== undefined && before.uid !== uid) tellGone(key, before);
+    if (before !== undefined && before.uid !== uid) reportGone(key, before);
     else if (before !== undefined && before.resourceVersion === resourceVersion) return key;
     onChange({ ...object, metadata });
     const { apiVersion, kind } = object;
@@ -71,14 +71,14 @@ export function createKnownObjects(
     remove(object) {
       const key = formatKey(object);
       const before = known.get(key);
-      if (before !== undefined) tellGone(key, before, object.metadata.resourceVersion);
+      if (before !== undefined) reportGone(key, before, object.metadata.resourceVersion);
     },
     beginRelist() {
       const seen = new Set<string>();
       return {
         see: (object) => void seen.add(change(object)),
         end() {
-          for (const [key, before] of known) if (!seen.has(key)) tellGone(key, before);
+          for (const [key, before] of known) if (!seen.has(key)) reportGone(key, before);
         },
       };
     },

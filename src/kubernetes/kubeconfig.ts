@@ -12,12 +12,12 @@ import { type Access, CredentialsError, rememberAccess } from './access.ts';
 import { defaultNamespace, type EndpointResult } from './api-endpoint.ts';
 import { describeFailure } from './describe-failure.ts';
 
-/** What stands in the way of using a kubeconfig, for a person. */
+/** Why a kubeconfig cannot be used, for the operator. */
 class KubeconfigProblem extends Error {
   readonly code = 'kubeconfig_problem';
 }
 
-/** The one entry of each list that a context is made of. */
+/** The entries that a context refers to. */
 interface Selection {
   readonly config: KubeConfig;
   readonly cluster: Cluster;
@@ -26,7 +26,7 @@ interface Selection {
   readonly tokenFile: string | undefined;
 }
 
-/** Reads the files; what an earlier one says counts. Missing files do not matter unless there is no other. */
+/** Reads the files; earlier ones take precedence. A missing file is ignored unless all are missing. */
 export async function loadKubeconfig(
   files: readonly string[],
   context: string | undefined,
@@ -41,7 +41,7 @@ export async function loadKubeconfig(
       log.warn({ server }, 'the kubeconfig names a server without TLS: no credentials are sent to it');
     const readAccess = rememberAccess(async (fresh) => {
       if (isPlain) return { authorization: undefined, tls: undefined };
-      // A plugin keeps its token, and a file may have been written anew: both start over.
+      // Reload everything: the library caches a plugin's token, and a file may have changed.
       if (fresh) selection = await select(files, context);
       return await readSelection(selection);
     });
@@ -107,7 +107,7 @@ async function select(files: readonly string[], wanted: string | undefined): Pro
   return { config, cluster, user, namespace, tokenFile };
 }
 
-/** Also checks for what the library would leave out without a word. */
+/** Also refuses fields that the library would ignore silently. */
 function readTokenFile(
   where: string,
   { name }: User,
@@ -124,7 +124,7 @@ function readTokenFile(
   return isAbsolute(tokenFile) ? tokenFile : join(folder, tokenFile);
 }
 
-/** Asks for the credentials of the moment. */
+/** Reads the current credentials. */
 async function readSelection({ config, tokenFile }: Selection): Promise<Access> {
   const options: RequestOptions & { servername?: string } = { headers: {} };
   let token: string | undefined;
@@ -132,7 +132,7 @@ async function readSelection({ config, tokenFile }: Selection): Promise<Access> 
     await config.applyToHTTPSOptions(options);
     if (tokenFile !== undefined) token = (await readFile(tokenFile, 'utf8')).trim();
   } catch (error) {
-    // The parser quotes what it could not read, and that may be a token.
+    // The parser quotes its input, which may be a token.
     const why = error instanceof SyntaxError ? 'the answer of the plugin is not JSON' : describeFailure(error);
     throw new CredentialsError(`the credentials of the kubeconfig cannot be used: ${why}`);
   }
@@ -176,7 +176,7 @@ function checkProxy({ name, proxyUrl }: Cluster): string | undefined {
   return proxyUrl;
 }
 
-/** Plugins expect to be told which API they are spoken to with; the library does not tell them. */
+/** Sets KUBERNETES_EXEC_INFO, which plugins expect and the library does not set. */
 function withExecInfo(user: User, cluster: Cluster): User {
   const exec: unknown = user.exec;
   if (!isJsonObject(exec)) return user;

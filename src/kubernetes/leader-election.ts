@@ -1,5 +1,5 @@
-// Which replica leads: the one that holds a Lease (coordination.k8s.io), by the rules of client-go, so that the tools for such Leases work. Clocks of
-// machines are never compared: a Lease has run out when it has not changed for its duration as this process saw it.
+// Leader election with a Lease (coordination.k8s.io), by the rules of client-go, so that the usual tools work. Clocks of
+// different machines are never compared: a Lease has expired when this process has not seen it change for its duration.
 import type { Clock } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
 import { type ReadonlyWatchable, Watchable } from '../base/watchable.ts';
@@ -7,14 +7,14 @@ import { ApiError, type KubernetesClient, type KubernetesObject } from './client
 import { formatMicroTime } from './micro-time.ts';
 import { formatApiVersion, resourceTypes } from './resource-type.ts';
 
-/** The annotation of the Lease that says where the leader can be reached by the others: address:port. */
+/** The annotation of the Lease with the address of the leader for other replicas: address:port. */
 export const leaderAddressAnnotation = 'gateway.proxy/xds-address';
 
 /** Milliseconds. */
 export interface LeaseTimes {
-  /** How long others wait for a sign of life before they take over. */
+  /** How long others wait for a renewal before they take over. */
   readonly leaseDuration: number;
-  /** How long the leader goes on without having been able to give one. Shorter, so that there are never two. */
+  /** How long the leader goes on without a successful renewal. Shorter, so that there are never two leaders. */
   readonly renewDeadline: number;
   readonly retryPeriod: number;
 }
@@ -29,19 +29,19 @@ export interface LeaderElectionOptions {
   readonly name: string;
   /** The pod's name: a container that was restarted in its pod is the same replica. */
   readonly identity: string;
-  /** Told to the other replicas; undefined: there is none that they could reach. */
+  /** The address for other replicas; undefined: there is none that they could reach. */
   readonly address: string | undefined;
   readonly clock: Clock;
-  /** Milliseconds of a clock that nobody sets: for how long others are waited for. It may stand still while the machine is suspended. */
+  /** Milliseconds of a monotonic clock: measures how long we wait for others. It may stand still while the machine is suspended. */
   readonly monotonic: () => number;
-  /** Milliseconds that have really passed: for how long we may believe that we lead. See elapsed-time.ts. */
+  /** Milliseconds including suspension: measures how long we may consider ourselves the leader. See elapsed-time.ts. */
   readonly elapsed: () => number;
   /** In [0, 1). */
   readonly random: () => number;
   readonly times?: LeaseTimes;
 }
 
-/** Who leads, as far as this replica knows. */
+/** The leader, as far as this replica knows. */
 export type Leadership =
   | { readonly role: 'leader' }
   | { readonly role: 'follower'; readonly leader: Leader | undefined };
@@ -61,7 +61,7 @@ interface LeaseSpec {
 }
 
 const releaseTimeoutMs = 2_000;
-/** When we stop: for a write that was sent before. */
+/** How long `stop` waits for a write in flight. */
 const lastWriteMs = 1_000;
 
 /** Takes part in the election until it is stopped. */
@@ -70,20 +70,20 @@ export class LeaderElection {
   readonly #times: LeaseTimes;
   readonly #leadership = new Watchable<Leadership>({ role: 'follower', leader: undefined }, equalLeadership);
   readonly #abort = new AbortController();
-  /** Of writes. They outlive the end for a moment: one that is called off may be done all the same. */
+  /** Aborts writes. They may outlast `stop` briefly: the server may execute an aborted write all the same. */
   readonly #abortWrites = new AbortController();
   readonly #running: Promise<void>;
-  /** The Lease as last seen, and when that form of it was first seen. */
+  /** The Lease as last seen, and when it was first seen like this. */
   #lease: { readonly object: KubernetesObject; readonly since: number } | undefined;
-  /** When the last renewal that succeeded was sent, by the time that has really passed. */
+  /** When the last successful renewal was sent, by `elapsed`. */
   #renewedAt = 0;
   #term: number | undefined;
-  /** The Lease is in our name, or something was sent that may have made it so. */
+  /** The Lease is in our name, or a write was sent that may have made it so. */
   #mayHold = false;
   #stopDeadline: (() => void) | undefined;
   #wake: (() => void) | undefined;
   #isWatching = false;
-  #complaint: string | undefined;
+  #lastProblem: string | undefined;
 
   constructor(options: LeaderElectionOptions) {
     this.#options = options;
@@ -95,7 +95,7 @@ export class LeaderElection {
     return this.#leadership;
   }
 
-  /** Whether this replica may act as the leader at this moment; also right when the process was stopped, or the machine suspended, for a while. */
+  /** Whether this replica may act as the leader at this moment; also correct after the process was paused or the machine suspended. */
   isLeading(): boolean {
     return (
       this.#leadership.get().role === 'leader' && this.#options.elapsed() - this.#renewedAt < this.#times.renewDeadline
@@ -103,14 +103,14 @@ export class LeaderElection {
   }
 
   /**
-   * How often the Lease had changed hands when this replica last got it; undefined: it never did. The same as before after a time without a leader: then no
+   * How often the Lease had changed hands when this replica last acquired it; undefined: it never did. If it is the same after a time without a leader, no
    * other replica has led meanwhile.
    */
   get term(): number | undefined {
     return this.#term;
   }
 
-  /** Leads no more, and gives the Lease back, so that another one can take it at once. */
+  /** Steps down and releases the Lease, so that another replica can acquire it at once. */
   async stop(): Promise<void> {
     if (this.#abort.signal.aborted) return;
     this.#abort.abort();
@@ -125,24 +125,24 @@ export class LeaderElection {
     while (!this.#abort.signal.aborted) {
       try {
         await this.#acquireOrRenew();
-        this.#complaint = undefined;
+        this.#lastProblem = undefined;
       } catch (error) {
-        this.#complain(error);
+        this.#report(error);
       }
       if (!this.#abort.signal.aborted) await this.#sleep(this.#chooseDelay());
     }
   }
 
-  #complain(error: unknown): void {
+  #report(error: unknown): void {
     if (this.#abort.signal.aborted) return;
     const message = error instanceof Error ? error.message : String(error);
-    // Two replicas that try at the same time: one of them conflicts, which is how it should be.
+    // Two replicas that try at the same time: the conflict of one of them is expected.
     const isRace = error instanceof ApiError && ['Conflict', 'AlreadyExists'].includes(error.status.reason);
-    if (isRace || message === this.#complaint) return;
-    this.#complaint = message;
+    if (isRace || message === this.#lastProblem) return;
+    this.#lastProblem = message;
     this.#options.log.warn(
       { lease: this.#options.name, reason: message },
-      'the lease of the leader cannot be read or written',
+      'the leader election lease cannot be read or written',
     );
   }
 
@@ -151,7 +151,7 @@ export class LeaderElection {
     if (this.#leadership.get().role === 'leader') return retryPeriod;
     const delay = retryPeriod * (1 + this.#options.random() * 1.2);
     const remaining = this.#lease === undefined ? delay : this.#remainingMs(this.#lease);
-    // Right after it runs out, and not all replicas at the same moment.
+    // Right after it expires, with jitter.
     return remaining > 0 ? Math.min(delay, remaining + this.#options.random() * 200) : delay;
   }
 
@@ -169,7 +169,7 @@ export class LeaderElection {
         await this.#put(this.#lease.object, startedAt);
         return;
       } catch (error) {
-        // Somebody touched the Lease. That is no loss yet: what it says now decides.
+        // Another writer changed the Lease. That is no loss yet: its present holder decides.
         if (!(error instanceof ApiError) || !['Conflict', 'NotFound'].includes(error.status.reason)) throw error;
       }
     }
@@ -203,7 +203,7 @@ export class LeaderElection {
     this.#lead(await this.#write((signal) => client.create(resourceTypes.Lease, object, signal)), startedAt);
   }
 
-  /** Writes ourselves into the Lease, on condition that it is still the one that was seen. */
+  /** Writes our identity into the Lease, with the version that was seen as the precondition. */
   async #put(seen: KubernetesObject, startedAt: number): Promise<void> {
     const { client } = this.#options;
     const object: KubernetesObject = {
@@ -267,14 +267,14 @@ export class LeaderElection {
     else if (wasLeading) this.#options.log.info({}, 'this replica does not lead any more');
   }
 
-  /** A form that is new starts to run out now. */
+  /** A Lease that has changed starts its duration anew. */
   #observe(object: KubernetesObject): void {
     this.#mayHold = readSpec(object).holderIdentity === this.#options.identity;
     const isSame = this.#lease !== undefined && formatSpec(this.#lease.object) === formatSpec(object);
     this.#lease = { object, since: isSame ? this.#lease!.since : this.#options.monotonic() };
   }
 
-  /** Watches the Lease while another one holds it: a Lease that is given back is taken at once, not with the next look at it. */
+  /** Watches the Lease while another replica holds it: a released Lease is acquired at once, not with the next poll. */
   #follow(): void {
     if (this.#isWatching || this.#lease === undefined) return;
     this.#isWatching = true;
@@ -299,7 +299,7 @@ export class LeaderElection {
         this.#stepDown();
       }
     } catch (error) {
-      // Looking from time to time goes on; it starts the watch again.
+      // Polling goes on, and starts the watch again.
       if (!signal.aborted) log.debug({ err: error }, 'the watch of the lease ended');
     } finally {
       stop.abort();
@@ -312,7 +312,7 @@ export class LeaderElection {
     try {
       for (;;) {
         signal.throwIfAborted();
-        // Read anew: a renewal that was under way may have been written, or be written only now.
+        // Read again: a renewal in flight may have been written, or may be written only now.
         const seen = await client.get(resourceTypes.Lease, { namespace, name }, signal);
         if (readSpec(seen).holderIdentity !== identity) return;
         const isReleased = await client.replace(resourceTypes.Lease, this.#describeRelease(seen), signal).then(
@@ -324,9 +324,9 @@ export class LeaderElection {
         );
         if (isReleased) break;
       }
-      log.info({ lease: name }, 'gave the lease back');
+      log.info({ lease: name }, 'released the lease');
     } catch (error) {
-      log.warn({ err: error, lease: name }, 'the lease could not be given back; it runs out by itself');
+      log.warn({ err: error, lease: name }, 'the lease could not be released; it expires by itself');
     }
   }
 

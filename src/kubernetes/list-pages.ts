@@ -17,7 +17,7 @@ export async function listAllPages(
   for (;;) {
     try {
       const page = await client.list(type, scope, { continue: token, limit }, signal);
-      // An answer may have been on its way when it was called off.
+      // The call may have been aborted while the response was in flight.
       signal.throwIfAborted();
       for (const object of page.items) relist.see(object);
       token = page.continue;
@@ -27,7 +27,7 @@ export async function listAllPages(
     } catch (error) {
       const isExpired = error instanceof ApiError && error.status.code === 410 && token !== undefined;
       if (!isExpired) throw error;
-      // The rest of the list is forgotten on the server: reading it took too long. In one piece it cannot be.
+      // The continue token has expired: reading took too long. Start over without paging, which cannot expire.
       relist = begin();
       token = undefined;
       limit = 0;

@@ -1,5 +1,5 @@
 // Keeps the objects of one kind and scope up to date: list, then watch from there, with bookmarks; resumes by resourceVersion, lists again after 410 Gone,
-// waits with jitter between failures, and says when it is synced.
+// backs off with jitter after failures, and reports when it is synced.
 // https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes
 import { type Backoff, createBackoff } from '../base/backoff.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
@@ -11,43 +11,43 @@ import { describeCollection } from './request-path.ts';
 import type { ResourceType } from './resource-type.ts';
 
 /**
- * Why everything is listed again. `expired`: the server has forgotten what happened since the version that was seen last (410). `not_served`: it does not
+ * * Why everything is listed again. `expired`: the server no longer has the changes since the last seen version (410). `not_served`: it does not
  * know the kind at the moment. `refused`: it refused the watch several times in a row. `better_version`: the kind may be served at a better version.
  */
 export type RelistReason = (typeof relistReasons)[number];
 export const relistReasons = ['expired', 'not_served', 'refused', 'better_version'] as const;
 
-/** How a list-watch is doing. */
+/** The state of a list-watch. */
 export type SyncState =
   | { readonly state: 'syncing' }
   | { readonly state: 'synced' }
-  /** The kind is not installed: there are no objects of it. It is looked for again and again. */
+  /** The kind is not installed: there are no objects of it. Polled until it is. */
   | { readonly state: 'not-installed' }
-  /** Was synced or is still syncing, and the last try failed; objects stay as last seen. */
+  /** The last attempt failed; objects stay as last seen. */
   | { readonly state: 'failing'; readonly wasSynced: boolean; readonly reason: string };
 
 export interface ListWatchOptions {
   readonly client: KubernetesClient;
   readonly type: ResourceType;
-  /** Versions to fall back to where the type's own is not served, best first. */
+  /** Versions to fall back to if the type's own version is not served, best first. */
   readonly otherVersions?: readonly string[];
   readonly scope: Scope;
   readonly log: Log;
   /**
-   * Told about every object that is new or changed; never with managedFields. Synchronous. An object that was made anew under its name is
-   * gone before it is there.
+   * * Called for every new or changed object; never with managedFields. Synchronous. An object that was created anew under its name is
+   * reported as deleted first.
    */
   readonly onChange: (object: KubernetesObject) => void;
   /**
-   * Told about every object that is gone, also after a relist: its apiVersion, kind, and of its metadata what identifies it. The resourceVersion is
-   * that of the deletion, or where it was not seen the last one of the object.
+   * * Called for every deleted object, also after a relist, with its apiVersion, kind and identifying metadata. The resourceVersion is
+   * that of the deletion, or if the deletion was not seen, the last one of the object.
    */
   readonly onGone: (object: KubernetesObject) => void;
-  /** Told after the objects that go with the state, and only when it is another one. */
+  /** Called when the state has changed, after the callbacks for its objects. */
   readonly onState: (state: SyncState) => void;
-  /** Told each time that a watch is open: what happened while there was none is about to come. */
+  /** Called each time a watch has opened: changes since the last watch are about to come. */
   readonly onFollowing?: () => void;
-  /** Told each time that what was listed before has to be listed again. */
+  /** Called each time all objects have to be listed again. */
   readonly onRelist?: (reason: RelistReason) => void;
   readonly timing?: Partial<ListWatchTiming>;
   readonly random?: () => number;
@@ -60,27 +60,27 @@ export interface ListWatchTiming {
   readonly firstRetryMs: number;
   /** ...up to this. */
   readonly maxRetryMs: number;
-  /** How often a kind that is not installed is looked for: once to twice this. */
+  /** The poll interval for a kind that is not installed: once to twice this. */
   readonly lookAgainMs: number;
-  /** A kind counts as not installed when it is still missing after this: a server that is just starting can be mistaken. */
+  /** A kind counts as not installed if it is still missing after this: a server that is just starting may not serve it yet. */
   readonly confirmMs: number;
-  /** A watch over which nothing comes for so long is replaced. Bookmarks come about once a minute. */
+  /** The idle timeout of a watch. Bookmarks come about once a minute. */
   readonly silenceMs: number;
 }
 
 export interface ListWatch {
   readonly state: SyncState;
-  /** Changes are on their way as they happen: a watch is open, or the kind is not installed. Between two watches it is false, for a moment or for long. */
+  /** Changes arrive as they happen: a watch is open, or the kind is not installed. False between two watches. */
   readonly isFollowing: boolean;
   /** How many objects there are. */
   readonly size: number;
   /** The version that is read. */
   readonly version: string;
-  /** Looks now for a kind that is not served; if it had no objects, the state is syncing until the answer is there. */
+  /** Polls now for a kind that is not served; if it had no objects, the state is syncing until the response comes. */
   lookAgain(): void;
-  /** The server answers others again: a long wait after a failure is cut short, unless the server asked for it. */
+  /** Cuts a long backoff short, because the server answers again; not a delay that the server asked for. */
   hurry(): void;
-  /** Nothing is told any more, and when it resolves nothing is open. */
+  /** Makes no more callbacks; resolves when all requests have ended. */
   stop(): Promise<void>;
 }
 
@@ -92,10 +92,10 @@ const defaultTiming: ListWatchTiming = {
   silenceMs: 150_000,
 };
 
-/** A watch that ends sooner than this and told nothing counts as a failure. */
+/** A watch that ends sooner than this without an event counts as a failure. */
 const shortWatchMs = 1_000;
 
-/** After so many refused watches in a row a list starts over: the server may have been restored from a backup and know no such version. */
+/** After this many refused watches in a row everything is listed again: the server may have been restored from a backup and not know the version. */
 const watchTriesBeforeRelist = 4;
 
 /** Starts at once. */
@@ -116,7 +116,7 @@ class RunningListWatch implements ListWatch {
   readonly #stop = new AbortController();
   #type: ResourceType;
   #state: SyncState = { state: 'syncing' };
-  /** Whether it has ever been known what there is: objects, or that the kind is not installed. */
+  /** Whether the objects were ever known completely, or the kind was known to be not installed. */
   #wasSynced = false;
   /** Where to go on watching; undefined: list first. */
   #resourceVersion: string | undefined;
@@ -216,7 +216,7 @@ class RunningListWatch implements ListWatch {
     const relist = this.#known.beginRelist();
     return {
       see: (object) => {
-        // Found: what there is of it is not known before the list has ended.
+        // The kind is served now: its objects are not known before the list has ended.
         if (this.#state.state === 'not-installed') {
           this.#wasSynced = false;
           this.#setState({ state: 'syncing' });
@@ -228,8 +228,8 @@ class RunningListWatch implements ListWatch {
   }
 
   /**
-   * The kind is not served. When its CRD is deleted, the server deletes every object and tells so on the watch before it forgets the kind. Objects that
-   * are still known then were not deleted, as far as anybody can tell: our version may have been switched off, or a server be mistaken. They stay.
+   * * The kind is not served. When its CRD is deleted, the server first deletes every object and reports that on the watch. Objects that
+   * are still known were probably not deleted: our version may have been switched off, or the server may be wrong. They stay.
    */
   async #handleMissing(): Promise<void> {
     const { log, scope } = this.#options;
@@ -238,7 +238,7 @@ class RunningListWatch implements ListWatch {
     const waitMs = isConfirmed ? this.#timing.lookAgainMs * (1 + this.#random()) : this.#timing.confirmMs;
     if (this.#known.size > 0) {
       this.#fail(
-        `the API server does not serve ${describeCollection(this.#type, scope)} any more; those last seen stay`,
+        `the API server no longer serves ${describeCollection(this.#type, scope)}; the last known objects stay in use`,
       );
     } else if (isConfirmed) {
       this.#wasSynced = true;
@@ -261,7 +261,10 @@ class RunningListWatch implements ListWatch {
     const expectLife = (): void => {
       cancelTimer();
       const { silenceMs } = this.#timing;
-      cancelTimer = this.#clock.setTimer(() => own.abort(new Error('nothing came for too long')), silenceMs);
+      cancelTimer = this.#clock.setTimer(
+        () => own.abort(new Error('no event or bookmark came for too long')),
+        silenceMs,
+      );
     };
     let count = 0;
     let isOpen = false;
@@ -312,7 +315,7 @@ class RunningListWatch implements ListWatch {
     this.#resourceVersion = event.object.metadata.resourceVersion ?? this.#resourceVersion;
   }
 
-  /** What a failure means for what is tried next, and when. */
+  /** Decides what to try after a failure, and when. */
   async #recover(error: unknown): Promise<void> {
     const status = error instanceof ApiError ? error.status : undefined;
     const wasWatching = this.#resourceVersion !== undefined;
@@ -320,7 +323,7 @@ class RunningListWatch implements ListWatch {
     if (wasWatching && (status?.code === 410 || status?.code === 404)) {
       this.#listAgain(status.code === 410 ? 'expired' : 'not_served');
       const waitMs = this.#backoff.next();
-      // Once at once; a server that does it again and again is given time.
+      // The first time at once; after that with backoff.
       if (!isFirst) await this.#pause(waitMs);
       return;
     }
@@ -328,8 +331,11 @@ class RunningListWatch implements ListWatch {
     const waitMs = this.#backoff.next(status?.retryAfterSeconds);
     if (wasWatching && status !== undefined && this.#backoff.tries >= watchTriesBeforeRelist)
       this.#listAgain('refused');
-    this.#options.log.debug({ reason: message, waitMs: Math.round(waitMs) }, 'following the API server failed');
-    // That a connection breaks is part of life; that it cannot be made again is not.
+    this.#options.log.debug(
+      { reason: message, waitMs: Math.round(waitMs) },
+      'a list or watch of the API server failed',
+    );
+    // A broken connection is normal; failing to connect again is not.
     if (!wasWatching || !isFirst || status !== undefined) this.#fail(message);
     await this.#pause(waitMs, status?.retryAfterSeconds === undefined);
   }
@@ -360,7 +366,7 @@ class RunningListWatch implements ListWatch {
     this.#options.onState(state);
   }
 
-  /** Ends early when there is something to do. */
+  /** Waits; `#wake` and `#hurry` end it early. */
   async #pause(ms: number, canHurry = false): Promise<void> {
     if (this.#isStopped()) return;
     const { firstRetryMs } = this.#timing;

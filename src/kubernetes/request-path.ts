@@ -31,10 +31,10 @@ export function describeCollection(type: ResourceType, { namespace }: Scope): st
   return namespace === undefined ? formatResource(type) : `${formatResource(type)} in ${namespace}`;
 }
 
-/** A name that is empty or climbs would address another object, or a whole collection. The API server allows none of these either. */
+/** An empty name or one with `/` or `..` would address another object or a whole collection. The API server allows none of these either. */
 function encodeSegment(type: ResourceType, name: string): string {
   if (name === '' || name === '.' || name === '..' || /[/%]/.test(name)) {
-    const message = `${formatResource(type)}: ${JSON.stringify(name)} is no name of an object or namespace`;
+    const message = `${formatResource(type)}: ${JSON.stringify(name)} is not a valid name of an object or namespace`;
     throw new ApiError(message, { code: 400, reason: 'BadRequest', message, retryAfterSeconds: undefined });
   }
   return encodeURIComponent(name);

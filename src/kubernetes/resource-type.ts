@@ -1,4 +1,4 @@
-// Kinds as the API server's paths spell them.
+// Kinds with the names that the API server's paths use.
 
 /** One kind at one version. */
 export interface ResourceType {
@@ -14,7 +14,7 @@ function core(kind: string, plural: string, namespaced = true): ResourceType {
   return { group: '', version: 'v1', kind, plural, namespaced };
 }
 
-/** The kinds that the controller writes or reads beside those of src/api/kinds.ts. */
+/** The kinds that the controller writes or reads in addition to those of src/api/kinds.ts. */
 export const resourceTypes = {
   Deployment: { group: 'apps', version: 'v1', kind: 'Deployment', plural: 'deployments', namespaced: true },
   Service: core('Service', 'services'),

@@ -1,4 +1,4 @@
-// The client of client.ts over HTTP: which path, verb and parameters each call has.
+// The client of client.ts over HTTP: path, verb and parameters of each call.
 import { isJsonObject } from '../base/json-object.ts';
 import type { ReadAccess } from './access.ts';
 import { type ApiRequest, createApiTransport } from './api-transport.ts';
@@ -8,7 +8,7 @@ import { formatApiVersion, type ResourceType } from './resource-type.ts';
 import { readWatchEvents } from './watch-stream.ts';
 
 export interface RestClientOptions {
-  /** http(s)://host:port, and maybe a path in front of the API's own. */
+  /** http(s)://host:port, optionally with a path in front of the API's own. */
   readonly server: string;
   /** User-Agent and field manager. */
   readonly name: string;
@@ -17,7 +17,7 @@ export interface RestClientOptions {
   readonly proxy?: string | undefined;
   /** How long a call, or the head of a watch, may take. Default 30 s. */
   readonly timeoutMs?: number;
-  /** For tests: how long a watch shall last is random. */
+  /** For tests: the duration of a watch is random. */
   readonly random?: () => number;
 }
 
@@ -27,7 +27,7 @@ const minWatchSeconds = 300;
 const partialMetadata = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1';
 const partialMetadataList = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1';
 
-/** Makes a client. Sends nothing yet. */
+/** Creates a client. Sends nothing yet. */
 export function createRestClient(options: RestClientOptions): KubernetesClient {
   const { name: manager, random = Math.random } = options;
   const transport = createApiTransport({
@@ -41,7 +41,7 @@ export function createRestClient(options: RestClientOptions): KubernetesClient {
   async function callForObject(request: ApiRequest, signal: AbortSignal | undefined): Promise<KubernetesObject> {
     const answer = await transport.call(request, signal);
     if (isJsonObject(answer) && isJsonObject(answer['metadata'])) return answer as KubernetesObject;
-    throw new ApiUnreachableError(`cannot ${request.what}: the answer of ${options.server} is no object`);
+    throw new ApiUnreachableError(`cannot ${request.what}: the answer of ${options.server} is not an object`);
   }
 
   return {
@@ -57,7 +57,7 @@ export function createRestClient(options: RestClientOptions): KubernetesClient {
       const request: ApiRequest = {
         method: 'GET',
         path: formatCollectionPath(type, scope.namespace),
-        // No resourceVersion: the newest state, never an older one than was seen before.
+        // No resourceVersion: the most recent state, never one older than seen before.
         query: {
           ...formatScope(scope),
           limit: limit === 0 ? undefined : String(limit),
@@ -68,7 +68,7 @@ export function createRestClient(options: RestClientOptions): KubernetesClient {
       };
       const answer = await transport.call(request, signal);
       if (!isJsonObject(answer) || !isJsonObject(answer['metadata']) || !isListOrNull(answer['items']))
-        throw new ApiUnreachableError(`cannot ${what}: the answer of ${options.server} is no list`);
+        throw new ApiUnreachableError(`cannot ${what}: the answer of ${options.server} is not a list`);
       const { resourceVersion, continue: next } = answer['metadata'];
       return {
         items: (answer['items'] ?? []).map((item) => completeObject(type, scope, item)),
@@ -85,7 +85,7 @@ export function createRestClient(options: RestClientOptions): KubernetesClient {
           watch: 'true',
           allowWatchBookmarks: 'true',
           resourceVersion,
-          // Spread out, so that the watches of all controllers do not end at the same time.
+          // With jitter, so that the watches of all controllers do not end at the same time.
           timeoutSeconds: String(Math.round(minWatchSeconds * (1 + random()))),
         },
         accept: scope.metadataOnly === true ? `${partialMetadata},application/json` : undefined,
@@ -99,7 +99,7 @@ export function createRestClient(options: RestClientOptions): KubernetesClient {
       } catch (error) {
         throw transport.explain(request, error, signal);
       } finally {
-        // Whoever stops in the middle must not leave the connection open.
+        // A consumer that stops early must not leave the connection open.
         body.on('error', () => {}).destroy();
       }
     },
@@ -108,7 +108,7 @@ export function createRestClient(options: RestClientOptions): KubernetesClient {
         {
           method: 'POST',
           path: formatCollectionPath(type, type.namespaced ? (object.metadata.namespace ?? '') : undefined),
-          // As apply does by itself: a field that does not exist is refused, not dropped.
+          // As apply does by default: unknown fields are refused, not dropped.
           query: { fieldManager: manager, fieldValidation: 'Strict' },
           body: withType(type, object),
           what: `create ${describeObject(type, object.metadata)}`,
@@ -184,7 +184,7 @@ export function createRestClient(options: RestClientOptions): KubernetesClient {
       const answer = await transport.call({ method: 'POST', path, body, what: `post to ${path}` }, signal);
       // Reviews are not stored, and need no metadata.
       if (isJsonObject(answer)) return { metadata: { name: '' }, ...answer };
-      throw new ApiUnreachableError(`cannot post to ${path}: the answer of ${options.server} is no object`);
+      throw new ApiUnreachableError(`cannot post to ${path}: the answer of ${options.server} is not an object`);
     },
     getPath: async (path, signal) => transport.call({ method: 'GET', path, what: `get ${path}` }, signal),
     close: () => transport.close(),
@@ -203,7 +203,7 @@ function isObject(value: unknown): value is KubernetesObject {
   return isJsonObject(value) && isJsonObject(value['metadata']);
 }
 
-/** Items of lists do not always say what they are, and metadata alone says that it is metadata. */
+/** Adds apiVersion and kind: list items may lack them, and metadata-only objects have PartialObjectMetadata instead. */
 function completeObject(type: ResourceType, { metadataOnly }: Scope, object: KubernetesObject): KubernetesObject {
   const [apiVersion, kind] = [formatApiVersion(type), type.kind];
   if (metadataOnly === true) return { apiVersion, kind, metadata: object.metadata };

@@ -3,7 +3,7 @@ import { isJsonObject } from '../base/json-object.ts';
 import { readStatus } from './api-status.ts';
 import type { KubernetesObject, WatchEvent } from './client.ts';
 
-/** What came is no watch. */
+/** The response is not a valid watch stream. */
 export class WatchStreamError extends Error {
   readonly code = 'kubernetes_watch_stream';
 }
@@ -11,7 +11,7 @@ export class WatchStreamError extends Error {
 /** Far above the largest object that an API server stores. */
 const maxLineBytes = 64 * 1024 * 1024;
 
-/** Reads lines from chunks. A last line without its end was cut off. */
+/** Reads lines from chunks. A last line without a newline means that the stream was cut off. */
 export async function* readWatchEvents(chunks: AsyncIterable<Buffer>): AsyncGenerator<WatchEvent> {
   let parts: Buffer[] = [];
   let length = 0;
@@ -29,7 +29,7 @@ export async function* readWatchEvents(chunks: AsyncIterable<Buffer>): AsyncGene
     if (start === chunk.length) continue;
     const rest = chunk.subarray(start);
     length += rest.length;
-    if (length > maxLineBytes) throw new WatchStreamError('an event is larger than any object can be');
+    if (length > maxLineBytes) throw new WatchStreamError('an event is larger than 64 MiB');
     parts.push(rest);
   }
   if (length > 0) throw new WatchStreamError('the stream ended in the middle of an event');

@@ -6,7 +6,7 @@ import { collectResources } from './resource-snapshot.ts';
 import type { ResourceSource, SourceProblem } from './resource-source.ts';
 import { validateResource } from './validate.ts';
 
-/** What a command made does not validate: a mistake of ours, not of the user's. */
+/** A generated resource is invalid: a bug, not a mistake of the user. */
 export class FixedResourceError extends Error {
   readonly code = 'invalid_fixed_resource';
 }

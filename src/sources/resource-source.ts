@@ -7,13 +7,13 @@ import type { ReadonlyWatchable } from '../base/watchable.ts';
 export interface ResourceSource {
   /** The resources in force. Changes only when their content does; every value is complete and consistent. */
   readonly resources: ReadonlyWatchable<Resources>;
-  /** Everything that is wrong at the moment. Told before the resources that go with it. */
+  /** All present problems. Updated before the resources that belong to them. */
   readonly problems: ReadonlyWatchable<readonly SourceProblem[]>;
   /** Reads everything once, then keeps watching. A failed start leaves nothing running. */
   start(): Promise<StartResult>;
   /** Ends the watching. Nothing changes after the returned promise settled. */
   stop(): Promise<void>;
-  /** Where a resource, or a field of it, was written, when the source knows. */
+  /** The position of a resource or one of its fields, if the source knows it. */
   locate(identity: ResourceIdentity, path?: readonly (string | number)[]): SourcePosition | undefined;
 }
 

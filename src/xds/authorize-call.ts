@@ -1,4 +1,4 @@
-// Lets peers in, and looks again from time to time whether they still may: tokens expire, and Gateways go away. Nobody is sent anything before.
+// Authorizes peers before anything is sent, and rechecks open calls from time to time: tokens expire, and Gateways are deleted.
 import { Code, ConnectError, type HandlerContext } from '@connectrpc/connect';
 import type { Log } from '../base/log.ts';
 import type { OpenCall } from './open-call.ts';
@@ -7,26 +7,26 @@ import { callOrigin, createRefusal, type PeerRequest, type PeerVerdict, readToke
 export interface AuthorizeOptions {
   readonly log: Log;
   readonly recheckIntervalMs: number;
-  /** Told about every refusal. */
+  /** Called for every refusal. */
   readonly refused: (code: 'unauthenticated' | 'permission_denied' | 'unavailable') => void;
 }
 
-/** What a peer says it is, and who judges that. */
+/** The identity that a peer claims, and the function that verifies it. */
 export interface PeerClaim {
   readonly claim: Pick<PeerRequest, 'nodeId' | 'gateway'>;
   readonly authorize: (peer: PeerRequest) => Promise<PeerVerdict>;
-  /** The call ends in time for the peer to come back with a fresh token. Calls that live and die with another one need not. */
+  /** The call ends in time for the peer to reconnect with a fresh token. Not needed for calls that end with another one. */
   readonly endsWithToken: boolean;
 }
 
-/** How long before its token expires a call ends, at most; a tenth of the time that is left if that is less. Kubernetes has made the next one by then. */
+/** A call ends this long before its token expires, or after nine tenths of the remaining time if that is later. Kubernetes has rotated the token by then. */
 const maxMarginMs = 5 * 60_000;
 const maxDelayMs = 2 ** 31 - 1;
 
 /**
- * Throws when the peer may not have what it asks for. The verdict is asked for again while the call is open: a denial ends it, and no verdict leaves
- * it as it is. A token that has become too old is no offence: such a call ends as a shutdown would end it, and the peer comes back with the next one.
- * Returns the function that ends the asking.
+ * * Throws when the peer is refused. The verdict is rechecked while the call is open: a denial ends the call, an unavailable verdict leaves
+ * it open. A call with an expired token ends like at a shutdown, and the peer reconnects with its next token.
+ * Returns the function that ends the rechecks.
  */
 export async function authorizeCall(
   call: OpenCall,
@@ -41,8 +41,12 @@ export async function authorizeCall(
     try {
       return await authorize(peer);
     } catch (error) {
-      log.error({ err: error, peerAddress, ...claim }, 'could not find out whether a peer may connect');
-      return { allowed: false, code: 'unavailable', reason: 'the controller cannot tell who you are at the moment' };
+      log.error({ err: error, peerAddress, ...claim }, 'a peer could not be authorized');
+      return {
+        allowed: false,
+        code: 'unavailable',
+        reason: 'the controller cannot verify your identity at the moment',
+      };
     }
   };
   const refuse = (verdict: PeerVerdict & { allowed: false }): void => {
@@ -51,8 +55,8 @@ export async function authorizeCall(
     call.end(createRefusal(verdict));
   };
   const askForFreshToken = (reason: string): void => {
-    log.debug({ peerAddress, ...claim, reason }, 'a peer has to come back with a fresh token');
-    call.end(new ConnectError(`${reason}; come back with a fresh one`, Code.Unavailable));
+    log.debug({ peerAddress, ...claim, reason }, 'a peer has to reconnect with a fresh token');
+    call.end(new ConnectError(`${reason}; reconnect with a fresh one`, Code.Unavailable));
   };
 
   const verdict = await call.until(ask());
@@ -69,7 +73,7 @@ export async function authorizeCall(
     const later = await ask();
     isAsking = false;
     if (later.allowed || later.code === 'unavailable' || call.error !== undefined) return;
-    // It was good when the call began. If the next one is not, the next call is refused.
+    // The token was valid when the call began. If the next token is not, the next call is refused.
     if (later.code === 'unauthenticated') askForFreshToken('the token is not accepted any more');
     else refuse(later);
   };

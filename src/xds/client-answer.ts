@@ -1,4 +1,4 @@
-// The answer to a response: an ACK, or a NACK that names what cannot be used.
+// The answer to a response: an ACK, or a NACK that names the unusable resources.
 import { create } from '@bufbuild/protobuf';
 import { anyPack } from '@bufbuild/protobuf/wkt';
 import { Code } from '@connectrpc/connect';
@@ -7,7 +7,7 @@ import { StatusSchema } from '../ir/gen/google/rpc/status_pb.ts';
 import { RejectionsSchema } from '../ir/gen/report_pb.ts';
 import type { StatedRejection } from './client-rejections.ts';
 
-/** `failure`: why nothing at all could be put in force. */
+/** `failure`: why the whole update could not be put in force. */
 export function formatAnswer(
   typeUrl: string,
   responseNonce: string,

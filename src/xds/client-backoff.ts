@@ -1,25 +1,25 @@
-// How long a gateway waits before it tries to connect again: at once after a good-bye, soon after an accident, longer and longer while nothing helps.
-// The whole of the delay is left to chance ("full jitter"), so that gateways which lost the same controller do not come back all together.
+// The backoff of a gateway's reconnects: none after an orderly end, short after a broken connection, exponential while failures go on.
+// The delay has full jitter, so that gateways that lost the same controller do not reconnect all at once.
 import { findBackoffDelay } from '../base/backoff.ts';
 
 /** How a connection, or the attempt to have one, ended. */
 export interface ConnectionEnd {
-  /** The server ended it in an orderly way: it, or another replica, expects us back. */
+  /** The server ended it in an orderly way: we are to reconnect, to it or to another replica. */
   readonly isGraceful: boolean;
-  /** The server knows us, and does not want us. Only the operator can change that. */
+  /** The server refused us. Only the operator can change that. */
   readonly isRefusal: boolean;
-  /** How long the connection was of use. */
+  /** How long the connection worked. */
   readonly lastedMs: number;
 }
 
 export interface BackoffTimes {
-  /** The most that the first delay can be. Doubled each further time. */
+  /** The maximum of the first delay. Doubled each further time. */
   readonly firstMs: number;
   readonly maxMs: number;
   /** The same for refusals, where half of the delay is certain. */
   readonly refusedFirstMs: number;
   readonly refusedMaxMs: number;
-  /** A connection that lasted as long as this makes up for all failures before it. */
+  /** A connection that lasted this long resets the backoff. */
   readonly stableMs: number;
 }
 
@@ -47,7 +47,7 @@ export class Backoff {
     if (lastedMs >= stableMs) this.#failures = 0;
     const failures = this.#failures;
     this.#failures += 1;
-    // A server that says good-bye again and again gets no more than the others.
+    // A server that ends connections again and again gets the usual backoff.
     if (isGraceful && failures === 0) return 0;
     const random = this.#random;
     if (!isRefusal) return findBackoffDelay(failures, { firstMs, maxMs, random });

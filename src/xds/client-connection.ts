@@ -17,7 +17,7 @@ export interface ConnectionTimes extends SessionTimes {
   readonly reportRetryMs: number;
 }
 
-/** A connection that is black-holed is noticed within half a minute. */
+/** A black-holed connection is noticed within half a minute. */
 export const defaultConnectionTimes: ConnectionTimes = {
   connectMs: 10_000,
   pingIntervalMs: 20_000,
@@ -60,14 +60,14 @@ export class ControllerConnection {
       sessionManager: this.#session,
       readMaxBytes: maxMessageBytes,
       writeMaxBytes: maxMessageBytes,
-      // What is compressed costs both sides more than it saves inside a cluster.
+      // Inside a cluster, compression costs both sides more than it saves.
       acceptCompression: [],
     });
     this.#discovery = createClient(AggregatedDiscoveryService, transport);
     this.#reporting = createClient(GatewayReports, transport);
   }
 
-  /** Connects, and reads responses until the stream ends. Always throws in the end: a stream is not meant to. */
+  /** Connects, and reads responses until the stream ends. Always throws in the end: a stream is not meant to end. */
   async *open(): AsyncGenerator<DeltaDiscoveryResponse, never> {
     await this.#session.connect();
     yield* this.#discovery.deltaAggregatedResources(this.#requests, {
@@ -77,12 +77,12 @@ export class ControllerConnection {
     throw new ConnectError('the controller ended the stream', Code.Unavailable);
   }
 
-  /** For how long nothing of a response has come: a large one on a slow link comes in pieces. */
+  /** Time since the last piece of a response: a large one on a slow link comes in pieces. */
   get silentMs(): number {
     return this.#session.silentMs;
   }
 
-  /** It is of no use any more: `open` throws this. */
+  /** Ends the connection: `open` throws this error. */
   giveUp(reason: ConnectError): void {
     this.#session.close(reason);
   }
@@ -91,7 +91,7 @@ export class ControllerConnection {
     this.#requests.push(request);
   }
 
-  /** Tells the latest report, and again after a failure of the report stream. Not before the first response: the server has to know us by then. */
+  /** Sends the latest report, and again after a failure of the report stream. Not before the first response: the server must have authorized us. */
   report(report: GatewayReport): void {
     this.#latestReport = report;
     if (this.#reports === undefined) void this.#keepReporting();
@@ -118,7 +118,7 @@ export class ControllerConnection {
       } catch (error) {
         if (signal.aborted) return;
         const detail = describeConnectionError(error);
-        this.#options.log[detail === said ? 'debug' : 'warn']({ detail }, 'the controller does not take reports');
+        this.#options.log[detail === said ? 'debug' : 'warn']({ detail }, 'the controller does not accept reports');
         said = detail;
       }
       reports.close();
@@ -130,14 +130,14 @@ export class ControllerConnection {
   }
 }
 
-/** What becomes of a stream whose connection ends without a word, with a reset or without one. */
+/** Errors of a stream whose connection broke, with or without a reset. */
 const brokenOff = /^http\/2 stream closed with error code CANCEL\b|^(?:read|write) (?:ECONNRESET|EPIPE)$/;
 
-/** In words, with the reason behind the reason. */
+/** The message of an error, with that of its cause. */
 export function describeConnectionError(error: unknown): string {
   const { rawMessage, cause } = ConnectError.from(error);
   if (brokenOff.test(rawMessage))
-    return 'the connection broke off without a good-bye: the process at the other end was killed, or something in between dropped it';
+    return 'the connection broke: the process at the other end was killed, or a device in between dropped the connection';
   const detail = cause instanceof Error && !rawMessage.includes(cause.message) ? cause.message : '';
   if (rawMessage === '') return detail === '' ? 'the connection was lost' : detail;
   return detail === '' ? rawMessage : `${rawMessage}: ${detail}`;

@@ -1,10 +1,10 @@
-// Notices that nothing comes any more in the middle of an update. A large response on a slow link comes in pieces, and every piece counts.
+// The idle timeout in the middle of an update. A large response on a slow link comes in pieces, and every piece resets it.
 import type { Clock } from '../base/clock.ts';
 
 export interface QuietWatchOptions {
   readonly clock: Clock;
   readonly quietMs: number;
-  /** For how long nothing has come. */
+  /** Time since the last bytes. */
   readonly readSilentMs: () => number;
   readonly onQuiet: () => void;
 }

@@ -1,8 +1,8 @@
-// What a gateway cannot use, and what of it a server has been told on this stream. A NACK names the resources of its response. The last answer to an
-// update also says what became of others: a new Secret can spoil a policy that did not change, or heal it.
+// The resources that a gateway rejects, and which rejections were sent on this stream. A NACK names resources of its response. The last answer to an
+// update also reports other resources: a new Secret can break an unchanged policy, or repair it.
 import type { ReceivedResponse } from './client-resources.ts';
 
-/** One resource that cannot be used. An empty reason: it can be used after all. */
+/** One unusable resource. An empty reason: it can be used after all. */
 export interface StatedRejection {
   readonly typeUrl: string;
   readonly name: string;
@@ -13,7 +13,7 @@ export interface StatedRejection {
 export class ProblemTable {
   readonly #reasons = new Map<string, Map<string, string>>();
 
-  /** A second problem of the same resource is put behind the first. */
+  /** A second problem of the same resource is appended to the first. */
   add({ typeUrl, name, reason }: StatedRejection): void {
     let ofType = this.#reasons.get(typeUrl);
     if (ofType === undefined) this.#reasons.set(typeUrl, (ofType = new Map()));
@@ -40,7 +40,7 @@ export class ProblemTable {
 
 /** What the server of one stream knows. */
 export class ToldRejections {
-  /** Told in the answer to a response that had the resource: the server remembers it as long as that version is the latest. */
+  /** Sent in the answer to a response with the resource: the server keeps it as long as that version is the latest. */
   readonly #lasting = new ProblemTable();
 
   /** The rejections for the answer to each of these responses, which together were put in force. */

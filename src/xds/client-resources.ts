@@ -1,5 +1,5 @@
-// What a gateway has received: every resource with its version, and the digest of all of them. What cannot be read is rejected alone; what was good
-// before stays, and a policy that cannot be read closes what it was meant to protect.
+// The resources that a gateway has received, with their versions, and their digest. A resource that cannot be read is rejected alone; its last good
+// version stays, but an unreadable policy blocks what it was meant to protect (fail closed).
 import { create, fromBinary } from '@bufbuild/protobuf';
 import type { Configuration } from '../ir/configuration.ts';
 import {
@@ -17,9 +17,9 @@ import { findUnknownContent } from './unknown-content.ts';
 /** One resource. Never changed: another version is another object. */
 export interface HeldResource {
   readonly name: string;
-  /** As the server said; empty: it has to send it again. */
+  /** From the server; empty: the server has to send the resource again. */
   readonly version: string;
-  /** What is served for it; undefined: nothing. */
+  /** The message in use; undefined: none. */
   readonly message: ResourceMessage | undefined;
   /** Why this version cannot be read; undefined: it can. */
   readonly problem: string | undefined;
@@ -32,7 +32,7 @@ export type HeldResources = ReadonlyMap<string, readonly HeldResource[]>;
 export interface ReceivedResponse {
   readonly typeUrl: string;
   readonly nonce: string;
-  /** The digest that it leads to; empty: the server does not say. */
+  /** The digest after the whole update; empty: the server does not send it. */
   readonly digest: string;
   readonly names: ReadonlySet<string>;
 }
@@ -40,7 +40,7 @@ export interface ReceivedResponse {
 interface HeldType {
   readonly type: ResourceType;
   readonly byName: Map<string, HeldResource>;
-  /** Undefined: has to be put together again. */
+  /** Undefined: has to be built again. */
   listed: { readonly resources: readonly HeldResource[]; readonly messages: readonly ResourceMessage[] } | undefined;
 }
 
@@ -71,11 +71,11 @@ export class ResourceBook {
     return this.#isChanged;
   }
 
-  /** Takes in what a response has. */
+  /** Applies a response. */
   receive(response: DeltaDiscoveryResponse): ReceivedResponse {
     const { typeUrl, nonce, systemVersionInfo: digest } = response;
     const held = this.#types.get(typeUrl);
-    // Nobody asked for it.
+    // We did not subscribe to this type.
     if (held === undefined) return { typeUrl, nonce, digest, names: new Set() };
     for (const resource of response.resources) this.#put(held, resource);
     for (const name of response.removedResources) this.#remove(held, name);
@@ -106,7 +106,7 @@ export class ResourceBook {
     return this.#types.get(typeUrl)?.byName.has(name) ?? false;
   }
 
-  /** What to tell a server that there is already. `mustBeSent`: what it has to send again, or to tell as removed. */
+  /** The versions to offer for resumption. `mustBeSent`: resources that the server has to send again or report as removed. */
   listVersions(typeUrl: string, mustBeSent: (name: string) => boolean): Record<string, string> {
     const versions: Record<string, string> = {};
     for (const { name, version, problem } of this.#types.get(typeUrl)?.byName.values() ?? [])
@@ -147,7 +147,7 @@ export class ResourceBook {
   }
 
   /**
-   * What a policy protects is part of its name, so that its target is the one that it had, if it cannot be read now. One that was never read may be
+   * * The target of a policy is part of its name, so an unreadable version has the target of the last good one. A policy that was never read may be
    * meant for anything in its namespace, and one without a namespace for anything at all.
    */
   #closePolicy(
@@ -194,20 +194,23 @@ function readMessage(type: ResourceType, name: string, any: Resource['resource']
     return { ok: false, problem: `the resource cannot be decoded: ${String(error)}` };
   }
   if (message.key !== name)
-    return { ok: false, problem: `the resource has the key ${JSON.stringify(message.key)}, which is not its name` };
+    return {
+      ok: false,
+      problem: `the resource has the key ${JSON.stringify(message.key)}, which differs from its name`,
+    };
   const unknown = findUnknownContent(type.schema, message);
   if (unknown === undefined) return { ok: true, message };
   const problem = `the resource has content that this gateway does not know: ${unknown}; upgrade the gateway`;
   return { ok: false, problem, target: readTarget(message) };
 }
 
-/** What is not known about the rest does not change what the policy is for. */
+/** Unknown content elsewhere does not change the target of the policy. */
 function readTarget(message: ResourceMessage): PolicyTarget | undefined {
   const target = message.$typeName === PolicySchema.typeName ? message.target : undefined;
   return target !== undefined && findUnknownContent(PolicyTargetSchema, target) === undefined ? target : undefined;
 }
 
-/** In the order of their names, in which they are needed further on. The map takes that order as well: mostly there is nothing to sort then. */
+/** Sorted by name, as later steps need them. The map is reordered, too, so that usually there is nothing to sort. */
 function listResources(byName: Map<string, HeldResource>): NonNullable<HeldType['listed']> {
   let resources = [...byName.values()];
   const isInOrder = resources.every((each, index) => index === 0 || resources[index - 1]!.name < each.name);

@@ -1,5 +1,5 @@
 // The HTTP/2 session of one connection to a controller (RFC 9113). connect-node has a manager for sessions that opens new ones by itself; a gateway
-// wants to know when its connection ends, and why. Pings find out when nothing comes back any more (gRFC A8).
+// needs to know when its connection ends, and why. Pings detect dead connections (gRFC A8).
 import {
   type ClientHttp2Session,
   type ClientHttp2Stream,
@@ -11,20 +11,20 @@ import {
 import { Code, ConnectError } from '@connectrpc/connect';
 import type { createGrpcTransport } from '@connectrpc/connect-node';
 
-/** What a transport of connect-node takes in the place of its own manager. */
+/** The interface that a transport of connect-node accepts instead of its own manager. */
 type SessionManager = NonNullable<Parameters<typeof createGrpcTransport>[0]['sessionManager']>;
 
 export interface SessionTimes {
-  /** Until the connection stands, TLS and the server's greeting included. */
+  /** The connect timeout, including TLS and the server's SETTINGS. */
   readonly connectMs: number;
-  /** Silence after which a ping asks whether the server is still there, and how long it has to answer. */
+  /** The idle time before a ping, and the timeout of the ping. */
   readonly pingIntervalMs: number;
   readonly pingTimeoutMs: number;
 }
 
 /** In megabytes. The default of 10 would refuse streams while a large message is on its way. */
 const maxSessionMemory = 256;
-/** Of the session and of each stream: what may be on its way without a word from us. */
+/** The flow-control window of the session and of each stream. */
 const windowBytes = 4 * 1024 * 1024;
 
 export class ControllerSession implements SessionManager {
@@ -46,7 +46,7 @@ export class ControllerSession implements SessionManager {
       ...(ca === undefined ? {} : { ca }),
     };
     this.#session = connect(this.authority, options);
-    // Whoever waits is told; nobody else has to listen.
+    // Callers that wait get the rejection; it need not be handled elsewhere.
     this.#ended.promise.catch(() => {});
     this.#session.on('error', (error) => this.#ended.reject(error));
     this.#session.on('close', () => {
@@ -54,17 +54,17 @@ export class ControllerSession implements SessionManager {
       this.#ended.reject(new ConnectError('the connection was closed', Code.Unavailable));
     });
     this.#session.on('goaway', (code) => {
-      this.#destroy(new ConnectError(`the controller said good-bye (${code})`, Code.Unavailable));
+      this.#destroy(new ConnectError(`the controller closed the connection (GOAWAY ${code})`, Code.Unavailable));
     });
   }
 
-  /** Resolves when the server has said hello; rejects with the reason when it cannot be made. */
+  /** Resolves when the server has sent its SETTINGS; rejects with the reason when the connection fails. */
   async connect(): Promise<void> {
     const timer = setTimeout(() => {
-      this.#destroy(new ConnectError('the connection was not made in time', Code.DeadlineExceeded));
+      this.#destroy(new ConnectError('the connection timed out', Code.DeadlineExceeded));
     }, this.#times.connectMs);
     try {
-      // The kernel of a server that hangs takes connections all the same; its first words come from the process itself (RFC 9113, 3.4).
+      // The kernel of a hung server still accepts connections; SETTINGS come from the process itself (RFC 9113, 3.4).
       const greeted = new Promise<void>((resolve) => this.#session.once('remoteSettings', () => resolve()));
       await Promise.race([greeted, this.#ended.promise]);
     } finally {
@@ -90,7 +90,7 @@ export class ControllerSession implements SessionManager {
     this.#readAt = this.#heardAt;
   }
 
-  /** For how long nothing of a response has come; answers to pings do not count. */
+  /** Time since the last bytes of a response; answers to pings do not count. */
   get silentMs(): number {
     return performance.now() - this.#readAt;
   }
@@ -116,7 +116,7 @@ export class ControllerSession implements SessionManager {
     const { pingIntervalMs, pingTimeoutMs } = this.#times;
     if (performance.now() - this.#heardAt < pingIntervalMs) return this.#schedulePing();
     this.#pingTimer = setTimeout(() => {
-      this.#destroy(new ConnectError('the controller does not answer any more', Code.DeadlineExceeded));
+      this.#destroy(new ConnectError('the controller no longer answers pings', Code.DeadlineExceeded));
     }, pingTimeoutMs).unref();
     this.#session.ping((error) => {
       clearTimeout(this.#pingTimer);

@@ -1,8 +1,8 @@
-// The xDS client inside a gateway: one delta ADS stream, resumed by version, and the report stream beside it. It goes on trying for as long as the
-// gateway lives; what was put in force stays in force meanwhile.
+// The xDS client inside a gateway: one delta ADS stream, resumed by version, and a report stream. It reconnects for as long as the
+// gateway lives; meanwhile the configuration in force stays in force.
 //
-// An update may be many responses. Each says the digest that the whole of it leads to; when everything that was received has that digest, it is put in
-// force as one configuration, and only then is each response answered: with an ACK, or with a NACK that names what cannot be used.
+// An update may be many responses. Each carries the digest of the complete update; when all received resources have that digest, they are put in
+// force as one configuration, and only then is each response answered: with an ACK, or with a NACK that names the unusable resources.
 import { create } from '@bufbuild/protobuf';
 import { Code, ConnectError } from '@connectrpc/connect';
 import { systemClock } from '../base/clock.ts';
@@ -24,9 +24,9 @@ import { ProblemTable, type StatedRejection, ToldRejections } from './client-rej
 import { type HeldResources, type ReceivedResponse, ResourceBook } from './client-resources.ts';
 import { resourceTypes } from './resource-types.ts';
 
-/** What a gateway made of a configuration. */
+/** The result of putting a configuration in force. */
 export interface ApplyOutcome {
-  /** Messages that cannot be used, by kind and key, and why. */
+  /** Unusable messages by kind and key, with the reason. */
   readonly problems: readonly {
     readonly list: keyof Configuration;
     readonly key: string;
@@ -35,9 +35,9 @@ export interface ApplyOutcome {
 }
 
 export interface XdsClientTimes extends ConnectionTimes, BackoffTimes {
-  /** An update whose rest does not come within this is put in force as far as it got; the very first one gets ten times as long. */
+  /** The timeout for the rest of an update; the very first update gets ten times as long. */
   readonly quietMs: number;
-  /** After this without any configuration from a controller that is connected, the log says so. */
+  /** If a connected controller sends no configuration for this long, a warning is logged. */
   readonly patienceMs: number;
 }
 
@@ -60,11 +60,11 @@ export interface XdsClientOptions {
   /** namespace/name */
   readonly gateway: string;
   readonly version: string;
-  /** What was served before the restart. It is put in force at once, and its versions are offered for resumption. */
+  /** The configuration from before the restart. It is put in force at once, and its versions are offered for resumption. */
   readonly initial?: HeldResources | undefined;
   /** Puts a complete configuration in force. Unchanged messages are the same objects as before. Called one at a time. */
   readonly apply: (configuration: Configuration) => Promise<ApplyOutcome>;
-  /** Told what is in force now, to keep it for a restart. Must not throw. */
+  /** Called with the configuration in force, to save it for a restart. Must not throw. */
   readonly save?: (resources: HeldResources) => void;
   readonly observer: XdsClientObserver;
   /** Random number in [0, 1), for jitter. */
@@ -78,23 +78,23 @@ export interface XdsClientObserver {
   disconnected(reason: string): void;
   received(typeUrl: string, resources: number, removed: number): void;
   acknowledged(typeUrl: string): void;
-  /** `rejections` are what the answer says, also about resources of other types. */
+  /** `rejections` are those of the answer, also for resources of other types. */
   rejected(typeUrl: string, rejections: readonly StatedRejection[]): void;
 }
 
-/** What a gateway tells about itself. */
+/** The report of a gateway about itself. */
 export interface GatewayHealthReport {
   readonly keyProblems: readonly KeyProblem[];
   readonly bindProblems: readonly BindProblem[];
 }
 
 export interface XdsClient {
-  /** Tells the controller; repeated by itself after a reconnect. */
+  /** Sends a report to the controller; repeated after each reconnect. */
   report(report: GatewayHealthReport): void;
   close(): Promise<void>;
 }
 
-/** Starts to connect, and goes on trying until it is closed. */
+/** Connects, and reconnects until it is closed. */
 export function startXdsClient(options: XdsClientOptions): XdsClient {
   const client = new DiscoveryClient(options);
   const running = client.run();
@@ -110,8 +110,8 @@ export function startXdsClient(options: XdsClientOptions): XdsClient {
 const maxReasonLength = 1_000;
 const endings = {
   refusal: { level: 'error', text: 'the controller refuses this gateway' },
-  // It shuts down, or wants to see a fresh token.
-  'good-bye': { level: 'info', text: 'the controller ended the connection, and is connected to again' },
+  // The controller shuts down, or requires a fresh token.
+  'good-bye': { level: 'info', text: 'the controller ended the connection; reconnecting' },
   accident: { level: 'warn', text: 'no connection to the controller' },
 } as const;
 const listOf = new Map(resourceTypes.map(({ list, typeUrl }) => [list, typeUrl]));
@@ -127,7 +127,7 @@ class DiscoveryClient {
   /** Of the configuration in force. */
   #problems = new ProblemTable();
   #hasApplied = false;
-  /** What was received last could not be put in force. */
+  /** The last received configuration could not be put in force. */
   #hasFailed = false;
   #applying: Promise<void> | undefined;
   #connection: ControllerConnection | undefined;
@@ -137,9 +137,9 @@ class DiscoveryClient {
   #unanswered: ReceivedResponse[] = [];
   #report: GatewayHealthReport | undefined;
   #lastLogged = '';
-  /** The rest of the last update did not come. */
+  /** The last update was incomplete. */
   #isCutShort = false;
-  /** Something went wrong with the versions: the next server is to send everything again. */
+  /** The versions may be wrong: the next server is to send everything again. */
   #distrustsVersions = false;
 
   constructor(options: XdsClientOptions) {
@@ -229,7 +229,7 @@ class DiscoveryClient {
       userAgentVersionType: { case: 'userAgentVersion', value: version },
     });
     for (const [index, { typeUrl }] of resourceTypes.entries()) {
-      // A server that does not know of our problems yet has to hear of them: it sends these again, and gets its NACK.
+      // A server that does not know our rejections must learn of them: it sends these resources again, and gets a NACK.
       const mustBeSent = (key: string): boolean =>
         this.#distrustsVersions || this.#problems.get(typeUrl, key) !== undefined;
       connection.send(
@@ -244,7 +244,7 @@ class DiscoveryClient {
     this.#distrustsVersions = false;
   }
 
-  /** The first response has come: the controller knows us. */
+  /** The first response has come: the controller has authorized us. */
   #begin(): void {
     this.#isKnown = true;
     this.#lastLogged = '';
@@ -269,7 +269,7 @@ class DiscoveryClient {
     };
   }
 
-  /** Said once, until something else is the matter. */
+  /** Logged once, until the problem changes. */
   #logEnd(kind: 'refusal' | 'good-bye' | 'accident', detail: string): void {
     const { level, text } = endings[kind];
     const said = `${kind} ${detail}`;
@@ -281,7 +281,7 @@ class DiscoveryClient {
     this.#log[isNews ? level : 'debug']({ controller: this.#options.server, detail }, `${text}; ${consequence}`);
   }
 
-  /** Puts in force what has come, as soon as it is the whole of an update. */
+  /** Puts the received resources in force as soon as the update is complete. */
   #proceed(): void {
     const latest = this.#unanswered.at(-1);
     if (latest === undefined || this.#applying !== undefined) return;
@@ -294,12 +294,12 @@ class DiscoveryClient {
     this.#quiet.start();
   }
 
-  /** A policy may be in the part that has not come: what is in force stays, and the next connection brings the rest. */
+  /** The missing part may contain a policy: the configuration in force stays, and the next connection brings the rest. */
   #giveUp(): void {
-    // Once may be an accident. Twice in a row is a misunderstanding about who has what.
+    // Once may be chance. Twice in a row means that both sides disagree about the versions.
     this.#distrustsVersions = this.#isCutShort;
     this.#isCutShort = true;
-    this.#connection?.giveUp(new ConnectError('the rest of an update did not come', Code.DeadlineExceeded));
+    this.#connection?.giveUp(new ConnectError('an update was incomplete', Code.DeadlineExceeded));
   }
 
   #start(): void {
@@ -309,7 +309,7 @@ class DiscoveryClient {
     this.#applying = (async () => {
       const isNews = this.#book.isChanged || this.#hasFailed || !this.#hasApplied;
       const failure = isNews ? await this.#apply() : undefined;
-      // A connection that was lost meanwhile waits for no answers.
+      // A connection that was lost meanwhile needs no answers.
       if (connection !== undefined && connection === this.#connection) this.#answer(connection, responses, failure);
     })().finally(() => {
       this.#applying = undefined;
@@ -317,7 +317,7 @@ class DiscoveryClient {
     });
   }
 
-  /** Returns why nothing of it could be put in force; undefined: it is. */
+  /** Returns why the configuration could not be put in force; undefined: it is in force. */
   async #apply(): Promise<string | undefined> {
     const { configuration, resources } = this.#book.takeConfiguration();
     try {
@@ -331,7 +331,7 @@ class DiscoveryClient {
       this.#hasFailed = false;
     } catch (error) {
       this.#hasFailed = true;
-      this.#log.error({ err: error }, 'a configuration could not be put in force; the one before it stays');
+      this.#log.error({ err: error }, 'a configuration could not be put in force; the previous one stays in force');
       return `the gateway could not put the configuration in force: ${String(error)}`;
     }
     this.#options.save?.(resources);
@@ -365,7 +365,7 @@ class DiscoveryClient {
 }
 
 const waitingText =
-  'connected, but the controller has no configuration for this Gateway yet, or is still finding out whether it may have one';
+  'connected, but the controller has sent no configuration: it has none for this Gateway yet, or is still authorizing this process';
 
 function wait(milliseconds: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {

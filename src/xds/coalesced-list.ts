@@ -1,8 +1,8 @@
-// A list that others watch and that is put together anew when something in it changed: at once, but not for every one of many changes.
+// A watchable list that is rebuilt when something in it changed: at once, but many changes are coalesced.
 import { type Clock, systemClock } from '../base/clock.ts';
 import { type ReadonlyWatchable, Watchable } from '../base/watchable.ts';
 
-/** Between two times that watchers are told. */
+/** The minimum interval between two notifications. */
 const gapMs = 50;
 
 export class CoalescedList<T> {
@@ -30,7 +30,7 @@ export class CoalescedList<T> {
 
   close(): void {
     this.#cancelTimer?.();
-    // Whatever happens from now on is nobody's business.
+    // No notifications after this.
     this.#cancelTimer = () => {};
   }
 

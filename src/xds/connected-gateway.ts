@@ -1,7 +1,7 @@
-// What the controller knows of a gateway process that is connected, to this replica or to another.
+// A gateway process that is connected to this replica or to another.
 import type { BindProblem, KeyProblem } from '../ir/gen/report_pb.ts';
 
-/** A resource that a gateway cannot use, in its own words. */
+/** A resource that a gateway rejected, with the gateway's reason. */
 export interface ResourceRejection {
   readonly typeUrl: string;
   readonly name: string;
@@ -15,9 +15,9 @@ export interface ConnectedGateway {
   readonly nodeId: string;
   /** namespace/name of its Gateway. */
   readonly gateway: string;
-  /** Digest of the last snapshot all of whose responses it answered, be it with ACK or NACK; undefined: none yet. */
+  /** Digest of the last snapshot that it has answered completely, with ACK or NACK; undefined: none yet. */
   readonly settled: string | undefined;
-  /** Of the resources that it has been sent and could not use; gone when a later version of them is accepted or they are removed. */
+  /** Rejected resources, until a later version of them is accepted or they are removed. */
   readonly rejections: readonly ResourceRejection[];
   readonly keyProblems: readonly KeyProblem[];
   readonly bindProblems: readonly BindProblem[];

@@ -1,17 +1,17 @@
-// The gateway processes that are connected to this replica: what their discovery streams tell about them, and their reports.
+// The gateway processes that are connected to this replica, from their discovery streams and their reports.
 import type { ReadonlyWatchable } from '../base/watchable.ts';
 import type { BindProblem, KeyProblem } from '../ir/gen/report_pb.ts';
 import { CoalescedList } from './coalesced-list.ts';
 import type { ConnectedGateway, ResourceRejection } from './connected-gateway.ts';
 import type { NodeIdentity } from './node-identity.ts';
 
-/** What a discovery stream tells. */
+/** The part that comes from a discovery stream. */
 export interface StreamState {
   readonly settled: string | undefined;
   readonly rejections: readonly ResourceRejection[];
 }
 
-/** What a gateway reports about itself. */
+/** The report of a gateway about itself. */
 export interface ReportState {
   readonly keyProblems: readonly KeyProblem[];
   readonly bindProblems: readonly BindProblem[];
@@ -26,12 +26,12 @@ export interface GatewayEntry<State> {
 interface Process {
   readonly nodeId: string;
   readonly gateway: string;
-  /** Several when a process has come back before its old connection was found dead: the last one counts. */
+  /** Several if a process has reconnected before its old connection was found dead: the last one counts. */
   readonly streams: Map<symbol, StreamState & { readonly version: string }>;
   /** Open report streams. */
   readonly reporters: Set<symbol>;
   report: ReportState;
-  /** Undefined: has to be put together again. */
+  /** Undefined: has to be built again. */
   described: ConnectedGateway | undefined;
 }
 
@@ -115,7 +115,7 @@ export class ConnectedGateways {
   }
 }
 
-/** One that only reports is not connected. */
+/** A process with only a report stream is not connected. */
 function describeProcess({ nodeId, gateway, streams, report }: Process): ConnectedGateway | undefined {
   const stream = [...streams.values()].at(-1);
   return stream && { nodeId, gateway, ...stream, ...report };

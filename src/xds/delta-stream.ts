@@ -1,7 +1,7 @@
 // One delta ADS stream as a state machine: what a gateway has asked for, what it has been sent, what it answered, and what it is to be sent next.
 // (xDS, "Incremental xDS": https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol) No sockets and no timers: the server feeds it requests
 // and snapshots, and takes the next response whenever the connection has room for one. So there is never more than one response in memory, and
-// a stream that is slow gets the newest snapshot and none of those between.
+// a slow stream gets the newest snapshot and skips those in between.
 //
 // - An update is every response that leads to one snapshot. All carry its digest. Additions of all types go first, in the order of
 //   `resourceTypes`, then removals in the reverse order: make before break.
@@ -24,7 +24,7 @@ import { resourceTypes } from './resource-types.ts';
 import type { Snapshot, SnapshotResource, TypeResources } from './snapshot.ts';
 import { TypeSubscription } from './type-subscription.ts';
 
-/** What became of a request. */
+/** The result of a request. */
 export type RequestOutcome =
   | { readonly kind: 'taken'; readonly typeUrl: string; readonly answer: 'ack' | 'nack' | 'stale' | undefined }
   /** The stream must end with this status. */
@@ -34,14 +34,14 @@ export interface DeltaStreamOptions {
   readonly identity: NodeIdentity;
   /** Begins its nonces, so that an answer meant for another stream is recognized as stale. */
   readonly nonce: string;
-  /** Of the resources in one response. A larger resource travels alone. */
+  /** The maximum size of the resources in one response. A larger resource is sent alone. */
   readonly maxResponseBytes?: number;
 }
 
 const defaultMaxResponseBytes = 1024 * 1024;
-/** One that the gateway is putting in force, and one that is on its way meanwhile. */
+/** One that the gateway is putting in force, and one in flight. */
 const maxUnansweredUpdates = 2;
-/** No sane configuration comes near: for gateways that ask again and again, and never answer. */
+/** Far above any real configuration: a bound for gateways that request again and again and never answer. */
 const maxUnansweredResponses = 1_000;
 /** A newer gateway may ask for types that this server does not know: they have no resources. */
 const maxTypes = 32;
@@ -68,22 +68,22 @@ export class DeltaStream {
     this.#maxResponseBytes = options.maxResponseBytes ?? defaultMaxResponseBytes;
   }
 
-  /** Digest of the last snapshot that the gateway has answered for as a whole; undefined: none yet. */
+  /** Digest of the last snapshot that the gateway has answered completely; undefined: none yet. */
   get settled(): string | undefined {
     return this.#settled;
   }
 
-  /** What the gateway cannot use. The same list as long as nothing changes. */
+  /** The rejected resources. The same list as long as nothing changes. */
   get rejections(): readonly ResourceRejection[] {
     return this.#rejections.list();
   }
 
-  /** Whether the gateway has asked for every type by now. Before that, what refers to something could overtake it. */
+  /** Whether the gateway has subscribed to every type. Before that, a resource could arrive before those that it refers to. */
   get hasAskedForAll(): boolean {
     return resourceTypes.every(({ typeUrl }) => this.#types.has(typeUrl));
   }
 
-  /** What the gateway is to have from now on. Undefined: not known; nothing is sent, and the gateway keeps what it has. */
+  /** Sets the desired snapshot. Undefined: not known; nothing is sent, and the gateway keeps its resources. */
   setTarget(snapshot: Snapshot | undefined): void {
     this.#target = snapshot;
     this.#settle();
@@ -105,7 +105,7 @@ export class DeltaStream {
     return { kind: 'taken', typeUrl, answer };
   }
 
-  /** The next response, or undefined if there is nothing to send for now. What is taken counts as sent. */
+  /** The next response, or undefined if there is nothing to send for now. It counts as sent. */
   takeResponse(): DeltaDiscoveryResponse | undefined {
     const target = this.#target;
     if (target === undefined || !this.#mayProceed(target)) return undefined;
@@ -141,7 +141,7 @@ export class DeltaStream {
     return undefined;
   }
 
-  /** The snapshot changed in the middle of an update to one that the gateway happens to have now. It waits for another, and must be told. */
+  /** The snapshot changed in the middle of an update to one that the gateway happens to have now. It waits for another digest, and needs one more response. */
   #takeAnnouncement(target: Snapshot): DeltaDiscoveryResponse | undefined {
     if (!this.#isUpdating || this.#announced === undefined || this.#announced.digest === target.digest)
       return undefined;
@@ -214,7 +214,7 @@ export class DeltaStream {
       if (typeUrl === type.typeUrl && type.getSentVersion(name) === undefined) this.#rejections.clear(typeUrl, name);
   }
 
-  /** A nonce of another stream, or one that was answered before, says nothing new. */
+  /** A nonce of another stream, or one that was answered before, is stale. */
   #takeAnswer({ responseNonce, typeUrl, errorDetail }: DeltaDiscoveryRequest): 'ack' | 'nack' | 'stale' {
     const response = this.#unanswered.get(responseNonce);
     if (response === undefined || response.typeUrl !== typeUrl) return 'stale';

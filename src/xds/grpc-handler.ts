@@ -1,4 +1,4 @@
-// From HTTP/2 requests to calls of our services (gRPC over HTTP/2), by way of connect. Only gRPC is spoken, and nothing that a peer sends can
+// Maps HTTP/2 requests to our services (gRPC over HTTP/2), with connect. Only gRPC is accepted, and nothing that a peer sends can
 // do more than end its own call.
 import { constants, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
 import { Code, ConnectError, type ConnectRouter, createConnectRouter, createContextValues } from '@connectrpc/connect';
@@ -10,10 +10,10 @@ import { type CallOrigin, callOrigin } from './peer.ts';
 
 /** For `initial_resource_versions` of tens of thousands of resources, and for the reports of a large cluster. */
 const maxMessageBytes = 64 * 1024 * 1024;
-/** What all strangers together may have us hold, before it is known who they are. */
+/** The memory that all unauthenticated peers together may use. */
 const maxStrangersBytes = 64 * 1024 * 1024;
 
-/** Makes the handler of the port. */
+/** Creates the handler of the port. */
 export function createGrpcHandler(
   routes: (router: ConnectRouter) => void,
   log: Log,
@@ -61,7 +61,7 @@ export function createGrpcHandler(
   };
 }
 
-/** Counts what strangers announce. When it is too much, the one who announced last is refused. */
+/** Counts the bytes that unauthenticated peers announce. Above the limit, the last announcement is refused. */
 class StrangersBudget {
   readonly #maxBytes: number;
   #bytes = 0;
@@ -82,9 +82,9 @@ class StrangersBudget {
       own += bytes;
       this.#bytes += bytes;
       if (this.#bytes <= this.#maxBytes) return;
-      // It goes, and leaves room for the others.
+      // Its connection is closed, which frees memory for the others.
       close();
-      throw new ConnectError('too much has been sent by peers that are not known yet', Code.ResourceExhausted);
+      throw new ConnectError('unauthenticated peers have sent too much', Code.ResourceExhausted);
     };
     return { spend, close };
   }

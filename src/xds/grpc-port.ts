@@ -1,4 +1,4 @@
-// A port that speaks HTTP/2 for gRPC: in plaintext with prior knowledge (RFC 9113, 3.3), or with TLS and the certificate that is there at the moment of
+// A port that speaks HTTP/2 for gRPC: in plaintext with prior knowledge (RFC 9113, 3.3), or with TLS and the certificate at the moment of
 // the handshake. Dead connections are found by pings, and closing is graceful.
 import http2, { type Http2SecureServer, type Http2Server, type ServerHttp2Session } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
@@ -33,13 +33,13 @@ export interface GrpcPortOptions {
   readonly certificate: ReadonlyWatchable<XdsCertificate | undefined> | undefined;
   readonly keepAlive: KeepAliveOptions;
   readonly strangers: StrangerLimits;
-  /** Takes each request with where it comes from. */
+  /** Handles each request, with the address of the peer. */
   readonly handle: (request: http2.Http2ServerRequest, response: http2.Http2ServerResponse, origin: CallOrigin) => void;
 }
 
 export interface GrpcPort {
   readonly port: number;
-  /** Takes no more connections and calls, waits a moment for calls to end, then closes what is left. */
+  /** Accepts no more connections and calls, waits briefly for calls to end, then closes the rest. */
   close(): Promise<void>;
 }
 
@@ -48,7 +48,7 @@ const maxConnections = 4_096;
 const maxCallsPerConnection = 32;
 const windowBytes = 1024 * 1024;
 const handshakeTimeoutMs = 10_000;
-/** A connection without a call. Those who hold a place have to use it. */
+/** The idle timeout of a connection without a call. */
 const unusedTimeoutMs = 60_000;
 /** The last responses, with the status in their trailers, need a moment to be written. */
 const closeGraceMs = 1_000;
@@ -84,7 +84,7 @@ export async function openGrpcPort(options: GrpcPortOptions): Promise<GrpcPort> 
     session.once('close', () => sessions.delete(session));
     closeWhenUnused(session);
     keepAlive(session, options.keepAlive, () =>
-      log.info({ peerAddress }, 'a connection does not answer, and is closed'),
+      log.info({ peerAddress }, 'closed a connection that does not answer pings'),
     );
   });
   server.on('sessionError', (error: Error) => log.debug({ err: error }, 'an xDS connection failed'));
@@ -118,7 +118,7 @@ function createTlsServer(certificate: ReadonlyWatchable<XdsCertificate | undefin
     try {
       server.setSecureContext({ ...pem, minVersion: 'TLSv1.2' });
     } catch (error) {
-      log.error({ err: error }, 'the certificate of the xDS port cannot be used; the one before it stays');
+      log.error({ err: error }, 'the certificate of the xDS port cannot be used; the previous one stays in use');
     }
   };
   apply(certificate.get());
@@ -174,7 +174,7 @@ async function closeServer(
   clearTimeout(grace);
 }
 
-/** An IPv4 address as such, also on a port that takes both. */
+/** IPv4-mapped addresses as IPv4, also on a dual-stack port. */
 function formatAddress(address = ''): string {
   return address.replace(/^::ffff:(?=\d+\.)/i, '');
 }

@@ -1,4 +1,4 @@
-// Finds dead HTTP/2 connections (RFC 9113, 6.7): a peer that is gone without a word answers no PING.
+// Finds dead HTTP/2 connections (RFC 9113, 6.7): a peer that is gone does not answer a PING.
 import type { Http2Session } from 'node:http2';
 
 export interface KeepAliveOptions {

@@ -1,4 +1,4 @@
-// Messages on their way out of a stream: put in by whoever has something to say, taken out as the connection has room.
+// The send queue of a stream, with backpressure: messages are taken out as the connection has room.
 
 /** A queue that is read once, by `for await`. */
 export class MessageQueue<M> implements AsyncIterable<M> {
@@ -13,7 +13,7 @@ export class MessageQueue<M> implements AsyncIterable<M> {
     this.#wake?.();
   }
 
-  /** In the place of everything that still waits: for messages of which only the latest counts. */
+  /** Replaces all waiting messages: for messages of which only the latest counts. */
   replace(message: M): void {
     this.#waiting.length = 0;
     this.push(message);

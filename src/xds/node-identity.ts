@@ -1,4 +1,4 @@
-// Who opened a discovery stream, as its node message says: which process, and of which Gateway.
+// The identity that the node message of a discovery stream claims: the process and its Gateway.
 import type { Node } from '../ir/gen/discovery_pb.ts';
 
 /** Claims, until the peer is authorized. */
@@ -30,7 +30,7 @@ export function readNodeIdentity(node: Node | undefined): NodeIdentity | { reado
   };
 }
 
-/** A `/` in one of the names would make another Gateway of the pair. */
+/** A `/` in one of the names would turn the pair into another Gateway. */
 function isName(value: unknown): value is string {
   return typeof value === 'string' && value.length > 0 && value.length <= maxNameLength && !value.includes('/');
 }

@@ -1,4 +1,4 @@
-// One call as the server sees it: it can be ended from here, whatever it is waiting for at the moment.
+// One call on the server: it can be ended at any time, whatever it is waiting for.
 import { Code, ConnectError } from '@connectrpc/connect';
 
 export class OpenCall {
@@ -13,7 +13,7 @@ export class OpenCall {
     const { promise, reject } = Promise.withResolvers<never>();
     this.#ended = promise;
     this.#rejectEnded = reject;
-    // Nobody may be waiting.
+    // Avoids an unhandled rejection if nothing waits.
     promise.catch(() => {});
     const onAbort = (): void => {
       const reason: unknown = signal.reason;
@@ -23,7 +23,7 @@ export class OpenCall {
     else signal.addEventListener('abort', onAbort, { once: true });
   }
 
-  /** Why it is over; undefined: it is not. */
+  /** Why the call has ended; undefined: it is open. */
   get error(): ConnectError | undefined {
     return this.#error;
   }
@@ -37,7 +37,7 @@ export class OpenCall {
     for (const listener of this.#onEnd) listener(error);
   }
 
-  /** Called once, at once if the call is over. What is to be cleaned up must not wait for a generator that nobody pulls any more. */
+  /** Called once, immediately if the call has ended. For cleanup that must not depend on a generator that is no longer read. */
   onEnd(listener: (error: ConnectError) => void): void {
     if (this.#error === undefined) this.#onEnd.push(listener);
     else listener(this.#error);
@@ -48,13 +48,13 @@ export class OpenCall {
     return Promise.race([promise, this.#ended]);
   }
 
-  /** Has `sleep` return, now or at once when it is called. */
+  /** Lets `sleep` return, now or as soon as it is called. */
   wake(): void {
     this.#isAwake = true;
     this.#wake?.();
   }
 
-  /** Waits until somebody calls `wake`, or the call is over. */
+  /** Waits until `wake` is called or the call ends. */
   async sleep(): Promise<void> {
     if (!this.#isAwake) await new Promise<void>((resolve) => (this.#wake = resolve));
     this.#wake = undefined;

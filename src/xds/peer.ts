@@ -1,7 +1,7 @@
-// Who is at the other end of a call, and whether it may have what it asks for.
+// The peer of a call, and the verdict whether it is authorized.
 import { Code, ConnectError, createContextKey, type HandlerContext } from '@connectrpc/connect';
 
-/** Who asks, before anything is sent. */
+/** The claims and credentials of a peer. */
 export interface PeerRequest {
   readonly nodeId: string;
   /** namespace/name, as the peer claims. */
@@ -12,7 +12,7 @@ export interface PeerRequest {
   readonly peerAddress: string;
 }
 
-/** Whether a peer may have what it asks for. `reason` goes to the peer and to the log; it names no secret. */
+/** The authorization verdict. `reason` goes to the peer and to the log; it contains no secret. */
 export type PeerVerdict =
   | {
       readonly allowed: true;
@@ -25,10 +25,10 @@ export type PeerVerdict =
       readonly reason: string;
     };
 
-/** What the connection tells about a call, beside its headers. */
+/** What is known of a call besides its headers. */
 export interface CallOrigin {
   readonly peerAddress: string;
-  /** Lifts the limits on what a stranger may send, and on how long it may stay. */
+  /** Lifts the limits for unauthenticated peers. */
   trust(): void;
 }
 

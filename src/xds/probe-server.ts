@@ -1,4 +1,4 @@
-// Is it an xDS server of ours that answers at an address, and does it turn strangers away? Asked without credentials, and nothing is told to it.
+// Probes whether an xDS server of ours answers at an address and refuses peers without credentials. Sends neither credentials nor data.
 import { create } from '@bufbuild/protobuf';
 import { Code, ConnectError, createClient } from '@connectrpc/connect';
 import { createGrpcTransport } from '@connectrpc/connect-node';
@@ -17,7 +17,7 @@ export interface ProbeOptions {
 
 const times: SessionTimes = { connectMs: 30_000, pingIntervalMs: 20_000, pingTimeoutMs: 10_000 };
 
-/** Undefined: it is one, and does. Otherwise what is wrong, in words for an operator. */
+/** Undefined: both are so. Otherwise the problem, for the operator. */
 export async function probeXdsServer({ server, ca, signal }: ProbeOptions): Promise<string | undefined> {
   const session = new ControllerSession(server, ca, times);
   const onAbort = (): void => session.close();
@@ -27,12 +27,12 @@ export async function probeXdsServer({ server, ca, signal }: ProbeOptions): Prom
   try {
     await session.connect();
     isConnected = true;
-    // The call of replicas: its peer is judged by its token alone, whatever Gateways there are.
+    // The call of replicas: its authorization depends on the token alone, whatever Gateways exist.
     await createClient(GatewayReports, transport).relay(tellNothing(), { signal });
-    return 'it lets in who has no token';
+    return 'it accepts peers without a token';
   } catch (error) {
     const { code, metadata } = ConnectError.from(error);
-    // Said in gRPC: connect takes status 401 of any web server for the same.
+    // Must be a gRPC status: connect maps the HTTP status 401 of any web server to the same code.
     if (metadata.get('grpc-status') === `${Code.Unauthenticated}`) return undefined;
     if (signal.aborted) return 'it does not answer';
     const reason = describeConnectionError(error);
@@ -43,7 +43,7 @@ export async function probeXdsServer({ server, ca, signal }: ProbeOptions): Prom
   }
 }
 
-/** What our server may answer instead, or the connection come to. */
+/** Other codes that our server or a failed connection may cause. */
 const isOfServer: ReadonlySet<Code> = new Set([Code.Unavailable, Code.PermissionDenied, Code.ResourceExhausted]);
 
 async function* tellNothing() {

@@ -1,4 +1,4 @@
-// What one gateway cannot use of what it was sent, put together from its NACKs.
+// The rejected resources of one gateway, collected from its NACKs.
 import { anyUnpack } from '@bufbuild/protobuf/wkt';
 import { cutText } from '../base/cut-text.ts';
 import type { Status } from '../ir/gen/google/rpc/status_pb.ts';
@@ -28,7 +28,7 @@ export class RejectionRecord {
 
   /**
    * Takes the answer to a response: an ACK without `detail`, otherwise a NACK. `getSentVersion` tells what the gateway has been sent by now: an answer
-   * says nothing about a resource that has been sent again since.
+   * does not apply to a resource that has been sent again since.
    */
   takeAnswer(
     response: SentResponse,
@@ -59,7 +59,7 @@ export class RejectionRecord {
     return stated.some(({ reason }) => reason !== '') ? 'nack' : 'ack';
   }
 
-  /** The resource is gone, or the gateway can use it. */
+  /** Clears a rejection: the resource was removed, or the gateway accepted it. */
   clear(typeUrl: string, name: string): void {
     if (this.#entries.delete(formatKey(typeUrl, name))) this.#list = undefined;
   }

@@ -1,4 +1,4 @@
-// Tells the leader about the gateways that are connected to this replica: only the leader writes status, and must know of all of them.
+// Reports the gateways that are connected to this replica to the leader: only the leader writes statuses, and it must know all gateways.
 import { Code, ConnectError, createClient } from '@connectrpc/connect';
 import { createGrpcTransport, Http2SessionManager } from '@connectrpc/connect-node';
 import type { Log } from '../base/log.ts';
@@ -22,7 +22,7 @@ export interface RelayOptions {
   readonly readToken?: () => Promise<string>;
   /** Name of this replica: its pod's. */
   readonly replica: string;
-  /** What to tell. */
+  /** The gateways to report. */
   readonly connected: ReadonlyWatchable<readonly ConnectedGateway[]>;
   /** Random number in [0, 1), for jitter. */
   readonly random?: () => number;
@@ -33,7 +33,7 @@ export interface Relay {
 }
 
 const maxMessageBytes = 64 * 1024 * 1024;
-/** Between two messages: each has everything. */
+/** The minimum interval between two messages: each has the whole state. */
 const gapMs = 100;
 const pingIntervalMs = 20_000;
 const pingTimeoutMs = 10_000;
@@ -46,7 +46,7 @@ const backoffTimes: BackoffTimes = {
   stableMs: 5_000,
 };
 
-/** Starts to connect, and goes on trying until it is closed. */
+/** Connects, and reconnects until it is closed. */
 export function startRelay(options: RelayOptions): Relay {
   const log = options.log.child({ leader: options.leader });
   const closing = new AbortController();
@@ -66,10 +66,10 @@ export function startRelay(options: RelayOptions): Relay {
       }
       if (closing.signal.aborted) return;
       const lastedMs = performance.now() - startedAt;
-      // It shuts down, or wants to see a fresh token.
+      // The leader shuts down, or requires a fresh token.
       const isGraceful = code === Code.Unavailable && lastedMs >= backoffTimes.stableMs;
       const level = reason === said || isGraceful ? 'debug' : 'warn';
-      log[level]({ reason }, 'the leader cannot be told about gateways; trying again');
+      log[level]({ reason }, 'gateways cannot be reported to the leader; trying again');
       said = reason;
       const isRefusal = code !== undefined && refusals.has(code);
       await pause(backoff.next({ isGraceful, isRefusal, lastedMs }), closing.signal);
@@ -112,7 +112,7 @@ async function relayOnce(options: RelayOptions, closing: AbortSignal): Promise<v
   }
 }
 
-/** Tells now, and after changes, but not too often. Returns the function that ends it. */
+/** Reports now and after changes, at a limited rate. Returns the function that ends it. */
 function tellChanges(connected: ReadonlyWatchable<unknown>, tell: () => void): () => void {
   let timer: NodeJS.Timeout | undefined;
   let toldAt = performance.now();

@@ -1,9 +1,9 @@
-// What a replica tells its leader about the gateways that are connected to it, to and from messages.
+// Encodes and decodes the messages in which a replica reports its connected gateways to the leader.
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { type RelayedGateway, RelayedGatewaysSchema } from '../ir/gen/report_pb.ts';
 import type { ConnectedGateway } from './connected-gateway.ts';
 
-/** The whole state: it replaces what was told before. */
+/** The whole state: it replaces the previous message. */
 export function createRelayMessage(
   replica: string,
   gateways: readonly ConnectedGateway[],

@@ -1,4 +1,4 @@
-// The gateway processes that are connected to other replicas, as those tell.
+// The gateway processes that are connected to other replicas, as those report them.
 import type { ReadonlyWatchable } from '../base/watchable.ts';
 import type { RelayedGateways as RelayMessage } from '../ir/gen/report_pb.ts';
 import { CoalescedList } from './coalesced-list.ts';

@@ -4,7 +4,7 @@ import type { TypeResources } from './snapshot.ts';
 
 const nothing: TypeResources = new Map();
 
-/** The version of something that a gateway must be told about, whatever it has. */
+/** The version of a resource that must be sent in any case. */
 const untold = '';
 
 export class SentVersions {
@@ -22,18 +22,18 @@ export class SentVersions {
     else this.#differences.set(name, version);
   }
 
-  /** Has it sent again, or told as removed. */
+  /** Marks a resource to be sent again or reported as removed. */
   forget(name: string): void {
     this.#differences.set(name, untold);
   }
 
-  /** Has everything sent again. */
+  /** Marks everything to be sent again. */
   forgetAll(): void {
     for (const name of this.#base.keys()) if (!this.#differences.has(name)) this.forget(name);
     for (const [name, version] of this.#differences) if (version !== undefined) this.forget(name);
   }
 
-  /** The gateway has nothing but these any more. */
+  /** Drops all resources except these. */
   keepOnly(names: ReadonlySet<string>): void {
     const kept = Array.from(names, (name) => [name, this.get(name)] as const);
     this.#base = nothing;

@@ -1,4 +1,4 @@
-// A call of DeltaAggregatedResources: lets the gateway in, feeds its requests to the state machine, and sends what that has to send.
+// A call of DeltaAggregatedResources: authorizes the gateway, feeds its requests to the state machine, and sends the responses.
 import { randomBytes } from 'node:crypto';
 import { Code, ConnectError, type HandlerContext } from '@connectrpc/connect';
 import type { Log } from '../base/log.ts';
@@ -29,7 +29,7 @@ export interface DiscoverySurroundings extends AuthorizeOptions {
   readonly authorizeGateway: (peer: PeerRequest) => Promise<PeerVerdict>;
 }
 
-/** How long the first responses wait for the requests of other types, so that nothing overtakes what it refers to. */
+/** How long the first responses wait for the requests of other types, so that no resource arrives before those that it refers to. */
 const gatherMs = 10;
 
 const codes = { invalid_argument: Code.InvalidArgument, resource_exhausted: Code.ResourceExhausted } as const;
@@ -106,7 +106,7 @@ export async function* serveDiscovery(
   throw call.error;
 }
 
-/** Ends the call when the gateway ends its side: without answers nothing can be known of it. */
+/** Ends the call when the gateway ends its side: without answers its state is unknown. */
 async function readRequests(
   requests: AsyncIterator<DeltaDiscoveryRequest>,
   call: OpenCall,

@@ -1,4 +1,4 @@
-// Calls of GatewayReports: gateways tell how they are, and other replicas tell about their gateways. Each message replaces the one before.
+// Calls of GatewayReports: gateways report their state, and other replicas relay that of their gateways. Each message replaces the previous one.
 import { Code, ConnectError, type HandlerContext } from '@connectrpc/connect';
 import type { GatewayReport, RelayedGateways as RelayMessage } from '../ir/gen/report_pb.ts';
 import { authorizeCall, type AuthorizeOptions } from './authorize-call.ts';
@@ -48,7 +48,7 @@ export interface RelaySurroundings extends AuthorizeOptions {
   readonly authorizeReplica: (peer: PeerRequest) => Promise<PeerVerdict>;
 }
 
-/** Takes what another replica tells until it ends the stream. */
+/** Takes the relayed state of another replica until it ends the stream. */
 export async function serveRelay(
   messages: AsyncIterator<RelayMessage>,
   first: RelayMessage,
@@ -66,7 +66,7 @@ export async function serveRelay(
     surroundings,
   );
   const entry = surroundings.relayed.open(replica);
-  surroundings.log.info({ replica }, 'another replica tells about its gateways');
+  surroundings.log.info({ replica }, 'another replica relays its gateways');
   call.onEnd((error) => {
     stopAsking();
     entry.close();

@@ -27,26 +27,26 @@ export interface XdsServerOptions {
   /** Empty: every interface. */
   readonly address: string;
   readonly port: number;
-  /** Undefined: plaintext. Otherwise TLS with whatever certificate is there at the moment of the handshake; none: handshakes are refused. */
+  /** Undefined: plaintext. Otherwise TLS with the certificate at the moment of the handshake; without one, handshakes fail. */
   readonly certificate?: ReadonlyWatchable<XdsCertificate | undefined>;
-  /** May a gateway have its Gateway's configuration. Asked before anything is sent, and again while its streams are open. */
+  /** Authorizes a gateway for its Gateway's configuration. Called before anything is sent, and again while its streams are open. */
   readonly authorizeGateway: (peer: PeerRequest) => Promise<PeerVerdict>;
-  /** May a peer relay reports: only another replica of this controller. `gateway` is empty, `nodeId` the replica. */
+  /** Authorizes a peer to relay reports: only another replica of this controller. `gateway` is empty, `nodeId` the replica. */
   readonly authorizeReplica: (peer: PeerRequest) => Promise<PeerVerdict>;
   readonly observer: XdsObserver;
   /** Defaults: 20 s and 10 s. */
   readonly keepAlive?: KeepAliveOptions;
   /** How often peers with open streams are authorized again. Default: 5 min. */
   readonly recheckIntervalMs?: number;
-  /** What peers may do before they are let in. */
+  /** Limits for unauthenticated peers. */
   readonly strangers?: Partial<StrangerLimits>;
 }
 
 export interface XdsServer {
-  /** Where it is bound. */
+  /** The port that it is bound to. */
   readonly port: number;
   /**
-   * What a Gateway's processes are to have; undefined: not known (yet), and nothing is sent or removed. Pushed to those connected when no other change
+   * * Sets the snapshot of a Gateway; undefined: not known (yet), and nothing is sent or removed. Pushed to connected processes when no other change
    * follows within 10 ms, at the latest after 1 s.
    */
   setSnapshot(gateway: string, snapshot: Snapshot | undefined): void;
@@ -54,13 +54,13 @@ export interface XdsServer {
   readonly connected: ReadonlyWatchable<readonly ConnectedGateway[]>;
   /** Those that other replicas relayed. */
   readonly relayed: ReadonlyWatchable<readonly ConnectedGateway[]>;
-  /** Ends streams in a way that has gateways come back elsewhere at once, and closes the port. */
+  /** Ends streams so that gateways reconnect to another replica at once, and closes the port. */
   close(): Promise<void>;
 }
 
 const defaultKeepAlive: KeepAliveOptions = { intervalMs: 20_000, timeoutMs: 10_000 };
 const defaultRecheckIntervalMs = 5 * 60_000;
-/** Who connects has something to say. */
+/** The timeout for the first message of a call. */
 const firstMessageTimeoutMs = 30_000;
 const maxCalls = 8_192;
 
@@ -176,7 +176,7 @@ class CallRegistry {
 
 async function readFirst<T>(iterator: AsyncIterator<T>, call: OpenCall): Promise<T> {
   const timer = setTimeout(() => {
-    call.end(new ConnectError('nothing was said for too long', Code.DeadlineExceeded));
+    call.end(new ConnectError('the first message did not come in time', Code.DeadlineExceeded));
   }, firstMessageTimeoutMs).unref();
   try {
     const first = await call.until(iterator.next());

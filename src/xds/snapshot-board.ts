@@ -1,5 +1,5 @@
-// The newest snapshot of each Gateway, and who wants to hear of it. Changes come in bursts: they are held back until it has been quiet for a
-// moment, but not for long.
+// The newest snapshot of each Gateway, with its subscribers. Changes come in bursts, so they are debounced: held back until it has been quiet for a
+// moment, up to a maximum delay.
 import type { Snapshot } from './snapshot.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
 
@@ -9,7 +9,7 @@ const maxDelayMs = 1_000;
 interface Posted {
   snapshot: Snapshot | undefined;
   readonly listeners: Set<(snapshot: Snapshot) => void>;
-  /** Since when a change waits to be told; undefined: none does. */
+  /** Since when a change is pending; undefined: none is. */
   waitingSince: number | undefined;
   cancelTimer: (() => void) | undefined;
 }
@@ -22,12 +22,12 @@ export class SnapshotBoard {
     this.#clock = clock;
   }
 
-  /** The newest. Whoever connects need not wait. */
+  /** The newest, without debounce: for new connections. */
   get(gateway: string): Snapshot | undefined {
     return this.#gateways.get(gateway)?.snapshot;
   }
 
-  /** Undefined: not known any more. Nobody is told: those who are connected keep, and complete, what they have. */
+  /** Undefined: not known any more. Subscribers are not notified: connected gateways keep, and complete, their resources. */
   set(gateway: string, snapshot: Snapshot | undefined): void {
     const posted = this.#getPosted(gateway);
     if (posted.snapshot === snapshot) return;

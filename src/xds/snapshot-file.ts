@@ -1,4 +1,4 @@
-// The file from which a gateway serves after a restart while no controller is there: everything that was in force, replaced as a whole.
+// The file from which a gateway serves after a restart without a controller: the configuration that was in force, replaced as a whole.
 //
 //   mcp-gateway-snapshot 1 n/gateway 1234 5feceb66...\n   format version, Gateway, bytes that follow, SHA-256 of the line up to here and of them
 //   DeltaDiscoveryResponse...                             one per type, each behind its length: resources with their versions
@@ -28,7 +28,7 @@ const resourcesPerMessage = 1_000;
 /** What is needed of node:fs/promises. */
 export type SnapshotFileSystem = Pick<typeof nodeFiles, 'open' | 'rename' | 'unlink'>;
 
-/** What a file holds, or why it is of no use, in words that go after "the snapshot file PATH". */
+/** The content of a file, or why it cannot be used; the problem continues "the snapshot file PATH". */
 export type SnapshotFileResult =
   | { readonly kind: 'read'; readonly resources: HeldResources }
   | { readonly kind: 'missing' }
@@ -98,7 +98,7 @@ function parseResource({ schema }: ResourceType, { name, version, resource }: Re
   return { name, version, message, problem: undefined };
 }
 
-/** The content is not what a snapshot has. */
+/** The content is not a valid snapshot. */
 class SnapshotFileError extends Error {
   readonly code = 'invalid_snapshot_file';
 }
@@ -117,7 +117,7 @@ export interface SnapshotWriterOptions {
   readonly files?: SnapshotFileSystem;
 }
 
-/** Writes what it is told, some time later and in the background; of several in a row only the last. */
+/** Writes snapshots in the background, debounced: of several in a row only the last. */
 export class SnapshotWriter {
   readonly #options: SnapshotWriterOptions;
   readonly #files: SnapshotFileSystem;
@@ -136,7 +136,7 @@ export class SnapshotWriter {
     this.#timer ??= setTimeout(() => this.#start(), this.#options.settleMs ?? 1_000).unref();
   }
 
-  /** Writes what has not been written yet. */
+  /** Writes the pending snapshot. */
   async close(): Promise<void> {
     if (this.#timer !== undefined) this.#start();
     await this.#writing;
@@ -159,11 +159,11 @@ export class SnapshotWriter {
       this.#lastProblem = undefined;
     } catch (error) {
       const problem = readCode(error) ?? describe(error);
-      // Said once: serving goes on, only a restart would miss it.
+      // Logged once: serving goes on, only a restart is affected.
       if (problem !== this.#lastProblem)
         log.error(
           { file: path, detail: describe(error) },
-          `the snapshot file cannot be written${isFull(error) ? ': the disk is full' : ''}; after a restart without a controller there would be an older configuration, or none`,
+          `the snapshot file cannot be written${isFull(error) ? ': the disk is full' : ''}; after a restart without a controller, this gateway would serve an older configuration or none`,
         );
       this.#lastProblem = problem;
     }
@@ -176,7 +176,7 @@ export class SnapshotWriter {
     const start = formatHeaderStart(gateway, length);
     const checksum = await digestParts(createHash('sha256').update(start), parts);
     const temporary = `${path}.${randomUUID()}.tmp`;
-    // Readable by nobody else from its first byte.
+    // Readable only by its owner from the first byte on.
     const handle = await this.#files.open(temporary, 'wx', 0o600);
     try {
       try {
@@ -222,7 +222,7 @@ function encodeOnce({ typeUrl, schema }: ResourceType, resource: HeldResource): 
   if (bytes === undefined) {
     const { name, version, message, problem } = resource;
     const any = create(AnySchema, { typeUrl, value: toBinary(schema, message!) });
-    // What stands in for a version that cannot be read has none of its own: the server is to send that again.
+    // A placeholder for an unreadable version has no version itself: the server is to send the resource again.
     const own = create(ResourceSchema, { name, version: problem === undefined ? version : '', resource: any });
     bytes = toBinary(DeltaDiscoveryResponseSchema, create(DeltaDiscoveryResponseSchema, { resources: [own] }));
     encoded.set(resource, bytes);

@@ -1,5 +1,5 @@
-// What one gateway is to have: every message with its version. Versions are hashes of the content, equal on every replica, so that a gateway may
-// resume at another one.
+// The snapshot of one gateway: every message with its version. Versions are hashes of the content, equal on every replica, so that a gateway may
+// resume at another replica.
 import { createHash } from 'node:crypto';
 import { toBinary } from '@bufbuild/protobuf';
 import type { Configuration } from '../ir/configuration.ts';
@@ -27,7 +27,7 @@ export interface Snapshot {
   readonly resources: ReadonlyMap<string, TypeResources>;
 }
 
-/** Two messages of one kind have the same key. Neither can be left out: either may be what protects a route. */
+/** Two messages of one kind have the same key. Neither can be left out: either may protect a route. */
 export class DuplicateResourceError extends Error {
   readonly code = 'duplicate_resource';
 

@@ -1,11 +1,11 @@
-// Bounds what those who have not said who they are can take from those who have: connections. A stranger has a few seconds, an address has a few strangers,
-// and all strangers together have a part of the places. Who is turned away without a reason of its own comes back, after its back-off.
+// Limits connections of unauthenticated peers ("strangers"), so that authorized ones keep theirs. A stranger has a few seconds, an address has a few strangers,
+// and all strangers together have a share of the connections. A legitimate peer that is dropped reconnects after its backoff.
 import type { Log } from '../base/log.ts';
 
 export interface StrangerLimits {
-  /** Until somebody on the connection must have been let in. */
+  /** The time within which a peer on the connection must be authorized. */
   readonly authorizeMs: number;
-  /** Connections of strangers from one address. Where addresses are translated, many gateways may come from one; they are no strangers for long. */
+  /** Connections of strangers from one address. Behind NAT many gateways may share an address, but they are authorized quickly. */
   readonly maxPerAddress: number;
   /** Of all of them. */
   readonly maxTotal: number;
@@ -13,7 +13,7 @@ export interface StrangerLimits {
 
 export const defaultStrangerLimits: StrangerLimits = { authorizeMs: 10_000, maxPerAddress: 32, maxTotal: 1_024 };
 
-/** Between two lines in the log. */
+/** The minimum interval between two log lines. */
 const logGapMs = 60_000;
 
 /** What this needs of a socket. */
@@ -24,7 +24,7 @@ export interface StrangerSocket {
   once(event: 'close', listener: () => void): unknown;
 }
 
-/** Lets connections in, and out again. */
+/** Tracks connections until they are authorized. */
 export class StrangerDoor {
   readonly #limits: StrangerLimits;
   readonly #log: Log;
@@ -40,7 +40,7 @@ export class StrangerDoor {
     this.#log = log;
   }
 
-  /** A new connection. It is destroyed if there are too many, or when nobody vouches for it in time. */
+  /** Called for a new connection. It is destroyed if there are too many, or if it is not authorized in time. */
   admit(socket: StrangerSocket): void {
     const address = socket.remoteAddress ?? '';
     const key = formatKey(socket);
@@ -51,7 +51,7 @@ export class StrangerDoor {
       return;
     }
     const timer = setTimeout(() => {
-      this.#log.debug({ peerAddress: address }, 'a connection did not say who it is in time, and is closed');
+      this.#log.debug({ peerAddress: address }, 'closed a connection that was not authorized in time');
       socket.destroy();
     }, this.#limits.authorizeMs).unref();
     this.#counts.set(address, count + 1);
@@ -65,12 +65,12 @@ export class StrangerDoor {
     socket.once('close', () => this.#strangers.get(key)?.());
   }
 
-  /** Somebody was let in who came over this connection. */
+  /** Called when a peer on this connection was authorized. */
   trust(socket: Pick<StrangerSocket, 'remoteAddress' | 'remotePort'>): void {
     this.#strangers.get(formatKey(socket))?.();
   }
 
-  /** A connection was turned away. The log says so once, and then how many there were. */
+  /** Called when a connection was dropped. Logged once, and then with the count. */
   noteDrop(peerAddress: string): void {
     this.#dropped += 1;
     if (this.#logTimer === undefined) this.#tellDrops(peerAddress);
@@ -85,7 +85,7 @@ export class StrangerDoor {
     if (this.#dropped === 0) return;
     this.#log.warn(
       { dropped: this.#dropped, ...(peerAddress !== undefined && { peerAddress }) },
-      'connections to the xDS port were dropped: there are too many of peers that are not known',
+      'connections to the xDS port were dropped: too many unauthenticated peers',
     );
     this.#dropped = 0;
     this.#logTimer = setTimeout(() => this.#tellDrops(), logGapMs).unref();

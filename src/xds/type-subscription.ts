@@ -1,8 +1,8 @@
-// What one gateway wants of one type, what it has of it, and what must be sent to bring the two together (xDS, "Incremental xDS").
+// The subscription of one gateway to one type: what it wants, what it has, and what must be sent (xDS, "Incremental xDS").
 import { SentVersions } from './sent-versions.ts';
 import type { SnapshotResource, TypeResources } from './snapshot.ts';
 
-/** What there is still to send. */
+/** The resources still to send. */
 interface Plan {
   readonly target: TypeResources;
   readonly additions: readonly SnapshotResource[];
@@ -38,7 +38,7 @@ export class TypeSubscription {
   }
 
   /**
-   * What is asked for is sent, also if the gateway should have it: it may have forgotten it. What does not exist is told as removed. `underWay` are the
+   * * Requested resources are sent even if the gateway should have them: it may have dropped them. Missing ones are reported as removed. `underWay` are the
    * names in responses that have not been answered: one that the gateway gave up may reach it only after it asked for everything again.
    */
   subscribe(names: readonly string[], underWay: Iterable<string> = []): void {
@@ -63,7 +63,7 @@ export class TypeSubscription {
         this.#sent.keepOnly(this.#names);
       } else {
         this.#names.delete(name);
-        // Still wanted by the wildcard: the gateway cannot know whether that has it, and must be told.
+        // Still covered by the wildcard: the gateway cannot know that, so the resource must be sent.
         if (this.#wildcard) this.#sent.forget(name);
         else this.#sent.set(name, undefined);
       }
@@ -101,7 +101,7 @@ export class TypeSubscription {
     return taken;
   }
 
-  /** The next names to take away, as many as fit but at least one. */
+  /** The next names to remove, as many as fit but at least one. */
   takeRemovals(target: TypeResources, maxBytes: number): string[] {
     const plan = this.#planFor(target);
     const taken: string[] = [];

@@ -1,8 +1,8 @@
-// Finds what a message has and this program does not know: fields and enum values of a newer controller. Protobuf keeps or skips them silently, which is
+// Finds unknown content of a message: fields and enum values of a newer controller. Protobuf keeps or skips them silently, which is
 // right for logs and wrong for policies: half of a rule is another rule.
 import type { DescEnum, DescField, DescMessage, Message } from '@bufbuild/protobuf';
 
-/** Where the first of them is: `jwt.providers[0] (field 9)`; undefined: everything is known. */
+/** The path of the first unknown content: `jwt.providers[0] (field 9)`; undefined: everything is known. */
 export function findUnknownContent(schema: DescMessage, message: Message): string | undefined {
   return findInMessage(schema, message, '');
 }

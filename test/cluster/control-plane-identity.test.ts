@@ -150,7 +150,7 @@ const refusals: readonly Refusal[] = [
   {
     name: 'something that is no token',
     code: 'Unauthenticated',
-    message: /no token of a ServiceAccount/,
+    message: /not a ServiceAccount token/,
     ask: () => askFromHost(claimOfWeb('not.a.token')),
   },
   {
@@ -168,25 +168,25 @@ const refusals: readonly Refusal[] = [
   {
     name: 'the token of the pod, from its own address, for another pod of the Gateway',
     code: 'PermissionDenied',
-    message: /the token is of pod web-proxy-.*, not of web-proxy-another/,
+    message: /the token belongs to pod web-proxy-.*, not to web-proxy-another/,
     ask: () => askFrom(home, web.metadata.name, { token: webToken, gateway, nodeId: 'web-proxy-another' }),
   },
   {
     name: 'the token of another Gateway, from the address of its pod',
     code: 'PermissionDenied',
-    message: /must be of system:serviceaccount:identity:web-proxy/,
+    message: /must belong to system:serviceaccount:identity:web-proxy/,
     ask: () => askFrom(teamNamespace, team.metadata.name, { token: teamToken, gateway, nodeId: team.metadata.name }),
   },
   {
     name: 'the token of another ServiceAccount, for the right audience',
     code: 'PermissionDenied',
-    message: /must be of system:serviceaccount:identity:web-proxy/,
+    message: /must belong to system:serviceaccount:identity:web-proxy/,
     ask: async () => askFrom(home, 'intruder', claimOfWeb(await requestToken(home, 'default'))),
   },
   {
     name: 'a ServiceAccount of the same name in another namespace',
     code: 'PermissionDenied',
-    message: /must be of system:serviceaccount:identity:web-proxy/,
+    message: /must belong to system:serviceaccount:identity:web-proxy/,
     async ask() {
       const metadata = { name: 'web-proxy', namespace: teamNamespace };
       await cluster.apply({ apiVersion: 'v1', kind: 'ServiceAccount', metadata });
@@ -242,7 +242,7 @@ const refusals: readonly Refusal[] = [
   {
     name: 'a report about a Gateway by the pod of another',
     code: 'PermissionDenied',
-    message: /must be of system:serviceaccount:identity:web-proxy/,
+    message: /must belong to system:serviceaccount:identity:web-proxy/,
     ask: () =>
       askFrom(teamNamespace, team.metadata.name, {
         call: 'report',
@@ -254,7 +254,7 @@ const refusals: readonly Refusal[] = [
   {
     name: 'a gateway that gives itself out as a replica of the controller',
     code: 'PermissionDenied',
-    message: /must be of system:serviceaccount:proxy-system:proxy/,
+    message: /must belong to system:serviceaccount:proxy-system:proxy/,
     ask: () => askFrom(home, web.metadata.name, { ...claimOfWeb(webToken), call: 'relay' }),
   },
 ];

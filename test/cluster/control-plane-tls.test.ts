@@ -124,7 +124,7 @@ test('a certificate that cannot be used leaves the one before in force, and is t
   const { key } = createCertificate({ names: [serverName], issuer: authority });
   await cluster.apply(createTlsSecret('proxy-xds-cert', installationNamespace, { cert, key }, authority.cert));
   await cluster.waitFor(
-    async () => JSON.stringify(await controller.readReadiness()).includes('tls.key is not the key of tls.crt'),
+    async () => JSON.stringify(await controller.readReadiness()).includes('tls.key does not match tls.crt'),
     { what: 'the readiness says what is wrong' },
   );
   assert.deepEqual(new Set(await readSerialNumbers()), new Set([serialNumber]));

@@ -368,7 +368,7 @@ function createSealKeyActs(stage: ControllerStage): readonly Act[] {
   const authentication = { issuer: 'https://idp.example.com', audiences: ['sealed'], flow: 'Direct' };
   const hasKeys = async (): Promise<boolean> =>
     (await listDeployed(cluster, 'sealed')).some((object) => object === 'Secret with seal keys');
-  const listen = inLog(stage, 'seal keys could not be kept yet');
+  const listen = inLog(stage, 'seal keys could not be reconciled yet');
   return [
     {
       what: 'makes seal keys',
@@ -465,7 +465,7 @@ function createEventActs(stage: ControllerStage): readonly Act[] {
 
 function createLeaseActs(stage: ControllerStage): readonly Act[] {
   const { cluster, controller } = stage;
-  const listen = inLog(stage, 'the lease of the leader cannot be read or written');
+  const listen = inLog(stage, 'the leader election lease cannot be read or written');
   const countLeaders = (): Promise<number> => controller.readMetric('mcp_gateway_controller_leader');
   return [
     {

@@ -19,14 +19,14 @@ describe('access to configuration', () => {
     [
       'a token of another Gateway',
       { token: makeToken('team', 'other-proxy', 'edge-pod') },
-      /must be of system:serviceaccount:team:edge-proxy/,
+      /must belong to system:serviceaccount:team:edge-proxy/,
     ],
     [
       'a token of the same name in another namespace',
       { token: makeToken('elsewhere', 'edge-proxy', 'edge-pod') },
-      /must be of/,
+      /must belong to/,
     ],
-    ['no token at all', { token: 'made-up' }, /no token of a ServiceAccount/],
+    ['no token at all', { token: 'made-up' }, /not a ServiceAccount token/],
     [
       'a token that somebody else signed',
       { token: makeToken('team', 'edge-proxy', 'edge-pod').replace(/sign$/, 'forged') },
@@ -37,7 +37,7 @@ describe('access to configuration', () => {
       { token: makeToken('team', 'edge-proxy', 'edge-pod', { aud: ['https://kubernetes.default.svc'] }) },
       /not for the audience proxy-xds/,
     ],
-    ['a token of another pod', { token: makeToken('team', 'edge-proxy', 'other-pod') }, /not of edge-pod/],
+    ['a token of another pod', { token: makeToken('team', 'edge-proxy', 'other-pod') }, /not to edge-pod/],
     ['a Gateway that is not served', { gateway: 'team/none' }, /not served by this controller/],
   ] as const)
     test(`${what}: nothing is sent`, async (context) => {

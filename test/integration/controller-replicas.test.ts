@@ -80,7 +80,9 @@ describe('two replicas', () => {
       spec: { serviceAccountName: 'proxy' },
       status: { podIPs: [{ ip: '10.6.6.6' }] },
     });
-    await waitFor('it looks again', () => reasons.some((reason) => /none of pod proxy-system\/thief/.test(reason)));
+    await waitFor('it looks again', () =>
+      reasons.some((reason) => /pod proxy-system\/thief does not have it/.test(reason)),
+    );
     assert.equal(heard, '');
   });
 

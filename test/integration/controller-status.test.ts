@@ -116,7 +116,7 @@ describe('statuses', () => {
     const { applied } = gateway;
     label(undefined);
     const suspended = await waitForCondition(cluster, 'Gateway', 'team/edge', 'Programmed', 'Unknown', 'Pending');
-    assert.match(suspended.message, /Namespace team is not among those that the controller looks after any more/);
+    assert.match(suspended.message, /Namespace team is no longer selected by the controller/);
     await waitFor('our entries are gone', () => readParents(cluster, 'team/tickets').length === 0);
     await waitFor('those of policies too', () => {
       const status = cluster.find('ProxyPolicy', 'team/cors')!['status'] as { ancestors: unknown[] };
@@ -138,7 +138,7 @@ describe('statuses', () => {
     await programGateway(context, cluster, replica);
     cluster.change('Gateway', 'team/edge', (gateway) => (gateway['spec'].gatewayClassName = 'other'));
     const waiting = await waitForCondition(cluster, 'Gateway', 'team/edge', 'Accepted', 'Unknown', 'Pending');
-    assert.match(waiting.message, /GatewayClass other does not exist, or is of another controller/);
+    assert.match(waiting.message, /GatewayClass other does not exist or belongs to another controller/);
     await waitFor('our entries are gone', () => readParents(cluster, 'team/tickets').length === 0);
     // Their controller writes; we do not come back to it.
     const words = { type: 'Accepted', status: 'True', reason: 'Accepted', message: 'theirs', lastTransitionTime: '' };

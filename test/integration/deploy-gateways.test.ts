@@ -189,7 +189,7 @@ test('an address that cannot be had keeps nothing from being deployed', async (c
   await deploy({ ...plan(makeGateway('web')), addresses: ['192.0.2.1', '192.0.2.2'] });
   assert.deepEqual(result('default/web'), {
     problem: undefined,
-    addressProblem: 'spec.addresses: 192.0.2.2 cannot be had beside 192.0.2.1: a Service has one',
+    addressProblem: 'spec.addresses: 192.0.2.2 cannot be assigned beside 192.0.2.1: a Service has one address',
     addresses: [],
     replicas: { wanted: 1, ready: 0 },
   });

@@ -240,7 +240,7 @@ describe('at start', () => {
       ],
     });
     assert.deepEqual(names(), ['!ProxyPolicy/default/a', '!ProxyPolicy/default/b', '!ProxyPolicy/default/c']);
-    assert.match(lines()[0]!, /did you mean ProxyPolicy\? \(what it targets stays closed/);
+    assert.match(lines()[0]!, /did you mean ProxyPolicy\? \(its target refuses requests/);
   });
 });
 
@@ -253,7 +253,7 @@ describe('a resource that becomes bad', () => {
     assert.equal(source.resources.get().gateways[0]?.spec.listeners[0]?.port, 3000);
     assert.equal(source.resources.get().proxyPolicies[0]?.spec.targetRefs?.[0]?.name, 'other');
     assert.equal(lines().length, 1);
-    assert.match(lines()[0]!, /^a\.yaml:9:11 spec\.listeners\[0\]\.port: .* \(keeping the version from before\)$/);
+    assert.match(lines()[0]!, /^a\.yaml:9:11 spec\.listeners\[0\]\.port: .* \(keeping the previous version\)$/);
     await write('a.yaml', gateway('g', 4000), policy('p', 'other'));
     await source.reload();
     assert.equal(source.resources.get().gateways[0]?.spec.listeners[0]?.port, 4000);
@@ -294,7 +294,7 @@ describe('a resource that becomes bad', () => {
       await write('a.yaml', document, gateway('public'));
       await source.reload();
       assert.deepEqual(names(), ['Gateway/default/public', 'ProxyPolicy/default/p']);
-      assert.match(lines()[0]!, /keeping the version from before/);
+      assert.match(lines()[0]!, /keeping the previous version/);
     });
   }
 });
@@ -304,7 +304,7 @@ describe('a file that becomes bad', () => {
     [
       'is emptied',
       (file) => truncate(file, 0),
-      /^policy\.yaml: has no resources any more; .* \(keeping its content from before\)$/,
+      /^policy\.yaml: has no resources any more; .* \(keeping its previous content\)$/,
     ],
     [
       'has only comments left',
@@ -319,13 +319,13 @@ describe('a file that becomes bad', () => {
     [
       'has a syntax error',
       (file) => writeFile(file, 'kind: [\n'),
-      /^policy\.yaml:\d+:\d+: .* \(keeping its content from before\)$/,
+      /^policy\.yaml:\d+:\d+: .* \(keeping its previous content\)$/,
     ],
     ['is broken off', (file) => truncate(file, 40), /^policy\.yaml.*keeping/],
     [
       'has a key twice',
       (file) => writeFile(file, `${policy('p')}kind: ProxyPolicy\n`),
-      /"kind" appears twice.*\(keeping its content from before\)$/,
+      /"kind" appears twice.*\(keeping its previous content\)$/,
     ],
     [
       'is replaced by a link that leads nowhere',
@@ -333,7 +333,7 @@ describe('a file that becomes bad', () => {
         await unlink(file);
         await symlink('gone', file);
       },
-      /^policy\.yaml: does not exist \(keeping its content from before\)$/,
+      /^policy\.yaml: does not exist \(keeping its previous content\)$/,
     ],
   ];
   for (const [what, damage, line] of damages) {
@@ -389,7 +389,7 @@ describe('a file that becomes bad', () => {
     await rename(join(folder, 'conf'), join(folder, 'elsewhere'));
     await fixture.source.reload();
     assert.deepEqual(fixture.names(), ['Gateway/default/a']);
-    assert.match(fixture.lines()[0]!, /conf: does not exist \(keeping its content from before\)$/);
+    assert.match(fixture.lines()[0]!, /conf: does not exist \(keeping its previous content\)$/);
     await rename(join(folder, 'elsewhere'), join(folder, 'conf'));
     await fixture.source.reload();
     assert.deepEqual(fixture.lines(), []);
@@ -403,7 +403,7 @@ describe('a file that becomes bad', () => {
     await source.reload();
     assert.equal(source.resources.get(), before);
     assert.equal(lines().length, 2);
-    for (const line of lines()) assert.match(line, /\(keeping its content from before\)$/);
+    for (const line of lines()) assert.match(line, /\(keeping its previous content\)$/);
   });
 
   test('a new file that is broken holds back what came with it: it may hold the policy for it', async (t) => {
@@ -414,7 +414,7 @@ describe('a file that becomes bad', () => {
     assert.deepEqual(names(), ['Gateway/default/a']);
     assert.match(
       lines()[0]!,
-      /^policy\.yaml:.* \(it may hold a policy, so everything stays as it was before until it can be read\)$/,
+      /^policy\.yaml:.* \(it may hold a policy, so the previous configuration stays in force until it can be read\)$/,
     );
     await write('policy.yaml', policy('p', 'b'));
     await source.reload();
@@ -457,7 +457,7 @@ describe('Secrets', () => {
     assert.equal(source.resources.get().secrets[1]?.stringData['token'], 'changed');
     assert.match(
       lines()[0]!,
-      /^a\.yaml:11:10 stringData\.token: the file .*token does not exist \(keeping the version from before\)$/,
+      /^a\.yaml:11:10 stringData\.token: the file .*token does not exist \(keeping the previous version\)$/,
     );
     await write('a.yaml', gateway('a').replace('name: http', 'name: ${TOKEN}'));
     await source.reload();
@@ -517,7 +517,7 @@ describe('changes on disk are noticed', { timeout: 180_000 }, () => {
       await waitForValue(source.resources, ({ proxyBackends }) => proxyBackends.length === 0);
       await write('a.yaml', gateway('g', 0));
       const problems = await waitForValue(source.problems, ([problem]) => problem?.code === 'invalid');
-      assert.match(problems[0]!.consequence ?? '', /keeping the version from before/);
+      assert.match(problems[0]!.consequence ?? '', /keeping the previous version/);
       assert.ok(portIs(3002)(source.resources.get()));
     });
   }

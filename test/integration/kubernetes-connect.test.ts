@@ -153,16 +153,16 @@ test('no cluster at all: everything that was looked for is named', async (contex
   const folder = makeFolder(context);
   assert.equal(
     await refusing({ env: { HOME: folder } }),
-    `no Kubernetes cluster to talk to: KUBERNETES_SERVICE_HOST is not set, so this is no pod; there is no kubeconfig ${folder}/.kube/config`,
+    `no Kubernetes cluster found: KUBERNETES_SERVICE_HOST is not set, so this process does not run in a pod; there is no kubeconfig ${folder}/.kube/config`,
   );
   const env = { KUBERNETES_SERVICE_HOST: '10.0.0.1' };
   assert.equal(
     await refusing({ env, serviceAccountFolder: folder }),
-    `no Kubernetes cluster to talk to: the ServiceAccount's ${folder}/token cannot be read (ENOENT); HOME is not set, so there is no ~/.kube/config`,
+    `no Kubernetes cluster found: the ServiceAccount's ${folder}/token cannot be read (ENOENT); HOME is not set, so there is no ~/.kube/config`,
   );
   assert.match(
     await refusing({ env: { KUBERNETES_SERVICE_HOST: 'a b' }, serviceAccountFolder: folder }),
-    /make no address: https:\/\/a b:443/,
+    /do not form a valid address: https:\/\/a b:443/,
   );
 });
 

@@ -431,7 +431,8 @@ test('objects of a kind that is not served any more stay, until a list of it say
   cluster.stopServing('HTTPRoute');
   const before = cluster.requests.length;
   await waitFor(() => cluster.requests.length > before + 10);
-  const reason = 'the API server does not serve httproutes.gateway.networking.k8s.io any more; those last seen stay';
+  const reason =
+    'the API server no longer serves httproutes.gateway.networking.k8s.io; the last known objects stay in use';
   assert.deepEqual(followed.watch.state, { state: 'failing', wasSynced: true, reason });
   assert.equal(followed.watch.isFollowing, false);
   assert.deepEqual(followed.told, ['+ default/a', '+ default/b']);

@@ -26,7 +26,7 @@ test('policies that are not served any more stay in force, and nothing else move
   const { synced, isHeld, reasons } = source.sync.get();
   assert.deepEqual([synced, isHeld], [true, true]);
   assert.deepEqual(reasons, [
-    'the API server does not serve proxypolicies.gateway.proxy any more; those last seen stay',
+    'the API server no longer serves proxypolicies.gateway.proxy; the last known objects stay in use',
   ]);
   cluster.install(resourceTypes.ProxyPolicy);
   await untilEqual(source, cluster);

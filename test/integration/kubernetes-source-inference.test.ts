@@ -167,7 +167,7 @@ test('without the CRD of InferencePools everything else is read, and what to ins
   assert.equal(source.resources.get().inferencePools.length, 1);
   assert.deepEqual(
     lines.map((line) => (JSON.parse(line) as { readonly msg: string }).msg),
-    ['kinds are not installed; they are looked for again', 'all kinds are installed'],
+    ['kinds are not installed; polling until they are', 'all kinds are installed'],
   );
   assert.match(lines[0]!, /not installed: InferencePool; install the CRDs of the Inference Extension/);
 });

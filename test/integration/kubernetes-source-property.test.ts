@@ -180,7 +180,7 @@ async function settle(
   used: readonly NamespaceSelector[],
 ): Promise<void> {
   const serveAgain = ({ reasons }: SourceSync): void => {
-    const isUnsure = reasons.some((reason) => reason.endsWith('those last seen stay'));
+    const isUnsure = reasons.some((reason) => reason.endsWith('the last known objects stay in use'));
     if (isUnsure && !cluster.isInstalled('HTTPRoute')) cluster.install(resourceTypes.HTTPRoute, ['v1']);
   };
   const unsubscribe = source.sync.subscribe(serveAgain);

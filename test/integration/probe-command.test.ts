@@ -130,7 +130,7 @@ describe('--xds', options, () => {
 
   test('one that lets everybody in is not well', async (t) => {
     const { server } = await startServer(t);
-    const expected = /: it lets in who has no token\n$/;
+    const expected = /: it accepts peers without a token\n$/;
     const { code, stderr } = await probeUntil(expected, '--xds', `127.0.0.1:${server.port}`);
     assert.equal(code, 1);
     assert.match(stderr, expected);

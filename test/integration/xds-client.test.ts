@@ -91,7 +91,7 @@ describe('a stream', () => {
       [stream, second].flatMap(({ requests }) => requests.filter(({ responseNonce }) => responseNonce !== '')),
       [],
     );
-    const complaints = lines.filter((line) => line.includes('the rest of an update did not come'));
+    const complaints = lines.filter((line) => line.includes('an update was incomplete'));
     assert.ok(complaints.length > 0 && complaints.every((line) => line.startsWith('warn ')), lines.join('\n'));
 
     const nonce = third.send('policies', digest, [resource('policies', 'v1', policy('n/p/x/y'))]);
@@ -279,7 +279,7 @@ describe('what cannot be used', () => {
     const reasons = new Map(stream.rejectionsIn(nonce));
     assert.deepEqual([...reasons.keys()], ['a', 'c', 'd', 'e']);
     assert.match(reasons.get('a')!, /cannot be decoded/);
-    assert.match(reasons.get('d')!, /the key "other", which is not its name/);
+    assert.match(reasons.get('d')!, /the key "other", which differs from its name/);
     assert.match(reasons.get('e')!, /Secret, not a .*Backend/);
     assert.deepEqual(
       applied.at(-1)!.backends.map(({ key }) => key),
@@ -494,7 +494,7 @@ describe('a connection that is lost', () => {
     await nextStream(controller, 1);
     const said = lines.find((line) => line.startsWith('warn')) ?? '';
     assert.match(said, /no connection to the controller; the configuration in force stays in force/);
-    assert.match(said, /"the connection broke off without a good-bye: the process at the other end was killed, or /);
+    assert.match(said, /"the connection broke: the process at the other end was killed, or /);
   });
 
   /** Pings are quick here, and a slow machine may lose a connection to them at any time: the controller answers every stream. */

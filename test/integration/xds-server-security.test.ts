@@ -118,7 +118,7 @@ test(
     server.setSnapshot(gateway, snapshot);
     const error = await new TestGateway(t, server.port).subscribeAll().ended;
     assert.equal(error.code, Code.Unavailable);
-    assert.match(error.rawMessage, /come back with a fresh one/);
+    assert.match(error.rawMessage, /reconnect with a fresh one/);
     assert.deepEqual(counts.refused, []);
     assert.equal((await new TestGateway(t, server.port).subscribeAll().ended).code, Code.Unauthenticated);
   },
@@ -292,7 +292,7 @@ test('one address cannot take the places of others with connections of strangers
   for (const socket of strangers) socket.once('close', () => (closed += 1));
   await waitFor(() => closed === 5);
   assert.deepEqual(lines[0]?.fields, { dropped: 1, peerAddress: '127.0.0.1' });
-  assert.match(lines[0].message, /dropped: there are too many/);
+  assert.match(lines[0].message, /dropped: too many/);
   const elsewhere = connect({ port: server.port, host: '127.0.0.1', localAddress: '127.0.0.2' }).on('error', () => {});
   t.after(() => elsewhere.destroy());
   await once(elsewhere, 'connect');

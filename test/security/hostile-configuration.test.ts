@@ -201,7 +201,7 @@ describe('truncated configuration file', () => {
       await checkProtected(JSON.stringify(text));
     }
     assert.match(gateway.readOutput(), /has no resources any more/);
-    assert.match(gateway.readOutput(), /keeping its content from before/);
+    assert.match(gateway.readOutput(), /keeping its previous content/);
     await load.stop();
     assert.deepEqual([...load.seen.keys()], ['500 policy_invalid']);
   });

@@ -1,4 +1,4 @@
-{{/* What things are called. Every name is quoted where it is used: `123`, `1e3`, `true` and `null` are names, and numbers or nothing in YAML. */}}
+{{/* Names and labels. Every name is quoted where it is used: `123`, `1e3`, `true` and `null` are names, and numbers or nothing in YAML. */}}
 
 {{/* The name by which labels tell the chart: nameOverride, or that of the chart. */}}
 {{- define "proxy.name" -}}
@@ -42,7 +42,7 @@ in two namespaces have two roles: no other name has a dot in it.
 {{- end -}}
 {{- end -}}
 
-{{/* The labels by which pods of the controller are selected, and nobody else's: gateways have the labels of the Gateway API. */}}
+{{/* The labels that select the pods of the controller and no others: gateways have the labels of the Gateway API. */}}
 {{- define "proxy.selectorLabels" -}}
 app.kubernetes.io/name: {{ include "proxy.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}

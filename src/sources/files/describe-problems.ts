@@ -6,7 +6,7 @@ import type { FilePlace, ValidatedResource } from './keep-last-good.ts';
 import { formatPosition } from './problem-line.ts';
 import type { SubstitutionProblem } from './substitute-environment.ts';
 
-/** A resource that is not valid: each problem where it is, with what stays in force in its stead. */
+/** The problems of an invalid resource, each with its position and with what stays in force instead. */
 export function describeInvalid(
   resource: ValidatedResource,
   kept: readonly ResourceIdentity[] | undefined,
@@ -36,7 +36,7 @@ export function describeInvalid(
   });
 }
 
-/** A resource that is written twice, said of the later one. */
+/** A duplicate resource, reported at the later position. */
 export function describeDuplicate(duplicate: Duplicate<FilePlace>, workingDirectory: string): SourceProblem {
   const { place, identity } = duplicate.duplicate;
   const first = duplicate.first.place;
@@ -60,12 +60,12 @@ function describeConsequence(
   const same = kept?.some(
     ({ kind, namespace, name }) => kind === identity.kind && namespace === identity.namespace && name === identity.name,
   );
-  if (same === true) return 'keeping the version from before';
+  if (same === true) return 'keeping the previous version';
   if (kept !== undefined) {
     const names = kept.map((resource) => `${resource.kind} ${formatName(resource)}`).join(', ');
-    return `keeping the version from before of ${names}`;
+    return `keeping the previous version of ${names}`;
   }
-  return identity.kind === 'ProxyPolicy' ? 'what it targets stays closed until this is right' : undefined;
+  return identity.kind === 'ProxyPolicy' ? 'its target refuses requests until this is fixed' : undefined;
 }
 
 function formatName(identity: ResourceIdentity): string {

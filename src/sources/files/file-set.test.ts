@@ -129,7 +129,7 @@ describe('listFiles', () => {
 test('why a file cannot be read is said in plain words', () => {
   const words = {
     ENOENT: 'does not exist',
-    EACCES: 'may not be read by this user',
+    EACCES: 'cannot be read by this user: check its permissions',
     EISDIR: 'is a folder',
     EIO: 'cannot be read (EIO)',
   };

@@ -1,10 +1,10 @@
-// Which files a list of paths stands for, and a fingerprint of each: the cheap answer to "did anything change?".
+// Expands a list of paths to files, each with a fingerprint: a cheap check whether anything changed.
 import type { BigIntStats } from 'node:fs';
 import { lstat, readdir, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { WatchedFolder } from './watch-files.ts';
 
-/** Past this many files something else than configuration was pointed at. */
+/** With more files than this, the path is probably not a configuration folder. */
 const maxFiles = 10_000;
 
 /** A file to read. */
@@ -17,7 +17,7 @@ export interface ListedFile {
   readonly changedAt: number;
 }
 
-/** A path that could not be looked at. What was known below it is not known to be gone. */
+/** A path that cannot be read. The files below it may still exist. */
 export interface ListingProblem {
   readonly path: string;
   readonly code: 'not_found' | 'unreadable' | 'no_resources';
@@ -28,7 +28,7 @@ export interface ListingProblem {
 export interface FileSet {
   /** In the order of the paths asked for, and by name within each: the same files always come in the same order. */
   readonly files: readonly ListedFile[];
-  /** The folders whose entries matter, for whoever watches them. */
+  /** The folders to watch. */
   readonly folders: readonly WatchedFolder[];
   readonly problems: readonly ListingProblem[];
 }
@@ -40,7 +40,7 @@ export async function listFiles(paths: readonly string[]): Promise<FileSet> {
   return { files: listing.files, folders: listing.folders, problems: listing.problems };
 }
 
-/** Looks at one file. Its fingerprint says why when there is none. Never throws. */
+/** Looks at one file. The fingerprint of a missing file contains the reason. Never throws. */
 export async function lookAtFile(path: string): Promise<ListedFile> {
   try {
     return describeFile(path, await stat(path, { bigint: true }));
@@ -57,7 +57,7 @@ export function describeFileError(error: unknown): string {
       return 'does not exist';
     case 'EACCES':
     case 'EPERM':
-      return 'may not be read by this user';
+      return 'cannot be read by this user: check its permissions';
     case 'ELOOP':
       return 'is a symbolic link that leads back to itself';
     case 'EISDIR':

@@ -25,9 +25,9 @@ export interface FilesSourceOptions {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Messages name other files relative to it; the process's own when absent. */
   readonly workingDirectory?: string;
-  /** Whose kinds are read beside the others; none when absent. */
+  /** Extensions whose kinds are read, too; none when absent. */
   readonly extensions?: readonly Extension[];
-  /** Follow changes; on unless said otherwise. */
+  /** Whether to watch for changes; on by default. */
   readonly watch?: boolean;
   readonly watchTimes?: Partial<WatchTimes>;
   readonly log?: Log;
@@ -87,7 +87,7 @@ export class FilesSource implements ResourceSource {
     await this.#queue;
   }
 
-  /** Reads everything now, without waiting for a notice or for writers to be done. */
+  /** Reads everything now, without debounce. */
   async reload(): Promise<void> {
     (await this.#load()).apply();
   }
@@ -107,7 +107,7 @@ export class FilesSource implements ResourceSource {
       look: reading.look,
       isDoubtful: removes || isNewlyWrong,
       apply: () => {
-        // A reading that another one has overtaken is older than what is in force.
+        // A later reading has overtaken this one: it is older than what is in force.
         if (applied === this.#applied) this.#apply(reading);
       },
     };

@@ -1,43 +1,43 @@
 // A resource that was good and became bad keeps its last good form. One that never was good is handed on as invalid, to fail closed,
-// and goes on to be when nobody can tell any more which one it is: a policy that closes its target closes it until it is removed.
+// and stays so even when it can no longer be identified: an invalid policy keeps its target closed until it is removed.
 import type { InvalidResource } from '../../api/resources.ts';
 import { formatIdentity, type ResourceIdentity } from '../resource-source.ts';
 import type { SnapshotEntry } from '../resource-snapshot.ts';
 import type { ValidationResult } from '../validate.ts';
 import type { RawResource } from './read-yaml.ts';
 
-/** Where a resource stands. */
+/** The position of a resource. */
 export interface FilePlace {
   readonly file: string;
   readonly written: RawResource;
 }
 
-/** A resource as it stands in a file now. */
+/** A resource as it is in a file now. */
 export interface ValidatedResource {
   readonly place: FilePlace;
   readonly result: ValidationResult;
 }
 
-/** A resource in force, good. */
+/** A valid resource in force. */
 export type GoodEntry = SnapshotEntry<FilePlace> & { readonly state: 'valid' };
 
-/** A resource in force that never was good: a policy among them keeps its target closed. */
+/** A resource in force that was never valid: such a policy keeps its target closed. */
 export type InvalidEntry = SnapshotEntry<FilePlace> & { readonly state: 'invalid' };
 
-/** What was in force after the reading before. */
+/** What was in force after the previous reading. */
 export interface LastInForce {
   /** By identity. */
   readonly good: ReadonlyMap<string, GoodEntry>;
   readonly invalid: readonly InvalidEntry[];
 }
 
-/** What is in force, and for each bad resource which earlier ones are kept in its stead. */
+/** What is in force, and which earlier resources are kept for each invalid one. */
 export interface KeptResources {
   readonly entries: readonly SnapshotEntry<FilePlace>[];
   readonly keptFor: ReadonlyMap<ValidatedResource, readonly ResourceIdentity[]>;
 }
 
-/** Puts what the files hold now together with what was in force before. */
+/** Merges the present content of the files with what was in force before. */
 export function keepLastGood(resources: readonly ValidatedResource[], last: LastInForce): KeptResources {
   const present = new Set(resources.map(({ result }) => formatIdentity(result.identity)));
   const entries: SnapshotEntry<FilePlace>[] = [];
@@ -80,8 +80,8 @@ function isIdentified({ kind, name }: ResourceIdentity): boolean {
 }
 
 /**
- * The same resource as it was before. When the kind or the name cannot be told, every resource that the same file held and that is
- * nowhere any more: one of them it was.
+ * The previous version of a resource. If the kind or the name is unknown, all resources that the same file held and that are
+ * missing now: it must be one of them.
  */
 function findLastGood(
   resource: ValidatedResource,
@@ -95,7 +95,7 @@ function findLastGood(
   return [...lastGood.values()].filter((entry) => mayBeTheSame(resource, entry, present));
 }
 
-/** What never was good and is nowhere any more, and may be what this one is, whose kind or name cannot be told. */
+/** Missing resources that were never valid, and that a resource of unknown kind or name may be. */
 function findLostInvalid(
   resource: ValidatedResource,
   lastInvalid: readonly InvalidEntry[],

@@ -1,5 +1,5 @@
-// Reads one file, and falls back on what it held before when it cannot be read, is broken, or was emptied: a truncated file must not
-// take a policy away. Only deleting the file, or a resource in a file that has others, does that.
+// Reads one file, and falls back to its last good content when it cannot be read, is broken, or was emptied: a truncated file must not
+// remove a policy. Only deleting the file, or a resource in a file that has others, does that.
 import { readText } from './read-text.ts';
 import { maxFileBytes, readYamlInTurns, type RawResource } from './read-yaml.ts';
 import type { Turns } from './take-turns.ts';
@@ -11,16 +11,16 @@ export interface FileContent {
   readonly resources: readonly RawResource[];
 }
 
-/** A file as it counts now. */
+/** A file with the content in use. */
 export interface LoadedFile {
   readonly path: string;
-  /** What counts; undefined when nothing good was ever read from the file. */
+  /** The content in use; undefined when the file was never valid. */
   readonly content: FileContent | undefined;
   readonly problems: readonly SourceProblem[];
 }
 
-/** What is said of a file whose earlier content still counts. */
-export const keptFile = 'keeping its content from before';
+/** The consequence for a file whose earlier content stays in use. */
+export const keptFile = 'keeping its previous content';
 
 /** Reads a file. `before` is its last good content. Never throws. */
 export async function loadFile(path: string, before: FileContent | undefined, turns: Turns): Promise<LoadedFile> {

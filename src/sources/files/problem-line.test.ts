@@ -23,12 +23,9 @@ test('without a field or a position these parts are left out, and the consequenc
     path: [],
     code: 'emptied',
     message: 'has no resources any more',
-    consequence: 'keeping its content from before',
+    consequence: 'keeping its previous content',
   } as const;
-  assert.equal(
-    formatProblemLine(problem, '/srv'),
-    'a.yaml: has no resources any more (keeping its content from before)',
-  );
+  assert.equal(formatProblemLine(problem, '/srv'), 'a.yaml: has no resources any more (keeping its previous content)');
 });
 
 test('a file outside of the working directory keeps its absolute path', () => {

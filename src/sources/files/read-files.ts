@@ -1,4 +1,4 @@
-// One reading of all files: what they hold now, put together with what was good before. Puts nothing in force.
+// One reading of all files: their present content, merged with what was good before. Puts nothing in force.
 import { basename, dirname, sep } from 'node:path';
 import type { Extension } from '../../api/kinds.ts';
 import { collectResources, type Snapshot } from '../resource-snapshot.ts';
@@ -14,7 +14,7 @@ import { substituteEnvironment, type SubstitutionProblem } from './substitute-en
 import { Turns } from './take-turns.ts';
 import type { FileLook, WatchedFolder } from './watch-files.ts';
 
-/** The largest file that a value of a Secret is taken from. */
+/** The maximum size of a file with the value of a Secret. */
 const maxValueBytes = 1024 * 1024;
 
 /** What is remembered from one reading to the next. */
@@ -33,7 +33,7 @@ export interface FilesReading {
   /** Taken before the first file was read. */
   readonly look: FileLook;
   readonly problems: readonly SourceProblem[];
-  /** False when nothing good was ever read of some file: it may hold a policy, so nothing new can be served. */
+  /** False if some file was never valid: it may hold a policy, so nothing new can be served. */
   readonly isComplete: boolean;
   readonly snapshot: Snapshot<FilePlace>;
   /** What to remember if this reading is put in force. */
@@ -46,9 +46,9 @@ export interface ReadFilesOptions {
   readonly paths: readonly string[];
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly workingDirectory: string;
-  /** Whose kinds are read beside the others. */
+  /** Extensions whose kinds are read, too. */
   readonly extensions: readonly Extension[];
-  /** Spares the validation of what did not change. */
+  /** A cache that skips the validation of unchanged resources. */
   readonly validated: WeakMap<RawResource, ValidationResult>;
 }
 
@@ -121,7 +121,7 @@ async function lookAround(
   return { set, look };
 }
 
-/** What was known below a path that cannot be looked at. A file that is gone is gone; a folder that is gone may be a lost mount. */
+/** Known files below an unreadable path. A missing file was deleted; a missing folder may be a lost mount. */
 function findKept(problem: ListingProblem, known: ReadonlyMap<string, FileContent>): [string, FileContent][] {
   if (problem.code === 'no_resources') return [];
   return [...known].filter(
@@ -140,7 +140,10 @@ function describeListingProblem(
 
 function holdBack(problem: SourceProblem, memory: FilesMemory | undefined): SourceProblem {
   if (memory === undefined) return problem;
-  return { ...problem, consequence: 'it may hold a policy, so everything stays as it was before until it can be read' };
+  return {
+    ...problem,
+    consequence: 'it may hold a policy, so the previous configuration stays in force until it can be read',
+  };
 }
 
 interface ReadResources {
@@ -184,7 +187,7 @@ function validate(
   unresolved: readonly SubstitutionProblem[],
   { extensions, validated }: ReadFilesOptions,
 ): ValidationResult {
-  // What comes from elsewhere may have changed there.
+  // Values from the environment or from files may have changed.
   if (raw !== written.raw) return addUnresolved(validateResource(raw, 'file', extensions), unresolved);
   const known = validated.get(written);
   if (known !== undefined) return known;
@@ -193,7 +196,7 @@ function validate(
   return result;
 }
 
-/** A Secret whose values cannot be had is as bad as one that is written wrong. */
+/** A Secret with unresolved values is invalid. */
 function addUnresolved(result: ValidationResult, unresolved: readonly SubstitutionProblem[]): ValidationResult {
   if (unresolved.length === 0) return result;
   const problems = unresolved.map(({ path, message }) => ({ path, code: 'invalid' as const, message }));

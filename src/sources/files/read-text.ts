@@ -2,7 +2,7 @@
 import { open } from 'node:fs/promises';
 import { describeFileError } from './file-set.ts';
 
-/** The text of a file, or why it cannot be had, worded to follow the file's name. */
+/** The text of a file, or why it cannot be read, worded to follow the file's name. */
 export type ReadTextResult =
   | { readonly ok: true; readonly value: string }
   | { readonly ok: false; readonly message: string };
@@ -19,8 +19,7 @@ export async function readText(path: string, maxBytes: number): Promise<ReadText
         const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(64 * 1024));
         if (bytesRead === 0) break;
         length += bytesRead;
-        if (length > maxBytes)
-          return { ok: false, message: `is larger than ${formatBytes(maxBytes)}, the most that is read` };
+        if (length > maxBytes) return { ok: false, message: `is larger than ${formatBytes(maxBytes)}, the maximum` };
         chunks.push(buffer.subarray(0, bytesRead));
       }
       return { ok: true, value: new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks)) };

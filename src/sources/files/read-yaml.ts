@@ -21,13 +21,13 @@ export interface RawResource {
   readonly locate: (path: readonly (string | number)[], side?: FieldSide) => TextPosition;
 }
 
-/** What is wrong with a text before any resource in it can be looked at. */
+/** A syntax problem, before any resource can be read. */
 export interface TextProblem {
   readonly position: TextPosition | undefined;
   readonly message: string;
 }
 
-/** The resources of a text, or all that keeps it from being read. Never some of both: half a file may lack the policy. */
+/** The resources of a text, or its syntax problems. Never both: half a file may lack the policy. */
 export type ReadYamlResult =
   | { readonly ok: true; readonly resources: readonly RawResource[] }
   | { readonly ok: false; readonly problems: readonly TextProblem[] };
@@ -41,7 +41,7 @@ export function readYaml(text: string): ReadYamlResult {
   }
 }
 
-/** The same, letting other work have its turn between two documents: a large file must not hold up requests. */
+/** The same, yielding to other work between two documents: a large file must not delay requests. */
 export async function readYamlInTurns(text: string, turns: Turns): Promise<ReadYamlResult> {
   const steps = readStepwise(text);
   for (;;) {

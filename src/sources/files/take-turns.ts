@@ -1,10 +1,10 @@
-// Long work in turns: a gateway that reads a large configuration goes on answering requests meanwhile.
+// Cooperative yielding: a gateway that reads a large configuration goes on answering requests meanwhile.
 import { setImmediate as letOthersRun } from 'node:timers/promises';
 
-/** How long work may go on before others have their turn. Shorter than anybody notices, long enough to get somewhere. */
+/** How long work may run before it yields: too short to be noticed, long enough to make progress. */
 const turnMilliseconds = 10;
 
-/** Takes turns with everything else in the process. */
+/** Yields to everything else in the process. */
 export class Turns {
   #since = performance.now();
 

@@ -1,15 +1,15 @@
-// Notices that files changed: by the operating system's notices where they work, and by looking again and again where they do not
-// (network mounts, exhausted watch limits). Waits until writers are done, and never stops at a state that is not the last one.
+// Watches files: by notifications of the operating system where they work, and by polling where they do not
+// (network mounts, exhausted watch limits). Debounces until writers are done, and always ends at the latest state.
 import { watch } from 'node:fs';
 import type { FSWatcher } from 'node:fs';
 import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../../base/log.ts';
 
-/** A folder whose notices matter. */
+/** A folder to watch. */
 export interface WatchedFolder {
   readonly path: string;
-  /** Only notices about these entries; about any when absent. Keeps a busy folder above (/tmp) from causing work. */
+  /** Only notifications about these entries; about any when absent. Keeps a busy parent folder (/tmp) from causing work. */
   readonly names?: ReadonlySet<string>;
 }
 
@@ -28,7 +28,7 @@ export interface FileLook {
 export interface FileLoad {
   /** Taken before the first file was read. */
   readonly look: FileLook;
-  /** Something would be taken away, or is newly wrong: a writer that is not done yet looks the same, so it is worth waiting longer. */
+  /** Something would be removed, or is newly invalid: an unfinished write looks the same, so it is worth waiting longer. */
   readonly isDoubtful: boolean;
   /** Puts it in force. */
   apply(): void;
@@ -38,11 +38,11 @@ export interface FileLoad {
 export interface WatchTimes {
   /** Between two looks that must be equal before anything is read. */
   readonly settle: number;
-  /** How long nothing must change before something doubtful is put in force. */
+  /** The debounce for doubtful changes. */
   readonly settleDoubtful: number;
-  /** The longest that steady writing can hold up a change; something doubtful four times as long. */
+  /** The maximum delay of a change under steady writing; four times as long for doubtful changes. */
   readonly patience: number;
-  /** Between two looks when there are no notices. */
+  /** The poll interval without notifications. */
   readonly poll: number;
 }
 
@@ -120,14 +120,14 @@ export class FileWatch {
         // What changed in a folder between the look and the first notice from it.
         if (this.#followFolders(look.folders)) this.#woken = true;
         if (look.fingerprint === this.#loaded.fingerprint && !this.#loaded.young) {
-          // A storm of notices about nothing is looked at once per pause.
+          // A storm of irrelevant notifications causes one look per pause.
           if (this.#woken) await sleep(this.#times.settle, undefined, { signal: this.#stopping.signal });
           continue;
         }
         await this.#update(look);
       }
     } catch (error) {
-      // A look or a load reports its problems as values; this is a fault of ours, and must not end the watching.
+      // A look or a load reports its problems as values; this is a bug, and must not end the watch.
       if (!this.#stopping.signal.aborted)
         this.#options.log.error({ err: error }, 'reading the files failed; trying again');
     }
@@ -150,7 +150,7 @@ export class FileWatch {
       load.apply();
       this.#loaded = { fingerprint: load.look.fingerprint, young: isYoung(load.look) };
       this.#followFolders(load.look.folders);
-      // Applied because patience ran out: there is a newer state, and its notice may have come long ago.
+      // Applied after the maximum delay: there is a newer state, and its notification may have come already.
       if (!isQuiet) this.#woken = true;
       return;
     }
@@ -205,7 +205,7 @@ export class FileWatch {
     if (this.#saidPolling) return;
     this.#saidPolling = true;
     const fields = { err: error, folder, seconds: this.#times.poll / 1000 };
-    this.#options.log.debug(fields, 'no notices of changes in this folder; looking from time to time instead');
+    this.#options.log.debug(fields, 'this folder has no change notifications; polling it instead');
   }
 
   #dropWatcher(folder: string, watcher: FSWatcher): void {

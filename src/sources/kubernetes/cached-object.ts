@@ -44,7 +44,7 @@ export function cacheObject(
   };
 }
 
-/** What is spelled in another way can still be the same. */
+/** Different raw content may parse to the same resource. */
 function keepSame(before: Outcome | undefined, now: Outcome): Outcome {
   return before !== undefined && isDeepStrictEqual(before, now) ? before : now;
 }

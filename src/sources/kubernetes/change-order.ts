@@ -1,10 +1,10 @@
-// Puts changes of different kinds back into the order in which they were made. Each kind has a watch of its own, and one is a few milliseconds faster
+// Restores the order of changes of different kinds. Each kind has a watch of its own, and one is a few milliseconds faster
 // than another: a route must not be shown before the policy that was made before it, nor a policy be gone before the route that was deleted before it.
 // Versions of the API server count all changes of the cluster, so they tell the order; a short wait lets the slower watch catch up.
 import type { Kind } from '../../api/kinds.ts';
 import type { Outcome } from './cached-object.ts';
 
-/** What an object became; outcome undefined: gone. */
+/** A change of an object; outcome undefined: deleted. */
 export interface Change {
   readonly kind: Kind;
   readonly key: string;
@@ -21,7 +21,7 @@ interface WaitingChange extends Change {
 export class ChangeOrder {
   #waiting: WaitingChange[] = [];
   #arrivals = 0;
-  /** The latest version that was taken. What was made before it is late already. */
+  /** The latest version that was released. Older changes are late already. */
   #version = 0;
 
   /** Counts on with every change and every `pass`: what has come by now has waited when a timer that is set now fires. */
@@ -33,7 +33,7 @@ export class ChangeOrder {
     return this.#waiting.length;
   }
 
-  /** Takes in a change. One whose version cannot be read is as old as can be, and waits for nothing. */
+  /** Adds a change. One without a readable version counts as the oldest, and does not wait. */
   add(change: Change, resourceVersion: string | undefined): void {
     const version = /^\d+$/.test(resourceVersion ?? '') ? Number(resourceVersion) : 0;
     this.#arrivals += 1;

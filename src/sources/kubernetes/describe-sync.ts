@@ -1,4 +1,4 @@
-// What is missing or failing between the cluster and the source, in sentences for people.
+// Describes what is missing or failing between the cluster and the source, for operators.
 import type { SyncState } from '../../kubernetes/list-watch.ts';
 import type { WatchedKind } from './watched-kinds.ts';
 
@@ -10,7 +10,7 @@ export interface WatchState {
 
 const maxFailures = 5;
 
-/** What to say of kinds that are not there, by who installs them. */
+/** The message for kinds that are not installed, by what installs them. */
 const installers: readonly (readonly [WatchedKind['installedBy'], (kinds: string) => string])[] = [
   [
     'gateway-api',

@@ -1,4 +1,4 @@
-// Resources from a cluster: one list-watch per kind, validated object by object, of the namespaces that are discovered.
+// Resources from a cluster: one list-watch per kind, validated object by object, of the selected namespaces.
 import { isDeepStrictEqual } from 'node:util';
 import type { Extension, Kind } from '../../api/kinds.ts';
 import { type LabelSelector, matchesLabels } from '../../api/label-selector.ts';
@@ -36,7 +36,7 @@ export interface KubernetesSourceOptions {
   readonly installationNamespace: string;
   /** Kinds of other extensions are neither listed nor watched. */
   readonly extensions?: readonly Extension[];
-  /** Told each time that the objects of a kind have to be listed again. */
+  /** Called each time the objects of a kind have to be listed again. */
   readonly onRelist?: (kind: Kind, reason: RelistReason) => void;
   /** For tests. */
   readonly timing?: Partial<ListWatchTiming & SourceTiming>;
@@ -52,13 +52,13 @@ export interface SourceTiming {
   readonly maxSeparateNamespaces: number;
 }
 
-/** Where the caches are. */
+/** The state of the caches. */
 export interface SourceSync {
-  /** Everything has been read once. Stays true: what fails later leaves things as last seen. */
+  /** Everything has been read once. Stays true: after later failures, objects stay as last seen. */
   readonly synced: boolean;
-  /** Some of it cannot be followed at the moment. Until it can, no change of anything is shown: a new route may have a policy that is not seen. */
+  /** Part of the cluster cannot be watched at the moment. Until it can, all changes are held back: a new route may have a policy that is not seen. */
   readonly isHeld: boolean;
-  /** Why not, or what fails or is missing at the moment; for people. */
+  /** Why not, or what fails or is missing at the moment; for operators. */
   readonly reasons: readonly string[];
   /** Objects held, by kind. */
   readonly counts: Readonly<Record<string, number>>;
@@ -68,19 +68,19 @@ export interface KubernetesSource {
   /** Changes only when the content does. Resources that did not change are the same objects as before. Empty until synced, still while held. */
   readonly resources: ReadonlyWatchable<Resources>;
   readonly sync: ReadonlyWatchable<SourceSync>;
-  /** Names of the namespaces that are discovered; undefined: all. */
+  /** Names of the selected namespaces; undefined: all. */
   readonly namespaces: ReadonlyWatchable<ReadonlySet<string> | undefined>;
   /** An object as last seen, with what the status writer needs; undefined: there is none. */
   findStatus(kind: string, namespace: string, name: string): SeenStatus | undefined;
   /**
-   * Told after an object was made or written, if its kind has a status that matters: somebody wrote it, maybe we. One that is made in place of another
+   * * Called after an object was created or written, maybe by us, if its kind has a status that matters. An object that replaces another one
    * of its name has no status yet, even where nothing else is new about it. If its content changed too, the resources have changed before.
    */
   onStatusChange(listener: (kind: string, namespace: string, name: string) => void): () => void;
   stop(): Promise<void>;
 }
 
-/** What was last seen of an object beside its spec. */
+/** What was last seen of an object, without its spec. */
 export interface SeenStatus {
   readonly uid: string;
   readonly resourceVersion: string;
@@ -233,7 +233,7 @@ class RunningSource implements KubernetesSource {
   ): void {
     const { keepsStatus } = watchedKindsByName.get(kind)!;
     const now = group.find(kind, key);
-    // Written, and the same as before in all that is read of it: as Pods are by their nodes, and the records of leader elections.
+    // Written without a relevant change: as nodes do with Pods, and leader elections with their records.
     if (!keepsStatus && now !== undefined && now.outcome === before?.outcome) return;
     if (kind === 'Namespace') this.#hasNamespaceChanges = true;
     if (this.#findOwner(kind, splitObjectKey(key).namespace) === group) {
@@ -250,7 +250,7 @@ class RunningSource implements KubernetesSource {
     for (const group of this.#listGroups()) {
       // Kinds are installed together. The others must not be found only after the routes among these have been shown without their policies.
       if (change === 'found') group.lookAgain();
-      // What works for one works for the others.
+      // The server answers again: the others need not wait either.
       if (change === 'recovered') group.hurry();
     }
     this.#schedule();
@@ -319,20 +319,20 @@ class RunningSource implements KubernetesSource {
     if (isFailing === this.#isFailing) return;
     this.#isFailing = isFailing;
     if (isFailing)
-      this.#options.log.warn({ reasons }, 'the cluster cannot be followed; what was last seen stays in force');
-    else this.#options.log.info({}, 'the cluster can be followed again');
+      this.#options.log.warn({ reasons }, 'the cluster cannot be watched; the last known resources stay in force');
+    else this.#options.log.info({}, 'the cluster can be watched again');
   }
 
-  /** What is not installed keeps nothing from being read, so nobody but the log says it. */
+  /** Kinds that are not installed do not block syncing, so they are only logged. */
   #logMissing(missing: readonly string[]): void {
     if (isDeepStrictEqual(missing, this.#missing)) return;
     this.#missing = missing;
     const { log } = this.#options;
-    if (missing.length > 0) log.warn({ reasons: missing }, 'kinds are not installed; they are looked for again');
+    if (missing.length > 0) log.warn({ reasons: missing }, 'kinds are not installed; polling until they are');
     else log.info({}, 'all kinds are installed');
   }
 
-  /** A listener that fails must not keep the others from hearing what is next. */
+  /** A listener that throws must not affect the others. */
   #tell(run: () => void): void {
     try {
       run();

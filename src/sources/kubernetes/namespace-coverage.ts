@@ -1,5 +1,5 @@
 // Which list-watches cover which namespaces. A few namespaces are watched one by one, so that the server sends nothing else; many are watched
-// together and sorted out here. What a namespace holds is shown only when all of it is known, and the way it is watched can change without anybody noticing.
+// together and sorted out here. The objects of a namespace are shown only when all are known, and the switch between the two ways is invisible.
 import type { Kind } from '../../api/kinds.ts';
 import type { WatchGroup } from './watch-group.ts';
 
@@ -58,7 +58,7 @@ export class NamespaceCoverage {
     return this.#selected.has(namespace);
   }
 
-  /** Covers these namespaces from now on, and no others. */
+  /** Sets the namespaces to cover. */
   select(selected: ReadonlySet<string>): void {
     for (const namespace of this.#selected) if (!selected.has(namespace)) this.#leave(namespace);
     this.#selected = selected;

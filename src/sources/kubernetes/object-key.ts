@@ -1,4 +1,4 @@
-// How the source calls an object of a kind. Keys sort as pairs of namespace and name do: a space comes before every character of a name.
+// The key of an object within its kind. Keys sort as pairs of namespace and name do: a space comes before every character of a name.
 
 /** `namespace name`; the namespace is empty for kinds that have none. */
 export function formatObjectKey(namespace: string | undefined, name: string): string {

@@ -1,4 +1,4 @@
-// What is kept of an object of the cluster: what validation and translation read. The rest would only cost memory, and make objects look changed that are not.
+// Trims objects of the cluster to what validation and translation read. The rest would only cost memory and cause false changes.
 import { caCertificateEntry } from '../../api/certificate-reference.ts';
 import type { Kind } from '../../api/kinds.ts';
 import { isJsonObject, type JsonObject } from '../../base/json-object.ts';
@@ -7,7 +7,7 @@ import type { KubernetesObject } from '../../kubernetes/client.ts';
 /** kubectl's copy of the whole object. */
 const lastAppliedAnnotation = 'kubectl.kubernetes.io/last-applied-configuration';
 
-/** Kinds whose annotations and owners nobody reads. Others write them again and again, such as the time of the last change of an EndpointSlice. */
+/** Kinds whose annotations and owners are not read. Others write them again and again, such as the time of the last change of an EndpointSlice. */
 const lean: ReadonlySet<Kind> = new Set(['EndpointSlice', 'ConfigMap', 'Namespace']);
 
 /** The object without what changes by itself (resourceVersion, status, finalizers...) and without what no reference can mean. */

@@ -1,5 +1,5 @@
 // List-watches that belong together: several kinds of one namespace, or of all of them. What they hold is shown together, once all of them are synced,
-// so that nobody sees a route without the policy that protects it.
+// so that a route is never shown without the policy that protects it.
 import type { Kind } from '../../api/kinds.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
@@ -91,18 +91,18 @@ export class WatchGroup {
         if (namespace === undefined || splitObjectKey(key).namespace === namespace) visit(kind, key);
   }
 
-  /** The namespace does not count any more. It cannot come back: what happens in it from now on is not noted. */
+  /** Drops a namespace. It cannot come back: later changes in it are not tracked. */
   dropNamespace(namespace: string): void {
     this.#namespaces?.delete(namespace);
     this.forEach((kind, key) => this.#objects.get(kind)?.delete(key), namespace);
   }
 
-  /** Looks at once for kinds that were not installed. */
+  /** Polls now for kinds that were not installed. */
   lookAgain(): void {
     for (const { watch } of this.#members) watch.lookAgain();
   }
 
-  /** Ends long waits after failures. */
+  /** Cuts long backoffs short. */
   hurry(): void {
     for (const { watch } of this.#members) watch.hurry();
   }

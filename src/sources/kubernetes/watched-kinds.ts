@@ -1,4 +1,4 @@
-// Which kinds are read from a cluster, and how: all that the gateway knows, of each no more than translation can use; those of an extension only with it.
+// The kinds that are read from a cluster: all that the gateway knows, trimmed to what translation uses; kinds of an extension only with it.
 import { type Extension, type Kind, type KindDefinition, kindNames, kinds, listKinds } from '../../api/kinds.ts';
 import type { ResourceType } from '../../kubernetes/resource-type.ts';
 
@@ -9,15 +9,15 @@ export interface WatchedKind {
   readonly otherVersions: readonly string[];
   readonly metadataOnly: boolean;
   readonly fieldSelector: string | undefined;
-  /** The status is kept: somebody compares what is written there, or reads it. */
+  /** Whether the status is kept: it is compared or read. */
   readonly keepsStatus: boolean;
   /** Read in the installation namespace whatever the selectors say. */
   readonly isInstallationKind: boolean;
-  /** Who installs it, when it is missing; undefined: nothing is wrong without it. */
+  /** What installs the kind; undefined: the kind is optional. */
   readonly installedBy: 'kubernetes' | 'gateway-api' | 'own-crds' | 'inference-extension' | undefined;
 }
 
-/** Types of Secrets that no reference of ours can mean. Helm's hold whole charts and are many. */
+/** Types of Secrets that are never referenced. Helm's hold whole charts and are many. */
 const ignoredSecretTypes = [
   'helm.sh/release.v1',
   'kubernetes.io/service-account-token',
