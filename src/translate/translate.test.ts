@@ -181,7 +181,7 @@ describe('goldens', () => {
   test('defaults.yaml has a policy of every kind', () => {
     const { input } = goldens.find(({ file }) => file === 'defaults.yaml')!;
     const kinds = new Set(translateGolden(input).configuration.policies.map(findPolicyKind));
-    assert.deepEqual([...kinds].toSorted(), allPolicyKinds.toSorted());
+    assert.deepEqual(kinds, new Set(allPolicyKinds));
   });
 
   test('there are at least 60 cases', () => {
