@@ -6,6 +6,7 @@ import { describe, test } from 'node:test';
 import type { DescMessage, JsonValue, MessageShape } from '@bufbuild/protobuf';
 import { parse, parseAllDocuments, stringify } from 'yaml';
 import { BackendSchema, ListenerSchema, PolicySchema, RouteSchema, SecretSchema } from '../ir/gen/config_pb.ts';
+import { allPolicyKinds, findPolicyKind } from '../ir/policy-kinds.ts';
 import { conditionReasons, createCondition, type Condition } from './conditions.ts';
 import type { GatewayFacts, KeysProblem } from './gateway-facts.ts';
 import { describeProgrammed } from './programmed-status.ts';
@@ -175,6 +176,12 @@ describe('goldens', () => {
         assert.ok(length > shortest, `${type}.${field} is never its default in defaults.yaml`);
       }
     }
+  });
+
+  test('defaults.yaml has a policy of every kind', () => {
+    const { input } = goldens.find(({ file }) => file === 'defaults.yaml')!;
+    const kinds = new Set(translateGolden(input).configuration.policies.map(findPolicyKind));
+    assert.deepEqual(kinds, new Set(allPolicyKinds));
   });
 
   test('there are at least 60 cases', () => {
