@@ -84,7 +84,7 @@ function open(
   return owner === digestIdentity(identity) ? [first, second] : undefined;
 }
 
-/** A short digest; lengths are unambiguous, so that no issuer, subject or backend can imitate another combination. */
+/** A short digest. JSON delimits the parts, so that no issuer, subject or backend can imitate another combination. */
 function digestIdentity({ issuer, subject, backend }: SessionIdentity): string {
   return createHash('sha256')
     .update(JSON.stringify([issuer, subject, backend]))

@@ -40,7 +40,7 @@ export class EventInsertion {
     return text === '' ? noBytes : Buffer.from(text);
   }
 
-  /** The chunk with the pending notifications inserted between the first two events. */
+  /** The chunk with the pending notifications inserted at the first boundary between events. */
   pass(chunk: Uint8Array): Uint8Array {
     if (chunk.length === 0) return chunk;
     const bytes = this.#isAhead && this.#last === undefined ? withoutByteOrderMark(chunk) : chunk;
