@@ -6,7 +6,7 @@ const firstMs = 45_000;
 const spreadMs = 30_000;
 /** Node's default, ten probes of one second each, would drop a peer that was unreachable for ten seconds. */
 const intervalMs = 15_000;
-const questions = 8;
+const probes = 8;
 
 /** As Node 26 has it; its types do not say so yet. */
 type SetKeepAlive = (enable: boolean, initialDelay: number, interval: number, count: number) => void;
@@ -14,5 +14,5 @@ type SetKeepAlive = (enable: boolean, initialDelay: number, interval: number, co
 /** Detects within three minutes that the peer is gone. */
 export function watchForSilentPeer(socket: Socket): void {
   const initialDelay = firstMs + Math.floor(Math.random() * spreadMs);
-  (socket.setKeepAlive as SetKeepAlive).call(socket, true, initialDelay, intervalMs, questions);
+  (socket.setKeepAlive as SetKeepAlive).call(socket, true, initialDelay, intervalMs, probes);
 }

@@ -71,7 +71,7 @@ export function areCompatible(left: CelType, right: CelType): boolean {
   return left.kind === right.kind;
 }
 
-/** Whether the type is only known at run time. */
+/** Whether the type is not known before evaluation, or has no values. */
 export function isOpen({ kind }: CelType): boolean {
   return kind === 'dyn' || kind === 'none';
 }

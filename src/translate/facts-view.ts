@@ -12,7 +12,7 @@ export interface FactsView {
   /** Set: why no gateway process is connected yet. */
   readonly waiting: string | undefined;
   /** IP addresses that its spec requests. */
-  readonly wishes: readonly string[];
+  readonly requestedAddresses: readonly string[];
   /** Ports of the listeners that have messages, by the key of the listener. */
   readonly ports: ReadonlyMap<string, number>;
   /** Why a gateway rejects a message, in its own words. */
@@ -25,7 +25,7 @@ export function viewFacts(
   facts: ReadonlyMap<string, GatewayFacts>,
 ): ReadonlyMap<string, FactsView> {
   const listeners = Map.groupBy(configuration.listeners, ({ gateway }) => gateway);
-  const wishes = new Map(plans.map(({ name, addresses }) => [name, addresses]));
+  const requestedAddresses = new Map(plans.map(({ name, addresses }) => [name, addresses]));
   const holds = new Map(held.map(({ name, reason }) => [name, reason]));
   return new Map(
     Object.keys(statuses.gateways).map((gateway) => {
@@ -36,7 +36,7 @@ export function viewFacts(
           gateway,
           facts: own,
           waiting: describeWaiting(own, holds.get(gateway)),
-          wishes: wishes.get(gateway) ?? [],
+          requestedAddresses: requestedAddresses.get(gateway) ?? [],
           ports: new Map(listeners.get(gateway)?.map(({ key, port }) => [key, port])),
           findRejection: createRejectionFinder(own?.rejections ?? []),
         },

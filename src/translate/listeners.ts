@@ -263,9 +263,9 @@ function resolveReferences(
     // No client could be validated, so every handshake must fail.
     if (clientValidation?.authorities.length === 0) certificates.length = 0;
   }
-  const strangers = (spec.allowedRoutes.kinds ?? []).filter((each) => !isHttpRoute(each));
-  if (protocols.has(spec.protocol) && strangers.length > 0) {
-    const names = strangers.map(({ group, kind }) => `${group}/${kind}`).join(', ');
+  const unsupported = (spec.allowedRoutes.kinds ?? []).filter((each) => !isHttpRoute(each));
+  if (protocols.has(spec.protocol) && unsupported.length > 0) {
+    const names = unsupported.map(({ group, kind }) => `${group}/${kind}`).join(', ');
     problems.push({
       reason: 'InvalidRouteKinds',
       message: `allowedRoutes.kinds: ${names} cannot be served; use HTTPRoute`,

@@ -65,7 +65,7 @@ export interface PolicyKeys {
 }
 
 /** What a policy claims, before conflicts are settled. */
-interface PolicyWish {
+interface ClaimedPlaces {
   readonly claimant: Claimant;
   readonly targets: readonly PolicyTarget[];
   /** Fields at targets that exist. */
@@ -99,28 +99,28 @@ export function preparePolicies(surroundings: PolicySurroundings): Policies {
   const { memory, index } = surroundings;
   const selections = prepareSelections(memory, index);
   const claims: Claims = memory.createTable();
-  const wishes = memory.derive((name): PolicyWish | undefined => {
+  const claimsByPolicy = memory.derive((name): ClaimedPlaces | undefined => {
     const policy = index.proxyPolicies.get(name);
-    return policy && readWish(surroundings, selections, policy);
+    return policy && readClaims(surroundings, selections, policy);
   });
   const outcomes = memory.derive<TranslatedPolicy | undefined>((name, previous) => {
     const policy = index.proxyPolicies.get(name);
-    const wish = wishes.get(name);
-    return policy && wish && translatePolicy(surroundings, claims, policy, wish, previous);
+    const claim = claimsByPolicy.get(name);
+    return policy && claim && translatePolicy(surroundings, claims, policy, claim, previous);
   });
   const invalidOutcomes = memory.derive<TranslatedPolicy | undefined>((key, previous) => {
     const [place, position] = JSON.parse(key) as [string, number];
     const invalid = index.invalid.get(place)?.[position];
     return invalid && translateInvalidPolicy(surroundings, selections, invalid, previous);
   });
-  let wanted: readonly PolicyWish[] = [];
+  let wanted: readonly ClaimedPlaces[] = [];
   let namesByAge: readonly string[] = [];
   return {
     collectClaims() {
       const known = wanted;
       wanted = keepList(
         known,
-        [...index.proxyPolicies.entries().keys()].flatMap((name) => wishes.get(name) ?? []),
+        [...index.proxyPolicies.entries().keys()].flatMap((name) => claimsByPolicy.get(name) ?? []),
       );
       if (wanted === known) return;
       const byAge = wanted.toSorted((left, right) => compareClaimants(left.claimant, right.claimant));
@@ -153,7 +153,7 @@ function compareClaimants(left: Claimant, right: Claimant): number {
   return compareText(left.policy, right.policy);
 }
 
-function readWish({ index, reach }: PolicySurroundings, selections: Selections, policy: ProxyPolicy): PolicyWish {
+function readClaims({ index, reach }: PolicySurroundings, selections: Selections, policy: ProxyPolicy): ClaimedPlaces {
   const targets = listTargets(selections, policy);
   const kinds = allPolicyKinds.filter((kind) => readPolicyField(policy, kind) !== undefined);
   const present = targets.filter((target) => hasTarget(index, target));
@@ -172,7 +172,7 @@ function translatePolicy(
   surroundings: PolicySurroundings,
   claims: Claims,
   policy: ProxyPolicy,
-  { claimant, targets }: PolicyWish,
+  { claimant, targets }: ClaimedPlaces,
   previous: TranslatedPolicy | undefined,
 ): TranslatedPolicy {
   const { reach, controllerName } = surroundings;

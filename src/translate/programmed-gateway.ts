@@ -24,21 +24,21 @@ interface Difference {
 /** The status of a Gateway. */
 export function describeProgrammedGateway(status: GatewayStatus, view: FactsView): GatewayStatus {
   const addresses = view.facts?.addresses ?? [];
-  const hoped = status.listeners.filter(isHoped).map(({ name }) => name);
+  const expected = status.listeners.filter(isExpected).map(({ name }) => name);
   const listeners = Object.fromEntries(
-    hoped.flatMap((name) => {
+    expected.flatMap((name) => {
       const verdict = judgeListener(view, `${view.gateway}/${name}`);
       return verdict === undefined ? [] : [[name, verdict] as const];
     }),
   );
-  const served = hoped.filter((name) => !Object.hasOwn(listeners, name));
-  const gateway = isHoped(status) ? judgeGateway(view, listeners, served) : undefined;
-  if (addresses.length === 0 && gateway === undefined && served.length === hoped.length) return status;
+  const served = expected.filter((name) => !Object.hasOwn(listeners, name));
+  const gateway = isExpected(status) ? judgeGateway(view, listeners, served) : undefined;
+  if (addresses.length === 0 && gateway === undefined && served.length === expected.length) return status;
   return makeStatus(status, { addresses, gateway, listeners, served });
 }
 
 // Whether translation found no problem: only then there is something to wait for.
-function isHoped({ conditions }: Pick<ListenerStatus, 'conditions'>): boolean {
+function isExpected({ conditions }: Pick<ListenerStatus, 'conditions'>): boolean {
   return findCondition(conditions, 'Programmed')?.status === 'True';
 }
 
@@ -49,7 +49,7 @@ const makeStatus = createStatusMaker((original: GatewayStatus, difference: Diffe
   const programmed = gateway ?? { reason: 'Programmed', message: `Listeners that are served: ${served.join(', ')}.` };
   return {
     ...(addresses.length === 0 ? {} : { addresses }),
-    conditions: isHoped(original)
+    conditions: isExpected(original)
       ? replaceCondition(
           conditions,
           createCondition(
@@ -118,12 +118,12 @@ function judgeGateway(
 }
 
 function judgeAddresses(
-  { wishes }: FactsView,
+  { requestedAddresses }: FactsView,
   { addresses, addressProblem }: GatewayFacts,
 ): Verdict<'gateway'> | undefined {
   if (addressProblem !== undefined) return { reason: 'AddressNotUsable', message: `${addressProblem}.` };
   const assigned = new Set(addresses.map(({ value }) => normalizeAddress(value) ?? value));
-  const missing = wishes.filter((wish) => !assigned.has(wish));
+  const missing = requestedAddresses.filter((address) => !assigned.has(address));
   const present = addresses.map(({ value }) => value).join(', ');
   if (missing.length > 0) {
     const instead = present === '' ? 'it has none yet' : `it has ${present}`;

@@ -131,7 +131,7 @@ export function formatProblems(invalid: InvalidResource): string {
     .join('; ');
 }
 
-// A source has each name once. If it has not, the choice must not depend on its order.
+// A source should list each name once. If it does not, the choice must not depend on its order.
 function indexByName<T extends Named>(resources: readonly T[]): ReadonlyMap<string, T> {
   const names = resources.map(formatName);
   // Sources usually have this order already.

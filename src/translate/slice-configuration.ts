@@ -75,8 +75,8 @@ class Needs {
   }
 
   list(key: string): readonly string[] {
-    const before = this.#before?.list(key) ?? nobody;
-    const own = this.#gateways.get(key) ?? nobody;
+    const before = this.#before?.list(key) ?? noGateways;
+    const own = this.#gateways.get(key) ?? noGateways;
     if (own.length === 0) return before;
     return before.length === 0 ? own : [...before, ...own];
   }
@@ -87,7 +87,7 @@ class Needs {
   }
 }
 
-const nobody: readonly string[] = [];
+const noGateways: readonly string[] = [];
 
 /** How far each Gateway reaches by its listeners and routes. */
 interface Reach {
@@ -176,11 +176,11 @@ function createTargetFinder(reach: Reach): (policy: Policy) => Iterable<string> 
   return ({ target }) => {
     if (target === undefined) return reach.gateways.keys();
     const name = nameTarget(target);
-    if (target.kind === PolicyTargetKind.GATEWAY) return reach.gateways.has(name) ? [name] : nobody;
-    if (target.kind === PolicyTargetKind.HTTP_ROUTE) return reach.gatewaysOfRoute.get(name) ?? nobody;
+    if (target.kind === PolicyTargetKind.GATEWAY) return reach.gateways.has(name) ? [name] : noGateways;
+    if (target.kind === PolicyTargetKind.HTTP_ROUTE) return reach.gatewaysOfRoute.get(name) ?? noGateways;
     if (target.kind === PolicyTargetKind.PROXY_BACKEND) return reach.backends.list(name);
     byNamespace ??= indexNamespaces(reach);
-    return byNamespace.get(target.namespace) ?? nobody;
+    return byNamespace.get(target.namespace) ?? noGateways;
   };
 }
 
