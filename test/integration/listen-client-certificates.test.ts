@@ -205,7 +205,7 @@ test('authorities that cannot be read refuse every handshake', { timeout: 180_00
     [['server'], /server are missing/],
     [['broken'], /broken holds a CA certificate that cannot be read/],
     [['clients', 'broken'], /broken holds a CA certificate that cannot be read/],
-    [[], /no authorities/],
+    [[], /names no CA certificate/],
   ] as const) {
     for (const allowInsecureFallback of [false, true]) {
       const { config, problems } = compilePort({ ca, allowInsecureFallback });

@@ -213,7 +213,7 @@ describe('one bad resource does not take down the good ones', () => {
     assert.equal(await readError(await postTo(gateway.port, '/jwt')), '500 policy_invalid');
     assert.equal(await readError(await postTo(gateway.port, '/protected-backend')), '503 keys_unavailable');
     // On a busy machine the first attempt may say that there was no answer in time.
-    const saysWhy = /http:\/\/127\.0\.0\.1:9\S* cannot be reached: nothing listens there/;
+    const saysWhy = /http:\/\/127\.0\.0\.1:9\S* cannot be reached: the connection was refused/;
     await waitFor(() => saysWhy.test(gateway.readOutput()));
     const output = gateway.readOutput();
     assert.match(output, /gateway\.yaml:\d+:\d+ spec\.rules\[0\]\.matchs: .*did you mean .*matches/);
