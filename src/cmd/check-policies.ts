@@ -1,4 +1,4 @@
-// Policies for `check`: where each is in force, and where it has no say because another policy has the same field there.
+// Policies for `check`: where each is in force, and where another policy with the same field takes precedence.
 import type { Resources } from '../api/resources.ts';
 import type { Policy } from '../ir/gen/config_pb.ts';
 import { findPolicyKind, type PolicyKind, policyTargetNames } from '../ir/policy-kinds.ts';

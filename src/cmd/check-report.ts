@@ -110,7 +110,7 @@ export interface CheckedBackend {
   readonly backend: string;
   readonly transport: 'HTTP' | 'StreamableHTTP' | 'SSE';
   readonly endpoints: readonly string[];
-  /** Who chooses among the endpoints of an InferencePool; null for other backends. */
+  /** The endpoint picker of an InferencePool; null for other backends. */
   readonly picker: ExplainedPicker | null;
 }
 

@@ -1,4 +1,4 @@
-// `mcp-gateway check`: validates files and prints what would be served. Opens no port and changes nothing; asks nobody but with --online.
+// `mcp-gateway check`: validates files and prints what would be served. Opens no port and changes nothing; makes network requests only with --online.
 import { FilesSource } from '../sources/files/files-source.ts';
 import { shortenPath } from '../sources/files/problem-line.ts';
 import { loadInferenceTranslation } from '../translate/load-inference-translation.ts';
@@ -81,7 +81,7 @@ With --json, every member is always there; what does not apply is null or empty:
   },
 });
 
-/** `online` undefined: nobody is asked. */
+/** `online` undefined: no network requests. */
 async function checkFiles(
   paths: readonly string[],
   environment: NodeJS.ProcessEnv,

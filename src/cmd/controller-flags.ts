@@ -155,7 +155,7 @@ export interface ClassParameters {
   readonly namespace: string;
 }
 
-/** What the controller is told, checked. */
+/** The settings of the controller, after validation. */
 export interface ControllerSettings extends Omit<
   FlagTexts,
   'discoveryNamespaceSelectors' | 'gatewayClassParametersRefs' | 'podName'

@@ -201,7 +201,7 @@ const maxWorkers = 64;
 /** Where the kernel spreads connections over the sockets of one port. */
 const sharingPlatforms: ReadonlySet<string> = new Set(['linux', 'freebsd', 'sunos', 'aix']);
 
-/** The flags about what of this machine nobody reaches through the gateway. */
+/** The flags about addresses of this machine that backends must not name. */
 export function readLocalGuard(
   values: Pick<GatewayFlagValues, 'adminPort' | 'metricsPort' | 'readinessPort' | 'localUpstreams'>,
 ): { readonly ownPorts: number[]; readonly allowsLocal: boolean } {
@@ -232,7 +232,7 @@ export function readWorkers({
   return { ok: true, workers: count };
 }
 
-/** Who is trusted to say who the client is, or what is wrong with the flag. */
+/** The networks of trusted proxies, or what is wrong with the flag. */
 export type ReadTrustedProxies =
   | { readonly ok: true; readonly trustedProxies: TrustedProxies | undefined }
   | { readonly ok: false; readonly problem: string };

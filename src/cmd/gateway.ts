@@ -129,7 +129,7 @@ class HealthWatch {
       create(BindProblemSchema, { port: Number(bindKey.slice(bindKey.lastIndexOf('|') + 1)), reason: message }),
     );
     this.#hasConfiguration = true;
-    // Before the configuration is acknowledged: nobody is to believe that all is well while keys are still on their way.
+    // Before the configuration is acknowledged: the controller must not report success while keys are still being fetched.
     this.#report();
     return { problems };
   }

@@ -26,7 +26,7 @@ const keepsCode = isOwn(codeFolder);
 
 const requireBuiltin = createRequire(import.meta.url);
 const loaded = new Map<string, { exports: unknown }>();
-/** Files whose code nobody has kept yet. */
+/** Files whose compiled code is not cached yet. */
 const unkept = new Map<string, Script>();
 
 if (keepsCode) process.once('exit', keepCode);

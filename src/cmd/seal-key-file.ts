@@ -29,7 +29,7 @@ export type KeyFileSystem = Pick<typeof nodeFiles, 'link' | 'mkdir' | 'open' | '
 
 const maxFileBytes = 4096;
 
-/** Where the file is when nobody says: in the user's folder for state (XDG Base Directory). Undefined: there is no such folder. */
+/** The default place of the file: the user's folder for state (XDG Base Directory). Undefined: there is no such folder. */
 export function findDefaultKeyFile(env: Readonly<Record<string, string | undefined>>): string | undefined {
   const state = env['XDG_STATE_HOME'] ?? '';
   // The specification says that a relative one is to be ignored.
@@ -167,7 +167,7 @@ async function writeWhole(
   putInPlace: (temporary: string) => Promise<void>,
 ): Promise<void> {
   const temporary = `${path}.${randomUUID()}.tmp`;
-  // Nobody else's file, and readable by nobody else from its first byte.
+  // Owned by this user, and readable by this user only from its first byte.
   const handle = await files.open(temporary, 'wx', 0o600);
   try {
     try {
@@ -183,7 +183,7 @@ async function writeWhole(
   }
 }
 
-/** A folder in which everybody can put another file in the place of this one is no place for keys. */
+/** In a folder that everybody can write to, anybody could replace the file: it must not hold keys. */
 async function findFolderProblem(path: string, files: KeyFileSystem): Promise<SealKeyResult | undefined> {
   if (process.platform === 'win32') return undefined;
   const folder = dirname(resolve(path));

@@ -1,4 +1,4 @@
-// Who serves the traffic of a gateway process: itself, or workers that it starts.
+// Serves the traffic of a gateway process: in the process itself, or in workers that it starts.
 import type { Health } from '../base/health.ts';
 import type { LogLevel, RootLog } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';

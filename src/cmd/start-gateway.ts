@@ -42,7 +42,7 @@ export interface GatewayProcess {
   readonly registry: Metrics;
   readonly shutdown: Shutdown;
   readonly pages: OwnPages;
-  /** Applies the first configuration. Every port must open: a gateway that serves half of what it was asked to helps nobody. */
+  /** Applies the first configuration. Every port must open: a gateway that serves half of its ports would hide the fault. */
   applyFirst(configuration: Configuration): Promise<void>;
   /** Applies a later configuration, and logs what became of it. */
   applyChange(configuration: Configuration): Promise<ApplyReport>;
@@ -150,7 +150,7 @@ export async function startGatewayProcess(
   const pages = { admin: adminServer.url, metrics: metricsServer.url, readiness: readinessServer.url };
 
   shutdown.addStep({ name: 'report not ready', timeoutMs: 1_000, run: () => readiness.fail('shutting down') });
-  // Whoever spreads clients over several gateways asks from time to time whether this one is ready, and sends it new connections until then.
+  // Load balancers poll readiness, and send new connections until they see that this gateway is not ready.
   shutdown.addStep({
     name: 'wait until load balancers have noticed',
     timeoutMs: values.shutdownDelay + 1_000,

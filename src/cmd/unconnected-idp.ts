@@ -32,7 +32,7 @@ export function compileUnconnected(configuration: Configuration): UnconnectedCom
   return { ...compile(configuration, undefined, connections), fetcher };
 }
 
-/** Keys that are in the policy are at hand; nobody is asked for others. */
+/** Inline keys of the policy are used; no others are fetched. */
 const describeKeySource: OpenKeySource = (origin) =>
   origin.kind === 'inline' ? createInlineKeySource(origin.document) : unaskedKeys;
 

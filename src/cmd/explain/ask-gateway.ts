@@ -5,7 +5,7 @@ import type { JournaledRequest } from '../../gateway/observe/journaled-request.t
 
 export type JournalAnswer =
   | { readonly ok: true; readonly request: JournaledRequest }
-  /** `exitCode` 1: the gateway does not know the request; 2: nobody could be asked. */
+  /** `exitCode` 1: the gateway does not know the request; 2: no gateway could be reached. */
   | { readonly ok: false; readonly problem: string; readonly exitCode: 1 | 2 };
 
 const timeoutMs = 10_000;

@@ -1,4 +1,4 @@
-// Validators for a request that nobody sends. Keys that stand in the files verify tokens as they do in a gateway. Keys that would have to be
+// Validators for a request that is only explained. Keys that stand in the files verify tokens as they do in a gateway. Keys that would have to be
 // fetched are replaced by stand-ins, and tokens signed again with these: all but the signature is judged by the gateway's own code.
 import { clone } from '@bufbuild/protobuf';
 import type { FetchOutcome, GuardedFetcher } from '../../base/fetch-json.ts';
@@ -55,7 +55,7 @@ export class AssumedKeys {
     return placeholder;
   }
 
-  /** A connection that asks nobody. */
+  /** A connection without network requests. */
   wrapConnect(connectIdp: ConnectIdp): ConnectIdp {
     return (options: IdpConnectionOptions): IdpConnection => {
       const { keys } = options;
@@ -151,7 +151,7 @@ export class AssumedKeys {
   }
 }
 
-/** Answers every call as if nobody were there. */
+/** Answers every call as if the server were unreachable. */
 const refusingFetcher: GuardedFetcher = {
   fetch: (): Promise<FetchOutcome> =>
     Promise.resolve({ ok: false, code: 'unreachable', message: 'the identity provider was not asked; --online does' }),

@@ -18,7 +18,7 @@ export interface GatewayQuestion {
   readonly gateway: string | undefined;
 }
 
-/** Chooses by --gateway, or by who listens for the URL. */
+/** Chooses by --gateway, or by the listener of the URL. */
 export function chooseGateway(configuration: Configuration, question: GatewayQuestion): ChosenGateway {
   const slices = sliceConfiguration(configuration);
   const names = [...slices.keys()].toSorted();

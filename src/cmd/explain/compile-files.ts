@@ -1,4 +1,4 @@
-// Files -> the configuration that a gateway would have in force, without a gateway: nothing is opened, and nobody is asked but with --online.
+// Files -> the configuration that a gateway would have in force, without a gateway: nothing is opened, and network requests are made only with --online.
 import { createFetcher, type GuardedFetcher } from '../../base/fetch-json.ts';
 import { silentLog } from '../../base/log.ts';
 import { createSealer } from '../../base/sealed.ts';
@@ -67,7 +67,7 @@ export interface ExplainedConfiguration {
   close(): Promise<void>;
 }
 
-/** Compiles as a gateway does. With `assumed` nobody is asked; without it identity providers are, as a gateway would ask them. */
+/** Compiles as a gateway does. Without `assumed` it contacts identity providers, as a gateway would. */
 export function compileExplained(
   configuration: Configuration,
   assumed: AssumedKeys | undefined,
@@ -90,7 +90,7 @@ export function compileExplained(
     log,
   });
   const jwtAuthentications = new JwtAuthenticationRegistry({ fetcher, log });
-  // Sealed values are the running gateway's alone. A key that nobody has keeps its own from being guessed at.
+  // Sealed values are the running gateway's alone. A random key stands in for it.
   const complete = needsSealKeys(configuration) ? addSealKeys(configuration, makeSealKeys()) : configuration;
   const { runtime, problems } = compile(complete, undefined, {
     acquireAuthentication: authentications.acquire,

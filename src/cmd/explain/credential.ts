@@ -1,4 +1,4 @@
-// In whose name a request is explained: a token from a file or from standard input, claims that are taken as verified, or nobody.
+// In whose name a request is explained: a token from a file or from standard input, claims that are taken as verified, or anonymously.
 import { type JsonObject, readJsonObject } from '../../base/json-object.ts';
 import { readText } from '../../sources/files/read-text.ts';
 import { cleanToken, readTokenInput, type TokenInput } from '../token/read-token-input.ts';

@@ -1,4 +1,4 @@
-// Who may use what: every tool, prompt or resource is used and listed once, through the request path, and its answers are read.
+// Which items the caller may use: every tool, prompt or resource is used and listed once, through the request path, and its answers are read.
 import type { RawHeaders } from '../../gateway/http/exchange.ts';
 import type { AnswerTreatment } from '../../gateway/http/answer-filter.ts';
 import type { ExplainedItem } from './explain-report.ts';

@@ -53,7 +53,7 @@ export interface ExplainedRequest {
 /** Who asks. */
 export interface ExplainedToken {
   readonly from: 'token' | 'claims' | 'request';
-  /** Null when nobody accepted the token, or it names nobody. */
+  /** Null when no policy accepted the token, or the token has no subject. */
   readonly subject: string | null;
   readonly issuer: string | null;
   /** One per policy that judged it. */

@@ -1,4 +1,4 @@
-// `explain` for a request that nobody has sent yet: resources, flags and a token in, a report out.
+// `explain` for a request that has not been sent: resources, flags and a token in, a report out.
 import type { PortConfig, RouteConfig, RuntimeConfig } from '../../gateway/config/runtime-config.ts';
 import type { RawHeaders } from '../../gateway/http/exchange.ts';
 import type { TokenInput } from '../token/read-token-input.ts';

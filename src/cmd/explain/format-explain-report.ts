@@ -210,7 +210,7 @@ function formatForward(
       `split by weight: ${choices.map(({ backend, weight }) => `${escapeControls(backend)} ${weight}`).join(', ')}`,
     );
   if (mirrors.length > 0) shown.push(`copied to ${escapeControls(mirrors.join(', '))}`);
-  // A stream may bring a list at any time; but who calls a tool does not ask for one.
+  // A stream may bring a list at any time; but a tool call does not ask for one.
   if (forward.filtersAnswer && (message === null || message.method.endsWith('/list')))
     shown.push('the list in the answer has only what this caller may use');
   return shown.map((line) => `  ${line}`);

@@ -59,7 +59,7 @@ export function buildMessage(input: MessageInput): McpMessage {
   return { body, headers: listMessageHeaders(method, item, protocolVersion) };
 }
 
-/** The headers that a client sends with a message, whoever wrote its body. */
+/** The headers that a client sends with a message. */
 export function listMessageHeaders(method: string, item: McpItem | undefined, protocolVersion: string): RawHeaders {
   const headers = ['content-type', 'application/json', 'accept', 'application/json, text/event-stream'];
   // Before it is negotiated there is no version to name.

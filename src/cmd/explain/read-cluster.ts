@@ -20,7 +20,7 @@ export type ReadCluster =
     }
   | { readonly ok: false; readonly problems: readonly string[] };
 
-/** Reads everything. Rejects when there is no API server, or it does not accept who asks. */
+/** Reads everything. Rejects when there is no API server, or it refuses the credentials. */
 export async function readCluster(
   client: KubernetesClient,
   /** Undefined: all of them. */

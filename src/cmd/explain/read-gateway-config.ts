@@ -83,7 +83,7 @@ function readMessages<D extends DescMessage>(schema: D, values: readonly unknown
   return values.map((value) => fromJson(schema, value as JsonValue));
 }
 
-/** A JWK set is shown as a list of what tells its keys apart. Nobody checks a signature with it (AssumedKeys). */
+/** A JWK set is shown as a list of what tells its keys apart. It is not used to verify signatures (AssumedKeys). */
 function restoreKeySets(value: unknown): { readonly value: unknown; readonly hadKeys: boolean } {
   let hadKeys = false;
   const restore = (each: unknown): unknown => {

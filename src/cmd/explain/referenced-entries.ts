@@ -1,4 +1,4 @@
-// Which Secrets and ConfigMaps the resources refer to: only those are read of a cluster, one by one. Nobody should have to read all Secrets to explain a request.
+// Which Secrets and ConfigMaps the resources refer to: only those are read from a cluster, one by one, so that explaining a request needs no right to list all Secrets.
 import { isJsonObject } from '../../base/json-object.ts';
 import { pickerAnnotations } from '../../api/inference-pool.ts';
 import type { Resources } from '../../api/resources.ts';

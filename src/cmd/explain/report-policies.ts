@@ -15,7 +15,7 @@ export interface PolicyInput {
   /** The backend that was chosen, or would have been. */
   readonly choice: WeightedBackendConfig | undefined;
   readonly decisions: readonly Decision[];
-  /** Policies that have no say because another one of the same place has the field. */
+  /** Policies that have no say because another one at the same place takes precedence for the field. */
   readonly conflicts: readonly PolicyConflict[];
   /** The message uses a tool, prompt or resource. */
   readonly usesItem: boolean;
@@ -51,7 +51,7 @@ export function listPolicies(input: PolicyInput): ExplainedPolicy[] {
 
 const silent = { overriddenBy: null, reason: null, detail: null, rules: [] } as const;
 
-/** Who would have the field at this place if the policy there did not go first. */
+/** The policy that would have the field at this place without the one that takes precedence. */
 function listRivals(
   conflicts: readonly PolicyConflict[],
   field: PolicyKind,

@@ -50,7 +50,7 @@ export async function runRequest(runtime: RuntimeConfig, planned: PlannedRequest
   upstreams.reconcile(runtime.backends);
   let context: RequestContext | undefined;
   let mistake: unknown;
-  // What the request path logs as an error is a mistake of ours; here nobody would see it.
+  // What the request path logs as an error is a bug of the gateway; without this it would go unnoticed here.
   const log: Log = { ...silentLog, error: (fields: { readonly err?: unknown }) => void (mistake = fields.err) };
   const forwarding = Promise.withResolvers<ForwardedRequest>();
   try {

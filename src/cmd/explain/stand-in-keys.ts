@@ -1,4 +1,4 @@
-// Keys that stand in for those of an issuer whom nobody asks: tokens are signed again with them, so that the gateway's own code judges everything
+// Keys in place of those of an issuer that is not contacted: tokens are signed again with them, so that the gateway's own code judges everything
 // else about a token exactly as it would. They are made anew in every process, and leave it in no form.
 import { constants, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { isJsonObject, readJsonObject } from '../../base/json-object.ts';
@@ -28,7 +28,7 @@ export function getStandInKeys(): StandInKeys {
   return made;
 }
 
-/** Whether a key set is the one of this process: in a configuration it takes the place of one that nobody shows. */
+/** Whether a key set is the one of this process: in a configuration it replaces one that is not shown. */
 export function isStandInKeySet(document: string): boolean {
   return made?.document === document;
 }

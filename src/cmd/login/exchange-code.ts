@@ -94,7 +94,7 @@ export async function exchangeCode(narrator: Narrator, options: ExchangeOptions)
   return { accessToken, claims };
 }
 
-/** What says for whom and what for, and nothing about the person. */
+/** Claims about audience and scope, and none about the person. */
 const shownClaims = ['iss', 'aud', 'azp', 'client_id', 'scope', 'scp', 'iat', 'nbf', 'exp', 'typ'];
 
 function describeClaim(name: string, value: unknown): string {

@@ -128,7 +128,7 @@ async function register(
   return { id, secret: method === 'none' ? undefined : secret, method, remove: offerRemoval(narrator, document) };
 }
 
-/** RFC 7592: whoever registered can take it back, so that trying things out leaves nothing behind. */
+/** RFC 7592: the registrant can delete the client, so that a trial leaves nothing behind. */
 function offerRemoval(
   narrator: Narrator,
   document: Readonly<Record<string, unknown>> | undefined,

@@ -9,7 +9,7 @@ import type { Findings } from './online-report.ts';
 
 /** So that an operator who finds it knows where it comes from. */
 const clientName = 'mcp-gateway check (may be deleted)';
-/** The port of nobody: no login will ever come back here. */
+/** A port on which nothing listens: no login comes back here. */
 const redirectUri = 'http://127.0.0.1:9/callback';
 
 /** Tries, and reports. */
@@ -64,7 +64,7 @@ async function removeClient(
   token: unknown,
 ): Promise<boolean> {
   const url = typeof uri === 'string' ? URL.parse(uri) : null;
-  // The token goes to the identity provider and to nobody else that it may name.
+  // The token goes to the identity provider, and not to other hosts that its metadata may name.
   if (url === null || url.origin !== endpoint.origin || typeof token !== 'string' || !/^[\x21-\x7E]+$/.test(token))
     return false;
   const outcome = await config.idp.fetcher.fetch({

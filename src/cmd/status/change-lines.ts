@@ -1,4 +1,4 @@
-// What changed between two reports, as lines for a log: where nobody looks at a screen, `--watch` prints these.
+// What changed between two reports, as lines for a log: without a terminal, `--watch` prints these.
 import { escapeControls } from '../../base/terminal.ts';
 import type { StatusCondition, StatusReport, StatusState } from './status-report.ts';
 

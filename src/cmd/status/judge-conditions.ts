@@ -10,7 +10,7 @@ export interface JudgedConditions {
   readonly conditions: readonly StatusCondition[];
 }
 
-/** Conditions without which nobody knows whether the part works. */
+/** Conditions that have to be there to tell whether the part works. */
 const expectedTypes: Readonly<Record<ConditionSubject, readonly string[]>> = {
   gatewayClass: ['Accepted'],
   gateway: ['Accepted', 'Programmed'],

@@ -1,4 +1,4 @@
-// Whose resource it is. A cluster may have several controllers for Gateways; what belongs to another one is none of our business.
+// Whose resource it is. A cluster may have several controllers for Gateways; resources of other controllers are left out.
 import { controllerName } from '../../api/gateway-class.ts';
 import { readList, readMember, readText } from '../../translate/read-raw.ts';
 import { type ClusterView, findScope, listObjects } from './cluster-view.ts';

@@ -55,7 +55,7 @@ export class ProblemList {
       return;
     }
     if (state === 'stale') {
-      // What old conditions say may be mended already, or only now be true.
+      // Old conditions may be outdated: fixed already, or true only now.
       this.add(subject, 'The controller has not seen the latest change yet.', adviseController(controller), state);
       return;
     }

@@ -95,7 +95,7 @@ async function judgeOne(
   }
 }
 
-/** Undefined: nobody is to be asked for them. */
+/** Undefined: they are not fetched. */
 async function openKeys(
   { origin, ca }: TokenProvider,
   { online, fetcher }: JudgeOptions,

@@ -1,4 +1,4 @@
-// Everyone in a configuration whose tokens are accepted somewhere, with what each demands of a token.
+// All issuers of a configuration whose tokens a policy accepts, with their requirements.
 import { describeAuthentications } from '../../gateway/admin/describe-authentications.ts';
 import { readCaCertificates } from '../../gateway/config/compile/read-ca-certificates.ts';
 import type { RuntimeConfig } from '../../gateway/config/runtime-config.ts';

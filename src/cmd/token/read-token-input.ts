@@ -16,7 +16,7 @@ export type CleanedToken =
 
 const maxInputBytes = 1024 * 1024;
 
-/** Reads standard input; a terminal is refused, because nobody types a token. */
+/** Reads standard input; a terminal is refused, because tokens are not typed by hand. */
 export async function readTokenInput(input: TokenInput): Promise<ReadTextResult> {
   if (input.isTerminal)
     return {
