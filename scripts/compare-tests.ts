@@ -1,4 +1,4 @@
-// Reports which tests were added, moved or removed: `node scripts/compare-tests.ts BEFORE... -- AFTER...` compares lists that `run-tests.ts SUITE -- --names FILE` has written. A test is
+// Reports which tests were added, moved or removed: `node scripts/compare-tests.ts BEFORE... -- AFTER...` compares lists of `run-tests.ts SUITE -- --names FILE`. A test is
 // found again by its name and the names of what it is in, in its file or in another one; numbers in names do not count, because effort changes them.
 import { readFileSync } from 'node:fs';
 import type { TestEnd } from './test-run/lane-messages.ts';

@@ -27,7 +27,7 @@ const forms = {
   '@opentelemetry/otlp-grpc-exporter-base': './node_modules/@opentelemetry/otlp-grpc-exporter-base/dist/index.cjs',
 };
 
-/** Interactive commands. What one of them needs at its start is merged into as few files as possible. */
+/** The commands whose start time matters. What one of them needs at its start is merged into as few files as possible. */
 const servingCommands = new Set(['run', 'gateway', 'workers/worker', 'controller'].map((name) => `src/cmd/${name}.ts`));
 
 /** Makes the bundle; `entry` is relative to the checkout. */

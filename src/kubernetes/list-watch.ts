@@ -11,7 +11,7 @@ import { describeCollection } from './request-path.ts';
 import type { ResourceType } from './resource-type.ts';
 
 /**
- * * Why everything is listed again. `expired`: the server no longer has the changes since the last seen version (410). `not_served`: it does not
+ * Why everything is listed again. `expired`: the server no longer has the changes since the last seen version (410). `not_served`: it does not
  * know the kind at the moment. `refused`: it refused the watch several times in a row. `better_version`: the kind may be served at a better version.
  */
 export type RelistReason = (typeof relistReasons)[number];
@@ -34,12 +34,12 @@ export interface ListWatchOptions {
   readonly scope: Scope;
   readonly log: Log;
   /**
-   * * Called for every new or changed object; never with managedFields. Synchronous. An object that was created anew under its name is
+   * Called for every new or changed object; never with managedFields. Synchronous. An object that was created anew under its name is
    * reported as deleted first.
    */
   readonly onChange: (object: KubernetesObject) => void;
   /**
-   * * Called for every deleted object, also after a relist, with its apiVersion, kind and identifying metadata. The resourceVersion is
+   * Called for every deleted object, also after a relist, with its apiVersion, kind and identifying metadata. The resourceVersion is
    * that of the deletion, or if the deletion was not seen, the last one of the object.
    */
   readonly onGone: (object: KubernetesObject) => void;
@@ -228,7 +228,7 @@ class RunningListWatch implements ListWatch {
   }
 
   /**
-   * * The kind is not served. When its CRD is deleted, the server first deletes every object and reports that on the watch. Objects that
+   * The kind is not served. When its CRD is deleted, the server first deletes every object and reports that on the watch. Objects that
    * are still known were probably not deleted: our version may have been switched off, or the server may be wrong. They stay.
    */
   async #handleMissing(): Promise<void> {

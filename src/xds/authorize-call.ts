@@ -24,7 +24,7 @@ const maxMarginMs = 5 * 60_000;
 const maxDelayMs = 2 ** 31 - 1;
 
 /**
- * * Throws when the peer is refused. The verdict is rechecked while the call is open: a denial ends the call, an unavailable verdict leaves
+ * Throws when the peer is refused. The verdict is rechecked while the call is open: a denial ends the call, an unavailable verdict leaves
  * it open. A call with an expired token ends like at a shutdown, and the peer reconnects with its next token.
  * Returns the function that ends the rechecks.
  */

@@ -147,7 +147,7 @@ export class ResourceBook {
   }
 
   /**
-   * * The target of a policy is part of its name, so an unreadable version has the target of the last good one. A policy that was never read may be
+   * The target of a policy is part of its name, so an unreadable version has the target of the last good one. A policy that was never read may be
    * meant for anything in its namespace, and one without a namespace for anything at all.
    */
   #closePolicy(

@@ -82,7 +82,7 @@ class StrangersBudget {
       own += bytes;
       this.#bytes += bytes;
       if (this.#bytes <= this.#maxBytes) return;
-      // Its connection is closed, which frees memory for the others.
+      // The refused call gives its share back, so that the others have room.
       close();
       throw new ConnectError('unauthenticated peers have sent too much', Code.ResourceExhausted);
     };

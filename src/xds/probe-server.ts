@@ -1,4 +1,4 @@
-// Probes whether an xDS server of ours answers at an address and refuses peers without credentials. Sends neither credentials nor data.
+// Probes whether an xDS server of ours answers at an address and refuses peers without credentials. Sends no credentials and no state.
 import { create } from '@bufbuild/protobuf';
 import { Code, ConnectError, createClient } from '@connectrpc/connect';
 import { createGrpcTransport } from '@connectrpc/connect-node';

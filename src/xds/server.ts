@@ -46,7 +46,7 @@ export interface XdsServer {
   /** The port that it is bound to. */
   readonly port: number;
   /**
-   * * Sets the snapshot of a Gateway; undefined: not known (yet), and nothing is sent or removed. Pushed to connected processes when no other change
+   * Sets the snapshot of a Gateway; undefined: not known (yet), and nothing is sent or removed. Pushed to connected processes when no other change
    * follows within 10 ms, at the latest after 1 s.
    */
   setSnapshot(gateway: string, snapshot: Snapshot | undefined): void;

@@ -38,7 +38,7 @@ export class TypeSubscription {
   }
 
   /**
-   * * Requested resources are sent even if the gateway should have them: it may have dropped them. Missing ones are reported as removed. `underWay` are the
+   * Requested resources are sent even if the gateway should have them: it may have dropped them. Missing ones are reported as removed. `underWay` are the
    * names in responses that have not been answered: one that the gateway gave up may reach it only after it asked for everything again.
    */
   subscribe(names: readonly string[], underWay: Iterable<string> = []): void {
@@ -63,7 +63,7 @@ export class TypeSubscription {
         this.#sent.keepOnly(this.#names);
       } else {
         this.#names.delete(name);
-        // Still covered by the wildcard: the gateway cannot know that, so the resource must be sent.
+        // Still covered by the wildcard: the gateway cannot know whether that has it, so it is sent or reported as removed.
         if (this.#wildcard) this.#sent.forget(name);
         else this.#sent.set(name, undefined);
       }

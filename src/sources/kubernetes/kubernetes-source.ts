@@ -73,7 +73,7 @@ export interface KubernetesSource {
   /** An object as last seen, with what the status writer needs; undefined: there is none. */
   findStatus(kind: string, namespace: string, name: string): SeenStatus | undefined;
   /**
-   * * Called after an object was created or written, maybe by us, if its kind has a status that matters. An object that replaces another one
+   * Called after an object was created or written, maybe by us, if its kind has a status that matters. An object that replaces another one
    * of its name has no status yet, even where nothing else is new about it. If its content changed too, the resources have changed before.
    */
   onStatusChange(listener: (kind: string, namespace: string, name: string) => void): () => void;
