@@ -86,7 +86,7 @@ describe('the controller', () => {
     assert.equal(exitCode, 1);
     assert.match(
       output,
-      /^no Kubernetes cluster found: KUBERNETES_SERVICE_HOST is not set, so this process does not run in a pod; .*\n$/,
+      /^mcp-gateway controller: no Kubernetes cluster found: KUBERNETES_SERVICE_HOST is not set, so this process does not run in a pod; .*\n$/,
     );
   });
 
