@@ -11,7 +11,7 @@ import type { Problem } from './problem.ts';
 type Path = readonly (string | number)[];
 
 /** What is left to parse, and what was wrong already. */
-export interface CheckedFields {
+interface CheckedFields {
   /** A copy with only known fields, none of them null. */
   readonly value: unknown;
   readonly problems: readonly Problem[];

@@ -96,6 +96,3 @@ export const containerEnvironmentSchema = z
   .max(64)
   .superRefine(uniqueNames)
   .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] });
-
-/** A parsed environment variable. */
-export type EnvironmentVariable = z.output<typeof variableSchema>;

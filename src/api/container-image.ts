@@ -41,6 +41,3 @@ export const containerImageSchema = z.object({
     .optional()
     .describe('When nodes pull the image; the policy of the installation when absent.'),
 });
-
-/** A parsed image. */
-export type ContainerImage = z.output<typeof containerImageSchema>;

@@ -28,6 +28,3 @@ export const containerResourcesSchema = z.object({
     .optional()
     .describe('What the container may use at most; no limit when absent.'),
 });
-
-/** Parsed requests and limits. */
-export type ContainerResources = z.output<typeof containerResourcesSchema>;

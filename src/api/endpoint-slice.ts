@@ -85,5 +85,3 @@ export const endpointSliceSchema = z
 
 /** A parsed EndpointSlice. */
 export type EndpointSlice = z.output<typeof endpointSliceSchema>;
-/** A parsed endpoint. */
-export type Endpoint = z.output<typeof endpointSchema>;

@@ -4,7 +4,7 @@ import type { z } from 'zod';
 import type { Problem } from './problem.ts';
 
 /** Finds mistakes in a raw value of any shape. Paths are from the value on. */
-export type FileRule = (value: unknown) => readonly Problem[];
+type FileRule = (value: unknown) => readonly Problem[];
 
 const rules = new Map<string, FileRule>();
 

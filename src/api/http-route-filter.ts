@@ -186,9 +186,5 @@ export const httpRouteFiltersSchema = z
 export type HeaderModifier = z.output<typeof headerModifierSchema>;
 /** A parsed path modifier of a redirect or rewrite. */
 export type PathModifier = z.output<typeof pathModifierSchema>;
-/** A parsed redirect. */
-export type RequestRedirect = z.output<typeof requestRedirectSchema>;
-/** A parsed rewrite. */
-export type UrlRewrite = z.output<typeof urlRewriteSchema>;
 /** A parsed mirror. */
 export type RequestMirror = z.output<typeof requestMirrorSchema>;

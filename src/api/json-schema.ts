@@ -5,7 +5,7 @@ import { refusalKey, type Refusal } from './not-supported-yet.ts';
 import { describeSchema, type SchemaNode } from './schema-description.ts';
 
 /** A JSON Schema document. */
-export type JsonSchema = Readonly<Record<string, unknown>>;
+type JsonSchema = Readonly<Record<string, unknown>>;
 
 const draft = 'http://json-schema.org/draft-07/schema#';
 

@@ -17,7 +17,7 @@ import { secretSchema } from './secret.ts';
 import { serviceSchema } from './service.ts';
 
 /** A column of `kubectl get`. */
-export interface PrinterColumn {
+interface PrinterColumn {
   readonly name: string;
   readonly type: 'string' | 'date' | 'integer';
   readonly jsonPath: string;

@@ -89,6 +89,3 @@ export const mcpAuthorizationSchema = withRules(
     },
   ],
 );
-
-/** A parsed set of rules over MCP messages. */
-export type McpAuthorization = z.output<typeof mcpAuthorizationSchema>;

@@ -22,7 +22,7 @@ export interface Refusal {
 export const refusalKey = 'x-refusal';
 
 /** Narrows a refusal, and says what to do instead. */
-export interface RefusalOptions {
+interface RefusalOptions {
   /** A sentence on what to do instead. */
   readonly instead?: string;
   readonly origin?: Origin;

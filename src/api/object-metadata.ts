@@ -1,6 +1,6 @@
 // metadata of every resource: identity, labels, and what an API server adds to an object that was exported from it.
 import * as z from 'zod';
-import { labelKeySchema, labelValueSchema, namespaceNameSchema, objectNameSchema } from './kubernetes-names.ts';
+import { labelKeySchema, labelValueSchema, namespaceNameSchema } from './kubernetes-names.ts';
 import { refuse } from './not-supported-yet.ts';
 
 const timestampSchema = z.iso.datetime({
@@ -50,6 +50,3 @@ export function clusterMetadataSchema<N extends z.ZodType<string, string>>(name:
 export const statusSchema = refuse(z.unknown().optional(), 'remove it: status is written by the gateway, not read', {
   origin: 'file',
 }).describe('Written by the gateway.');
-
-/** metadata as every namespaced kind has it after parsing. */
-export type ObjectMetadata = z.output<ReturnType<typeof namespacedMetadataSchema<typeof objectNameSchema>>>;

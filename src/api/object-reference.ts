@@ -72,7 +72,5 @@ export const backendObjectReferenceSchema = z.object(backendObjectReferenceField
 
 /** A parsed reference to a Secret. */
 export type SecretObjectReference = z.output<typeof secretObjectReferenceSchema>;
-/** A parsed reference to an object of the same namespace. */
-export type LocalObjectReference = z.output<typeof localObjectReferenceSchema>;
 /** A parsed reference to a backend. */
 export type BackendObjectReference = z.output<typeof backendObjectReferenceSchema>;

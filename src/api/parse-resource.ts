@@ -27,7 +27,7 @@ export type ParsedResource = {
 }[Kind];
 
 /** A resource that is not, with what could be learned of its identity. */
-export interface RejectedResource {
+interface RejectedResource {
   readonly ok: false;
   readonly kind?: string;
   readonly namespace?: string;
@@ -36,7 +36,7 @@ export interface RejectedResource {
 }
 
 /** Where the resource was read from. */
-export interface ParseOptions {
+interface ParseOptions {
   readonly origin: Origin;
   /** Kinds of other extensions are refused; all extensions when absent. */
   readonly extensions?: readonly Extension[] | undefined;

@@ -98,6 +98,3 @@ export const podTemplateSchema = z.object({
     .optional()
     .describe("Credentials for the image's registry; those of the installation when absent."),
 });
-
-/** Parsed settings of pods. */
-export type PodTemplate = z.output<typeof podTemplateSchema>;

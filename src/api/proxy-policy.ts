@@ -155,5 +155,3 @@ export const proxyPolicySchema = z.object({
 
 /** A parsed ProxyPolicy. */
 export type ProxyPolicy = z.output<typeof proxyPolicySchema>;
-/** A parsed targetRef. */
-export type PolicyTargetRef = z.output<typeof targetRefSchema>;

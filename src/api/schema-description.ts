@@ -13,7 +13,7 @@ export interface CelRuleNode {
 }
 
 /** A type of JSON Schema. */
-export type SchemaType = 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean';
+type SchemaType = 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean';
 
 /** One node of a described schema: JSON Schema, with the marks that the schemas carry as metadata. */
 export interface SchemaNode {

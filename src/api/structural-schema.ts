@@ -15,7 +15,7 @@ export class StructuralSchemaError extends Error {
 export const ownKinds = ['GatewayParameters', 'ProxyBackend', 'ProxyPolicy'] as const satisfies readonly Kind[];
 
 /** A node of an openAPIV3Schema. */
-export type StructuralSchema = Readonly<Record<string, unknown>>;
+type StructuralSchema = Readonly<Record<string, unknown>>;
 
 const preserve = 'x-kubernetes-preserve-unknown-fields';
 const intOrString = 'x-kubernetes-int-or-string';

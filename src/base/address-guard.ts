@@ -9,7 +9,7 @@ import { hasPrefix, ipv6, parseIpv6 } from './ip-network.ts';
  */
 export type AddressKind = 'public' | 'loopback' | 'private' | 'reserved' | 'forbidden';
 
-export interface AddressClass {
+interface AddressClass {
   readonly kind: AddressKind;
   /** For people: "a link-local address". */
   readonly description: string;

@@ -9,7 +9,7 @@ export interface Sample {
 }
 
 /** The lines of one name. */
-export interface MetricFamily {
+interface MetricFamily {
   readonly name: string;
   readonly help: string;
   readonly type: 'counter' | 'gauge' | 'histogram';

@@ -41,9 +41,9 @@ export interface FetcherOptions {
 }
 
 /** What reading a JSON object adds to the ways a fetch can fail. */
-export type FetchJsonFailureCode = FetchFailureCode | 'not_json';
+type FetchJsonFailureCode = FetchFailureCode | 'not_json';
 
-export type FetchJsonOutcome =
+type FetchJsonOutcome =
   | {
       readonly ok: true;
       readonly status: number;

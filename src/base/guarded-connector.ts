@@ -9,7 +9,7 @@ import type { AddressChoice, AddressPolicy } from './address-guard.ts';
 import type { LocalGuard } from './local-guard.ts';
 import { isClusterName, isLoopbackName } from './local-names.ts';
 
-export interface ResolvedAddress {
+interface ResolvedAddress {
   readonly address: string;
   readonly family: number;
 }
@@ -53,7 +53,7 @@ export interface ConnectorEnvironment {
   readonly proxy: EgressProxy | undefined;
 }
 
-export interface ConnectorRequest {
+interface ConnectorRequest {
   /** Of the URL. */
   readonly port: number;
   readonly chosenBy: AddressChoice;

@@ -1,12 +1,12 @@
 // Whether this process should get traffic, and if not, why. Components own a named check each; readiness is all of them together.
 
-export interface HealthCheck {
+interface HealthCheck {
   pass(): void;
   /** `reason` is for the operator: a short sentence. */
   fail(reason: string): void;
 }
 
-export interface CheckState {
+interface CheckState {
   readonly name: string;
   readonly ready: boolean;
   /** Set while the check does not pass. */

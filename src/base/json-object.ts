@@ -1,7 +1,7 @@
 // Reads a JSON object that somebody else wrote (RFC 8259): not too deep, without keys that two readers could understand differently.
 import { readJson } from './read-json.ts';
 
-export interface JsonLimits {
+interface JsonLimits {
   /** Nesting of objects and arrays. Default 32. */
   readonly maxDepth?: number;
   /** RFC 8259 leaves to each reader which of two equal keys counts; where two readers must agree, there can only be one. */
@@ -10,7 +10,7 @@ export interface JsonLimits {
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-export type JsonObjectResult =
+type JsonObjectResult =
   | { readonly ok: true; readonly value: JsonObject }
   /** `problem` completes "the document ..."; it never quotes the document. */
   | { readonly ok: false; readonly problem: string };

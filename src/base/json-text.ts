@@ -143,7 +143,7 @@ export function walkValue(text: string, start: number, tally?: ScanTally): numbe
 }
 
 /** Visits a value: where it begins, and where it ends if the visitor knows. Otherwise it is passed over. */
-export type VisitValue = (at: number) => number | undefined;
+type VisitValue = (at: number) => number | undefined;
 
 /** Visits the members of the object that begins here, in order, and says where it ends. A key that is there twice is visited twice. */
 export function walkMembers(

@@ -7,7 +7,7 @@ import { type IpBytes, parseIpAddress } from './ip-network.ts';
 /** Why no connection is made to an address and port, for people ("the gateway's own port 15000"); undefined: it may be made. */
 export type LocalGuard = (address: string, port: number) => string | undefined;
 
-export interface LocalGuardOptions {
+interface LocalGuardOptions {
   /** Admin pages, metrics, readiness. Read for every connection: a port that the system chooses is only known later. */
   readonly ownPorts: { readonly includes: (port: number) => boolean };
   /** False: loopback, link-local and metadata addresses cannot be backends. */

@@ -17,7 +17,7 @@ export interface LogDestination {
   close(): void;
 }
 
-export interface LogDestinationOptions {
+interface LogDestinationOptions {
   /** While the reader is slow, lines wait in memory up to this many bytes; later ones are dropped. */
   readonly maxWaitingBytes?: number;
   /** The longest time for which lines that may wait do so. */

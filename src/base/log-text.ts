@@ -7,7 +7,7 @@ export type LogRecord = Readonly<Record<string, unknown>>;
 /** Formats lines of one kind; gets the clock and the level separately, returns the rest of the line. */
 export type TextFormatter = (record: LogRecord, palette: Palette) => string;
 
-export interface LogTextOptions {
+interface LogTextOptions {
   readonly color: boolean;
   readonly formatters: Readonly<Record<string, TextFormatter>>;
 }

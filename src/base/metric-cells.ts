@@ -1,7 +1,7 @@
 // The numbers of one metric by label values, within declared bounds: the hot half of metrics.ts. A request pays one map lookup.
 
 /** What a label may hold: one of these values, or the first `max` distinct ones. Everything else becomes "other". */
-export type LabelBounds = { readonly values: readonly string[] } | { readonly max: number };
+type LabelBounds = { readonly values: readonly string[] } | { readonly max: number };
 
 /** The labels of a metric, by name. */
 export type Labels = Readonly<Record<string, LabelBounds>>;
@@ -16,7 +16,7 @@ const otherLabel = 'other';
 const defaultMaxSeries = 10_000;
 
 /** One combination of label values. */
-export interface Cell<C> {
+interface Cell<C> {
   readonly labels: Readonly<Record<string, string>>;
   readonly content: C;
 }

@@ -5,7 +5,7 @@ import { Exposition, type Sample } from './exposition.ts';
 import { type Labels, type LabelValues, MetricCells } from './metric-cells.ts';
 import { addProcessMetrics } from './process-metrics.ts';
 
-export interface CounterMetric<L extends Labels> {
+interface CounterMetric<L extends Labels> {
   add(labels: LabelValues<L>, amount?: number): void;
   /** The cell of these labels. Hot paths keep it and count without another lookup. */
   at(labels: LabelValues<L>): CounterCell;
@@ -16,14 +16,14 @@ export interface CounterCell {
   value: number;
 }
 
-export interface GaugeMetric<L extends Labels> {
+interface GaugeMetric<L extends Labels> {
   set(labels: LabelValues<L>, value: number): void;
   add(labels: LabelValues<L>, amount: number): void;
   /** Forgets every combination of labels: for gauges that list what exists now. */
   reset(): void;
 }
 
-export interface HistogramMetric<L extends Labels> {
+interface HistogramMetric<L extends Labels> {
   observe(labels: LabelValues<L>, value: number): void;
   /** The cell of these labels, which can be kept as well. */
   at(labels: LabelValues<L>): HistogramCell;

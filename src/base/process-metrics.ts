@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { constants, monitorEventLoopDelay, PerformanceObserver } from 'node:perf_hooks';
 
 /** What they are added to: a part of Metrics. */
-export interface ProcessMetricsTarget {
+interface ProcessMetricsTarget {
   gaugeOf(name: string, help: string, read: () => number): void;
   gaugesOf(name: string, help: string, label: string, read: () => Readonly<Record<string, number>>): void;
   counterOf(name: string, help: string, read: () => number): void;

@@ -13,7 +13,7 @@ export interface JsonRules extends ScanLimits {
   readonly refuseHalfCharacters: boolean;
 }
 
-export type JsonReading =
+type JsonReading =
   | {
       readonly ok: true;
       readonly value: unknown;

@@ -11,7 +11,7 @@ export type Fetched<T> =
   /** `detail` is for the operator. */
   | { readonly ok: false; readonly detail: string };
 
-export interface RefreshedState<T> {
+interface RefreshedState<T> {
   /** The newest good value, however old. Undefined: there was none yet. */
   kept?: { readonly value: T; readonly fetchedAtMs: number; readonly freshUntilMs: number };
   /** Why the newest fetch failed; undefined when it did not. */

@@ -2,7 +2,7 @@
 // served a burst would keep more than 100 MB that it does not use.
 
 /** The measurements of a process, and its way to release memory. */
-export interface MemoryHost {
+interface MemoryHost {
   /** Milliseconds of a clock that never goes back. */
   now(): number;
   /** Milliseconds of CPU time so far. */

@@ -6,11 +6,9 @@ import { getZlib } from './node-parts.ts';
 /** Why a sealed value cannot be used. Never shown to clients in this detail. */
 export type SealProblem = 'malformed' | 'unknown_key' | 'tampered' | 'expired' | 'other_purpose';
 
-export type OpenResult<T> =
-  | { readonly ok: true; readonly value: T }
-  | { readonly ok: false; readonly problem: SealProblem };
+type OpenResult<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly problem: SealProblem };
 
-export interface SealOptions {
+interface SealOptions {
   readonly expiresAtMs?: number;
   /**
    * Deflate what is large. The length of the sealed text then tells about its content: never for a value that holds a secret

@@ -1,7 +1,7 @@
 // How the process ends: the first signal runs the steps in order, each within its time; a second signal ends it at once.
 import type { Log } from './log.ts';
 
-export interface ShutdownStep {
+interface ShutdownStep {
   /** For the log, as an activity: "drain connections". */
   readonly name: string;
   /** The next step starts after this time whether the step is done or not. */

@@ -9,7 +9,7 @@ export interface ReadonlyWatchable<T> {
 }
 
 /** Told about every change, in the order in which the changes were made. */
-export type WatchListener<T> = (value: T, previous: T) => void;
+type WatchListener<T> = (value: T, previous: T) => void;
 
 /** A value with subscribers. Setting an equal value is not a change and notifies no listener. */
 export class Watchable<T> implements ReadonlyWatchable<T> {

@@ -8,7 +8,7 @@ import { computed, type TypedStep } from './typed-step.ts';
 import { Failure, describeKind, kindOf, ListValue, MadeList, MapValue, type Result, type Value } from './values.ts';
 
 /** The parts of a loop after they were checked. */
-export interface LoopParts {
+interface LoopParts {
   readonly range: TypedStep;
   readonly test: TypedStep | undefined;
   readonly transform: TypedStep | undefined;

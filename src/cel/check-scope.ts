@@ -3,7 +3,7 @@ import type { CelType } from './cel-type.ts';
 import type { ExpressionScope } from './expression.ts';
 import { ExpressionError } from './expression-error.ts';
 
-export interface LocalVariable {
+interface LocalVariable {
   readonly type: CelType;
   /** Its place in the frame. */
   readonly slot: number;

@@ -19,7 +19,7 @@ export type SyntaxNode =
   | (Placed & { readonly kind: 'message'; readonly name: string })
   | MacroNode;
 
-export type LiteralNode = Placed & { readonly kind: 'literal'; readonly value: Value };
+type LiteralNode = Placed & { readonly kind: 'literal'; readonly value: Value };
 
 /** A variable. A leading dot (`.jwt`) passes over variables of macros. */
 export type NameNode = Placed & { readonly kind: 'name'; readonly name: string };

@@ -15,7 +15,7 @@ export interface StructDeclaration {
 }
 
 /** Can be read. */
-export interface AttributeDeclaration {
+interface AttributeDeclaration {
   readonly kind: 'attribute';
   readonly type: CelType;
   readonly read: (variables: ExpressionVariables) => Result;

@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /** The token, or why there is none, in a sentence that names the file. */
-export type AdminToken =
+type AdminToken =
   | { readonly ok: true; readonly token: string }
   | { readonly ok: false; readonly isMissing: boolean; readonly message: string };
 

@@ -6,7 +6,7 @@ import { type ProcessHost, wholeProcess } from './process-host.ts';
 import { version } from './version.ts';
 
 /** One command, as it is listed. */
-export interface ListedCommand {
+interface ListedCommand {
   readonly summary: string;
   /** Started by the program itself: not listed. */
   readonly isInternal?: true;

@@ -148,7 +148,7 @@ proxy, sends it its configuration over xDS, and writes what became of it into th
 type FlagTexts = FlagValues<typeof controllerFlagTable>;
 
 /** The GatewayParameters of the class. */
-export interface ClassParameters {
+interface ClassParameters {
   readonly group: string;
   readonly kind: string;
   readonly name: string;

@@ -48,7 +48,7 @@ export type FlagValue<F extends Flag> = F extends { readonly type: 'strings' | '
     : Bare<F> | undefined;
 
 /** A value, or why the text is none, to be put after the name of the flag. */
-export type ReadValue =
+type ReadValue =
   | { readonly ok: true; readonly value: string | number | boolean }
   | { readonly ok: false; readonly problem: string };
 

@@ -33,7 +33,7 @@ export type FlagOrigin = 'flag' | 'env' | 'default';
 export type FlagOrigins<T extends FlagTable> = Readonly<Record<keyof T, FlagOrigin>>;
 
 /** Outcome of reading a command line. */
-export type FlagResult<T extends FlagTable> =
+type FlagResult<T extends FlagTable> =
   | { readonly kind: 'values'; readonly values: FlagValues<T>; readonly origins: FlagOrigins<T> }
   | { readonly kind: 'help' }
   /** Everything that is wrong, one line each. */

@@ -53,7 +53,7 @@ export const gatewayCommandFlags: CommandFlags<typeof gatewayCommandFlagTable> =
   ],
 };
 
-export type GatewayCommandValues = FlagValues<typeof gatewayCommandFlagTable>;
+type GatewayCommandValues = FlagValues<typeof gatewayCommandFlagTable>;
 
 /** The flags, checked. */
 export type GatewayCommandSettings = GatewayCommandValues & {

@@ -193,9 +193,7 @@ export function readListenLimits(values: GatewayFlagValues): ListenLimits {
 }
 
 /** How many processes serve, or what is wrong with the flags. */
-export type ReadWorkers =
-  | { readonly ok: true; readonly workers: number }
-  | { readonly ok: false; readonly problem: string };
+type ReadWorkers = { readonly ok: true; readonly workers: number } | { readonly ok: false; readonly problem: string };
 
 const maxWorkers = 64;
 /** Where the kernel spreads connections over the sockets of one port. */
@@ -233,7 +231,7 @@ export function readWorkers({
 }
 
 /** The networks of trusted proxies, or what is wrong with the flag. */
-export type ReadTrustedProxies =
+type ReadTrustedProxies =
   | { readonly ok: true; readonly trustedProxies: TrustedProxies | undefined }
   | { readonly ok: false; readonly problem: string };
 

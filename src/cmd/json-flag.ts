@@ -6,7 +6,7 @@ import { listFields } from '../api/field-tree.ts';
 import { formatFieldPath } from '../api/problem.ts';
 
 /** The value, or what is wrong with it, one line each. */
-export type JsonFlagResult<T> =
+type JsonFlagResult<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly problems: readonly string[] };
 

@@ -10,7 +10,7 @@ import { createSealKey } from '../base/sealed.ts';
 import { makeSealKeys, sealKeyBytes, type SealKeys } from './seal-keys.ts';
 
 /** Why keys cannot be had. */
-export type SealKeyProblem =
+type SealKeyProblem =
   | 'missing' // there is no file
   | 'insecure' // others than the owner can read or replace it
   | 'truncated' // it has no current key, or one that is too short

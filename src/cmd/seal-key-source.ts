@@ -7,7 +7,7 @@ import { type FileLoad, type FileLook, FileWatch, type WatchTimes } from '../sou
 import { readOrCreateSealKeyFile, readSealKeyFile, type SealKeyResult } from './seal-key-file.ts';
 import type { SealKeys } from './seal-keys.ts';
 
-export interface SealKeySourceOptions {
+interface SealKeySourceOptions {
   /** Undefined: there is no place for one. */
   readonly path: string | undefined;
   readonly log: Log;

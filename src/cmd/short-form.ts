@@ -26,9 +26,7 @@ export interface ShortFormOptions {
 }
 
 /** The resources, or one sentence on which flag is wrong. */
-export type ShortForm =
-  | { readonly ok: true; readonly resources: object[] }
-  | { readonly ok: false; readonly message: string };
+type ShortForm = { readonly ok: true; readonly resources: object[] } | { readonly ok: false; readonly message: string };
 
 const defaultPort = 3000;
 const example = 'http://127.0.0.1:3001/mcp';

@@ -13,7 +13,7 @@ import type { OpenKeySource } from '../gateway/authentication/token/open-key-sou
 import type { Configuration } from '../ir/configuration.ts';
 
 /** A compilation whose identity providers were not asked, and the fetcher with which they can be. */
-export interface UnconnectedCompilation extends Compilation {
+interface UnconnectedCompilation extends Compilation {
   readonly fetcher: GuardedFetcher;
 }
 

@@ -3,7 +3,7 @@ import type { Health } from '../base/health.ts';
 import type { EventRecorder } from '../kubernetes/events.ts';
 import type { XdsCertificateWatch } from './xds-certificate.ts';
 
-export interface CertificateHealthOptions {
+interface CertificateHealthOptions {
   readonly certificate: Pick<XdsCertificateWatch, 'problem'>;
   readonly health: Health;
   readonly events: Pick<EventRecorder, 'record'>;

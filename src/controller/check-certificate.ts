@@ -19,7 +19,7 @@ export interface UsableCertificate {
   readonly expiresAt: number;
 }
 
-export type CertificateCheck =
+type CertificateCheck =
   | { readonly ok: true; readonly certificate: UsableCertificate }
   /** For the operator; contains nothing of the key. */
   | { readonly ok: false; readonly problem: string };

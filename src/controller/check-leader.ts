@@ -10,7 +10,7 @@ export class UnknownLeaderError extends Error {
   readonly code = 'unknown_leader';
 }
 
-export interface LeaderCheckOptions {
+interface LeaderCheckOptions {
   readonly client: Pick<KubernetesClient, 'get'>;
   readonly installationNamespace: string;
   readonly findOwnUsername: () => Promise<string>;

@@ -14,7 +14,7 @@ import type { ServiceAccountLookup } from './authorize-peer.ts';
 import type { SealKeyMessages } from './seal-key-messages.ts';
 import type { SnapshotHistory } from './snapshot-history.ts';
 
-export interface GatewayConfiguratorOptions {
+interface GatewayConfiguratorOptions {
   readonly log: Log;
   readonly server: Pick<XdsServer, 'setSnapshot'>;
   readonly history: SnapshotHistory;
@@ -24,7 +24,7 @@ export interface GatewayConfiguratorOptions {
 }
 
 /** The result of one round. */
-export interface ConfiguredGateways {
+interface ConfiguredGateways {
   readonly translation: Translation;
   /** Gateways that need seal keys, whether or not the keys exist already. */
   readonly sealKeyOwners: readonly SealKeyOwner[];

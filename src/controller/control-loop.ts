@@ -21,7 +21,7 @@ import { Rounds } from './rounds.ts';
 import type { SnapshotHistory } from './snapshot-history.ts';
 import type { StatusWriter } from './write-statuses.ts';
 
-export interface ControlLoopOptions {
+interface ControlLoopOptions {
   readonly log: Log;
   readonly clock: Clock;
   readonly source: Pick<KubernetesSource, 'resources' | 'sync' | 'namespaces' | 'findStatus' | 'onStatusChange'>;

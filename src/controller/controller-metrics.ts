@@ -9,7 +9,7 @@ import type { StatusKind } from './merge-status.ts';
 import type { StatusObserver } from './write-statuses.ts';
 
 /** Values that are read at each scrape. */
-export interface ControllerGauges {
+interface ControllerGauges {
   readonly isSynced: () => boolean;
   readonly isHeld: () => boolean;
   readonly isLeading: () => boolean;
@@ -35,9 +35,9 @@ export interface LoopObserver {
 }
 
 /** Called each time the objects of a kind have to be listed again. */
-export type RelistObserver = (kind: string, reason: RelistReason) => void;
+type RelistObserver = (kind: string, reason: RelistReason) => void;
 
-export interface ControllerMetrics {
+interface ControllerMetrics {
   readonly relisted: RelistObserver;
   readonly xds: XdsObserver;
   readonly statuses: StatusObserver;

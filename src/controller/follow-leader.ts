@@ -6,7 +6,7 @@ import type { Leader, Leadership } from '../kubernetes/leader-election.ts';
 import type { ConnectedGateway } from '../xds/connected-gateway.ts';
 import { type Relay, startRelay } from '../xds/relay-client.ts';
 
-export interface LeaderFollowerOptions {
+interface LeaderFollowerOptions {
   readonly log: Log;
   readonly leadership: ReadonlyWatchable<Leadership>;
   readonly connected: ReadonlyWatchable<readonly ConnectedGateway[]>;

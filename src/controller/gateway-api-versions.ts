@@ -13,7 +13,7 @@ export type GatewayApiVersions =
   | { readonly state: 'known'; readonly versions: readonly string[] }
   | { readonly state: 'unreadable' };
 
-export interface GatewayApiVersionsOptions {
+interface GatewayApiVersionsOptions {
   readonly client: Pick<KubernetesClient, 'list'>;
   readonly log: Log;
   readonly clock: Clock;

@@ -6,7 +6,7 @@ import { resourceTypes } from '../xds/resource-types.ts';
 import type { SnapshotHistory } from './snapshot-history.ts';
 
 /** The result of deploying a Gateway. */
-export interface DeployedGateway {
+interface DeployedGateway {
   readonly addresses: GatewayFacts['addresses'];
   /** Set: the Gateway could not be deployed. */
   readonly problem: string | undefined;
@@ -24,7 +24,7 @@ export interface FactSources {
   readonly deployed: ReadonlyMap<string, DeployedGateway>;
 }
 
-export interface CollectedFacts {
+interface CollectedFacts {
   readonly facts: ReadonlyMap<string, GatewayFacts>;
   /** Gateways with a process that has applied what it was sent. */
   readonly settled: ReadonlySet<string>;

@@ -7,7 +7,7 @@ import type { SealKeyOwner } from '../deploy/seal-key-secret.ts';
 import type { GatewayClassKeeper } from './own-gateway-class.ts';
 import type { StatusWriter } from './write-statuses.ts';
 
-export interface LeaderDutiesOptions {
+interface LeaderDutiesOptions {
   readonly writer: Pick<StatusWriter, 'start' | 'stop'>;
   readonly classKeeper: Pick<GatewayClassKeeper, 'look' | 'start' | 'stop'>;
   /** One for each term. */

@@ -29,7 +29,7 @@ export type StatusKind = keyof OwnStatuses;
 
 /** The kinds whose status has one entry per controller, and the field with the entries. */
 const entryLists = { HTTPRoute: 'parents', ProxyPolicy: 'ancestors', InferencePool: 'parents' } as const;
-export type EntryKind = keyof typeof entryLists;
+type EntryKind = keyof typeof entryLists;
 
 /** Whether the status of a kind has one entry per controller. */
 export function hasEntries(kind: StatusKind): kind is EntryKind {
@@ -37,7 +37,7 @@ export function hasEntries(kind: StatusKind): kind is EntryKind {
 }
 
 /** What merging needs in addition to the two statuses. */
-export interface MergeContext {
+interface MergeContext {
   readonly controllerName: string;
   /** The namespace of the object; references without a namespace mean this one. */
   readonly namespace: string;

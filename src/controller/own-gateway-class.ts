@@ -21,7 +21,7 @@ export interface ClassParametersReference {
   readonly namespace: string;
 }
 
-export interface GatewayClassKeeperOptions {
+interface GatewayClassKeeperOptions {
   readonly client: Pick<KubernetesClient, 'apply'>;
   readonly log: Log;
   readonly events: Pick<EventRecorder, 'record'>;

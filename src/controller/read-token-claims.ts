@@ -1,6 +1,6 @@
 // The unverified claims of a token (RFC 7519): enough to refuse a token that cannot be valid, never enough to accept one.
 
-export interface TokenClaims {
+interface TokenClaims {
   readonly subject: string | undefined;
   readonly audiences: readonly string[];
   /** Milliseconds since 1970; undefined: the token has no expiry. */

@@ -9,7 +9,7 @@ import { readTokenClaims } from './read-token-claims.ts';
 const xdsAudience = 'proxy-xds';
 
 /** The owner of the token, or why the token is refused. The reason contains nothing of the token. */
-export type TokenReview =
+type TokenReview =
   | {
       readonly ok: true;
       readonly username: string;
@@ -24,18 +24,18 @@ export type TokenReview =
     };
 
 /** The pod that a token is bound to. */
-export interface BoundPod {
+interface BoundPod {
   readonly name: string;
   readonly uid: string;
 }
 
-export interface TokenReviewerOptions {
+interface TokenReviewerOptions {
   readonly client: Pick<KubernetesClient, 'post'>;
   readonly clock: Clock;
 }
 
 /** The question whether a token belongs to an account. */
-export interface TokenQuestion {
+interface TokenQuestion {
   readonly token: string;
   /** The username that the token must belong to. */
   readonly expected: string;

@@ -2,7 +2,7 @@
 import { createBackoff } from '../base/backoff.ts';
 import type { Clock } from '../base/clock.ts';
 
-export interface RoundsOptions {
+interface RoundsOptions {
   readonly clock: Clock;
   /** A round starts when no request came for this long... */
   readonly quietMs: number;

@@ -79,7 +79,7 @@ export interface RunningController {
 }
 
 /** One step of stopping. */
-export interface ControllerStep {
+interface ControllerStep {
   readonly name: string;
   readonly timeoutMs: number;
   readonly run: () => Promise<void>;

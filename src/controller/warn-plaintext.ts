@@ -5,7 +5,7 @@ import type { EventRecorder } from '../kubernetes/events.ts';
 import type { Leadership } from '../kubernetes/leader-election.ts';
 import { formatApiVersion, resourceTypes } from '../kubernetes/resource-type.ts';
 
-export interface PlaintextWarningOptions {
+interface PlaintextWarningOptions {
   readonly client: Pick<KubernetesClient, 'get'>;
   readonly events: Pick<EventRecorder, 'record'>;
   readonly leadership: ReadonlyWatchable<Leadership>;

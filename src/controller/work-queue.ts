@@ -9,7 +9,7 @@ export type WorkOutcome =
   /** `afterMs` is jittered by up to a half. */
   | { readonly done: false; readonly afterMs: number };
 
-export interface WorkQueueOptions {
+interface WorkQueueOptions {
   readonly concurrency: number;
   readonly clock: Clock;
   /** In [0, 1). */

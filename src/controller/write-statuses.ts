@@ -20,7 +20,7 @@ import {
 } from './merge-status.ts';
 import { WorkQueue, type WorkOutcome } from './work-queue.ts';
 
-export interface StatusWriterOptions {
+interface StatusWriterOptions {
   readonly client: Pick<KubernetesClient, 'get' | 'replaceStatus'>;
   readonly log: Log;
   readonly clock: Clock;

@@ -9,7 +9,7 @@ import { type ReadonlyWatchable, Watchable } from '../base/watchable.ts';
 import type { XdsCertificate } from '../xds/server.ts';
 import { checkCertificate, type CertificateFiles, type UsableCertificate } from './check-certificate.ts';
 
-export interface XdsCertificateOptions {
+interface XdsCertificateOptions {
   readonly folder: string;
   /** The name under which gateways reach the controller. */
   readonly serverName: string;

@@ -63,7 +63,7 @@ ${forms}
 }
 
 /** The content of the consent page. */
-export interface ConsentQuestion {
+interface ConsentQuestion {
   readonly uid: string;
   readonly clientName: string;
   /** The user who is logged in. */

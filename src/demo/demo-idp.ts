@@ -17,7 +17,7 @@ const demoUsers: readonly DemoUser[] = [
 /** Scopes of the demo beside the standard ones. */
 export const demoScopes: readonly string[] = ['tickets'];
 
-export interface DemoIdp {
+interface DemoIdp {
   readonly issuer: string;
   close(): Promise<void>;
 }

@@ -1,7 +1,7 @@
 // The in-memory store of the demo's identity provider: sessions, grants, clients, codes, tokens. Lost when the demo stops.
 
 /** Something that oidc-provider stores. */
-export interface StoredItem {
+interface StoredItem {
   readonly uid?: string;
   readonly userCode?: string;
   readonly grantId?: string;
@@ -15,7 +15,7 @@ interface Entry {
 }
 
 /** The adapter of one kind of item, as oidc-provider calls it. */
-export interface IdpStoreAdapter {
+interface IdpStoreAdapter {
   upsert(id: string, item: StoredItem, expiresInSeconds?: number): Promise<void>;
   find(id: string): Promise<StoredItem | undefined>;
   findByUid(uid: string): Promise<StoredItem | undefined>;

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { escapeHtml } from '../base/escape-html.ts';
 
 /** One running part of the demo and how to see whether it is up. */
-export interface DemoPart {
+interface DemoPart {
   readonly name: string;
   readonly url: string;
   /** A few words on what it is. */
@@ -13,7 +13,7 @@ export interface DemoPart {
   readonly check: () => Promise<boolean>;
 }
 
-export interface LandingPageOptions {
+interface LandingPageOptions {
   /** The MCP URL as clients reach it, through the gateway. */
   readonly mcpUrl: string;
   readonly adminUrl: string;

@@ -23,7 +23,7 @@ import {
 import { StreamEventStore } from './stream-event-store.ts';
 
 /** What an MCP host needs to know. */
-export interface McpHostOptions {
+interface McpHostOptions {
   /** The address to listen on. On a loopback address, foreign Host and Origin headers are refused (DNS rebinding). */
   readonly host: string;
   /** The port to listen on; 0 takes any free one. */

@@ -7,7 +7,7 @@ import { TicketDesk } from './ticket-desk.ts';
 import { convertUnits, unitSymbols } from './unit-conversion.ts';
 
 /** Where the sample server listens. */
-export interface SampleServerOptions {
+interface SampleServerOptions {
   readonly host: string;
   /** 0 takes any free port. */
   readonly port: number;

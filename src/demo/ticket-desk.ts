@@ -1,10 +1,10 @@
 // The tickets that the sample MCP server looks after. They live in memory and are gone when the demo stops.
 
 /** How urgent a ticket is. */
-export type TicketPriority = 'low' | 'normal' | 'high';
+type TicketPriority = 'low' | 'normal' | 'high';
 
 /** One ticket as a client sees it. */
-export interface Ticket {
+interface Ticket {
   readonly id: string;
   readonly title: string;
   readonly priority: TicketPriority;
@@ -13,7 +13,7 @@ export interface Ticket {
 }
 
 /** What came of closing a ticket. */
-export type CloseOutcome =
+type CloseOutcome =
   | { readonly kind: 'closed'; readonly ticket: Ticket }
   | { readonly kind: 'already-closed'; readonly ticket: Ticket }
   | { readonly kind: 'unknown' };

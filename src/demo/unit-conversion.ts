@@ -30,13 +30,13 @@ const units = {
 } as const satisfies Record<string, Unit>;
 
 /** The symbol of a unit. */
-export type UnitSymbol = keyof typeof units;
+type UnitSymbol = keyof typeof units;
 
 /** All unit symbols, for schemas. */
 export const unitSymbols = Object.keys(units) as [UnitSymbol, ...UnitSymbol[]];
 
 /** What came of a conversion. */
-export type Conversion =
+type Conversion =
   | { readonly kind: 'converted'; readonly value: number; readonly quantity: string }
   | { readonly kind: 'incompatible'; readonly from: string; readonly to: string };
 

@@ -6,20 +6,20 @@ import { isJson } from './merge-values.ts';
 import type { RenderedObject } from './rendered-object.ts';
 
 /** The Gateway that an object belongs to. */
-export interface Owner {
+interface Owner {
   readonly name: string;
   readonly uid: string;
 }
 
 /** The result of applying an object. */
-export type ApplyOutcome =
+type ApplyOutcome =
   | { readonly kind: 'applied'; readonly object: KubernetesObject }
   /** It exists and does not belong to the Gateway. */
   | { readonly kind: 'foreign'; readonly message: string }
   /** It is being deleted; afterwards it can be created again. */
   | { readonly kind: 'leaving'; readonly message: string };
 
-export interface ApplyOptions {
+interface ApplyOptions {
   readonly client: KubernetesClient;
   readonly owner: Owner;
   /** Whether an autoscaler decides the number of pods. */

@@ -1,7 +1,7 @@
 // The ports that a gateway's pod uses for admin, metrics and readiness. Ports of listeners take precedence.
 
 /** The ports for everything except traffic. */
-export interface OwnPorts {
+interface OwnPorts {
   readonly admin: number;
   readonly metrics: number;
   readonly readiness: number;

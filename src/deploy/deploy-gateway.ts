@@ -29,7 +29,7 @@ export interface DeployProblem {
 }
 
 /** The result of a turn. */
-export interface DeployTurn {
+interface DeployTurn {
   readonly problems: readonly DeployProblem[];
   /** Whether another turn may succeed. */
   readonly retry: boolean;
@@ -37,7 +37,7 @@ export interface DeployTurn {
   readonly retryAfterSeconds: number | undefined;
 }
 
-export interface DeployTurnOptions {
+interface DeployTurnOptions {
   readonly client: KubernetesClient;
   readonly managed: ManagedObjects;
   readonly signal: AbortSignal;

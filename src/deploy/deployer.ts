@@ -36,7 +36,7 @@ export interface DeployResult {
   readonly replicas: SeenReplicas | undefined;
 }
 
-export interface DeployerOptions {
+interface DeployerOptions {
   readonly client: KubernetesClient;
   readonly log: Log;
   readonly events: Pick<EventRecorder, 'record'>;

@@ -37,7 +37,7 @@ export interface ManagedObject {
   readonly replicas: SeenReplicas | undefined;
 }
 
-export interface ManagedObjectsOptions {
+interface ManagedObjectsOptions {
   readonly client: KubernetesClient;
   readonly log: Log;
   /** An object is new or has changed. `live` must not be kept. */

@@ -17,7 +17,7 @@ const checksumAnnotation = 'gateway.proxy/checksum';
 const nonRootId = 65_532;
 
 /** What the pods depend on in addition to their template. */
-export interface PodDependencies {
+interface PodDependencies {
   readonly serviceAccount: RenderedObject;
 }
 

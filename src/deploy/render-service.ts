@@ -7,7 +7,7 @@ import { isJson, type Json } from './merge-values.ts';
 import { listOverlays, type RenderedObject, renderObject } from './rendered-object.ts';
 
 /** A Service, and why it cannot have some of the Gateway's addresses. */
-export interface RenderedService {
+interface RenderedService {
   /** Undefined without ports: a Service needs one. An existing Service stays, and keeps its address. */
   readonly service: RenderedObject | undefined;
   readonly problems: readonly string[];

@@ -19,7 +19,7 @@ export function nameObjects({ gateway }: GatewayPlan): string {
 }
 
 /** The content of an object, without its identity. */
-export interface ObjectContent {
+interface ObjectContent {
   readonly annotations?: Readonly<Record<string, string>> | undefined;
   readonly body: Json;
   readonly overlays: readonly (Json | undefined)[];

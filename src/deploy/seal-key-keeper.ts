@@ -9,7 +9,7 @@ import { nameSealKeySecret } from './deployed-names.ts';
 import { KeyedTasks } from '../kubernetes/keyed-tasks.ts';
 import { readSealKeyOwner, renderSealKeySecret, type SealKeyOwner, sealKeysLabel } from './seal-key-secret.ts';
 
-export interface SealKeyKeeperOptions {
+interface SealKeyKeeperOptions {
   readonly client: KubernetesClient;
   readonly log: Log;
   readonly installationNamespace: string;

@@ -49,7 +49,7 @@ export function readSealKeyOwner({ metadata }: KubernetesObject): SealKeyOwner |
 }
 
 /** The keys in a Secret. */
-export type SealKeysOfSecret =
+type SealKeysOfSecret =
   | { readonly ok: true; readonly keys: readonly Uint8Array[] }
   /** For the operator; contains nothing of the keys. */
   | { readonly ok: false; readonly problem: string };

@@ -24,7 +24,7 @@ import { findOwnEndpoint } from './route/find-protection.ts';
 import { findOtherReading, findRoute } from './route/match-route.ts';
 import { readTarget } from './http/request-target.ts';
 
-export interface RequestPathParts {
+interface RequestPathParts {
   readonly getConfig: () => RuntimeConfig;
   readonly forward: (context: RequestContext, plan: ForwardPlan) => void;
   readonly observers: readonly RequestObserver[];

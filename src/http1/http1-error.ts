@@ -1,7 +1,7 @@
 // Why a byte stream is not read any further. The error is final: the bytes that follow cannot be attributed to a message.
 
 /** The kind of error; it decides the answer. */
-export type Http1ErrorCode =
+type Http1ErrorCode =
   | 'bad_request'
   | 'bad_target'
   | 'missing_host'

@@ -33,7 +33,7 @@ export interface RequestHead {
 }
 
 /** Valid texts of the previous request on the same connection. A repeated text becomes the same string, which makes map lookups fast. */
-export interface TextsBefore {
+interface TextsBefore {
   url: string;
   authority: string;
 }

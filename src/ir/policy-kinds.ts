@@ -106,7 +106,7 @@ export type PolicyMessage<Kind extends PolicyKind> = Extract<
 >['value'];
 
 /** A message with its kind. */
-export type PolicyContent = {
+type PolicyContent = {
   [Kind in PolicyKind]: { readonly kind: Kind; readonly message: PolicyMessage<Kind> };
 }[PolicyKind];
 

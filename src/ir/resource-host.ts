@@ -7,7 +7,7 @@ import { type Listener, LoginFlow, type McpAuthentication } from './gen/config_p
  * `exact`: the hostname itself. `loopback`: the names of this machine, because only local clients reach the listener. `open`: requests could name any
  * host, so the configuration has to name the resource.
  */
-export type ResourceHostKind = 'exact' | 'loopback' | 'open';
+type ResourceHostKind = 'exact' | 'loopback' | 'open';
 
 /** The host of what a route serves on a listener, by one of the route's hostnames there ('': any). */
 export function classifyResourceHost(listener: Pick<Listener, 'addresses'>, hostname: string): ResourceHostKind {

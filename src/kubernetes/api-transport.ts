@@ -19,9 +19,9 @@ export interface ApiRequest {
 }
 
 /** The body of a response, from undici. */
-export type AnswerBody = Dispatcher.ResponseData['body'];
+type AnswerBody = Dispatcher.ResponseData['body'];
 
-export interface ApiTransport {
+interface ApiTransport {
   /** Sends a request and reads the answer as JSON. */
   call(request: ApiRequest, signal?: AbortSignal): Promise<unknown>;
   /** Sends a request with a streamed response. Fails when its head does not come in time; after that only the signal ends it. */
@@ -31,7 +31,7 @@ export interface ApiTransport {
   close(): Promise<void>;
 }
 
-export interface ApiTransportOptions {
+interface ApiTransportOptions {
   /** http(s)://host:port, optionally with a path in front of the API's own. */
   readonly server: string;
   /** Sent as User-Agent. */

@@ -50,7 +50,7 @@ export interface Scope {
 }
 
 /** One page of a list. */
-export interface ListPage {
+interface ListPage {
   readonly items: readonly KubernetesObject[];
   readonly resourceVersion: string;
   /** Set: there are more pages. */

@@ -29,7 +29,7 @@ export interface EventRecord {
   readonly note: string;
 }
 
-export interface EventRecorderOptions {
+interface EventRecorderOptions {
   readonly client: Pick<KubernetesClient, 'create' | 'mergePatch'>;
   readonly log: Log;
   readonly clock: Clock;

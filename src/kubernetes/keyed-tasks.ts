@@ -1,7 +1,7 @@
 // Tasks by key: each key runs once at a time, several keys run concurrently, each after its own delay. A failing key does not delay the others.
 import type { Clock } from '../base/clock.ts';
 
-export interface KeyedTasksOptions {
+interface KeyedTasksOptions {
   readonly concurrency: number;
   readonly clock: Clock;
   /** Resolves to the delay before the key's next turn; undefined: it is done. Never rejects. */

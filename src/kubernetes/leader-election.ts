@@ -21,7 +21,7 @@ export interface LeaseTimes {
 
 const defaultLeaseTimes: LeaseTimes = { leaseDuration: 15_000, renewDeadline: 10_000, retryPeriod: 2_000 };
 
-export interface LeaderElectionOptions {
+interface LeaderElectionOptions {
   readonly client: Pick<KubernetesClient, 'get' | 'create' | 'replace' | 'watch'>;
   readonly log: Log;
   readonly namespace: string;

@@ -7,7 +7,7 @@ import { describeCollection, describeObject, formatCollectionPath, formatObjectP
 import { formatApiVersion, type ResourceType } from './resource-type.ts';
 import { readWatchEvents } from './watch-stream.ts';
 
-export interface RestClientOptions {
+interface RestClientOptions {
   /** http(s)://host:port, optionally with a path in front of the API's own. */
   readonly server: string;
   /** User-Agent and field manager. */

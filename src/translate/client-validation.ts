@@ -13,7 +13,7 @@ export interface ClientValidation {
 }
 
 /** Why an authority cannot be used. */
-export interface ClientValidationProblem {
+interface ClientValidationProblem {
   readonly reason: 'InvalidCACertificateRef' | 'InvalidCACertificateKind' | 'RefNotPermitted';
   readonly message: string;
 }

@@ -88,7 +88,7 @@ type ConditionReasons = typeof conditionReasons;
 /** The kinds of thing that carry conditions. */
 export type ConditionSubject = keyof ConditionReasons;
 /** The condition types of a subject. */
-export type ConditionType<S extends ConditionSubject> = keyof ConditionReasons[S] & string;
+type ConditionType<S extends ConditionSubject> = keyof ConditionReasons[S] & string;
 /** The reasons of one condition type. */
 export type ConditionReason<
   S extends ConditionSubject,

@@ -9,7 +9,7 @@ import { createCors } from './policies/cors.ts';
 import { isInferencePool, type Referrer } from './references.ts';
 
 /** The messages of a list of filters. */
-export interface TranslatedFilters {
+interface TranslatedFilters {
   readonly filters: Filter[];
   /** References that lead nowhere: mirrors, which are dropped, and extensions, which fail the requests. */
   readonly references: readonly BackendProblem[];

@@ -18,7 +18,7 @@ export interface PoolParent {
 }
 
 /** The statuses of all pools, and what does not fit into them. */
-export interface PoolStatuses {
+interface PoolStatuses {
   readonly listStatuses: () => readonly Described<InferencePoolStatus>[];
   readonly listNotices: () => readonly Notice[];
 }

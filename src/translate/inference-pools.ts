@@ -14,7 +14,7 @@ import { type ServiceEndpoint, listServiceEndpoints } from './service-upstream.t
 import { serviceTimeouts } from './timeouts.ts';
 
 /** Which pool it is, or what is wrong with it, for a route that names it. */
-export type PoolResolution =
+type PoolResolution =
   | { readonly found: true; readonly key: string }
   | { readonly found: false; readonly reason: PoolProblem['routeReason']; readonly message: string };
 

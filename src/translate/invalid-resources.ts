@@ -17,7 +17,7 @@ import { gatewayGroup } from './references.ts';
 import { type ResourceIndex, formatProblems } from './resource-index.ts';
 
 /** The statuses of what did not validate. */
-export interface InvalidStatuses {
+interface InvalidStatuses {
   readonly gateways: readonly Described<GatewayStatus>[];
   readonly httpRoutes: readonly Described<HttpRouteStatus>[];
   readonly proxyBackends: readonly Described<ProxyBackendStatus>[];

@@ -11,7 +11,7 @@ export interface Described<T> {
 }
 
 /** Resources with their statuses, one or more lists for each kind. Of two with the same name the later one counts. */
-export type DescribedKinds = {
+type DescribedKinds = {
   readonly [K in keyof Statuses]: readonly (readonly Described<Statuses[K][string]>[])[];
 };
 

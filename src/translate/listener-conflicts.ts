@@ -22,7 +22,7 @@ export interface Conflict {
 }
 
 /** What was found, by listener key. */
-export interface Conflicts {
+interface Conflicts {
   readonly conflicts: ReadonlyMap<string, Conflict>;
   /** HTTPS listeners whose host names overlap with those of another on their port. */
   readonly overlaps: ReadonlyMap<string, readonly string[]>;

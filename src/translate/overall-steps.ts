@@ -16,7 +16,7 @@ import { createListKeeper, createStep } from './step.ts';
 type Keeper<V> = (next: readonly V[]) => readonly V[];
 
 /** Tables that are filled from all routes. */
-export interface RouteTables {
+interface RouteTables {
   /** How many routes count for a listener, by its key. */
   readonly attachedRoutes: Table<number>;
   /** The names of the routes that lead to a backend, by its key. */
@@ -26,7 +26,7 @@ export interface RouteTables {
 }
 
 /** The keepers of lists, and the steps over kept lists. */
-export interface OverallSteps {
+interface OverallSteps {
   readonly keepListeners: Keeper<ResolvedListener>;
   readonly keepRoutes: Keeper<TranslatedRoute>;
   readonly keepPolicies: Keeper<TranslatedPolicy>;

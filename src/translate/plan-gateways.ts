@@ -7,7 +7,7 @@ import type { ResolvedListener } from './listeners.ts';
 import { compareText } from './order.ts';
 
 /** Every Gateway of ours is in one of the two lists, by name. */
-export interface Deployment {
+interface Deployment {
   readonly plans: readonly GatewayPlan[];
   readonly held: readonly HeldGateway[];
 }

@@ -73,7 +73,7 @@ interface ClaimedPlaces {
 }
 
 /** All policies. */
-export interface Policies {
+interface Policies {
   /** Collects the claims of all policies; runs before outcomes are asked for. */
   readonly collectClaims: () => void;
   /** The outcomes of valid policies, in the order of their names. */
@@ -85,7 +85,7 @@ export interface Policies {
 }
 
 /** What policies look at. */
-export interface PolicySurroundings {
+interface PolicySurroundings {
   readonly memory: Memory;
   readonly index: ResourceIndex;
   readonly secrets: Secrets;

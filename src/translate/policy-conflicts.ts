@@ -29,7 +29,7 @@ export interface Claimant {
 export type Claims = Table<readonly Claimant[]>;
 
 /** The outcome of a claim: won, with the other claimants; or lost, with the reason. */
-export type ClaimOutcome =
+type ClaimOutcome =
   | { readonly granted: true; readonly rivals: PolicyRival[] }
   | { readonly granted: false; readonly conflict: PolicyConflict };
 

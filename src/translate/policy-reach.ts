@@ -23,7 +23,7 @@ export interface PolicyReach {
 }
 
 /** Where reach is traced. */
-export interface ReachSurroundings {
+interface ReachSurroundings {
   readonly memory: Memory;
   readonly index: ResourceIndex;
   readonly gateways: Gateways;

@@ -13,7 +13,7 @@ import { gatewayGroup, proxyGroup } from './references.ts';
 import type { ResourceIndex } from './resource-index.ts';
 
 /** The kinds that a policy can target. */
-export type TargetKind = 'Gateway' | 'HTTPRoute' | 'ProxyBackend';
+type TargetKind = 'Gateway' | 'HTTPRoute' | 'ProxyBackend';
 
 /** An object, or one section of it. */
 export interface ObjectTarget {

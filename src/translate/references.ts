@@ -26,7 +26,7 @@ export interface Referrer {
 }
 
 /** What is referred to. */
-export interface Referent {
+interface Referent {
   readonly group: string;
   readonly kind: string;
   readonly namespace: string;

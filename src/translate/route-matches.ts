@@ -15,7 +15,7 @@ import {
 } from '../ir/gen/config_pb.ts';
 
 /** The messages, and what is wrong with the expressions among them. */
-export interface TranslatedMatches {
+interface TranslatedMatches {
   readonly matches: RouteMatch[];
   readonly problems: readonly string[];
 }

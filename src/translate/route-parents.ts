@@ -10,7 +10,7 @@ import { gatewayGroup } from './references.ts';
 import { type ResourceIndex, describeAbsence, readNamespaceLabels } from './resource-index.ts';
 
 /** A listener that a route is attached to, with the host names it has there (none means any). */
-export interface Attachment {
+interface Attachment {
   readonly listener: AttachListener;
   readonly hostnames: readonly string[];
 }

@@ -17,7 +17,7 @@ export interface RuleProblem {
 }
 
 /** What the status of a route says, parents aside. */
-export interface RouteFindings {
+interface RouteFindings {
   readonly generation: number;
   /** How many rules it has. */
   readonly rules: number;

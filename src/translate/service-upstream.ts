@@ -29,7 +29,7 @@ export interface ServiceProblem {
 }
 
 /** A reference to a port of a Service. */
-export interface ServiceReference {
+interface ServiceReference {
   readonly name: string;
   readonly namespace?: string | undefined;
   readonly port?: BackendObjectReference['port'];

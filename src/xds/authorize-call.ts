@@ -12,7 +12,7 @@ export interface AuthorizeOptions {
 }
 
 /** The identity that a peer claims, and the function that verifies it. */
-export interface PeerClaim {
+interface PeerClaim {
   readonly claim: Pick<PeerRequest, 'nodeId' | 'gateway'>;
   readonly authorize: (peer: PeerRequest) => Promise<PeerVerdict>;
   /** The call ends in time for the peer to reconnect with a fresh token. Not needed for calls that end with another one. */

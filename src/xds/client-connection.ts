@@ -25,7 +25,7 @@ export const defaultConnectionTimes: ConnectionTimes = {
   reportRetryMs: 5_000,
 };
 
-export interface ConnectionOptions {
+interface ConnectionOptions {
   /** http://host:port or https://host:port. */
   readonly server: string;
   /** PEM; undefined: the system's roots. */

@@ -1,7 +1,7 @@
 // The idle timeout in the middle of an update. A large response on a slow link comes in pieces, and every piece resets it.
 import type { Clock } from '../base/clock.ts';
 
-export interface QuietWatchOptions {
+interface QuietWatchOptions {
   readonly clock: Clock;
   readonly quietMs: number;
   /** Time since the last bytes. */

@@ -6,19 +6,19 @@ import type { ConnectedGateway, ResourceRejection } from './connected-gateway.ts
 import type { NodeIdentity } from './node-identity.ts';
 
 /** The part that comes from a discovery stream. */
-export interface StreamState {
+interface StreamState {
   readonly settled: string | undefined;
   readonly rejections: readonly ResourceRejection[];
 }
 
 /** The report of a gateway about itself. */
-export interface ReportState {
+interface ReportState {
   readonly keyProblems: readonly KeyProblem[];
   readonly bindProblems: readonly BindProblem[];
 }
 
 /** A stream that changes what is known of a gateway, as long as it is open. */
-export interface GatewayEntry<State> {
+interface GatewayEntry<State> {
   update(state: State): void;
   close(): void;
 }

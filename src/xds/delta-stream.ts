@@ -25,12 +25,12 @@ import type { Snapshot, SnapshotResource, TypeResources } from './snapshot.ts';
 import { TypeSubscription } from './type-subscription.ts';
 
 /** The result of a request. */
-export type RequestOutcome =
+type RequestOutcome =
   | { readonly kind: 'taken'; readonly typeUrl: string; readonly answer: 'ack' | 'nack' | 'stale' | undefined }
   /** The stream must end with this status. */
   | { readonly kind: 'refused'; readonly code: 'invalid_argument' | 'resource_exhausted'; readonly message: string };
 
-export interface DeltaStreamOptions {
+interface DeltaStreamOptions {
   readonly identity: NodeIdentity;
   /** Begins its nonces, so that an answer meant for another stream is recognized as stale. */
   readonly nonce: string;

@@ -25,7 +25,7 @@ export class XdsListenError extends Error {
   }
 }
 
-export interface GrpcPortOptions {
+interface GrpcPortOptions {
   readonly log: Log;
   /** Empty: every interface. */
   readonly address: string;
@@ -37,7 +37,7 @@ export interface GrpcPortOptions {
   readonly handle: (request: http2.Http2ServerRequest, response: http2.Http2ServerResponse, origin: CallOrigin) => void;
 }
 
-export interface GrpcPort {
+interface GrpcPort {
   readonly port: number;
   /** Accepts no more connections and calls, waits briefly for calls to end, then closes the rest. */
   close(): Promise<void>;

@@ -6,7 +6,7 @@ import { GatewayReports, RelayedGatewaysSchema } from '../ir/gen/report_pb.ts';
 import { describeConnectionError } from './client-connection.ts';
 import { ControllerSession, type SessionTimes } from './client-session.ts';
 
-export interface ProbeOptions {
+interface ProbeOptions {
   /** http://host:port or https://host:port. */
   readonly server: string;
   /** PEM; undefined: the system's roots. */

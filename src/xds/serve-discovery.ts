@@ -22,7 +22,7 @@ export interface XdsObserver {
   rejected(typeUrl: string): void;
 }
 
-export interface DiscoverySurroundings extends AuthorizeOptions {
+interface DiscoverySurroundings extends AuthorizeOptions {
   readonly board: SnapshotBoard;
   readonly connected: ConnectedGateways;
   readonly observer: XdsObserver;

@@ -7,7 +7,7 @@ import type { OpenCall } from './open-call.ts';
 import type { PeerRequest, PeerVerdict } from './peer.ts';
 import type { RelayedGateways } from './relayed-gateways.ts';
 
-export interface ReportSurroundings extends AuthorizeOptions {
+interface ReportSurroundings extends AuthorizeOptions {
   readonly connected: ConnectedGateways;
   readonly authorizeGateway: (peer: PeerRequest) => Promise<PeerVerdict>;
 }
@@ -43,7 +43,7 @@ export async function serveReport(
   }
 }
 
-export interface RelaySurroundings extends AuthorizeOptions {
+interface RelaySurroundings extends AuthorizeOptions {
   readonly relayed: RelayedGateways;
   readonly authorizeReplica: (peer: PeerRequest) => Promise<PeerVerdict>;
 }

@@ -26,10 +26,10 @@ const resourcesPerTurn = 200;
 const resourcesPerMessage = 1_000;
 
 /** What is needed of node:fs/promises. */
-export type SnapshotFileSystem = Pick<typeof nodeFiles, 'open' | 'rename' | 'unlink'>;
+type SnapshotFileSystem = Pick<typeof nodeFiles, 'open' | 'rename' | 'unlink'>;
 
 /** The content of a file, or why it cannot be used; the problem continues "the snapshot file PATH". */
-export type SnapshotFileResult =
+type SnapshotFileResult =
   | { readonly kind: 'read'; readonly resources: HeldResources }
   | { readonly kind: 'missing' }
   | { readonly kind: 'refused'; readonly problem: string };

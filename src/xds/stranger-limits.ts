@@ -17,7 +17,7 @@ export const defaultStrangerLimits: StrangerLimits = { authorizeMs: 10_000, maxP
 const logGapMs = 60_000;
 
 /** What this needs of a socket. */
-export interface StrangerSocket {
+interface StrangerSocket {
   readonly remoteAddress?: string | undefined;
   readonly remotePort?: number | undefined;
   destroy(): unknown;

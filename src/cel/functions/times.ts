@@ -107,7 +107,7 @@ function modulo(value: bigint, by: bigint): bigint {
 }
 
 /** Turns a time into a Date whose UTC parts are what the clocks of the zone show. */
-export type ZoneClock = (time: Timestamp) => Date;
+type ZoneClock = (time: Timestamp) => Date;
 
 /** The clock of UTC. */
 export const utcClock: ZoneClock = ({ nanoseconds }) => new Date(toMilliseconds(nanoseconds));

@@ -3,7 +3,7 @@ import { readAdminToken } from '../admin-token-file.ts';
 import { isJsonObject, type JsonObject } from '../../base/json-object.ts';
 import type { JournaledRequest } from '../../gateway/observe/journaled-request.ts';
 
-export type JournalAnswer =
+type JournalAnswer =
   | { readonly ok: true; readonly request: JournaledRequest }
   /** `exitCode` 1: the gateway does not know the request; 2: no gateway could be reached. */
   | { readonly ok: false; readonly problem: string; readonly exitCode: 1 | 2 };
@@ -30,7 +30,7 @@ export interface AdminPort {
 }
 
 /** What the admin port answered; the body is undefined when it is no JSON object. */
-export type AdminAnswer =
+type AdminAnswer =
   | { readonly ok: true; readonly status: number; readonly body: JsonObject | undefined; readonly origin: string }
   | { readonly ok: false; readonly problem: string };
 

@@ -30,7 +30,7 @@ import { findShare, type ForwardedRequest, type RequestOutcome } from './run-req
 import { describeRoute, type TracedRoute, traceRoute } from './trace-route.ts';
 
 /** What a report is made of. */
-export interface ReportInput {
+interface ReportInput {
   readonly runtime: RuntimeConfig;
   readonly port: PortConfig;
   readonly request: ExplainedRequest;

@@ -6,11 +6,11 @@ import { sliceConfiguration } from '../../translate/slice-configuration.ts';
 import { choosePort } from './choose-port.ts';
 import type { RequestLine } from './request-line.ts';
 
-export type ChosenGateway =
+type ChosenGateway =
   | { readonly ok: true; readonly gateway: string; readonly configuration: Configuration }
   | { readonly ok: false; readonly problem: string };
 
-export interface GatewayQuestion {
+interface GatewayQuestion {
   readonly line: RequestLine;
   /** --listener */
   readonly listener: string | undefined;

@@ -5,7 +5,7 @@ import type { ListenerConfig, PortConfig, RuntimeConfig } from '../../gateway/co
 import type { RequestLine } from './request-line.ts';
 
 /** The port on which the request would arrive, or why that cannot be told. */
-export type ChosenPort =
+type ChosenPort =
   | { readonly ok: true; readonly port: PortConfig; readonly listener: ListenerConfig }
   | { readonly ok: false; readonly problem: string };
 

@@ -61,7 +61,7 @@ export async function readConfiguration(
 }
 
 /** A configuration in the form of the request path, and what is open because of it. */
-export interface ExplainedConfiguration {
+interface ExplainedConfiguration {
   readonly runtime: RuntimeConfig;
   readonly problems: readonly string[];
   close(): Promise<void>;

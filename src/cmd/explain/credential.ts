@@ -8,7 +8,7 @@ export type Credential =
   | { readonly kind: 'token'; readonly text: string }
   | { readonly kind: 'claims'; readonly claims: JsonObject };
 
-export type ReadCredential =
+type ReadCredential =
   | { readonly ok: true; readonly credential: Credential }
   | { readonly ok: false; readonly problem: string };
 

@@ -7,7 +7,7 @@ import { findListMethod, type McpItem } from './mcp-message.ts';
 import type { RequestOutcome } from './run-request.ts';
 
 /** Runs requests for items. */
-export interface ItemRuns {
+interface ItemRuns {
   /** The request that uses an item. */
   readonly use: (item: McpItem) => Promise<RequestOutcome>;
   /** The request that lists items. */

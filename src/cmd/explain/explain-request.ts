@@ -19,7 +19,7 @@ import { type ExplainSource, readSource } from './read-source.ts';
 import { formatRequestUrl, readRequestLine, type RequestLine } from './request-line.ts';
 import { type PlannedRequest, type RequestOutcome, runRequest } from './run-request.ts';
 
-export type ExplainResult =
+type ExplainResult =
   | { readonly ok: true; readonly report: ExplainReport }
   /** One line each. */
   | { readonly ok: false; readonly problems: readonly string[] };

@@ -9,7 +9,7 @@ export interface McpItem {
 }
 
 /** What the message is to be. */
-export interface MessageInput {
+interface MessageInput {
   readonly method: string;
   readonly item: McpItem | undefined;
   /** Of a tool or a prompt. */
@@ -18,7 +18,7 @@ export interface MessageInput {
 }
 
 /** A body, and the headers that go with it. */
-export interface McpMessage {
+interface McpMessage {
   readonly body: string;
   readonly headers: RawHeaders;
 }

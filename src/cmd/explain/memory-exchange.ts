@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream';
 import type { BodyFlow, BodySink, Exchange, RawHeaders, UpgradedSocket } from '../../gateway/http/exchange.ts';
 
 /** The head and body of a request. */
-export interface MemoryRequest {
+interface MemoryRequest {
   readonly method: string;
   readonly target: string;
   readonly authority: string;

@@ -5,7 +5,7 @@ import type { RawHeaders } from '../../gateway/http/exchange.ts';
 import type { RequestLine } from './request-line.ts';
 
 /** A request with its token. */
-export interface PlacedToken {
+interface PlacedToken {
   readonly line: RequestLine;
   readonly headers: RawHeaders;
 }

@@ -29,9 +29,7 @@ export type MessagePlan =
   | { readonly kind: 'one'; readonly message: PlannedMessage | undefined }
   | { readonly kind: 'table'; readonly items: readonly McpItem[] };
 
-export type ReadPlan =
-  | { readonly ok: true; readonly plan: MessagePlan }
-  | { readonly ok: false; readonly problem: string };
+type ReadPlan = { readonly ok: true; readonly plan: MessagePlan } | { readonly ok: false; readonly problem: string };
 
 const maxFileBytes = 16 * 1024 * 1024;
 

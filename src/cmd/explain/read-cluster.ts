@@ -11,7 +11,7 @@ import { listReferencedObjects, type ReferencedObject } from './referenced-entri
 import { createStandIn } from './stand-in-objects.ts';
 
 /** What was read, or why an answer would be wrong. */
-export type ReadCluster =
+type ReadCluster =
   | {
       readonly ok: true;
       readonly resources: Resources;

@@ -15,7 +15,7 @@ import { getStandInCertificate } from './stand-in-certificate.ts';
 import { getStandInKeys } from './stand-in-keys.ts';
 import { standInText } from './stand-in-objects.ts';
 
-export type ReadGatewayConfig =
+type ReadGatewayConfig =
   | { readonly ok: true; readonly configuration: Configuration; readonly notes: readonly string[] }
   | { readonly ok: false; readonly problem: string };
 

@@ -4,7 +4,7 @@ import { redactText } from '../../base/redact.ts';
 import type { RawHeaders } from '../../gateway/http/exchange.ts';
 import { looksLikeToken } from './credential.ts';
 
-export type ReadHeaders =
+type ReadHeaders =
   | { readonly ok: true; readonly headers: RawHeaders }
   | { readonly ok: false; readonly problem: string };
 

@@ -76,7 +76,7 @@ export function chooseSource(
 }
 
 /** What is asked, as far as it chooses a configuration. */
-export interface SourceQuestion {
+interface SourceQuestion {
   readonly line: RequestLine;
   readonly listener: string | undefined;
 }

@@ -5,7 +5,7 @@ import type { McpItem } from './mcp-message.ts';
 
 const maxFileBytes = 16 * 1024 * 1024;
 
-export type ReadTools =
+type ReadTools =
   | { readonly ok: true; readonly items: readonly McpItem[] }
   | { readonly ok: false; readonly problem: string };
 

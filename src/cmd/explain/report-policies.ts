@@ -10,7 +10,7 @@ import type { ExplainedPolicy, ExplainedRule } from './explain-report.ts';
 import { judgePolicy, outcomeOrder } from './judge-policy.ts';
 
 /** What policies there were, and what became of the request. */
-export interface PolicyInput {
+interface PolicyInput {
   readonly route: RouteConfig | undefined;
   /** The backend that was chosen, or would have been. */
   readonly choice: WeightedBackendConfig | undefined;

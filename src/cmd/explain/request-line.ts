@@ -15,7 +15,7 @@ export interface RequestLine {
   readonly target: string;
 }
 
-export type ReadRequestLine =
+type ReadRequestLine =
   | { readonly ok: true; readonly line: RequestLine }
   | { readonly ok: false; readonly problem: string };
 

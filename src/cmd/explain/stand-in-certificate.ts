@@ -2,7 +2,7 @@
 import { generateKeyPairSync, sign } from 'node:crypto';
 
 /** PEM, both. */
-export interface StandInCertificate {
+interface StandInCertificate {
   readonly certificate: string;
   readonly key: string;
 }

@@ -55,7 +55,7 @@ function headersOf({ accessToken, sessionId, version }: McpSession): Record<stri
 }
 
 /** What a JSON-RPC request came to. */
-export type RpcResult =
+type RpcResult =
   | { readonly ok: true; readonly result: Readonly<Record<string, unknown>> }
   | { readonly ok: false; readonly problem: string };
 

@@ -5,7 +5,7 @@ import type { LoopbackListener } from './loopback-listener.ts';
 import type { Narrator } from './narration.ts';
 import type { OAuthClient } from './obtain-client.ts';
 
-export interface AuthorizeOptions {
+interface AuthorizeOptions {
   readonly server: FoundServer;
   readonly client: OAuthClient;
   readonly listener: LoopbackListener;

@@ -5,12 +5,12 @@ import type { Narrator } from './narration.ts';
 import { fetchTold, readJsonObject, readString, readStrings } from './told-fetch.ts';
 
 /** What the challenge said. */
-export interface FoundChallenge {
+interface FoundChallenge {
   readonly metadataUrl: string | undefined;
   readonly scope: string | undefined;
 }
 
-export type ChallengeResult =
+type ChallengeResult =
   | { readonly kind: 'challenged'; readonly challenge: FoundChallenge }
   /** The server answers without a token. */
   | { readonly kind: 'open' }
@@ -89,7 +89,7 @@ function adviseOnStatus(status: number, headers: Headers): string {
 }
 
 /** What is known about the resource. */
-export interface FoundResource {
+interface FoundResource {
   /** To be sent as `resource` (RFC 8707). */
   readonly resource: string | undefined;
   /** Issuers; empty when there is no metadata. */

@@ -5,7 +5,7 @@ import type { Narrator } from './narration.ts';
 import { type OAuthClient, showRequestId } from './obtain-client.ts';
 import { fetchTold, readJsonObject, readString } from './told-fetch.ts';
 
-export interface ExchangeOptions {
+interface ExchangeOptions {
   readonly server: FoundServer;
   readonly client: OAuthClient;
   readonly grant: Grant;

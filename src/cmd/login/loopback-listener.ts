@@ -3,9 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 
 /** What the redirect brought. */
-export type Redirect =
-  | { readonly kind: 'redirect'; readonly parameters: URLSearchParams }
-  | { readonly kind: 'timeout' };
+type Redirect = { readonly kind: 'redirect'; readonly parameters: URLSearchParams } | { readonly kind: 'timeout' };
 
 export interface LoopbackListener {
   /** With the port that was really bound. */

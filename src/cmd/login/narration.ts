@@ -3,10 +3,10 @@
 import { createPalette, escapeControls } from '../../base/terminal.ts';
 
 /** How a finding is meant. A step with a `bad` one has failed. */
-export type Mark = 'good' | 'remark' | 'bad';
+type Mark = 'good' | 'remark' | 'bad';
 
 /** A request as it is told. */
-export interface ToldRequest {
+interface ToldRequest {
   readonly method: string;
   readonly url: string;
   /** What is in it: "initialize, no token". */
@@ -14,7 +14,7 @@ export interface ToldRequest {
 }
 
 /** An answer as it is told, or why there is none. */
-export type ToldAnswer =
+type ToldAnswer =
   | { readonly status: number; readonly contentType: string; readonly milliseconds: number }
   | { readonly problem: string; readonly milliseconds: number };
 
@@ -30,7 +30,7 @@ export interface Narrator {
 }
 
 /** What was told, as data. */
-export interface ToldStep {
+interface ToldStep {
   readonly title: string;
   readonly standard: string;
   readonly ok: boolean;

@@ -4,7 +4,7 @@ import type { Narrator } from './narration.ts';
 import { fetchTold, readJsonObject, readString, readStrings } from './told-fetch.ts';
 
 /** What the user brought. */
-export interface ClientChoice {
+interface ClientChoice {
   readonly clientId: string | undefined;
   readonly clientSecret: string | undefined;
   readonly redirectUri: string;

@@ -8,7 +8,7 @@ import { listenOnLoopback } from './loopback-listener.ts';
 import type { Narrator } from './narration.ts';
 import { obtainClient } from './obtain-client.ts';
 
-export interface LoginOptions {
+interface LoginOptions {
   readonly url: string;
   readonly clientId: string | undefined;
   readonly clientSecret: string | undefined;

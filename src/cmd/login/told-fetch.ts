@@ -1,7 +1,7 @@
 // The requests of `login`: plain, since the user named the URL, but bounded in time and size, never redirected, and told to the narrator.
 import type { Narrator } from './narration.ts';
 
-export interface ToldFetchOptions {
+interface ToldFetchOptions {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | undefined;

@@ -8,7 +8,7 @@ import type { JwtProvider } from '../../ir/gen/config_pb.ts';
 import { behindService, reportKeys } from './check-keys.ts';
 import { Findings, type OnlineReport } from './online-report.ts';
 
-export interface CheckProviderOptions {
+interface CheckProviderOptions {
   readonly fetcher: GuardedFetcher;
   /** The trust anchors of a key, as PEM; undefined: the system's roots. */
   readonly readCa: (key: string) => string | undefined;

@@ -5,7 +5,7 @@ import type { FlowChoice } from '../../gateway/config/idp-connection.ts';
 export type Mark = 'good' | 'remark' | 'bad';
 
 /** One thing that was looked at. */
-export interface OnlineFinding {
+interface OnlineFinding {
   /** "metadata", "keys"... */
   readonly check: string;
   readonly mark: Mark;

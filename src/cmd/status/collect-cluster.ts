@@ -11,7 +11,7 @@ import {
   statusKinds,
 } from './cluster-view.ts';
 
-export interface CollectOptions {
+interface CollectOptions {
   readonly client: KubernetesClient;
   /** Undefined: all of them. */
   readonly namespace: string | undefined;

@@ -16,7 +16,7 @@ import type {
   StatusState,
 } from './status-report.ts';
 
-export interface FormatOptions {
+interface FormatOptions {
   readonly color: boolean;
   /** Columns of the terminal; undefined: as wide as it gets. */
   readonly width: number | undefined;
@@ -42,7 +42,7 @@ export function formatStatus(report: StatusReport, { color, width }: FormatOptio
 }
 
 /** A table of one kind. */
-export interface StatusTable {
+interface StatusTable {
   readonly title: string;
   readonly columns: readonly Column[];
   readonly rows: readonly (readonly TableCell[])[];

@@ -4,10 +4,10 @@ import { readList, readMember, readText } from '../../translate/read-raw.ts';
 import { type ClusterView, findScope, listObjects } from './cluster-view.ts';
 
 /** What can be told about the class of a Gateway. */
-export type ClassOwner = 'ours' | 'of-another' | 'missing' | 'unknown';
+type ClassOwner = 'ours' | 'of-another' | 'missing' | 'unknown';
 
 /** What can be told about a Gateway by its name. `out-of-sight`: it is in a namespace that was not read. */
-export type GatewayOwner = 'ours' | 'of-another' | 'missing' | 'out-of-sight';
+type GatewayOwner = 'ours' | 'of-another' | 'missing' | 'out-of-sight';
 
 /** Answers from what was read. */
 export interface Ownership {

@@ -5,7 +5,7 @@ import type { JudgedConditions } from './judge-conditions.ts';
 import type { StatusProblem } from './status-report.ts';
 
 /** Which resource a problem is of. */
-export interface ProblemSubject {
+interface ProblemSubject {
   readonly kind: string;
   readonly namespace: string;
   readonly name: string;

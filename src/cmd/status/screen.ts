@@ -7,7 +7,7 @@ const clearLine = '\u001B[K';
 const clearRest = '\u001B[J';
 
 /** Where it is drawn. */
-export interface ScreenOutput {
+interface ScreenOutput {
   readonly write: (text: string) => void;
   /** Asked at every drawing: terminals change their size. */
   readonly getRows: () => number;

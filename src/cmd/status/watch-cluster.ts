@@ -13,7 +13,7 @@ import {
   statusKinds,
 } from './cluster-view.ts';
 
-export interface WatchClusterOptions {
+interface WatchClusterOptions {
   readonly client: KubernetesClient;
   /** What was read before: kinds that may not be read are not tried again. */
   readonly first: ClusterView;
@@ -25,7 +25,7 @@ export interface WatchClusterOptions {
 }
 
 /** A running watch. */
-export interface ClusterWatch {
+interface ClusterWatch {
   stop(): Promise<void>;
 }
 

@@ -14,7 +14,7 @@ export interface StatusTerminal {
   readonly onResize: (listener: () => void) => () => void;
 }
 
-export interface WatchStatusOptions {
+interface WatchStatusOptions {
   readonly client: KubernetesClient;
   readonly first: ClusterView;
   readonly buildReport: (view: ClusterView) => StatusReport;

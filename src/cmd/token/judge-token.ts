@@ -27,7 +27,7 @@ import type { TokenProvider } from './list-providers.ts';
 import type { ProviderVerdict, TokenProblem } from './token-report.ts';
 
 /** How to judge. */
-export interface JudgeOptions {
+interface JudgeOptions {
   /** Keys are fetched where the policy does not have them. */
   readonly online: boolean;
   readonly fetcher: GuardedFetcher;

@@ -32,7 +32,7 @@ export interface TokenProvider extends Pick<
 }
 
 /** Where providers are looked for. */
-export interface ProviderInput {
+interface ProviderInput {
   readonly runtime: RuntimeConfig;
   /** Of the same configuration: certificate authorities. */
   readonly secrets: readonly Secret[];

@@ -9,7 +9,7 @@ export interface TokenInput {
   readonly read: (maxBytes: number) => Promise<Buffer | undefined>;
 }
 
-export type CleanedToken =
+type CleanedToken =
   | { readonly ok: true; readonly token: string }
   /** Completes "the input ..."; never quotes it. */
   | { readonly ok: false; readonly problem: string };

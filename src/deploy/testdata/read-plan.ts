@@ -16,7 +16,7 @@ export const usualSettings: DeploySettings = {
 };
 
 /** What a plan is rendered from. */
-export interface ReadPlan {
+interface ReadPlan {
   readonly plan: GatewayPlan;
   readonly settings: DeploySettings;
 }

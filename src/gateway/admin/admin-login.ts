@@ -11,7 +11,7 @@ const cookieName = `${ownCookiePrefix}admin`;
 const lifetimeSeconds = 8 * 3_600;
 const loginPath = '/login';
 
-export interface AdminLogin {
+interface AdminLogin {
   /** The answer in place of the page; undefined: the request may pass. */
   readonly check: (path: string, headers: IncomingHttpHeaders) => PlainAnswer | undefined;
   readonly pages: PlainPages;

@@ -25,7 +25,7 @@ import {
 
 type ReadableJournal = Pick<RequestJournal, 'list' | 'find'>;
 
-export interface AdminServerOptions {
+interface AdminServerOptions {
   /** Default: 127.0.0.1. */
   readonly address?: string;
   readonly port: number;

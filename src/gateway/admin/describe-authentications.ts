@@ -19,7 +19,7 @@ export interface DescribedAuthentication {
 }
 
 /** A protected MCP URL. */
-export interface DescribedResource {
+interface DescribedResource {
   /** As clients see it; `*` stands for whatever host they use. */
   readonly url: string;
   readonly listener: string;

@@ -11,7 +11,7 @@ export interface ServedRoutes {
   readonly ports: readonly ServedPort[];
 }
 
-export interface ServedPort {
+interface ServedPort {
   /** Empty: every interface. */
   readonly address: string;
   readonly port: number;
@@ -19,7 +19,7 @@ export interface ServedPort {
   readonly listeners: readonly ServedListener[];
 }
 
-export interface ServedListener {
+interface ServedListener {
   readonly listener: string;
   /** Empty: any. */
   readonly hostname: string;
@@ -46,7 +46,7 @@ export interface ServedMatch {
   readonly answers: { readonly status: number; readonly reason: string; readonly message: string } | undefined;
 }
 
-export interface ServedBackend {
+interface ServedBackend {
   readonly backend: string;
   readonly weight: number;
   readonly endpoints: readonly string[];

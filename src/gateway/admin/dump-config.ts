@@ -12,7 +12,7 @@ import { BackendSchema, ListenerSchema, PolicySchema, RouteSchema, type Secret }
 const redacted = '[redacted]';
 
 /** What is shown of a certificate. */
-export interface CertificateSummary {
+interface CertificateSummary {
   readonly subject: string;
   readonly issuer: string;
   readonly subjectAltName: readonly string[];

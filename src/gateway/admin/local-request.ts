@@ -4,13 +4,13 @@ import type { IncomingMessage } from 'node:http';
 import { BlockList, isIPv4, isIPv6 } from 'node:net';
 
 /** Why a request is refused. */
-export interface LocalRefusal {
+interface LocalRefusal {
   readonly reason: 'host_not_allowed' | 'origin_not_allowed';
   readonly description: string;
 }
 
 /** What of a request decides. */
-export type LocalRequestHead = Pick<IncomingMessage, 'method' | 'headers'> & {
+type LocalRequestHead = Pick<IncomingMessage, 'method' | 'headers'> & {
   readonly socket: { readonly localAddress?: string | undefined };
 };
 

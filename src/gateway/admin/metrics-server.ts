@@ -3,7 +3,7 @@ import type { Log } from '../../base/log.ts';
 import type { Metrics } from '../../base/metrics.ts';
 import { type PlainServer, startPlainServer } from './plain-server.ts';
 
-export interface MetricsServerOptions {
+interface MetricsServerOptions {
   /** Default: 127.0.0.1. In a pod: 0.0.0.0, so that Prometheus reaches it. */
   readonly address?: string;
   readonly port: number;

@@ -24,12 +24,12 @@ export interface PlainAnswer {
 }
 
 /** Answers one method of one path. */
-export type PlainHandler = (request: PlainRequest) => PlainAnswer | Promise<PlainAnswer>;
+type PlainHandler = (request: PlainRequest) => PlainAnswer | Promise<PlainAnswer>;
 
 /** Handlers by path, then by method. GET answers HEAD as well. A path that ends with `/*` stands for one more segment, whatever it is. */
 export type PlainPages = Readonly<Record<string, Readonly<Record<string, PlainHandler>>>>;
 
-export interface PlainServerOptions {
+interface PlainServerOptions {
   /** What it is for, in the log and in errors: "admin". */
   readonly name: string;
   /** Empty: every interface. */

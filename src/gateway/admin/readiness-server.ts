@@ -3,7 +3,7 @@ import type { Health } from '../../base/health.ts';
 import type { Log } from '../../base/log.ts';
 import { answerJson, type PlainServer, startPlainServer } from './plain-server.ts';
 
-export interface ReadinessServerOptions {
+interface ReadinessServerOptions {
   /** Default: 127.0.0.1. In a pod: 0.0.0.0, so that the kubelet reaches it. */
   readonly address?: string;
   readonly port: number;

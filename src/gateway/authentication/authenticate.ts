@@ -24,7 +24,7 @@ export interface Authentication extends TokenAsker {
 }
 
 /** What the engine reads of a policy. */
-export interface AuthenticationConfig {
+interface AuthenticationConfig {
   /** namespace/name of the ProxyPolicy. */
   readonly source: string;
   readonly message: { readonly mode: AuthenticationMode };

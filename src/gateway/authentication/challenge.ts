@@ -45,7 +45,7 @@ const cleanDescription = rememberTexts((text) =>
 );
 
 /** One challenge of a WWW-Authenticate field: a scheme with parameters, or with one opaque value. */
-export interface Challenge {
+interface Challenge {
   /** As written; schemes are compared without regard to case. */
   readonly scheme: string;
   /** Names in lower case. */

@@ -11,7 +11,7 @@ export interface EndpointPath {
 }
 
 /** A resource as far as its endpoints depend on it. */
-export interface EndpointOwner {
+interface EndpointOwner {
   /** P: '' for the root, otherwise with a slash in front and none at the end. */
   readonly path: string;
   /** The host has this one resource only. */

@@ -8,7 +8,7 @@ import { evaluate, refer, type RuleApplication } from './decide-rules.ts';
 import type { RuleOutcome, RuleSet } from '../config/rule-set.ts';
 
 /** The rules to evaluate, and how. */
-export interface OutcomeRequest {
+interface OutcomeRequest {
   readonly rules: RuleSet;
   readonly variables: ExpressionVariables;
   readonly application?: RuleApplication | undefined;

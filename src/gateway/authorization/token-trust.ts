@@ -8,7 +8,7 @@ import type { JwtAuthenticationConfig } from '../config/jwt-authentication-confi
 import { validateByIssuer, validateKnown } from '../authentication/jwt/validate-by-issuer.ts';
 
 /** The policies of a level that matter for token trust. */
-export interface TrustLevel {
+interface TrustLevel {
   readonly jwt: JwtAuthenticationConfig | undefined;
   readonly rule: Rule | undefined;
 }

@@ -90,7 +90,7 @@ export interface IdpConnectionOptions {
 }
 
 /** Where keys come from: set by the policy, or the jwks_uri of the metadata. */
-export type IdpKeyOrigin = KeyOrigin | { readonly kind: 'discovered' };
+type IdpKeyOrigin = KeyOrigin | { readonly kind: 'discovered' };
 
 /** Connects: fetches metadata and keys at once and keeps them fresh. Implemented by connect-idp.ts. */
 export type ConnectIdp = (options: IdpConnectionOptions) => IdpConnection;

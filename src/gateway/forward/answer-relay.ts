@@ -34,7 +34,7 @@ export interface RelayOwner {
   run(step: () => void): void;
 }
 
-export interface RelayParts {
+interface RelayParts {
   readonly owner: RelayOwner;
   readonly context: RequestContext;
   readonly plan: ForwardPlan;

@@ -8,7 +8,7 @@ import type { RawHeaders } from '../http/exchange.ts';
 import type { SessionIdentity } from '../request/admission.ts';
 
 /** Where a copy of a request goes. */
-export interface MirrorPlan {
+interface MirrorPlan {
   readonly backend: BackendConfig;
   readonly target: string;
   readonly host: string;

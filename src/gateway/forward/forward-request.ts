@@ -29,7 +29,7 @@ import { classifyUpstreamError, describeError, PickerError, type UpstreamPhase }
 import { type Endpoint, formatPickerKey, type UpstreamBackend } from './upstream/upstreams.ts';
 
 /** Carries out a plan. Never throws; everything that can go wrong becomes an answer or a broken-off stream, with its reason in the context. */
-export type Forward = (context: RequestContext, plan: ForwardPlan) => void;
+type Forward = (context: RequestContext, plan: ForwardPlan) => void;
 
 /** Makes the function that forwards all requests of a gateway. */
 export function createForwarder(options: ForwarderOptions): Forward {

@@ -32,7 +32,7 @@ export interface RoutedRequest {
     | undefined;
 }
 
-export interface RefusedRequest {
+interface RefusedRequest {
   readonly kind: 'refused';
   readonly reason: Reason;
   readonly detail: string;

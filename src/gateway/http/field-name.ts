@@ -3,7 +3,7 @@
 import { spellName } from '../../http1/common-names.ts';
 
 /** The classification of a name. */
-export interface FieldName {
+interface FieldName {
   readonly lowerCase: string;
   /** In lower case with '-' for '_': a server behind the gateway may read X_User as X-User, as CGI does. */
   readonly canonical: string;

@@ -3,7 +3,7 @@
 // what it protects. So there is one reader, and a target that is ambiguous is refused.
 
 /** A target in normal form, or why it is refused. */
-export type RequestTarget =
+type RequestTarget =
   | {
       readonly ok: true;
       /** Starts with '/', or is '*' (OPTIONS only). */

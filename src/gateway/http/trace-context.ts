@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import type { RawHeaders } from './exchange.ts';
 
 /** A parsed traceparent. */
-export interface TraceParent {
+interface TraceParent {
   /** 32 lower-case hexadecimal digits, not all zero. */
   readonly traceId: string;
   /** 16 lower-case hexadecimal digits, not all zero. */
@@ -12,7 +12,7 @@ export interface TraceParent {
 }
 
 /** The trace context in the client's headers. */
-export type TraceContext =
+type TraceContext =
   /** No traceparent: there is no trace, and a tracestate alone means nothing. */
   | { readonly kind: 'none' }
   /** A traceparent that cannot be read: the trace starts anew, and the tracestate is not passed on. */

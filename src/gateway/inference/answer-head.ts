@@ -16,7 +16,7 @@ export interface AnswerHead {
 }
 
 /** The answer for the client, or why the picker's change is not valid. */
-export type ChangedHead =
+type ChangedHead =
   | { readonly ok: true; readonly status: number; readonly headers: RawHeaders }
   | { readonly ok: false; readonly detail: string };
 

@@ -4,7 +4,7 @@ import type { CommonResponse } from '../../ir/gen/envoy/service/ext_proc/v3/exte
 import { bodyBudget, type BodyShare } from '../http/body-budget.ts';
 
 /** The bytes that an answer lets through, or why the answer is not valid. */
-export type BodyAnswer =
+type BodyAnswer =
   | { readonly ok: true; readonly bytes: Uint8Array | undefined; readonly isChanged: boolean }
   | { readonly ok: false; readonly detail: string };
 

@@ -8,7 +8,7 @@ import { findUnsendableHeader } from '../http/headers.ts';
 import type { RawHeaders } from '../http/exchange.ts';
 
 /** Header fields after a change, or why they cannot be changed like that. */
-export type MutatedHeaders =
+type MutatedHeaders =
   | {
       readonly ok: true;
       readonly headers: RawHeaders;

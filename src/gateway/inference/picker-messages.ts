@@ -17,7 +17,7 @@ import type { UpstreamRequest } from '../forward/upstream/upstream-call.ts';
 import type { RawHeaders } from '../http/exchange.ts';
 import { metadataNamespace, servedField } from './destination.ts';
 
-export type PickerMessage = Omit<ProcessingRequest, '$typeName' | '$unknown'>;
+type PickerMessage = Omit<ProcessingRequest, '$typeName' | '$unknown'>;
 
 /** Of one message. gRPC servers take 4 MiB at most by default; small pieces flow better. */
 const maxPieceBytes = 64 * 1024;

@@ -15,7 +15,7 @@ import { IncompleteBodyError } from './incomplete-body-error.ts';
 type CloseCallback = (clean: boolean, bytesSent: number, bytesReceived: number) => void;
 
 /** Inputs and callbacks that the connection gives to an exchange. */
-export interface Http2ExchangeParts {
+interface Http2ExchangeParts {
   readonly stream: ServerHttp2Stream;
   readonly peer: ConnectionPeer;
   readonly head: Extract<Http2RequestHead, { kind: 'accepted' }>;

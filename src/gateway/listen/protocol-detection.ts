@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
 
 /** Why the detection failed: no byte came, too few came in time, or the client left. */
-export type PeekFailure = 'silent' | 'slow' | 'gone';
+type PeekFailure = 'silent' | 'slow' | 'gone';
 
 /**
  * Gathers bytes until `judge` has a verdict, then puts them back. The socket is paused when the callback runs, exactly once, with

@@ -30,7 +30,7 @@ interface Handshake {
 }
 
 /** TLS of one port. */
-export interface TlsAcceptor {
+interface TlsAcceptor {
   /** Starts the handshake on a freshly accepted connection. */
   accept(socket: Socket): void;
 }

@@ -12,7 +12,7 @@ import { showMessage } from '../request/seen-message.ts';
 import type { Caller, VerifiedToken } from '../authentication/token/verified-token.ts';
 
 /** Formats what comes after level and time, with the end of the line. Members that are unknown are left out. */
-export type AccessLineFormatter = (
+type AccessLineFormatter = (
   context: RequestContext,
   clean: boolean,
   bytesSent: number,

@@ -63,7 +63,7 @@ export interface InspectedFlow {
 }
 
 /** Limits of the memory. */
-export interface FlowInspectorLimits {
+interface FlowInspectorLimits {
   readonly maxFlows: number;
   readonly maxSteps: number;
   /** Steps that have nothing but the client's address in common belong together only within this time. */

@@ -11,7 +11,7 @@ const maxRemembered = 1_000;
 const maxOutcomes = 32;
 
 /** A listener and a route; empty where a request got to none. */
-export interface PlaceLabels {
+interface PlaceLabels {
   readonly listener: string;
   readonly route: string;
 }

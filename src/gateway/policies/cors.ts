@@ -8,7 +8,7 @@ import type { CompiledCors } from '../config/runtime-config.ts';
 import type { RawHeaders } from '../http/exchange.ts';
 
 /** What CORS says about one request. */
-export type CorsDecision =
+type CorsDecision =
   /** A preflight: answer it with 204 and these headers. */
   | { readonly kind: 'preflight'; readonly headers: RawHeaders }
   /** A preflight from an origin that is not allowed. */

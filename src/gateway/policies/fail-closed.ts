@@ -14,7 +14,7 @@ export function failClosed({ route }: RouteRequest): Verdict {
 }
 
 /** A backend that requests can go to, or why not. */
-export type UsableBackend =
+type UsableBackend =
   | { readonly ok: true; readonly choice: WeightedBackendConfig; readonly backend: BackendConfig }
   | { readonly ok: false; readonly denial: Denial };
 

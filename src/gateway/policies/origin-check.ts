@@ -6,7 +6,7 @@ import { rememberTexts } from '../../base/text-memory.ts';
 import type { ListenerConfig, PortConfig } from '../config/runtime-config.ts';
 import type { Exchange } from '../http/exchange.ts';
 
-export interface OriginCheckInput {
+interface OriginCheckInput {
   /** Host or :authority as received. */
   readonly authority: string;
   /** The value of Origin; undefined when there is none (not a browser, or a plain navigation). */
@@ -19,7 +19,7 @@ export interface OriginCheckInput {
   readonly isConfiguredOrigin?: (origin: string) => boolean;
 }
 
-export type OriginVerdict =
+type OriginVerdict =
   | { readonly ok: true }
   | { readonly ok: false; readonly reason: 'host_not_allowed' | 'origin_not_allowed'; readonly detail: string };
 

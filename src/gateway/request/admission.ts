@@ -6,7 +6,7 @@ import type { ProtectedResource } from '../config/protected-resource.ts';
 import type { RawHeaders } from '../http/exchange.ts';
 
 /** The common part of all authentications. */
-export interface Admission {
+interface Admission {
   /** Undefined: Optional or Permissive let a request without a valid token through. */
   readonly token: VerifiedToken | undefined;
   /** The encoded token; set together with `token`. */

@@ -5,7 +5,7 @@ import type { RawHeaders } from '../http/exchange.ts';
 import { type Reason, reasons } from '../http/reasons.ts';
 import type { RequestContext } from './request-context.ts';
 
-export interface DenyOptions {
+interface DenyOptions {
   /** In place of the reason's own sentence. */
   readonly description?: string;
   readonly headers?: RawHeaders;

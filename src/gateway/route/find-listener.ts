@@ -5,7 +5,7 @@ import type { Reason } from '../http/reasons.ts';
 import { readHostname } from './table/hostname.ts';
 
 /** The listener, or why the request has none. */
-export type ListenerResult =
+type ListenerResult =
   | { readonly ok: true; readonly hostname: string; readonly listener: ListenerConfig }
   | { readonly ok: false; readonly hostname: string; readonly reason: Reason; readonly detail: string };
 

@@ -1,13 +1,10 @@
 // Calls between two processes over the channel that Node gives to a child: by name, in order, with or without an answer.
 
-/** The functions that one side offers, by name. A promise is awaited. */
-export type Calls = Readonly<Record<string, (payload: never) => unknown>>;
-
 type Payload<F> = F extends (payload: infer P) => unknown ? P : never;
 type Answer<F> = F extends (payload: never) => infer R ? Awaited<R> : never;
 
 /** One end of the channel. */
-export interface ChannelEnd {
+interface ChannelEnd {
   /** Hands a message over. Throws when the other process is gone. */
   send(message: unknown): void;
 }

@@ -32,7 +32,7 @@ export interface WorkerSettings {
 }
 
 /** A configuration for a worker. */
-export interface WorkerConfiguration extends SentConfiguration {
+interface WorkerConfiguration extends SentConfiguration {
   /** Ports that other processes use: they are not opened. */
   readonly blockedPorts: readonly string[];
 }

@@ -14,7 +14,7 @@ export interface WorkerEnd {
 }
 
 /** A process that was started. */
-export interface WorkerProcess {
+interface WorkerProcess {
   readonly pid: number | undefined;
   send(message: unknown): void;
   kill(): void;
@@ -25,14 +25,14 @@ export interface WorkerProcess {
 export type StartWorkerProcess = (receive: (message: unknown) => void) => WorkerProcess;
 
 /** One worker, as long as it lives. */
-export interface Worker {
+interface Worker {
   /** From 1 on; the one that replaces it has the same. */
   readonly number: number;
   readonly pid: number | undefined;
   readonly channel: Pick<CallChannel<WorkerCalls, SupervisorCalls>, 'ask' | 'tell'>;
 }
 
-export interface WorkerGroupOptions {
+interface WorkerGroupOptions {
   readonly count: number;
   readonly log: Log;
   readonly startProcess: StartWorkerProcess;

@@ -8,7 +8,7 @@ import type { WatchedFolder } from './watch-files.ts';
 const maxFiles = 10_000;
 
 /** A file to read. */
-export interface ListedFile {
+interface ListedFile {
   /** Absolute path, as reached from the path that was asked for (symbolic links are not resolved in it). */
   readonly path: string;
   /** Equal as long as the file was not written, replaced or pointed elsewhere. */

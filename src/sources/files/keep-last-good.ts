@@ -19,10 +19,10 @@ export interface ValidatedResource {
 }
 
 /** A valid resource in force. */
-export type GoodEntry = SnapshotEntry<FilePlace> & { readonly state: 'valid' };
+type GoodEntry = SnapshotEntry<FilePlace> & { readonly state: 'valid' };
 
 /** A resource in force that was never valid: such a policy keeps its target closed. */
-export type InvalidEntry = SnapshotEntry<FilePlace> & { readonly state: 'invalid' };
+type InvalidEntry = SnapshotEntry<FilePlace> & { readonly state: 'invalid' };
 
 /** What was in force after the previous reading. */
 export interface LastInForce {
@@ -32,7 +32,7 @@ export interface LastInForce {
 }
 
 /** What is in force, and which earlier resources are kept for each invalid one. */
-export interface KeptResources {
+interface KeptResources {
   readonly entries: readonly SnapshotEntry<FilePlace>[];
   readonly keptFor: ReadonlyMap<ValidatedResource, readonly ResourceIdentity[]>;
 }

@@ -12,7 +12,7 @@ export interface FileContent {
 }
 
 /** A file with the content in use. */
-export interface LoadedFile {
+interface LoadedFile {
   readonly path: string;
   /** The content in use; undefined when the file was never valid. */
   readonly content: FileContent | undefined;

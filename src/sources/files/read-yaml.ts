@@ -28,7 +28,7 @@ export interface TextProblem {
 }
 
 /** The resources of a text, or its syntax problems. Never both: half a file may lack the policy. */
-export type ReadYamlResult =
+type ReadYamlResult =
   | { readonly ok: true; readonly resources: readonly RawResource[] }
   | { readonly ok: false; readonly problems: readonly TextProblem[] };
 

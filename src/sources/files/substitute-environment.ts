@@ -7,7 +7,7 @@
 import { isAbsolute, join } from 'node:path';
 
 /** Where values come from. */
-export interface ValueSources {
+interface ValueSources {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** The folder that relative paths start at. */
   readonly folder: string;
@@ -15,9 +15,7 @@ export interface ValueSources {
 }
 
 /** The content of a value file, or why there is none. */
-export type ReadValueResult =
-  | { readonly ok: true; readonly value: string }
-  | { readonly ok: false; readonly message: string };
+type ReadValueResult = { readonly ok: true; readonly value: string } | { readonly ok: false; readonly message: string };
 
 /** A reference that cannot be resolved. The message names the reference, never a value. */
 export interface SubstitutionProblem {

@@ -50,7 +50,7 @@ export interface WatchTimes {
 export const defaultWatchTimes: WatchTimes = { settle: 25, settleDoubtful: 300, patience: 1500, poll: 2000 };
 
 /** What a watch needs. */
-export interface FileWatchOptions {
+interface FileWatchOptions {
   readonly look: () => Promise<FileLook>;
   readonly load: () => Promise<FileLoad>;
   readonly times?: Partial<WatchTimes>;

@@ -45,7 +45,7 @@ export interface KubernetesSourceOptions {
 }
 
 /** How the source takes its time. */
-export interface SourceTiming {
+interface SourceTiming {
   /** A change waits once to twice this for what was made before it and comes over a slower watch; those within it are told as one. */
   readonly settleMs: number;
   /** More selected namespaces than this are watched together, not one by one. */

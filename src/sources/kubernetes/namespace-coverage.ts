@@ -4,9 +4,9 @@ import type { Kind } from '../../api/kinds.ts';
 import type { WatchGroup } from './watch-group.ts';
 
 /** What a group is to read: one namespace, or these together. */
-export type GroupTarget = { readonly namespace: string } | { readonly namespaces: ReadonlySet<string> };
+type GroupTarget = { readonly namespace: string } | { readonly namespaces: ReadonlySet<string> };
 
-export interface NamespaceCoverageOptions {
+interface NamespaceCoverageOptions {
   /** Starts the list-watches of a target. */
   readonly startGroup: (target: GroupTarget) => WatchGroup;
   /** A namespace is shown from another group now, or not at all any more. Told for each object that it held before or holds now. */

@@ -42,7 +42,7 @@ export interface WatchGroupOptions {
   readonly random: () => number;
 }
 
-export interface GroupMember {
+interface GroupMember {
   readonly watched: WatchedKind;
   readonly watch: ListWatch;
 }

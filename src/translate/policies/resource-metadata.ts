@@ -23,7 +23,7 @@ const memberByField = new Map(
 );
 
 /** The members as the text of a JSON object, empty when there are none. */
-export interface ConvertedMetadata {
+interface ConvertedMetadata {
   readonly text: string;
   readonly problems: readonly string[];
 }

@@ -20,7 +20,7 @@ export function openStream(
   return { stream, client };
 }
 
-export type OpenedStream = ReturnType<typeof openStream>;
+type OpenedStream = ReturnType<typeof openStream>;
 
 /** Subscribes to everything, in the order of the types. */
 export function subscribeAll({ stream, client }: OpenedStream): void {

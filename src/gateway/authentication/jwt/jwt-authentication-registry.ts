@@ -35,7 +35,7 @@ export interface JwtProviderInput {
 /** Returns the configuration for an input, the same object for the same input; throws when the input is invalid. */
 export type AcquireJwtAuthentication = (input: JwtAuthenticationInput) => JwtAuthenticationConfig;
 
-export interface JwtRegistryOptions {
+interface JwtRegistryOptions {
   readonly fetcher: GuardedFetcher;
   readonly log: Log;
   /** Replaces the fetching of keys, for processes that make no connections. */

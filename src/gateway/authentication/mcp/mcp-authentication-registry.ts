@@ -36,7 +36,7 @@ export interface AuthenticationInput {
 /** Returns the configuration for an input, the same object for the same input; throws when the input is invalid. */
 export type AcquireAuthentication = (input: AuthenticationInput) => McpAuthenticationConfig;
 
-export interface RegistryOptions {
+interface RegistryOptions {
   readonly connectIdp: ConnectIdp;
   readonly createSealer: (keys: readonly Uint8Array[]) => Sealer;
   /** The preset of a name, the standard one for an empty name. */

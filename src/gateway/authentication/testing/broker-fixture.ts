@@ -50,7 +50,7 @@ export interface BrokerOptions {
 }
 
 /** A call of an endpoint. */
-export interface Call {
+interface Call {
   readonly query?: Readonly<Record<string, string>> | URLSearchParams;
   readonly form?: Readonly<Record<string, string>> | URLSearchParams;
   readonly body?: string;

@@ -12,7 +12,7 @@ export interface RequiredClaim {
   readonly values: readonly unknown[];
 }
 
-export interface TimeRules {
+interface TimeRules {
   readonly nowMs: number;
   readonly clockSkewMs: number;
 }

@@ -23,7 +23,7 @@ export type FoundToken =
   | UnusableToken;
 
 /** `detail`: something else is there; for the operator, never with the value itself. */
-export interface NoToken {
+interface NoToken {
   readonly kind: 'none';
   readonly detail?: string;
 }

@@ -10,7 +10,7 @@ import type { TokenRefusal } from './verified-token.ts';
 /** Longer tokens are refused without parsing. */
 export const maxTokenLength = 16_384;
 
-export type ReadTokenResult = { readonly ok: true; readonly token: CompactToken } | TokenRefusal;
+type ReadTokenResult = { readonly ok: true; readonly token: CompactToken } | TokenRefusal;
 
 const accessTokenTypes = new Set(['jwt', 'at+jwt', 'application/jwt', 'application/at+jwt']);
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });

@@ -2,7 +2,7 @@
 import type { CompactToken } from './compact-token.ts';
 import type { KeySet, VerificationKey } from './key-set.ts';
 
-export type KeySelection =
+type KeySelection =
   /** Nearly always one; several only when an issuer gave the same `kid` to several keys. */
   | { readonly kind: 'found'; readonly keys: readonly VerificationKey[] }
   /** The key that the token names does not serve the algorithm that it names. */

@@ -28,13 +28,13 @@ import type {
 } from '../runtime-config.ts';
 
 /** What the compilation of a rule may look up. */
-export interface RuleSurroundings {
+interface RuleSurroundings {
   readonly backends: Lookup<BackendView>;
   /** Returns the compiled expression, or throws. */
   readonly getExpression: GetExpression;
 }
 
-export type GetExpression = (source: string) => RegularExpression;
+type GetExpression = (source: string) => RegularExpression;
 
 const noPrefixToReplace = 'the prefix of a path that is matched by a regular expression cannot be replaced';
 

@@ -21,7 +21,7 @@ export type MatchList = readonly RouteMatchEntry<RouteConfig>[];
 export type MatchesByHostname = ReadonlyMap<string, MatchList>;
 
 /** The parts of a configuration that rules refer to. */
-export interface RuleParts {
+interface RuleParts {
   readonly backends: BackendViews;
   readonly policies: PolicyIndex;
   readonly expressions: ExpressionCache;

@@ -7,7 +7,7 @@ import { KnownMessages } from './known-messages.ts';
 import type { RuntimeConfig } from '../runtime-config.ts';
 
 /** The result of applying a configuration. */
-export interface ApplyResult {
+interface ApplyResult {
   /** Of the configuration that is in force now. */
   readonly version: number;
   /** False: the configuration equals the one in force, and nothing was done. */
@@ -17,7 +17,7 @@ export interface ApplyResult {
 }
 
 /** Called right after every swap. */
-export type ConfigSubscriber = (current: RuntimeConfig, previous: RuntimeConfig) => void;
+type ConfigSubscriber = (current: RuntimeConfig, previous: RuntimeConfig) => void;
 
 /** The configuration in force: readers take `current` once per request and keep it until the request ends. */
 export class ConfigStore {

@@ -9,7 +9,7 @@ import { findSameEnds } from './list-difference.ts';
 type KeyedMessage = Message & { readonly key: string };
 
 /** A new configuration, compared with the one before. */
-export interface Recognition {
+interface Recognition {
   /** The new configuration; equal messages are the objects in force. */
   readonly configuration: Configuration;
   /** False: no message was added, changed or removed, whatever their order. */

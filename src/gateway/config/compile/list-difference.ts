@@ -1,7 +1,7 @@
 // Where two lists differ. A change is mostly one element among thousands, so the common start and end are skipped.
 
 /** How many elements are the same objects at the start and at the end. The two never overlap. */
-export interface SameEnds {
+interface SameEnds {
   readonly start: number;
   readonly end: number;
 }

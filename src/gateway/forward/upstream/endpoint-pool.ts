@@ -16,9 +16,9 @@ import type { UpstreamLimits } from './upstream-limits.ts';
 import type { RawHeaders } from '../../http/exchange.ts';
 
 /** The settings of a backend that its connections depend on: when one of these changes, new connections are needed. */
-export type ConnectionSettings = Pick<BackendConfig, 'tls' | 'protocol' | 'connectTimeoutMs'>;
+type ConnectionSettings = Pick<BackendConfig, 'tls' | 'protocol' | 'connectTimeoutMs'>;
 
-export interface EndpointPoolOptions {
+interface EndpointPoolOptions {
   readonly host: string;
   readonly port: number;
   readonly settings: ConnectionSettings;

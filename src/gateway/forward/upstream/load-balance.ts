@@ -1,6 +1,6 @@
 // Least outstanding of two random choices: nearly as even as asking all endpoints, without herding on the one that looks idle.
 
-export interface Balanced {
+interface Balanced {
   readonly outstanding: number;
 }
 

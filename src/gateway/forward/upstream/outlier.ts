@@ -3,7 +3,7 @@
 import { findBackoffDelay } from '../../../base/backoff.ts';
 import type { UpstreamLimits } from './upstream-limits.ts';
 
-export type OutlierLimits = Pick<UpstreamLimits, 'failuresBeforeSetAside' | 'setAsideMs' | 'setAsideMaxMs'>;
+type OutlierLimits = Pick<UpstreamLimits, 'failuresBeforeSetAside' | 'setAsideMs' | 'setAsideMaxMs'>;
 
 /** What is known about one endpoint's readiness to take connections. */
 export class EndpointHealth {

@@ -88,7 +88,7 @@ export class UpstreamBackend {
 }
 
 /** An endpoint that left the configuration. */
-export interface FormerEndpoint {
+interface FormerEndpoint {
   readonly endpoint: Endpoint;
   readonly leftAt: number;
 }

@@ -21,7 +21,7 @@ import { mayHoldUpdate, UpdateReading } from './resource-update.ts';
 /** What is known about the lists in an answer. */
 export type ListExpectation = Pick<AnswerExpectation, 'judge' | 'listRequests'>;
 
-export type FilteredText =
+type FilteredText =
   | { readonly kind: 'unchanged' }
   /** `problem`: a message could not be read and an error stands in its place, or nothing. An empty text: nothing is left. */
   | { readonly kind: 'changed'; readonly text: string; readonly problem: string | undefined }

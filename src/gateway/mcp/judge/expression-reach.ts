@@ -2,7 +2,7 @@
 import type { Expression } from '../../../cel/expression.ts';
 import type { ItemKind } from '../read/read-item.ts';
 
-export interface ExpressionReach {
+interface ExpressionReach {
   readonly tool: boolean;
   readonly prompt: boolean;
   readonly resource: boolean;

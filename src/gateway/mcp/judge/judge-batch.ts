@@ -13,7 +13,7 @@ import { renameItem } from '../answer/stand-in.ts';
 
 export type Batch = Extract<ParsedBody, { isBatch: true }>;
 
-export interface BatchVerdict {
+interface BatchVerdict {
   /** The batch to forward; undefined: unchanged. Empty: no message is left, and the gateway answers alone. */
   readonly text: string | undefined;
   /** Answers to the refused requests, as JSON. */

@@ -12,14 +12,14 @@ export interface RequestMessage {
 }
 
 /** A message without an answer. */
-export interface NotificationMessage {
+interface NotificationMessage {
   readonly kind: 'notification';
   readonly method: string;
   readonly params: JsonObject;
 }
 
 /** Answers a request of the server. */
-export interface ResponseMessage {
+interface ResponseMessage {
   readonly kind: 'response';
 }
 

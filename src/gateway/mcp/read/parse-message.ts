@@ -19,7 +19,7 @@ export type ParsedBody =
   | MalformedBody;
 
 /** Why a body cannot be judged. */
-export interface MalformedBody {
+interface MalformedBody {
   readonly ok: false;
   readonly code: number;
   /** Completes "the body ..."; it never quotes the body. */

@@ -10,7 +10,7 @@ const firstModern = '2026-07-28';
 const versionHeader = 'mcp-protocol-version';
 const versionKey = 'io.modelcontextprotocol/protocolVersion';
 
-export type VersionHeader =
+type VersionHeader =
   /** Undefined: there is none. */
   { readonly ok: true; readonly version: string | undefined } | { readonly ok: false };
 

@@ -14,7 +14,7 @@ export interface Item {
   readonly arguments?: JsonObject | typeof ambiguous | undefined;
 }
 
-export type ItemReading =
+type ItemReading =
   /** Empty: a message that uses no item. */
   | { readonly ok: true; readonly items: readonly Item[] }
   /** It should name an item and does not. `problem` completes "the message ...". */

@@ -3,7 +3,7 @@
 import type { TextSpan } from '../../../base/json-text.ts';
 import { type JsonRules, readJson } from '../../../base/read-json.ts';
 
-export type StrictJson =
+type StrictJson =
   | {
       readonly ok: true;
       readonly value: unknown;

@@ -17,7 +17,7 @@ const parameter = 'mcp-endpoint';
 const maxEventBytes = 65_536;
 const macBytes = 16;
 
-export type MessageTarget =
+type MessageTarget =
   | { readonly kind: 'none' }
   | { readonly kind: 'valid'; readonly target: string; readonly tag: string }
   | { readonly kind: 'invalid' };
@@ -89,7 +89,7 @@ export function readAnnouncedTarget(
   return known ? url.pathname + url.search : undefined;
 }
 
-export interface LegacySseInput {
+interface LegacySseInput {
   readonly context: Pick<RequestContext, 'path' | 'query'>;
   /** As it goes upstream; `publicPath` is that by which clients know the backend. */
   readonly plan: { readonly target: string; readonly host: string; readonly publicPath: string };
@@ -125,9 +125,7 @@ export function startLegacySse(input: LegacySseInput): LegacySseRewriter | undef
   });
 }
 
-export type Rewritten =
-  | { readonly ok: true; readonly bytes: Uint8Array }
-  | { readonly ok: false; readonly detail: string };
+type Rewritten = { readonly ok: true; readonly bytes: Uint8Array } | { readonly ok: false; readonly detail: string };
 
 const lf = 0x0a;
 const cr = 0x0d;

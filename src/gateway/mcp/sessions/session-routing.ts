@@ -37,7 +37,7 @@ export function splitTag(sessionId: string): { readonly sessionId: string; reado
 }
 
 /** An endpoint that can be chosen for a session. */
-export interface TaggedEndpoint {
+interface TaggedEndpoint {
   readonly tag: string;
 }
 
@@ -46,7 +46,7 @@ export interface KnownSession extends BoundSession {
   readonly sealed: string;
 }
 
-export type SessionRoute<T> =
+type SessionRoute<T> =
   /** No session yet: any endpoint, the headers as they are. */
   | { readonly kind: 'none' }
   /** `endpoint` is undefined when any will do (stateless). */

@@ -37,7 +37,7 @@ export interface MatchRequest {
 }
 
 /** The winner of a lookup. */
-export interface TableMatch<R> {
+interface TableMatch<R> {
   readonly route: R;
   /** The matched prefix without a trailing slash ('' for '/'), the whole path for an exact match, undefined for a regular expression. */
   readonly matchedPrefix: string | undefined;

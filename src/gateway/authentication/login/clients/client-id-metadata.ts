@@ -8,7 +8,7 @@ import { createAddressLimiter } from './address-limiter.ts';
 import type { ClientDocument, ClientDocumentResult } from '../../../config/shared-logins.ts';
 
 /** The parts of a request that a document fetch depends on. */
-export interface DocumentRequest {
+interface DocumentRequest {
   readonly url: string;
   /** Of the client that asks. */
   readonly address: string;

@@ -15,7 +15,7 @@ export interface ClientMetadata {
   readonly members: JsonObject;
 }
 
-export type ClientMetadataResult =
+type ClientMetadataResult =
   | { readonly ok: true; readonly client: ClientMetadata }
   | {
       readonly ok: false;

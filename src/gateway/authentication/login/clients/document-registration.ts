@@ -9,7 +9,7 @@ import { findRegistrationEndpoint } from '../idp/registration-endpoint.ts';
 import type { DocumentRegistrationResult } from '../../../config/shared-logins.ts';
 
 /** Registers a client at the IdP. */
-export type RegisterClient = (
+type RegisterClient = (
   request: OAuthRequest,
   client: DescribedClient,
   metadata: IdpMetadata,

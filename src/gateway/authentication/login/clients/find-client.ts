@@ -26,7 +26,7 @@ export interface DescribedClient extends KnownClient {
   readonly host: string | undefined;
 }
 
-export type ClientResult<T> =
+type ClientResult<T> =
   | { readonly ok: true; readonly client: T }
   | {
       readonly ok: false;

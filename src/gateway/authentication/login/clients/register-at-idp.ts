@@ -20,7 +20,7 @@ import {
 import { joinScopes, splitScope } from '../request-parameters.ts';
 
 /** Who registers: a request, or `check`, which has no request. */
-export interface Registrant {
+interface Registrant {
   readonly context: StepHolder;
   readonly resource: Pick<ProtectedResource, 'config' | 'messageScopes'>;
 }

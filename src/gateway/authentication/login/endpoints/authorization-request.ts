@@ -6,7 +6,7 @@ import type { McpAuthenticationConfig } from '../../../config/protected-resource
 import { isScope, joinScopes, namesOnlyResource, type RequestParameters, splitScope } from '../request-parameters.ts';
 
 /** An authorization request that can go on. */
-export interface AskedAuthorization {
+interface AskedAuthorization {
   readonly challenge: string;
   /** Everything to ask the IdP for; empty: nothing. */
   readonly scope: string;
@@ -17,13 +17,13 @@ export interface AskedAuthorization {
 }
 
 /** An error that the client is told by redirect (RFC 6749 4.1.2.1). */
-export interface AuthorizationError {
+interface AuthorizationError {
   readonly error: string;
   readonly description: string;
   readonly reason: Reason;
 }
 
-export type AskedAuthorizationResult =
+type AskedAuthorizationResult =
   | { readonly ok: true; readonly asked: AskedAuthorization }
   | { readonly ok: false; readonly error: AuthorizationError };
 

@@ -44,7 +44,7 @@ async function serveAuthorizationServerMetadata(request: OAuthRequest): Promise<
 }
 
 /** What the document depends on. */
-export interface FacadeInput {
+interface FacadeInput {
   readonly metadata: IdpMetadata;
   readonly preset: ProviderPreset;
   /** Exactly the identifier that the client derived the metadata URL from. */

@@ -27,7 +27,7 @@ import { findSharedClient } from '../clients/shared-registration.ts';
 import { type LoginTransaction, sealLoginState } from '../state/transaction-state.ts';
 
 /** The caches of the endpoint; other replicas do not depend on them. */
-export interface AuthorizeParts {
+interface AuthorizeParts {
   readonly documents: ClientDocuments;
   readonly registrations: DocumentRegistrations;
 }

@@ -11,7 +11,7 @@ import { registerEndpoint } from './register.ts';
 import { tokenEndpoint } from './token.ts';
 
 /** An endpoint, and the login flows that have it. */
-export interface EndpointEntry {
+interface EndpointEntry {
   readonly endpoint: OAuthEndpoint;
   /** Undefined: all flows, and also while the flow is not known yet. */
   readonly needsFlow: readonly FlowChoice['flow'][] | undefined;

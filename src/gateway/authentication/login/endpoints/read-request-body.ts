@@ -2,7 +2,7 @@
 import { findHeader } from '../../../http/headers.ts';
 import type { Exchange, RawHeaders } from '../../../http/exchange.ts';
 
-export type RequestBody =
+type RequestBody =
   | { readonly ok: true; readonly text: string }
   /** `gone`: the client disconnected. */
   | { readonly ok: false; readonly problem: 'body_too_large' | 'body_timeout' | 'gone' };

@@ -12,7 +12,7 @@ import type { ProtectedResource } from '../../../config/protected-resource.ts';
 import { readBase } from '../../read-base.ts';
 import { readRequestBody } from './read-request-body.ts';
 
-export interface OwnEndpointCall {
+interface OwnEndpointCall {
   readonly context: RequestContext;
   readonly resource: ProtectedResource;
   readonly form: EndpointForm;

@@ -13,7 +13,7 @@ export interface PresentedClient {
   readonly authorization: string | undefined;
 }
 
-export type PresentedClientResult =
+type PresentedClientResult =
   | { readonly ok: true; readonly client: PresentedClient }
   | { readonly ok: false; readonly error: TokenError };
 

@@ -21,7 +21,7 @@ import {
 import type { SharedLogins } from '../../../config/shared-logins.ts';
 
 /** Clock and randomness, replaceable in tests; and the fetchers, where several processes share the results. */
-export interface ConnectionEnvironment {
+interface ConnectionEnvironment {
   readonly clock?: Clock;
   readonly random?: () => number;
   readonly openKeySource?: OpenKeySource;

@@ -17,7 +17,7 @@ export interface DiscoveryOptions {
 }
 
 /** The answer of one URL; for `check` and the log. */
-export interface DiscoveryTry {
+interface DiscoveryTry {
   readonly url: string;
   /** Undefined: the document there is valid. */
   readonly problem: string | undefined;

@@ -12,7 +12,7 @@ export interface MetadataRules {
   readonly allowInsecureHttp: boolean;
 }
 
-export type MetadataVerdict =
+type MetadataVerdict =
   | { readonly ok: true; readonly metadata: IdpMetadata }
   /** Completes "the document ...". */
   | { readonly ok: false; readonly problem: string };

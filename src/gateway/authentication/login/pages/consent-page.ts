@@ -5,7 +5,7 @@ import { cleanText, type HtmlPage, renderPage } from './html-page.ts';
 import { describeRedirectTarget, isLoopbackRedirect, isOwnedRedirect } from '../redirect-uri.ts';
 
 /** What the page shows. */
-export interface ConsentQuestion {
+interface ConsentQuestion {
   /** As the client calls itself. */
   readonly clientName: string | undefined;
   /** Host of the client_id, for a client that is known by its metadata document. */

@@ -9,7 +9,7 @@ import type { OAuthAnswer, OAuthRequest } from '../oauth-endpoint.ts';
 import { describeRedirectTarget } from '../redirect-uri.ts';
 
 /** What the page says. */
-export interface PageError {
+interface PageError {
   readonly reason: Reason;
   /** In place of the reason's own status. */
   readonly status?: number;

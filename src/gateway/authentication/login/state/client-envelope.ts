@@ -18,7 +18,7 @@ export interface RegisteredClient {
 }
 
 /** The result of opening a client_id. */
-export type OpenClientResult =
+type OpenClientResult =
   | { readonly ok: true; readonly client: RegisteredClient }
   /** `elsewhere`: sealed by the gateway for another resource or IdP. */
   | { readonly ok: false; readonly problem: SealProblem | 'elsewhere' };

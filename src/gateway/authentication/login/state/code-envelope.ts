@@ -21,7 +21,7 @@ export interface IssuedCode {
 }
 
 /** The content of a refresh token. */
-export interface IssuedRefreshToken {
+interface IssuedRefreshToken {
   /** The IdP's refresh token. */
   readonly token: string;
   readonly resource: string | undefined;
@@ -29,7 +29,7 @@ export interface IssuedRefreshToken {
   readonly idpClient: IdpClient | undefined;
 }
 
-export type OpenGrantResult<T> =
+type OpenGrantResult<T> =
   | { readonly ok: true; readonly grant: T }
   /** `elsewhere`: for another resource or IdP. `other_client`: issued to somebody else. */
   | { readonly ok: false; readonly problem: SealProblem | 'elsewhere' | 'other_client' };

@@ -11,7 +11,7 @@ import { isOwnedRedirect } from '../redirect-uri.ts';
 import { splitScope } from '../request-parameters.ts';
 
 /** A consent of the user. */
-export interface GivenConsent {
+interface GivenConsent {
   readonly clientDigest: string;
   readonly redirectUri: string;
   readonly scope: string;

@@ -37,7 +37,7 @@ export interface ConsentTransaction extends LoginTransaction {
   readonly consentClient: IdpClient | undefined;
 }
 
-export type OpenTransactionResult<T> =
+type OpenTransactionResult<T> =
   | { readonly ok: true; readonly transaction: T }
   | { readonly ok: false; readonly problem: SealProblem | 'elsewhere' };
 
