@@ -295,7 +295,7 @@ function createDeployActs(stage: ControllerStage): readonly Act[] {
           }
         },
         isDone: async () => !(await stage.exists({ kind: 'PodDisruptionBudget', name: `${name()}-proxy` })),
-        listen: inLog(stage, 'following the API server failed'),
+        listen: inLog(stage, 'a list or watch of the API server failed'),
       })),
     {
       what: 'changes what is deployed',
