@@ -31,6 +31,16 @@ describe('names in the place of a hidden one', () => {
   for (const [kind, name, expected] of cases)
     test(`${kind} ${JSON.stringify(name)}`, () => assert.deepEqual(list(kind, name), expected));
 
+  test('of a name that is very long or has very many pieces cost no more than others', () => {
+    const name = 'a_'.repeat(500);
+    assert.ok(canStandIn('tools/call', { kind: 'tool', name }));
+    assert.deepEqual(
+      Array.from(listStandIns({ kind: 'tool', name }), ({ item, parts }) => [item.name.length, parts.length]),
+      [[64, 1]],
+    );
+    assert.equal(canStandIn('tools/call', { kind: 'tool', name: 'a'.repeat(1_001) }), false);
+  });
+
   test('are new each time, and say which part is which', () => {
     const [first] = listStandIns({ kind: 'tool', name: 'tickets_delete' });
     const [second] = listStandIns({ kind: 'tool', name: 'tickets_delete' });
@@ -74,12 +84,13 @@ describe('a message under another name', () => {
   ];
   for (const [method, text, expected] of cases)
     test(`${method}: ${text}`, () => {
-      assert.ok(canStandIn(method));
+      assert.ok(canStandIn(method, { kind: 'tool', name: 'a' }));
       assert.equal(renameItem(text, method, 'Z'), expected);
     });
 
   test('others keep theirs', () => {
-    for (const method of ['subscriptions/listen', 'tools/list', 'Tools/Call']) assert.equal(canStandIn(method), false);
+    for (const method of ['subscriptions/listen', 'tools/list', 'Tools/Call'])
+      assert.equal(canStandIn(method, { kind: 'tool', name: 'a' }), false);
     assert.throws(() => renameItem('{"params":{}}', 'tools/call', 'Z'), /without the name/);
   });
 });

@@ -33,9 +33,14 @@ const nameKeys: ReadonlyMap<string, readonly (readonly string[])[]> = new Map([
   ],
 ]);
 
+/** No server has longer names, and a client that sends them must not choose how much work each answer is. */
+const maxNameLength = 1_000;
+/** A name of more pieces is replaced as a whole. */
+const maxPieces = 16;
+
 /** Whether the item of such a message can be replaced. */
-export function canStandIn(method: string): boolean {
-  return nameKeys.has(method);
+export function canStandIn(method: string, { name }: Item): boolean {
+  return nameKeys.has(method) && name.length <= maxNameLength;
 }
 
 /** Stand-ins for an item, the most similar first: `tickets_close` becomes another name with `tickets_`, then any name. */
@@ -70,7 +75,7 @@ function splitName({ kind, name }: Item): readonly NamePiece[] {
     .split(separators)
     .map((text, index) => ({ text, isName: index % 2 === 0 && text !== '' }));
   // Nothing to replace: a name of signs only, or none at all.
-  if (!pieces.some(({ isName }) => isName)) return [{ text: name, isName: true }];
+  if (pieces.length > 2 * maxPieces || !pieces.some(({ isName }) => isName)) return [{ text: name, isName: true }];
   return suffix === '' ? pieces : [...pieces, { text: suffix, isName: false }];
 }
 

@@ -2,7 +2,7 @@
 import type { RequestContext } from '../../request/request-context.ts';
 import { checkScopes } from '../../authentication/token/check-claims.ts';
 import type { VerifiedToken } from '../../authentication/token/verified-token.ts';
-import { denyRequest } from '../../authentication/deny-token.ts';
+import { createDenial } from '../../authentication/deny-token.ts';
 import type { BearerChallenge } from '../../authentication/challenge.ts';
 import type { ProtectedResource } from '../../config/protected-resource.ts';
 import type { Denial } from '../../request/verdict.ts';
@@ -43,7 +43,7 @@ export function findMissingScopes(check: ScopeCheck, needed: readonly string[]):
   if (needed.length === 0) return undefined;
   const { context, resource, token } = check;
   if (token === undefined)
-    return denyRequest(
+    return createDenial(
       context,
       resource,
       'missing_token',
@@ -55,7 +55,7 @@ export function findMissingScopes(check: ScopeCheck, needed: readonly string[]):
   // A token without any scopes gets no challenge: a step-up would yield another token without scopes, in a loop.
   const isStepUp = refusal.reason === 'insufficient_scope';
   const challenge: BearerChallenge = { error: 'insufficient_scope', scopes: listAll(check, needed) };
-  return denyRequest(
+  return createDenial(
     context,
     resource,
     refusal.reason,

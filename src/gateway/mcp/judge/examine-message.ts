@@ -127,7 +127,7 @@ function disguise(
 ): Examination | undefined {
   const { method, kind } = message;
   // On the older transport the answer arrives on another request, where the asked name is not known.
-  if (kind !== 'request' || step.transport === 'sse' || !canStandIn(method)) return undefined;
+  if (kind !== 'request' || step.transport === 'sse' || !canStandIn(method, item)) return undefined;
   for (const standIn of listStandIns(item)) {
     const other = judgeItemMessage(step.caller, method, protocolVersion, standIn.item);
     // Check the scopes of the unknown name: those of the hidden one would reveal that it exists.
