@@ -31,7 +31,7 @@ interface AuthenticationConfig {
 }
 
 /** What differs between the kinds of authentication. */
-export interface AuthenticationKind<A extends Authentication> {
+export interface AuthenticationStrategy<A extends Authentication> {
   readonly step: Decision['step'];
   /** Finds the text at the token's location. */
   findToken(asked: A): FoundToken;
@@ -48,7 +48,7 @@ export interface AuthenticationKind<A extends Authentication> {
 
 /** Judges the token of a request. Returns a promise only while keys are fetched or a signature is verified. */
 export function authenticate<A extends Authentication>(
-  kind: AuthenticationKind<A>,
+  kind: AuthenticationStrategy<A>,
   asked: A,
 ): Verdict | Promise<Verdict> {
   // Where requests without a token pass, preflights pass as well.
@@ -65,7 +65,7 @@ export function authenticate<A extends Authentication>(
   return refuse(kind, asked, missing);
 }
 
-function judge<A extends Authentication>(kind: AuthenticationKind<A>, asked: A): Verdict | Promise<Verdict> {
+function judge<A extends Authentication>(kind: AuthenticationStrategy<A>, asked: A): Verdict | Promise<Verdict> {
   const found = kind.findToken(asked);
   if (found.kind === 'none') {
     if (allowsAnonymous(asked)) return admitAnonymous(kind, asked, 'missing_token', found.detail);
@@ -81,7 +81,7 @@ function judge<A extends Authentication>(kind: AuthenticationKind<A>, asked: A):
 }
 
 function settle<A extends Authentication>(
-  kind: AuthenticationKind<A>,
+  kind: AuthenticationStrategy<A>,
   asked: A,
   text: string,
   verdict: TokenVerdict | Promise<TokenVerdict>,
@@ -108,7 +108,7 @@ function isPermissive({ config: { message } }: Authentication): boolean {
 
 /** Optional and Permissive let requests through that Strict would refuse for this reason. */
 function admitAnonymous<A extends Authentication>(
-  kind: AuthenticationKind<A>,
+  kind: AuthenticationStrategy<A>,
   asked: A,
   passedOver: Reason,
   detail: string | undefined,
@@ -120,7 +120,7 @@ function admitAnonymous<A extends Authentication>(
 }
 
 function refuseUnusable<A extends Authentication>(
-  kind: AuthenticationKind<A>,
+  kind: AuthenticationStrategy<A>,
   asked: A,
   { kind: problem, detail }: UnusableToken,
 ): Verdict {
@@ -130,7 +130,7 @@ function refuseUnusable<A extends Authentication>(
   return deny(kind, asked, isMalformed ? denyMalformedToken(asked, detail) : denyAmbiguousToken(asked, detail));
 }
 
-function refuse<A extends Authentication>(kind: AuthenticationKind<A>, asked: A, refusal: TokenRefusal): Verdict {
+function refuse<A extends Authentication>(kind: AuthenticationStrategy<A>, asked: A, refusal: TokenRefusal): Verdict {
   const { reason, detail, operatorDetail } = refusal;
   if (isPermissive(asked))
     return admitAnonymous(kind, asked, reason, operatorDetail === undefined ? detail : `${detail} (${operatorDetail})`);
@@ -138,14 +138,14 @@ function refuse<A extends Authentication>(kind: AuthenticationKind<A>, asked: A,
   return deny(kind, asked, isKeyless ? denyWithoutKeys(asked, refusal) : denyInvalidToken(asked, refusal));
 }
 
-function deny<A extends Authentication>(kind: AuthenticationKind<A>, asked: A, denial: Denial): Verdict {
+function deny<A extends Authentication>(kind: AuthenticationStrategy<A>, asked: A, denial: Denial): Verdict {
   note(kind, asked, 'deny', denial.reason, denial.detail);
   return denial;
 }
 
 /** For the log, the metrics and the admin pages. */
 function note<A extends Authentication>(
-  kind: AuthenticationKind<A>,
+  kind: AuthenticationStrategy<A>,
   { context, config }: A,
   outcome: Decision['outcome'],
   reason: Reason | undefined,

@@ -3,7 +3,7 @@ import { findHeader } from '../http/headers.ts';
 import type { RawHeaders } from '../http/exchange.ts';
 import type { RequestContext } from '../request/request-context.ts';
 import { readPreflightMethod } from '../http/preflight.ts';
-import type { Response } from '../request/verdict.ts';
+import type { GatewayAnswer } from '../request/verdict.ts';
 
 /**
  * A script can send another token or start a login only when it can read why it was refused. The route's CORS settings decide which origins
@@ -19,7 +19,7 @@ export function exposeToScripts({ exchange, route }: RequestContext): RawHeaders
  * Browsers send preflights without credentials. On a route with CORS settings they are already answered. Elsewhere a policy that requires a
  * token answers them here; undefined when the request is not a preflight.
  */
-export function answerPreflight({ exchange }: RequestContext): Response | undefined {
+export function answerPreflight({ exchange }: RequestContext): GatewayAnswer | undefined {
   const { method, headers } = exchange;
   const asked = readPreflightMethod(method, headers);
   if (asked === undefined) return undefined;

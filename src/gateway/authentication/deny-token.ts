@@ -20,7 +20,7 @@ export interface TokenAsker {
 /** 401 without an error code: the client sent no token yet (RFC 6750 3.1). */
 export function denyMissingToken(asker: TokenAsker, detail: string | undefined): Denial {
   const login = asker.findLogin();
-  const denial = denyRequest(asker.context, login, 'missing_token', { ...listScopes(login) }, detail ?? '');
+  const denial = createDenial(asker.context, login, 'missing_token', { ...listScopes(login) }, detail ?? '');
   // The default description refers to the challenge, which is useful only where there is a login.
   if (login !== undefined) return denial;
   return { ...denial, description: `This request needs a token. Send it in ${describeLocation(asker.location)}.` };
@@ -30,7 +30,7 @@ export function denyMissingToken(asker: TokenAsker, detail: string | undefined):
 export function denyAmbiguousToken(asker: TokenAsker, detail: string): Denial {
   const description = `Send exactly one token, in ${describeLocation(asker.location)}.`;
   const challenge: BearerChallenge = { error: 'invalid_request', errorDescription: description };
-  return { ...denyRequest(asker.context, asker.findLogin(), 'invalid_request', challenge, detail), description };
+  return { ...createDenial(asker.context, asker.findLogin(), 'invalid_request', challenge, detail), description };
 }
 
 /** 401 for a text that cannot be a token: `description` says where it was found. */
@@ -51,7 +51,7 @@ export function denyInvalidToken(asker: TokenAsker, { reason, detail, operatorDe
 function denyToken(asker: TokenAsker, reason: Denial['reason'], description: string, detail: string): Denial {
   const login = asker.findLogin();
   const challenge = { error: 'invalid_token', errorDescription: description, ...listScopes(login) } as const;
-  return { ...denyRequest(asker.context, login, reason, challenge, detail), description };
+  return { ...createDenial(asker.context, login, reason, challenge, detail), description };
 }
 
 const defaultRetrySeconds = 5;
@@ -62,13 +62,13 @@ export function denyWithoutKeys(
   { detail, operatorDetail, retryAfterSeconds = defaultRetrySeconds }: TokenRefusal,
 ): Denial {
   const shown = operatorDetail ?? detail;
-  const denial = denyRequest(asker.context, asker.findLogin(), 'keys_unavailable', undefined, shown);
+  const denial = createDenial(asker.context, asker.findLogin(), 'keys_unavailable', undefined, shown);
   const seconds = Math.max(1, Math.ceil(retryAfterSeconds));
   return { ...denial, responseHeaders: [...denial.responseHeaders, 'retry-after', String(seconds)] };
 }
 
 /** A denial with a challenge. Where there is a login, it names the metadata, from which MCP clients start the login. */
-export function denyRequest(
+export function createDenial(
   context: RequestContext,
   login: ProtectedResource | undefined,
   reason: Denial['reason'],

@@ -1,7 +1,7 @@
 // The verdict of rules over MCP messages about a request.
 import type { McpAuthorizationConfig } from '../config/mcp-authorization-config.ts';
 import type { FilterAnswer } from '../http/answer-filter.ts';
-import type { Continuation, Denial, Response } from './verdict.ts';
+import type { Continuation, Denial, GatewayAnswer } from './verdict.ts';
 
 /** The messages may go on, in this form. */
 export interface JudgedMessages extends Continuation {
@@ -16,7 +16,7 @@ export interface JudgedMessages extends Continuation {
 }
 
 /** `respond`: the gateway answers in the server's place, e.g. with the error of an unknown tool. */
-export type MessageVerdict = JudgedMessages | Response | Denial;
+export type MessageVerdict = JudgedMessages | GatewayAnswer | Denial;
 
 /** Judges the same request by changed rules while its answer, a stream, is still open. */
 export type JudgeAgain = (rules: McpAuthorizationConfig | undefined) => MessageVerdict | Promise<MessageVerdict>;

@@ -3,7 +3,7 @@ import type { RawHeaders } from '../http/exchange.ts';
 import type { Reason } from '../http/reasons.ts';
 
 /** The outcome of one step, or of a chain. */
-export type Verdict = Continuation | Response | Denial;
+export type Verdict = Continuation | GatewayAnswer | Denial;
 
 /** Go on. The headers belong on the answer, from the upstream or the gateway. */
 export interface Continuation {
@@ -12,7 +12,7 @@ export interface Continuation {
 }
 
 /** The step answers the request itself. */
-export interface Response {
+export interface GatewayAnswer {
   readonly kind: 'respond';
   readonly status: number;
   readonly headers: RawHeaders;

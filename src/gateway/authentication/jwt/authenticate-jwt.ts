@@ -5,7 +5,7 @@ import type { ProtectedResource } from '../../config/protected-resource.ts';
 import { continueUnchanged, type Verdict } from '../../request/verdict.ts';
 import type { RouteRequest } from '../../request/run-steps.ts';
 import { findProtectedResource } from '../../route/find-protection.ts';
-import { authenticate, type Authentication, type AuthenticationKind } from '../authenticate.ts';
+import { authenticate, type Authentication, type AuthenticationStrategy } from '../authenticate.ts';
 import { bearerHeader, findToken, type FoundToken, hasQueryToken, isBearerHeader } from '../token/find-token.ts';
 import { readCompactToken } from '../token/read-compact-token.ts';
 import { createAdmission } from './jwt-admission.ts';
@@ -24,7 +24,7 @@ interface AskedForJwt extends Authentication {
   readonly config: JwtAuthenticationConfig;
 }
 
-const jwtAuthentication: AuthenticationKind<AskedForJwt> = {
+const jwtAuthentication: AuthenticationStrategy<AskedForJwt> = {
   step: 'traffic.jwtAuthentication',
   findToken: findOnlyToken,
   recall: ({ config }, text) => validateKnown(config, text),

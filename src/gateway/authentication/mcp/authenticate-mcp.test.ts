@@ -5,7 +5,7 @@ import type { RequestContext } from '../../request/request-context.ts';
 import type { AcceptedAudiences, TokenRefusal, VerifiedToken } from '../token/verified-token.ts';
 import { authenticateFor } from './authenticate-mcp.ts';
 import type { McpAdmission } from '../../request/admission.ts';
-import type { Denial, Response } from '../../request/verdict.ts';
+import type { Denial, GatewayAnswer } from '../../request/verdict.ts';
 import { findBearerChallenge } from '../challenge.ts';
 import {
   createContext,
@@ -29,7 +29,7 @@ interface Setup extends ResourceOptions {
 }
 
 /** What the step says, and what it leaves on the context where it goes on. */
-type Outcome = ({ readonly kind: 'continue' } & McpAdmission) | Response | Denial;
+type Outcome = ({ readonly kind: 'continue' } & McpAdmission) | GatewayAnswer | Denial;
 
 async function authenticate(setup: Setup, request?: FakeRequest): Promise<Outcome> {
   return (await judge(setup, request)).verdict;

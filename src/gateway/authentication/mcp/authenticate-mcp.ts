@@ -7,9 +7,9 @@ import type { RequestContext } from '../../request/request-context.ts';
 import { continueUnchanged, type Denial, type Verdict } from '../../request/verdict.ts';
 import type { BackendRequest } from '../../request/run-steps.ts';
 import { findProtectedResource } from '../../route/find-protection.ts';
-import { authenticate, type Authentication, type AuthenticationKind } from '../authenticate.ts';
+import { authenticate, type Authentication, type AuthenticationStrategy } from '../authenticate.ts';
 import { formatClaimHeaders, listClaimHeaders } from '../claims-to-headers.ts';
-import { denyRequest, noteAccess } from '../deny-token.ts';
+import { createDenial, noteAccess } from '../deny-token.ts';
 import { formatResourceUrl, readBase, spellResource } from '../read-base.ts';
 import { findBearerToken } from './find-bearer-token.ts';
 import { checkScopes } from '../token/check-claims.ts';
@@ -44,7 +44,7 @@ interface AskedForResource extends Authentication {
   readonly resource: ProtectedResource;
 }
 
-const mcpAuthentication: AuthenticationKind<AskedForResource> = {
+const mcpAuthentication: AuthenticationStrategy<AskedForResource> = {
   step: 'backend.mcp.authentication',
   findToken: ({ context }) => findBearerToken(context.exchange.headers, context.query),
   recall: (asked, text) => asked.config.idp.validator.recall?.(text, listAudiences(asked)),
@@ -82,7 +82,7 @@ function findShortcoming(asked: AskedForResource, token: VerifiedToken): Denial 
     // A token without any scopes gets no challenge: a step-up would yield another token without scopes, in a loop.
     const challenge =
       refusal.reason === 'insufficient_scope' ? ({ error: 'insufficient_scope', scopes } as const) : undefined;
-    return denyRequest(context, resource, refusal.reason, challenge, refusal.operatorDetail ?? refusal.detail);
+    return createDenial(context, resource, refusal.reason, challenge, refusal.operatorDetail ?? refusal.detail);
   }
   // All users without a subject would share their sessions.
   const isNameless = token.subject === undefined || token.subject === '';
@@ -92,7 +92,7 @@ function findShortcoming(asked: AskedForResource, token: VerifiedToken): Denial 
 }
 
 function deny({ context, resource }: AskedForResource, reason: Denial['reason'], detail: string): Denial {
-  return denyRequest(context, resource, reason, undefined, detail);
+  return createDenial(context, resource, reason, undefined, detail);
 }
 
 /** Removes the headers that the client must not send, and adds the headers from claims. */
