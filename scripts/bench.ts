@@ -64,6 +64,10 @@ async function main(): Promise<number> {
     console.error(usage);
     return 2;
   }
+  if (values.against !== undefined && selected.every(({ experiment }) => experiment.name !== 'change')) {
+    console.error('--against goes with the experiment change: npm run bench -- change --against FOLDER');
+    return 2;
+  }
   // A whole run is worth keeping. Anything else is kept when that is asked for.
   const writes = values.write ?? (positionals.length === 0 && !values.smoke && values.rounds === undefined);
   if (writes && selected.some(({ cases }) => cases !== undefined)) {
