@@ -20,6 +20,8 @@ export interface ProcessHost extends CommandIo, Pick<ShutdownOptions, 'exit' | '
 
 /** The process itself. */
 export function wholeProcess(): ProcessHost {
+  // `mcp-gateway schema | head -1`: the reader has enough, which is no error of the command.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', ignoreClosedPipe);
   return {
     env: process.env,
     stdout: (text) => void process.stdout.write(text),
@@ -27,4 +29,8 @@ export function wholeProcess(): ProcessHost {
     color: process.stdout.isTTY && process.env['NO_COLOR'] === undefined,
     isWhole: true,
   };
+}
+
+function ignoreClosedPipe(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPIPE') throw error;
 }
