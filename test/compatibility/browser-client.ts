@@ -119,7 +119,12 @@ async function visit(
       const next = page.locator(
         'input[type=password], body[data-state=done], button:not([type=button]), input[type=submit]',
       );
-      await next.first().waitFor({ state: 'attached' });
+      await next
+        .first()
+        .waitFor({ state: 'attached' })
+        .catch(async (error: unknown) => {
+          throw new Error(`stuck at ${page.url()}: ${await page.locator('body').innerText()}`, { cause: error });
+        });
       if (page.url().startsWith(`${origin}/`)) break;
       if (page.url().startsWith(new URL(url).origin)) gatewayPages += 1;
       await answer(page);
@@ -134,7 +139,9 @@ async function visit(
 
 async function answer(page: Page): Promise<void> {
   const password = page.locator('input[type=password]');
-  const moved = page.waitForEvent('domcontentloaded');
+  // A form is there before its page is loaded: the next event that is waited for must be of the page after it, or the form is sent twice.
+  await page.waitForLoadState('load');
+  const moved = page.waitForEvent('framenavigated');
   if ((await password.count()) > 0) {
     const user = testUsers[0]!;
     await page.locator('input[name=username]').fill(user.id);
