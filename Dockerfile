@@ -14,17 +14,17 @@ ENV PATH=/usr/local/bin \
     SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt \
     NODE_USE_SYSTEM_CA=1
 USER 65532:65532
-ENTRYPOINT ["/usr/local/bin/mcp-gateway"]
+ENTRYPOINT ["/usr/local/bin/mcp-gatehouse"]
 
 FROM common AS controller
-LABEL org.opencontainers.image.title="mcp-gateway controller" \
+LABEL org.opencontainers.image.title="mcp-gatehouse controller" \
       org.opencontainers.image.description="Configures MCP gateways on Kubernetes"
 COPY build/image/controller/root/ /
 EXPOSE 9978 9093 9092
 CMD ["controller"]
 
 FROM common AS gateway
-LABEL org.opencontainers.image.title="mcp-gateway gateway" \
+LABEL org.opencontainers.image.title="mcp-gatehouse gateway" \
       org.opencontainers.image.description="Puts OAuth 2.0 in front of MCP servers"
 COPY build/image/gateway/root/ /
 EXPOSE 15020 15021

@@ -16,7 +16,7 @@ export function findProgram(checkout, command) {
   const folder = builtCommands.get(command);
   if (folder !== undefined) {
     const built = join(checkout, 'build', folder);
-    if (isCurrent(checkout, join(built, 'inputs.json'))) return { file: join(built, 'mcp-gateway.js'), isBuilt: true };
+    if (isCurrent(checkout, join(built, 'inputs.json'))) return { file: join(built, 'mcp-gatehouse.js'), isBuilt: true };
   }
   return { file: join(checkout, 'src', 'cmd', 'main.ts'), isBuilt: false };
 }
@@ -46,7 +46,7 @@ export function keepCompiledCode(checkout) {
   const modules = join(checkout, 'node_modules');
   try {
     if (process.getuid !== undefined && statSync(modules).uid !== process.getuid()) return;
-    module.enableCompileCache(join(modules, '.cache', 'mcp-gateway'));
+    module.enableCompileCache(join(modules, '.cache', 'mcp-gatehouse'));
   } catch {
     // There is none: the start takes longer, and nothing else.
   }

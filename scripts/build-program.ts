@@ -1,4 +1,4 @@
-// `npm run build`: bundles the commands that serve traffic into build/program, and the controller into build/controller, which `mcp-gateway` then starts in
+// `npm run build`: bundles the commands that serve traffic into build/program, and the controller into build/controller, which `mcp-gatehouse` then starts in
 // place of the sources: one file takes less time and memory to load than hundreds. With each goes a list of the files that it was made of: when one of them
 // changes, the launcher takes the sources again.
 import { existsSync } from 'node:fs';

@@ -131,8 +131,8 @@ function renderIndex(): string {
     ...ownKinds.map((kind) => `- [${kind}](${pages[kind]}.md): ${kinds[kind].description}`),
     '- [Gateway API and core kinds](gateway-api-and-core.md): what is read of Gateway, HTTPRoute, Service, Secret and the others.',
     '',
-    'For editors: `mcp-gateway schema > mcp-gateway.schema.json` prints a JSON Schema of all kinds, `mcp-gateway schema HTTPRoute` that of one.',
-    'With yaml-language-server, the first line of a file names it: `# yaml-language-server: $schema=./mcp-gateway.schema.json`.',
+    'For editors: `mcp-gatehouse schema > mcp-gatehouse.schema.json` prints a JSON Schema of all kinds, `mcp-gatehouse schema HTTPRoute` that of one.',
+    'With yaml-language-server, the first line of a file names it: `# yaml-language-server: $schema=./mcp-gatehouse.schema.json`.',
     '',
   ].join('\n');
 }

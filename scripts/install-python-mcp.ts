@@ -3,8 +3,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { access, mkdir, rename, rm } from 'node:fs/promises';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { findCacheFolder } from './cache-folder.ts';
 
 /** The versions that the compatibility suite uses: the last of the first line, and the current one. */
 export const pythonMcpVersions = ['1.30.0', '2.3.0'] as const;
@@ -24,8 +24,7 @@ const oldest = [3, 10] as const;
 /** Makes sure that a version of the library is installed, and returns the interpreter that has it. */
 export async function installPythonMcp(version: string, report: (line: string) => void): Promise<string> {
   const interpreter = await findInterpreter();
-  const cache = process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache');
-  const parent = join(cache, 'mcp-gateway', 'python-mcp');
+  const parent = join(findCacheFolder(), 'python-mcp');
   const folder = join(parent, `${version}-python-${interpreter.version}`);
   const python = join(folder, 'bin', 'python');
   if (await hasVersion(python, version)) return python;

@@ -46,7 +46,7 @@ async function main(): Promise<number> {
     return 2;
   }
   const report = (line: string): void => console.error(line);
-  const out = values.out ?? (await mkdtemp(join(tmpdir(), `mcp-gateway-profile-${each.name}-`)));
+  const out = values.out ?? (await mkdtemp(join(tmpdir(), `mcp-gatehouse-profile-${each.name}-`)));
   await mkdir(out, { recursive: true });
   try {
     const found = await findTools(['nginx', 'wrk', 'taskset'], report);

@@ -13,7 +13,7 @@ import { reasons } from '../src/gateway/http/reasons.ts';
 import { createCertificate } from './self-signed-certificate.ts';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '..');
-const scratch = mkdtempSync(join(tmpdir(), 'mcp-gateway-docs-'));
+const scratch = mkdtempSync(join(tmpdir(), 'mcp-gatehouse-docs-'));
 after(() => rmSync(scratch, { recursive: true, force: true }));
 
 const certificate = createCertificate({ names: ['mcp.example.com', '*.example.com'] });
@@ -50,7 +50,7 @@ describe('examples', () => {
   }
 });
 
-// `echo '...' > file` and `npx mcp-gateway explain ...  # what comes of it`, in the comments of the examples.
+// `echo '...' > file` and `npx mcp-gatehouse explain ...  # what comes of it`, in the comments of the examples.
 describe('commands in the examples', () => {
   const found = globSync('examples/**/*.yaml', { cwd: root }).flatMap((file) => {
     const lines = readFileSync(join(root, file), 'utf8').split('\n');
@@ -66,9 +66,9 @@ describe('commands in the examples', () => {
         writeFileSync(join(folder, written[2]!), written[1]!);
         continue;
       }
-      const explained = /^npx mcp-gateway explain (.+?) {2}# (.+)$/.exec(command);
+      const explained = /^npx mcp-gatehouse explain (.+?) {2}# (.+)$/.exec(command);
       if (explained === null) {
-        test(`${file}: ${command}`, () => assert.equal(command, `npx mcp-gateway check -f ${file}`));
+        test(`${file}: ${command}`, () => assert.equal(command, `npx mcp-gatehouse check -f ${file}`));
         continue;
       }
       test(`${file}: ${explained[1]}`, async () => {
@@ -102,7 +102,7 @@ describe('README.md', () => {
   const readme = readFileSync(join(root, 'README.md'), 'utf8');
 
   test('its policies fit the resources that run --target prints', async () => {
-    const [, target] = /^npx mcp-gateway run --target (\S+) --print > gateway\.yaml$/m.exec(readme)!;
+    const [, target] = /^npx mcp-gatehouse run --target (\S+) --print > gateway\.yaml$/m.exec(readme)!;
     const short = buildShortForm({ target: target! });
     assert.ok(short.ok);
     const policies = /^```yaml\n([\s\S]*?)^```$/m.exec(readme)![1]!;
@@ -115,7 +115,7 @@ describe('README.md', () => {
 
   test('its explain prints what it shows', async () => {
     const shown =
-      /^echo '(.+)' > bob\.json\nnpx mcp-gateway explain -f (\S+) (.+)\n```\n```text\n([\s\S]*?)^```$/m.exec(readme)!;
+      /^echo '(.+)' > bob\.json\nnpx mcp-gatehouse explain -f (\S+) (.+)\n```\n```text\n([\s\S]*?)^```$/m.exec(readme)!;
     const [, claims, file, flags, expected] = shown;
     const folder = mkdtempSync(join(scratch, 'readme-'));
     writeFileSync(join(folder, 'bob.json'), claims!);

@@ -155,7 +155,7 @@ function listFixedParts(text: string): string[] {
     .replace(/^(?:Programmed|Accepted) is False, (\w+): /, '$1...')
     .replace(/spec\.[^:]+: line \d+, column \d+: /, '')
     .split(
-      /\.\.\.|proxy\.proxy-system\.svc|tools\/[\w-]+|; issuer|\(\/etc\/mcp-gateway\/xds-tls\)|; the configuration in force/,
+      /\.\.\.|proxy\.proxy-system\.svc|tools\/[\w-]+|; issuer|\(\/etc\/mcp-gatehouse\/xds-tls\)|; the configuration in force/,
     )
     .map((part) => part.replace(/^\W+|[\s.;:,]+$/g, ''))
     .filter((part) => part.length > 6);
@@ -172,7 +172,7 @@ describe('TLS in two commands', () => {
   });
 
   test('the first makes a certificate that the controller serves with, and gateways trust', async (context) => {
-    const folder = mkdtempSync(join(tmpdir(), 'mcp-gateway-two-commands-'));
+    const folder = mkdtempSync(join(tmpdir(), 'mcp-gatehouse-two-commands-'));
     context.after(() => rmSync(folder, { recursive: true, force: true }));
     const [program = '', ...args] = openssl.split(' ');
     const { error, status, stderr } = spawnSync(program, args, { cwd: folder, encoding: 'utf8' });

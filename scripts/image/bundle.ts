@@ -8,14 +8,14 @@ import { loaderSource, wrapChunks } from './wrap-chunks.ts';
 
 /** A bundle in memory. */
 export interface Bundle {
-  /** Files by their names; `mcp-gateway.js` is the one to start. */
+  /** Files by their names; `mcp-gatehouse.js` is the one to start. */
   readonly files: Readonly<Record<string, string>>;
   /** The sources that some of it is from, relative to the checkout. */
   readonly inputs: readonly string[];
 }
 
 /** The file to start. */
-export const bundleEntry = 'mcp-gateway.js';
+export const bundleEntry = 'mcp-gatehouse.js';
 
 const checkout = join(import.meta.dirname, '..', '..');
 

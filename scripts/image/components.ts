@@ -18,7 +18,7 @@ export interface ImageComponent {
 export const imageComponents: readonly ImageComponent[] = [
   {
     name: 'controller',
-    title: 'mcp-gateway controller',
+    title: 'mcp-gatehouse controller',
     description: 'Configures MCP gateways on Kubernetes',
     entry: 'src/cmd/controller-image.ts',
     defaultArgs: ['controller'],
@@ -28,7 +28,7 @@ export const imageComponents: readonly ImageComponent[] = [
   },
   {
     name: 'gateway',
-    title: 'mcp-gateway gateway',
+    title: 'mcp-gatehouse gateway',
     description: 'Puts OAuth 2.0 in front of MCP servers',
     entry: 'src/cmd/gateway-image.ts',
     defaultArgs: ['gateway'],
@@ -42,7 +42,7 @@ export const imageComponents: readonly ImageComponent[] = [
 export const imageUser = 65_532;
 
 /** What an image starts. */
-export const imageProgram = '/usr/local/bin/mcp-gateway';
+export const imageProgram = '/usr/local/bin/mcp-gatehouse';
 
 /** The authorities that programs trust beside those that Node brings along: a file, so that another one can be mounted in its place. */
 export const authoritiesFile = '/etc/ssl/certs/ca-certificates.crt';

@@ -2,9 +2,10 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { lstat, mkdir, mkdtemp, readdir, readFile, readlink, rm } from 'node:fs/promises';
-import { homedir, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
+import { findCacheFolder } from '../cache-folder.ts';
 import { ImageUnavailableError } from './platform.ts';
 
 const run = promisify(execFile);
@@ -35,7 +36,7 @@ export class DebianPackages {
 
   /** Gives packages of an architecture to `use`. */
   static async open<T>(architecture: string, use: (packages: DebianPackages) => Promise<T>): Promise<T> {
-    const folder = await mkdtemp(join(tmpdir(), 'mcp-gateway-debian-'));
+    const folder = await mkdtemp(join(tmpdir(), 'mcp-gatehouse-debian-'));
     try {
       return await use(new DebianPackages(architecture, folder));
     } finally {
@@ -88,7 +89,7 @@ export class DebianPackages {
 
   /** What was downloaded before is kept, as long as it is what apt would download now. */
   async #download(name: string): Promise<string> {
-    const cache = join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'mcp-gateway', 'debian');
+    const cache = join(findCacheFolder(), 'debian');
     await mkdir(cache, { recursive: true });
     const wanted = `${name}:${this.#architecture}`;
     try {

@@ -6,26 +6,26 @@ import { uniqueNames } from './list-rules.ts';
 
 /** Variables of a gateway that have a field of their own. */
 const fieldsOfVariables: Readonly<Record<string, string>> = {
-  MCP_GATEWAY_LOG_LEVEL: 'logging.level',
-  MCP_GATEWAY_LOG_FORMAT: 'logging.format',
-  MCP_GATEWAY_DRAIN_TIMEOUT: 'shutdown.drain',
-  MCP_GATEWAY_LOCAL_UPSTREAMS: 'allowLocalUpstreams',
-  MCP_GATEWAY_TRUSTED_PROXIES: 'trustedProxies',
+  MCP_GATEHOUSE_LOG_LEVEL: 'logging.level',
+  MCP_GATEHOUSE_LOG_FORMAT: 'logging.format',
+  MCP_GATEHOUSE_DRAIN_TIMEOUT: 'shutdown.drain',
+  MCP_GATEHOUSE_LOCAL_UPSTREAMS: 'allowLocalUpstreams',
+  MCP_GATEHOUSE_TRUSTED_PROXIES: 'trustedProxies',
 };
 
 /** Variables by which the controller and the gateway find each other, and by which probes and scrapes find the gateway. */
 const ownVariables: readonly string[] = [
-  'MCP_GATEWAY_ADMIN_TOKEN_FILE',
-  'MCP_GATEWAY_CONTROLLER',
-  'MCP_GATEWAY_CONTROLLER_CA',
-  'MCP_GATEWAY_CONTROLLER_TOKEN',
-  'MCP_GATEWAY_GATEWAY',
-  'MCP_GATEWAY_METRICS_PORT',
-  'MCP_GATEWAY_NODE_ID',
-  'MCP_GATEWAY_OBSERVABILITY_ADDRESS',
-  'MCP_GATEWAY_READINESS_PORT',
-  'MCP_GATEWAY_SHUTDOWN_DELAY',
-  'MCP_GATEWAY_SNAPSHOT_FILE',
+  'MCP_GATEHOUSE_ADMIN_TOKEN_FILE',
+  'MCP_GATEHOUSE_CONTROLLER',
+  'MCP_GATEHOUSE_CONTROLLER_CA',
+  'MCP_GATEHOUSE_CONTROLLER_TOKEN',
+  'MCP_GATEHOUSE_GATEWAY',
+  'MCP_GATEHOUSE_METRICS_PORT',
+  'MCP_GATEHOUSE_NODE_ID',
+  'MCP_GATEHOUSE_OBSERVABILITY_ADDRESS',
+  'MCP_GATEHOUSE_READINESS_PORT',
+  'MCP_GATEHOUSE_SHUTDOWN_DELAY',
+  'MCP_GATEHOUSE_SNAPSHOT_FILE',
 ];
 
 /** Names that `env` cannot have. */
@@ -81,6 +81,12 @@ const variableSchema = withRules(
       path: ['name'],
       holds: (variable: { readonly name: string }) => variable.name !== name,
     })),
+    {
+      cel: "!self.name.startsWith('MCP_GATEWAY_')",
+      message: 'variables of the gateway begin with MCP_GATEHOUSE_ now, not with MCP_GATEWAY_',
+      path: ['name'],
+      holds: ({ name }) => !name.startsWith('MCP_GATEWAY_'),
+    },
     {
       cel: `!(self.name in ['${ownVariables.join("', '")}'])`,
       message: 'is set by the controller',

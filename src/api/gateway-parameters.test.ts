@@ -83,11 +83,15 @@ describe('env', () => {
     ['name: 1A, value: a', 'spec.env[0].name: must be letters, digits, "_", "-" and ".", and not begin with a digit'],
     ['name: A, value: 1', 'spec.env[0].value: must be a string, not a number: put it in quotes'],
     ['name: A, value: a}, {name: A, value: b', 'spec.env[1].name: must be unique; entry 0 has the same name'],
-    ['name: MCP_GATEWAY_LOG_LEVEL, value: debug', 'spec.env[0].name: use spec.logging.level instead'],
-    ['name: MCP_GATEWAY_LOCAL_UPSTREAMS, value: "true"', 'spec.env[0].name: use spec.allowLocalUpstreams instead'],
-    ['name: MCP_GATEWAY_CONTROLLER, value: a', 'spec.env[0].name: is set by the controller'],
-    ['name: MCP_GATEWAY_ADMIN_TOKEN_FILE, value: a', 'spec.env[0].name: is set by the controller'],
-    ['name: MCP_GATEWAY_MAX_RETRIES, value: "0"'],
+    ['name: MCP_GATEHOUSE_LOG_LEVEL, value: debug', 'spec.env[0].name: use spec.logging.level instead'],
+    ['name: MCP_GATEHOUSE_LOCAL_UPSTREAMS, value: "true"', 'spec.env[0].name: use spec.allowLocalUpstreams instead'],
+    ['name: MCP_GATEHOUSE_CONTROLLER, value: a', 'spec.env[0].name: is set by the controller'],
+    ['name: MCP_GATEHOUSE_ADMIN_TOKEN_FILE, value: a', 'spec.env[0].name: is set by the controller'],
+    ['name: MCP_GATEHOUSE_MAX_RETRIES, value: "0"'],
+    [
+      'name: MCP_GATEWAY_MAX_RETRIES, value: "0"',
+      'spec.env[0].name: variables of the gateway begin with MCP_GATEHOUSE_ now, not with MCP_GATEWAY_',
+    ],
   ]);
 });
 

@@ -26,8 +26,8 @@ export function buildJsonSchema(): JsonSchema {
   const apiVersions = [...new Set(kindNames.flatMap(listApiVersions))];
   return {
     $schema: draft,
-    title: 'mcp-gateway resources',
-    description: 'A resource that mcp-gateway reads.',
+    title: 'mcp-gatehouse resources',
+    description: 'A resource that mcp-gatehouse reads.',
     type: 'object',
     required: ['apiVersion', 'kind', 'metadata'],
     properties: {

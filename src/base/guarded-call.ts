@@ -84,7 +84,7 @@ async function exchange(client: Client, request: GuardedRequest, url: URL, signa
     path: `${url.pathname}${url.search}`,
     method: request.method ?? 'GET',
     headers: {
-      'user-agent': 'mcp-gateway',
+      'user-agent': 'mcp-gatehouse',
       ...lowerCaseNames(request.headers ?? {}),
       // Compressed content could be a thousand times larger than its limit.
       'accept-encoding': 'identity',

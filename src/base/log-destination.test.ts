@@ -14,7 +14,7 @@ interface Opened {
 }
 
 function open(t: TestContext, maxWaitMs: number): Opened {
-  const folder = mkdtempSync(join(tmpdir(), 'mcp-gateway-log-'));
+  const folder = mkdtempSync(join(tmpdir(), 'mcp-gatehouse-log-'));
   const path = join(folder, 'log');
   const destination = openLogDestination(path, { maxWaitMs });
   t.after(() => {

@@ -1,4 +1,4 @@
-// `mcp-gateway check`: validates files and prints what would be served. Opens no port and changes nothing; makes network requests only with --online.
+// `mcp-gatehouse check`: validates files and prints what would be served. Opens no port and changes nothing; makes network requests only with --online.
 import { FilesSource } from '../sources/files/files-source.ts';
 import { shortenPath } from '../sources/files/problem-line.ts';
 import { loadInferenceTranslation } from '../translate/load-inference-translation.ts';
@@ -51,7 +51,7 @@ With --json, every member is always there; what does not apply is null or empty:
     file: {
       type: 'paths',
       short: 'f',
-      env: 'MCP_GATEWAY_FILES',
+      env: 'MCP_GATEHOUSE_FILES',
       placeholder: 'PATH',
       help: 'A file or folder with resources',
     },
@@ -68,9 +68,9 @@ With --json, every member is always there; what does not apply is null or empty:
   },
   positionals: 'file',
   examples: [
-    'mcp-gateway check -f gateway.yaml',
-    'mcp-gateway check -f gateway.yaml --online',
-    'mcp-gateway check -f conf/ --json | jq .problems',
+    'mcp-gatehouse check -f gateway.yaml',
+    'mcp-gatehouse check -f gateway.yaml --online',
+    'mcp-gatehouse check -f conf/ --json | jq .problems',
   ],
   async run({ file, json, online, tryRegistration, inferenceExtension }, io) {
     if (file.length === 0) return refuse('say what to check: -f PATH');

@@ -74,8 +74,8 @@ function listCommands(commands: CommandTable, group: string): Listed {
 function formatUsage(listed: Listed, group: string): string {
   const width = Math.max(...listed.map(([name]) => name.length));
   const lines = listed.map(([name, { summary }]) => `  ${name.padEnd(width)}  ${summary}`);
-  const program = `mcp-gateway ${group}`.trimEnd();
-  return `${group === '' ? `mcp-gateway ${version}: a gateway that puts OAuth 2.0 in front of MCP servers\n\n` : ''}Usage: ${program} COMMAND [flags]
+  const program = `mcp-gatehouse ${group}`.trimEnd();
+  return `${group === '' ? `mcp-gatehouse ${version}: a gateway that puts OAuth 2.0 in front of MCP servers\n\n` : ''}Usage: ${program} COMMAND [flags]
 
 ${lines.join('\n')}
 

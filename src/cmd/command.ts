@@ -58,7 +58,7 @@ export async function executeCommand<T extends FlagTable, Io extends CommandIo>(
 /** Writes the error lines, and returns the exit code. The name is that of a command, or empty: the program itself. */
 export function endCommand(name: string, end: CommandEnd, io: Pick<CommandIo, 'stderr'>): number {
   if (typeof end === 'number') return end;
-  const program = `mcp-gateway ${name}`.trimEnd();
+  const program = `mcp-gatehouse ${name}`.trimEnd();
   for (const problem of end.problems) io.stderr(`${program}: ${problem}\n`);
   if (end.pointsToHelp === true) io.stderr(`See ${program} --help.\n`);
   return end.exitCode;

@@ -44,7 +44,7 @@ async function expectRefusal(
   problems: readonly string[],
   env: NodeJS.ProcessEnv = {},
 ): Promise<void> {
-  const program = `mcp-gateway ${name}`.trimEnd();
+  const program = `mcp-gatehouse ${name}`.trimEnd();
   const lines = [...problems.map((problem) => `${program}: ${problem}`), `See ${program} --help.`];
   const expected: Ended = { code: 2, out: '', err: `${lines.join('\n')}\n` };
   assert.deepEqual(await runProgram(name, args, env), expected, `${program} ${args.join(' ')}`);
@@ -56,7 +56,7 @@ const isStrict = ({ type }: Flag): boolean => type !== 'string' && type !== 'str
 
 for (const name of [...Object.keys(allCommands), 'version']) {
   const command = await allCommands[name]?.load();
-  describe(`mcp-gateway ${name}`, () => {
+  describe(`mcp-gatehouse ${name}`, () => {
     const flags: readonly (readonly [flagName: string, flag: Flag])[] = Object.entries(command?.flags ?? {}).map(
       ([key, flag]) => [formatFlagName(key), flag],
     );
@@ -66,7 +66,7 @@ for (const name of [...Object.keys(allCommands), 'version']) {
     test('--help has one layout', async () => {
       const { code, out, err } = await runProgram(name, ['--help', '--no-such-flag']);
       assert.deepEqual([code, err], [0, '']);
-      const parts = /^Usage: mcp-gateway (.*)\n\n(.+?)\n\nFlags:\n(.+?)\n(?:\nExamples:\n((?: {2}\S.*\n)+))?$/s.exec(
+      const parts = /^Usage: mcp-gatehouse (.*)\n\n(.+?)\n\nFlags:\n(.+?)\n(?:\nExamples:\n((?: {2}\S.*\n)+))?$/s.exec(
         out,
       );
       assert.ok(parts !== null, out);
@@ -104,9 +104,9 @@ for (const name of [...Object.keys(allCommands), 'version']) {
       for (const [flagName, flag] of flags.filter(([, each]) => isStrict(each))) {
         const { err, code } = await runProgram(name, [`${flagName}=${nonsense}`]);
         const [line = '', ...more] = err.split('\n');
-        const said = line.slice(`mcp-gateway ${name}: ${flagName} `.length);
+        const said = line.slice(`mcp-gatehouse ${name}: ${flagName} `.length);
         assert.match(said, /^must be .+, not "-1 parsec"$/, line);
-        assert.deepEqual([code, more], [2, [`See mcp-gateway ${name} --help.`, '']]);
+        assert.deepEqual([code, more], [2, [`See mcp-gatehouse ${name} --help.`, '']]);
         if (flag.env === undefined) continue;
         await expectRefusal(name, [], [`the environment variable ${flag.env} ${said}`], { [flag.env]: nonsense });
       }
@@ -149,15 +149,15 @@ describe('what a command finds wrong itself has the same form', () => {
       'gateway',
       [],
       [
-        'say where the controller is: --controller URL, or MCP_GATEWAY_CONTROLLER',
-        'say which Gateway to serve: --gateway NAMESPACE/NAME, or MCP_GATEWAY_GATEWAY',
+        'say where the controller is: --controller URL, or MCP_GATEHOUSE_CONTROLLER',
+        'say which Gateway to serve: --gateway NAMESPACE/NAME, or MCP_GATEHOUSE_GATEWAY',
       ],
     ],
     ['check', [], ['say what to check: -f PATH']],
     ['check', ['-f', 'x', '--try-registration'], ['--try-registration goes with --online']],
     ['explain', [], ["say what to explain: --request 'POST https://host/mcp', or --request-id ID"]],
     ['token inspect', ['--online'], ['--online goes with -f']],
-    ['login', [], ['say which server: mcp-gateway login URL']],
+    ['login', [], ['say which server: mcp-gatehouse login URL']],
     ['login', ['x'], ['"x" is not a URL such as https://mcp.example.com/mcp']],
     ['login', ['http://x/', '--client-secret-file', 'y'], ['--client-secret-file goes with --client-id']],
     ['admin-token', [], ['say which file: --admin-token-file PATH; without one the admin port asks for no token']],
@@ -175,7 +175,7 @@ describe('what a command finds wrong itself has the same form', () => {
     assert.deepEqual(await runProgram('run', ['-f', '/does/not/exist']), {
       code: 1,
       out: '',
-      err: 'mcp-gateway run: /does/not/exist: does not exist\n',
+      err: 'mcp-gatehouse run: /does/not/exist: does not exist\n',
     });
   });
 });
@@ -187,15 +187,20 @@ describe('the end of a command', () => {
 
   for (const [what, run, code, err] of [
     ['a code', () => 1, 1, ''],
-    ['wrong usage', () => refuse('x', 'y'), 2, 'mcp-gateway a b: x\nmcp-gateway a b: y\nSee mcp-gateway a b --help.\n'],
-    ['a failure', () => fail(1, 'x'), 1, 'mcp-gateway a b: x\n'],
+    [
+      'wrong usage',
+      () => refuse('x', 'y'),
+      2,
+      'mcp-gatehouse a b: x\nmcp-gatehouse a b: y\nSee mcp-gatehouse a b --help.\n',
+    ],
+    ['a failure', () => fail(1, 'x'), 1, 'mcp-gatehouse a b: x\n'],
     [
       'a start that cannot succeed',
       () => {
         throw new StartError('x\ny');
       },
       1,
-      'mcp-gateway a b: x\nmcp-gateway a b: y\n',
+      'mcp-gatehouse a b: x\nmcp-gatehouse a b: y\n',
     ],
   ] as const)
     test(what, async () => assert.deepEqual(await end(run), { code, out: '', err }));
@@ -212,7 +217,7 @@ describe('without a command', () => {
   test('the commands are listed, but for those that the program starts itself', async () => {
     const help = await runProgram('--help');
     assert.deepEqual([help.code, help.err], [0, '']);
-    assert.match(help.out, /^mcp-gateway \S+: .+\n\nUsage: mcp-gateway COMMAND \[flags\]\n\n/);
+    assert.match(help.out, /^mcp-gatehouse \S+: .+\n\nUsage: mcp-gatehouse COMMAND \[flags\]\n\n/);
     for (const [name, { summary, isInternal }] of Object.entries(allCommands))
       assert.equal(help.out.includes(`\n  ${name.padEnd(13)}  ${summary}\n`), isInternal !== true, name);
     assert.deepEqual(await runProgram('-h'), help);
@@ -225,7 +230,7 @@ describe('without a command', () => {
     assert.deepEqual([help.code, help.err], [0, '']);
     assert.match(
       help.out,
-      /^Usage: mcp-gateway token COMMAND \[flags\]\n\n {2}token inspect {2}Show .+\n\n"mcp-gateway token/,
+      /^Usage: mcp-gatehouse token COMMAND \[flags\]\n\n {2}token inspect {2}Show .+\n\n"mcp-gatehouse token/,
     );
     assert.deepEqual(await runProgram('help token'), help);
     assert.deepEqual(await runProgram('token'), { code: 2, out: '', err: help.out });

@@ -38,7 +38,7 @@ describe('controller flags', () => {
   test('every flag has the variable of its name', () => {
     for (const [key, flag] of Object.entries(controllerCommandFlags.flags)) {
       const name = formatFlagName(key).slice(2).replaceAll('-', '_').toUpperCase();
-      assert.equal(flag.env, `MCP_GATEWAY_${name}`);
+      assert.equal(flag.env, `MCP_GATEHOUSE_${name}`);
     }
   });
 
@@ -63,7 +63,10 @@ describe('controller flags', () => {
       name: 'defaults',
       namespace: 'infra',
     });
-    const env = { MCP_GATEWAY_DISCOVERY_NAMESPACE_SELECTORS: '[]', MCP_GATEWAY_GATEWAY_CLASS_PARAMETERS_REFS: '{}' };
+    const env = {
+      MCP_GATEHOUSE_DISCOVERY_NAMESPACE_SELECTORS: '[]',
+      MCP_GATEHOUSE_GATEWAY_CLASS_PARAMETERS_REFS: '{}',
+    };
     assert.deepEqual([read([], env).namespaceSelectors, read([], env).classParameters], [[], undefined]);
   });
 
@@ -112,17 +115,17 @@ describe('controller flags', () => {
 
   test('a value from a variable is named by it', () => {
     assert.match(
-      refuse([], { MCP_GATEWAY_DISCOVERY_NAMESPACE_SELECTORS: '[{"matchLabels":[]}]' })[0]!,
-      /^MCP_GATEWAY_DISCOVERY_NAMESPACE_SELECTORS\[0\]\.matchLabels must be a mapping/,
+      refuse([], { MCP_GATEHOUSE_DISCOVERY_NAMESPACE_SELECTORS: '[{"matchLabels":[]}]' })[0]!,
+      /^MCP_GATEHOUSE_DISCOVERY_NAMESPACE_SELECTORS\[0\]\.matchLabels must be a mapping/,
     );
     assert.match(
-      refuse([], { MCP_GATEWAY_INFERENCE_EXTENSION: 'maybe' })[0]!,
-      /MCP_GATEWAY_INFERENCE_EXTENSION must be true or false, not "maybe"$/,
+      refuse([], { MCP_GATEHOUSE_INFERENCE_EXTENSION: 'maybe' })[0]!,
+      /MCP_GATEHOUSE_INFERENCE_EXTENSION must be true or false, not "maybe"$/,
     );
   });
 
   test('InferencePools are a backend only where somebody says so', () => {
-    const name = 'MCP_GATEWAY_INFERENCE_EXTENSION';
+    const name = 'MCP_GATEHOUSE_INFERENCE_EXTENSION';
     assert.equal(read([]).inferenceExtension, false);
     assert.equal(read(['--inference-extension']).inferenceExtension, true);
     assert.equal(read([], { [name]: 'true' }).inferenceExtension, true);

@@ -1,4 +1,4 @@
-// What `mcp-gateway` starts in the image of the controller.
+// What `mcp-gatehouse` starts in the image of the controller.
 import { runCommandLine } from './command-line.ts';
 import { controllerCommands } from './controller-commands.ts';
 

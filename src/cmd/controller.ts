@@ -1,4 +1,4 @@
-// `mcp-gateway controller`: flags, log, own ports and signals around a replica of the controller (src/controller/start-controller.ts).
+// `mcp-gatehouse controller`: flags, log, own ports and signals around a replica of the controller (src/controller/start-controller.ts).
 import { createHealth, type Health } from '../base/health.ts';
 import { createLog, type RootLog } from '../base/log.ts';
 import { createMetrics, type Metrics } from '../base/metrics.ts';
@@ -91,7 +91,7 @@ async function openOwnPorts(
     address: everyInterface,
     port: settings.healthPort,
     portFlag: '--health-port',
-    portEnv: 'MCP_GATEWAY_HEALTH_PORT',
+    portEnv: 'MCP_GATEHOUSE_HEALTH_PORT',
     pages: {
       '/healthz': { GET: () => answerJson({ live: true }) },
       '/readyz': {

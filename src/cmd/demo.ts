@@ -1,4 +1,4 @@
-// `mcp-gateway demo` (npm start): an identity provider, the sample MCP server and a landing page, with the gateway in front. All on loopback.
+// `mcp-gatehouse demo` (npm start): an identity provider, the sample MCP server and a landing page, with the gateway in front. All on loopback.
 import { connect } from 'node:net';
 import { demoScopes, startDemoIdp } from '../demo/demo-idp.ts';
 import { startLandingPage } from '../demo/landing-page.ts';
@@ -14,17 +14,17 @@ import { StartError } from './start-error.ts';
 import { startGatewayProcess } from './start-gateway.ts';
 
 const demoFlagTable = defineFlags({
-  port: { type: 'port', default: 3000, env: 'MCP_GATEWAY_PORT', help: 'Port of the gateway, on 127.0.0.1' },
+  port: { type: 'port', default: 3000, env: 'MCP_GATEHOUSE_PORT', help: 'Port of the gateway, on 127.0.0.1' },
   idpPort: {
     type: 'port',
     default: 3002,
-    env: 'MCP_GATEWAY_DEMO_IDP_PORT',
+    env: 'MCP_GATEHOUSE_DEMO_IDP_PORT',
     help: "Port of the demo's identity provider",
   },
   serverPort: {
     type: 'port',
     default: 3001,
-    env: 'MCP_GATEWAY_DEMO_SERVER_PORT',
+    env: 'MCP_GATEHOUSE_DEMO_SERVER_PORT',
     help: 'Port of the sample MCP server',
   },
   ...gatewayFlags,

@@ -1,4 +1,4 @@
-// `mcp-gateway explain`: what a gateway does with a request, and why. Before it is sent, by files, by a cluster, or by what a gateway has in force;
+// `mcp-gatehouse explain`: what a gateway does with a request, and why. Before it is sent, by files, by a cluster, or by what a gateway has in force;
 // afterwards, by the journal of the gateway.
 import { askGateway } from './explain/ask-gateway.ts';
 import { explainCommandFlags, type ExplainValues } from './explain/explain-flags.ts';

@@ -3,7 +3,7 @@ import { delimiter } from 'node:path';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { formatBytes, formatDuration, parseBytes, parseDuration } from './flag-values.ts';
-import { type CommandFlags, defineFlags, readFlags } from './flags.ts';
+import { type CommandFlags, defineFlags, type FlagTable, readFlags } from './flags.ts';
 import { formatHelp } from './format-help.ts';
 
 const flags = defineFlags({
@@ -26,7 +26,7 @@ const command: CommandFlags<typeof flags> = {
   summary: 'Runs the gateway.',
   flags,
   positionals: 'file',
-  examples: ['mcp-gateway run -f gateway.yaml'],
+  examples: ['mcp-gatehouse run -f gateway.yaml'],
 };
 
 function readValues(args: readonly string[], env: Record<string, string> = {}) {
@@ -129,6 +129,24 @@ describe('problems', () => {
       assert.deepEqual(readProblems(args, env), [expected]));
   }
 
+  test('a variable of the former name, unless Kubernetes made it for a Service or the new one is there', () => {
+    const named: CommandFlags<FlagTable> = {
+      name: 'run',
+      usage: '',
+      summary: '',
+      flags: { port: { type: 'port', env: 'MCP_GATEHOUSE_PORT', help: 'Port of the gateway' } },
+    };
+    const read = (env: Record<string, string>, args: string[] = []): string => readFlags(named, args, env).kind;
+    assert.deepEqual(readFlags(named, [], { MCP_GATEWAY_PORT: '3000' }), {
+      kind: 'problems',
+      problems: ['the environment variable MCP_GATEWAY_PORT is called MCP_GATEHOUSE_PORT now'],
+    });
+    assert.equal(read({ MCP_GATEWAY_PORT: '' }), 'values');
+    assert.equal(read({ MCP_GATEWAY_PORT: 'tcp://10.0.0.1:80' }), 'values');
+    assert.equal(read({ MCP_GATEWAY_PORT: '3000', MCP_GATEHOUSE_PORT: '3001' }), 'values');
+    assert.equal(read({ MCP_GATEWAY_PORT: '3000' }, ['--port', '3001']), 'values');
+  });
+
   test('all of them at once', () => {
     assert.equal(readProblems(['--prot=1', '--port=x', '--level=y']).length, 3);
   });
@@ -179,13 +197,13 @@ describe('help', () => {
   test('lists every flag, aligned, within the width', () => {
     const text = formatHelp(command);
     const lines = text.split('\n');
-    assert.equal(lines[0], 'Usage: mcp-gateway run [-f PATH...] [flags]');
+    assert.equal(lines[0], 'Usage: mcp-gatehouse run [-f PATH...] [flags]');
     assert.match(text, /^ {2}-f, --file PATH +Files and folders with resources \(repeatable; env T_FILES\)$/m);
     assert.match(text, /^ {6}--drain DURATION +Time for streams to end \(default 30s; env T_DRAIN\)$/m);
     assert.match(text, /^ {6}--max-header-bytes SIZE +Size of a request head \(default 64KiB\)$/m);
     assert.match(text, /^ {6}--level debug\|info +How much is logged \(default info; env T_LEVEL\)$/m);
     assert.match(text, /^ {6}--no-access-log +Log requests/m);
-    assert.equal(text.endsWith('Examples:\n  mcp-gateway run -f gateway.yaml\n'), true);
+    assert.equal(text.endsWith('Examples:\n  mcp-gatehouse run -f gateway.yaml\n'), true);
     const starts = lines.filter((line) => /^ {2,6}-/.test(line)).map((line) => line.search(/(?<= {2})[A-Zp][a-zA-Z]/));
     assert.equal(new Set(starts).size, 1, text);
     assert.equal(

@@ -72,6 +72,7 @@ export function readFlags<T extends FlagTable>(
     } else {
       origins[key] = 'default';
       values[key] = readDefault(flag);
+      if (flag.env !== undefined) problems.push(...findFormerVariable(flag.env, env));
     }
   }
   if (problems.length > 0) return { kind: 'problems', problems };
@@ -81,6 +82,14 @@ export function readFlags<T extends FlagTable>(
 /** --admin-port for adminPort. */
 export function formatFlagName(key: string): string {
   return `--${key.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+}
+
+/** A variable of the product's former name would be ignored without a word. Those that Kubernetes makes for a Service called mcp-gateway are no settings. */
+function findFormerVariable(name: string, env: Environment): string[] {
+  const former = name.replace(/^MCP_GATEHOUSE_/, 'MCP_GATEWAY_');
+  const value = env[former] ?? '';
+  if (former === name || value === '' || value.startsWith('tcp://')) return [];
+  return [`the environment variable ${former} is called ${name} now`];
 }
 
 interface ReadArguments {

@@ -13,7 +13,7 @@ export function formatHelp<T extends FlagTable>(command: CommandFlags<T>): strin
   ]);
   rows.push(['  -h, --help', 'print this text']);
   const width = Math.min(maxNameWidth, Math.max(...rows.map(([name]) => name.length))) + 2;
-  const lines = [`Usage: mcp-gateway ${command.name} ${command.usage}`.trimEnd(), ''];
+  const lines = [`Usage: mcp-gatehouse ${command.name} ${command.usage}`.trimEnd(), ''];
   lines.push(...wrapParagraphs(command.summary), '', 'Flags:');
   for (const [name, text] of rows) {
     const wrapped = wrapWords(text, helpWidth - width);

@@ -19,12 +19,12 @@ describe('the flags of gateway', () => {
     assert.equal(fromFlags.settings.controller, 'https://proxy.proxy-system:9978');
     assert.equal(fromFlags.settings.nodeId, 'host-1', 'the name of the host');
     const fromEnv = check([], {
-      MCP_GATEWAY_CONTROLLER: 'http://[::1]:9978/',
-      MCP_GATEWAY_GATEWAY: 'a/b',
-      MCP_GATEWAY_NODE_ID: 'pod-1',
-      MCP_GATEWAY_CONTROLLER_TOKEN: '/var/run/token',
-      MCP_GATEWAY_SNAPSHOT_FILE: '/snapshot',
-      MCP_GATEWAY_TRUSTED_PROXIES: '10.0.0.0/8, fd00::/8',
+      MCP_GATEHOUSE_CONTROLLER: 'http://[::1]:9978/',
+      MCP_GATEHOUSE_GATEWAY: 'a/b',
+      MCP_GATEHOUSE_NODE_ID: 'pod-1',
+      MCP_GATEHOUSE_CONTROLLER_TOKEN: '/var/run/token',
+      MCP_GATEHOUSE_SNAPSHOT_FILE: '/snapshot',
+      MCP_GATEHOUSE_TRUSTED_PROXIES: '10.0.0.0/8, fd00::/8',
     });
     assert.ok(fromEnv.ok);
     const { controller, gateway, nodeId, controllerToken, snapshotFile } = fromEnv.settings;
@@ -75,6 +75,6 @@ describe('the flags of gateway', () => {
       'SNAPSHOT_FILE',
       'TRUSTED_PROXIES',
     ])
-      assert.match(text, new RegExp(`MCP_GATEWAY_${name}\\b`));
+      assert.match(text, new RegExp(`MCP_GATEHOUSE_${name}\\b`));
   });
 });

@@ -5,37 +5,37 @@ import { findGatewayFlagProblems, gatewayFlags } from './gateway-flags.ts';
 const gatewayCommandFlagTable = defineFlags({
   controller: {
     type: 'string',
-    env: 'MCP_GATEWAY_CONTROLLER',
+    env: 'MCP_GATEHOUSE_CONTROLLER',
     placeholder: 'URL',
     help: 'Where the controller is: http://host:port or https://host:port',
   },
   gateway: {
     type: 'string',
-    env: 'MCP_GATEWAY_GATEWAY',
+    env: 'MCP_GATEHOUSE_GATEWAY',
     placeholder: 'NAMESPACE/NAME',
     help: 'The Gateway that this process serves',
   },
   nodeId: {
     type: 'string',
-    env: 'MCP_GATEWAY_NODE_ID',
+    env: 'MCP_GATEHOUSE_NODE_ID',
     placeholder: 'NAME',
     help: 'The name of this process: on Kubernetes, of its pod. When absent: the name of the host',
   },
   controllerCa: {
     type: 'string',
-    env: 'MCP_GATEWAY_CONTROLLER_CA',
+    env: 'MCP_GATEHOUSE_CONTROLLER_CA',
     placeholder: 'PATH',
     help: "With https: the file with the CA that signed the controller's certificate. When absent: the system's roots",
   },
   controllerToken: {
     type: 'string',
-    env: 'MCP_GATEWAY_CONTROLLER_TOKEN',
+    env: 'MCP_GATEHOUSE_CONTROLLER_TOKEN',
     placeholder: 'PATH',
     help: 'The file with the token that proves who this process is; read again for every connection',
   },
   snapshotFile: {
     type: 'string',
-    env: 'MCP_GATEWAY_SNAPSHOT_FILE',
+    env: 'MCP_GATEHOUSE_SNAPSHOT_FILE',
     placeholder: 'PATH',
     help: 'Where to keep the configuration for a restart without a controller. It holds private keys. When absent: nowhere',
   },
@@ -49,7 +49,7 @@ export const gatewayCommandFlags: CommandFlags<typeof gatewayCommandFlagTable> =
   usage: '--controller URL --gateway NAMESPACE/NAME [flags]',
   flags: gatewayCommandFlagTable,
   examples: [
-    'mcp-gateway gateway --controller http://proxy.proxy-system:9978 --gateway default/public --controller-token /var/run/token',
+    'mcp-gatehouse gateway --controller http://proxy.proxy-system:9978 --gateway default/public --controller-token /var/run/token',
   ],
 };
 
@@ -87,7 +87,7 @@ export function checkGatewayCommandFlags(
 }
 
 function findControllerProblem(controller: string | undefined): string | undefined {
-  if (controller === undefined) return 'say where the controller is: --controller URL, or MCP_GATEWAY_CONTROLLER';
+  if (controller === undefined) return 'say where the controller is: --controller URL, or MCP_GATEHOUSE_CONTROLLER';
   const url = URL.parse(controller);
   const isOrigin =
     (url?.protocol === 'http:' || url?.protocol === 'https:') &&
@@ -102,7 +102,7 @@ function findControllerProblem(controller: string | undefined): string | undefin
 }
 
 function findGatewayProblem(gateway: string | undefined): string | undefined {
-  if (gateway === undefined) return 'say which Gateway to serve: --gateway NAMESPACE/NAME, or MCP_GATEWAY_GATEWAY';
+  if (gateway === undefined) return 'say which Gateway to serve: --gateway NAMESPACE/NAME, or MCP_GATEHOUSE_GATEWAY';
   const names = gateway.split('/');
   return names.length === 2 && names.every((name) => isName(name) && !/\s/.test(name))
     ? undefined

@@ -1,4 +1,4 @@
-// What `mcp-gateway` starts in the image of gateways.
+// What `mcp-gatehouse` starts in the image of gateways.
 import { runCommandLine } from './command-line.ts';
 import { gatewayCommands } from './gateway-commands.ts';
 

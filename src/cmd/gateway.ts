@@ -1,4 +1,4 @@
-// `mcp-gateway gateway`: snapshot file and controller (xDS) -> the gateway, again on every change. Its resources, its translation and its seal keys are
+// `mcp-gatehouse gateway`: snapshot file and controller (xDS) -> the gateway, again on every change. Its resources, its translation and its seal keys are
 // the controller's business; nothing of that is loaded here.
 import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';

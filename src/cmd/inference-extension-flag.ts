@@ -4,7 +4,7 @@ import type { Flag } from './flag-values.ts';
 
 export const inferenceExtensionFlag = {
   type: 'boolean',
-  env: 'MCP_GATEWAY_INFERENCE_EXTENSION',
+  env: 'MCP_GATEHOUSE_INFERENCE_EXTENSION',
   help: 'Read InferencePools and Pods, and let HTTPRoutes name InferencePools as backends',
 } as const satisfies Flag;
 

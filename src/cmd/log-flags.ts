@@ -3,12 +3,18 @@ import { logLevels } from '../base/log.ts';
 import { defineFlags } from './flags.ts';
 
 export const logFlags = defineFlags({
-  logLevel: { type: 'enum', values: logLevels, default: 'info', env: 'MCP_GATEWAY_LOG_LEVEL', help: 'How much to log' },
+  logLevel: {
+    type: 'enum',
+    values: logLevels,
+    default: 'info',
+    env: 'MCP_GATEHOUSE_LOG_LEVEL',
+    help: 'How much to log',
+  },
   logFormat: {
     type: 'enum',
     values: ['auto', 'json', 'text'],
     default: 'auto',
-    env: 'MCP_GATEWAY_LOG_FORMAT',
+    env: 'MCP_GATEHOUSE_LOG_FORMAT',
     help: 'auto is text on a terminal and JSON elsewhere',
   },
 });

@@ -1,4 +1,4 @@
-// `mcp-gateway login URL`: acts as an MCP client against any protected MCP server and tells each step of the flow.
+// `mcp-gatehouse login URL`: acts as an MCP client against any protected MCP server and tells each step of the flow.
 import { createPalette, escapeControls } from '../base/terminal.ts';
 import { readText } from '../sources/files/read-text.ts';
 import { defineCommand, fail, refuse } from './command.ts';
@@ -50,12 +50,12 @@ With --json: {url, ok, steps: [{title, standard, ok, exchanges: [{method, url, n
   },
   positionals: 'url',
   examples: [
-    'mcp-gateway login http://127.0.0.1:3000/mcp',
-    'mcp-gateway login https://mcp.example.com/mcp --no-browser --verbose',
-    'mcp-gateway login https://mcp.example.com/mcp --client-id my-client --redirect-uri http://localhost:8976/callback',
+    'mcp-gatehouse login http://127.0.0.1:3000/mcp',
+    'mcp-gatehouse login https://mcp.example.com/mcp --no-browser --verbose',
+    'mcp-gatehouse login https://mcp.example.com/mcp --client-id my-client --redirect-uri http://localhost:8976/callback',
   ],
   async run(values, io: LoginIo) {
-    if (values.url === undefined) return refuse('say which server: mcp-gateway login URL');
+    if (values.url === undefined) return refuse('say which server: mcp-gatehouse login URL');
     const url = readServerUrl(values.url);
     if (url === undefined)
       return refuse(`${JSON.stringify(values.url)} is not a URL such as https://mcp.example.com/mcp`);

@@ -1,4 +1,4 @@
-// What `mcp-gateway` starts in a checkout.
+// What `mcp-gatehouse` starts in a checkout.
 import { allCommands } from './all-commands.ts';
 import { runCommandLine } from './command-line.ts';
 

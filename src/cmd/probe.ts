@@ -1,4 +1,4 @@
-// `mcp-gateway probe`: from inside of a cluster, is a controller ready and does it serve xDS? What `helm test` runs; the image has no shell for it.
+// `mcp-gatehouse probe`: from inside of a cluster, is a controller ready and does it serve xDS? What `helm test` runs; the image has no shell for it.
 import { readFile } from 'node:fs/promises';
 import { probeXdsServer } from '../xds/probe-server.ts';
 import { defineCommand, refuse } from './command.ts';
@@ -36,8 +36,8 @@ Exit code: 0 all is well; 1 something is not; 2 wrong usage.`,
     timeout: { type: 'duration', default: 30_000, min: 1, help: 'How long to wait until all is well' },
   },
   examples: [
-    'mcp-gateway probe --ready http://proxy.proxy-system.svc:9093/readyz --xds proxy.proxy-system.svc:9978',
-    'mcp-gateway probe --xds proxy.proxy-system.svc:9978 --ca /etc/mcp-gateway/xds-ca/ca.crt --timeout 1m',
+    'mcp-gatehouse probe --ready http://proxy.proxy-system.svc:9093/readyz --xds proxy.proxy-system.svc:9978',
+    'mcp-gatehouse probe --xds proxy.proxy-system.svc:9978 --ca /etc/mcp-gateway/xds-ca/ca.crt --timeout 1m',
   ],
   async run({ ready, xds, ca, timeout }, io) {
     const problems: string[] = [];

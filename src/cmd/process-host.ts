@@ -20,7 +20,7 @@ export interface ProcessHost extends CommandIo, Pick<ShutdownOptions, 'exit' | '
 
 /** The process itself. */
 export function wholeProcess(): ProcessHost {
-  // `mcp-gateway schema | head -1`: the reader has enough, which is no error of the command.
+  // `mcp-gatehouse schema | head -1`: the reader has enough, which is no error of the command.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', ignoreClosedPipe);
   return {
     env: process.env,

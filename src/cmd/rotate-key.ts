@@ -1,4 +1,4 @@
-// `mcp-gateway rotate-key`: a new key in the seal key file. A gateway that runs picks it up by itself.
+// `mcp-gatehouse rotate-key`: a new key in the seal key file. A gateway that runs picks it up by itself.
 import { defineCommand, fail, refuse } from './command.ts';
 import { findDefaultKeyFile, rotateSealKeyFile } from './seal-key-file.ts';
 import { sealKeyFileFlag } from './run-flags.ts';
@@ -17,7 +17,7 @@ Gateways on several machines: give all of them the new key as "previous" first, 
       help: 'For a key that leaked: also forget the key until now. Clients register and log in again',
     },
   },
-  examples: ['mcp-gateway rotate-key', 'mcp-gateway rotate-key --drop-previous'],
+  examples: ['mcp-gatehouse rotate-key', 'mcp-gatehouse rotate-key --drop-previous'],
   async run({ sealKeyFile, dropPrevious }, io) {
     const path = sealKeyFile ?? findDefaultKeyFile(io.env);
     if (path === undefined)

@@ -8,63 +8,63 @@ import { inferenceExtensionFlag } from './inference-extension-flag.ts';
 /** The seal key file, for every command that has to do with it. */
 export const sealKeyFileFlag = {
   type: 'string',
-  env: 'MCP_GATEWAY_SEAL_KEY_FILE',
+  env: 'MCP_GATEHOUSE_SEAL_KEY_FILE',
   placeholder: 'PATH',
-  help: 'The file with the keys of MCP authentication; made when it is first needed. When absent: mcp-gateway/seal-keys in $XDG_STATE_HOME or ~/.local/state',
+  help: 'The file with the keys of MCP authentication; made when it is first needed. When absent: mcp-gatehouse/seal-keys in $XDG_STATE_HOME or ~/.local/state',
 } as const satisfies Flag;
 
 const runFlagTable = defineFlags({
   file: {
     type: 'paths',
     short: 'f',
-    env: 'MCP_GATEWAY_FILES',
+    env: 'MCP_GATEHOUSE_FILES',
     placeholder: 'PATH',
     help: 'A file or folder with resources; may be given several times',
   },
   target: {
     type: 'string',
-    env: 'MCP_GATEWAY_TARGET',
+    env: 'MCP_GATEHOUSE_TARGET',
     placeholder: 'URL',
     help: 'Short form for one MCP server: its URL',
   },
-  port: { type: 'port', env: 'MCP_GATEWAY_PORT', help: 'With --target: the port to listen on (default 3000)' },
+  port: { type: 'port', env: 'MCP_GATEHOUSE_PORT', help: 'With --target: the port to listen on (default 3000)' },
   transport: {
     type: 'enum',
     values: ['streamable-http', 'sse'],
-    env: 'MCP_GATEWAY_TRANSPORT',
+    env: 'MCP_GATEHOUSE_TRANSPORT',
     help: 'With --target: what the server speaks (default streamable-http)',
   },
   issuer: {
     type: 'string',
-    env: 'MCP_GATEWAY_ISSUER',
+    env: 'MCP_GATEHOUSE_ISSUER',
     placeholder: 'URL',
     help: 'With --target: let in only who has logged in at this identity provider',
   },
   audience: {
     type: 'strings',
-    env: 'MCP_GATEWAY_AUDIENCE',
+    env: 'MCP_GATEHOUSE_AUDIENCE',
     help: 'With --issuer: what tokens must be for (when absent, the MCP URL that clients use). Identity providers without RFC 8707 need it',
   },
   requiredScope: {
     type: 'strings',
-    env: 'MCP_GATEWAY_REQUIRED_SCOPE',
+    env: 'MCP_GATEHOUSE_REQUIRED_SCOPE',
     help: 'With --issuer: a scope that every token needs',
   },
   clientId: {
     type: 'string',
-    env: 'MCP_GATEWAY_CLIENT_ID',
+    env: 'MCP_GATEHOUSE_CLIENT_ID',
     help: 'With --issuer: a client that is registered there already and stands for all MCP clients, where they cannot register themselves',
   },
   clientSecretFile: {
     type: 'string',
-    env: 'MCP_GATEWAY_CLIENT_SECRET_FILE',
+    env: 'MCP_GATEHOUSE_CLIENT_SECRET_FILE',
     placeholder: 'PATH',
     help: 'With --client-id: the file with its secret; none for a public client',
   },
   print: { type: 'boolean', help: 'With --target: print the resources that it stands for, and exit' },
   address: {
     type: 'string',
-    env: 'MCP_GATEWAY_ADDRESS',
+    env: 'MCP_GATEHOUSE_ADDRESS',
     placeholder: 'IP',
     help: 'Listen on this address whatever the Gateways say',
   },
@@ -74,7 +74,7 @@ const runFlagTable = defineFlags({
     default: defaultWatchTimes.settle,
     min: 1,
     max: 60_000,
-    env: 'MCP_GATEWAY_RELOAD_SETTLE',
+    env: 'MCP_GATEHOUSE_RELOAD_SETTLE',
     help: 'With -f: how long changed files must stay as they are before they are read',
   },
   sealKeyFile: sealKeyFileFlag,
@@ -88,9 +88,9 @@ export const runCommandFlags: CommandFlags<typeof runFlagTable> = {
   flags: runFlagTable,
   positionals: 'file',
   examples: [
-    'mcp-gateway run --target http://127.0.0.1:3001/mcp',
-    'mcp-gateway run --target http://127.0.0.1:3001/mcp --issuer https://idp.example.com/realms/mcp',
-    'mcp-gateway run --target http://127.0.0.1:3001/mcp --print > gateway.yaml',
-    'mcp-gateway run -f gateway.yaml',
+    'mcp-gatehouse run --target http://127.0.0.1:3001/mcp',
+    'mcp-gatehouse run --target http://127.0.0.1:3001/mcp --issuer https://idp.example.com/realms/mcp',
+    'mcp-gatehouse run --target http://127.0.0.1:3001/mcp --print > gateway.yaml',
+    'mcp-gatehouse run -f gateway.yaml',
   ],
 };

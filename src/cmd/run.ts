@@ -1,4 +1,4 @@
-// `mcp-gateway run`: resources from files (or the short form) -> translate -> seal keys -> the gateway, again on every change.
+// `mcp-gatehouse run`: resources from files (or the short form) -> translate -> seal keys -> the gateway, again on every change.
 import { isIP } from 'node:net';
 import type { Resources } from '../api/resources.ts';
 import type { Configuration } from '../ir/configuration.ts';
@@ -98,7 +98,12 @@ async function serve(
     return translation.configuration;
   };
 
-  const sealKeys = new SealKeySource({ path: values.sealKeyFile ?? findDefaultKeyFile(env), log });
+  const tellFormer = (file: string, current: string): void =>
+    log.info(
+      { file },
+      `the seal keys are in the folder of a former name, and stay in use; their place is ${current} now`,
+    );
+  const sealKeys = new SealKeySource({ path: values.sealKeyFile ?? findDefaultKeyFile(env, tellFormer), log });
   shutdown.addStep({ name: 'stop watching the seal keys', timeoutMs: 1_000, run: () => sealKeys.stop() });
   /** Without keys nothing can be sealed, and what needs it is closed. */
   const completeConfiguration = async (configuration: Configuration): Promise<Configuration> => {

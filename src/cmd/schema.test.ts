@@ -17,7 +17,7 @@ async function run(...args: string[]) {
 test('prints the schema of every kind', async () => {
   const { code, stdout, stderr } = await run();
   assert.deepEqual([code, stderr], [0, '']);
-  assert.equal((JSON.parse(stdout) as { title: string }).title, 'mcp-gateway resources');
+  assert.equal((JSON.parse(stdout) as { title: string }).title, 'mcp-gatehouse resources');
 });
 
 test('prints the schema of one kind, in any case', async () => {
@@ -32,11 +32,11 @@ test('suggests a kind', async () => {
   assert.deepEqual(await run('ProxyPolice'), {
     code: 2,
     stdout: '',
-    stderr: 'mcp-gateway schema: no kind ProxyPolice; did you mean ProxyPolicy?\nSee mcp-gateway schema --help.\n',
+    stderr: 'mcp-gatehouse schema: no kind ProxyPolice; did you mean ProxyPolicy?\nSee mcp-gatehouse schema --help.\n',
   });
   assert.match(
     (await run('Deployment')).stderr,
-    /^mcp-gateway schema: no kind Deployment; known are GatewayClass, .*, ProxyPolicy, InferencePool or Pod\n/,
+    /^mcp-gatehouse schema: no kind Deployment; known are GatewayClass, .*, ProxyPolicy, InferencePool or Pod\n/,
   );
 });
 
@@ -44,7 +44,7 @@ test('refuses what it does not know', async () => {
   assert.deepEqual(await run('Gateway', 'more'), {
     code: 2,
     stdout: '',
-    stderr: 'mcp-gateway schema: unexpected argument "more"\nSee mcp-gateway schema --help.\n',
+    stderr: 'mcp-gatehouse schema: unexpected argument "more"\nSee mcp-gatehouse schema --help.\n',
   });
   assert.equal((await run('--yaml')).code, 2);
 });
@@ -52,5 +52,5 @@ test('refuses what it does not know', async () => {
 test('helps', async () => {
   const { code, stdout } = await run('--help');
   assert.equal(code, 0);
-  assert.match(stdout, /^Usage: mcp-gateway schema \[KIND\]/);
+  assert.match(stdout, /^Usage: mcp-gatehouse schema \[KIND\]/);
 });

@@ -1,4 +1,4 @@
-// `mcp-gateway schema [KIND]`: prints a JSON Schema, for editors and for checks outside of the gateway.
+// `mcp-gatehouse schema [KIND]`: prints a JSON Schema, for editors and for checks outside of the gateway.
 import { buildJsonSchema, buildKindJsonSchema } from '../api/json-schema.ts';
 import { kindNames } from '../api/kinds.ts';
 import { findNearestName, listAlternatives } from '../base/nearest-name.ts';
@@ -10,10 +10,10 @@ export const schemaCommand = defineCommand({
   summary: `Prints the JSON Schema (draft-07) of every kind that the gateway reads, or of one KIND: ${kindNames.join(', ')}.
 
 In an editor with yaml-language-server, put this line on top of a file:
-  # yaml-language-server: $schema=./mcp-gateway.schema.json`,
+  # yaml-language-server: $schema=./mcp-gatehouse.schema.json`,
   flags: { kind: { type: 'string', placeholder: 'KIND', help: 'Only this kind; may be given without the flag' } },
   positionals: 'kind',
-  examples: ['mcp-gateway schema > mcp-gateway.schema.json', 'mcp-gateway schema ProxyPolicy'],
+  examples: ['mcp-gatehouse schema > mcp-gatehouse.schema.json', 'mcp-gatehouse schema ProxyPolicy'],
   run({ kind: name }, io) {
     const kind = kindNames.find((known) => known.toLowerCase() === name?.toLowerCase());
     if (name !== undefined && kind === undefined) {

@@ -43,7 +43,7 @@ const otherKey = randomBytes(32).toString('base64');
 
 describe('making the file', () => {
   test('a new file is readable by its owner only, and so is its folder', async (t) => {
-    const path = join(await makeFolder(t), 'state', 'mcp-gateway', 'seal-keys');
+    const path = join(await makeFolder(t), 'state', 'mcp-gatehouse', 'seal-keys');
     const made = await readOrCreateSealKeyFile(path);
     const keys = expectKeys(made);
     assert.ok(made.ok && made.created);
@@ -208,12 +208,12 @@ describe('rotating', () => {
     const run = async (...args: string[]): Promise<[number, string]> => {
       let text = '';
       const add = (part: string): void => void (text += part);
-      const io = { stdout: add, stderr: add, color: false, env: { MCP_GATEWAY_SEAL_KEY_FILE: path } };
+      const io = { stdout: add, stderr: add, color: false, env: { MCP_GATEHOUSE_SEAL_KEY_FILE: path } };
       return [await executeCommand(rotateKeyCommand, args, io), text];
     };
     assert.deepEqual(await run(), [
       1,
-      `mcp-gateway rotate-key: There is no seal key file ${path}. A gateway makes it when it first needs one.\n`,
+      `mcp-gatehouse rotate-key: There is no seal key file ${path}. A gateway makes it when it first needs one.\n`,
     ]);
     await readOrCreateSealKeyFile(path);
     const [code, text] = await run();
@@ -221,7 +221,7 @@ describe('rotating', () => {
     assert.match(text, /has a new key; .* Nobody has to log in again\.\n$/);
     assert.match((await run('--drop-previous'))[1], /no other\. Every client registers and logs in again/);
     assert.equal((await run('--seal-key'))[0], 2);
-    assert.match((await run('--help'))[1], /Usage: mcp-gateway rotate-key/);
+    assert.match((await run('--help'))[1], /Usage: mcp-gatehouse rotate-key/);
     const written = await files.readFile(path, 'utf8');
     const current = /current: (\S+)/.exec(written)?.[1];
     assert.ok(current !== undefined && !text.includes(current));
@@ -229,8 +229,25 @@ describe('rotating', () => {
 });
 
 test('the default place follows the XDG Base Directory specification', () => {
-  assert.equal(findDefaultKeyFile({ XDG_STATE_HOME: '/s', HOME: '/h' }), '/s/mcp-gateway/seal-keys');
-  assert.equal(findDefaultKeyFile({ HOME: '/h' }), '/h/.local/state/mcp-gateway/seal-keys');
-  assert.equal(findDefaultKeyFile({ XDG_STATE_HOME: 'relative', HOME: '/h' }), '/h/.local/state/mcp-gateway/seal-keys');
+  assert.equal(findDefaultKeyFile({ XDG_STATE_HOME: '/s', HOME: '/h' }), '/s/mcp-gatehouse/seal-keys');
+  assert.equal(findDefaultKeyFile({ HOME: '/h' }), '/h/.local/state/mcp-gatehouse/seal-keys');
+  assert.equal(
+    findDefaultKeyFile({ XDG_STATE_HOME: 'relative', HOME: '/h' }),
+    '/h/.local/state/mcp-gatehouse/seal-keys',
+  );
   assert.equal(findDefaultKeyFile({ HOME: '' }), undefined);
+});
+
+test('keys in the folder of the former name stay in use until there are others', async (t) => {
+  const folder = await makeFolder(t);
+  const told: string[] = [];
+  const find = (): string | undefined =>
+    findDefaultKeyFile({ XDG_STATE_HOME: folder }, (former, current) => told.push(former, current));
+  const [former, current] = [join(folder, 'mcp-gateway', 'seal-keys'), join(folder, 'mcp-gatehouse', 'seal-keys')];
+  assert.equal((await readOrCreateSealKeyFile(former)).ok, true);
+  assert.equal(find(), former);
+  assert.deepEqual(told, [former, current]);
+  assert.equal((await readOrCreateSealKeyFile(current)).ok, true);
+  assert.equal(find(), current);
+  assert.equal(told.length, 2);
 });

@@ -3,6 +3,7 @@
 //   previous: 9xQd...   opens what was sealed before the last rotation
 // 32 bytes each, in base64 or base64url. A `#` starts a comment. There is no default key: no file, no sealing.
 import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import * as nodeFiles from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
@@ -29,13 +30,28 @@ export type KeyFileSystem = Pick<typeof nodeFiles, 'link' | 'mkdir' | 'open' | '
 
 const maxFileBytes = 4096;
 
-/** The default place of the file: the user's folder for state (XDG Base Directory). Undefined: there is no such folder. */
-export function findDefaultKeyFile(env: Readonly<Record<string, string | undefined>>): string | undefined {
+/**
+ * The default place of the file: the user's folder for state (XDG Base Directory). Undefined: there is no such folder. Keys that are in the folder of the
+ * product's former name stay in use there, and `tellFormer` hears of it.
+ */
+export function findDefaultKeyFile(
+  env: Readonly<Record<string, string | undefined>>,
+  tellFormer: (former: string, current: string) => void = () => {},
+): string | undefined {
+  const folder = findStateFolder(env);
+  if (folder === undefined) return undefined;
+  const [current, former] = ['mcp-gatehouse', 'mcp-gateway'].map((name) => join(folder, name, 'seal-keys'));
+  if (existsSync(current!) || !existsSync(former!)) return current;
+  tellFormer(former!, current!);
+  return former;
+}
+
+function findStateFolder(env: Readonly<Record<string, string | undefined>>): string | undefined {
   const state = env['XDG_STATE_HOME'] ?? '';
   // The specification says that a relative one is to be ignored.
-  if (isAbsolute(state)) return join(state, 'mcp-gateway', 'seal-keys');
+  if (isAbsolute(state)) return state;
   const home = env['HOME'] ?? safeHome();
-  return home !== undefined && isAbsolute(home) ? join(home, '.local', 'state', 'mcp-gateway', 'seal-keys') : undefined;
+  return home !== undefined && isAbsolute(home) ? join(home, '.local', 'state') : undefined;
 }
 
 /** Reads the file. */
@@ -97,8 +113,8 @@ export async function rotateSealKeyFile(
 
 function formatKeys({ current, previous }: SealKeys): string {
   const lines = [
-    '# The keys that mcp-gateway seals client ids and logins with. Whoever has them can forge both: keep this file to yourself.',
-    '# To rotate: mcp-gateway rotate-key. The current key seals, both open.',
+    '# The keys that mcp-gatehouse seals client ids and logins with. Whoever has them can forge both: keep this file to yourself.',
+    '# To rotate: mcp-gatehouse rotate-key. The current key seals, both open.',
     `current: ${Buffer.from(current).toString('base64url')}`,
   ];
   if (previous !== undefined) lines.push(`previous: ${Buffer.from(previous).toString('base64url')}`);
@@ -201,7 +217,7 @@ function describeExposure(path: string, mode: number, owner: number): string | u
   if (process.platform === 'win32') return undefined;
   if ((mode & 0o077) !== 0) {
     const shown = (mode & 0o777).toString(8).padStart(4, '0');
-    return `The seal key file ${path} can be used by others than its owner (mode ${shown}). Run: chmod 600 ${quote(path)}; and if others may have read it: mcp-gateway rotate-key --drop-previous`;
+    return `The seal key file ${path} can be used by others than its owner (mode ${shown}). Run: chmod 600 ${quote(path)}; and if others may have read it: mcp-gatehouse rotate-key --drop-previous`;
   }
   const own = process.getuid?.();
   if (own === undefined || owner === own || owner === 0) return undefined;

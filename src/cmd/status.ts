@@ -1,4 +1,4 @@
-// `mcp-gateway status`: how the Gateways, routes and policies of a cluster are, by what their controller wrote; of each that is not well why, and what to do.
+// `mcp-gatehouse status`: how the Gateways, routes and policies of a cluster are, by what their controller wrote; of each that is not well why, and what to do.
 import { namespaceNameSchema } from '../api/kubernetes-names.ts';
 import { silentLog } from '../base/log.ts';
 import { ApiError } from '../kubernetes/client.ts';
@@ -41,7 +41,7 @@ export const statusCommand = defineCommand({
         env: io.env,
         kubeconfig,
         context,
-        name: 'mcp-gateway-status',
+        name: 'mcp-gatehouse-status',
       });
       return await showStatus(client, values, io);
     } catch (error) {

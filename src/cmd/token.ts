@@ -1,4 +1,4 @@
-// `mcp-gateway token inspect`: what is in a token, and who would take it. It is read from standard input and goes nowhere.
+// `mcp-gatehouse token inspect`: what is in a token, and who would take it. It is read from standard input and goes nowhere.
 import { createFetcher } from '../base/fetch-json.ts';
 import { defineCommand, fail, refuse } from './command.ts';
 import { AssumedKeys } from './explain/assumed-keys.ts';
@@ -17,7 +17,7 @@ const inspectFlagTable = defineFlags({
   file: {
     type: 'paths',
     short: 'f',
-    env: 'MCP_GATEWAY_FILES',
+    env: 'MCP_GATEHOUSE_FILES',
     placeholder: 'PATH',
     help: 'A file or folder with resources: which of their policies would take the token?',
   },
@@ -52,9 +52,9 @@ The members of --json are in docs/explain.md.`,
   strayArgument:
     'the token comes from standard input: on the command line it would stay in the shell history, where others can read it',
   examples: [
-    'mcp-gateway token inspect < token.txt',
-    'pbpaste | mcp-gateway token inspect -f gateway.yaml',
-    'mcp-gateway token inspect -f gateway.yaml --online --resource https://mcp.example.com/mcp < token.txt',
+    'mcp-gatehouse token inspect < token.txt',
+    'pbpaste | mcp-gatehouse token inspect -f gateway.yaml',
+    'mcp-gatehouse token inspect -f gateway.yaml --online --resource https://mcp.example.com/mcp < token.txt',
   ],
   async run(values, io: TokenIo) {
     if (values.resource !== undefined && URL.parse(values.resource) === null)
@@ -72,7 +72,7 @@ The members of --json are in docs/explain.md.`,
     const exitCode = print({ ...described, providers: judged.providers }, values.json, io);
     return values.json || judged.fileProblems === 0
       ? exitCode
-      : fail(exitCode, 'the files have problems, which mcp-gateway check lists');
+      : fail(exitCode, 'the files have problems, which mcp-gatehouse check lists');
   },
 });
 

@@ -16,7 +16,7 @@ const authority = createAuthority();
 const good = createCertificate({ names: [serverName], issuer: authority });
 const now = Date.now();
 const day = 86_400_000;
-const scratch = mkdtempSync(join(tmpdir(), 'mcp-gateway-certificate-'));
+const scratch = mkdtempSync(join(tmpdir(), 'mcp-gatehouse-certificate-'));
 after(() => rmSync(scratch, { recursive: true, force: true }));
 
 function check(overrides: { cert?: string | undefined; key?: string | undefined; ca?: string | undefined }): string {

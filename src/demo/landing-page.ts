@@ -43,7 +43,7 @@ function renderLandingPage(options: LandingPageOptions): string {
       JSON.stringify({ servers: { demo: { type: 'http', url: options.mcpUrl } } }, null, 2),
     ],
     ['Cursor (.cursor/mcp.json)', JSON.stringify({ mcpServers: { demo: { url: options.mcpUrl } } }, null, 2)],
-    ['mcp-gateway login, which tells every step', `npx mcp-gateway login ${options.mcpUrl}`],
+    ['mcp-gatehouse login, which tells every step', `npx mcp-gatehouse login ${options.mcpUrl}`],
     [
       'curl, to see the 401',
       `curl -si ${options.mcpUrl} \\\n  -H 'content-type: application/json' \\\n  -d '{"jsonrpc":"2.0","id":1,"method":"ping"}'`,
@@ -54,14 +54,14 @@ function renderLandingPage(options: LandingPageOptions): string {
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>mcp-gateway demo</title>
+<title>mcp-gatehouse demo</title>
 <link rel="stylesheet" href="/demo/demo.css">
 <link rel="icon" href="data:,">
 <script type="module" src="/demo/demo.js"></script>
 </head>
 <body data-endpoint="${path}" data-call="${escapeHtml(JSON.stringify(options.exampleCall))}">
 <main>
-<h1>mcp-gateway demo</h1>
+<h1>mcp-gatehouse demo</h1>
 <p class="lead">A sample MCP server, protected by OAuth 2.0, runs behind the gateway at <code>${url}</code></p>
 <p class="note">For trying out only. Everything listens on loopback. The identity provider's keys were made when the demo started and go when it stops.</p>
 

@@ -87,26 +87,28 @@ function renderEnvironment(
   const ports = chooseOwnPorts(plan.ports);
   const scheme = settings.xdsCa === undefined ? 'http' : 'https';
   const own: Record<string, string | undefined> = {
-    MCP_GATEWAY_CONTROLLER: `${scheme}://${settings.xdsAddress}`,
-    MCP_GATEWAY_CONTROLLER_CA: settings.xdsCa === undefined ? undefined : `${caFolder}/${caEntry}`,
-    MCP_GATEWAY_CONTROLLER_TOKEN: `${tokenFolder}/token`,
-    MCP_GATEWAY_GATEWAY: plan.name,
-    MCP_GATEWAY_SNAPSHOT_FILE: `${snapshotFolder}/snapshot`,
-    MCP_GATEWAY_OBSERVABILITY_ADDRESS: '0.0.0.0',
-    MCP_GATEWAY_ADMIN_PORT: env.some(({ name }) => name === 'MCP_GATEWAY_ADMIN_PORT') ? undefined : `${ports.admin}`,
-    MCP_GATEWAY_ADMIN_TOKEN_FILE: `${snapshotFolder}/admin-token`,
-    MCP_GATEWAY_LOCAL_UPSTREAMS: allowLocalUpstreams === true ? undefined : 'false',
-    MCP_GATEWAY_METRICS_PORT: `${ports.metrics}`,
-    MCP_GATEWAY_READINESS_PORT: `${ports.readiness}`,
-    MCP_GATEWAY_LOG_LEVEL: logging?.level ?? 'info',
-    MCP_GATEWAY_LOG_FORMAT: logging?.format ?? 'json',
-    MCP_GATEWAY_SHUTDOWN_DELAY: `${shutdownDelaySeconds}s`,
-    MCP_GATEWAY_DRAIN_TIMEOUT: shutdown?.drain ?? defaultDrain,
-    MCP_GATEWAY_WORKERS: workers === undefined ? undefined : `${workers}`,
-    MCP_GATEWAY_TRUSTED_PROXIES: trustedProxies.length === 0 ? undefined : trustedProxies.join(','),
+    MCP_GATEHOUSE_CONTROLLER: `${scheme}://${settings.xdsAddress}`,
+    MCP_GATEHOUSE_CONTROLLER_CA: settings.xdsCa === undefined ? undefined : `${caFolder}/${caEntry}`,
+    MCP_GATEHOUSE_CONTROLLER_TOKEN: `${tokenFolder}/token`,
+    MCP_GATEHOUSE_GATEWAY: plan.name,
+    MCP_GATEHOUSE_SNAPSHOT_FILE: `${snapshotFolder}/snapshot`,
+    MCP_GATEHOUSE_OBSERVABILITY_ADDRESS: '0.0.0.0',
+    MCP_GATEHOUSE_ADMIN_PORT: env.some(({ name }) => name === 'MCP_GATEHOUSE_ADMIN_PORT')
+      ? undefined
+      : `${ports.admin}`,
+    MCP_GATEHOUSE_ADMIN_TOKEN_FILE: `${snapshotFolder}/admin-token`,
+    MCP_GATEHOUSE_LOCAL_UPSTREAMS: allowLocalUpstreams === true ? undefined : 'false',
+    MCP_GATEHOUSE_METRICS_PORT: `${ports.metrics}`,
+    MCP_GATEHOUSE_READINESS_PORT: `${ports.readiness}`,
+    MCP_GATEHOUSE_LOG_LEVEL: logging?.level ?? 'info',
+    MCP_GATEHOUSE_LOG_FORMAT: logging?.format ?? 'json',
+    MCP_GATEHOUSE_SHUTDOWN_DELAY: `${shutdownDelaySeconds}s`,
+    MCP_GATEHOUSE_DRAIN_TIMEOUT: shutdown?.drain ?? defaultDrain,
+    MCP_GATEHOUSE_WORKERS: workers === undefined ? undefined : `${workers}`,
+    MCP_GATEHOUSE_TRUSTED_PROXIES: trustedProxies.length === 0 ? undefined : trustedProxies.join(','),
   };
   return [
-    { name: 'MCP_GATEWAY_NODE_ID', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } },
+    { name: 'MCP_GATEHOUSE_NODE_ID', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } },
     ...Object.entries(own).flatMap(([name, value]) => (value === undefined ? [] : [{ name, value }])),
     ...env,
   ];

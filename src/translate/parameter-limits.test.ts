@@ -279,7 +279,7 @@ test('values that are no pod at all break nothing', () => {
 
 describe('the gateway itself', () => {
   const container = `${podPath}.containers[0]`;
-  for (const name of ['MCP_GATEWAY_LOCAL_UPSTREAMS', 'MCP_GATEWAY_ADMIN_TOKEN_FILE', 'MCP_GATEWAY_CONTROLLER'])
+  for (const name of ['MCP_GATEHOUSE_LOCAL_UPSTREAMS', 'MCP_GATEHOUSE_ADMIN_TOKEN_FILE', 'MCP_GATEHOUSE_CONTROLLER'])
     test(`${name} is the controller's to set`, () =>
       refuses(overGateway({ env: [{ name, value: 'x' }] }), `${container}.env[0].name`));
 

@@ -225,7 +225,7 @@ class DiscoveryClient {
     const node = create(NodeSchema, {
       id: nodeId,
       metadata: { namespace, gateway: name },
-      userAgentName: 'mcp-gateway',
+      userAgentName: 'mcp-gatehouse',
       userAgentVersionType: { case: 'userAgentVersion', value: version },
     });
     for (const [index, { typeUrl }] of resourceTypes.entries()) {

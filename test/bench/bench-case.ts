@@ -30,7 +30,7 @@ export type BenchProxy =
       readonly kind: 'gateway';
       /** The resources of a gateway on this port, in front of an upstream on that one. */
       readonly resources: (ports: BenchPorts) => readonly object[];
-      /** Further flags of `mcp-gateway run`. */
+      /** Further flags of `mcp-gatehouse run`. */
       readonly flags?: readonly string[];
       /** The folder of another checkout, whose program is started. */
       readonly checkout?: string;

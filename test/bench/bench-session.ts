@@ -32,7 +32,7 @@ export async function inSession<Result>(
   options: SessionOptions,
   measure: (session: BenchSession) => Promise<Result>,
 ): Promise<Result> {
-  const folder = await mkdtemp(join(tmpdir(), 'mcp-gateway-bench-'));
+  const folder = await mkdtemp(join(tmpdir(), 'mcp-gatehouse-bench-'));
   const removeFolder = (): void => rmSync(folder, { recursive: true, force: true });
   process.once('exit', removeFolder);
   const started: { stop(): Promise<void> }[] = [];

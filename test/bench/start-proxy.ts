@@ -1,4 +1,4 @@
-// The proxy under measurement, on a core of its own: `mcp-gateway run` as in production, or one of its peers.
+// The proxy under measurement, on a core of its own: `mcp-gatehouse run` as in production, or one of its peers.
 import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { type PinnedProcess, startPinned } from './pinned-process.ts';
 
 const ownCheckout = fileURLToPath(new URL('../..', import.meta.url));
 /** What users start. */
-const program = join('bin', 'mcp-gateway.mjs');
+const program = join('bin', 'mcp-gatehouse.mjs');
 /** As the image starts it. */
 const imageFlags = imageComponents.flatMap(({ name, nodeFlag }) => (name === 'gateway' && nodeFlag ? [nodeFlag] : []));
 

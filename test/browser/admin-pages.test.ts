@@ -145,7 +145,7 @@ describe('the admin pages in Chromium', () => {
     assert.equal(await page.getByLabel('Log level').inputValue(), 'info');
     await page.getByLabel('Log level').selectOption('debug');
     await page.getByRole('button', { name: 'Change' }).click();
-    await page.getByRole('heading', { name: 'mcp-gateway admin' }).waitFor();
+    await page.getByRole('heading', { name: 'mcp-gatehouse admin' }).waitFor();
     await page.waitForURL(`${admin}/`);
     assert.equal(await page.getByLabel('Log level').inputValue(), 'debug');
     assert.deepEqual(complaints, []);

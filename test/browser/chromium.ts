@@ -72,7 +72,7 @@ export async function openPage(browser: Browser, options: BrowserContextOptions 
 }
 
 /** Where the pictures are, for people to look at. Each run replaces those of the last one. */
-export const screenshotFolder = process.env['SCREENSHOTS'] ?? join(tmpdir(), 'mcp-gateway-screenshots');
+export const screenshotFolder = process.env['SCREENSHOTS'] ?? join(tmpdir(), 'mcp-gatehouse-screenshots');
 
 /** Takes a picture of the whole page. */
 export async function takeScreenshot(page: Page, name: string): Promise<void> {

@@ -30,7 +30,7 @@ describe('helm lint --strict', () => {
 
 describe('NOTES.txt', () => {
   // `helm template` does not print the notes, and `helm install` needs a cluster: here they are the content of an object.
-  const copy = mkdtempSync(join(tmpdir(), 'mcp-gateway-chart-'));
+  const copy = mkdtempSync(join(tmpdir(), 'mcp-gatehouse-chart-'));
   cpSync(proxyChart, copy, { recursive: true });
   const text = readFileSync(join(copy, 'templates', 'NOTES.txt'), 'utf8');
   writeFileSync(
@@ -66,7 +66,7 @@ describe('NOTES.txt', () => {
     );
     const [, flag = ''] = / --set (\S+)$/.exec(lines[1]!)!;
     const rendering = await renderChart({}, { args: ['--set', flag] });
-    assert.equal(rendering.variable('MCP_GATEWAY_XDS_TLS'), 'true');
+    assert.equal(rendering.variable('MCP_GATEHOUSE_XDS_TLS'), 'true');
     for (const key of ['tls.crt', 'tls.key', 'ca.crt']) assert.match(lines[0]!, new RegExp(`--from-file=${key}[ =]`));
   });
 
@@ -94,7 +94,7 @@ describe('proxy-crds', () => {
 });
 
 test('packages have the version of this program', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'mcp-gateway-chart-'));
+  const folder = mkdtempSync(join(tmpdir(), 'mcp-gatehouse-chart-'));
   try {
     for (const chart of [proxyChart, crdChart]) {
       const { stdout } = await runHelm(['package', chart, '--destination', folder]);

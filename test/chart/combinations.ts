@@ -95,8 +95,8 @@ export const combinations: readonly Combination[] = [
       controller: {
         logLevel: 'warn',
         extraEnv: {
-          MCP_GATEWAY_LOG_LEVEL: 'error',
-          MCP_GATEWAY_IMAGE_TAG: { valueFrom: { configMapKeyRef: { name: 'versions', key: 'gateway' } } },
+          MCP_GATEHOUSE_LOG_LEVEL: 'error',
+          MCP_GATEHOUSE_IMAGE_TAG: { valueFrom: { configMapKeyRef: { name: 'versions', key: 'gateway' } } },
         },
       },
       image: { tag: 'stable' },

@@ -8,7 +8,7 @@ import { stringify } from 'yaml';
 import { version } from '../../src/cmd/version.ts';
 import { proxyChart, readRefusal, renderChart } from './helm.ts';
 
-const parent = mkdtempSync(join(tmpdir(), 'mcp-gateway-chart-'));
+const parent = mkdtempSync(join(tmpdir(), 'mcp-gatehouse-chart-'));
 
 before(() => {
   mkdirSync(join(parent, 'templates'));
@@ -45,9 +45,9 @@ test('it gets its values, those of its parent over its own', async () => {
   const rendering = await renderChart({ proxy: { controller: { replicaCount: 2 } } }, options);
   assert.equal(rendering.deployment.metadata.name, 'platform-proxy');
   assert.equal(rendering.deployment.spec.replicas, 2);
-  assert.equal(rendering.variable('MCP_GATEWAY_LOG_LEVEL'), 'warn');
+  assert.equal(rendering.variable('MCP_GATEHOUSE_LOG_LEVEL'), 'warn');
   assert.equal(rendering.variable('COUNT'), '12345678');
-  assert.equal(rendering.variable('MCP_GATEWAY_SERVICE_NAME'), 'platform-proxy');
+  assert.equal(rendering.variable('MCP_GATEHOUSE_SERVICE_NAME'), 'platform-proxy');
   assert.deepEqual(rendering.pod.securityContext, {
     runAsGroup: 65532,
     runAsNonRoot: true,

@@ -73,7 +73,7 @@ describe('names', () => {
       assert.equal(rendering.get('ServiceAccount').metadata.name, name);
       assert.equal(rendering.pod.serviceAccountName, name);
       assert.equal(rendering.deployment.metadata.name, isFull ? name : `proxy-${name}`);
-      assert.equal(rendering.variable('MCP_GATEWAY_SERVICE_NAME'), isFull ? name : `proxy-${name}`);
+      assert.equal(rendering.variable('MCP_GATEHOUSE_SERVICE_NAME'), isFull ? name : `proxy-${name}`);
     });
   }
 
@@ -125,7 +125,7 @@ test('labels, annotations, tags and variables', async () => {
   assert.deepEqual(rendering.get('ServiceAccount').metadata.annotations, byKey);
   assert.deepEqual(rendering.pod['nodeSelector'], byKey);
   for (const [name, text] of Object.entries(variables)) assert.equal(rendering.variable(name), text);
-  assert.equal(rendering.variable('MCP_GATEWAY_IMAGE_TAG'), '1.10');
+  assert.equal(rendering.variable('MCP_GATEHOUSE_IMAGE_TAG'), '1.10');
   assert.match(rendering.container.image, /:1e3$/);
 });
 

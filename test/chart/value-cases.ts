@@ -124,8 +124,8 @@ export const valueCases: readonly ValueCase[] = [
       NONE: '',
       LATER: null,
       TOKEN: { valueFrom: { secretKeyRef: { name: 'extra', key: 'token' } } },
-      MCP_GATEWAY_LOG_FORMAT: 'text',
-      MCP_GATEWAY_XDS_VERIFY_POD_ADDRESS: false,
+      MCP_GATEHOUSE_LOG_FORMAT: 'text',
+      MCP_GATEHOUSE_XDS_VERIFY_POD_ADDRESS: false,
     },
     check: (rendering) => {
       const { env } = rendering.container;

@@ -13,7 +13,7 @@ const root = join(import.meta.dirname, '..', '..');
 
 /** The cases of some kinds, each once. */
 export async function collectApiCases(apiVersion: string, kinds: readonly string[]): Promise<readonly ApiCase[]> {
-  const folder = await mkdtemp(join(tmpdir(), 'mcp-gateway-cases-'));
+  const folder = await mkdtemp(join(tmpdir(), 'mcp-gatehouse-cases-'));
   const file = join(folder, 'cases');
   try {
     const recorder = join(import.meta.dirname, 'record-api-cases.ts');

@@ -156,8 +156,8 @@ describe('the defaults', () => {
       [image, imagePullPolicy, spec.imagePullSecrets],
       ['ghcr.io/gateway:0.1.0', 'IfNotPresent', undefined],
     );
-    assert.equal(findVariable(spec, 'MCP_GATEWAY_CONTROLLER'), 'http://proxy.proxy-system.svc:9978');
-    assert.equal(findVariable(spec, 'MCP_GATEWAY_LOG_LEVEL'), 'info');
+    assert.equal(findVariable(spec, 'MCP_GATEHOUSE_CONTROLLER'), 'http://proxy.proxy-system.svc:9978');
+    assert.equal(findVariable(spec, 'MCP_GATEHOUSE_LOG_LEVEL'), 'info');
   });
 });
 
@@ -169,7 +169,7 @@ describe('other values', () => {
     controller: {
       extraEnv: {
         COUNT: 12_345_678,
-        MCP_GATEWAY_LOG_FORMAT: 'text',
+        MCP_GATEHOUSE_LOG_FORMAT: 'text',
         OF_A_SECRET: { valueFrom: { secretKeyRef: { name: 'more', key: 'word' } } },
       },
       image: { pullPolicy: 'Never', registry: 'own.example.com', repository: 'team/controller', tag: '8.8.8' },
@@ -336,7 +336,7 @@ describe('other values', () => {
     const { spec } = await readClass();
     const reference = { group: 'gateway.proxy', kind: 'GatewayParameters' };
     assert.deepEqual(spec.parametersRef, { ...reference, name: 'of-all', namespace: installationNamespace });
-    assert.equal(findVariable(await readGatewaySpec(), 'MCP_GATEWAY_LOG_LEVEL'), 'debug');
+    assert.equal(findVariable(await readGatewaySpec(), 'MCP_GATEHOUSE_LOG_LEVEL'), 'debug');
   });
 
   shows(['podSecurityContext'], 'the process has this user and these groups', async () => {

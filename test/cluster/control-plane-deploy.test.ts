@@ -29,7 +29,7 @@ const ask = async (address: string, port = 80): Promise<EchoAnswer | number> => 
 
 before(async () => {
   // The next release of the gateway, as far as this cluster can tell.
-  cluster = await joinCluster({ images: { 'gateway-next': createNodeImage('bin/mcp-gateway.mjs') } });
+  cluster = await joinCluster({ images: { 'gateway-next': createNodeImage('bin/mcp-gatehouse.mjs') } });
   await cluster.apply([...createEcho('first'), ...createEcho('second')]);
   controller = await installController(cluster);
 });

@@ -125,7 +125,7 @@ test('nobody gets in without a token', async () => {
   assert.match(String(answer.headers['www-authenticate']), /resource_metadata="https:/);
 });
 
-test('mcp-gateway status says that all is well', async () => {
+test('mcp-gatehouse status says that all is well', async () => {
   const flags = ['--kubeconfig', cluster.access.kubeconfigFile, '-A'];
   const { stdout } = await runCommand(process.execPath, [program, 'status', ...flags]);
   for (const word of ['web', 'tickets', address]) assert.ok(stdout.includes(word), stdout);

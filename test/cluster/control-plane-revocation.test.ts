@@ -242,7 +242,7 @@ test('a namespace leaves those that the controller looks after, and comes back',
     { matchLabels: { tenant: 'yes' } },
     { matchExpressions: [{ key: 'kubernetes.io/metadata.name', operator: 'In', values: [namespace, 'certificates'] }] },
   ];
-  const environment = { MCP_GATEWAY_DISCOVERY_NAMESPACE_SELECTORS: JSON.stringify(selectors) };
+  const environment = { MCP_GATEHOUSE_DISCOVERY_NAMESPACE_SELECTORS: JSON.stringify(selectors) };
   await installController(cluster, { environment });
   // Whoever leads now has looked at everything once it has told about something new.
   await cluster.apply(createRoute('news', { path: '/news', to: toService('echo') }));

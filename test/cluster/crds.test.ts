@@ -35,7 +35,7 @@ const backend = { group: 'gateway.proxy', kind: 'ProxyBackend', name: 'b', secti
 
 /** For rules that no unit test breaks. */
 const furtherCases: readonly ApiCase[] = [
-  ...['MCP_GATEWAY_LOG_FORMAT', 'MCP_GATEWAY_DRAIN_TIMEOUT', 'MCP_GATEWAY_TRUSTED_PROXIES'].map((name) =>
+  ...['MCP_GATEHOUSE_LOG_FORMAT', 'MCP_GATEHOUSE_DRAIN_TIMEOUT', 'MCP_GATEHOUSE_TRUSTED_PROXIES'].map((name) =>
     createCase('GatewayParameters', { env: [{ name, value: 'a' }] }),
   ),
   createCase('ProxyPolicy', {

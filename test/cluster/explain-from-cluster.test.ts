@@ -1,4 +1,4 @@
-// `mcp-gateway explain` about a real cluster, as a person runs it: by the resources in the API server, and by what a deployed gateway has in force. What it
+// `mcp-gatehouse explain` about a real cluster, as a person runs it: by the resources in the API server, and by what a deployed gateway has in force. What it
 // says is what the deployed gateway does.
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
@@ -28,7 +28,7 @@ import { joinCluster, leaveCluster } from './shared-cluster.ts';
 
 const namespace = claimNamespace('explained');
 const issuer = 'https://idp.example.com';
-const program = join(import.meta.dirname, '../../bin/mcp-gateway.mjs');
+const program = join(import.meta.dirname, '../../bin/mcp-gatehouse.mjs');
 const policies: readonly ResourceName[] = [
   { kind: 'ProxyPolicy', name: 'who' },
   { kind: 'ProxyPolicy', name: 'teams' },
@@ -141,12 +141,12 @@ async function explainInPod(args: readonly string[], token?: string): Promise<Ru
 const { dirname } = require('node:path');
 const [input, ...args] = process.argv.slice(1);
 // What Node makes of the sources is kept for the next time, in the one folder that can be written to: to make it takes longer than all the rest.
-const env = { ...process.env, NODE_COMPILE_CACHE: dirname(process.env.MCP_GATEWAY_SNAPSHOT_FILE) + '/compiled' };
+const env = { ...process.env, NODE_COMPILE_CACHE: dirname(process.env.MCP_GATEHOUSE_SNAPSHOT_FILE) + '/compiled' };
 const { status, stdout, stderr } = spawnSync(process.execPath, args, { input, env });
 process.stdout.write(stdout);
 process.stderr.write(stderr);
 process.exitCode = status;`;
-  const line = ['/app/bin/mcp-gateway.mjs', 'explain', ...args, ...(token === undefined ? [] : ['--token', '-'])];
+  const line = ['/app/bin/mcp-gatehouse.mjs', 'explain', ...args, ...(token === undefined ? [] : ['--token', '-'])];
   const { exitCode, stdout, stderr } = await cluster.exec({
     namespace,
     pod: pod.metadata.name,
@@ -330,7 +330,7 @@ describe('what cannot be asked: one line, exit code 2', () => {
 
   test('a kubeconfig that is not there', async () => {
     const missing = join(cluster.folder, 'missing');
-    const message = /^mcp-gateway explain: there is no kubeconfig \S+missing\n$/;
+    const message = /^mcp-gatehouse explain: there is no kubeconfig \S+missing\n$/;
     await expectRefusal(request(), message, missing);
     await expectRefusal([...request(), '--kubeconfig', missing], message);
   });
@@ -339,28 +339,28 @@ describe('what cannot be asked: one line, exit code 2', () => {
     const { stdout } = await cluster.kubectl(['config', 'current-context']);
     await expectRefusal(
       [...request(), '--context', 'nowhere'],
-      new RegExp(`^mcp-gateway explain: the kubeconfig \\S+ has no context nowhere; it has ${stdout.trim()}\\n$`),
+      new RegExp(`^mcp-gatehouse explain: the kubeconfig \\S+ has no context nowhere; it has ${stdout.trim()}\\n$`),
     );
   });
 
   test('a Gateway that does not exist, and one with a name like it', async () => {
     await expectRefusal(
       [...request(), '--gateway', 'explained/wep'],
-      /^mcp-gateway explain: --gateway explained\/wep: no Gateway of this name is served; did you mean explained\/web\?\n$/,
+      /^mcp-gatehouse explain: --gateway explained\/wep: no Gateway of this name is served; did you mean explained\/web\?\n$/,
     );
     await expectRefusal(
       [...request(), '--gateway', 'other/public'],
-      /^mcp-gateway explain: --gateway other\/public: no Gateway of this name is served; there is explained\/web\n$/,
+      /^mcp-gatehouse explain: --gateway other\/public: no Gateway of this name is served; there is explained\/web\n$/,
     );
   });
 
   test('a listener that no Gateway has', async () => {
-    await expectRefusal([...request(), '--listener', 'https'], /^mcp-gateway explain: .*https/);
+    await expectRefusal([...request(), '--listener', 'https'], /^mcp-gatehouse explain: .*https/);
   });
 
   test('an API server that is not there', async () => {
     const kubeconfig = await writeKubeconfig('elsewhere', (text) => text.replace(/(server: \S+):\d+/, '$1:1'));
-    await expectRefusal(request(), /^mcp-gateway explain: .*:1\b.*ECONNREFUSED/, kubeconfig);
+    await expectRefusal(request(), /^mcp-gatehouse explain: .*:1\b.*ECONNREFUSED/, kubeconfig);
   });
 
   /** A kubeconfig with this token and no other credentials. */
@@ -374,7 +374,7 @@ describe('what cannot be asked: one line, exit code 2', () => {
     const kubeconfig = await writeTokenConfig('stranger', 'made-up');
     await expectRefusal(
       request(),
-      /^mcp-gateway explain: the API server does not accept the credentials of the kubeconfig: .*Unauthorized/,
+      /^mcp-gatehouse explain: the API server does not accept the credentials of the kubeconfig: .*Unauthorized/,
       kubeconfig,
     );
   });
@@ -393,7 +393,7 @@ describe('what cannot be asked: one line, exit code 2', () => {
     const kubeconfig = await writeTokenConfig('reader', stdout.trim());
     await expectRefusal(
       request(),
-      /^mcp-gateway explain: .*proxypolicies.* is forbidden.*; without the kind ProxyPolicy the answer could be wrong\n$/,
+      /^mcp-gatehouse explain: .*proxypolicies.* is forbidden.*; without the kind ProxyPolicy the answer could be wrong\n$/,
       kubeconfig,
     );
     // With the right to read it, there is an answer.

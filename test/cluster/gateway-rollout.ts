@@ -23,7 +23,7 @@ export const readPodSpec = (pod: PodObject): PodSpec => pod['spec'] as PodSpec;
 
 /** Where a pod of a gateway looks for its controller. */
 export function findControllerUrl(pod: PodObject): string | undefined {
-  return readPodSpec(pod).containers[0].env.find(({ name }) => name === 'MCP_GATEWAY_CONTROLLER')?.value;
+  return readPodSpec(pod).containers[0].env.find(({ name }) => name === 'MCP_GATEHOUSE_CONTROLLER')?.value;
 }
 
 interface Deployment extends ApiObject {

@@ -53,7 +53,7 @@ export async function readLinkIndex(link: string): Promise<string | undefined> {
 /** Gives the machine's end its address and routes. The inner end must be up. */
 export async function connectHost(addresses: ClusterAddresses): Promise<void> {
   const link = nameHostLink(addresses.slot);
-  await runCommand('ip', ['link', 'set', link, 'alias', `mcp-gateway test cluster of process ${process.pid}`, 'up']);
+  await runCommand('ip', ['link', 'set', link, 'alias', `mcp-gatehouse test cluster of process ${process.pid}`, 'up']);
   await runCommand('ip', ['address', 'add', `${addresses.host}/32`, 'dev', link]);
   await runCommand('ip', ['route', 'add', addresses.node, 'dev', link, 'src', addresses.host]);
   for (const range of [addresses.podRange, addresses.serviceRange]) {

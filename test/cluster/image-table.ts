@@ -79,8 +79,8 @@ function findCurrentImages(): readonly Pick<BuiltImage, 'root' | 'component'>[] 
 /** What every cluster has. */
 export function createDefaultImages(programs: { readonly echoBasic: string }): ImageTable {
   return {
-    controller: createNodeImage('bin/mcp-gateway.mjs'),
-    gateway: createNodeImage('bin/mcp-gateway.mjs'),
+    controller: createNodeImage('bin/mcp-gatehouse.mjs'),
+    gateway: createNodeImage('bin/mcp-gatehouse.mjs'),
     'echo-basic': createBinaryImage(programs.echoBasic),
     // A shell and the machine's tools, for probes of the harness itself.
     shell: { entrypoint: ['/bin/sh'], env: { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' } },

@@ -93,7 +93,7 @@ interface ConfigDump {
 /** The endpoints of the pool, as the deployed gateway has them. */
 async function readEndpoints(): Promise<readonly string[] | undefined> {
   const { metadata } = await waitForGatewayPod(cluster, 'web');
-  const script = `const authorization = 'Bearer ' + require('node:fs').readFileSync(process.env.MCP_GATEWAY_ADMIN_TOKEN_FILE, 'utf8').trim(); fetch('http://127.0.0.1:15000/config', { headers: { authorization } }).then((answer) => answer.text()).then((text) => process.stdout.write(text))`;
+  const script = `const authorization = 'Bearer ' + require('node:fs').readFileSync(process.env.MCP_GATEHOUSE_ADMIN_TOKEN_FILE, 'utf8').trim(); fetch('http://127.0.0.1:15000/config', { headers: { authorization } }).then((answer) => answer.text()).then((text) => process.stdout.write(text))`;
   const { stdout, stderr } = await cluster.exec({
     namespace: 'default',
     pod: metadata.name,

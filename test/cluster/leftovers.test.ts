@@ -73,7 +73,7 @@ const waitUntilClean = async (run: Run, processes: readonly ProcessEntry[]): Pro
 };
 
 /** As if another process had a cluster: this one's parent has none, and lives. */
-const foreignFolder = join(tmpdir(), `mcp-gateway-cluster-${process.ppid}-not-mine`);
+const foreignFolder = join(tmpdir(), `mcp-gatehouse-cluster-${process.ppid}-not-mine`);
 
 before(async () => {
   await mkdir(foreignFolder, { recursive: true });

@@ -40,7 +40,7 @@ test('its containers have the files of the image, and no shell', async () => {
   ];
   for (const name of containers) {
     assert.notEqual((await cluster.exec({ ...name, command: ['/bin/sh', '-c', 'true'] })).exitCode, 0);
-    const version = await cluster.exec({ ...name, command: ['/usr/local/bin/mcp-gateway', '--version'] });
+    const version = await cluster.exec({ ...name, command: ['/usr/local/bin/mcp-gatehouse', '--version'] });
     assert.deepEqual([version.exitCode, version.stderr], [0, '']);
     const command = ['/usr/local/bin/node', '-p', 'process.getuid() + " " + fs.readdirSync("/")'];
     const looked = await cluster.exec({ ...name, command });
@@ -55,7 +55,7 @@ test('the status of the cluster can be asked for inside of the controller', asyn
   const name = { namespace: installationNamespace, pod: pod!.metadata.name, container: 'controller' };
   const { exitCode, stdout, stderr } = await cluster.exec({
     ...name,
-    command: ['mcp-gateway', 'status', '--all-namespaces'],
+    command: ['mcp-gatehouse', 'status', '--all-namespaces'],
   });
   assert.equal(exitCode, 0, stdout + stderr);
   assert.match(stdout, /\bweb\b/);

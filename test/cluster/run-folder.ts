@@ -3,7 +3,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-const prefix = 'mcp-gateway-cluster-';
+const prefix = 'mcp-gatehouse-cluster-';
 
 /** Makes the folder of this run, after removing those of processes that no longer exist. */
 export async function createRunFolder(): Promise<string> {

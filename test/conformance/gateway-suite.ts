@@ -112,8 +112,8 @@ function formatFlags(options: GatewaySuiteOptions, reportFile: string): readonly
     // The cluster goes away as a whole.
     'cleanup-base-resources': 'false',
     'report-output': reportFile,
-    organization: 'mcp-gateway',
-    project: 'mcp-gateway',
+    organization: 'mcp-gatehouse',
+    project: 'mcp-gatehouse',
     url: 'not published yet',
     contact: 'not published yet',
     version: `v${version}`,

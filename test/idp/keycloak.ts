@@ -30,7 +30,7 @@ export async function startKeycloak(
   signal?: AbortSignal,
 ): Promise<Keycloak> {
   const password = randomBytes(18).toString('base64url');
-  const temporary = await mkdtemp(join(tmpdir(), 'mcp-gateway-keycloak-'));
+  const temporary = await mkdtemp(join(tmpdir(), 'mcp-gatehouse-keycloak-'));
   report('Starting Keycloak');
   // Port 0: it takes a free one and says which. The database is in memory. The script starts Java as a child of its own, so both are a process group.
   const options = ['--http-host=127.0.0.1', '--http-port=0', '--cache=local', '--db=dev-mem'];

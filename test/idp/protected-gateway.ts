@@ -95,7 +95,7 @@ export function policyResource(backend: string, authentication: object): object 
 
 /** A key file that several gateways can share. */
 export function createSealKeyFile(): { readonly path: string; remove(): void } {
-  const folder = mkdtempSync(join(tmpdir(), 'mcp-gateway-key-'));
+  const folder = mkdtempSync(join(tmpdir(), 'mcp-gatehouse-key-'));
   const path = join(folder, 'seal-keys');
   writeFileSync(path, `current: ${randomBytes(32).toString('base64url')}\n`, { mode: 0o600 });
   return { path, remove: () => rmSync(folder, { recursive: true, force: true }) };

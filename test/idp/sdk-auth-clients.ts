@@ -220,7 +220,7 @@ function createLibrary(name: string, open: (attempt: Attempt) => Connection): Au
   };
 }
 
-const identity = { name: 'mcp-gateway-test', version: '1.0.0' };
+const identity = { name: 'mcp-gatehouse-test', version: '1.0.0' };
 
 /** SDK v1: `@modelcontextprotocol/sdk`. Does not know RFC 9207. */
 export const authSdkV1 = createLibrary('SDK v1', ({ memory, fetch: tapped, url }) => {

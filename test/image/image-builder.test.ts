@@ -33,7 +33,7 @@ let built: readonly BuiltImage[];
 
 before(async () => {
   requireImageMachine({ buildah: 'buildah' });
-  storage = mkdtempSync(join(tmpdir(), 'mcp-gateway-buildah-'));
+  storage = mkdtempSync(join(tmpdir(), 'mcp-gatehouse-buildah-'));
   built = await buildImages(imageFolder);
 });
 after(() => rmSync(storage, { recursive: true, force: true }));

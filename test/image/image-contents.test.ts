@@ -34,7 +34,7 @@ let built: readonly BuiltImage[];
 
 before(async () => {
   requireImageMachine();
-  folder = mkdtempSync(join(tmpdir(), 'mcp-gateway-image-'));
+  folder = mkdtempSync(join(tmpdir(), 'mcp-gatehouse-image-'));
   built = await buildImages(join(folder, 'first'));
 });
 after(() => rmSync(folder, { recursive: true, force: true }));
@@ -74,9 +74,9 @@ for (const { name } of imageComponents) {
         /^\/etc\/(?:passwd|group|nsswitch\.conf|ssl\/certs\/ca-certificates\.crt)$/,
         /^\/lib(?:64)?\/ld-linux-[\w-]+\.so\.\d$/,
         /^\/usr\/lib\/[\w-]+-linux-gnu\/lib(?:c|m|dl|pthread|gcc_s|atomic|stdc\+\+)\.so\.\d$/,
-        /^\/usr\/local\/bin\/(?:node|mcp-gateway)$/,
+        /^\/usr\/local\/bin\/(?:node|mcp-gatehouse)$/,
         /^\/usr\/share\/doc\/[\w+-]+\/copyright$/,
-        /^\/usr\/share\/doc\/mcp-gateway\/(?:third-party-licences\.txt|sbom\.cdx\.json)$/,
+        /^\/usr\/share\/doc\/mcp-gatehouse\/(?:third-party-licences\.txt|sbom\.cdx\.json)$/,
       ];
       const others = tree.filter(({ kind, path }) => kind !== 'folder' && !known.some((pattern) => pattern.test(path)));
       assert.deepEqual(others, []);
@@ -86,7 +86,7 @@ for (const { name } of imageComponents) {
       const programs = tree.filter(({ kind, mode }) => kind === 'file' && (mode & 0o111) !== 0);
       assert.deepEqual(
         programs.map(({ path }) => path.replace(/^.*\/ld-linux-.*$/, 'the loader')),
-        ['/app/mcp-gateway.js', 'the loader', '/usr/local/bin/node'],
+        ['/app/mcp-gatehouse.js', 'the loader', '/usr/local/bin/node'],
       );
     });
 
@@ -127,7 +127,7 @@ for (const { name } of imageComponents) {
 
     test('says what it is made of, inside and beside', () => {
       assert.equal(
-        readFileSync(join(image.root, 'usr/share/doc/mcp-gateway/sbom.cdx.json'), 'utf8'),
+        readFileSync(join(image.root, 'usr/share/doc/mcp-gatehouse/sbom.cdx.json'), 'utf8'),
         readFileSync(image.sbom, 'utf8'),
       );
       const parts = sbom.components;
@@ -166,7 +166,7 @@ for (const { name } of imageComponents) {
     });
 
     test('has the text of every licence', () => {
-      const text = readFileSync(join(image.root, 'usr/share/doc/mcp-gateway/third-party-licences.txt'), 'utf8');
+      const text = readFileSync(join(image.root, 'usr/share/doc/mcp-gatehouse/third-party-licences.txt'), 'utf8');
       for (const { name: part, version, purl } of sbom.components) {
         if (purl.startsWith('pkg:npm/')) assert.ok(text.includes(`${part} ${version} (`), part);
         else

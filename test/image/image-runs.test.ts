@@ -31,7 +31,7 @@ const roots = { controller: '', gateway: '' };
 
 before(async () => {
   requireImageMachine();
-  folder = mkdtempSync(join(tmpdir(), 'mcp-gateway-image-'));
+  folder = mkdtempSync(join(tmpdir(), 'mcp-gatehouse-image-'));
   for (const { component, root } of await buildImages(folder)) roots[component.name] = root;
 });
 after(() => rmSync(folder, { recursive: true, force: true }));
@@ -52,12 +52,12 @@ describe('both', () => {
       for (const command of commands) {
         const { exitCode, output } = await runInRoot({ root: roots[name], args: [...command.split(' '), '--help'] });
         assert.equal(exitCode, 0, output);
-        assert.match(output, new RegExp(`^Usage: mcp-gateway ${command}\\b`));
+        assert.match(output, new RegExp(`^Usage: mcp-gatehouse ${command}\\b`));
       }
       for (const command of Object.keys(known).filter((each) => known[each]!.isInternal === true)) {
         const { exitCode, output } = await runInRoot({ root: roots[name], args: [command] });
         assert.equal(exitCode, 2, output);
-        assert.match(output, new RegExp(`^mcp-gateway ${command}: it is started by mcp-gateway run --workers`));
+        assert.match(output, new RegExp(`^mcp-gatehouse ${command}: it is started by mcp-gatehouse run --workers`));
       }
       const unknown = await runInRoot({ root: roots[name], args: ['demo'] });
       assert.equal(unknown.exitCode, 2);
@@ -86,7 +86,7 @@ describe('the controller', () => {
     assert.equal(exitCode, 1);
     assert.match(
       output,
-      /^mcp-gateway controller: no Kubernetes cluster found: KUBERNETES_SERVICE_HOST is not set, so this process does not run in a pod; .*\n$/,
+      /^mcp-gatehouse controller: no Kubernetes cluster found: KUBERNETES_SERVICE_HOST is not set, so this process does not run in a pod; .*\n$/,
     );
   });
 
@@ -120,10 +120,10 @@ describe('the gateway', () => {
       args: ['run', '-f', '/etc/mcp-gateway/gateway.yaml', '--seal-key-file', '/tmp/seal-keys'],
       files: { '/etc/mcp-gateway/gateway.yaml': resources },
       env: {
-        MCP_GATEWAY_ADMIN_PORT: adminPort!,
-        MCP_GATEWAY_METRICS_PORT: metricsPort!,
-        MCP_GATEWAY_READINESS_PORT: readinessPort!,
-        MCP_GATEWAY_LOG_FORMAT: 'json',
+        MCP_GATEHOUSE_ADMIN_PORT: adminPort!,
+        MCP_GATEHOUSE_METRICS_PORT: metricsPort!,
+        MCP_GATEHOUSE_READINESS_PORT: readinessPort!,
+        MCP_GATEHOUSE_LOG_FORMAT: 'json',
         OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
         OTEL_BSP_SCHEDULE_DELAY: '10',
       },
@@ -258,13 +258,13 @@ describe('the gateway', () => {
       root: roots.gateway,
       args: ['gateway'],
       env: {
-        MCP_GATEWAY_CONTROLLER: 'http://127.0.0.1:1',
-        MCP_GATEWAY_CONTROLLER_TOKEN: '/etc/token',
-        MCP_GATEWAY_GATEWAY: 'default/test',
-        MCP_GATEWAY_NODE_ID: 'test',
-        MCP_GATEWAY_ADMIN_PORT: adminPort!,
-        MCP_GATEWAY_METRICS_PORT: metricsPort!,
-        MCP_GATEWAY_READINESS_PORT: readinessPort!,
+        MCP_GATEHOUSE_CONTROLLER: 'http://127.0.0.1:1',
+        MCP_GATEHOUSE_CONTROLLER_TOKEN: '/etc/token',
+        MCP_GATEHOUSE_GATEWAY: 'default/test',
+        MCP_GATEHOUSE_NODE_ID: 'test',
+        MCP_GATEHOUSE_ADMIN_PORT: adminPort!,
+        MCP_GATEHOUSE_METRICS_PORT: metricsPort!,
+        MCP_GATEHOUSE_READINESS_PORT: readinessPort!,
       },
       files: { '/etc/token': 'none' },
     });

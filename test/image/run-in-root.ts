@@ -48,7 +48,7 @@ exec "$setpriv" --no-new-privs "$chroot" --userspec="$user:$user" --groups="$use
 
 /** Starts it. It keeps the process id, so that signals reach it and its end is seen. */
 export function startInRoot({ root, args, program = imageProgram, env = {}, files = {} }: RootRun): Child {
-  const scratch = mkdtempSync(join(tmpdir(), 'mcp-gateway-root-'));
+  const scratch = mkdtempSync(join(tmpdir(), 'mcp-gatehouse-root-'));
   const texts = Object.entries(files).flat();
   const { PATH: path = '', ...others } = { ...imageEnvironment, ...env };
   const words = [root, scratch, `${imageUser}`, path, `${texts.length / 2}`, ...texts, program, ...args];

@@ -11,7 +11,7 @@ const logModule = new URL('../../src/base/log.ts', import.meta.url).href;
 const shutdownModule = new URL('../../src/base/shutdown.ts', import.meta.url).href;
 
 /** What Node makes of the sources is kept, as the launcher does: a dozen processes load them. */
-const compiled = join(import.meta.dirname, '../../node_modules/.cache/mcp-gateway');
+const compiled = join(import.meta.dirname, '../../node_modules/.cache/mcp-gatehouse');
 
 const head = `
 import { createLog } from ${JSON.stringify(logModule)};
@@ -208,10 +208,10 @@ describe('signals', () => {
 });
 
 test('stdout that is a file: the log and what others write there stand in order, nothing overwrites anything', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'mcp-gateway-log-'));
+  const folder = mkdtempSync(join(tmpdir(), 'mcp-gatehouse-log-'));
   t.after(() => rmSync(folder, { recursive: true }));
   const path = join(folder, 'out');
-  // As `mcp-gateway demo > out` has it: not in append mode.
+  // As `mcp-gatehouse demo > out` has it: not in append mode.
   const file = openSync(path, 'w');
   const script = `log.info({}, 'first'); log.flushSync(); process.stdout.write('second\\n'); log.info({}, 'third');`;
   const child = spawn(process.execPath, ['--input-type=module', '--eval', `${head}${script}`], {

@@ -262,7 +262,7 @@ describe('ports', () => {
       assert.equal((error as PortInUseError).code, 'port_in_use');
       assert.equal(
         (error as PortInUseError).message,
-        `port ${first.port} on 127.0.0.1 (metrics) is in use; choose another with --metrics-port or MCP_GATEWAY_METRICS_PORT`,
+        `port ${first.port} on 127.0.0.1 (metrics) is in use; choose another with --metrics-port or MCP_GATEHOUSE_METRICS_PORT`,
       );
     } finally {
       await first.close();

@@ -82,7 +82,7 @@ describe('a browser', () => {
     assert.match(cookie, /; HttpOnly; SameSite=Strict$/);
     assert.ok(!cookie.includes(token));
     assert.equal((await get('/routes', { ...html, cookie: `a=b; ${cookie.split(';')[0]!}` })).status, 200);
-    assert.equal((await get('/routes', { ...html, cookie: 'mcp-gateway-admin=x' })).status, 401);
+    assert.equal((await get('/routes', { ...html, cookie: 'mcp-gatehouse-admin=x' })).status, 401);
   });
 
   test('a wrong token gets the page again, and nothing to keep', async () => {

@@ -1,4 +1,4 @@
-// `mcp-gateway check` on real files: what it prints, where, and its exit code.
+// `mcp-gatehouse check` on real files: what it prints, where, and its exit code.
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -107,7 +107,7 @@ describe('check', () => {
     );
     assert.match(out, /\/llama\/\* +-> answers 500 backend_invalid/);
     assert.doesNotMatch(out, /endpoint picker/);
-    const fromEnvironment = await runCheck(['-f', file], { MCP_GATEWAY_INFERENCE_EXTENSION: 'true' });
+    const fromEnvironment = await runCheck(['-f', file], { MCP_GATEHOUSE_INFERENCE_EXTENSION: 'true' });
     assert.match(fromEnvironment.out, /endpoint picker/);
   });
 
@@ -153,8 +153,8 @@ describe('check', () => {
   test('takes paths from the environment, and values of Secrets', async (t) => {
     const secret = 'apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {token: "${TOKEN}"}\n';
     const folder = await writeFolder(t, { 'gateway.yaml': `${printGoodResources()}---\n${secret}` });
-    assert.equal((await runCheck([], { MCP_GATEWAY_FILES: folder, TOKEN: 'hunter2' })).code, 0);
-    const { code, err } = await runCheck([], { MCP_GATEWAY_FILES: folder });
+    assert.equal((await runCheck([], { MCP_GATEHOUSE_FILES: folder, TOKEN: 'hunter2' })).code, 0);
+    const { code, err } = await runCheck([], { MCP_GATEHOUSE_FILES: folder });
     assert.equal(code, 1);
     assert.match(err, /stringData\.token: the environment variable TOKEN is not set/);
   });
@@ -300,7 +300,7 @@ describe('check', () => {
     assert.deepEqual([help.code, help.err], [0, '']);
     assert.match(
       help.out,
-      /^Usage: mcp-gateway check -f PATH\.\.\. \[--inference-extension\] \[--online \[--try-registration\]\] \[--json\]\n/,
+      /^Usage: mcp-gatehouse check -f PATH\.\.\. \[--inference-extension\] \[--online \[--try-registration\]\] \[--json\]\n/,
     );
     assert.match(help.out, /problems +\[\{file, line, column, kind, namespace, name, path, code, message\}\]/);
   });

@@ -1,4 +1,4 @@
-// `mcp-gateway check --online` and the keys of JWT providers: fetched as a gateway does, and a cross with advice where they are of no use.
+// `mcp-gatehouse check --online` and the keys of JWT providers: fetched as a gateway does, and a cross with advice where they are of no use.
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';

@@ -1,4 +1,4 @@
-// `mcp-gateway check --online` against identity providers that are right, and against ones that are wrong in one place.
+// `mcp-gatehouse check --online` against identity providers that are right, and against ones that are wrong in one place.
 import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -105,7 +105,7 @@ describe('without --online nobody is asked', () => {
     const run = await runCheck(t, { issuer: 'https://idp.example.com' }, '--try-registration');
     assert.deepEqual(
       [run.code, run.err],
-      [2, 'mcp-gateway check: --try-registration goes with --online\nSee mcp-gateway check --help.\n'],
+      [2, 'mcp-gatehouse check: --try-registration goes with --online\nSee mcp-gatehouse check --help.\n'],
     );
   });
 });
@@ -153,7 +153,7 @@ describe('--online with an identity provider that is right', () => {
     assert.match(linesOf(run, 'registration'), /took a registration from anybody\n.*removed it again \(RFC 7592\)/);
     assert.equal(server.clients.size, 0);
     const registration = server.requests.find(({ url }) => url.pathname === '/register');
-    assert.match(registration?.body ?? '', /mcp-gateway check \(may be deleted\)/);
+    assert.match(registration?.body ?? '', /mcp-gatehouse check \(may be deleted\)/);
     for (const secret of server.secrets) assert.ok(!run.out.includes(secret));
   });
 
@@ -319,7 +319,7 @@ describe('--online puts a cross where it is wrong, with what to change', () => {
     assert.equal(run.code, 0, run.out);
     assert.match(
       linesOf(run, 'registration'),
-      /! +the client client-1 \("mcp-gateway check.*stays there.*\n.*→ Delete it/,
+      /! +the client client-1 \("mcp-gatehouse check.*stays there.*\n.*→ Delete it/,
     );
   });
 

@@ -1,11 +1,11 @@
-// A command whose reader goes away, as in `mcp-gateway schema | head -1`.
+// A command whose reader goes away, as in `mcp-gatehouse schema | head -1`.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { test } from 'node:test';
 
-const program = join(import.meta.dirname, '../../bin/mcp-gateway.mjs');
+const program = join(import.meta.dirname, '../../bin/mcp-gatehouse.mjs');
 
 test('a reader that goes away is no error', async () => {
   const child = spawn(process.execPath, [program, 'schema'], { stdio: ['ignore', 'pipe', 'pipe'] });

@@ -27,7 +27,7 @@ function writeCertificate(folder: string, authority: TestAuthority): void {
 
 describe('xDS over TLS', () => {
   test('a missing certificate keeps it from being ready and from deploying, and is told; it comes up by itself', async (context) => {
-    const folder = mkdtempSync(join(tmpdir(), 'mcp-gateway-xds-tls-'));
+    const folder = mkdtempSync(join(tmpdir(), 'mcp-gatehouse-xds-tls-'));
     context.after(() => rmSync(folder, { recursive: true, force: true }));
     const authority = createAuthority();
     const cluster = await startCluster(context);
@@ -64,7 +64,7 @@ describe('xDS over TLS', () => {
   });
 
   test('a new authority reaches gateways that are deployed, and new connections have the new certificate', async (context) => {
-    const folder = mkdtempSync(join(tmpdir(), 'mcp-gateway-xds-tls-'));
+    const folder = mkdtempSync(join(tmpdir(), 'mcp-gatehouse-xds-tls-'));
     context.after(() => rmSync(folder, { recursive: true, force: true }));
     const [first, second] = [createAuthority('First'), createAuthority('Second')];
     writeCertificate(folder, first);
@@ -92,7 +92,7 @@ describe('xDS over TLS', () => {
   });
 
   test('followers reach the leader over TLS by its address', async (context) => {
-    const folder = mkdtempSync(join(tmpdir(), 'mcp-gateway-xds-tls-'));
+    const folder = mkdtempSync(join(tmpdir(), 'mcp-gatehouse-xds-tls-'));
     context.after(() => rmSync(folder, { recursive: true, force: true }));
     const authority = createAuthority();
     // As in a cluster: the certificate is for the Service, not for addresses.

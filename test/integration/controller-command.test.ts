@@ -1,4 +1,4 @@
-// `mcp-gateway controller` as a process: its ports, its log, how it ends, and what docs/control-plane.md says about it.
+// `mcp-gatehouse controller` as a process: its ports, its log, how it ends, and what docs/control-plane.md says about it.
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -32,7 +32,7 @@ interface RunningCommand {
 }
 
 function runCommand(context: Cleanup, cluster: FakeApiServer, args: readonly string[]): RunningCommand {
-  const folder = mkdtempSync(join(tmpdir(), 'mcp-gateway-command-'));
+  const folder = mkdtempSync(join(tmpdir(), 'mcp-gatehouse-command-'));
   const kubeconfig = join(folder, 'kubeconfig');
   writeFileSync(
     kubeconfig,
@@ -110,7 +110,7 @@ describe('the command', () => {
     assert.equal(await command.exit, 1);
     assert.equal(
       command.errors(),
-      `mcp-gateway controller: port ${port} on every interface (health) is in use; choose another with --health-port or MCP_GATEWAY_HEALTH_PORT\n`,
+      `mcp-gatehouse controller: port ${port} on every interface (health) is in use; choose another with --health-port or MCP_GATEHOUSE_HEALTH_PORT\n`,
     );
   });
 

@@ -49,7 +49,7 @@ test('the demo serves its page, and a login leads from the 401 to the tools', as
     assert.equal(page.status, 200);
     assert.match(page.headers.get('content-security-policy')!, /default-src 'none'/);
     const html = await page.text();
-    assert.match(html, /<h1>mcp-gateway demo<\/h1>/);
+    assert.match(html, /<h1>mcp-gatehouse demo<\/h1>/);
     assert.match(html, /For trying out only\. Everything listens on loopback\./);
     assert.ok(html.includes(`claude mcp add --transport http demo ${url}/mcp`));
     assert.ok(html.includes(`http://127.0.0.1:${ports['--admin-port']}/flows`));

@@ -309,7 +309,7 @@ Denied: rbac_denied; policy default/no-mallory, Deny, matchExpressions[0] matche
     const admin = `http://127.0.0.1:${gateway.adminPort}`;
     const unknown = await runExplain(['--request-id', 'nope', '--admin', admin]);
     assert.equal(unknown.code, 1);
-    assert.match(unknown.err, /^mcp-gateway explain: request nope: This gateway knows no such request: .*\n$/);
+    assert.match(unknown.err, /^mcp-gatehouse explain: request nope: This gateway knows no such request: .*\n$/);
 
     const stranger = await listenOnLoopback(createServer((_, response) => response.end('hello')));
     const { port } = stranger;
@@ -318,14 +318,14 @@ Denied: rbac_denied; policy default/no-mallory, Deny, matchExpressions[0] matche
     assert.equal(other.code, 2);
     assert.equal(
       other.err,
-      `mcp-gateway explain: http://127.0.0.1:${port} is not the admin port of a gateway that keeps requests: it answers 200\n`,
+      `mcp-gatehouse explain: http://127.0.0.1:${port} is not the admin port of a gateway that keeps requests: it answers 200\n`,
     );
     await stranger.close();
     const nobody = await runExplain(['--request-id', 'x', '--admin', `http://127.0.0.1:${port}`]);
     assert.equal(nobody.code, 2);
     assert.equal(
       nobody.err,
-      `mcp-gateway explain: no gateway answers at http://127.0.0.1:${port} (ECONNREFUSED); --admin says where its admin port is\n`,
+      `mcp-gatehouse explain: no gateway answers at http://127.0.0.1:${port} (ECONNREFUSED); --admin says where its admin port is\n`,
     );
     const both = await runExplain(['--request-id', 'x', '--request', 'POST http://x/']);
     assert.equal(both.code, 2);

@@ -10,7 +10,7 @@ import { writeKubeconfig } from './status-command-fixture.ts';
 
 const page = join(import.meta.dirname, '../../docs/explain.md');
 const named = /^`([\w-]+\.\w+)`:\n\n```\w+\n([\s\S]*?)^```$/gm;
-const shown = /^```console\n\$ (mcp-gateway explain.*)\n([\s\S]*?)^```$/gm;
+const shown = /^```console\n\$ (mcp-gatehouse explain.*)\n([\s\S]*?)^```$/gm;
 
 test('docs/explain.md: the commands for a cluster print what it shows', async (t) => {
   const text = await readFile(page, 'utf8');

@@ -1,4 +1,4 @@
-// `mcp-gateway explain --admin URL --request ...`: a request against the configuration that a running gateway has in force.
+// `mcp-gatehouse explain --admin URL --request ...`: a request against the configuration that a running gateway has in force.
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { writeFile } from 'node:fs/promises';
@@ -124,11 +124,11 @@ test('something that is no gateway, or nothing: one line, and exit code 2', asyn
   const other = await runExplain(['--admin', `http://127.0.0.1:${port}`, '--request', 'GET http://a/']);
   assert.equal(
     other.err,
-    `mcp-gateway explain: http://127.0.0.1:${port} is not the admin port of a gateway: /config answers 200\n`,
+    `mcp-gatehouse explain: http://127.0.0.1:${port} is not the admin port of a gateway: /config answers 200\n`,
   );
   await listening.close();
   const none = await runExplain(['--admin', `http://127.0.0.1:${port}`, '--request', 'GET http://a/']);
-  assert.match(none.err, /^mcp-gateway explain: no gateway answers at http:.* \(ECONNREFUSED\); --admin says where/);
+  assert.match(none.err, /^mcp-gatehouse explain: no gateway answers at http:.* \(ECONNREFUSED\); --admin says where/);
   assert.deepEqual([other.code, none.code, other.out, none.out], [2, 2, '', '']);
 });
 
@@ -137,7 +137,7 @@ test('files of the environment give way to --admin', async (t) => {
   const file = join(folder, 'gateway.yaml');
   await writeFile(file, '');
   const { err } = await runExplain(['--admin', 'http://127.0.0.1:1', '--request', 'GET http://a/'], {
-    env: { MCP_GATEWAY_FILES: file },
+    env: { MCP_GATEHOUSE_FILES: file },
   });
   assert.match(err, /no gateway answers at http:\/\/127\.0\.0\.1:1/);
 });

@@ -1,4 +1,4 @@
-// `mcp-gateway explain --from-cluster`: the same answers as from files, and a word about everything that could not be known.
+// `mcp-gatehouse explain --from-cluster`: the same answers as from files, and a word about everything that could not be known.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test, type TestContext } from 'node:test';
@@ -176,7 +176,7 @@ describe('explain --from-cluster', () => {
     const { code, err } = await explain('--request', 'POST https://mcp.example.com/mcp');
     assert.equal(
       err,
-      'mcp-gateway explain: no Gateway of this controller has a listener that is served; mcp-gateway status -A says why\n',
+      'mcp-gatehouse explain: no Gateway of this controller has a listener that is served; mcp-gatehouse status -A says why\n',
     );
     assert.equal(code, 2);
   });
@@ -213,7 +213,7 @@ describe('explain --from-cluster', () => {
     ]);
     const report = await read('--request', `POST ${url}`);
     assert.deepEqual([report.verdict.outcome, report.answer?.status], ['denied', 500]);
-    assert.match(report.notes.join('\n'), /The resources have \d+ problems?; mcp-gateway status -A lists/);
+    assert.match(report.notes.join('\n'), /The resources have \d+ problems?; mcp-gatehouse status -A lists/);
   });
 });
 
@@ -262,7 +262,7 @@ describe('explain --from-cluster: what may not be read', () => {
     const { code, out, err } = await explain('--request', `POST ${url}`);
     assert.equal(
       err,
-      'mcp-gateway explain: proxypolicies.gateway.proxy is forbidden; without the kind ProxyPolicy the answer could be wrong\n',
+      'mcp-gatehouse explain: proxypolicies.gateway.proxy is forbidden; without the kind ProxyPolicy the answer could be wrong\n',
     );
     assert.deepEqual([code, out], [2, '']);
   });
@@ -284,10 +284,13 @@ describe('explain --from-cluster: what may not be read', () => {
     const kubeconfig = await writeKubeconfig(t, cluster.url);
     const args = ['--from-cluster', '--kubeconfig', kubeconfig, '--request', `POST ${url}`];
     const bare = await runExplain(args);
-    assert.match(bare.err, /^mcp-gateway explain: the cluster has no kind Gateway: the Gateway API is not installed\n/);
+    assert.match(
+      bare.err,
+      /^mcp-gatehouse explain: the cluster has no kind Gateway: the Gateway API is not installed\n/,
+    );
     await cluster.goAway();
     const gone = await runExplain(args);
-    assert.match(gone.err, /^mcp-gateway explain: .+\n$/);
+    assert.match(gone.err, /^mcp-gatehouse explain: .+\n$/);
     assert.deepEqual([bare.code, gone.code, gone.out], [2, 2, '']);
   });
 });
@@ -316,7 +319,7 @@ test('flags that do not go together', async (t) => {
   ];
   for (const [args, line] of cases) {
     const { code, out, err } = await runExplain(args);
-    assert.equal(err.split('\n')[0], `mcp-gateway explain: ${line}`);
+    assert.equal(err.split('\n')[0], `mcp-gatehouse explain: ${line}`);
     assert.deepEqual([code, out], [2, '']);
   }
 });

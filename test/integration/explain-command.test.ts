@@ -1,4 +1,4 @@
-// `mcp-gateway explain` on real files: what it says, that a running gateway does the same, and that it sends nothing.
+// `mcp-gatehouse explain` on real files: what it says, that a running gateway does the same, and that it sends nothing.
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { writeFile } from 'node:fs/promises';
@@ -360,7 +360,7 @@ Denied: rbac_denied; policy default/no-mallory, Deny, matchExpressions[0] matche
     assert.equal(code, 1);
     assert.match(out, /^ {2}✗ {2}closed {2}default\/broken {2}cannot be enforced, so what it protects is closed$/m);
     assert.match(out, /^Denied: policy_invalid; policy default\/broken .*matchExpressions\[0\]: line 1, column 11: /m);
-    assert.match(out, /^Note: The files have \d+ problems?, which mcp-gateway check lists\.$/m);
+    assert.match(out, /^Note: The files have \d+ problems?, which mcp-gatehouse check lists\.$/m);
     const { answer } = await read(undefined);
     assert.equal(answer?.status, 500);
   });
@@ -798,7 +798,7 @@ describe('explain: who may use what', () => {
     const nobody = await runExplain([...args, '--backend', 'nobody']);
     assert.deepEqual(
       [nobody.code, nobody.err],
-      [2, 'mcp-gateway explain: --backend nobody: the rule sends requests to tickets, canary\n'],
+      [2, 'mcp-gatehouse explain: --backend nobody: the rule sends requests to tickets, canary\n'],
     );
   });
 });
@@ -885,7 +885,7 @@ describe('explain: input that is no use', () => {
     for (const [args, line] of cases) {
       const { code, out, err } = await runExplain(args);
       const [first, ...rest] = err.split('\n');
-      assert.equal(first, `mcp-gateway explain: ${line}`);
+      assert.equal(first, `mcp-gatehouse explain: ${line}`);
       assert.deepEqual([code, out, rest.filter((each) => each !== '' && !each.startsWith('See '))], [2, '', []], line);
       assert.doesNotMatch(err, /eyJ/);
     }
@@ -904,13 +904,13 @@ describe('explain: input that is no use', () => {
     const foreign = await ask('POST http://other.example.org/mcp');
     assert.equal(
       foreign.err,
-      'mcp-gateway explain: no Gateway listens for http://other.example.org; there is default/test/one (HTTP 8080, one.example.com), default/test/two (HTTP 8081, *.example.com), default/test/three (HTTP 8082, *.example.com)\n',
+      'mcp-gatehouse explain: no Gateway listens for http://other.example.org; there is default/test/one (HTTP 8080, one.example.com), default/test/two (HTTP 8081, *.example.com), default/test/three (HTTP 8082, *.example.com)\n',
     );
     assert.equal(foreign.code, 2);
     const ambiguous = await ask('POST http://x.example.com/mcp');
     assert.equal(
       ambiguous.err,
-      'mcp-gateway explain: several listeners could be meant: default/test/two (HTTP 8081, *.example.com), default/test/three (HTTP 8082, *.example.com); name one with --listener, or its port in the URL\n',
+      'mcp-gatehouse explain: several listeners could be meant: default/test/two (HTTP 8081, *.example.com), default/test/three (HTTP 8082, *.example.com); name one with --listener, or its port in the URL\n',
     );
     assert.equal((await ask('POST http://x.example.com:8082/mcp')).code, 0);
     assert.match(

@@ -9,7 +9,7 @@ import { createTicketIssuer, type Run, runExplain, runToken, writeFolder } from 
 const root = join(import.meta.dirname, '../..');
 const page = join(root, 'docs/explain.md');
 const named = /^`([\w-]+\.\w+)`:\n\n```\w+\n([\s\S]*?)^```$/gm;
-const shown = /^```sh\n(mcp-gateway .*)\n```\n\n```\n([\s\S]*?)^```$/gm;
+const shown = /^```sh\n(mcp-gatehouse .*)\n```\n\n```\n([\s\S]*?)^```$/gm;
 
 /** Words of a command as a shell would split them; the files of the page are in `folder`. */
 function splitWords(command: string, folder: string, files: readonly string[]): string[] {

@@ -29,12 +29,12 @@ interface RunOptions {
   readonly now?: () => number;
 }
 
-/** `mcp-gateway explain`. */
+/** `mcp-gatehouse explain`. */
 export function runExplain(args: readonly string[], options: RunOptions = {}): Promise<Run> {
   return run((io) => executeCommand(explainCommand, args, io), options);
 }
 
-/** `mcp-gateway token`. */
+/** `mcp-gatehouse token`. */
 export function runToken(args: readonly string[], options: RunOptions = {}): Promise<Run> {
   return run((io) => runCommandLine(gatewayCommands, ['token', ...args], io), options);
 }

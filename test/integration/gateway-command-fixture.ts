@@ -1,4 +1,4 @@
-// `mcp-gateway gateway`, here or as a process of its own, and the xDS server of a controller in front of it.
+// `mcp-gatehouse gateway`, here or as a process of its own, and the xDS server of a controller in front of it.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

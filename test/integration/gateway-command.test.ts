@@ -1,4 +1,4 @@
-// `mcp-gateway gateway` against the xDS server of a controller: serving, changing, failing closed, restarting.
+// `mcp-gatehouse gateway` against the xDS server of a controller: serving, changing, failing closed, restarting.
 import assert from 'node:assert/strict';
 import { readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
@@ -270,9 +270,9 @@ test('what is wrong with the flags is said in one line each, and nothing starts'
   assert.equal(
     other.child.readOutput(),
     [
-      'mcp-gateway gateway: --controller must be http://host:port or https://host:port, not "tcp://somewhere"',
-      'mcp-gateway gateway: --trusted-proxies must be networks such as 10.0.0.0/8 or 2001:db8::/32, or single addresses, not "10.0.0.300/8"',
-      'See mcp-gateway gateway --help.',
+      'mcp-gatehouse gateway: --controller must be http://host:port or https://host:port, not "tcp://somewhere"',
+      'mcp-gatehouse gateway: --trusted-proxies must be networks such as 10.0.0.0/8 or 2001:db8::/32, or single addresses, not "10.0.0.300/8"',
+      'See mcp-gatehouse gateway --help.',
       '',
     ].join('\n'),
   );

@@ -46,21 +46,21 @@ let deadPort = 0;
 
 const maxConnections = 24;
 const variables = {
-  MCP_GATEWAY_MAX_HEADER_BYTES: '4KiB',
-  MCP_GATEWAY_MAX_HEADER_COUNT: '16',
-  MCP_GATEWAY_HEADER_TIMEOUT: '1s',
-  MCP_GATEWAY_IDLE_TIMEOUT: '1s',
-  MCP_GATEWAY_MAX_CONNECTIONS: String(maxConnections),
-  MCP_GATEWAY_MAX_CONCURRENT_STREAMS: '2',
-  MCP_GATEWAY_MAX_UPSTREAM_REQUESTS: '2',
-  MCP_GATEWAY_MAX_WAITING_REQUESTS: '1',
-  MCP_GATEWAY_MAX_RESPONSE_HEADER_BYTES: '2KiB',
-  MCP_GATEWAY_FAILURES_BEFORE_SET_ASIDE: '2',
-  MCP_GATEWAY_SET_ASIDE: '1h',
-  MCP_GATEWAY_SET_ASIDE_MAX: '1h',
-  MCP_GATEWAY_MAX_RETRIES: '1',
-  MCP_GATEWAY_MIRROR_BUFFER: '1024',
-  MCP_GATEWAY_UPSTREAM_KEEP_ALIVE: '300ms',
+  MCP_GATEHOUSE_MAX_HEADER_BYTES: '4KiB',
+  MCP_GATEHOUSE_MAX_HEADER_COUNT: '16',
+  MCP_GATEHOUSE_HEADER_TIMEOUT: '1s',
+  MCP_GATEHOUSE_IDLE_TIMEOUT: '1s',
+  MCP_GATEHOUSE_MAX_CONNECTIONS: String(maxConnections),
+  MCP_GATEHOUSE_MAX_CONCURRENT_STREAMS: '2',
+  MCP_GATEHOUSE_MAX_UPSTREAM_REQUESTS: '2',
+  MCP_GATEHOUSE_MAX_WAITING_REQUESTS: '1',
+  MCP_GATEHOUSE_MAX_RESPONSE_HEADER_BYTES: '2KiB',
+  MCP_GATEHOUSE_FAILURES_BEFORE_SET_ASIDE: '2',
+  MCP_GATEHOUSE_SET_ASIDE: '1h',
+  MCP_GATEHOUSE_SET_ASIDE_MAX: '1h',
+  MCP_GATEHOUSE_MAX_RETRIES: '1',
+  MCP_GATEHOUSE_MIRROR_BUFFER: '1024',
+  MCP_GATEHOUSE_UPSTREAM_KEEP_ALIVE: '300ms',
 };
 
 before(async () => {
@@ -297,13 +297,13 @@ describe('flags and environment variables', limits, () => {
     const lines = output.trimEnd().split('\n');
     for (const { env } of checked) {
       assert.equal(
-        lines.filter((line) => line.startsWith(`mcp-gateway run: the environment variable ${env} must be `)).length,
+        lines.filter((line) => line.startsWith(`mcp-gatehouse run: the environment variable ${env} must be `)).length,
         1,
         env,
       );
     }
     assert.equal(lines.length, checked.length + 1, output);
-    assert.equal(lines.at(-1), 'See mcp-gateway run --help.');
+    assert.equal(lines.at(-1), 'See mcp-gatehouse run --help.');
     const help = await runProgram(['run', '--help'], {});
     assert.equal(help.code, 0);
     for (const { key, env } of named) {
@@ -331,10 +331,10 @@ describe('flags and environment variables', limits, () => {
       {},
     );
     assert.equal(code, 2);
-    assert.match(output, /^mcp-gateway run: --max-header-bytes must be between 1KiB and 1MiB, not "10"$/m);
-    assert.match(output, /^mcp-gateway run: --idle-timeout must be of at least 100ms, not "1ms"$/m);
-    assert.match(output, /^mcp-gateway run: --max-connections must be a whole number of at least 1, not "0"$/m);
-    assert.match(output, /^mcp-gateway run: --admin-port must be a port number between 0 and 65535, not "70000"$/m);
+    assert.match(output, /^mcp-gatehouse run: --max-header-bytes must be between 1KiB and 1MiB, not "10"$/m);
+    assert.match(output, /^mcp-gatehouse run: --idle-timeout must be of at least 100ms, not "1ms"$/m);
+    assert.match(output, /^mcp-gatehouse run: --max-connections must be a whole number of at least 1, not "0"$/m);
+    assert.match(output, /^mcp-gatehouse run: --admin-port must be a port number between 0 and 65535, not "70000"$/m);
   });
 
   test('a gateway that is configured by variables alone; a flag wins over its variable', async (t) => {
@@ -345,7 +345,7 @@ describe('flags and environment variables', limits, () => {
       number,
       number,
     ];
-    const folder = mkdtempSync(join(tmpdir(), 'mcp-gateway-variables-'));
+    const folder = mkdtempSync(join(tmpdir(), 'mcp-gatehouse-variables-'));
     t.after(() => rmSync(folder, { recursive: true, force: true }));
     const file = join(folder, 'gateway.yaml');
     const resources = [
@@ -359,19 +359,19 @@ describe('flags and environment variables', limits, () => {
       args: [program, 'run', '--readiness-port', String(readiness)],
       env: {
         ...process.env,
-        MCP_GATEWAY_FILES: file,
-        MCP_GATEWAY_ADMIN_PORT: String(admin),
-        MCP_GATEWAY_METRICS_PORT: String(metrics),
-        MCP_GATEWAY_READINESS_PORT: String(unused),
-        MCP_GATEWAY_OBSERVABILITY_ADDRESS: '127.0.0.2',
-        MCP_GATEWAY_ADDRESS: '127.0.0.3',
-        MCP_GATEWAY_LOG_LEVEL: 'debug',
-        MCP_GATEWAY_LOG_FORMAT: 'text',
-        MCP_GATEWAY_ACCESS_LOG: 'off',
-        MCP_GATEWAY_DRAIN_TIMEOUT: '100ms',
-        MCP_GATEWAY_RELOAD_SETTLE: '5ms',
+        MCP_GATEHOUSE_FILES: file,
+        MCP_GATEHOUSE_ADMIN_PORT: String(admin),
+        MCP_GATEHOUSE_METRICS_PORT: String(metrics),
+        MCP_GATEHOUSE_READINESS_PORT: String(unused),
+        MCP_GATEHOUSE_OBSERVABILITY_ADDRESS: '127.0.0.2',
+        MCP_GATEHOUSE_ADDRESS: '127.0.0.3',
+        MCP_GATEHOUSE_LOG_LEVEL: 'debug',
+        MCP_GATEHOUSE_LOG_FORMAT: 'text',
+        MCP_GATEHOUSE_ACCESS_LOG: 'off',
+        MCP_GATEHOUSE_DRAIN_TIMEOUT: '100ms',
+        MCP_GATEHOUSE_RELOAD_SETTLE: '5ms',
         // Set but empty: as if it were not there.
-        MCP_GATEWAY_TARGET: '',
+        MCP_GATEHOUSE_TARGET: '',
       },
     });
     t.after(() => child.stop());
@@ -400,9 +400,9 @@ describe('flags and environment variables', limits, () => {
 
   test('the short form by variables', async () => {
     const { code, output } = await runProgram(['run', '--print'], {
-      MCP_GATEWAY_TARGET: 'http://127.0.0.1:3001/sse',
-      MCP_GATEWAY_PORT: '3456',
-      MCP_GATEWAY_TRANSPORT: 'sse',
+      MCP_GATEHOUSE_TARGET: 'http://127.0.0.1:3001/sse',
+      MCP_GATEHOUSE_PORT: '3456',
+      MCP_GATEHOUSE_TRANSPORT: 'sse',
     });
     assert.equal(code, 0, output);
     assert.match(output, /port: 3456/);

@@ -63,7 +63,7 @@ const certificates = {
 const upstreamAuthority = createAuthority('Upstream CA');
 
 const closables: Closable[] = [];
-const valueFolder = mkdtempSync(join(tmpdir(), 'mcp-gateway-values-'));
+const valueFolder = mkdtempSync(join(tmpdir(), 'mcp-gatehouse-values-'));
 let gateway: GatewayRun;
 let tlsPort = 0;
 let upstream: Upstream;

@@ -19,7 +19,7 @@ export interface Checkout {
 
 /** A checkout with the real launcher, and programs that say who they are. */
 export async function createCheckout(context: TestContext): Promise<Checkout> {
-  const folder = await mkdtemp(join(tmpdir(), 'mcp-gateway-launcher-'));
+  const folder = await mkdtemp(join(tmpdir(), 'mcp-gatehouse-launcher-'));
   context.after(() => rm(folder, { recursive: true, force: true }));
   await cp(join(root, 'bin'), join(folder, 'bin'), { recursive: true });
   await mkdir(join(folder, 'src/cmd'), { recursive: true });
@@ -27,13 +27,13 @@ export async function createCheckout(context: TestContext): Promise<Checkout> {
   await writeFile(join(folder, 'package.json'), '{"type": "module"}');
   const say = (who: string): string => `console.log('${who}', process.argv.slice(2).join(' '));`;
   await writeFile(join(folder, 'src/cmd/main.ts'), `const typed: string = 'x';\n${say('sources')}`);
-  await writeFile(join(folder, 'build/program/mcp-gateway.js'), say('built'));
+  await writeFile(join(folder, 'build/program/mcp-gatehouse.js'), say('built'));
   await mkdir(join(folder, 'build/controller'));
-  await writeFile(join(folder, 'build/controller/mcp-gateway.js'), say('built controller:'));
+  await writeFile(join(folder, 'build/controller/mcp-gatehouse.js'), say('built controller:'));
   return {
     folder,
     async start(...args) {
-      const { stdout } = await run(process.execPath, [join(folder, 'bin/mcp-gateway.mjs'), ...args]);
+      const { stdout } = await run(process.execPath, [join(folder, 'bin/mcp-gatehouse.mjs'), ...args]);
       return stdout.trim();
     },
     async noteInputs(node = process.version) {

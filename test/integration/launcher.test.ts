@@ -1,4 +1,4 @@
-// What `npx mcp-gateway` starts: the program that `npm run build` has made while it is of the sources that are there, and the sources otherwise.
+// What `npx mcp-gatehouse` starts: the program that `npm run build` has made while it is of the sources that are there, and the sources otherwise.
 import assert from 'node:assert/strict';
 import { mkdir, readdir, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -51,7 +51,7 @@ describe('the program that is started', () => {
 });
 
 describe('compiled code', () => {
-  const cache = 'node_modules/.cache/mcp-gateway';
+  const cache = 'node_modules/.cache/mcp-gatehouse';
 
   test('is kept in node_modules', async (t) => {
     const checkout = await createCheckout(t);
@@ -81,7 +81,11 @@ describe('compiled code', () => {
     await mkdir(modules);
     const { uid } = await stat(modules);
     const asAnother = `--import=data:text/javascript,process.getuid=()=>${uid + 1}`;
-    const { stdout } = await run(process.execPath, [asAnother, join(checkout.folder, 'bin/mcp-gateway.mjs'), 'check']);
+    const { stdout } = await run(process.execPath, [
+      asAnother,
+      join(checkout.folder, 'bin/mcp-gatehouse.mjs'),
+      'check',
+    ]);
     assert.equal(stdout.trim(), 'sources check');
     assert.deepEqual(await readdir(modules), []);
   });

@@ -1,4 +1,4 @@
-// `mcp-gateway login` against servers that are right, and against servers that are wrong in one place: it names the place and what to change.
+// `mcp-gatehouse login` against servers that are right, and against servers that are wrong in one place: it names the place and what to change.
 import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';

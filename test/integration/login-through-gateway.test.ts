@@ -1,4 +1,4 @@
-// `mcp-gateway login` against a gateway with a real identity provider behind it, and what the admin pages show of it.
+// `mcp-gatehouse login` against a gateway with a real identity provider behind it, and what the admin pages show of it.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { loginCommand } from '../../src/cmd/login.ts';
@@ -61,7 +61,10 @@ for (const name of ['oidc-provider', 'oidc-provider without iss']) {
       await waitFor(async () => (await readFlows(system)).some(({ state }) => state === 'authorized'));
       const flows = await readFlows(system);
       const flow = flows.find(({ state }) => state === 'authorized');
-      assert.deepEqual([flow?.flow, flow?.client.name, flow?.resource], [setup.flow, 'mcp-gateway login', '/tickets']);
+      assert.deepEqual(
+        [flow?.flow, flow?.client.name, flow?.resource],
+        [setup.flow, 'mcp-gatehouse login', '/tickets'],
+      );
       const names = flow?.steps.map((step) => step.name) ?? [];
       assert.deepEqual([names[0], names.at(-1)], ['access', 'access']);
       for (const each of setup.flow === 'Broker' ? ['register', 'authorize', 'callback', 'token'] : ['register']) {

@@ -52,7 +52,7 @@ export interface DeskLibrary {
   connect(connection: DeskConnection): Promise<DeskClient>;
 }
 
-const identity = { name: 'mcp-gateway-test', version: '1.0.0' };
+const identity = { name: 'mcp-gatehouse-test', version: '1.0.0' };
 
 /** A fetch that notes the types of answers to messages. */
 function tapTypes(types: Set<string>): typeof fetch {

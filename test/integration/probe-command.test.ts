@@ -1,4 +1,4 @@
-// `mcp-gateway probe` against pages and ports that are well, not well yet, and somebody else's.
+// `mcp-gatehouse probe` against pages and ports that are well, not well yet, and somebody else's.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
@@ -181,7 +181,7 @@ describe('--xds', options, () => {
 describe('--xds with --ca', options, () => {
   const issuer = createAuthority();
   const { cert, key } = createCertificate({ names: ['127.0.0.1'], issuer });
-  const folder = mkdtempSync(join(tmpdir(), 'mcp-gateway-probe-'));
+  const folder = mkdtempSync(join(tmpdir(), 'mcp-gatehouse-probe-'));
   const file = join(folder, 'ca.crt');
 
   test('TLS with the authority of the file', async (t) => {
@@ -229,7 +229,7 @@ describe('the command line', options, () => {
       assert.equal(code, 2, stderr);
       assert.equal(stdout, '');
       assert.match(stderr, expected);
-      assert.match(stderr, /See mcp-gateway probe --help\.\n$/);
+      assert.match(stderr, /See mcp-gatehouse probe --help\.\n$/);
     }
   });
 

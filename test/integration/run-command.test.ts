@@ -1,4 +1,4 @@
-// `mcp-gateway run` as a user meets it: what it prints when something is wrong, and what it serves when only part of it is right.
+// `mcp-gatehouse run` as a user meets it: what it prints when something is wrong, and what it serves when only part of it is right.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ import { backendResource, gatewayResource, routeResource, ruleTo } from '../kit/
 import { runGateway } from '../kit/run-gateway.ts';
 import { waitFor } from '../kit/wait-for.ts';
 
-const launcher = fileURLToPath(new URL('../../bin/mcp-gateway.mjs', import.meta.url));
+const launcher = fileURLToPath(new URL('../../bin/mcp-gatehouse.mjs', import.meta.url));
 
 async function runCommand(...args: readonly string[]): Promise<{ code: number | null; output: string }> {
   const child = startChild({ command: process.execPath, args: [launcher, ...args] });
@@ -38,7 +38,7 @@ describe('a start that cannot succeed says why in one line, with the right exit 
   test('nothing to serve', async () => {
     const { code, output } = await runCommand('run');
     assert.equal(code, 2);
-    assert.match(output, /^mcp-gateway run: say what to serve: -f PATH or --target URL$/m);
+    assert.match(output, /^mcp-gatehouse run: say what to serve: -f PATH or --target URL$/m);
   });
 
   test('flags that do not go together', async () => {
@@ -61,7 +61,7 @@ describe('a start that cannot succeed says why in one line, with the right exit 
     const { status, stderr } = spawnSync(process.execPath, [launcher, 'worker'], { encoding: 'utf8', timeout: 60_000 });
     assert.equal(
       stderr,
-      'mcp-gateway worker: it is started by mcp-gateway run --workers, and serves nothing by itself\n',
+      'mcp-gatehouse worker: it is started by mcp-gatehouse run --workers, and serves nothing by itself\n',
     );
     assert.equal(status, 2);
   });
@@ -69,11 +69,11 @@ describe('a start that cannot succeed says why in one line, with the right exit 
   test('a path that does not exist', async () => {
     const { code, output } = await runCommand('run', '-f', 'does-not-exist.yaml');
     assert.equal(code, 1);
-    assert.match(output, /^mcp-gateway run: does-not-exist\.yaml: .*(exist|found)/m);
+    assert.match(output, /^mcp-gatehouse run: does-not-exist\.yaml: .*(exist|found)/m);
   });
 
   test('a file that is no YAML: file, line and column', async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'mcp-gateway-run-'));
+    const folder = mkdtempSync(join(tmpdir(), 'mcp-gatehouse-run-'));
     t.after(() => rmSync(folder, { recursive: true }));
     writeFileSync(join(folder, 'broken.yaml'), 'kind: Gateway\n  metadata: {\n');
     const { code, output } = await runCommand('run', '-f', folder);

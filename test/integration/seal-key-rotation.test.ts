@@ -201,8 +201,8 @@ describe('a gateway that cannot have its keys does not start', () => {
 
   test('the default place is in XDG_STATE_HOME', async (t) => {
     const folder = await makeFolder(t);
-    mkdirSync(join(folder, 'mcp-gateway'), { mode: 0o700 });
-    writeFileSync(join(folder, 'mcp-gateway', 'seal-keys'), 'nonsense\n', { mode: 0o600 });
-    assert.match(await runWith(t, '', { XDG_STATE_HOME: folder }), /mcp-gateway\/seal-keys, line 1, must read/);
+    mkdirSync(join(folder, 'mcp-gatehouse'), { mode: 0o700 });
+    writeFileSync(join(folder, 'mcp-gatehouse', 'seal-keys'), 'nonsense\n', { mode: 0o600 });
+    assert.match(await runWith(t, '', { XDG_STATE_HOME: folder }), /mcp-gatehouse\/seal-keys, line 1, must read/);
   });
 });

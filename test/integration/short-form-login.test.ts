@@ -1,4 +1,4 @@
-// `mcp-gateway run --target URL --issuer URL ...`: ten seconds from a server without a login to one with it.
+// `mcp-gatehouse run --target URL --issuer URL ...`: ten seconds from a server without a login to one with it.
 import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

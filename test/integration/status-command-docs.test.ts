@@ -8,7 +8,7 @@ import { runStatus, startCluster } from './status-command-fixture.ts';
 
 const root = join(import.meta.dirname, '../..');
 const page = join(root, 'docs/status.md');
-const shown = /^```console\n\$ (mcp-gateway status.*)\n([\s\S]*?)^```$/gm;
+const shown = /^```console\n\$ (mcp-gatehouse status.*)\n([\s\S]*?)^```$/gm;
 
 /** What a chart and a controller leave in a cluster. */
 const controller = `

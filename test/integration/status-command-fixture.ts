@@ -110,7 +110,7 @@ export interface StatusRun {
   readonly err: string;
 }
 
-/** `mcp-gateway status`, without a terminal. */
+/** `mcp-gatehouse status`, without a terminal. */
 export async function runStatus(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
@@ -149,7 +149,7 @@ export interface RunningStatus {
   readonly ended: Promise<number>;
 }
 
-/** `mcp-gateway status --watch`. */
+/** `mcp-gatehouse status --watch`. */
 export function startStatus(
   args: readonly string[],
   options: { readonly env?: Readonly<Record<string, string>>; readonly terminal?: TestTerminal; color?: boolean } = {},

@@ -1,4 +1,4 @@
-// `mcp-gateway status --watch`: redrawn in a terminal, changed lines elsewhere, and an end by Ctrl-C.
+// `mcp-gatehouse status --watch`: redrawn in a terminal, changed lines elsewhere, and an end by Ctrl-C.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,4 +1,4 @@
-// `mcp-gateway status` against an API server: what it reads, what it makes of refusals, and its exit codes.
+// `mcp-gatehouse status` against an API server: what it reads, what it makes of refusals, and its exit codes.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { StatusReport } from '../../src/cmd/status/status-report.ts';
@@ -49,7 +49,7 @@ All is well.
       'ProxyBackend default',
       'ProxyPolicy default',
     ]);
-    assert.equal(cluster.requests[0]?.headers['user-agent'], 'mcp-gateway-status');
+    assert.equal(cluster.requests[0]?.headers['user-agent'], 'mcp-gatehouse-status');
   });
 
   test('KUBECONFIG, the namespace of its context, -n and -A', async (t) => {
@@ -96,7 +96,7 @@ All is well.
     const none = await runStatus(['--kubeconfig', kubeconfig, 'tikets']);
     assert.equal(
       none.err,
-      'mcp-gateway status: nothing is named "tikets" in namespace default; did you mean tickets?\n',
+      'mcp-gatehouse status: nothing is named "tikets" in namespace default; did you mean tickets?\n',
     );
     assert.equal(none.code, 1);
   });
@@ -218,7 +218,7 @@ spec:
 });
 
 describe('status: no cluster, wrong usage', () => {
-  const oneLine = /^mcp-gateway status: .+\n$/;
+  const oneLine = /^mcp-gatehouse status: .+\n$/;
 
   test('nobody answers: one line, exit code 2', async (t) => {
     const { cluster, kubeconfig } = await startCluster(t);
@@ -233,7 +233,7 @@ describe('status: no cluster, wrong usage', () => {
     const { cluster, kubeconfig } = await startCluster(t);
     cluster.acceptedTokens = new Set(['other']);
     const { code, out, err } = await runStatus(['--kubeconfig', kubeconfig]);
-    assert.match(err, /^mcp-gateway status: the API server does not accept the credentials of the kubeconfig: .+\n$/);
+    assert.match(err, /^mcp-gatehouse status: the API server does not accept the credentials of the kubeconfig: .+\n$/);
     assert.deepEqual([code, out], [2, '']);
   });
 
@@ -259,7 +259,7 @@ describe('status: no cluster, wrong usage', () => {
     ];
     for (const [args, line] of cases) {
       const { code, out, err } = await runStatus(args);
-      assert.equal(err, `mcp-gateway status: ${line}\nSee mcp-gateway status --help.\n`);
+      assert.equal(err, `mcp-gatehouse status: ${line}\nSee mcp-gatehouse status --help.\n`);
       assert.deepEqual([code, out], [2, '']);
     }
   });

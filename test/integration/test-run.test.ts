@@ -22,7 +22,7 @@ async function runContents(
   contents: Readonly<Record<string, string>>,
   isShared: (file: string) => boolean = () => true,
 ): Promise<Run> {
-  const folder = mkdtempSync(join(tmpdir(), 'mcp-gateway-test-run-'));
+  const folder = mkdtempSync(join(tmpdir(), 'mcp-gatehouse-test-run-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const fileOf = (name: string): string => join(folder, `${name}.test.mjs`);
   for (const [name, text] of Object.entries(contents))

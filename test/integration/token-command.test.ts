@@ -1,4 +1,4 @@
-// `mcp-gateway token inspect`: what it shows of a token, what each policy would say about it, and that the token goes nowhere.
+// `mcp-gatehouse token inspect`: what it shows of a token, what each policy would say about it, and that the token goes nowhere.
 import assert from 'node:assert/strict';
 import { createServer, type RequestListener } from 'node:http';
 import { describe, test } from 'node:test';
@@ -190,31 +190,31 @@ Claims
       [
         ['inspect'],
         undefined,
-        'mcp-gateway token inspect: the token is read from standard input, and that is a terminal: add "< token.txt", or pipe it in',
+        'mcp-gatehouse token inspect: the token is read from standard input, and that is a terminal: add "< token.txt", or pipe it in',
       ],
-      [['inspect'], ' \n', 'mcp-gateway token inspect: standard input is empty'],
+      [['inspect'], ' \n', 'mcp-gatehouse token inspect: standard input is empty'],
       [
         ['inspect'],
         'Bearer a b',
-        'mcp-gateway token inspect: standard input has more than one word in it; a token has no spaces',
+        'mcp-gatehouse token inspect: standard input has more than one word in it; a token has no spaces',
       ],
       [
         ['inspect'],
         'x'.repeat(1024 * 1024 + 1),
-        'mcp-gateway token inspect: standard input is larger than 1 MiB; that is no token',
+        'mcp-gatehouse token inspect: standard input is larger than 1 MiB; that is no token',
       ],
-      [['inspect', token], token, `mcp-gateway token inspect: ${history}`],
-      [['inspect', '0a1b2c3d'], '', `mcp-gateway token inspect: ${history}`],
-      [[token], token, 'mcp-gateway token: there is no such command; there is inspect'],
-      [['decode'], token, 'mcp-gateway token: there is no such command; there is inspect'],
-      [[], token, 'Usage: mcp-gateway token COMMAND [flags]'],
-      [['inspect', '--online'], token, 'mcp-gateway token inspect: --online goes with -f'],
+      [['inspect', token], token, `mcp-gatehouse token inspect: ${history}`],
+      [['inspect', '0a1b2c3d'], '', `mcp-gatehouse token inspect: ${history}`],
+      [[token], token, 'mcp-gatehouse token: there is no such command; there is inspect'],
+      [['decode'], token, 'mcp-gatehouse token: there is no such command; there is inspect'],
+      [[], token, 'Usage: mcp-gatehouse token COMMAND [flags]'],
+      [['inspect', '--online'], token, 'mcp-gatehouse token inspect: --online goes with -f'],
       [
         ['inspect', '--resource', 'here'],
         token,
-        'mcp-gateway token inspect: --resource must be a URL such as https://mcp.example.com/mcp',
+        'mcp-gatehouse token inspect: --resource must be a URL such as https://mcp.example.com/mcp',
       ],
-      [['inspect', '-f', `${folder}/nope`], token, `mcp-gateway token inspect: ${folder}/nope: does not exist`],
+      [['inspect', '-f', `${folder}/nope`], token, `mcp-gatehouse token inspect: ${folder}/nope: does not exist`],
     ];
     for (const [args, stdin, line] of cases) {
       const { code, out, err } = await runToken(args, stdin === undefined ? {} : { stdin });
@@ -364,7 +364,7 @@ describe('token inspect: who would take it', () => {
     const { code, out, err } = await inspect(await issuer.sign(), '-f', folder);
     assert.equal(code, 1);
     assert.match(out, /No policy in these files takes tokens\./);
-    assert.match(err, /the files have problems, which mcp-gateway check lists/);
+    assert.match(err, /the files have problems, which mcp-gatehouse check lists/);
   });
 
   test('keys elsewhere are fetched with --online only, and only the keys', async (t) => {
@@ -438,7 +438,7 @@ describe('token inspect: who would take it', () => {
       await writePolicies(t, jwtPolicy(inline), policy('x', backendTarget, { nonsense: 1 })),
     );
     assert.equal(broken.code, 0);
-    assert.equal(broken.err, 'mcp-gateway token inspect: the files have problems, which mcp-gateway check lists\n');
+    assert.equal(broken.err, 'mcp-gatehouse token inspect: the files have problems, which mcp-gatehouse check lists\n');
   });
 
   test('--json: every member is always there', async (t) => {

@@ -1,4 +1,4 @@
-// `mcp-gateway gateway --workers 2`: one stream from the controller for all workers.
+// `mcp-gatehouse gateway --workers 2`: one stream from the controller for all workers.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { findFreePorts } from '../kit/free-ports.ts';

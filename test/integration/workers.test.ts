@@ -1,4 +1,4 @@
-// `mcp-gateway run --workers 2`: two processes on one port, and what one process would do.
+// `mcp-gatehouse run --workers 2`: two processes on one port, and what one process would do.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { startChild } from '../kit/child-process.ts';

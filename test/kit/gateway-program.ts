@@ -3,7 +3,7 @@
 import { fileURLToPath } from 'node:url';
 
 /** The file to give to Node, before the command. */
-export const program = fileURLToPath(new URL('../../bin/mcp-gateway.mjs', import.meta.url));
+export const program = fileURLToPath(new URL('../../bin/mcp-gatehouse.mjs', import.meta.url));
 
 /** In its place, for a test that looks at which of the sources are loaded. */
 export const sources = fileURLToPath(new URL('../../src/cmd/main.ts', import.meta.url));

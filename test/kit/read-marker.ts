@@ -20,7 +20,7 @@ export interface ReadMarker {
 
 /** Makes the file. The Gateway must be called `test`. */
 export function createReadMarker(): ReadMarker {
-  const folder = mkdtempSync(join(tmpdir(), 'mcp-gateway-marker-'));
+  const folder = mkdtempSync(join(tmpdir(), 'mcp-gatehouse-marker-'));
   let readings = 0;
   const write = (): void => {
     readings += 1;

@@ -1,4 +1,4 @@
-// A gateway for tests: `mcp-gateway run` with a file and free ports. `runGateway` runs the command in the process of the test, which costs a tenth of a start;
+// A gateway for tests: `mcp-gatehouse run` with a file and free ports. `runGateway` runs the command in the process of the test, which costs a tenth of a start;
 // `runGatewayProcess` starts the program as users do, for tests of signals, workers, memory and what is loaded.
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -71,7 +71,7 @@ async function run(
   start: (args: readonly string[], env: NodeJS.ProcessEnv) => CommandRun,
 ): Promise<GatewayRun> {
   const [port, adminPort, metricsPort, readinessPort] = (await findFreePorts(4)) as [number, number, number, number];
-  const folder = mkdtempSync(join(tmpdir(), 'mcp-gateway-run-'));
+  const folder = mkdtempSync(join(tmpdir(), 'mcp-gatehouse-run-'));
   const file = join(folder, 'gateway.yaml');
   const write = (resources: readonly object[]): void => {
     const temporary = join(folder, '.gateway.yaml.tmp');

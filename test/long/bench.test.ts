@@ -142,7 +142,7 @@ describe('readings', () => {
   });
 
   test('a request in Lua keeps its quotes, backslashes and other bytes', async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'mcp-gateway-bench-test-'));
+    const folder = mkdtempSync(join(tmpdir(), 'mcp-gatehouse-bench-test-'));
     t.after(() => rmSync(folder, { recursive: true }));
     const bodies = ['{"a":"\\n\u00e9"}\n', '{}'];
     const request = { method: 'POST', path: '/', headers: { 'x-a': 'b"c' }, bodies } as const;
@@ -156,7 +156,7 @@ describe('readings', () => {
   });
 
   test('tokens of a load are in a file of their own, one in a line', async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'mcp-gateway-bench-test-'));
+    const folder = mkdtempSync(join(tmpdir(), 'mcp-gatehouse-bench-test-'));
     t.after(() => rmSync(folder, { recursive: true }));
     const request = { method: 'GET', path: '/', headers: {}, tokens: () => ['a.b.c', 'd.e.f'] } as const;
     const { path } = await writeLoadScript(folder, 'case', request);
@@ -180,7 +180,7 @@ describe('readings', () => {
 });
 
 test('who breaks the benchmarks off leaves no worker of a proxy behind', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'mcp-gateway-pinned-'));
+  const folder = mkdtempSync(join(tmpdir(), 'mcp-gatehouse-pinned-'));
   t.after(() => rmSync(folder, { recursive: true }));
   const [taskset, program] = [join(folder, 'taskset'), join(folder, 'break-off.ts')];
   // Stays on no core: this is not about that.
@@ -303,7 +303,7 @@ describe('peers', () => {
   const ports = { gateway: 3000, upstream: 3001 };
 
   test('all of them have one worker, keep connections and write an access log', (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'mcp-gateway-bench-test-'));
+    const folder = mkdtempSync(join(tmpdir(), 'mcp-gatehouse-bench-test-'));
     t.after(() => rmSync(folder, { recursive: true }));
     const nginx = configureNginx({ ...ports, folder });
     assert.match(nginx, /^worker_processes 1;$/m);

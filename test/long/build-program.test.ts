@@ -16,15 +16,15 @@ test('the build makes a program that runs, and the list of what it was made of',
   const program = join(checkout.folder, 'build/program');
   await buildProgram(program);
   const help = await checkout.start('run', '--help');
-  assert.match(help, /^Usage: mcp-gateway run/m);
-  const { stdout } = await run(process.execPath, [join(program, 'mcp-gateway.js'), 'run', '--help']);
+  assert.match(help, /^Usage: mcp-gatehouse run/m);
+  const { stdout } = await run(process.execPath, [join(program, 'mcp-gatehouse.js'), 'run', '--help']);
   assert.equal(stdout.trim(), help);
   const files = await readdir(program);
-  assert.ok(files.includes('inputs.json') && files.includes('mcp-gateway.js'));
+  assert.ok(files.includes('inputs.json') && files.includes('mcp-gatehouse.js'));
   const { findProgram } = (await import(join(root, 'bin/find-program.mjs'))) as {
     findProgram: (checkout: string, command: string) => { readonly file: string; readonly isBuilt: boolean };
   };
-  assert.deepEqual(findProgram(checkout.folder, 'run'), { file: join(program, 'mcp-gateway.js'), isBuilt: true });
+  assert.deepEqual(findProgram(checkout.folder, 'run'), { file: join(program, 'mcp-gatehouse.js'), isBuilt: true });
   // One source fewer is enough.
   await rm(join(checkout.folder, 'package.json'));
   const sources = join(checkout.folder, 'src/cmd/main.ts');

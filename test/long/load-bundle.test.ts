@@ -34,10 +34,10 @@ async function createProgram(context: TestContext): Promise<Program> {
   return {
     code,
     async start(...flags) {
-      const args = [...flags, join(own, 'mcp-gateway.js'), 'run', '--help'];
+      const args = [...flags, join(own, 'mcp-gatehouse.js'), 'run', '--help'];
       const { stdout, stderr } = await run(process.execPath, args, { env: { ...process.env, NODE_OPTIONS: '' } });
       assert.equal(stderr, '');
-      assert.match(stdout, /^Usage: mcp-gateway run/m);
+      assert.match(stdout, /^Usage: mcp-gatehouse run/m);
       return stdout;
     },
     async listCode() {

@@ -14,7 +14,7 @@ import { backendResource, gatewayResource, routeResource, ruleTo } from '../kit/
 import { type GatewayProcessRun, runGatewayProcess } from '../kit/run-gateway.ts';
 import { waitFor } from '../kit/wait-for.ts';
 
-const list = join(tmpdir(), `mcp-gateway-loaded-${process.pid}.json`);
+const list = join(tmpdir(), `mcp-gatehouse-loaded-${process.pid}.json`);
 
 /** A gateway that can be asked what it has loaded. */
 function start(resources: (port: number) => readonly object[], program = sources): Promise<GatewayProcessRun> {
@@ -94,7 +94,7 @@ test('the program that is built has few files to load', async (t) => {
   const upstream = await startRecordingUpstream('mcp');
   t.after(() => upstream.close());
   const keys = { inline: JSON.stringify({ keys: [key.publicJwk] }) };
-  const gateway = await start((port) => createResources(port, upstream.port, keys), join(folder, 'mcp-gateway.js'));
+  const gateway = await start((port) => createResources(port, upstream.port, keys), join(folder, 'mcp-gatehouse.js'));
   t.after(() => gateway.stop());
   assert.equal((await fetch(`http://127.0.0.1:${gateway.port}/open`)).status, 200);
 

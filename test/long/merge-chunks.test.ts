@@ -37,7 +37,7 @@ interface Main {
 }
 
 async function makeFolder(t: TestContext, files: Readonly<Record<string, string>>): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'mcp-gateway-chunks-'));
+  const folder = await mkdtemp(join(tmpdir(), 'mcp-gatehouse-chunks-'));
   t.after(() => rm(folder, { recursive: true, force: true }));
   for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
   return folder;

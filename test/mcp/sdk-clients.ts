@@ -55,7 +55,7 @@ export interface ClientLibrary {
   connect(options: ConnectOptions): Promise<DrivenClient>;
 }
 
-const identity = { name: 'mcp-gateway-test', version: '1.0.0' };
+const identity = { name: 'mcp-gatehouse-test', version: '1.0.0' };
 const capabilities = { sampling: {}, elicitation: {} };
 // Resuming starts at once and is tried often: what a test waits for is the stream, not the delay.
 const reconnectionOptions = {

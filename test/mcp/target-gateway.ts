@@ -19,7 +19,7 @@ export interface GatewayTarget {
 export interface TargetGatewayOptions {
   /** Targets by name; `tickets` is served at `/tickets`. */
   readonly targets: Readonly<Record<string, GatewayTarget>>;
-  /** Further flags of `mcp-gateway run`. */
+  /** Further flags of `mcp-gatehouse run`. */
   readonly flags?: readonly string[];
 }
 

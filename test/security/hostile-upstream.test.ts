@@ -370,7 +370,7 @@ describe('legacy SSE endpoint event (SSRF)', () => {
       `${path.slice(path.indexOf('=') + 1)}.x`,
       `${path.slice(path.indexOf('=') + 1)}&mcp-endpoint=x`,
       // default internal key: there is none that could be guessed.
-      ...['', 'secret', 'changeme', 'legacy-sse', 'mcp-gateway', new Uint8Array(32)].map(
+      ...['', 'secret', 'changeme', 'legacy-sse', 'mcp-gatehouse', new Uint8Array(32)].map(
         (key) => `${tag}.${encode('/admin')}.${signWith(key, backend, '/admin')}`,
       ),
     ];

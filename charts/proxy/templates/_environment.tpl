@@ -5,27 +5,27 @@
 {{- $pullSecrets := list -}}
 {{- range .Values.imagePullSecrets -}}{{- $pullSecrets = append $pullSecrets .name -}}{{- end -}}
 {{- $variables := dict
-      "MCP_GATEWAY_DISCOVERY_NAMESPACE_SELECTORS" (toJson (default list .Values.discoveryNamespaceSelectors))
-      "MCP_GATEWAY_GATEWAY_CLASS_PARAMETERS_REFS" (toJson (default dict .Values.gatewayClassParametersRefs))
-      "MCP_GATEWAY_HEALTH_PORT" (int $ports.health | toString)
-      "MCP_GATEWAY_IMAGE_PULL_POLICY" .Values.image.pullPolicy
-      "MCP_GATEWAY_IMAGE_REPOSITORY" "gateway"
-      "MCP_GATEWAY_IMAGE_TAG" (include "proxy.imageTag" .)
-      "MCP_GATEWAY_INFERENCE_EXTENSION" (toString .Values.inferenceExtension.enabled)
-      "MCP_GATEWAY_LOG_FORMAT" "json"
-      "MCP_GATEWAY_LOG_LEVEL" .Values.controller.logLevel
-      "MCP_GATEWAY_METRICS_PORT" (int $ports.metrics | toString)
-      "MCP_GATEWAY_NAMESPACE" (dict "valueFrom" (dict "fieldRef" (dict "fieldPath" "metadata.namespace")))
-      "MCP_GATEWAY_POD_ADDRESS" (dict "valueFrom" (dict "fieldRef" (dict "fieldPath" "status.podIP")))
-      "MCP_GATEWAY_POD_NAME" (dict "valueFrom" (dict "fieldRef" (dict "fieldPath" "metadata.name")))
-      "MCP_GATEWAY_SERVICE_NAME" (include "proxy.fullname" .)
-      "MCP_GATEWAY_XDS_PORT" (int $ports.proxyGrpc | toString)
-      "MCP_GATEWAY_XDS_TLS" (toString $tls)
-      "MCP_GATEWAY_XDS_TOKEN_FILE" "/var/run/secrets/mcp-gateway/token"
+      "MCP_GATEHOUSE_DISCOVERY_NAMESPACE_SELECTORS" (toJson (default list .Values.discoveryNamespaceSelectors))
+      "MCP_GATEHOUSE_GATEWAY_CLASS_PARAMETERS_REFS" (toJson (default dict .Values.gatewayClassParametersRefs))
+      "MCP_GATEHOUSE_HEALTH_PORT" (int $ports.health | toString)
+      "MCP_GATEHOUSE_IMAGE_PULL_POLICY" .Values.image.pullPolicy
+      "MCP_GATEHOUSE_IMAGE_REPOSITORY" "gateway"
+      "MCP_GATEHOUSE_IMAGE_TAG" (include "proxy.imageTag" .)
+      "MCP_GATEHOUSE_INFERENCE_EXTENSION" (toString .Values.inferenceExtension.enabled)
+      "MCP_GATEHOUSE_LOG_FORMAT" "json"
+      "MCP_GATEHOUSE_LOG_LEVEL" .Values.controller.logLevel
+      "MCP_GATEHOUSE_METRICS_PORT" (int $ports.metrics | toString)
+      "MCP_GATEHOUSE_NAMESPACE" (dict "valueFrom" (dict "fieldRef" (dict "fieldPath" "metadata.namespace")))
+      "MCP_GATEHOUSE_POD_ADDRESS" (dict "valueFrom" (dict "fieldRef" (dict "fieldPath" "status.podIP")))
+      "MCP_GATEHOUSE_POD_NAME" (dict "valueFrom" (dict "fieldRef" (dict "fieldPath" "metadata.name")))
+      "MCP_GATEHOUSE_SERVICE_NAME" (include "proxy.fullname" .)
+      "MCP_GATEHOUSE_XDS_PORT" (int $ports.proxyGrpc | toString)
+      "MCP_GATEHOUSE_XDS_TLS" (toString $tls)
+      "MCP_GATEHOUSE_XDS_TOKEN_FILE" "/var/run/secrets/mcp-gateway/token"
 -}}
-{{- if .Values.image.registry -}}{{- $_ := set $variables "MCP_GATEWAY_IMAGE_REGISTRY" .Values.image.registry -}}{{- end -}}
-{{- if $pullSecrets -}}{{- $_ := set $variables "MCP_GATEWAY_IMAGE_PULL_SECRETS" (join "," $pullSecrets) -}}{{- end -}}
-{{- if $tls -}}{{- $_ := set $variables "MCP_GATEWAY_XDS_TLS_FOLDER" "/etc/mcp-gateway/xds-tls" -}}{{- end -}}
+{{- if .Values.image.registry -}}{{- $_ := set $variables "MCP_GATEHOUSE_IMAGE_REGISTRY" .Values.image.registry -}}{{- end -}}
+{{- if $pullSecrets -}}{{- $_ := set $variables "MCP_GATEHOUSE_IMAGE_PULL_SECRETS" (join "," $pullSecrets) -}}{{- end -}}
+{{- if $tls -}}{{- $_ := set $variables "MCP_GATEHOUSE_XDS_TLS_FOLDER" "/etc/mcp-gateway/xds-tls" -}}{{- end -}}
 {{- range $name, $value := .Values.controller.extraEnv -}}
 {{- if not (kindIs "invalid" $value) -}}{{- $_ := set $variables $name $value -}}{{- end -}}
 {{- end -}}

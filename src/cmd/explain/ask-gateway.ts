@@ -56,7 +56,7 @@ export async function askAdminPort({ admin, adminTokenFile }: AdminPort, target:
     if (response.status === 401)
       return {
         ok: false,
-        problem: `${base.origin} asks for its token: --admin-token-file says where it is (mcp-gateway admin-token prints it)`,
+        problem: `${base.origin} asks for its token: --admin-token-file says where it is (mcp-gatehouse admin-token prints it)`,
       };
     return { ok: true, status: response.status, body: readObject(await response.text()), origin: base.origin };
   } catch (error) {

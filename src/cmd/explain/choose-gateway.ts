@@ -25,7 +25,7 @@ export function chooseGateway(configuration: Configuration, question: GatewayQue
   if (names.length === 0)
     return {
       ok: false,
-      problem: 'no Gateway of this controller has a listener that is served; mcp-gateway status -A says why',
+      problem: 'no Gateway of this controller has a listener that is served; mcp-gatehouse status -A says why',
     };
   const wanted = question.gateway;
   const named = wanted === undefined ? names : names.filter((name) => name === wanted || name.endsWith(`/${wanted}`));

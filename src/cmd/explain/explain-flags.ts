@@ -1,4 +1,4 @@
-// The flags of `mcp-gateway explain`.
+// The flags of `mcp-gatehouse explain`.
 import { adminTokenFileFlag } from '../gateway-flags.ts';
 import { type CommandFlags, defineFlags, type FlagValues } from '../flags.ts';
 import { inferenceExtensionFlag } from '../inference-extension-flag.ts';
@@ -8,7 +8,7 @@ const explainFlagTable = defineFlags({
   file: {
     type: 'paths',
     short: 'f',
-    env: 'MCP_GATEWAY_FILES',
+    env: 'MCP_GATEHOUSE_FILES',
     placeholder: 'PATH',
     help: 'A file or folder with resources',
   },
@@ -98,10 +98,10 @@ The members of --json are in docs/explain.md.`,
   flags: explainFlagTable,
   positionals: 'file',
   examples: [
-    "mcp-gateway explain -f gateway.yaml --request 'POST https://mcp.example.com/mcp' --claims alice.json --tool ticket_close",
-    "mcp-gateway explain -f gateway.yaml --request 'POST https://mcp.example.com/mcp' --token - --tools-from tools.json < token.txt",
-    "mcp-gateway explain --from-cluster --request 'POST https://mcp.example.com/mcp' --claims alice.json --tool ticket_close",
-    'mcp-gateway explain --request-id 5f0c7f1e-5d2b-4c39-9f43-0c9c1a8a2f6b',
+    "mcp-gatehouse explain -f gateway.yaml --request 'POST https://mcp.example.com/mcp' --claims alice.json --tool ticket_close",
+    "mcp-gatehouse explain -f gateway.yaml --request 'POST https://mcp.example.com/mcp' --token - --tools-from tools.json < token.txt",
+    "mcp-gatehouse explain --from-cluster --request 'POST https://mcp.example.com/mcp' --claims alice.json --tool ticket_close",
+    'mcp-gatehouse explain --request-id 5f0c7f1e-5d2b-4c39-9f43-0c9c1a8a2f6b',
   ],
 };
 

@@ -61,9 +61,9 @@ function countProblems({ kind }: ExplainSource, problems: readonly string[]): st
   const count = length === 1 ? '1 problem' : `${length} problems`;
   switch (kind) {
     case 'files':
-      return [`The files have ${count}, which mcp-gateway check lists.`];
+      return [`The files have ${count}, which mcp-gatehouse check lists.`];
     case 'cluster':
-      return [`The resources have ${count}; mcp-gateway status -A lists what the controller says about them.`];
+      return [`The resources have ${count}; mcp-gatehouse status -A lists what the controller says about them.`];
     case 'gateway':
       return [
         `Of the configuration ${count === '1 problem' ? '1 part' : `${length} parts`} cannot be used: ${problems.join('; ')}.`,

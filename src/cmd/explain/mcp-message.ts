@@ -74,7 +74,7 @@ export function listMessageHeaders(method: string, item: McpItem | undefined, pr
 function describeParams(input: MessageInput): Record<string, unknown> {
   const { method, item, protocolVersion, arguments: given } = input;
   if (method === 'initialize')
-    return { protocolVersion, capabilities: {}, clientInfo: { name: 'mcp-gateway explain', version: '1' } };
+    return { protocolVersion, capabilities: {}, clientInfo: { name: 'mcp-gatehouse explain', version: '1' } };
   if (item === undefined) return {};
   if (method === 'completion/complete') {
     const ref =
@@ -88,7 +88,7 @@ function describeParams(input: MessageInput): Record<string, unknown> {
 function describeClient(protocolVersion: string): Record<string, unknown> {
   return {
     'io.modelcontextprotocol/protocolVersion': protocolVersion,
-    'io.modelcontextprotocol/clientInfo': { name: 'mcp-gateway explain', version: '1' },
+    'io.modelcontextprotocol/clientInfo': { name: 'mcp-gatehouse explain', version: '1' },
     'io.modelcontextprotocol/clientCapabilities': {},
   };
 }

@@ -34,7 +34,7 @@ export async function readGatewayConfig(port: AdminPort): Promise<ReadGatewayCon
   } catch {
     return {
       ok: false,
-      problem: `the configuration at ${answer.origin}/config is of another version: use the mcp-gateway of that gateway`,
+      problem: `the configuration at ${answer.origin}/config is of another version: use the mcp-gatehouse of that gateway`,
     };
   }
 }

@@ -106,7 +106,7 @@ async function readFromCluster(
 ): Promise<ReadConfiguration> {
   let client: KubernetesClient | undefined;
   try {
-    client = await connectKubernetes({ log: silentLog, env, kubeconfig, context, name: 'mcp-gateway-explain' });
+    client = await connectKubernetes({ log: silentLog, env, kubeconfig, context, name: 'mcp-gatehouse-explain' });
     const read = await readCluster(client, namespace, listExtensions({ inferenceExtension }));
     if (!read.ok) return read;
     const inference = await loadInferenceTranslation(inferenceExtension);

@@ -15,7 +15,7 @@ export interface McpSession {
 
 /** The initialize request. */
 export function initialize(narrator: Narrator, session: McpSession): Promise<FetchResult> {
-  const params = { protocolVersion, capabilities: {}, clientInfo: { name: 'mcp-gateway login', version: '1' } };
+  const params = { protocolVersion, capabilities: {}, clientInfo: { name: 'mcp-gatehouse login', version: '1' } };
   return call(narrator, session, 'initialize', params);
 }
 

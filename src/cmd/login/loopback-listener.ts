@@ -124,7 +124,7 @@ function answerPage(response: ServerResponse, status: number, title: string, tex
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${title} - mcp-gateway</title>
+<title>${title} - mcp-gatehouse</title>
 <style>:root { color-scheme: light dark } body { font: 1.1rem/1.5 system-ui, sans-serif; max-width: 32rem; margin: 20vh auto 0; padding: 0 1rem }</style>
 </head>
 <body><main><h1>${title}</h1><p>${text}</p></main></body>

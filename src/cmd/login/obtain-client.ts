@@ -79,7 +79,7 @@ async function register(
     method: 'POST',
     headers: { 'content-type': 'application/json', accept: 'application/json' },
     body: JSON.stringify({
-      client_name: 'mcp-gateway login',
+      client_name: 'mcp-gatehouse login',
       redirect_uris: [choice.redirectUri],
       grant_types: ['authorization_code', 'refresh_token'],
       response_types: ['code'],

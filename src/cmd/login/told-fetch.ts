@@ -36,7 +36,7 @@ export async function fetchTold(narrator: Narrator, url: string, options: ToldFe
   try {
     const response = await fetch(url, {
       method,
-      headers: { 'user-agent': 'mcp-gateway-login', ...headers },
+      headers: { 'user-agent': 'mcp-gatehouse-login', ...headers },
       ...(body !== undefined && { body }),
       redirect: 'manual',
       signal: AbortSignal.timeout(timeoutMs),
@@ -93,7 +93,7 @@ function describeFailure(error: unknown, url: string): { problem: string; advice
   if (code !== undefined && /CERT|SELF_SIGNED|UNABLE_TO|ALTNAME/.test(code)) {
     return {
       problem: `the certificate is not trusted (${code})`,
-      advice: 'For a private authority: NODE_EXTRA_CA_CERTS=ca.pem mcp-gateway login ...',
+      advice: 'For a private authority: NODE_EXTRA_CA_CERTS=ca.pem mcp-gatehouse login ...',
     };
   }
   return { problem: code ?? 'the connection failed', advice: `Is ${url.split(':')[0]} the right scheme for ${host}?` };

@@ -119,7 +119,7 @@ function reportPkce(findings: Findings, metadata: IdpMetadata, { preset }: McpAu
     findings.remark(
       'PKCE',
       'not mentioned in the metadata; many identity providers have it all the same',
-      'Through Broker clients see S256. Whether the login works, tells mcp-gateway login.',
+      'Through Broker clients see S256. Whether the login works, tells mcp-gatehouse login.',
     );
   else
     findings.bad(

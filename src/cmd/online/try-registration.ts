@@ -8,7 +8,7 @@ import type { RegistrationFailure } from '../../gateway/authentication/login/idp
 import type { Findings } from './online-report.ts';
 
 /** So that an operator who finds it knows where it comes from. */
-const clientName = 'mcp-gateway check (may be deleted)';
+const clientName = 'mcp-gatehouse check (may be deleted)';
 /** A port on which nothing listens: no login comes back here. */
 const redirectUri = 'http://127.0.0.1:9/callback';
 

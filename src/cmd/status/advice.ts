@@ -8,7 +8,7 @@ const grantReference =
 const mendCertificateAuthority =
   'Put PEM certificates into the entry ca.crt of the ConfigMap or Secret that caCertificateRef names, in the namespace of this resource.';
 const findGateway =
-  'Look at the Gateway, which says itself why it is not served; mcp-gateway status -A shows those of all namespaces.';
+  'Look at the Gateway, which says itself why it is not served; mcp-gatehouse status -A shows those of all namespaces.';
 const separateListeners = 'Give one of the listeners another port or another hostname, or remove one of them.';
 const separateProtocols = 'HTTP and HTTPS cannot share a port: give one of the listeners another port.';
 const freePort = 'Choose another port for the listener, or free this one.';
@@ -98,7 +98,7 @@ export const adviceByReason: Readonly<Record<ConditionSubject, Readonly<Record<s
     Pending: 'It protects nothing yet: attach what it targets to a Gateway of this controller, or correct targetRefs.',
     WaitingForGateway: waitForGateway,
     KeysUnavailable:
-      'The gateways cannot fetch the keys of the identity provider, and answer 503 until they can: see that its URL is right and reachable from their pods. mcp-gateway check --online asks it from here.',
+      'The gateways cannot fetch the keys of the identity provider, and answer 503 until they can: see that its URL is right and reachable from their pods. mcp-gatehouse check --online asks it from here.',
     Rejected:
       'A gateway cannot use the policy and keeps its targets closed; the message has its words. Correct the policy; if it looks right, gateway and controller may be of different versions.',
   },

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { listPlaintext } from './describe-controller.ts';
 import { viewObjects } from './testing/cluster-case.ts';
 
-const variable = (value: string): object => ({ name: 'MCP_GATEWAY_XDS_TLS', value });
+const variable = (value: string): object => ({ name: 'MCP_GATEHOUSE_XDS_TLS', value });
 const labels = { 'app.kubernetes.io/component': 'controller' };
 
 function looksPlain(containers: unknown, own: object = labels): boolean {
@@ -33,7 +33,7 @@ const notPlain: Readonly<Record<string, object>> = {
   'a flag says it': { args: ['controller', '--xds-tls'], env: [variable('false')] },
   'it comes from elsewhere': {
     args: ['controller'],
-    env: [{ name: 'MCP_GATEWAY_XDS_TLS', valueFrom: { configMapKeyRef: { name: 'a', key: 'b' } } }],
+    env: [{ name: 'MCP_GATEHOUSE_XDS_TLS', valueFrom: { configMapKeyRef: { name: 'a', key: 'b' } } }],
   },
   'it is neither': { args: ['controller'], env: [variable('perhaps')] },
   'it is not the controller': { args: ['serve'], env: [variable('false')] },

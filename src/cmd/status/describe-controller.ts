@@ -9,7 +9,7 @@ import type { StatusController } from './status-report.ts';
 export const leaseName = 'proxy-controller';
 
 /** As src/cmd/controller-flags.ts names it, and the chart sets it. */
-const tlsVariable = 'MCP_GATEWAY_XDS_TLS';
+const tlsVariable = 'MCP_GATEHOUSE_XDS_TLS';
 
 const clockSlackSeconds = 60;
 

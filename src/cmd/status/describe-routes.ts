@@ -60,7 +60,7 @@ function describeRoute(
       problems.add(
         subject,
         'No controller has said anything about the route at this parent.',
-        `See whether Gateway ${parent.namespace}/${parent.name} exists: mcp-gateway status -n ${parent.namespace}. ${adviseUntouched(controllerNamespace)}`,
+        `See whether Gateway ${parent.namespace}/${parent.name} exists: mcp-gatehouse status -n ${parent.namespace}. ${adviseUntouched(controllerNamespace)}`,
         'untouched',
       );
     else problems.addConditions(subject, 'routeParent', judged);

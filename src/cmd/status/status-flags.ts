@@ -1,4 +1,4 @@
-// The flags of `mcp-gateway status`.
+// The flags of `mcp-gatehouse status`.
 import { type CommandFlags, defineFlags, type FlagValues } from '../flags.ts';
 
 const statusFlagTable = defineFlags({
@@ -41,9 +41,9 @@ The members of -o json are in docs/status.md.`,
   flags: statusFlagTable,
   positionals: 'name',
   examples: [
-    'mcp-gateway status -A',
-    'mcp-gateway status -n team --watch',
-    "mcp-gateway status -A 'tickets*' -o json | jq .problems",
+    'mcp-gatehouse status -A',
+    'mcp-gatehouse status -n team --watch',
+    "mcp-gatehouse status -A 'tickets*' -o json | jq .problems",
   ],
 };
 

@@ -1,4 +1,4 @@
-// `mcp-gateway worker`: one of the processes that serve the traffic of a gateway. It listens and forwards; everything else it is told by the process that
+// `mcp-gatehouse worker`: one of the processes that serve the traffic of a gateway. It listens and forwards; everything else it is told by the process that
 // started it, and it ends with that.
 import { createLocalGuard } from '../../base/local-guard.ts';
 import { createLog } from '../../base/log.ts';
@@ -34,7 +34,7 @@ interface StartedWorker {
 export const workerCommand = defineCommand({
   name: 'worker',
   usage: '',
-  summary: 'Serves traffic for the process that starts it: mcp-gateway run --workers. It serves nothing by itself.',
+  summary: 'Serves traffic for the process that starts it: mcp-gatehouse run --workers. It serves nothing by itself.',
   flags: {},
   run: serveForSupervisor,
 });
@@ -42,7 +42,7 @@ export const workerCommand = defineCommand({
 /** Serves until the process that started it says otherwise, or is gone. */
 async function serveForSupervisor(): Promise<CommandEnd> {
   if (process.send === undefined || !process.connected)
-    return fail(2, 'it is started by mcp-gateway run --workers, and serves nothing by itself');
+    return fail(2, 'it is started by mcp-gatehouse run --workers, and serves nothing by itself');
   // A terminal, or systemd, sends signals to all processes. Only the one that started this knows what they mean.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => {});
 

@@ -7,7 +7,7 @@ const steps = document.querySelector('#steps');
 const result = document.querySelector('#result');
 const inspectorLine = document.querySelector('#inspect');
 const { endpoint, call } = document.body.dataset;
-const storage = 'mcp-gateway-demo';
+const storage = 'mcp-gatehouse-demo';
 
 let flow = JSON.parse(sessionStorage.getItem(storage) ?? '{"steps":[]}');
 

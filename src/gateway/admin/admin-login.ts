@@ -51,15 +51,15 @@ function refuse(description: string): PlainAnswer {
 
 function showLogin(problem: string): PlainAnswer {
   return answerPage(
-    'mcp-gateway admin',
-    `<h1>mcp-gateway admin</h1>
+    'mcp-gatehouse admin',
+    `<h1>mcp-gatehouse admin</h1>
 <p>${problem === '' ? 'These pages ask for the token of this gateway.' : problem}</p>
 <form method="post" action="${loginPath}">
 <label for="token">Token</label>
 <input id="token" name="token" type="password" autocomplete="off" required autofocus>
 <button>Log in</button>
 </form>
-<p class="soft">In a cluster: <code>kubectl exec -n NAMESPACE deploy/NAME -- mcp-gateway admin-token</code></p>`,
+<p class="soft">In a cluster: <code>kubectl exec -n NAMESPACE deploy/NAME -- mcp-gatehouse admin-token</code></p>`,
   );
 }
 

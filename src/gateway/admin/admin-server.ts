@@ -49,7 +49,7 @@ export function startAdminServer(options: AdminServerOptions): Promise<PlainServ
     address: options.address ?? '127.0.0.1',
     port: options.port,
     portFlag: '--admin-port',
-    portEnv: 'MCP_GATEWAY_ADMIN_PORT',
+    portEnv: 'MCP_GATEHOUSE_ADMIN_PORT',
     pages: { ...createAdminPages(options), ...login?.pages },
     check: login?.check,
     log: options.log,

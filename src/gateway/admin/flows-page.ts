@@ -44,8 +44,8 @@ function answerFlowsPage(flows: readonly InspectedFlow[], shown: Shown): PlainAn
   // A search result is shown expanded; otherwise the latest.
   const list = flows.map((flow, index) => formatFlow(flow, isFiltered ? flows.length <= 5 : index === 0));
   return answerPage(
-    'Logins - mcp-gateway admin',
-    `<p><a href="/">mcp-gateway admin</a></p>
+    'Logins - mcp-gatehouse admin',
+    `<p><a href="/">mcp-gatehouse admin</a></p>
 <h1>Logins of MCP clients</h1>
 <p class="soft">${total === 0 ? 'No client has tried to log in since this gateway started.' : `${count} since this gateway started, the latest first. No token, code or secret is kept here.`}
 <a href="/flows?format=json">As JSON</a></p>

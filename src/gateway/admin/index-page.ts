@@ -20,8 +20,8 @@ export function answerIndexPage(version: string, level: LogLevel): PlainAnswer {
   });
   const options = logLevels.map((name) => `<option${name === level ? ' selected' : ''}>${name}</option>`);
   return answerPage(
-    'mcp-gateway admin',
-    `<h1>mcp-gateway admin</h1>
+    'mcp-gatehouse admin',
+    `<h1>mcp-gatehouse admin</h1>
 <p class="version">Version ${escapeHtml(version)}</p>
 <dl>
 ${rows.join('\n')}

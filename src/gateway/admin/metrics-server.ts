@@ -19,7 +19,7 @@ export function startMetricsServer(options: MetricsServerOptions): Promise<Plain
     address: options.address ?? '127.0.0.1',
     port: options.port,
     portFlag: '--metrics-port',
-    portEnv: 'MCP_GATEWAY_METRICS_PORT',
+    portEnv: 'MCP_GATEHOUSE_METRICS_PORT',
     pages: {
       '/metrics': {
         GET: async () => ({ status: 200, contentType: metrics.contentType, body: await metrics.expose() }),

@@ -19,7 +19,7 @@ export function startReadinessServer(options: ReadinessServerOptions): Promise<P
     address: options.address ?? '127.0.0.1',
     port: options.port,
     portFlag: '--readiness-port',
-    portEnv: 'MCP_GATEWAY_READINESS_PORT',
+    portEnv: 'MCP_GATEHOUSE_READINESS_PORT',
     pages: {
       '/ready': {
         GET: () => {

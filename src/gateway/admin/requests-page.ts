@@ -57,8 +57,8 @@ export function answerRequest(request: PlainRequest, journal: Pick<RequestJourna
   if (format === 'json') return answerJson(found);
   if (format === 'html') {
     return answerPage(
-      `Request ${id} - mcp-gateway admin`,
-      `<p><a href="/">mcp-gateway admin</a>, <a href="/requests">requests</a></p>
+      `Request ${id} - mcp-gatehouse admin`,
+      `<p><a href="/">mcp-gatehouse admin</a>, <a href="/requests">requests</a></p>
 <h1>Request <code>${escapeHtml(id)}</code></h1>
 <p class="soft">${introduction} <a href="?format=json">As JSON</a></p>
 ${formatRequest(found, true)}`,
@@ -97,8 +97,8 @@ function answerRequestsPage(requests: readonly JournaledRequest[], shown: Shown)
   // A search result is shown expanded; otherwise the latest.
   const list = requests.map((request, index) => formatRequest(request, isFiltered ? fitting <= 5 : index === 0));
   return answerPage(
-    'Requests - mcp-gateway admin',
-    `<p><a href="/">mcp-gateway admin</a></p>
+    'Requests - mcp-gatehouse admin',
+    `<p><a href="/">mcp-gatehouse admin</a></p>
 <h1>Requests that policies judged</h1>
 <p class="soft">${total === 0 ? 'No policy has judged a request since this gateway started.' : `${describeCount(requests.length, fitting, total)}, the latest first. ${introduction}`}
 <a href="/requests?format=json">As JSON</a></p>

@@ -36,7 +36,7 @@ const finishMs = 5_000;
 const request: Omit<UpstreamRequest, 'host'> = {
   method: 'POST',
   target: `/${ExternalProcessor.typeName}/${ExternalProcessor.method.process.name}`,
-  headers: ['content-type', 'application/grpc', 'te', 'trailers', 'user-agent', 'mcp-gateway'],
+  headers: ['content-type', 'application/grpc', 'te', 'trailers', 'user-agent', 'mcp-gatehouse'],
   hasBody: true,
   contentLength: undefined,
   wantsTrailers: false,

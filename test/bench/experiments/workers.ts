@@ -126,7 +126,7 @@ export const workerExperiment: Experiment = {
 async function giveSlices(running: readonly RunningWorkers[], session: BenchSession): Promise<boolean> {
   for (const { proxy } of running) {
     for (const worker of await listWorkers(proxy.pid)) {
-      const own = await createCpuSlice(`mcp-gateway-bench-${worker}`, slice);
+      const own = await createCpuSlice(`mcp-gatehouse-bench-${worker}`, slice);
       if (own === undefined) return false;
       await session.keep(own).add(worker);
     }

@@ -38,7 +38,7 @@ if (Number(process.versions.node.split('.')[0]) >= neededMajor) {
   const node = findBundledNode();
   if (node === undefined) {
     process.stderr.write(
-      `mcp-gateway needs Node ${neededMajor} or newer; this is Node ${process.versions.node}, and no bundled Node was installed for ${process.platform}-${process.arch}.\n` +
+      `mcp-gatehouse needs Node ${neededMajor} or newer; this is Node ${process.versions.node}, and no bundled Node was installed for ${process.platform}-${process.arch}.\n` +
         `Run "npm ci" in the checkout without --omit=optional, or use Node ${neededMajor}.\n`,
     );
     process.exit(1);
@@ -56,7 +56,7 @@ if (Number(process.versions.node.split('.')[0]) >= neededMajor) {
     if (!process.stdin.isTTY) child.kill('SIGINT');
   });
   child.on('error', (error) => {
-    process.stderr.write(`mcp-gateway: cannot start ${node}: ${error.message}\n`);
+    process.stderr.write(`mcp-gatehouse: cannot start ${node}: ${error.message}\n`);
     process.exit(1);
   });
   child.on('exit', (code, signal) => {
