@@ -131,6 +131,6 @@ function isWhole(value: number): boolean {
   return Number.isInteger(value) && value >= 1;
 }
 
-// Who breaks it off leaves nothing behind: what runs and what was written goes when this process exits, not when it is killed.
+// An interrupted run leaves nothing behind: processes and files are removed when this process exits, but not when it is killed.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 process.exitCode = await main();

@@ -68,7 +68,7 @@ async function startHolding(
 }
 
 describe('before the answer', () => {
-  test('nobody listens: 502', options, async (t) => {
+  test('connection refused: 502', options, async (t) => {
     const gateway = await startForwardingGateway(t, { backend: backendOn([await findClosedPort()]) });
     assertError(await fetchAnswer(gateway), 502, 'upstream_unreachable');
     const { context } = await gateway.finished(0);
@@ -309,7 +309,7 @@ describe('the client leaves', () => {
 });
 
 describe('retries', () => {
-  test('a request that reached nobody goes to another endpoint, with its body', options, async (t) => {
+  test('a request that reached no endpoint is retried at another one, with its body', options, async (t) => {
     let hits = 0;
     const { port } = await startUpstream(t, (request, response) => {
       hits += 1;

@@ -226,7 +226,7 @@ describe('what goes to upstreams', limits, () => {
       waited = true;
       return answer;
     });
-    // Whoever comes when the place in line is taken is told so; the one in line is not.
+    // A request that finds the queue full is refused; the queued one is not.
     await waitFor(async () => (await gateway.readMetric('mcp_gateway_requests_in_flight')) === 3);
     assert.equal(readError(await get('/busy/full')), '503 upstream_overloaded');
     assert.deepEqual([waited, running.length], [false, 2]);

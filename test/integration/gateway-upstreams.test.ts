@@ -179,7 +179,7 @@ const clients: readonly StreamingClient[] = [
 ];
 
 describe('before the answer', limits, () => {
-  test('nobody listens: 502 upstream_unreachable', async () => {
+  test('no server listens: 502 upstream_unreachable', async () => {
     assert.equal(readError(await get('/dead')), '502 upstream_unreachable');
     assert.equal(readError(await get('/dead-mcp', { method: 'POST' })), '502 upstream_unreachable');
     assert.match(String((await findLine('/dead'))['detail']), /ECONNREFUSED/);

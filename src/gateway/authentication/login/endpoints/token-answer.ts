@@ -81,8 +81,8 @@ export function describeRefusal(
   standing: KnownClient['standing']['kind'],
 ): TokenError {
   const { status, error, description } = refused;
-  const said = `${status} ${error ?? 'without an OAuth error'}${description === undefined ? '' : `: ${description}`}`;
-  const detail = `the token endpoint of the identity provider answered ${said}`;
+  const answer = `${status} ${error ?? 'without an OAuth error'}${description === undefined ? '' : `: ${description}`}`;
+  const detail = `the token endpoint of the identity provider answered ${answer}`;
   if (error === 'invalid_client' || (status === 401 && error === undefined))
     return describeClientRefusal(detail, standing);
   if (error === 'invalid_request' && grantType !== 'refresh_token')
