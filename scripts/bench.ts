@@ -83,7 +83,7 @@ async function main(): Promise<number> {
   try {
     const found = await findTools(['nginx', 'haproxy', 'wrk', 'taskset'], progress.say);
     const tools = { ...found, envoy: await installEnvoy(progress.say) };
-    // What is measured is what `npm run build` makes, as it is in the images.
+    // Measures the programs of `npm run build`, as they are in the images.
     progress.say('Building the program');
     await buildProgram(programFolder);
     const options = {

@@ -25,7 +25,8 @@ interface ConsentQuestion {
 export function renderConsentPage(question: ConsentQuestion): HtmlPage {
   const name = cleanText(question.clientName ?? '', 80);
   const shownName = name === '' ? 'An application without a name' : `“${name}”`;
-  const resourceName = cleanText(question.resourceName ?? '', 80) || (URL.parse(question.resource)?.host ?? question.resource);
+  const resourceName =
+    cleanText(question.resourceName ?? '', 80) || (URL.parse(question.resource)?.host ?? question.resource);
   const scopes = question.scopes.map((scope) => `<li>${escapeHtml(cleanText(scope, 200))}</li>`).join('');
   return renderPage(
     `Allow access to ${resourceName}?`,
