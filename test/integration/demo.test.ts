@@ -107,7 +107,7 @@ test('the demo serves its page, and a login leads from the 401 to the tools', as
     }
   });
 
-  await t.test('who is logged in already can become somebody else at the consent page', async () => {
+  await t.test('a logged-in user can switch to another user at the consent page', async () => {
     const agent = new BrowserAgent();
     const first = await new FlowClient(`${url}/mcp`).prepare();
     await clickThrough(first, agent, ['Log in as Alice Archer', 'Allow']);

@@ -51,7 +51,7 @@ function showEnd() {
 }
 
 function describeError(error) {
-  // What fetch throws when nobody answers; every browser has its own words for it.
+  // fetch throws this when no server answers; every browser words it differently.
   if (error instanceof TypeError) return `The gateway did not answer (${error.message}). Is the demo still running?`;
   return error.message;
 }

@@ -147,7 +147,7 @@ export async function finishLogin(endpoint, login, query, exampleCall, tell) {
     title: 'Came back with a code',
     spec: 'RFC 9207',
     request: describeRequest('GET', login.redirectUri),
-    note: 'The answer says who issued it, and that is who was asked.',
+    note: 'The answer names its issuer, and it is the one that the client asked.',
     detail: { iss: query.get('iss') ?? 'not sent', code: shorten(code) },
   });
 

@@ -109,16 +109,16 @@ export class EndpointPool {
 
   /** @internal */
   recordConnected(): void {
-    if (this.health.isSetAside) this.#observer.returned(this.#backend, this.name);
+    if (this.health.isEjected) this.#observer.returned(this.#backend, this.name);
     this.health.recordSuccess();
   }
 
   /** @internal */
   recordUnreachable(error: Error): void {
     this.#observer.connectFailed(this.#backend, this.name, error);
-    const wasSetAside = this.health.isSetAside;
+    const wasEjected = this.health.isEjected;
     const duration = this.health.recordFailure();
-    if (duration > 0) this.#observer.setAside(this.#backend, this.name, duration, wasSetAside);
+    if (duration > 0) this.#observer.ejected(this.#backend, this.name, duration, wasEjected);
   }
 
   /** @internal */
@@ -188,7 +188,7 @@ export class EndpointPool {
   close(): Promise<void> {
     if (this.#closing === undefined) {
       this.#closing = Promise.withResolvers();
-      if (this.health.isSetAside) this.#observer.returned(this.#backend, this.name);
+      if (this.health.isEjected) this.#observer.returned(this.#backend, this.name);
       this.#idle.close();
       this.#sessions?.close();
       this.#settleClosing();
