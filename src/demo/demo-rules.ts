@@ -31,7 +31,7 @@ const everything: DemoRule = {
 };
 const harmless: DemoRule = {
   expression: 'mcp.tool.name in ["current_time", "text_statistics", "convert_units", "ticket_list"]',
-  meaning: 'Everybody may use these four tools, which change nothing.',
+  meaning: 'Everybody may use these four tools.',
 };
 const aliceWhy = 'Rule 1 allows everything, because the groups in her token include support-leads.';
 

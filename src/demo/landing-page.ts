@@ -115,6 +115,16 @@ async function readVariantId(request: IncomingMessage): Promise<unknown> {
   }
 }
 
+/** What the page shows of a request in the journal. */
+interface JournalExcerpt {
+  readonly reason: string | null;
+  readonly detail: string | null;
+  readonly decisions: readonly {
+    readonly step: string;
+    readonly decidedBy: { readonly index: number; readonly expression: string } | null;
+  }[];
+}
+
 /** Tells why the gateway answered a request as it did: what its request journal says for the operator. */
 async function answerReason(
   { adminUrl, mcpUrl }: LandingPageOptions,
@@ -128,8 +138,9 @@ async function answerReason(
   const answer = await fetch(`${adminUrl}/requests/${id}`, { headers: { accept: 'application/json' } });
   // 404: the request may not have ended yet. 401: the admin port asks for a token (--admin-token-file).
   if (!answer.ok) return sendJson(response, answer.status, { problem: `The admin port answered ${answer.status}.` });
-  const { reason, detail } = (await answer.json()) as Record<string, unknown>;
-  return sendJson(response, 200, { reason, detail });
+  const { reason, detail, decisions } = (await answer.json()) as JournalExcerpt;
+  const { decidedBy } = decisions.find(({ step }) => step === 'backend.mcp.authorization') ?? { decidedBy: null };
+  return sendJson(response, 200, { reason, detail, rule: decidedBy });
 }
 
 function readPort(url: string): number {

@@ -37,21 +37,22 @@ export function renderLandingPage(page: LandingPage): string {
 <body data-endpoint="${escapeHtml(new URL(page.mcpUrl).pathname)}" data-call="${escapeHtml(JSON.stringify(page.exampleCall))}" data-admin="${admin}">
 <main>
 <h1>mcp-gatehouse demo</h1>
-<p class="lead">One MCP server, two people, two different lists of tools. The gateway decides by a rule that you can read and change here.</p>
+<p class="lead">One MCP server, two people, two lists of tools. The gateway decides by a rule that you can read and change here.</p>
 
-<h2 id="people">Who sees which tools</h2>
-<p>Log in as Alice, then as Bob. This page is the MCP client of both: the sessions stay open, and changes arrive in them.</p>
+<h2>Who sees which tools, and why</h2>
+<p>Log in as Alice, then as Bob. This page is the MCP client of both and keeps their sessions open. Change the rule and watch the lists.</p>
 <noscript><p class="note">Logging in needs JavaScript. The rule and the commands below do not.</p></noscript>
-<div class="people" role="group" aria-labelledby="people">
-${demoUsers.map(renderPerson).join('\n')}
-</div>
 <p class="result" id="result" role="status" tabindex="-1"></p>
-
-<h2 id="rule-heading">The rule</h2>
-<p>This ProxyPolicy is in force. Change it: the gateway takes it over as it takes over a changed file, and tells both sessions that their list of tools has changed.</p>
+<div class="stage">
+${demoUsers.map(renderPerson).join('\n')}
+<section class="card rule" aria-labelledby="rule-heading">
+<h3 id="rule-heading">The rule in force</h3>
+<p class="soft">Change it: the gateway takes it over as it does a changed file, and tells both sessions.</p>
 <div class="buttons" id="rule-buttons"></div>
 <p class="live" id="rule-state" role="status"></p>
-<pre tabindex="0" id="rule" role="region" aria-label="The ProxyPolicy in force"><code>${escapeHtml(page.rule.yaml)}</code></pre>
+<pre tabindex="0" id="rule"><code>${escapeHtml(page.rule.yaml)}</code></pre>
+</section>
+</div>
 
 <section id="flow" hidden>
 <h2>How the login went, step by step</h2>
@@ -84,10 +85,13 @@ ${page.parts.map((part) => `<li><strong>${escapeHtml(part.name)}</strong> <span 
 /** The card of one person; scripts fill it after the login. */
 function renderPerson({ id, name, groups }: DemoUser): string {
   const first = name.split(' ')[0]!;
-  return `<section class="person" data-user="${escapeHtml(id)}" data-name="${escapeHtml(first)}" aria-labelledby="name-${escapeHtml(id)}">
+  return `<section class="card person" data-user="${escapeHtml(id)}" data-name="${escapeHtml(first)}" aria-labelledby="name-${escapeHtml(id)}">
 <h3 id="name-${escapeHtml(id)}">${escapeHtml(name)} <span class="presence"></span></h3>
 <p class="soft">Groups: ${groups.map((group) => `<code>${escapeHtml(group)}</code>`).join(', ')}</p>
-<p class="login"><button type="button" class="log-in">Log in as ${escapeHtml(first)}</button></p>
+<div class="login">
+<p>Not logged in. Without a token the gateway answers 401, and shows no tools.</p>
+<p><button type="button" class="log-in">Log in as ${escapeHtml(first)}</button></p>
+</div>
 <div class="session" hidden>
 <p class="count"></p>
 <ul class="tools" role="list"></ul>

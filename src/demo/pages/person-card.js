@@ -64,6 +64,8 @@ export function createPersonCard(card, { endpoint, adminUrl, save, onLogin, onLi
   async function hear(message) {
     if (message.method !== 'notifications/tools/list_changed') return;
     const { added, removed } = await listTools();
+    // The last call was judged by other rules.
+    if (added.length + removed.length > 0) find('.call').replaceChildren();
     const news = [
       ...added.map((tool) => `${tool} is new`),
       ...removed.map((tool) => `${tool} is gone`),
@@ -170,11 +172,15 @@ async function readReason(requestId) {
   return { problem: 'The gateway has not noted this request.' };
 }
 
+function describeRule(rule) {
+  return rule ? `allowed by rule ${rule.index + 1}: ${rule.expression}` : 'allowed';
+}
+
 function describeCall({ name, request, answer, reason, adminUrl }) {
   const isDenied = answer.error !== undefined || reason.reason === 'item_hidden';
   const received = answer.error ? `${answer.error.code} ${answer.error.message}` : readText(answer.result);
   const { id } = request.arguments;
-  const noted = reason.problem ?? (isDenied ? `${reason.reason}: ${reason.detail}` : 'The rule allows this call.');
+  const noted = reason.problem ?? (isDenied ? `${reason.reason}: ${reason.detail}` : describeRule(reason.rule));
   const link = createElement('a', '', 'This request in the admin pages');
   link.href = `${adminUrl}/requests/${answer.requestId}`;
   const command = createElement(
@@ -198,7 +204,7 @@ function describeCall({ name, request, answer, reason, adminUrl }) {
       ...row(`${name} is told`, createElement('code', 'received', received)),
       ...row('The operator reads', createElement('code', 'noted', noted)),
     ),
-    createElement('p', '', link, isDenied ? '. In a terminal:' : ', with the rule that allowed it. In a terminal:'),
+    createElement('p', '', link, '. In a terminal:'),
     command,
   ];
 }

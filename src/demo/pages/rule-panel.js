@@ -1,6 +1,14 @@
 // The panel with the rule in force: its text with the lines that the last change added, and the buttons that choose another prepared variant.
 import { createElement, describeError, setText } from './elements.js';
 
+/** A line whose continuation, where it is too long for the screen, is indented below it. */
+function showLine(line, isNew) {
+  const element = createElement(isNew ? 'mark' : 'span', 'line', `${line}\n`);
+  const indent = line.length - line.trimStart().length + 2;
+  element.style.setProperty('--indent', `${indent}ch`);
+  return element;
+}
+
 /** Makes the panel work. `onRule(rule)` hears of every rule that comes into force. */
 export function createRulePanel(onRule) {
   const code = document.querySelector('#rule code');
@@ -12,12 +20,7 @@ export function createRulePanel(onRule) {
     if (rule.variant === shown?.variant) return;
     const before = shown?.yaml.split('\n');
     const lines = rule.yaml.trimEnd().split('\n');
-    code.replaceChildren(
-      ...lines.flatMap((line, index) => [
-        ...(index > 0 ? ['\n'] : []),
-        before && !before.includes(line) ? createElement('mark', '', line) : line,
-      ]),
-    );
+    code.replaceChildren(...lines.map((line) => showLine(line, before !== undefined && !before.includes(line))));
     const hadFocus = buttons.contains(document.activeElement);
     buttons.replaceChildren(
       ...rule.choices.map(({ variant, button }) => {
