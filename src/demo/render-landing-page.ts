@@ -40,7 +40,7 @@ export function renderLandingPage(page: LandingPage): string {
 <p class="lead">One MCP server, two people, two lists of tools. The gateway decides by a rule that you can read and change here.</p>
 
 <h2>Who sees which tools, and why</h2>
-<p>Log in as Alice, then as Bob. This page is the MCP client of both and keeps their sessions open. Change the rule and watch the lists.</p>
+<p>Log in as Alice, then as Bob: this page is the MCP client of both. Then change the rule and watch the lists.</p>
 <noscript><p class="note">Logging in needs JavaScript. The rule and the commands below do not.</p></noscript>
 <p class="result" id="result" role="status" tabindex="-1"></p>
 <div class="stage">
