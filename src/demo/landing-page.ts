@@ -136,7 +136,11 @@ async function answerReason(
   if (foreign !== undefined) return sendJson(response, 403, { problem: foreign });
   if (!/^[\w-]{1,128}$/.test(id)) return sendJson(response, 400, { problem: 'id must be the id of a request.' });
   const answer = await fetch(`${adminUrl}/requests/${id}`, { headers: { accept: 'application/json' } });
-  // 404: the request may not have ended yet. 401: the admin port asks for a token (--admin-token-file).
+  if (answer.status === 401) {
+    const problem = 'The admin pages ask for a token (--admin-token-file). Open the request there to read the reason.';
+    return sendJson(response, 401, { problem });
+  }
+  // 404: the request may not have ended yet.
   if (!answer.ok) return sendJson(response, answer.status, { problem: `The admin port answered ${answer.status}.` });
   const { reason, detail, decisions } = (await answer.json()) as JournalExcerpt;
   const { decidedBy } = decisions.find(({ step }) => step === 'backend.mcp.authorization') ?? { decidedBy: null };
