@@ -11,6 +11,7 @@ import { connect, createServer } from 'node:tls';
 import { parseAllDocuments } from 'yaml';
 import { compileExpression } from '../src/cel/compile-expression.ts';
 import { checkCertificate } from '../src/controller/check-certificate.ts';
+import { listAnchors } from './page-anchors.ts';
 
 const root = join(import.meta.dirname, '..');
 const readText = (path: string): string => readFileSync(join(root, path), 'utf8');
@@ -82,16 +83,6 @@ describe('links', () => {
     }
   }
 });
-
-/** The anchors of a page's headings, as its readers make them. */
-function listAnchors(text: string): string[] {
-  return [...text.matchAll(/^#+ (.+)$/gm)].map(([, title]) =>
-    title!
-      .toLowerCase()
-      .replaceAll(/[^\w\- ]/g, '')
-      .replaceAll(' ', '-'),
-  );
-}
 
 describe('what the program says', () => {
   const problems = page.slice(page.indexOf('## Day-2 problems'));

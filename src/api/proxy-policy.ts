@@ -128,8 +128,8 @@ export const proxyPolicySchema = z.object({
   metadata: namespacedMetadataSchema(subdomainNameSchema),
   spec: withRules(
     z.object({
-      targetRefs: targetRefsSchema.optional().describe('What the policy is for, by name.'),
-      targetSelectors: targetSelectorsSchema.optional().describe('What the policy is for, by labels.'),
+      targetRefs: targetRefsSchema.optional().describe('The targets of the policy, by name.'),
+      targetSelectors: targetSelectorsSchema.optional().describe('The targets of the policy, by labels.'),
       enforcement: z
         .enum(['Default', 'Override'])
         .default('Default')
