@@ -154,6 +154,18 @@ describe('ProxyPolicy', () => {
     [`targetRefs: [${gateway}, ${gateway}], traffic: {cors: {}}`, 'spec.targetRefs: must not name a target twice'],
     [`targetRefs: [${tickets}], traffic: {cors: {}}`, 'spec.traffic: can only target Gateway or HTTPRoute'],
     [
+      'targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: r}], enforcement: Override, traffic: {cors: {}}',
+      'spec.enforcement: can be Override only when the targets are Gateways',
+    ],
+    [
+      `targetRefs: [${gateway}], enforcement: Override, traffic: {jwtAuthentication: {mode: Optional, providers: [{name: a, issuer: a, jwks: {inline: "{}"}}]}}`,
+      'spec.traffic.jwtAuthentication.mode: must be Strict in an Override, which would otherwise replace stricter policies',
+    ],
+    [
+      `targetRefs: [${gateway}], enforcement: Sometimes, traffic: {cors: {}}`,
+      'spec.enforcement: must be one of Default or Override',
+    ],
+    [
       'targetRefs: [{group: gateway.proxy, kind: Gateway, name: g}], traffic: {cors: {}}',
       'spec.targetRefs[0].group: must be gateway.proxy for kind ProxyBackend, and gateway.networking.k8s.io for Gateway and HTTPRoute',
     ],
