@@ -76,9 +76,13 @@ test('a failed readiness probe takes a pod out, and a good one brings it back', 
   await cluster.waitForObject<PodObject>(locatePod('unready'), isReady);
 });
 
+/** On a busy machine a program takes long to listen: liveness counts from then on. SIGTERM before that is ignored by the first process of a container. */
+const slowStart = { httpGet: { path: '/alive', port: 8080 }, periodSeconds: 1, failureThreshold: 1000 };
+
 test('a failed liveness probe restarts the container, gracefully', async () => {
   const address = await startObservedPod(cluster, 'unwell', {
     container: {
+      startupProbe: slowStart,
       livenessProbe: {
         httpGet: { path: '/alive', port: 8080 },
         periodSeconds: 1,
@@ -106,7 +110,8 @@ test('gRPC probes ask for the health of a service', async () => {
       container: {
         env: [{ name: 'HEALTH_PORT', value: '9003' }],
         readinessProbe: probe(readyService),
-        livenessProbe: { ...probe('alive'), initialDelaySeconds: 2 },
+        startupProbe: slowStart,
+        livenessProbe: probe('alive'),
       },
     });
   await cluster.apply([createPod('healthy', 'ready'), createPod('unknown-service', 'other')]);
