@@ -25,6 +25,7 @@ import { buildShortForm, printResources } from './short-form.ts';
 import { StartError } from './start-error.ts';
 import { type GatewayProcess, startGatewayProcess } from './start-gateway.ts';
 import { formatStatusProblems } from './status-problems.ts';
+import { configureFromFiles, describeUnattached } from './unattached-policies.ts';
 
 type RunValues = FlagValues<typeof runCommandFlags.flags>;
 
@@ -87,15 +88,21 @@ async function serve(
   const inference = await loadInferenceTranslation(values.inferenceExtension);
   // What was said once is not said again with every change.
   let known: ReadonlySet<string> = new Set();
+  let wereUnattached = false;
   const translateResources = (resources: Resources): Configuration => {
     const translation = translate(
       values.address === undefined ? resources : overrideAddress(resources, values.address),
       { inference },
     );
-    const lines = formatStatusProblems(translation, resources.invalid);
+    const { allowUnattached } = values;
+    const lines = formatStatusProblems(translation, resources.invalid, translation.unattached);
+    const unattached = translation.unattached.map((policy) => describeUnattached(policy, allowUnattached));
     for (const line of lines) if (!known.has(line)) log.warn({}, line);
-    known = new Set(lines);
-    return translation.configuration;
+    for (const line of unattached) if (!known.has(line)) log[allowUnattached ? 'warn' : 'error']({}, line);
+    if (unattached.length === 0 && wereUnattached) log.info({}, 'every policy is attached again');
+    wereUnattached = unattached.length > 0;
+    known = new Set([...lines, ...unattached]);
+    return configureFromFiles(translation, allowUnattached);
   };
 
   const tellFormer = (file: string, current: string): void =>
@@ -190,6 +197,8 @@ function findMistakes(values: RunValues): string[] {
       if (isGiven) mistakes.push(`${flag} goes with --target: with -f a ProxyPolicy says who is let in`);
     }
   }
+  if (values.target !== undefined && values.allowUnattached)
+    mistakes.push('--allow-unattached goes with -f: the policy of --target is always attached');
   if (values.address !== undefined && isIP(values.address) === 0) {
     mistakes.push(`--address must be an IP address such as 127.0.0.1 or ::, not ${JSON.stringify(values.address)}`);
   }

@@ -17,6 +17,7 @@ import { translate } from '../../translate/translate.ts';
 import { listExtensions } from '../inference-extension-flag.ts';
 import { addSealKeys, makeSealKeys } from '../seal-keys.ts';
 import { formatStatusProblems } from '../status-problems.ts';
+import { configureFromFiles, describeUnattached } from '../unattached-policies.ts';
 import type { AssumedKeys } from './assumed-keys.ts';
 
 /** What files say, and what is wrong with them. */
@@ -31,11 +32,17 @@ export type ReadConfiguration =
     }
   | { readonly ok: false; readonly problems: readonly string[] };
 
+/** How `run` would read the files. */
+export interface FileSettings {
+  readonly inferenceExtension: boolean;
+  readonly allowUnattached: boolean;
+}
+
 /** Reads and translates files, as `check` and `run` do. */
 export async function readConfiguration(
   paths: readonly string[],
   environment: NodeJS.ProcessEnv,
-  inferenceExtension: boolean,
+  { inferenceExtension, allowUnattached }: FileSettings,
 ): Promise<ReadConfiguration> {
   const source = new FilesSource({
     paths,
@@ -51,10 +58,11 @@ export async function readConfiguration(
   const translation = translate(resources, { inference: await loadInferenceTranslation(inferenceExtension) });
   return {
     ok: true,
-    configuration: translation.configuration,
+    configuration: configureFromFiles(translation, allowUnattached),
     problems: [
       ...source.problems.get().map((problem) => formatProblemLine(problem, workingDirectory)),
-      ...formatStatusProblems(translation, resources.invalid),
+      ...formatStatusProblems(translation, resources.invalid, translation.unattached),
+      ...translation.unattached.map((policy) => describeUnattached(policy, allowUnattached)),
     ],
     notes: [],
   };

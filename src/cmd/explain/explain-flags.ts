@@ -2,6 +2,7 @@
 import { adminTokenFileFlag } from '../gateway-flags.ts';
 import { type CommandFlags, defineFlags, type FlagValues } from '../flags.ts';
 import { inferenceExtensionFlag } from '../inference-extension-flag.ts';
+import { allowUnattachedFlag } from '../unattached-policies.ts';
 import { latestProtocolVersion } from './mcp-message.ts';
 
 const explainFlagTable = defineFlags({
@@ -13,6 +14,7 @@ const explainFlagTable = defineFlags({
     help: 'A file or folder with resources',
   },
   inferenceExtension: inferenceExtensionFlag,
+  allowUnattached: { ...allowUnattachedFlag, help: 'With -f: judge as run --allow-unattached does' },
   fromCluster: { type: 'boolean', help: 'In place of files: the resources of a Kubernetes cluster, read once' },
   namespace: {
     type: 'string',
