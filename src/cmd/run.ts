@@ -16,13 +16,14 @@ import type { FlagValues } from './flags.ts';
 import { findGatewayFlagProblems } from './gateway-flags.ts';
 import { listExtensions } from './inference-extension-flag.ts';
 import { overrideAddress } from './override-address.ts';
+import { listMovable, type OwnPort } from './own-ports.ts';
 import type { ProcessHost } from './process-host.ts';
 import { runCommandFlags } from './run-flags.ts';
 import { findDefaultKeyFile } from './seal-key-file.ts';
 import { SealKeySource } from './seal-key-source.ts';
 import { addSealKeys } from './seal-keys.ts';
 import { buildShortForm, printResources } from './short-form.ts';
-import { StartError } from './start-error.ts';
+import { PortsTakenError, StartError } from './start-error.ts';
 import { type GatewayProcess, startGatewayProcess } from './start-gateway.ts';
 import { formatStatusProblems } from './status-problems.ts';
 import { configureFromFiles, describeUnattached } from './unattached-policies.ts';
@@ -32,7 +33,7 @@ type RunValues = FlagValues<typeof runCommandFlags.flags>;
 /** Serves until a signal ends the process. */
 export const runCommand = defineCommand({
   ...runCommandFlags,
-  async run(values, host: ProcessHost) {
+  async run(values, host: ProcessHost, origins) {
     const mistakes = findMistakes(values);
     if (mistakes.length > 0) return refuse(...mistakes);
     let source: ResourceSource;
@@ -63,7 +64,7 @@ export const runCommand = defineCommand({
     const started = await source.start();
     if (!started.ok) return fail(1, ...started.problems.map(formatProblem));
     try {
-      await serve(await startGatewayProcess(values, host), source, values, host.env);
+      await serve(await startProcess(values, host, listMovable(origins), source), source, values, host.env);
       return 0;
     } catch (error) {
       await source.stop();
@@ -71,6 +72,29 @@ export const runCommand = defineCommand({
     }
   },
 });
+
+/** When own ports are taken, says so of the ports for traffic as well: one start shows all that is in the way. */
+async function startProcess(
+  values: RunValues,
+  host: ProcessHost,
+  movable: ReadonlySet<OwnPort>,
+  source: ResourceSource,
+): Promise<GatewayProcess> {
+  try {
+    return await startGatewayProcess(values, host, movable);
+  } catch (error) {
+    if (!(error instanceof PortsTakenError)) throw error;
+    const { configuration } = translate(withAddress(source.resources.get(), values.address));
+    // Loaded only when something is wrong.
+    const { findTakenPorts } = await import('./taken-ports.ts');
+    const others = await findTakenPorts(configuration);
+    throw new PortsTakenError([error.message, ...others].join('\n'), { cause: error });
+  }
+}
+
+function withAddress(resources: Resources, address: string | undefined): Resources {
+  return address === undefined ? resources : overrideAddress(resources, address);
+}
 
 async function serve(
   gateway: GatewayProcess,
@@ -90,10 +114,7 @@ async function serve(
   let known: ReadonlySet<string> = new Set();
   let wereUnattached = false;
   const translateResources = (resources: Resources): Configuration => {
-    const translation = translate(
-      values.address === undefined ? resources : overrideAddress(resources, values.address),
-      { inference },
-    );
+    const translation = translate(withAddress(resources, values.address), { inference });
     const { allowUnattached } = values;
     const lines = formatStatusProblems(translation, resources.invalid, translation.unattached);
     const unattached = translation.unattached.map((policy) => describeUnattached(policy, allowUnattached));
