@@ -1,7 +1,8 @@
 // Whether this process should get traffic, and if not, why. Components own a named check each; readiness is all of them together.
 
 interface HealthCheck {
-  pass(): void;
+  /** `remark` is for the operator: what is not as configured, though traffic is served. */
+  pass(remark?: string): void;
   /** `reason` is for the operator: a short sentence. */
   fail(reason: string): void;
 }
@@ -9,7 +10,7 @@ interface HealthCheck {
 interface CheckState {
   readonly name: string;
   readonly ready: boolean;
-  /** Set while the check does not pass. */
+  /** Why the check does not pass, or a remark of one that does. */
   readonly reason: string | undefined;
 }
 
@@ -32,18 +33,18 @@ export class DuplicateCheckError extends Error {
 
 /** Creates the health of one process: ready once there is a check and every check passes. */
 export function createHealth(): Health {
-  const reasons = new Map<string, string | undefined>();
+  const states = new Map<string, Omit<CheckState, 'name'>>();
   return {
     addCheck(name, reason) {
-      if (reasons.has(name)) throw new DuplicateCheckError(`there is a check named ${name} already`);
-      reasons.set(name, reason);
+      if (states.has(name)) throw new DuplicateCheckError(`there is a check named ${name} already`);
+      states.set(name, { ready: false, reason });
       return {
-        pass: () => void reasons.set(name, undefined),
-        fail: (why) => void reasons.set(name, why),
+        pass: (remark) => void states.set(name, { ready: true, reason: remark }),
+        fail: (why) => void states.set(name, { ready: false, reason: why }),
       };
     },
     read() {
-      const checks = [...reasons].map(([name, reason]) => ({ name, ready: reason === undefined, reason }));
+      const checks = [...states].map(([name, state]) => ({ name, ...state }));
       return { ready: checks.length > 0 && checks.every((check) => check.ready), checks };
     },
   };

@@ -16,6 +16,8 @@ export interface Shutdown {
   /** Starts to end the process as a signal would; resolves when it is about to exit. Safe to call again. */
   start(reason: string): Promise<void>;
   readonly started: boolean;
+  /** What it ends for: the signal, or the reason given to start. */
+  readonly reason: string | undefined;
   /** Stops listening for signals. */
   dispose(): void;
 }
@@ -52,6 +54,7 @@ export function createShutdown(options: ShutdownOptions): Shutdown {
   const steps: ShutdownStep[] = [];
   let firstSignalAt: number | undefined;
   let running: Promise<void> | undefined;
+  let startedFor: string | undefined;
 
   async function runSteps(reason: string): Promise<void> {
     const startedAt = performance.now();
@@ -65,6 +68,7 @@ export function createShutdown(options: ShutdownOptions): Shutdown {
   }
 
   function start(reason: string): Promise<void> {
+    startedFor ??= reason;
     running ??= runSteps(reason);
     return running;
   }
@@ -90,6 +94,9 @@ export function createShutdown(options: ShutdownOptions): Shutdown {
     start,
     get started() {
       return running !== undefined;
+    },
+    get reason() {
+      return startedFor;
     },
     dispose() {
       signals.off('SIGTERM', onTerminate);

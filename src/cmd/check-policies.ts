@@ -1,6 +1,6 @@
 // Policies for `check`: where each is in force, and where another policy with the same field takes precedence.
 import type { Resources } from '../api/resources.ts';
-import type { Policy } from '../ir/gen/config_pb.ts';
+import { type Policy, PolicyTargetKind } from '../ir/gen/config_pb.ts';
 import { findPolicyKind, type PolicyKind, policyTargetNames } from '../ir/policy-kinds.ts';
 import type { PolicyConflict } from '../translate/policy-conflicts.ts';
 import type { Translation } from '../translate/translate.ts';
@@ -34,7 +34,7 @@ export function describePolicies(resources: Resources, { configuration, conflict
   return [...new Map(names.map(({ namespace, name }) => [`${namespace}/${name}`, { namespace, name }]))].map(
     ([source, identity]) => ({
       ...identity,
-      attachments: (attached.get(source) ?? []).map((policy) => ({
+      attachments: (attached.get(source) ?? []).filter(isAttached).map((policy) => ({
         field: findPolicyKind(policy) ?? 'failure',
         target: describeMessageTarget(policy),
         closed: policy.spec.case === 'failure',
@@ -49,13 +49,18 @@ export function describePolicies(resources: Resources, { configuration, conflict
   );
 }
 
+/** What closes rules without protection stands for a policy that is attached to nothing. */
+function isAttached({ target }: Policy): boolean {
+  return target?.kind !== PolicyTargetKind.UNPROTECTED;
+}
+
 function describeReason({ owner, because }: PolicyConflict): string {
   return `ProxyPolicy ${owner} ${because}`;
 }
 
 function describeMessageTarget({ target }: Policy): string {
   const kind = target === undefined ? undefined : policyTargetNames.get(target.kind);
-  if (target === undefined || kind === undefined) return 'nothing';
+  if (target === undefined || kind === undefined || kind === 'Unprotected') return 'nothing';
   const { namespace, name, sectionName } = target;
   return describeTarget(kind === 'Namespace' ? { kind, namespace } : { kind, namespace, name, sectionName });
 }

@@ -20,6 +20,7 @@ import { type CheckedPolicy, describePolicies } from './check-policies.ts';
 import { describePicker } from './describe-picker.ts';
 import type { ExplainedPicker } from './explain/explain-report.ts';
 import type { OnlineReport } from './online/online-report.ts';
+import { describeUnattached, effectOfUnattached, isAboutUnattached } from './unattached-policies.ts';
 import { listStatusFindings, type StatusFinding } from './status-findings.ts';
 
 /** Everything `check` prints. The JSON form is this, and documented in the help text. */
@@ -30,6 +31,8 @@ export interface CheckReport {
   readonly policies: readonly CheckedPolicy[];
   readonly authentications: readonly CheckedAuthentication[];
   readonly jwtAuthentications: readonly CheckedJwtAuthentication[];
+  /** Policies that miss a target, where that is allowed; otherwise they are problems. */
+  readonly warnings: readonly string[];
   /** Those that are not as they should be. */
   readonly conditions: readonly CheckedCondition[];
   /** What identity providers answered; null without --online. */
@@ -136,6 +139,8 @@ export interface CheckInput {
   /** Of the translation's configuration. */
   readonly compilation: Compilation;
   readonly problems: readonly SourceProblem[];
+  /** Policies may miss their targets. */
+  readonly allowUnattached: boolean;
   /** What identity providers answered; null when they were not asked. */
   readonly online: readonly OnlineReport[] | null;
   readonly locate: (identity: ResourceIdentity, path?: FieldPath) => SourcePosition | undefined;
@@ -148,12 +153,18 @@ export function buildCheckReport(input: CheckInput): CheckReport {
   const { runtime, problems: unusable } = input.compilation;
   const invalid = new Set(resources.invalid.map(({ kind, namespace, name }) => `${kind} ${namespace} ${name}`));
   const findings = listStatusFindings(translation);
+  const allowed = input.allowUnattached ? translation.unattached : [];
   // What is invalid was reported field by field.
   const ofValid = findings.filter(({ kind, namespace, name }) => !invalid.has(`${kind} ${namespace} ${name}`));
   return {
     problems: [
       ...input.problems.map(describeSourceProblem),
-      ...ofValid.map((finding) => describeFinding(finding, findField(finding, resources), locate)),
+      ...ofValid
+        .filter((finding) => !isAboutUnattached(finding, allowed))
+        .map((finding) => {
+          const effect = isAboutUnattached(finding, translation.unattached) ? ` ${effectOfUnattached}` : '';
+          return describeFinding(finding, findField(finding, resources), effect, locate);
+        }),
       ...unusable.map(({ key, message }) => ({ ...nowhere, code: 'unusable', message: `${key}: ${message}` })),
       ...(input.online ?? []).flatMap((report) => describeCrosses(report, locate)),
     ],
@@ -164,6 +175,7 @@ export function buildCheckReport(input: CheckInput): CheckReport {
     policies: describePolicies(resources, translation),
     authentications: describeAuthentications(runtime).map(describeAuthentication),
     jwtAuthentications: describeJwtAuthentications(runtime).map(describeJwtAuthentication),
+    warnings: allowed.map((policy) => describeUnattached(policy, true)),
     conditions: findings.flatMap(describeCondition),
     online: input.online,
   };
@@ -178,6 +190,7 @@ export function buildFailedReport(problems: readonly SourceProblem[]): CheckRepo
     policies: [],
     authentications: [],
     jwtAuthentications: [],
+    warnings: [],
     conditions: [],
     online: null,
   };
@@ -232,10 +245,9 @@ function describeSourceProblem(problem: SourceProblem): CheckProblem {
   return { file, line, column, kind, namespace, name, path: formatFieldPath(problem.path), code, message: text };
 }
 
-/** The field that a finding is about, where it is about one: the section that a policy names and its target does not have. */
+/** The field that a finding is about, where it is about one: the name or the section of a target that does not exist. */
 function findField({ kind, namespace, name, condition, reference }: StatusFinding, resources: Resources): FieldPath {
-  if (kind !== 'ProxyPolicy' || condition?.reason !== 'TargetNotFound' || reference?.sectionName === undefined)
-    return [];
+  if (kind !== 'ProxyPolicy' || condition?.reason !== 'TargetNotFound' || reference === undefined) return [];
   const policy = resources.proxyPolicies.find(
     ({ metadata }) => metadata.namespace === namespace && metadata.name === name,
   );
@@ -243,10 +255,20 @@ function findField({ kind, namespace, name, condition, reference }: StatusFindin
     (target) =>
       target.kind === reference.kind && target.name === reference.name && target.sectionName === reference.sectionName,
   );
-  return index < 0 ? [] : ['spec', 'targetRefs', index, 'sectionName'];
+  if (index < 0) return [];
+  const isThere = [...resources.gateways, ...resources.httpRoutes].some(
+    ({ kind: present, metadata }) =>
+      present === reference.kind && metadata.namespace === namespace && metadata.name === reference.name,
+  );
+  return ['spec', 'targetRefs', index, isThere ? 'sectionName' : 'name'];
 }
 
-function describeFinding(finding: StatusFinding, path: FieldPath, locate: CheckInput['locate']): CheckProblem {
+function describeFinding(
+  finding: StatusFinding,
+  path: FieldPath,
+  effect: string,
+  locate: CheckInput['locate'],
+): CheckProblem {
   const { kind, namespace, name, condition, message } = finding;
   const state = condition === undefined ? '' : `${condition.type} is ${condition.status} (${condition.reason}): `;
   return {
@@ -257,7 +279,7 @@ function describeFinding(finding: StatusFinding, path: FieldPath, locate: CheckI
     name,
     path: formatFieldPath(path),
     code: condition === undefined ? 'not_served' : 'condition',
-    message: `${formatSubject(finding)}: ${state}${message}`,
+    message: `${formatSubject(finding)}: ${state}${message}${effect}`,
   };
 }
 

@@ -11,12 +11,14 @@ import type { OnlineReport } from './online/online-report.ts';
 import type { CommandIo } from './process-host.ts';
 import { readFiles } from './read-files.ts';
 import { formatOnline } from './format-online-report.ts';
+import { configureFromFiles, allowUnattachedFlag } from './unattached-policies.ts';
+import type { FileSettings } from './explain/compile-files.ts';
 import { compileUnconnected } from './unconnected-idp.ts';
 import { formatCheckProblems, formatServed } from './format-check-report.ts';
 
 export const checkCommand = defineCommand({
   name: 'check',
-  usage: '-f PATH... [--inference-extension] [--online [--try-registration]] [--json]',
+  usage: '-f PATH... [--inference-extension] [--allow-unattached] [--online [--try-registration]] [--json]',
   summary: `Validates files and prints what would be served: listeners, hosts and paths in the order in which they are tried, what protects
 each of them, what that overrides and why, backends, policies with where they are in force, protected MCP servers with their metadata URLs,
 issuers of tokens with where their keys come from, and conditions that are not as they should be. Problems go to standard error. With --online the identity providers are asked as a gateway would ask them.
@@ -33,22 +35,28 @@ With --json, every member is always there; what does not apply is null or empty:
   gateways    [{namespace, name, listeners: [{name, addresses, port, protocol, hostname, served, routes: [
                 {hostname, path: {type, value}, method, headers, queryParams, httpRoute, rule,
                  backends: [{backend, weight, answers}], filters, answers: {status, reason, message},
-                 protection: {state: closed | protected | partly | open, summary, closedBy, policies: [
+                 protection: {state: closed | protected | partly | redirect | open, summary, closedBy,
+                   closedBecause: invalid | unattached, guards: [{kind, policy}], policies: [
                    {policy, level, target, field, inForce, mode, issuers, action, expressions, scopes,
                     overriddenBy: {policy, level, target}, because, remark}]}}]}]}]
-              protection: every policy on the way to a rule, the most specific first, and why one has no say
+              protection: every policy on the way to a rule, the most specific first, and why one has no say; guards: those that keep somebody out
   backends    [{backend, transport, endpoints, picker: {endpoints, tls: none | unverified | verified, failureMode, timeoutMs}}]
               picker: who chooses among the endpoints of an InferencePool; null for other backends
   policies    [{namespace, name, attachments: [{field, target, closed}], conflicts: [{field, target, owner, because}]}]
   authentications  [{policy, mode, issuer, flow: {flow, reason}, resources: [{url, listener, backend, metadataUrls}]}]
               flow is null when it depends on what the identity provider answers
   jwtAuthentications  [{policy, mode, location, providers: [{name, issuer, audiences, keys}]}]
+  warnings    [text]   policies that miss a target, with --allow-unattached; otherwise they are problems
   conditions  [{kind, namespace, name, part, type, status, reason, message}]   those that are not as they should be
   online      null without --online; [{policy, provider, issuer, ok, flow, findings: [{check, mark: good | remark | bad, text, advice}],
                clients: [{family, mark, text}]}]; provider is the name of a JWT provider, null for MCP authentication`,
   flags: {
     file: filesFlag,
     inferenceExtension: inferenceExtensionFlag,
+    allowUnattached: {
+      ...allowUnattachedFlag,
+      help: 'As for run: a policy that misses its target is a warning, and what it was to protect may be open',
+    },
     online: {
       type: 'boolean',
       help: 'Ask the identity providers: is all there that the policies need, and what will MCP clients do?',
@@ -65,10 +73,11 @@ With --json, every member is always there; what does not apply is null or empty:
     'mcp-gatehouse check -f gateway.yaml --online',
     'mcp-gatehouse check -f conf/ --json | jq .problems',
   ],
-  async run({ file, json, online, tryRegistration, inferenceExtension }, io) {
+  async run({ file, json, online, tryRegistration, inferenceExtension, allowUnattached }, io) {
     if (file.length === 0) return refuse('say what to check: -f PATH');
     if (tryRegistration && !online) return refuse('--try-registration goes with --online');
-    const report = await checkFiles(file, io.env, inferenceExtension, online ? { tryRegistration } : undefined);
+    const settings = { inferenceExtension, allowUnattached };
+    const report = await checkFiles(file, io.env, settings, online ? { tryRegistration } : undefined);
     printReport(report, json, io);
     return report.problems.length > 0 ? 1 : 0;
   },
@@ -78,18 +87,19 @@ With --json, every member is always there; what does not apply is null or empty:
 async function checkFiles(
   paths: readonly string[],
   environment: NodeJS.ProcessEnv,
-  inferenceExtension: boolean,
+  { inferenceExtension, allowUnattached }: FileSettings,
   online: { readonly tryRegistration: boolean } | undefined,
 ): Promise<CheckReport> {
   const read = await readFiles(paths, environment, inferenceExtension);
   if (!read.ok) return buildFailedReport(read.problems);
   const { source, resources, translation } = read;
-  const { fetcher, ...compilation } = compileUnconnected(translation.configuration);
+  const { fetcher, ...compilation } = compileUnconnected(configureFromFiles(translation, allowUnattached));
   try {
     return buildCheckReport({
       resources,
       translation,
       compilation,
+      allowUnattached,
       problems: source.problems.get(),
       online:
         online === undefined ? null : await askProviders(compilation.runtime, translation, { fetcher, ...online }),
@@ -131,6 +141,7 @@ function printReport(report: CheckReport, json: boolean, io: CommandIo): void {
   // Crosses are shown where they belong, among the ticks.
   const shown = report.problems.filter(({ code }) => code !== 'identity_provider');
   io.stderr(formatCheckProblems(shown, workingDirectory, io.color));
+  for (const warning of report.warnings) io.stderr(`warning: ${warning}\n`);
   io.stdout(formatServed(report, io.color));
   if (report.online !== null) io.stdout(formatOnline(report.online, io.color));
   if (count > 0) io.stderr(`${count === 1 ? '1 problem' : `${count} problems`}\n`);

@@ -11,6 +11,7 @@ import { translate } from '../translate/translate.ts';
 import { defineCommand, fail, refuse } from './command.ts';
 import { defineFlags, type FlagValues } from './flags.ts';
 import { findGatewayFlagProblems, gatewayFlags } from './gateway-flags.ts';
+import { listMovable, type OwnPort } from './own-ports.ts';
 import type { ProcessHost } from './process-host.ts';
 import { addSealKeys, makeSealKeys } from './seal-keys.ts';
 import { StartError } from './start-error.ts';
@@ -42,11 +43,11 @@ export const demoCommand = defineCommand({
     'Runs an identity provider and a sample MCP server behind the gateway, and a page that explains it. For trying out: loopback only.',
   flags: demoFlagTable,
   examples: ['npm start', 'npm start -- --port 4000'],
-  async run(values, host: ProcessHost) {
+  async run(values, host: ProcessHost, origins) {
     const problems = findGatewayFlagProblems(values);
     if (problems.length > 0) return refuse(...problems);
     try {
-      await serve(values, host);
+      await serve(values, host, listMovable(origins));
       return 0;
     } catch (error) {
       if (!(error instanceof StartError)) throw error;
@@ -61,14 +62,18 @@ export const demoCommand = defineCommand({
 const mcpPath = '/mcp';
 const backendName = 'sample';
 
-async function serve(values: FlagValues<typeof demoFlagTable>, host: ProcessHost): Promise<void> {
+async function serve(
+  values: FlagValues<typeof demoFlagTable>,
+  host: ProcessHost,
+  movablePorts: ReadonlySet<OwnPort>,
+): Promise<void> {
   const sample = await openPort(values.serverPort, 'the sample MCP server', '--server-port', () =>
     startSampleServer({ host: '127.0.0.1', port: values.serverPort }),
   );
   const idp = await openPort(values.idpPort, 'the identity provider', '--idp-port', () =>
     startDemoIdp({ port: values.idpPort }),
   );
-  const gateway = await startGatewayProcess(values, host);
+  const gateway = await startGatewayProcess(values, host, movablePorts);
   const mcpUrl = `http://127.0.0.1:${values.port}${mcpPath}`;
   const sealKeys = makeSealKeys();
   const configure = (policy: object): Configuration => {

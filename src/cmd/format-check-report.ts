@@ -1,4 +1,5 @@
 // The report of `check` for a person: problems as one line each, and what would be served as an aligned tree. Pure.
+import { describeBadge } from '../gateway/admin/protection-badge.ts';
 import { createPalette, escapeControls, type Palette } from '../base/terminal.ts';
 import { formatPosition } from '../sources/files/problem-line.ts';
 import {
@@ -113,7 +114,7 @@ function formatListener(listener: CheckedListener, blocks: ProtectionBlocks, pal
   return lines;
 }
 
-const stateColors = { closed: 'red', protected: 'magenta', partly: 'yellow', open: 'yellow' } as const;
+const badgeColors = { bad: 'red', good: 'magenta', quiet: 'dim' } as const;
 
 function formatRoute(route: CheckedRoute, blocks: ProtectionBlocks): Cell[] {
   const { path, method, headers, queryParams, httpRoute, rule, protection } = route;
@@ -122,14 +123,19 @@ function formatRoute(route: CheckedRoute, blocks: ProtectionBlocks): Cell[] {
     prefix: `${path.value === '/' ? '' : path.value}/*`,
     regularExpression: `~ ${path.value}`,
   }[path.type];
+  const badge = describeBadge(protection, answersErrors(route));
   const conditions = [...headers.map((header) => `header ${header}`), ...queryParams.map((param) => `query ${param}`)];
   return [
     { text: [method, shown].filter((part) => part !== '').join(' '), color: 'green' },
     { text: conditions.join(' ') },
     { text: `-> ${formatDestination(route)}`, ...(route.answers !== null && { color: 'red' }) },
     { text: `HTTPRoute ${httpRoute}, rule ${rule}`, color: 'dim' },
-    { text: blocks.refer(protection), color: stateColors[protection.state] },
+    { text: blocks.refer(protection, badge.text), color: badgeColors[badge.tone] },
   ];
+}
+
+function answersErrors({ answers, backends }: CheckedRoute): boolean {
+  return answers !== null || (backends.length > 0 && backends.every((backend) => backend.answers !== null));
 }
 
 function formatDestination({ answers, backends, filters }: CheckedRoute): string {

@@ -3,6 +3,7 @@ import { defaultWatchTimes } from '../sources/files/watch-files.ts';
 import type { Flag } from './flag-values.ts';
 import { type CommandFlags, defineFlags } from './flags.ts';
 import { gatewayFlags } from './gateway-flags.ts';
+import { allowUnattachedFlag } from './unattached-policies.ts';
 import { filesFlag, inferenceExtensionFlag } from './resource-flags.ts';
 
 /** The seal key file, for every command that has to do with it. */
@@ -62,6 +63,7 @@ const runFlagTable = defineFlags({
     placeholder: 'IP',
     help: 'Listen on this address whatever the Gateways say',
   },
+  allowUnattached: allowUnattachedFlag,
   inferenceExtension: inferenceExtensionFlag,
   reloadSettle: {
     type: 'duration',

@@ -16,22 +16,24 @@ import type { FlagValues } from './flags.ts';
 import { findGatewayFlagProblems } from './gateway-flags.ts';
 import { listExtensions } from './resource-flags.ts';
 import { overrideAddress } from './override-address.ts';
+import { listMovable, type OwnPort } from './own-ports.ts';
 import type { ProcessHost } from './process-host.ts';
 import { runCommandFlags } from './run-flags.ts';
 import { findDefaultKeyFile } from './seal-key-file.ts';
 import { SealKeySource } from './seal-key-source.ts';
 import { addSealKeys } from './seal-keys.ts';
 import { buildShortForm, printResources } from './short-form.ts';
-import { StartError } from './start-error.ts';
+import { PortsTakenError, StartError } from './start-error.ts';
 import { type GatewayProcess, startGatewayProcess } from './start-gateway.ts';
 import { formatStatusProblems } from './status-problems.ts';
+import { configureFromFiles, describeUnattached } from './unattached-policies.ts';
 
 type RunValues = FlagValues<typeof runCommandFlags.flags>;
 
 /** Serves until a signal ends the process. */
 export const runCommand = defineCommand({
   ...runCommandFlags,
-  async run(values, host: ProcessHost) {
+  async run(values, host: ProcessHost, origins) {
     const mistakes = findMistakes(values);
     if (mistakes.length > 0) return refuse(...mistakes);
     let source: ResourceSource;
@@ -62,7 +64,7 @@ export const runCommand = defineCommand({
     const started = await source.start();
     if (!started.ok) return fail(1, ...started.problems.map(formatProblem));
     try {
-      await serve(await startGatewayProcess(values, host), source, values, host.env);
+      await serve(await startProcess(values, host, listMovable(origins), source), source, values, host.env);
       return 0;
     } catch (error) {
       await source.stop();
@@ -70,6 +72,29 @@ export const runCommand = defineCommand({
     }
   },
 });
+
+/** When own ports are taken, says so of the ports for traffic as well: one start shows all that is in the way. */
+async function startProcess(
+  values: RunValues,
+  host: ProcessHost,
+  movable: ReadonlySet<OwnPort>,
+  source: ResourceSource,
+): Promise<GatewayProcess> {
+  try {
+    return await startGatewayProcess(values, host, movable);
+  } catch (error) {
+    if (!(error instanceof PortsTakenError)) throw error;
+    const { configuration } = translate(withAddress(source.resources.get(), values.address));
+    // Loaded only when something is wrong.
+    const { findTakenPorts } = await import('./taken-ports.ts');
+    const others = await findTakenPorts(configuration);
+    throw new PortsTakenError([error.message, ...others].join('\n'), { cause: error });
+  }
+}
+
+function withAddress(resources: Resources, address: string | undefined): Resources {
+  return address === undefined ? resources : overrideAddress(resources, address);
+}
 
 async function serve(
   gateway: GatewayProcess,
@@ -87,15 +112,18 @@ async function serve(
   const inference = await loadInferenceTranslation(values.inferenceExtension);
   // What was said once is not said again with every change.
   let known: ReadonlySet<string> = new Set();
+  let wereUnattached = false;
   const translateResources = (resources: Resources): Configuration => {
-    const translation = translate(
-      values.address === undefined ? resources : overrideAddress(resources, values.address),
-      { inference },
-    );
-    const lines = formatStatusProblems(translation, resources.invalid);
+    const translation = translate(withAddress(resources, values.address), { inference });
+    const { allowUnattached } = values;
+    const lines = formatStatusProblems(translation, resources.invalid, translation.unattached);
+    const unattached = translation.unattached.map((policy) => describeUnattached(policy, allowUnattached));
     for (const line of lines) if (!known.has(line)) log.warn({}, line);
-    known = new Set(lines);
-    return translation.configuration;
+    for (const line of unattached) if (!known.has(line)) log[allowUnattached ? 'warn' : 'error']({}, line);
+    if (unattached.length === 0 && wereUnattached) log.info({}, 'every policy is attached again');
+    wereUnattached = unattached.length > 0;
+    known = new Set([...lines, ...unattached]);
+    return configureFromFiles(translation, allowUnattached);
   };
 
   const tellFormer = (file: string, current: string): void =>
@@ -190,6 +218,8 @@ function findMistakes(values: RunValues): string[] {
       if (isGiven) mistakes.push(`${flag} goes with --target: with -f a ProxyPolicy says who is let in`);
     }
   }
+  if (values.target !== undefined && values.allowUnattached)
+    mistakes.push('--allow-unattached goes with -f: the policy of --target is always attached');
   if (values.address !== undefined && isIP(values.address) === 0) {
     mistakes.push(`--address must be an IP address such as 127.0.0.1 or ::, not ${JSON.stringify(values.address)}`);
   }

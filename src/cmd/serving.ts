@@ -17,13 +17,15 @@ export interface ServingContext {
   readonly health: Health;
   readonly shutdown: Shutdown;
   readonly flows: FlowInspector;
+  /** Gets the gateway's own ports when they are open, before the workers start. */
+  readonly localGuard: { readonly ownPorts: readonly number[]; readonly allowsLocal: boolean };
 }
 
 /** What serves. What is absent is in this process. */
 export interface Serving {
   readonly gateway: Gateway;
-  /** Resolves when a configuration can be applied; rejects with a StartError. */
-  readonly ready?: Promise<void>;
+  /** Begins to serve. Resolves when a configuration can be applied; rejects with a StartError. */
+  readonly start?: () => Promise<void>;
   /** The metrics of all processes together. */
   readonly expose?: () => Promise<string>;
   readonly readJournal?: () => Promise<Pick<RequestJournal, 'list' | 'find'>>;

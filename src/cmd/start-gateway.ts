@@ -4,12 +4,12 @@ import { createLocalGuard } from '../base/local-guard.ts';
 import { createLog, type LogLevel, type RootLog } from '../base/log.ts';
 import { createMetrics, type Metrics } from '../base/metrics.ts';
 import { releaseMemoryWhenQuiet } from '../base/release-memory.ts';
+import { createPalette } from '../base/terminal.ts';
 import { createShutdown, logCrashes, type Shutdown } from '../base/shutdown.ts';
 import { accessLogKind, createAccessLog, formatAccessText } from '../gateway/observe/access-log.ts';
 import { startAdminServer } from '../gateway/admin/admin-server.ts';
 import { describeRoutes } from '../gateway/admin/describe-routes.ts';
 import { startMetricsServer } from '../gateway/admin/metrics-server.ts';
-import { ListenFailedError, type PlainServer, PortInUseError } from '../gateway/admin/plain-server.ts';
 import { startReadinessServer } from '../gateway/admin/readiness-server.ts';
 import { createFlowInspector } from '../gateway/observe/flow-inspector.ts';
 import { type ApplyReport, createGateway, type Gateway, type GatewayOptions } from '../gateway/gateway.ts';
@@ -27,9 +27,11 @@ import {
   readUpstreamLimits,
   readWorkers,
 } from './gateway-flags.ts';
+import { countStreams, describeWait } from './open-streams.ts';
+import { type OpenedPort, openOwnPorts, type OwnPort } from './own-ports.ts';
 import { type ProcessHost, wholeProcess } from './process-host.ts';
 import type { Serving } from './serving.ts';
-import { formatServing, type OwnPages, summarizeServing } from './serving-lines.ts';
+import { describeNothing, formatServing, type OwnPages, summarizeServing } from './serving-lines.ts';
 import { StartError } from './start-error.ts';
 import { version } from './version.ts';
 
@@ -57,10 +59,11 @@ export interface GatewayProcess {
   announceServing(): void;
 }
 
-/** Opens the process's own ports and builds the gateway. Throws a StartError when a port cannot be opened. */
+/** Opens the process's own ports and builds the gateway. Throws a PortsTakenError when they cannot be opened; `movablePorts` move up before that. */
 export async function startGatewayProcess(
   values: FlagValues<typeof gatewayFlags>,
   host: ProcessHost = wholeProcess(),
+  movablePorts: ReadonlySet<OwnPort> = new Set(),
 ): Promise<GatewayProcess> {
   const proxies = readTrustedProxies(values);
   if (!proxies.ok) throw new StartError(proxies.problem);
@@ -115,39 +118,65 @@ export async function startGatewayProcess(
         health,
         shutdown,
         flows,
+        localGuard,
       });
   const { gateway, expose, readJournal, tellLogLevel } = serving;
 
   const address = values.observabilityAddress;
-  const servers = await openOwnPorts([
-    () => startReadinessServer({ address, port: values.readinessPort, health, log }),
-    () =>
-      startMetricsServer({
-        address,
+  const readMetrics = async (): Promise<string> => (expose === undefined ? registry.expose() : expose());
+  const servers = await openOwnPorts(
+    [
+      {
+        name: 'readinessPort',
+        port: values.readinessPort,
+        start: (port) => startReadinessServer({ address, port, health, log }),
+      },
+      {
+        name: 'metricsPort',
         port: values.metricsPort,
-        metrics: expose === undefined ? registry : { contentType: registry.contentType, expose },
-        log,
-      }),
-    () =>
-      startAdminServer({
+        start: (port) =>
+          startMetricsServer({
+            address,
+            port,
+            metrics: expose === undefined ? registry : { contentType: registry.contentType, expose },
+            log,
+          }),
+      },
+      {
+        name: 'adminPort',
         port: values.adminPort,
-        token: adminToken?.token,
-        version,
-        getConfiguration: () => gateway.configuration,
-        getRuntime: () => gateway.runtime,
-        flows,
-        journal,
-        readJournal,
-        log: tellLogLevel === undefined ? log : followLevel(log, tellLogLevel),
-      }),
-  ]).catch(async (error: unknown) => {
+        start: (port) =>
+          startAdminServer({
+            port,
+            token: adminToken?.token,
+            version,
+            getConfiguration: () => gateway.configuration,
+            getRuntime: () => gateway.runtime,
+            flows,
+            journal,
+            readJournal,
+            log: tellLogLevel === undefined ? log : followLevel(log, tellLogLevel),
+          }),
+      },
+    ],
+    movablePorts,
+  ).catch(async (error: unknown) => {
     await gateway.drain(0);
     throw error;
   });
-  const [readinessServer, metricsServer, adminServer] = servers as [PlainServer, PlainServer, PlainServer];
-  // Port 0 is whichever was free.
+  const [readinessServer, metricsServer, adminServer] = servers as [OpenedPort, OpenedPort, OpenedPort];
+  // Port 0 is whichever was free, and a port may have moved.
   localGuard.ownPorts.push(...servers.map(({ port }) => port));
-  const pages = { admin: adminServer.url, metrics: metricsServer.url, readiness: readinessServer.url };
+  const pages: OwnPages = {
+    admin: adminServer.url,
+    metrics: metricsServer.url,
+    readiness: readinessServer.url,
+    taken: {
+      ...(adminServer.takenPort !== undefined && { admin: adminServer.takenPort }),
+      ...(metricsServer.takenPort !== undefined && { metrics: metricsServer.takenPort }),
+      ...(readinessServer.takenPort !== undefined && { readiness: readinessServer.takenPort }),
+    },
+  };
 
   shutdown.addStep({ name: 'report not ready', timeoutMs: 1_000, run: () => readiness.fail('shutting down') });
   // Load balancers poll readiness, and send new connections until they see that this gateway is not ready.
@@ -159,7 +188,13 @@ export async function startGatewayProcess(
   shutdown.addStep({
     name: 'drain connections',
     timeoutMs: values.drainTimeout + 5_000,
-    run: () => gateway.drain(values.drainTimeout),
+    run: async () => {
+      const streams = countStreams(await readMetrics());
+      const wait = describeWait(streams, values.drainTimeout, shutdown.reason);
+      if (wait !== undefined && log.isText) host.stderr(`${wait}\n`);
+      else if (wait !== undefined) log.info({ streams, timeout_ms: values.drainTimeout }, wait);
+      await gateway.drain(values.drainTimeout);
+    },
   });
   shutdown.addStep({ name: 'export the last traces', timeoutMs: 5_000, run: () => tracing?.stop(4_000) });
   shutdown.addStep({
@@ -175,7 +210,7 @@ export async function startGatewayProcess(
     await gateway.drain(0);
     await Promise.all(servers.map((server) => server.close()));
   };
-  await serving.ready?.catch(async (error: unknown) => {
+  await serving.start?.().catch(async (error: unknown) => {
     await abandon();
     throw error;
   });
@@ -192,6 +227,31 @@ export async function startGatewayProcess(
     };
     log.info({ version: report.version, ...counts }, 'the new configuration is in force');
   };
+  /** From files, who serves nothing is not ready: there is nobody else who would notice. */
+  const reportReadiness = ({ bindProblems }: ApplyReport): void => {
+    if (shutdown.started) return;
+    const nothing = describeNothing(describeRoutes(gateway.runtime));
+    if (nothing === undefined)
+      readiness.pass(bindProblems.length === 0 ? undefined : bindProblems.map(({ message }) => message).join(' '));
+    else readiness.fail(nothing);
+  };
+  let retry: NodeJS.Timeout | undefined;
+  /** A port that was taken may be free soon. */
+  const retryPorts = ({ bindProblems }: ApplyReport): void => {
+    clearTimeout(retry);
+    if (bindProblems.length === 0 || shutdown.started) return;
+    retry = setTimeout(() => {
+      gateway
+        .apply(gateway.configuration)
+        .then((report) => {
+          reportReadiness(report);
+          if (report.bindProblems.length === 0) log.info({}, 'all ports are open now');
+          retryPorts(report);
+        })
+        .catch((error: unknown) => log.error({ err: error }, 'ports could not be opened again'));
+    }, retryPortsMs);
+    retry.unref();
+  };
   let known: ReadonlySet<string> = new Set();
   return {
     log,
@@ -205,7 +265,7 @@ export async function startGatewayProcess(
       const served = describeRoutes(gateway.runtime);
       if (log.isText) {
         log.flushSync();
-        host.stdout(formatServing(served, pages));
+        host.stdout(formatServing(served, pages, createPalette(host.color)));
       } else log.info({ version, served: summarizeServing(served), pages }, 'serving');
     },
     async applyFirst(configuration) {
@@ -215,14 +275,17 @@ export async function startGatewayProcess(
         await abandon();
         throw new StartError(report.bindProblems.map(({ message }) => message).join('\n'));
       }
-      readiness.pass();
+      reportReadiness(report);
     },
     async applyChange(configuration) {
       const report = await gateway.apply(configuration);
       for (const { bindKey, message } of report.bindProblems) log.error({ bindKey }, message);
-      if (!report.changed) return report;
-      logProblems(report);
-      logInForce(report, configuration);
+      if (report.changed) {
+        logProblems(report);
+        logInForce(report, configuration);
+      }
+      reportReadiness(report);
+      retryPorts(report);
       return report;
     },
     async applyAny(configuration) {
@@ -242,6 +305,9 @@ export async function startGatewayProcess(
   };
 }
 
+/** How often a port that could not be opened is tried again. */
+const retryPortsMs = 5_000;
+
 /** Lets others know when the level changes. */
 function followLevel(log: RootLog, tell: (level: LogLevel) => void): RootLog {
   return {
@@ -254,17 +320,4 @@ function followLevel(log: RootLog, tell: (level: LogLevel) => void): RootLog {
       tell(level);
     },
   };
-}
-
-async function openOwnPorts(starters: readonly (() => Promise<PlainServer>)[]): Promise<PlainServer[]> {
-  const servers: PlainServer[] = [];
-  try {
-    for (const start of starters) servers.push(await start());
-    return servers;
-  } catch (error) {
-    await Promise.all(servers.map((server) => server.close()));
-    if (error instanceof PortInUseError || error instanceof ListenFailedError)
-      throw new StartError(error.message, { cause: error });
-    throw error;
-  }
 }

@@ -163,6 +163,7 @@ export class ControlLoop {
     events.report({
       facts,
       conflicts: translation.conflicts,
+      unattached: translation.unattached,
       findSnapshot: (gateway) => history.findSnapshot(gateway),
       findUid: (kind, namespace, name) => source.findStatus(kind, namespace, name)?.uid,
     });

@@ -42,6 +42,7 @@ function createFixture() {
     reporter.report({
       facts: new Map(),
       conflicts: [],
+      unattached: [],
       findSnapshot: () => snapshot,
       findUid: (kind, namespace, name) => (name === 'gone' ? undefined : `${kind}/${namespace}/${name}`),
       ...sources,
@@ -54,6 +55,25 @@ function reject(list: MessageRejection['list'], key: string): ReadonlyMap<string
 }
 
 describe('events', () => {
+  test('a policy that misses its target is told once, beside the policy', () => {
+    const { events, report } = createFixture();
+    const unattached = [{ policy: 'team/login', message: 'HTTPRoute/tols does not exist in namespace team.' }];
+    report({ unattached });
+    report({ unattached });
+    assert.deepEqual(
+      events.map(({ type, subject, reason, note }) => [type, subject.kind, subject.name, reason, note]),
+      [
+        [
+          'Warning',
+          'ProxyPolicy',
+          'login',
+          'TargetNotFound',
+          'HTTPRoute/tols does not exist in namespace team. It protects less than it should.',
+        ],
+      ],
+    );
+  });
+
   test('what a gateway refuses is told beside the resource that it was made of', () => {
     const { events, report } = createFixture();
     for (const [list, key] of [

@@ -1,7 +1,8 @@
 // Events that the owners of resources get in addition to the status: a gateway rejects a message, keys cannot be loaded, a port cannot be opened, policies
-// conflict. Each is reported when it comes up; the recorder counts repetitions.
+// conflict, a policy misses its target. Each is reported when it comes up; the recorder counts repetitions.
 import type { EventRecord, EventRecorder, EventSubject } from '../kubernetes/events.ts';
 import { formatApiVersion, resourceTypes } from '../kubernetes/resource-type.ts';
+import type { UnattachedPolicy } from '../translate/close-unprotected.ts';
 import type { GatewayFacts, MessageRejection } from '../translate/gateway-facts.ts';
 import { formatConflict, type PolicyConflict } from '../translate/policy-conflicts.ts';
 import { resourceTypes as messageTypes } from '../xds/resource-types.ts';
@@ -12,6 +13,8 @@ import type { StatusKind } from './merge-status.ts';
 export interface EventSources {
   readonly facts: ReadonlyMap<string, GatewayFacts>;
   readonly conflicts: readonly PolicyConflict[];
+  /** Policies that can refuse requests and miss a target. */
+  readonly unattached: readonly UnattachedPolicy[];
   readonly findSnapshot: (gateway: string) => Snapshot | undefined;
   /** Undefined: there is no such object. */
   readonly findUid: (kind: StatusKind, namespace: string, name: string) => string | undefined;
@@ -70,6 +73,12 @@ function listEvents(sources: EventSources): readonly NewEvent[] {
       reason: 'Conflicted',
       action: 'Attach',
       note: `${formatConflict(conflict)}.`,
+    });
+  for (const { policy, message } of sources.unattached)
+    add(findObject(sources, 'ProxyPolicy', policy), {
+      reason: 'TargetNotFound',
+      action: 'Attach',
+      note: `${message} It protects less than it should.`,
     });
   return events;
 }

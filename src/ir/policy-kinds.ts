@@ -21,6 +21,8 @@ interface PolicyKindRow {
   readonly title: string;
   /** The kind in one or two words, for a summary; the mode of an authentication completes it: "token required". */
   readonly word: string;
+  /** What it protects by, beside a route: "login default/sample". */
+  readonly badge: string;
   /** Begins a sentence that the policy ends: "protected by". */
   readonly opening: string;
 }
@@ -38,6 +40,7 @@ export const policyKinds = {
     isAuthentication: false,
     title: 'CORS',
     word: 'CORS',
+    badge: 'CORS',
     opening: 'cross-origin requests by',
   },
   'traffic.jwtAuthentication': {
@@ -48,6 +51,7 @@ export const policyKinds = {
     isAuthentication: true,
     title: 'JWT authentication',
     word: 'token',
+    badge: 'JWT',
     opening: 'protected by',
   },
   'backend.mcp.authentication': {
@@ -58,6 +62,7 @@ export const policyKinds = {
     isAuthentication: true,
     title: 'MCP authentication',
     word: 'login',
+    badge: 'login',
     opening: 'protected by',
   },
   'traffic.authorization': {
@@ -68,6 +73,7 @@ export const policyKinds = {
     isAuthentication: false,
     title: 'Rules over requests',
     word: 'rules',
+    badge: 'rules',
     opening: 'rules of',
   },
   'backend.mcp.authorization': {
@@ -78,6 +84,7 @@ export const policyKinds = {
     isAuthentication: false,
     title: 'Rules over MCP messages',
     word: 'message rules',
+    badge: 'rules',
     opening: 'message rules of',
   },
 } as const satisfies Readonly<Record<string, PolicyKindRow>>;
@@ -160,9 +167,12 @@ export function findPolicyContent(policy: Pick<Policy, 'spec'>): PolicyContent |
 }
 
 /** The names of the kinds of targets; undefined for a kind that this version does not know. */
-export const policyTargetNames: ReadonlyMap<PolicyTargetKind, PolicyTargetName | 'Namespace'> = new Map([
-  [PolicyTargetKind.GATEWAY, 'Gateway'],
-  [PolicyTargetKind.HTTP_ROUTE, 'HTTPRoute'],
-  [PolicyTargetKind.PROXY_BACKEND, 'ProxyBackend'],
-  [PolicyTargetKind.NAMESPACE, 'Namespace'],
-]);
+export const policyTargetNames: ReadonlyMap<PolicyTargetKind, PolicyTargetName | 'Namespace' | 'Unprotected'> = new Map(
+  [
+    [PolicyTargetKind.GATEWAY, 'Gateway'],
+    [PolicyTargetKind.HTTP_ROUTE, 'HTTPRoute'],
+    [PolicyTargetKind.PROXY_BACKEND, 'ProxyBackend'],
+    [PolicyTargetKind.NAMESPACE, 'Namespace'],
+    [PolicyTargetKind.UNPROTECTED, 'Unprotected'],
+  ],
+);

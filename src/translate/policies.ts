@@ -9,6 +9,7 @@ import type { Backends } from './backends.ts';
 import type { ProxyPolicyStatus } from './conditions.ts';
 import { type Memory, keepEqual, keepList, keepMessages, replaceLists } from './memory.ts';
 import { type MissingSection, findMissingSection } from './missing-section.ts';
+import { describeMissingTarget } from './missing-target.ts';
 import type { Notice } from './notices.ts';
 import { type Named, compareText, formatName, readCreatedAt } from './order.ts';
 import { type FieldTranslation, type PolicySpec, readPolicyField } from './policies/policy-translator.ts';
@@ -38,6 +39,7 @@ import { readText } from './read-raw.ts';
 import { proxyGroup } from './references.ts';
 import { type ResourceIndex, formatProblems } from './resource-index.ts';
 import type { Secrets } from './secrets.ts';
+import { listMissing, listMissingOfInvalid, mayRefuse } from './unattached-targets.ts';
 
 const mostAncestors = 16;
 
@@ -54,6 +56,8 @@ export interface TranslatedPolicy {
   /** Fields that another policy takes precedence over. */
   readonly conflicts: readonly PolicyConflict[];
   readonly keys: PolicyKeys;
+  /** For people: the targets that a policy which can refuse requests does not find, one sentence each. */
+  readonly unattached: readonly string[];
   readonly notices: readonly Notice[];
 }
 
@@ -107,7 +111,7 @@ export function preparePolicies(surroundings: PolicySurroundings): Policies {
   const outcomes = memory.derive<TranslatedPolicy | undefined>((name, previous) => {
     const policy = index.proxyPolicies.get(name);
     const claim = claimsByPolicy.get(name);
-    return policy && claim && translatePolicy(surroundings, claims, policy, claim, previous);
+    return policy && claim && translatePolicy(surroundings, selections, claims, policy, claim, previous);
   });
   const invalidOutcomes = memory.derive<TranslatedPolicy | undefined>((key, previous) => {
     const [place, position] = JSON.parse(key) as [string, number];
@@ -176,6 +180,7 @@ function readClaims({ index, reach }: PolicySurroundings, selections: Selections
 
 function translatePolicy(
   surroundings: PolicySurroundings,
+  selections: Selections,
   claims: Claims,
   policy: ProxyPolicy,
   { claimant, targets }: ClaimedPlaces,
@@ -187,6 +192,7 @@ function translatePolicy(
   const outcomes = targets.map((target) => attach(surroundings, claims, policy, claimant, fields, target, used));
   const status = describePolicy(policy, outcomes, reach, controllerName);
   const remarks = targets.length === 0 ? ['protects nothing: its targetSelectors select nothing'] : [];
+  const isGuard = fields.some(({ kind }) => policyKinds[kind].isGuard);
   return finishPolicy(
     policy,
     {
@@ -197,6 +203,7 @@ function translatePolicy(
       status,
       conflicts: outcomes.flatMap(({ conflicts }) => conflicts),
       keys: { policy: claimant.policy, byGateway: groupByGateway(outcomes) },
+      unattached: isGuard ? listMissing(surroundings.index, selections, policy, outcomes) : [],
     },
     remarks,
     previous,
@@ -215,7 +222,8 @@ function translateInvalidPolicy(
     .map((target) => createFailurePolicy(invalid, target));
   const status = describeInvalidPolicy(invalid, targets, reach, controllerName);
   const keys = { policy: `${invalid.namespace}/${invalid.name}`, byGateway: new Map() };
-  const outcome = { messages, secrets: [], backends: [], status, conflicts: [], keys };
+  const unattached = mayRefuse(invalid) ? listMissingOfInvalid(index, reach, targets) : [];
+  const outcome = { messages, secrets: [], backends: [], status, conflicts: [], keys, unattached };
   return finishPolicy({ metadata: invalid }, outcome, [], previous);
 }
 
@@ -252,6 +260,7 @@ function finishPolicy(
     name: `${namespace}/${name}`,
     messages: keepMessages(previous?.messages, outcome.messages),
     backends: keepEqual(previous?.backends, outcome.backends),
+    unattached: keepEqual(previous?.unattached, outcome.unattached),
     keys: keepEqual(previous?.keys, outcome.keys),
     status: isCut ? { ancestors: ancestors.slice(0, mostAncestors) } : outcome.status,
     notices: messages.map((message) => ({ kind: 'ProxyPolicy', namespace, name, message })),
@@ -306,6 +315,7 @@ function attach(
     return {
       target,
       found: false,
+      absence: missingSection?.message ?? describeMissingTarget(index, target),
       missingSection,
       messages: isClosed ? [closeWhole(policy, target, missingSection, problems)] : [],
       servingGateways: isClosed ? reach.listServingGateways(missingSection.whole) : [],
@@ -344,6 +354,7 @@ function attach(
   return {
     target,
     found: true,
+    absence: undefined,
     missingSection: undefined,
     messages,
     servingGateways,

@@ -17,6 +17,8 @@ import { formatProblems } from './resource-index.ts';
 export interface TargetOutcome {
   readonly target: PolicyTarget;
   readonly found: boolean;
+  /** For people: what is missing, and what was probably meant; undefined when the target was found. */
+  readonly absence: string | undefined;
   /** Set when the object is there, and the section is not. */
   readonly missingSection: MissingSection | undefined;
   readonly messages: readonly Policy[];
@@ -122,25 +124,23 @@ function describeClosed(target: PolicyTarget): string {
 }
 
 function describeLonely(outcome: TargetOutcome, generation: number): readonly Condition[] {
-  const { target, found, missingSection, problems, wins } = outcome;
+  const { target, absence: message, problems, wins } = outcome;
   const conflicts = outcome.conflicts.map(formatConflict);
-  if (!found) {
-    const message =
-      missingSection?.message ?? `${formatTarget(target)} does not exist in namespace ${target.namespace}.`;
+  if (message !== undefined) {
     return [
       createCondition('policyAncestor', 'Accepted', 'False', 'TargetNotFound', message, generation),
       createCondition('policyAncestor', 'Attached', 'False', 'Pending', message, generation),
       createCondition('policyAncestor', 'Programmed', 'False', 'TargetNotFound', message, generation),
     ];
   }
-  const message = `No Gateway leads to ${formatTarget(target)} yet.`;
-  if (problems.length > 0) return describeUnenforceable([outcome], message, generation);
+  const waiting = `No Gateway leads to ${formatTarget(target)} yet.`;
+  if (problems.length > 0) return describeUnenforceable([outcome], waiting, generation);
   return [
     describeAccepted(conflicts, generation),
-    createCondition('policyAncestor', 'Attached', 'False', 'Pending', message, generation),
+    createCondition('policyAncestor', 'Attached', 'False', 'Pending', waiting, generation),
     wins === 0
       ? createCondition('policyAncestor', 'Programmed', 'False', 'Conflicted', conflicts.join('; '), generation)
-      : createCondition('policyAncestor', 'Programmed', 'False', 'WaitingForGateway', message, generation),
+      : createCondition('policyAncestor', 'Programmed', 'False', 'WaitingForGateway', waiting, generation),
   ];
 }
 

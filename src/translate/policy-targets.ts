@@ -7,7 +7,7 @@ import type { ProxyPolicy } from '../api/proxy-policy.ts';
 import type { InvalidResource } from '../api/resources.ts';
 import { PolicyTargetKind } from '../ir/gen/config_pb.ts';
 import type { Memory } from './memory.ts';
-import { compareText } from './order.ts';
+import { compareText, formatName } from './order.ts';
 import { readList, readMember, readText } from './read-raw.ts';
 import { gatewayGroup, proxyGroup } from './references.ts';
 import type { ResourceIndex } from './resource-index.ts';
@@ -27,7 +27,8 @@ export interface ObjectTarget {
 /** One target. A policy so broken that its targets cannot be read targets its whole namespace. */
 export type PolicyTarget = ObjectTarget | { readonly kind: 'Namespace'; readonly namespace: string };
 
-const targetKinds = ['Gateway', 'HTTPRoute', 'ProxyBackend'] as const;
+/** All of them. */
+export const targetKinds = ['Gateway', 'HTTPRoute', 'ProxyBackend'] as const;
 
 /** The API group of a target's kind. */
 export function readTargetGroup(kind: TargetKind): string {
@@ -75,6 +76,11 @@ type Labelled = Gateway | HttpRoute | ProxyBackend;
 function listObjects(index: ResourceIndex, kind: TargetKind): Iterable<Labelled> {
   if (kind === 'Gateway') return index.gateways.values();
   return kind === 'HTTPRoute' ? index.httpRoutes.values() : index.proxyBackends.values();
+}
+
+/** namespace/name of every object of a kind. */
+export function listTargetNames(index: ResourceIndex, kind: TargetKind): readonly string[] {
+  return Array.from(listObjects(index, kind), formatName);
 }
 
 function indexLabels(objects: Iterable<Labelled>): ReadonlyMap<string, readonly Labelled[]> {

@@ -5,6 +5,7 @@ import type { Resources } from '../api/resources.ts';
 import type { Configuration } from '../ir/configuration.ts';
 import { prepareAttachPoints } from './attach-points.ts';
 import { prepareBackends } from './backends.ts';
+import type { UnattachedPolicy } from './close-unprotected.ts';
 import type { Statuses } from './conditions.ts';
 import { prepareGatewayClasses } from './gateway-classes.ts';
 import type { GatewayPlan, HeldGateway } from './gateway-plan.ts';
@@ -17,11 +18,12 @@ import { prepareListeners } from './listeners.ts';
 import type { InferenceTranslation } from './load-inference-translation.ts';
 import { keepEqual, keepList, keepShallow, Memory } from './memory.ts';
 import { type Notice, type Notices, collectNotices } from './notices.ts';
+import { compareText } from './order.ts';
 import { prepareOverallSteps } from './overall-steps.ts';
 import { nothingIsDeployed } from './parameters.ts';
 import type { Placement } from './placement.ts';
 import { planGateways } from './plan-gateways.ts';
-import { preparePolicies } from './policies.ts';
+import { preparePolicies, type TranslatedPolicy } from './policies.ts';
 import type { PolicyConflict } from './policy-conflicts.ts';
 import { prepareReach } from './policy-reach.ts';
 import { ResourceIndex } from './resource-index.ts';
@@ -37,6 +39,8 @@ export interface Translation {
   readonly notices: readonly Notice[];
   /** Fields of policies that lost to another policy at the same target; the statuses say so too. */
   readonly conflicts: readonly PolicyConflict[];
+  /** Policies that can refuse requests and miss a target, by name; the statuses say so too. closeUnprotected takes them. */
+  readonly unattached: readonly UnattachedPolicy[];
   /** What is to be deployed, by name; none on a host. */
   readonly plans: readonly GatewayPlan[];
   /** Gateways that exist and cannot be deployed as requested, by name; none on a host. */
@@ -141,6 +145,7 @@ export function createTranslator(options: TranslateOptions = {}): Translator {
       statuses,
       notices: keepEqual(previous?.notices, notices.list()),
       conflicts: keepList(previous?.conflicts, policies.listConflicts()),
+      unattached: keepEqual(previous?.unattached, listUnattached([...ownPolicies, ...invalidPolicies])),
       plans: keepEqual(previous?.plans, deployment?.plans ?? []),
       held: keepEqual(previous?.held, deployment?.held ?? []),
       policyKeys: overall.mapPolicyKeys(ownPolicies),
@@ -156,6 +161,13 @@ export function createTranslator(options: TranslateOptions = {}): Translator {
       return previous;
     },
   };
+}
+
+function listUnattached(policies: readonly TranslatedPolicy[]): readonly UnattachedPolicy[] {
+  const missing = policies.filter(({ unattached }) => unattached.length > 0);
+  return missing
+    .map(({ name, unattached }) => ({ policy: name, message: unattached.join(' ') }))
+    .toSorted((left, right) => compareText(left.policy, right.policy) || compareText(left.message, right.message));
 }
 
 function noteParameters(index: ResourceIndex, notices: Notices): void {

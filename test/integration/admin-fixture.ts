@@ -62,6 +62,7 @@ export function buildRoute(httpRoute = 'default/tickets', overrides: Partial<Rou
     ruleName: '',
     ruleIndex: 0,
     failure: undefined,
+    unprotected: undefined,
     policies: noPolicies,
     filters: { requestHeaders: [], responseHeaders: [], redirect: undefined, rewrite: undefined, mirrors: [] },
     backends: { entries: [], totalWeight: 0 },

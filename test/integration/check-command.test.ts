@@ -51,7 +51,7 @@ describe('check', () => {
         'Gateway default/mcp',
         '  http  HTTP 127.0.0.1:3000  any host',
         '    any host',
-        '      /mcp/*  -> ProxyBackend default/mcp  HTTPRoute default/mcp, rule 0  open: no policy',
+        '      /mcp/*  -> ProxyBackend default/mcp  HTTPRoute default/mcp, rule 0  OPEN: no policy',
         '',
         'Backends',
         '  ProxyBackend default/mcp  MCP, Streamable HTTP  http://127.0.0.1:3001/mcp',
@@ -65,7 +65,8 @@ describe('check', () => {
 
   for (const [name, what, ...flags] of [
     ['check', 'everything there is to print'],
-    ['check-protection', 'what protects each route, what it overrides, and why'],
+    // A policy in it misses a section, which would close what is open.
+    ['check-protection', 'what protects each route, what it overrides, and why', '--allow-unattached'],
     ['check-inference', 'InferencePools with their endpoints, and who chooses among them', '--inference-extension'],
   ] as const) {
     test(`golden: ${what}`, async () => {
@@ -171,6 +172,7 @@ describe('check', () => {
       'policies',
       'authentications',
       'jwtAuthentications',
+      'warnings',
       'conditions',
       'online',
     ]);
@@ -190,7 +192,7 @@ describe('check', () => {
     const codes = report['problems']!.map((problem) => problem['code']);
     assert.deepEqual(codes, ['unknown_field', 'condition', 'condition', 'condition', 'condition', 'not_served']);
     const lonely = report['problems']!.find(({ name }) => name === 'lonely');
-    assert.deepEqual([lonely?.['line'], lonely?.['column'], lonely?.['kind']], [91, 1, 'ProxyPolicy']);
+    assert.deepEqual([lonely?.['line'], lonely?.['column'], lonely?.['kind']], [95, 74, 'ProxyPolicy']);
     assert.deepEqual(report['policies']!.find(({ name }) => name === 'broken')?.['attachments'], [
       { field: 'failure', target: 'HTTPRoute default/web', closed: true },
     ]);
@@ -284,6 +286,7 @@ describe('check', () => {
       policies: [],
       authentications: [],
       jwtAuthentications: [],
+      warnings: [],
       conditions: [],
       online: null,
     });
@@ -300,7 +303,7 @@ describe('check', () => {
     assert.deepEqual([help.code, help.err], [0, '']);
     assert.match(
       help.out,
-      /^Usage: mcp-gatehouse check -f PATH\.\.\. \[--inference-extension\] \[--online \[--try-registration\]\] \[--json\]\n/,
+      /^Usage: mcp-gatehouse check -f PATH\.\.\. \[--inference-extension\] \[--allow-unattached\] \[--online \[--try-registration\]\] \[--json\]\n/,
     );
     assert.match(help.out, /problems +\[\{file, line, column, kind, namespace, name, path, code, message\}\]/);
   });

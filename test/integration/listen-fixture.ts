@@ -20,7 +20,7 @@ export function createPortConfig(overrides: Partial<PortConfig> = {}): PortConfi
     address,
     port,
     protocol: 'HTTP',
-    listeners: { find: () => undefined } as never,
+    listeners: { find: () => undefined, entries: () => [] } as never,
     selectCertificate: undefined,
     ...overrides,
   };

@@ -296,7 +296,7 @@ test('the short form serves, and says what', async (t) => {
   assert.match(child.readOutput(), new RegExp(`^Serving http://127\\.0\\.0\\.1:${port} `, 'm'));
   assert.match(
     child.readOutput(),
-    new RegExp(`/mcp/\\* +-> ProxyBackend/default/mcp at 127\\.0\\.0\\.1:${upstream.port}`),
+    new RegExp(`/mcp/\\* +OPEN: no policy +-> ProxyBackend/default/mcp at 127\\.0\\.0\\.1:${upstream.port}`),
   );
   assert.equal((await postTo(port, '/mcp')).status, 200);
   assert.equal(await child.stop(), 0);

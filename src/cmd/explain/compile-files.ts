@@ -14,6 +14,7 @@ import { formatProblemLine } from '../../sources/files/problem-line.ts';
 import { readFiles } from '../read-files.ts';
 import { addSealKeys, makeSealKeys } from '../seal-keys.ts';
 import { formatStatusProblems } from '../status-problems.ts';
+import { configureFromFiles, describeUnattached } from '../unattached-policies.ts';
 import type { AssumedKeys } from './assumed-keys.ts';
 
 /** What files say, and what is wrong with them. */
@@ -28,11 +29,17 @@ export type ReadConfiguration =
     }
   | { readonly ok: false; readonly problems: readonly string[] };
 
-/** Reads and translates files, and describes their problems. */
+/** How `run` would read the files. */
+export interface FileSettings {
+  readonly inferenceExtension: boolean;
+  readonly allowUnattached: boolean;
+}
+
+/** Reads and translates files, as `check` and `run` do. */
 export async function readConfiguration(
   paths: readonly string[],
   environment: NodeJS.ProcessEnv,
-  inferenceExtension: boolean,
+  { inferenceExtension, allowUnattached }: FileSettings,
 ): Promise<ReadConfiguration> {
   const read = await readFiles(paths, environment, inferenceExtension);
   const workingDirectory = process.cwd();
@@ -41,10 +48,11 @@ export async function readConfiguration(
   const { source, resources, translation } = read;
   return {
     ok: true,
-    configuration: translation.configuration,
+    configuration: configureFromFiles(translation, allowUnattached),
     problems: [
       ...source.problems.get().map((problem) => formatProblemLine(problem, workingDirectory)),
-      ...formatStatusProblems(translation, resources.invalid),
+      ...formatStatusProblems(translation, resources.invalid, translation.unattached),
+      ...translation.unattached.map((policy) => describeUnattached(policy, allowUnattached)),
     ],
     notes: [],
   };

@@ -8,7 +8,7 @@ import { translate } from '../../translate/translate.ts';
 import { listExtensions } from '../resource-flags.ts';
 import { formatStatusProblems } from '../status-problems.ts';
 import { chooseGateway } from './choose-gateway.ts';
-import { readConfiguration, type ReadConfiguration } from './compile-files.ts';
+import { type FileSettings, readConfiguration, type ReadConfiguration } from './compile-files.ts';
 import type { ExplainValues } from './explain-flags.ts';
 import { readCluster } from './read-cluster.ts';
 import type { AdminPort } from './ask-gateway.ts';
@@ -17,7 +17,7 @@ import type { RequestLine } from './request-line.ts';
 
 /** Where the configuration comes from. */
 export type ExplainSource =
-  | { readonly kind: 'files'; readonly paths: readonly string[]; readonly inferenceExtension: boolean }
+  | ({ readonly kind: 'files'; readonly paths: readonly string[] } & FileSettings)
   | {
       readonly kind: 'cluster';
       readonly kubeconfig: string | undefined;
@@ -44,6 +44,7 @@ export function chooseSource(
     admin,
     online,
     inferenceExtension,
+    allowUnattached,
     adminTokenFile,
   } = values;
   // Files from the environment are what is meant when nothing else is said.
@@ -71,7 +72,7 @@ export function chooseSource(
       };
     return { ok: true, source: { kind: 'gateway', admin, adminTokenFile } };
   }
-  if (file.length > 0) return { ok: true, source: { kind: 'files', paths: file, inferenceExtension } };
+  if (file.length > 0) return { ok: true, source: { kind: 'files', paths: file, inferenceExtension, allowUnattached } };
   return { ok: false, problem: 'say by which files: -f PATH; or --from-cluster, or --admin URL of a running gateway' };
 }
 
@@ -89,7 +90,7 @@ export async function readSource(
 ): Promise<ReadConfiguration> {
   switch (source.kind) {
     case 'files':
-      return readConfiguration(source.paths, environment, source.inferenceExtension);
+      return readConfiguration(source.paths, environment, source);
     case 'cluster':
       return readFromCluster(source, question, environment);
     case 'gateway': {

@@ -94,7 +94,7 @@ export const adviceByReason: Readonly<Record<ConditionSubject, Readonly<Record<s
     Invalid: `${mendResource} Until then what it targets is answered with 500.`,
     Conflicted: chooseOneOwner,
     TargetNotFound:
-      'Create what targetRefs names, in the namespace of the policy, or correct kind, name and sectionName.',
+      'What it was to protect may be open. Create what targetRefs names, in the namespace of the policy, or correct kind, name and sectionName.',
     Pending: 'It protects nothing yet: attach what it targets to a Gateway of this controller, or correct targetRefs.',
     Overridden:
       'A policy of the Gateway with enforcement: Override has this field instead. Remove the field here, or ask the people who run the Gateway.',

@@ -26,9 +26,9 @@ export class ProblemList {
     this.#controllerNamespace = controllerNamespace;
   }
 
-  /** In the order in which they were found. */
+  /** In the order in which they were found, but first policies that miss a target: what they were to protect may be open. */
   list(): readonly StatusProblem[] {
-    return this.#problems;
+    return this.#problems.toSorted((left, right) => Number(mayLeaveOpen(right)) - Number(mayLeaveOpen(left)));
   }
 
   /** A problem that no condition tells of. */
@@ -77,4 +77,8 @@ export class ProblemList {
       this.add(subject, message, adviseController(controller), 'stale');
     }
   }
+}
+
+function mayLeaveOpen({ kind, condition }: StatusProblem): boolean {
+  return kind === 'ProxyPolicy' && condition?.reason === 'TargetNotFound';
 }

@@ -1,6 +1,5 @@
 // A gateway whose traffic is served by workers. This process has the configuration, the identity providers and the gateway's own ports; it opens no port for
 // traffic and sees no request.
-import { readLocalGuard } from '../gateway-flags.ts';
 import { createFetcher } from '../../base/fetch-json.ts';
 import { createGateway, type Gateway, type GatewayOptions } from '../../gateway/gateway.ts';
 import type { JournaledRequest } from '../../gateway/observe/journaled-request.ts';
@@ -20,14 +19,14 @@ import { startWorkerProcess } from './start-worker-process.ts';
 /** Requests that the journal of all workers together shows. */
 const maxRequests = 1_000;
 
-/** Begins to start the workers. */
+/** Makes ready to start the workers. */
 export function serveWithWorkers(
   count: number,
   options: GatewayOptions,
   context: ServingContext,
   startProcess: StartWorkerProcess = startWorkerProcess,
 ): Serving {
-  const { log, values, registry, health, shutdown, flows } = context;
+  const { log, values, registry, health, shutdown, flows, localGuard } = context;
   const fetcher = createFetcher({ log, guard: options.guard });
   const desk = new LoginDesk(fetcher);
   const sources = new PublishedSources(
@@ -66,7 +65,7 @@ export function serveWithWorkers(
       },
       maxHeldBytes: share(maxHeldBytes),
       trustedProxies: values.trustedProxies,
-      localGuard: readLocalGuard(values),
+      localGuard,
       drainTimeoutMs: values.drainTimeout,
       legacySseKey,
     };
@@ -108,13 +107,13 @@ export function serveWithWorkers(
     if (shutdown.started) group.killAll();
   });
 
-  const ready = startGroup(group).then(() => log.info({ workers: count }, 'the workers have started'));
-  // A caller that stops early does not wait for it.
-  ready.catch(() => {});
   const gateway = createSharedGateway(options, sources, fetcher, group);
   return {
     gateway,
-    ready,
+    async start() {
+      await startGroup(group);
+      log.info({ workers: count }, 'the workers have started');
+    },
     async expose() {
       const { texts, departed } = await group.readMetrics();
       return sumExpositions(await registry.expose(), texts, departed);

@@ -151,12 +151,6 @@ async function serveForSupervisor(): Promise<CommandEnd> {
 
 /** Listeners that share their ports with the other workers, and leave alone what belongs to somebody else. */
 function openSharedListeners(options: ListenersOptions, getBlocked: () => ReadonlySet<string>): Listeners {
-  const listeners = createListeners({ ...options, log: keepQuiet(options.log), reusePort: true });
-  return {
-    ...listeners,
-    reconcile(ports) {
-      const blocked = getBlocked();
-      return listeners.reconcile(new Map([...ports].filter(([bindKey]) => !blocked.has(bindKey))));
-    },
-  };
+  const isBlocked = (bindKey: string): boolean => getBlocked().has(bindKey);
+  return createListeners({ ...options, log: keepQuiet(options.log), reusePort: true, isBlocked });
 }

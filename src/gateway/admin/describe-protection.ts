@@ -1,30 +1,43 @@
 // Describes which policies protect a rule's backends, which ones are overridden, and why. For /routes and `check`.
 import {
   allPolicyKinds,
-  type AuthenticationKind,
   type BackendPolicyKind,
   backendPolicyKinds,
-  isAuthenticationKind,
   type PolicyKind,
   policyKinds,
   type RoutePolicyKind,
   routePolicyKinds,
 } from '../../ir/policy-kinds.ts';
-import type { BackendPolicies, PolicyConfigs, RouteConfig, WeightedBackendConfig } from '../config/runtime-config.ts';
+import type { BackendPolicies, RouteConfig } from '../config/runtime-config.ts';
 import { describeMode } from '../authentication/authentication-mode.ts';
 import type { Rule, RuleAction } from '../config/rule-set.ts';
 import { listRules } from '../authorization/decide-rules.ts';
 import type { PolicyConflict, PolicyLevel, PolicyPlace } from '../config/policy-level.ts';
+import {
+  type Guard,
+  judgeProtection,
+  listReachable,
+  listSet,
+  type RuleProtection,
+  type SetKind,
+} from '../policies/rule-protection.ts';
 import { formatBackendName } from '../request/backend-name.ts';
 
 /** The protection of one rule where one listener serves it. */
 export interface DescribedProtection {
-  /** closed: a policy cannot be enforced. open: anybody is served. partly: the answer depends on the backend. */
-  readonly state: 'closed' | 'protected' | 'partly' | 'open';
+  /**
+   * closed: a policy cannot be enforced, or may be missing here. open: anybody is served. partly: the answer depends on the backend. redirect: no request
+   * gets to a backend.
+   */
+  readonly state: 'closed' | RuleProtection['state'];
   /** In few words: "token required, rules", "open: no policy". */
   readonly summary: string;
   /** namespace/name of the policy that closes the rule; null when none does. */
   readonly closedBy: string | null;
+  /** invalid: that policy cannot be enforced. unattached: it misses a target, which may be this rule. */
+  readonly closedBecause: 'invalid' | 'unattached' | null;
+  /** The policies that keep somebody out, in the order in which a request meets them. */
+  readonly guards: readonly Guard[];
   /** By field in the order in which they are asked, CORS last; of one field the most specific first. */
   readonly policies: readonly DescribedPolicy[];
 }
@@ -49,13 +62,17 @@ export interface DescribedPolicy extends PolicyPlace {
 
 /** Describes the protection of a rule. */
 export function describeProtection(route: RouteConfig, conflicts: readonly PolicyConflict[] = []): DescribedProtection {
-  const state = judgeState(route);
+  const closing = route.policies.failure ?? route.unprotected;
+  const { state, guards } = judgeProtection(route);
   const words = listWords(route);
-  const opening = { open: 'open: ', partly: 'open for some backends: ', protected: '', closed: '' }[state];
+  const opening = { open: 'open: ', partly: 'open for some backends: ', redirect: 'redirect: ', protected: '' }[state];
   return {
-    state,
-    summary: state === 'closed' ? 'closed' : `${opening}${words.length === 0 ? 'no policy' : words.join(', ')}`,
-    closedBy: route.policies.failure?.source ?? null,
+    state: closing === undefined ? state : 'closed',
+    summary: closing === undefined ? `${opening}${words.length === 0 ? 'no policy' : words.join(', ')}` : 'closed',
+    closedBy: closing?.source ?? null,
+    closedBecause:
+      route.policies.failure === undefined ? (route.unprotected === undefined ? null : 'unattached') : 'invalid',
+    guards: closing === undefined ? guards : [],
     policies: addConflicts([...describeRoutePolicies(route), ...describeBackendPolicies(route)], conflicts).toSorted(
       (left, right) => fieldOrder.indexOf(left.field) - fieldOrder.indexOf(right.field),
     ),
@@ -215,45 +232,6 @@ function findTokenless(route: RouteConfig): string | null {
   const authenticated = reachable.filter(({ policies }) => policies['backend.mcp.authentication'] !== undefined);
   if (authenticated.length === 0) return tokenless;
   return authenticated.length === reachable.length ? null : partlyTokenless;
-}
-
-function listReachable({ backends }: RouteConfig): readonly WeightedBackendConfig[] {
-  return backends.entries.filter(({ weight, failure }) => weight > 0 && failure === undefined);
-}
-
-/** A kind that is set, and in which mode; empty: it has none. */
-interface SetKind {
-  readonly kind: PolicyKind;
-  readonly mode: DescribedPolicy['mode'];
-}
-
-type Authentications = { readonly [Kind in AuthenticationKind]?: PolicyConfigs[Kind] | undefined };
-
-function listSet<Kind extends PolicyKind>(
-  kinds: readonly Kind[],
-  policies: Readonly<Record<Kind, object | undefined>> & Authentications,
-): readonly SetKind[] {
-  return kinds.filter((kind) => policies[kind] !== undefined).map((kind) => ({ kind, mode: findMode(kind, policies) }));
-}
-
-function findMode(kind: PolicyKind, policies: Authentications): SetKind['mode'] {
-  const config = isAuthenticationKind(kind) ? policies[kind] : undefined;
-  return config === undefined ? '' : describeMode(config.message.mode);
-}
-
-function isGuarding({ kind, mode }: SetKind): boolean {
-  return policyKinds[kind].isGuard && (mode === '' || mode === 'Strict');
-}
-
-function judgeState(route: RouteConfig): DescribedProtection['state'] {
-  if (route.policies.failure !== undefined) return 'closed';
-  if (listSet(routePolicyKinds, route.policies).some(isGuarding)) return 'protected';
-  const reachable = listReachable(route);
-  const guarded = reachable.filter(
-    ({ policies }) => policies.failure !== undefined || listSet(backendPolicyKinds, policies).some(isGuarding),
-  );
-  if (guarded.length === 0) return 'open';
-  return guarded.length === reachable.length ? 'protected' : 'partly';
 }
 
 const modeWords = { '': '', Strict: ' required', Optional: ' optional', Permissive: ' never required' };

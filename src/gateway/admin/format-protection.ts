@@ -7,9 +7,9 @@ export class ProtectionBlocks {
   readonly #numbers = new Map<string, number>();
   readonly #blocks: DescribedProtection[] = [];
 
-  /** What to write beside a rule: "token required, rules [2]". */
-  refer(protection: DescribedProtection): string {
-    const { summary, policies } = protection;
+  /** What to write beside a rule: "token required, rules [2]", or other words than the summary. */
+  refer(protection: DescribedProtection, summary: string = protection.summary): string {
+    const { policies } = protection;
     if (policies.length === 0) return protection.closedBy === null ? summary : `${summary} by ${protection.closedBy}`;
     const key = JSON.stringify(protection);
     let number = this.#numbers.get(key);
@@ -55,12 +55,18 @@ export interface ProtectionLine {
 }
 
 /** What there is to say about a protection: "protected by ProxyPolicy a/b (traffic.jwtAuthentication, on HTTPRoute a/c)". */
-export function formatProtection({ closedBy, policies }: DescribedProtection): readonly ProtectionLine[] {
+export function formatProtection({
+  closedBy,
+  closedBecause,
+  policies,
+}: DescribedProtection): readonly ProtectionLine[] {
   const lines: ProtectionLine[] = [];
   const say = (text: string): number => lines.push({ text, isDetail: false, kind: 'plain' });
   const detail = (text: string, kind: ProtectionLine['kind'] = 'plain'): number =>
     lines.push({ text, isDetail: true, kind });
-  if (closedBy !== null) say(`closed by ProxyPolicy ${closedBy}, which cannot be enforced`);
+  if (closedBecause === 'invalid') say(`closed by ProxyPolicy ${closedBy}, which cannot be enforced`);
+  if (closedBecause === 'unattached')
+    say(`closed because ProxyPolicy ${closedBy} misses a target, and nothing protects this rule`);
   const mentioned = new Set<DescribedPolicy>();
   const remarks = new Set<string>();
   for (const policy of policies) {

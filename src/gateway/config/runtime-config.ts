@@ -108,6 +108,8 @@ export interface RouteConfig {
   readonly ruleName: string;
   readonly ruleIndex: number;
   readonly failure: Failure | undefined;
+  /** Set: nothing protects the rule, and a policy that was to protect something is attached to nothing. The rule answers this. */
+  readonly unprotected: PolicyFailure | undefined;
   readonly policies: RoutePolicies;
   readonly filters: RouteFilters;
   readonly backends: WeightedBackends;

@@ -35,6 +35,11 @@ export const reasons = {
     description:
       'A policy that protects this route is not configured correctly, so the route is closed. The operator of this gateway can see why.',
   },
+  policy_unattached: {
+    status: 403,
+    description:
+      'A policy of this gateway protects nothing, because its target does not exist, so routes without protection are closed. The operator of this gateway can see which policy.',
+  },
   upgrade_failed: { status: 502, description: 'The upstream server did not switch protocols.' },
   upstream_unreachable: { status: 502, description: 'The upstream server cannot be reached.' },
   upstream_reset: { status: 502, description: 'The upstream server closed the connection before it answered.' },

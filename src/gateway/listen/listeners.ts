@@ -7,6 +7,7 @@ import { ConnectionBudget } from './connection-budget.ts';
 import type { ExchangeHandler, ListenEvent, PortContext } from './port-context.ts';
 import type { ListenLimits } from './limits.ts';
 import { createHttp1Server } from './http1-server.ts';
+import { findSuccessor, formatPlace, standIn } from './port-successor.ts';
 
 /** Dependencies and settings of the set. */
 export interface ListenersOptions {
@@ -19,6 +20,8 @@ export interface ListenersOptions {
   readonly drainMs?: number;
   /** Other processes of this gateway listen on the same ports. Default false: this process owns its ports. */
   readonly reusePort?: boolean;
+  /** Ports that somebody else has: they are not opened, and whoever knows of them reports them. None when absent. */
+  readonly isBlocked?: (bindKey: string) => boolean;
 }
 
 /** A port that could not be bound. It is tried again at the next reconcile. */
@@ -87,15 +90,29 @@ export function createListeners(options: ListenersOptions): Listeners {
 
   const reconcile = async (ports: ReadonlyMap<string, PortConfig>): Promise<BindProblem[]> => {
     if (drained !== undefined) return [];
+    const missing = [...ports.values()].filter(
+      ({ bindKey, protocol }) => open.get(bindKey)?.context.config.protocol !== protocol,
+    );
+    const moving = new Map<string, PortConfig>();
     for (const [bindKey, port] of open) {
+      const { config: former } = port.context;
       const config = ports.get(bindKey);
-      if (config === undefined || config.protocol !== port.context.config.protocol) startClosing(bindKey, drainMs);
+      const successor = config === undefined ? findSuccessor(former, missing) : undefined;
+      if (successor !== undefined) moving.set(bindKey, successor);
+      else if (config === undefined || config.protocol !== former.protocol) startClosing(bindKey, drainMs);
       else port.context.config = config;
     }
     await Promise.all([...closing].map(({ bound }) => bound.stopAccepting()));
-    const missing = [...ports.values()].filter(({ bindKey }) => !open.has(bindKey));
-    const problems = await Promise.all(missing.map((config) => bind(config)));
-    return problems.filter((problem) => problem !== undefined);
+    const isBlocked = options.isBlocked ?? (() => false);
+    const free = missing.filter(({ bindKey }) => !isBlocked(bindKey));
+    const problems = (await Promise.all(free.map((config) => bind(config)))).filter((problem) => problem !== undefined);
+    for (const [bindKey, successor] of moving) {
+      const port = open.get(bindKey)!;
+      if (open.has(successor.bindKey)) startClosing(bindKey, drainMs);
+      else port.context.config = standIn(port.context.config, successor);
+    }
+    await Promise.all([...closing].map(({ bound }) => bound.stopAccepting()));
+    return problems.map((problem) => nameStandIns(problem, moving, (bindKey) => open.get(bindKey)?.context.config));
   };
 
   const enqueue = <T>(work: () => Promise<T>): Promise<T> => {
@@ -127,10 +144,24 @@ export function createListeners(options: ListenersOptions): Listeners {
   };
 }
 
+/** Adds to a problem which ports stay open in the place of the one that could not be opened. */
+export function nameStandIns(
+  problem: BindProblem,
+  moving: ReadonlyMap<string, PortConfig>,
+  findConfig: (bindKey: string) => PortConfig | undefined,
+): BindProblem {
+  const places = [...moving].flatMap(([bindKey, successor]) => {
+    const config = successor.bindKey === problem.bindKey ? findConfig(bindKey) : undefined;
+    return config === undefined ? [] : [formatPlace(config)];
+  });
+  if (places.length === 0) return problem;
+  return { ...problem, message: `${problem.message} Until then ${places.join(', ')} stays open in its place.` };
+}
+
 /** Explains to the operator why a port is not open. */
 export function describeBindProblem(config: PortConfig, error: unknown): BindProblem {
   const code = (error as NodeJS.ErrnoException).code ?? 'EUNKNOWN';
-  const where = config.address === '' ? `port ${config.port}` : `${config.address} port ${config.port}`;
+  const where = formatPlace(config);
   const explanations: Record<string, string> = {
     EADDRINUSE: `Cannot listen on ${where}: another process or listener already uses it.`,
     EACCES: `Cannot listen on ${where}: this process has no permission. Ports below 1024 usually need extra rights.`,

@@ -5,11 +5,14 @@ import type { Reason } from '../http/reasons.ts';
 import { continueUnchanged, type Denial, type Verdict } from '../request/verdict.ts';
 import type { RouteRequest } from '../request/run-steps.ts';
 
-/** The step of the route's chain: policies that cannot be enforced, then a rule that cannot be served. */
+/** The step of the route's chain: policies that cannot be enforced, a rule that cannot be served, a rule that may lack its policy. */
 export function failClosed({ route }: RouteRequest): Verdict {
   const { failure } = route.policies;
   if (failure !== undefined) return denyFailure('policy_invalid', failure.failure, `policy ${failure.source}`);
   if (route.failure !== undefined) return denyFailure('route_invalid', route.failure, `route ${route.key}`);
+  const { unprotected } = route;
+  if (unprotected !== undefined)
+    return denyFailure('policy_unattached', unprotected.failure, `policy ${unprotected.source} protects nothing`);
   return continueUnchanged;
 }
 

@@ -2,17 +2,24 @@
 // part of the connections. So a new port must be free for one moment, before the workers open it together.
 import { createServer } from 'node:net';
 import type { PortConfig } from '../config/runtime-config.ts';
-import { type BindProblem, describeBindProblem, type Listeners, type ListenersOptions } from '../listen/listeners.ts';
+import {
+  type BindProblem,
+  describeBindProblem,
+  type Listeners,
+  type ListenersOptions,
+  nameStandIns,
+} from '../listen/listeners.ts';
+import { findSuccessor, standIn } from '../listen/port-successor.ts';
 
 /** Replaces the listeners in a process whose workers have the ports. */
 export function createPortClaims({ log }: Pick<ListenersOptions, 'log'>): Listeners {
-  const claimed = new Set<string>();
+  const claimed = new Map<string, PortConfig>();
 
   async function claim(config: PortConfig): Promise<BindProblem | undefined> {
     const { bindKey, address, port } = config;
     try {
       await bindForAMoment(config);
-      claimed.add(bindKey);
+      claimed.set(bindKey, config);
       log.info({ bindKey, address, port }, 'port open');
       return undefined;
     } catch (error) {
@@ -22,14 +29,26 @@ export function createPortClaims({ log }: Pick<ListenersOptions, 'log'>): Listen
 
   return {
     async reconcile(ports) {
-      for (const bindKey of claimed) {
-        if (ports.has(bindKey)) continue;
+      const missing = [...ports.values()].filter(({ bindKey }) => !claimed.has(bindKey));
+      const removed = [...claimed.values()].filter(({ bindKey }) => !ports.has(bindKey));
+      const problems = (await Promise.all(missing.map((config) => claim(config)))).filter(
+        (problem) => problem !== undefined,
+      );
+      const moving = new Map<string, PortConfig>();
+      for (const config of removed) {
+        const { bindKey } = config;
+        const successor = findSuccessor(config, missing);
+        if (successor !== undefined && !claimed.has(successor.bindKey)) {
+          // The workers keep it open.
+          moving.set(bindKey, successor);
+          claimed.set(bindKey, standIn(config, successor));
+          continue;
+        }
         claimed.delete(bindKey);
         log.info({ bindKey }, 'port closed');
       }
-      const missing = [...ports.values()].filter(({ bindKey }) => !claimed.has(bindKey));
-      const problems = await Promise.all(missing.map((config) => claim(config)));
-      return problems.filter((problem) => problem !== undefined);
+      for (const [bindKey, config] of ports) if (claimed.has(bindKey)) claimed.set(bindKey, config);
+      return problems.map((problem) => nameStandIns(problem, moving, (bindKey) => claimed.get(bindKey)));
     },
     addresses: () => new Map(),
     connectionCount: () => 0,

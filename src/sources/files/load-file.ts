@@ -24,11 +24,13 @@ export const keptFile = 'keeping its previous content';
 
 /** Reads a file. `before` is its last good content. Never throws. */
 export async function loadFile(path: string, before: FileContent | undefined, turns: Turns): Promise<LoadedFile> {
-  const consequence = before === undefined ? {} : { consequence: keptFile };
+  // A file that was empty was never good: an editor may just have made it, and what comes next may be a policy.
+  const good = before === undefined || before.resources.length === 0 ? undefined : before;
+  const consequence = good === undefined ? {} : { consequence: keptFile };
   const read = await readText(path, maxFileBytes);
   if (!read.ok) {
     const problem: SourceProblem = { file: path, path: [], code: 'unreadable', message: read.message, ...consequence };
-    return { path, content: before, problems: [problem] };
+    return { path, content: good, problems: [problem] };
   }
   if (before !== undefined && read.value === before.text) return { path, content: before, problems: [] };
   const parsed = await readYamlInTurns(read.value, turns);
@@ -41,13 +43,13 @@ export async function loadFile(path: string, before: FileContent | undefined, tu
       message,
       ...consequence,
     }));
-    return { path, content: before, problems };
+    return { path, content: good, problems };
   }
-  if (parsed.resources.length === 0 && before !== undefined && before.resources.length > 0) {
+  if (parsed.resources.length === 0 && good !== undefined) {
     const message = 'has no resources any more; to remove them for good, delete the file';
     return {
       path,
-      content: before,
+      content: good,
       problems: [{ file: path, path: [], code: 'emptied', message, consequence: keptFile }],
     };
   }

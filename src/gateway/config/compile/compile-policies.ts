@@ -27,10 +27,18 @@ import {
   PolicyCompiler,
   readNamespace,
   type TargetSettings,
+  unprotectedTarget,
 } from './compile-policy.ts';
 import type { ReportProblem } from './compile-problem.ts';
 import { type KnownPolicies, type TakenPolicies, takeOverPolicies } from './take-over-policies.ts';
-import type { BackendPolicies, ExclusivePolicies, KeyUser, PolicyConfigs, RoutePolicies } from '../runtime-config.ts';
+import type {
+  BackendPolicies,
+  ExclusivePolicies,
+  KeyUser,
+  PolicyConfigs,
+  PolicyFailure,
+  RoutePolicies,
+} from '../runtime-config.ts';
 
 /** All settings of one target. Of two policies of the same kind the first by key wins; translation refuses the other. */
 type TargetPolicies = { readonly [Kind in keyof TargetSettings]?: Placed<TargetSettings[Kind]> };
@@ -54,6 +62,8 @@ export interface FoundPolicies {
   readonly targets: readonly string[];
   readonly levels: readonly (TargetPolicies | undefined)[];
   readonly policies: RoutePolicies;
+  /** What the rule answers if nothing protects it; undefined: it is served then. */
+  readonly ifUnprotected: PolicyFailure | undefined;
 }
 
 /** The index of all policies, given in the order of their keys. Returns the previous index when nothing changed. */
@@ -160,7 +170,13 @@ export class PolicyIndex {
       `Namespace/${readNamespace(rule.gateway)}`,
     ];
     const levels = targets.map((target) => this.#targets.get(target));
-    return { targets, levels, policies: mergeLevels(levels.filter((level) => level !== undefined)) };
+    const unprotected = this.#targets.get(unprotectedTarget);
+    return {
+      targets: [...targets, unprotectedTarget],
+      levels: [...levels, unprotected],
+      policies: mergeLevels(levels.filter((level) => level !== undefined)),
+      ifUnprotected: unprotected?.failure?.value,
+    };
   }
 
   /** Whether a lookup from an earlier index would have the same result in this one. */

@@ -200,6 +200,9 @@ export function readNamespace(qualifiedName: string): string {
   return qualifiedName.slice(0, qualifiedName.indexOf('/'));
 }
 
+/** The lookup key of every rule that nothing protects. */
+export const unprotectedTarget = 'Unprotected';
+
 function formatTarget(policy: Policy): { readonly key: string; readonly isKnown: boolean } {
   const { target } = policy;
   switch (target?.kind) {
@@ -211,6 +214,8 @@ function formatTarget(policy: Policy): { readonly key: string; readonly isKnown:
       return { key: formatProxyBackendKey(target.namespace, target.name), isKnown: true };
     case PolicyTargetKind.NAMESPACE:
       return { key: `Namespace/${target.namespace}`, isKnown: true };
+    case PolicyTargetKind.UNPROTECTED:
+      return { key: unprotectedTarget, isKnown: true };
     default:
       return {
         key: `Namespace/${target === undefined || target.namespace === '' ? readNamespace(policy.source) : target.namespace}`,

@@ -12,10 +12,11 @@ import { readHostnamePattern } from '../../route/table/hostname.ts';
 import type { MatchRank } from '../../route/table/precedence.ts';
 import type { RegularExpression } from '../../route/table/regular-expression.ts';
 import { readTarget } from '../../http/request-target.ts';
+import { isUnprotected } from '../../policies/rule-protection.ts';
 import type { PathCondition, RouteMatchEntry, ValueCondition } from '../../route/table/route-table.ts';
 import type { BackendView } from './backend-views.ts';
 import { type CompiledFilters, compileFilters, type FindMirror, noFilters, replacesPrefix } from './compile-filters.ts';
-import { noBackendPolicies } from './compile-policies.ts';
+import { type FoundPolicies, noBackendPolicies } from './compile-policies.ts';
 import { createFailure } from './compile-policy.ts';
 import { describeError } from './compile-problem.ts';
 import type { Lookup } from './recorded-reads.ts';
@@ -83,14 +84,19 @@ export function compileRule(route: Route, { backends, getExpression }: RuleSurro
 }
 
 /** The rule as one listener serves it, under the policies that apply to it there. */
-export function attachRule(rule: CompiledRule, found: RoutePolicies): RouteConfig {
+export function attachRule(
+  rule: CompiledRule,
+  { policies: found, ifUnprotected }: Pick<FoundPolicies, 'policies' | 'ifUnprotected'>,
+): RouteConfig {
   const { message } = rule;
+  const judged = { policies: found, filters: rule.filters.filters, backends: rule.backends };
   return {
     key: message.key,
     httpRoute: message.httpRoute,
     ruleName: message.ruleName,
     ruleIndex: message.ruleIndex,
     failure: rule.failure,
+    unprotected: ifUnprotected !== undefined && isUnprotected(judged) ? ifUnprotected : undefined,
     // The filter is part of the rule itself, so it is the most specific setting.
     policies:
       rule.filters.cors === undefined || isCorsEnforced(found)

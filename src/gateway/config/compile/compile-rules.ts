@@ -163,7 +163,7 @@ function attachTo(
   const { gateway, name } = listener;
   const { httpRoute, ruleName } = rule.message;
   const found = policies.lookUpRule({ gateway, listenerName: name, httpRoute, ruleName });
-  const route = attachRule(rule, found.policies);
+  const route = attachRule(rule, found);
   const patterns = readRuleHostnames(hostnames, (problem) => problems.push(problem));
   const entries = rule.matches.map((match) => ({ ...match, route }));
   return { listener: key, served: { gateway, name, found, patterns, entries }, problems };

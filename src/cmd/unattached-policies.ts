@@ -1,0 +1,41 @@
+// Policies from files that are attached to nothing: the flag that lets them be, and what is said about them.
+import { closeUnprotected, type UnattachedPolicy } from '../translate/close-unprotected.ts';
+import type { Configuration } from '../ir/configuration.ts';
+import type { Translation } from '../translate/translate.ts';
+import type { Flag } from './flag-values.ts';
+import type { StatusFinding } from './status-findings.ts';
+
+/** For every command that serves files, or says what would be served. */
+export const allowUnattachedFlag = {
+  type: 'boolean',
+  default: false,
+  env: 'MCP_GATEHOUSE_ALLOW_UNATTACHED',
+  help: 'Serve routes that nothing protects even while a policy misses its target, which may leave open what it was to protect',
+} as const satisfies Flag;
+
+/** The configuration that files stand for. */
+export function configureFromFiles(
+  { configuration, unattached }: Pick<Translation, 'configuration' | 'unattached'>,
+  allowUnattached: boolean,
+): Configuration {
+  return allowUnattached ? configuration : closeUnprotected(configuration, unattached);
+}
+
+/** What follows from a missing target. */
+export const effectOfUnattached = 'Meanwhile routes that nothing protects answer 403 (policy_unattached).';
+
+/** One line for the log: which policy, what is missing, what follows, what to do. */
+export function describeUnattached({ policy, message }: UnattachedPolicy, allowUnattached: boolean): string {
+  const effect = allowUnattached ? 'What it was to protect may be open (--allow-unattached).' : effectOfUnattached;
+  return `ProxyPolicy ${policy} protects less than it should: ${message} ${effect}`;
+}
+
+/** Whether a finding says what describeUnattached says. */
+export function isAboutUnattached(
+  { kind, namespace, name, condition, message }: StatusFinding,
+  unattached: readonly UnattachedPolicy[],
+): boolean {
+  const isNotFound = condition?.reason === 'TargetNotFound' || message.startsWith('protects nothing');
+  if (kind !== 'ProxyPolicy' || !isNotFound) return false;
+  return unattached.some(({ policy }) => policy === `${namespace}/${name}`);
+}

@@ -1,0 +1,24 @@
+// What protects a rule, in the few words that stand beside it: in the banner of `run`, in `check`, and on the admin pages.
+import { policyKinds } from '../../ir/policy-kinds.ts';
+import type { DescribedProtection } from './describe-protection.ts';
+
+/** The words, and how loud they are. */
+export interface ProtectionBadge {
+  /** "OPEN: no policy", "login default/sample", "JWT default/tokens, rules default/admins". */
+  readonly text: string;
+  /** bad: anybody is served. quiet: nothing to protect, or nothing is served. */
+  readonly tone: 'bad' | 'good' | 'quiet';
+}
+
+/** Makes the badge of a rule. One that answers an error itself serves nobody, and is not open. */
+export function describeBadge(
+  { state, summary, guards }: Pick<DescribedProtection, 'state' | 'summary' | 'guards'>,
+  answersError: boolean,
+): ProtectionBadge {
+  const names = [...new Set(guards.map(({ kind, policy }) => `${policyKinds[kind].badge} ${policy}`))].join(', ');
+  if (state === 'closed' || answersError) return { text: 'closed', tone: 'quiet' };
+  if (state === 'redirect') return { text: 'redirect', tone: 'quiet' };
+  if (state === 'protected') return { text: names === '' ? 'closed' : names, tone: 'good' };
+  // "OPEN: no policy", "OPEN: login optional", "OPEN for some backends: login required"
+  return { text: summary.replace(/^open/, 'OPEN'), tone: 'bad' };
+}
