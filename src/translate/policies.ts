@@ -11,6 +11,7 @@ import { type Memory, keepEqual, keepList, keepMessages, replaceLists } from './
 import { type MissingSection, findMissingSection } from './missing-section.ts';
 import type { Notice } from './notices.ts';
 import { type Named, compareText, formatName, readCreatedAt } from './order.ts';
+import type { Placement } from './placement.ts';
 import { type FieldTranslation, type PolicySpec, readPolicyField } from './policies/policy-translator.ts';
 import { translateField } from './policies/policy-translators.ts';
 import {
@@ -92,6 +93,7 @@ interface PolicySurroundings {
   readonly backends: Backends;
   readonly reach: PolicyReach;
   readonly controllerName: string;
+  readonly placement: Placement;
 }
 
 /** Translates valid policies, and closes the targets of invalid ones. */
@@ -266,7 +268,7 @@ interface TranslatedField {
 
 function translateFields(
   policy: ProxyPolicy,
-  { secrets, backends, reach }: PolicySurroundings,
+  { secrets, backends, reach, placement }: PolicySurroundings,
   claims: Claims,
   targets: readonly PolicyTarget[],
 ): readonly TranslatedField[] {
@@ -276,7 +278,7 @@ function translateFields(
     return owners.find((owner) => owner !== undefined && owner !== formatName(policy));
   };
   const { namespace } = policy.metadata;
-  const around = { namespace, secrets, backends, targets, findResourceOwner, ...reach };
+  const around = { namespace, placement, secrets, backends, targets, findResourceOwner, ...reach };
   return allPolicyKinds.flatMap((kind) => {
     const translation = translateField(kind, policy, around);
     return translation === undefined ? [] : [{ kind, translation }];
