@@ -20,6 +20,7 @@ import { type CheckedPolicy, describePolicies } from './check-policies.ts';
 import { describePicker } from './describe-picker.ts';
 import type { ExplainedPicker } from './explain/explain-report.ts';
 import type { OnlineReport } from './online/online-report.ts';
+import { listTestPolicies } from './test-policies.ts';
 import { listStatusFindings, type StatusFinding } from './status-findings.ts';
 
 /** Everything `check` prints. The JSON form is this, and documented in the help text. */
@@ -34,6 +35,15 @@ export interface CheckReport {
   readonly conditions: readonly CheckedCondition[];
   /** What identity providers answered; null without --online. */
   readonly online: readonly OnlineReport[] | null;
+  /** What is in order for a test only. */
+  readonly warnings: readonly CheckWarning[];
+}
+
+/** Something that is valid, and that a person should know. */
+export interface CheckWarning {
+  /** namespace/name of the ProxyPolicy. */
+  readonly policy: string;
+  readonly message: string;
 }
 
 /** MCP authentication of a policy, as far as it can be known without asking anybody. */
@@ -166,6 +176,7 @@ export function buildCheckReport(input: CheckInput): CheckReport {
     jwtAuthentications: describeJwtAuthentications(runtime).map(describeJwtAuthentication),
     conditions: findings.flatMap(describeCondition),
     online: input.online,
+    warnings: listTestPolicies(configuration),
   };
 }
 
@@ -180,6 +191,7 @@ export function buildFailedReport(problems: readonly SourceProblem[]): CheckRepo
     jwtAuthentications: [],
     conditions: [],
     online: null,
+    warnings: [],
   };
 }
 

@@ -45,6 +45,7 @@ With --json, every member is always there; what does not apply is null or empty:
               flow is null when it depends on what the identity provider answers
   jwtAuthentications  [{policy, mode, location, providers: [{name, issuer, audiences, keys}]}]
   conditions  [{kind, namespace, name, part, type, status, reason, message}]   those that are not as they should be
+  warnings    [{policy, message}]   what is valid, and for tests only: policies that accept test tokens (mcp-gatehouse token new)
   online      null without --online; [{policy, provider, issuer, ok, flow, findings: [{check, mark: good | remark | bad, text, advice}],
                clients: [{family, mark, text}]}]; provider is the name of a JWT provider, null for MCP authentication`,
   flags: {
@@ -145,6 +146,7 @@ function printReport(report: CheckReport, json: boolean, io: CommandIo): void {
   // Crosses are shown where they belong, among the ticks.
   const shown = report.problems.filter(({ code }) => code !== 'identity_provider');
   io.stderr(formatCheckProblems(shown, workingDirectory, io.color));
+  for (const { policy, message } of report.warnings) io.stderr(`warning: ProxyPolicy ${policy}: ${message}\n`);
   io.stdout(formatServed(report, io.color));
   if (report.online !== null) io.stdout(formatOnline(report.online, io.color));
   if (count > 0) io.stderr(`${count === 1 ? '1 problem' : `${count} problems`}\n`);

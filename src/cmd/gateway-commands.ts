@@ -22,6 +22,10 @@ export const gatewayCommands: CommandTable = {
     summary: 'Show what is in a token, and which policies would take it; it goes nowhere',
     load: async () => (await import('./token.ts')).tokenInspectCommand,
   },
+  'token new': {
+    summary: 'Make a token for tests with a throw-away key, and the policy that accepts it',
+    load: async () => (await import('./token-new.ts')).tokenNewCommand,
+  },
   login: {
     summary: 'Act as an MCP client against a protected server, and tell each step of the login',
     load: async () => (await import('./login.ts')).loginCommand,

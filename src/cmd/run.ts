@@ -25,6 +25,7 @@ import { buildShortForm, printResources } from './short-form.ts';
 import { StartError } from './start-error.ts';
 import { type GatewayProcess, startGatewayProcess } from './start-gateway.ts';
 import { formatStatusProblems } from './status-problems.ts';
+import { listTestPolicies } from './test-policies.ts';
 
 type RunValues = FlagValues<typeof runCommandFlags.flags>;
 
@@ -62,7 +63,7 @@ export const runCommand = defineCommand({
     const started = await source.start();
     if (!started.ok) return fail(1, ...started.problems.map(formatProblem));
     try {
-      await serve(await startGatewayProcess(values, host), source, values, host.env);
+      await serve(await startGatewayProcess(values, host, { acceptsTestIssuers: true }), source, values, host.env);
       return 0;
     } catch (error) {
       await source.stop();
@@ -92,7 +93,10 @@ async function serve(
       values.address === undefined ? resources : overrideAddress(resources, values.address),
       { inference },
     );
-    const lines = formatStatusProblems(translation, resources.invalid);
+    const lines = [
+      ...formatStatusProblems(translation, resources.invalid),
+      ...listTestPolicies(translation.configuration).map(({ policy, message }) => `ProxyPolicy ${policy}: ${message}`),
+    ];
     for (const line of lines) if (!known.has(line)) log.warn({}, line);
     known = new Set(lines);
     return translation.configuration;

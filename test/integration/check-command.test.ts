@@ -173,6 +173,7 @@ describe('check', () => {
       'jwtAuthentications',
       'conditions',
       'online',
+      'warnings',
     ]);
     for (const problem of report['problems']!) {
       assert.deepEqual(Object.keys(problem), [
@@ -286,6 +287,7 @@ describe('check', () => {
       jwtAuthentications: [],
       conditions: [],
       online: null,
+      warnings: [],
     });
   });
 

@@ -69,6 +69,7 @@ export function serveWithWorkers(
       localGuard: readLocalGuard(values),
       drainTimeoutMs: values.drainTimeout,
       legacySseKey,
+      acceptsTestIssuers: options.acceptsTestIssuers === true,
     };
   };
   const group = new WorkerGroup({
