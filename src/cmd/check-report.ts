@@ -19,7 +19,7 @@ import type { Translation } from '../translate/translate.ts';
 import { type CheckedPolicy, describePolicies } from './check-policies.ts';
 import { describePicker } from './describe-picker.ts';
 import type { ExplainedPicker } from './explain/explain-report.ts';
-import type { OnlineReport } from './online/online-report.ts';
+import type { OnlineReport, ServerReport } from './online/online-report.ts';
 import { listTestPolicies } from './test-policies.ts';
 import { listStatusFindings, type StatusFinding } from './status-findings.ts';
 
@@ -35,6 +35,8 @@ export interface CheckReport {
   readonly conditions: readonly CheckedCondition[];
   /** What identity providers answered; null without --online. */
   readonly online: readonly OnlineReport[] | null;
+  /** What MCP servers answered; null without --online. */
+  readonly servers: readonly ServerReport[] | null;
   /** What is in order for a test only. */
   readonly warnings: readonly CheckWarning[];
 }
@@ -148,6 +150,8 @@ export interface CheckInput {
   readonly problems: readonly SourceProblem[];
   /** What identity providers answered; null when they were not asked. */
   readonly online: readonly OnlineReport[] | null;
+  /** What MCP servers answered; null when they were not asked. */
+  readonly servers: readonly ServerReport[] | null;
   readonly locate: (identity: ResourceIdentity, path?: FieldPath) => SourcePosition | undefined;
 }
 
@@ -166,6 +170,7 @@ export function buildCheckReport(input: CheckInput): CheckReport {
       ...ofValid.map((finding) => describeFinding(finding, findField(finding, resources), locate)),
       ...unusable.map(({ key, message }) => ({ ...nowhere, code: 'unusable', message: `${key}: ${message}` })),
       ...(input.online ?? []).flatMap((report) => describeCrosses(report, locate)),
+      ...(input.servers ?? []).flatMap((report) => describeServerCrosses(report, locate)),
     ],
     gateways: describeGateways(resources, configuration, describeRoutes(runtime)),
     backends: configuration.backends.map((backend) =>
@@ -176,6 +181,7 @@ export function buildCheckReport(input: CheckInput): CheckReport {
     jwtAuthentications: describeJwtAuthentications(runtime).map(describeJwtAuthentication),
     conditions: findings.flatMap(describeCondition),
     online: input.online,
+    servers: input.servers,
     warnings: listTestPolicies(configuration),
   };
 }
@@ -191,6 +197,7 @@ export function buildFailedReport(problems: readonly SourceProblem[]): CheckRepo
     jwtAuthentications: [],
     conditions: [],
     online: null,
+    servers: null,
     warnings: [],
   };
 }
@@ -220,6 +227,25 @@ function describeCrosses({ policy, provider, findings }: OnlineReport, locate: C
             ...identity,
             code: 'identity_provider',
             message: `ProxyPolicy ${policy}${provider === null ? '' : `, provider ${provider}`}: ${check}: ${text}${advice === null ? '' : ` ${advice}`}`,
+          },
+        ]
+      : [],
+  );
+}
+
+/** What has a cross is a problem of the ProxyBackend. */
+function describeServerCrosses({ backend, url, findings }: ServerReport, locate: CheckInput['locate']): CheckProblem[] {
+  const [, kind = '', namespace = '', name = ''] = /^(\S+) ([^/]+)\/(.+)$/.exec(backend) ?? [];
+  const identity = { kind, namespace, name };
+  return findings.flatMap(({ check, mark, text, advice }) =>
+    mark === 'bad'
+      ? [
+          {
+            ...nowhere,
+            ...locate(identity),
+            ...identity,
+            code: 'mcp_server',
+            message: `${backend} at ${url}: ${check}: ${text}. ${advice ?? ''}`.trimEnd(),
           },
         ]
       : [],

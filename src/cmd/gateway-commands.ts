@@ -11,7 +11,8 @@ export const gatewayCommands: CommandTable = {
     load: async () => (await import('./gateway.ts')).gatewayCommand,
   },
   check: {
-    summary: 'Validate files and print what would be served; with --online, ask the identity providers too',
+    summary:
+      'Validate files and print what would be served; with --online, ask the identity providers and MCP servers too',
     load: async () => (await import('./check.ts')).checkCommand,
   },
   explain: {

@@ -173,6 +173,7 @@ describe('check', () => {
       'jwtAuthentications',
       'conditions',
       'online',
+      'servers',
       'warnings',
     ]);
     for (const problem of report['problems']!) {
@@ -287,6 +288,7 @@ describe('check', () => {
       jwtAuthentications: [],
       conditions: [],
       online: null,
+      servers: null,
       warnings: [],
     });
   });
