@@ -1,6 +1,6 @@
 // Everything we show people as configuration is loaded here, exactly as they would load it.
 import assert from 'node:assert/strict';
-import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { after, describe, test } from 'node:test';
@@ -15,6 +15,8 @@ import { createCertificate } from './self-signed-certificate.ts';
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '..');
 const scratch = mkdtempSync(join(tmpdir(), 'mcp-gatehouse-docs-'));
 after(() => rmSync(scratch, { recursive: true, force: true }));
+// Pages name key files as the examples do.
+cpSync(join(root, 'examples/keys'), join(scratch, 'keys'), { recursive: true });
 
 const certificate = createCertificate({ names: ['mcp.example.com', '*.example.com'] });
 writeFileSync(join(scratch, 'tls.crt'), certificate.cert);

@@ -6,10 +6,22 @@ import { boundedDurationSchema } from './duration.ts';
 import { namespaceNameSchema, portNumberSchema, serviceNameSchema } from './kubernetes-names.ts';
 import { allowInsecureHttpSchema, httpUrlSchema, secureUrl } from './secure-url.ts';
 
+/** The most characters of a key set in a policy, and bytes of one in a file. */
+export const maxKeySetLength = 65536;
+
 const jwksObject = z.object(
   {
     url: httpUrlSchema.optional().describe('The URL of the key set.'),
-    inline: z.string().min(2).max(65536).optional().describe('The key set itself, as JSON.'),
+    inline: z.string().min(2).max(maxKeySetLength).optional().describe('The key set itself, as JSON.'),
+    file: z
+      .string()
+      .min(1)
+      .max(4096)
+      .regex(/^[^\0-\x1F\x7F]+$/, 'must be a path without control characters')
+      .optional()
+      .describe(
+        'The path of a file with the key set, as JSON; a relative one starts at the folder of the file that names it. Only for a gateway that reads files, which follows its changes; refused on Kubernetes.',
+      ),
     backendRef: z
       .object({
         group: z.enum(['']).default('').describe('The core group, where Service lives.'),
@@ -41,11 +53,14 @@ const jwksObject = z.object(
   },
   {
     error: ({ input }) =>
-      input === undefined ? 'required: the source of the keys, one of url, inline or backendRef' : undefined,
+      input === undefined ? 'required: the source of the keys, one of url, inline, file or backendRef' : undefined,
   },
 );
 
 type JwksObject = z.output<typeof jwksObject>;
+
+/** Why a gateway that a controller configures has no use for `file`. */
+export const fileIsForFiles = 'is only for a gateway that reads files; use url, inline or backendRef';
 
 const rules: readonly CelRule<JwksObject>[] = [
   secureUrl('url'),
@@ -54,15 +69,30 @@ const rules: readonly CelRule<JwksObject>[] = [
     message: 'path and backendRef belong together; set both or neither',
     holds: (jwks) => (jwks.path === undefined) === (jwks.backendRef === undefined),
   },
+  {
+    // Files have it. The translator refuses it where this rule was not asked: in a cluster with an older CRD.
+    cel: '!has(self.file)',
+    message: fileIsForFiles,
+    path: ['file'],
+    holds: () => true,
+  },
 ];
 
-const sources = ['url', 'inline', 'backendRef'] as const;
+const sources = ['url', 'inline', 'file', 'backendRef'] as const;
+
+// A source that reads files puts the text of `file` into `inline`, and refuses what has both.
+const readInline = (jwks: JwksObject): JwksObject => (jwks.file === undefined ? jwks : { ...jwks, inline: undefined });
+
+function countSources(options: { readonly optional?: boolean }): CelRule<JwksObject> {
+  const rule = oneOf<JwksObject>(sources, options);
+  return { ...rule, holds: (jwks) => rule.holds(readInline(jwks)) };
+}
 
 /** Keys from exactly one source. */
-export const jwksSchema = withRules(jwksObject, [oneOf<JwksObject>(sources), ...rules]);
+export const jwksSchema = withRules(jwksObject, [countSources({}), ...rules]);
 
 /** Keys from one source, or from where the metadata of the identity provider says. */
-export const discoverableJwksSchema = withRules(jwksObject, [oneOf<JwksObject>(sources, { optional: true }), ...rules]);
+export const discoverableJwksSchema = withRules(jwksObject, [countSources({ optional: true }), ...rules]);
 
 /** A parsed jwks. */
 export type Jwks = JwksObject;

@@ -94,12 +94,19 @@ describe('jwtAuthentication.providers', () => {
     ['name: a, issuer: "", jwks: {inline: "{}"}', 'issuer: must not be empty'],
     ['name: a, issuer: "a b", jwks: {inline: "{}"}', 'issuer: must be the `iss` of the tokens, which has no spaces'],
     ['name: a, issuer: joe, jwks: {inline: "{}"}'],
-    ['name: a, issuer: a', 'jwks: required: the source of the keys, one of url, inline or backendRef'],
-    ['name: a, issuer: a, jwks: {}', 'jwks: must have exactly one of url, inline and backendRef'],
+    ['name: a, issuer: a', 'jwks: required: the source of the keys, one of url, inline, file or backendRef'],
+    ['name: a, issuer: a, jwks: {}', 'jwks: must have exactly one of url, inline, file and backendRef'],
     [
       'name: a, issuer: a, jwks: {url: "https://a/k", inline: "{}"}',
-      'jwks: must have exactly one of url, inline and backendRef',
+      'jwks: must have exactly one of url, inline, file and backendRef',
     ],
+    ['name: a, issuer: a, jwks: {file: ../keys.json}'],
+    [
+      'name: a, issuer: a, jwks: {url: "https://a/k", file: keys.json}',
+      'jwks: must have exactly one of url, inline, file and backendRef',
+    ],
+    ['name: a, issuer: a, jwks: {file: ""}', 'jwks.file: must not be empty'],
+    ['name: a, issuer: a, jwks: {file: "a\\tb"}', 'jwks.file: must be a path without control characters'],
     ['name: a, issuer: a, jwks: {url: "http://a/k"}', `jwks.url: ${insecure}`],
     ['name: a, issuer: a, jwks: {url: "http://a/k", allowInsecureHttp: true}'],
     ['name: a, issuer: a, jwks: {url: "http://127.0.0.1:9000/k"}'],
@@ -121,7 +128,7 @@ describe('jwtAuthentication.providers', () => {
     [
       'name: a, issuer: a, jwksUri: x',
       'jwksUri: unknown field; valid here: name, issuer, audiences, jwks, requiredClaims, clockSkew',
-      'jwks: required: the source of the keys, one of url, inline or backendRef',
+      'jwks: required: the source of the keys, one of url, inline, file or backendRef',
     ],
   ]);
 });

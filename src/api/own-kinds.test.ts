@@ -251,7 +251,9 @@ describe('MCP authentication', () => {
     'must be https; http is allowed for loopback and *.svc.cluster.local, and elsewhere with allowInsecureHttp';
   runSchema(authentication, 'spec.backend.mcp.authentication.', [
     ['jwks: {}'],
-    ['jwks: {url: "https://a/k", inline: "{}"}', 'jwks: must have at most one of url, inline and backendRef'],
+    ['jwks: {url: "https://a/k", inline: "{}"}', 'jwks: must have at most one of url, inline, file and backendRef'],
+    ['jwks: {file: keys.json}'],
+    ['jwks: {url: "https://a/k", file: k}', 'jwks: must have at most one of url, inline, file and backendRef'],
     ['jwks: {path: /k}', 'jwks: path and backendRef belong together; set both or neither'],
     ['jwks: {url: "http://a/k"}', `jwks.url: ${insecure}`],
     ['jwks: {url: "http://a/k", allowInsecureHttp: true}'],

@@ -19,8 +19,9 @@ import type { Translation } from '../translate/translate.ts';
 import { type CheckedPolicy, describePolicies } from './check-policies.ts';
 import { describePicker } from './describe-picker.ts';
 import type { ExplainedPicker } from './explain/explain-report.ts';
-import type { OnlineReport } from './online/online-report.ts';
-import { describeUnattached, effectOfUnattached, isAboutUnattached } from './unattached-policies.ts';
+import type { OnlineReport, ServerReport } from './online/online-report.ts';
+import { listTestPolicies } from './test-policies.ts';
+import { effectOfUnattached, isAboutUnattached, openUnattached } from './unattached-policies.ts';
 import { listStatusFindings, type StatusFinding } from './status-findings.ts';
 
 /** Everything `check` prints. The JSON form is this, and documented in the help text. */
@@ -31,12 +32,21 @@ export interface CheckReport {
   readonly policies: readonly CheckedPolicy[];
   readonly authentications: readonly CheckedAuthentication[];
   readonly jwtAuthentications: readonly CheckedJwtAuthentication[];
-  /** Policies that miss a target, where that is allowed; otherwise they are problems. */
-  readonly warnings: readonly string[];
   /** Those that are not as they should be. */
   readonly conditions: readonly CheckedCondition[];
   /** What identity providers answered; null without --online. */
   readonly online: readonly OnlineReport[] | null;
+  /** What MCP servers answered; null without --online. */
+  readonly servers: readonly ServerReport[] | null;
+  /** Policies that accept test tokens, and those that miss a target where that is allowed. */
+  readonly warnings: readonly CheckWarning[];
+}
+
+/** Something that is valid, and that a person should know. */
+export interface CheckWarning {
+  /** namespace/name of the ProxyPolicy. */
+  readonly policy: string;
+  readonly message: string;
 }
 
 /** MCP authentication of a policy, as far as it can be known without asking anybody. */
@@ -143,6 +153,8 @@ export interface CheckInput {
   readonly allowUnattached: boolean;
   /** What identity providers answered; null when they were not asked. */
   readonly online: readonly OnlineReport[] | null;
+  /** What MCP servers answered; null when they were not asked. */
+  readonly servers: readonly ServerReport[] | null;
   readonly locate: (identity: ResourceIdentity, path?: FieldPath) => SourcePosition | undefined;
 }
 
@@ -167,6 +179,7 @@ export function buildCheckReport(input: CheckInput): CheckReport {
         }),
       ...unusable.map(({ key, message }) => ({ ...nowhere, code: 'unusable', message: `${key}: ${message}` })),
       ...(input.online ?? []).flatMap((report) => describeCrosses(report, locate)),
+      ...(input.servers ?? []).flatMap((report) => describeServerCrosses(report, locate)),
     ],
     gateways: describeGateways(resources, configuration, describeRoutes(runtime)),
     backends: configuration.backends.map((backend) =>
@@ -175,9 +188,13 @@ export function buildCheckReport(input: CheckInput): CheckReport {
     policies: describePolicies(resources, translation),
     authentications: describeAuthentications(runtime).map(describeAuthentication),
     jwtAuthentications: describeJwtAuthentications(runtime).map(describeJwtAuthentication),
-    warnings: allowed.map((policy) => describeUnattached(policy, true)),
     conditions: findings.flatMap(describeCondition),
     online: input.online,
+    servers: input.servers,
+    warnings: [
+      ...allowed.map(({ policy, message }) => ({ policy, message: `${message} ${openUnattached}` })),
+      ...listTestPolicies(configuration),
+    ],
   };
 }
 
@@ -190,9 +207,10 @@ export function buildFailedReport(problems: readonly SourceProblem[]): CheckRepo
     policies: [],
     authentications: [],
     jwtAuthentications: [],
-    warnings: [],
     conditions: [],
     online: null,
+    servers: null,
+    warnings: [],
   };
 }
 
@@ -221,6 +239,25 @@ function describeCrosses({ policy, provider, findings }: OnlineReport, locate: C
             ...identity,
             code: 'identity_provider',
             message: `ProxyPolicy ${policy}${provider === null ? '' : `, provider ${provider}`}: ${check}: ${text}${advice === null ? '' : ` ${advice}`}`,
+          },
+        ]
+      : [],
+  );
+}
+
+/** What has a cross is a problem of the ProxyBackend. */
+function describeServerCrosses({ backend, url, findings }: ServerReport, locate: CheckInput['locate']): CheckProblem[] {
+  const [, kind = '', namespace = '', name = ''] = /^(\S+) ([^/]+)\/(.+)$/.exec(backend) ?? [];
+  const identity = { kind, namespace, name };
+  return findings.flatMap(({ check, mark, text, advice }) =>
+    mark === 'bad'
+      ? [
+          {
+            ...nowhere,
+            ...locate(identity),
+            ...identity,
+            code: 'mcp_server',
+            message: `${backend} at ${url}: ${check}: ${text}. ${advice ?? ''}`.trimEnd(),
           },
         ]
       : [],

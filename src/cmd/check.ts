@@ -7,10 +7,11 @@ import { defineCommand, refuse } from './command.ts';
 import { filesFlag, inferenceExtensionFlag } from './resource-flags.ts';
 import { checkIdp, type CheckIdpOptions } from './online/check-idp.ts';
 import { checkJwtProviders } from './online/check-jwt-provider.ts';
-import type { OnlineReport } from './online/online-report.ts';
+import { checkServers } from './online/check-server.ts';
+import type { OnlineReport, ServerReport } from './online/online-report.ts';
 import type { CommandIo } from './process-host.ts';
 import { readFiles } from './read-files.ts';
-import { formatOnline } from './format-online-report.ts';
+import { formatOnline, formatServers } from './format-online-report.ts';
 import { configureFromFiles, allowUnattachedFlag } from './unattached-policies.ts';
 import type { FileSettings } from './explain/compile-files.ts';
 import { compileUnconnected } from './unconnected-idp.ts';
@@ -21,7 +22,7 @@ export const checkCommand = defineCommand({
   usage: '-f PATH... [--inference-extension] [--allow-unattached] [--online [--try-registration]] [--json]',
   summary: `Validates files and prints what would be served: listeners, hosts and paths in the order in which they are tried, what protects
 each of them, what that overrides and why, backends, policies with where they are in force, protected MCP servers with their metadata URLs,
-issuers of tokens with where their keys come from, and conditions that are not as they should be. Problems go to standard error. With --online the identity providers are asked as a gateway would ask them.
+issuers of tokens with where their keys come from, and conditions that are not as they should be. Problems go to standard error. With --online the identity providers are asked as a gateway would ask them, and the MCP servers who they are; no tool is called.
 
 Exit code: 0 all is well, 1 there are problems, 2 wrong usage.
 
@@ -31,7 +32,7 @@ With --json, every member is always there; what does not apply is null or empty:
                     not_found, unreadable, no_resources, syntax           a path or a file
                     duplicate, unresolved_value                           a resource, a value of a Secret
                     condition, not_served, unusable                       what becomes of a resource that is valid
-                    identity_provider                                     what an identity provider answers, with --online
+                    identity_provider, mcp_server                         what an identity provider or an MCP server answers, with --online
   gateways    [{namespace, name, listeners: [{name, addresses, port, protocol, hostname, served, routes: [
                 {hostname, path: {type, value}, method, headers, queryParams, httpRoute, rule,
                  backends: [{backend, weight, answers}], filters, answers: {status, reason, message},
@@ -46,8 +47,9 @@ With --json, every member is always there; what does not apply is null or empty:
   authentications  [{policy, mode, issuer, flow: {flow, reason}, resources: [{url, listener, backend, metadataUrls}]}]
               flow is null when it depends on what the identity provider answers
   jwtAuthentications  [{policy, mode, location, providers: [{name, issuer, audiences, keys}]}]
-  warnings    [text]   policies that miss a target, with --allow-unattached; otherwise they are problems
   conditions  [{kind, namespace, name, part, type, status, reason, message}]   those that are not as they should be
+  warnings    [{policy, message}]   policies that accept test tokens (mcp-gatehouse token new); with --allow-unattached those that miss a target
+  servers     null without --online; [{backend, url, ok, server: {name, version}, protocolVersion, tools, findings: [{check, mark, text, advice}]}]
   online      null without --online; [{policy, provider, issuer, ok, flow, findings: [{check, mark: good | remark | bad, text, advice}],
                clients: [{family, mark, text}]}]; provider is the name of a JWT provider, null for MCP authentication`,
   flags: {
@@ -59,7 +61,7 @@ With --json, every member is always there; what does not apply is null or empty:
     },
     online: {
       type: 'boolean',
-      help: 'Ask the identity providers: is all there that the policies need, and what will MCP clients do?',
+      help: 'Ask the identity providers: is all there that the policies need, and what will MCP clients do? And the MCP servers: are they there, and which tools have they?',
     },
     tryRegistration: {
       type: 'boolean',
@@ -101,13 +103,29 @@ async function checkFiles(
       compilation,
       allowUnattached,
       problems: source.problems.get(),
-      online:
-        online === undefined ? null : await askProviders(compilation.runtime, translation, { fetcher, ...online }),
+      ...(online === undefined ? notAsked : await askAll(compilation.runtime, translation, { fetcher, ...online })),
       locate: (identity, path) => source.locate(identity, path),
     });
   } finally {
     await fetcher.close();
   }
+}
+
+const notAsked = { online: null, servers: null };
+
+async function askAll(
+  runtime: RuntimeConfig,
+  translation: Translation,
+  options: CheckIdpOptions,
+): Promise<{ readonly online: OnlineReport[]; readonly servers: ServerReport[] }> {
+  const forwardsTokens = [...runtime.authentications, ...runtime.jwtAuthentications].some(
+    ({ message }) => message.forwardToken,
+  );
+  const [online, servers] = await Promise.all([
+    askProviders(runtime, translation, options),
+    Promise.all([...runtime.backends.values()].map((backend) => checkServers(backend, { forwardsTokens }))),
+  ]);
+  return { online, servers: servers.flat() };
 }
 
 async function askProviders(
@@ -139,11 +157,12 @@ function printReport(report: CheckReport, json: boolean, io: CommandIo): void {
   }
   const count = report.problems.length;
   // Crosses are shown where they belong, among the ticks.
-  const shown = report.problems.filter(({ code }) => code !== 'identity_provider');
+  const shown = report.problems.filter(({ code }) => code !== 'identity_provider' && code !== 'mcp_server');
   io.stderr(formatCheckProblems(shown, workingDirectory, io.color));
-  for (const warning of report.warnings) io.stderr(`warning: ${warning}\n`);
+  for (const { policy, message } of report.warnings) io.stderr(`warning: ProxyPolicy ${policy}: ${message}\n`);
   io.stdout(formatServed(report, io.color));
   if (report.online !== null) io.stdout(formatOnline(report.online, io.color));
+  if (report.servers !== null) io.stdout(formatServers(report.servers, io.color));
   if (count > 0) io.stderr(`${count === 1 ? '1 problem' : `${count} problems`}\n`);
   else io.stdout('No problems.\n');
 }

@@ -230,7 +230,7 @@ describe('without a command', () => {
     assert.deepEqual([help.code, help.err], [0, '']);
     assert.match(
       help.out,
-      /^Usage: mcp-gatehouse token COMMAND \[flags\]\n\n {2}token inspect {2}Show .+\n\n"mcp-gatehouse token/,
+      /^Usage: mcp-gatehouse token COMMAND \[flags\]\n\n {2}token inspect {2}Show .+\n {2}token new {6}Make .+\n\n"mcp-gatehouse token/,
     );
     assert.deepEqual(await runProgram('help token'), help);
     assert.deepEqual(await runProgram('token'), { code: 2, out: '', err: help.out });
@@ -240,7 +240,7 @@ describe('without a command', () => {
     await expectRefusal('', ['chekc'], ['there is no command "chekc"; did you mean check?']);
     await expectRefusal('', ['__proto__'], [`there is no command "__proto__"; there is ${listNames()}`]);
     await expectRefusal('token', ['inspct'], ['there is no such command; did you mean inspect?']);
-    await expectRefusal('token', ['eyJhbGciOiJub25lIn0'], ['there is no such command; there is inspect']);
+    await expectRefusal('token', ['eyJhbGciOiJub25lIn0'], ['there is no such command; there is inspect or new']);
   });
 
   test('--version and -v are the command version', async () => {

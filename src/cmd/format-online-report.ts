@@ -1,7 +1,7 @@
 // What identity providers answered, for a person: a tick, a remark or a cross per finding, and what to change below a cross. Pure.
 import { createPalette, escapeControls, type Palette } from '../base/terminal.ts';
 import { type Cell, formatTable } from './format-check-report.ts';
-import type { Mark, OnlineReport } from './online/online-report.ts';
+import type { Mark, OnlineReport, ServerReport } from './online/online-report.ts';
 
 /** One block per policy and identity provider. */
 export function formatOnline(reports: readonly OnlineReport[], color: boolean): string {
@@ -16,18 +16,21 @@ const signs: Readonly<Record<Mark, Cell>> = {
   bad: { text: '✗', color: 'red' },
 };
 
+/** One block per address of an MCP server. */
+export function formatServers(reports: readonly ServerReport[], color: boolean): string {
+  const palette = createPalette(color);
+  return reports
+    .map(({ backend, url, findings }) => {
+      const title = palette.bold(escapeControls(`MCP server of ${backend}`));
+      return [`${title}  ${palette.cyan(escapeControls(url))}`, ...formatFindings(findings, palette), '', ''].join(
+        '\n',
+      );
+    })
+    .join('');
+}
+
 function formatReport({ policy, provider, issuer, findings, clients }: OnlineReport, palette: Palette): string {
-  const width = Math.max(0, ...findings.map(({ check }) => check.length));
-  let previous = '';
-  const lines = findings.flatMap(({ check, mark, text, advice }) => {
-    const name = check === previous ? '' : check;
-    previous = check;
-    const sign = palette[signs[mark].color ?? 'dim'](signs[mark].text);
-    const line = `  ${sign} ${palette.dim(name.padEnd(width))}  ${escapeControls(text)}`;
-    return advice === null
-      ? [line]
-      : [line, `    ${' '.repeat(width)}  ${palette.bold('→')} ${escapeControls(advice)}`];
-  });
+  const lines = formatFindings(findings, palette);
   const forecasts = formatTable(
     clients.map(({ family, mark, text }): Cell[] => [signs[mark], { text: family, color: 'dim' }, { text }]),
     palette,
@@ -41,4 +44,18 @@ function formatReport({ policy, provider, issuer, findings, clients }: OnlineRep
     '',
     '',
   ].join('\n');
+}
+
+function formatFindings(findings: OnlineReport['findings'], palette: Palette): string[] {
+  const width = Math.max(0, ...findings.map(({ check }) => check.length));
+  let previous = '';
+  return findings.flatMap(({ check, mark, text, advice }) => {
+    const name = check === previous ? '' : check;
+    previous = check;
+    const sign = palette[signs[mark].color ?? 'dim'](signs[mark].text);
+    const line = `  ${sign} ${palette.dim(name.padEnd(width))}  ${escapeControls(text)}`;
+    return advice === null
+      ? [line]
+      : [line, `    ${' '.repeat(width)}  ${palette.bold('→')} ${escapeControls(advice)}`];
+  });
 }

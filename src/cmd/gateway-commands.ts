@@ -11,7 +11,8 @@ export const gatewayCommands: CommandTable = {
     load: async () => (await import('./gateway.ts')).gatewayCommand,
   },
   check: {
-    summary: 'Validate files and print what would be served; with --online, ask the identity providers too',
+    summary:
+      'Validate files and print what would be served; with --online, ask the identity providers and MCP servers too',
     load: async () => (await import('./check.ts')).checkCommand,
   },
   explain: {
@@ -21,6 +22,10 @@ export const gatewayCommands: CommandTable = {
   'token inspect': {
     summary: 'Show what is in a token, and which policies would take it; it goes nowhere',
     load: async () => (await import('./token.ts')).tokenInspectCommand,
+  },
+  'token new': {
+    summary: 'Make a token for tests with a throw-away key, and the policy that accepts it',
+    load: async () => (await import('./token-new.ts')).tokenNewCommand,
   },
   login: {
     summary: 'Act as an MCP client against a protected server, and tell each step of the login',

@@ -26,6 +26,7 @@ import { buildShortForm, printResources } from './short-form.ts';
 import { PortsTakenError, StartError } from './start-error.ts';
 import { type GatewayProcess, startGatewayProcess } from './start-gateway.ts';
 import { formatStatusProblems } from './status-problems.ts';
+import { listTestPolicies } from './test-policies.ts';
 import { configureFromFiles, describeUnattached } from './unattached-policies.ts';
 
 type RunValues = FlagValues<typeof runCommandFlags.flags>;
@@ -81,7 +82,7 @@ async function startProcess(
   source: ResourceSource,
 ): Promise<GatewayProcess> {
   try {
-    return await startGatewayProcess(values, host, movable);
+    return await startGatewayProcess(values, host, { movablePorts: movable, acceptsTestIssuers: true });
   } catch (error) {
     if (!(error instanceof PortsTakenError)) throw error;
     const { configuration } = translate(withAddress(source.resources.get(), values.address));
@@ -116,7 +117,10 @@ async function serve(
   const translateResources = (resources: Resources): Configuration => {
     const translation = translate(withAddress(resources, values.address), { inference });
     const { allowUnattached } = values;
-    const lines = formatStatusProblems(translation, resources.invalid, translation.unattached);
+    const lines = [
+      ...formatStatusProblems(translation, resources.invalid, translation.unattached),
+      ...listTestPolicies(translation.configuration).map(({ policy, message }) => `ProxyPolicy ${policy}: ${message}`),
+    ];
     const unattached = translation.unattached.map((policy) => describeUnattached(policy, allowUnattached));
     for (const line of lines) if (!known.has(line)) log.warn({}, line);
     for (const line of unattached) if (!known.has(line)) log[allowUnattached ? 'warn' : 'error']({}, line);

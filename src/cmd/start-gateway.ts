@@ -59,11 +59,19 @@ export interface GatewayProcess {
   announceServing(): void;
 }
 
+/** What differs between the commands that start a gateway. */
+interface GatewaySetting {
+  /** Own ports that move up while they are taken. */
+  readonly movablePorts?: ReadonlySet<OwnPort>;
+  /** Whether policies may accept test tokens: only where files are read. */
+  readonly acceptsTestIssuers?: boolean;
+}
+
 /** Opens the process's own ports and builds the gateway. Throws a PortsTakenError when they cannot be opened; `movablePorts` move up before that. */
 export async function startGatewayProcess(
   values: FlagValues<typeof gatewayFlags>,
   host: ProcessHost = wholeProcess(),
-  movablePorts: ReadonlySet<OwnPort> = new Set(),
+  { movablePorts = new Set(), acceptsTestIssuers = false }: GatewaySetting = {},
 ): Promise<GatewayProcess> {
   const proxies = readTrustedProxies(values);
   if (!proxies.ok) throw new StartError(proxies.problem);
@@ -107,6 +115,7 @@ export async function startGatewayProcess(
     trustedProxies: proxies.trustedProxies,
     guard: createLocalGuard(localGuard),
     tracing,
+    acceptsTestIssuers,
   };
   // Code for workers is loaded where there are some.
   const serving: Serving = isAlone

@@ -24,9 +24,12 @@ export function configureFromFiles(
 /** What follows from a missing target. */
 export const effectOfUnattached = 'Meanwhile routes that nothing protects answer 403 (policy_unattached).';
 
+/** The same with --allow-unattached. */
+export const openUnattached = 'What it was to protect may be open (--allow-unattached).';
+
 /** One line for the log: which policy, what is missing, what follows, what to do. */
 export function describeUnattached({ policy, message }: UnattachedPolicy, allowUnattached: boolean): string {
-  const effect = allowUnattached ? 'What it was to protect may be open (--allow-unattached).' : effectOfUnattached;
+  const effect = allowUnattached ? openUnattached : effectOfUnattached;
   return `ProxyPolicy ${policy} protects less than it should: ${message} ${effect}`;
 }
 

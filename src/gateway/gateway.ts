@@ -47,6 +47,8 @@ export interface GatewayOptions extends Observability {
   readonly idps?: IdpAccess;
   /** Signs the message URLs of legacy SSE servers; a random one when absent. All processes on the same ports need the same key. */
   readonly legacySseKey?: Uint8Array;
+  /** Whether policies may accept test tokens: in a gateway that reads files. Refused when absent. */
+  readonly acceptsTestIssuers?: boolean;
   /** In place of createListeners, where several processes share the ports. */
   readonly openListeners?: (options: ListenersOptions) => Listeners;
 }
@@ -87,6 +89,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const store = new ConfigStore(log, {
     acquireAuthentication: authentications.acquire,
     acquireJwtAuthentication: jwtAuthentications.acquire,
+    acceptsTestIssuers: options.acceptsTestIssuers,
   });
   const upstreams = new Upstreams({
     limits: options.upstreamLimits,

@@ -12,6 +12,7 @@ import { type MissingSection, findMissingSection } from './missing-section.ts';
 import { describeMissingTarget } from './missing-target.ts';
 import type { Notice } from './notices.ts';
 import { type Named, compareText, formatName, readCreatedAt } from './order.ts';
+import type { Placement } from './placement.ts';
 import { type FieldTranslation, type PolicySpec, readPolicyField } from './policies/policy-translator.ts';
 import { translateField } from './policies/policy-translators.ts';
 import {
@@ -97,6 +98,7 @@ interface PolicySurroundings {
   readonly backends: Backends;
   readonly reach: PolicyReach;
   readonly controllerName: string;
+  readonly placement: Placement;
 }
 
 /** Translates valid policies, and closes the targets of invalid ones. */
@@ -281,7 +283,7 @@ interface TranslatedField {
 
 function translateFields(
   policy: ProxyPolicy,
-  { secrets, backends, reach }: PolicySurroundings,
+  { secrets, backends, reach, placement }: PolicySurroundings,
   claims: Claims,
   targets: readonly PolicyTarget[],
 ): readonly TranslatedField[] {
@@ -291,7 +293,7 @@ function translateFields(
     return owners.find((owner) => owner !== undefined && owner !== formatName(policy));
   };
   const { namespace } = policy.metadata;
-  const around = { namespace, secrets, backends, targets, findResourceOwner, ...reach };
+  const around = { namespace, placement, secrets, backends, targets, findResourceOwner, ...reach };
   return allPolicyKinds.flatMap((kind) => {
     const translation = translateField(kind, policy, around);
     return translation === undefined ? [] : [{ kind, translation }];

@@ -95,7 +95,7 @@ export function createTranslator(options: TranslateOptions = {}): Translator {
     pools && inference?.prepareInferencePoolStatuses(memory, index, pools, poolParents, controllerName);
   const gatewayStatuses = prepareGatewayStatuses(memory, gateways, listeners, attachedRoutes);
   const reach = prepareReach({ memory, index, gateways, listeners, routes, backendUsers });
-  const policies = preparePolicies({ memory, index, secrets, backends, reach, controllerName });
+  const policies = preparePolicies({ memory, index, secrets, backends, reach, controllerName, placement });
   const invalidStatuses = prepareInvalidStatuses(memory, index, classes, gateways, controllerName);
 
   const overall = prepareOverallSteps({ attachedRoutes, backendUsers, poolParents });

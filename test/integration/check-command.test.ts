@@ -175,6 +175,8 @@ describe('check', () => {
       'warnings',
       'conditions',
       'online',
+      'servers',
+      'warnings',
     ]);
     for (const problem of report['problems']!) {
       assert.deepEqual(Object.keys(problem), [
@@ -286,9 +288,10 @@ describe('check', () => {
       policies: [],
       authentications: [],
       jwtAuthentications: [],
-      warnings: [],
       conditions: [],
       online: null,
+      servers: null,
+      warnings: [],
     });
   });
 

@@ -11,6 +11,7 @@ import { checkCommand } from '../../src/cmd/check.ts';
 import { executeCommand } from '../../src/cmd/command.ts';
 import type { CheckReport } from '../../src/cmd/check-report.ts';
 import { printResources } from '../../src/cmd/short-form.ts';
+import { startMcpUpstream } from '../kit/mcp-upstream.ts';
 
 interface Run {
   readonly code: number;
@@ -21,7 +22,7 @@ interface Run {
 const goodKey = { ...generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' }), kid: 'good' };
 const weakKey = { kty: 'RSA', n: 'AQAB', e: 'AQAB', kid: 'weak' };
 
-const surroundings = [
+const describeSurroundings = (mcpPort: number): object[] => [
   {
     apiVersion: 'gateway.networking.k8s.io/v1',
     kind: 'Gateway',
@@ -41,7 +42,7 @@ const surroundings = [
     apiVersion: 'gateway.proxy/v1alpha1',
     kind: 'ProxyBackend',
     metadata: { name: 'api' },
-    spec: { mcp: { targets: [{ name: 'api', static: { host: '127.0.0.1', port: 3001 } }] } },
+    spec: { mcp: { targets: [{ name: 'api', static: { host: '127.0.0.1', port: mcpPort } }] } },
   },
 ];
 
@@ -57,7 +58,10 @@ async function runCheck(t: TestContext, providers: readonly object[], ...flags: 
       traffic: { jwtAuthentication: { providers } },
     },
   };
-  await writeFile(join(folder, 'gateway.yaml'), printResources([...surroundings, policy]));
+  // A server that is asked, too, and has nothing to say.
+  const upstream = await startMcpUpstream();
+  t.after(() => upstream.close());
+  await writeFile(join(folder, 'gateway.yaml'), printResources([...describeSurroundings(upstream.port), policy]));
   let out = '';
   let err = '';
   const code = await executeCommand(checkCommand, ['-f', folder, ...flags], {

@@ -10,6 +10,7 @@ import type { CheckReport } from '../../src/cmd/check-report.ts';
 import { buildShortForm, printResources } from '../../src/cmd/short-form.ts';
 import { startOidcProviderIdp } from '../idp/oidc-provider-idp.ts';
 import { type FakeServerOptions, type FakeProtectedServer, startFakeProtectedServer } from './fake-protected-server.ts';
+import { startMcpUpstream } from '../kit/mcp-upstream.ts';
 
 interface Run {
   readonly code: number;
@@ -22,7 +23,11 @@ type Authentication = Record<string, unknown>;
 async function runCheck(t: TestContext, authentication: Authentication, ...flags: string[]): Promise<Run> {
   const folder = await mkdtemp(join(tmpdir(), 'check-online-'));
   t.after(() => rm(folder, { recursive: true, force: true }));
-  const short = buildShortForm({ target: 'http://127.0.0.1:3001/mcp', issuer: String(authentication['issuer']) });
+  // A server that is asked, too, and has nothing to say.
+  const upstream = await startMcpUpstream();
+  t.after(() => upstream.close());
+  const target = `http://127.0.0.1:${upstream.port}/mcp`;
+  const short = buildShortForm({ target, issuer: String(authentication['issuer']) });
   assert.ok(short.ok);
   const policy = short.resources.at(-1) as { spec: { backend: { mcp: { authentication: object } } } };
   policy.spec.backend.mcp.authentication = authentication;

@@ -1,10 +1,12 @@
 // Files on disk -> resources, through everything that people and machines do to files.
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, readFile, rename, rm, symlink, truncate, unlink, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, test } from 'node:test';
 import type { TestContext } from 'node:test';
+import { promisify } from 'node:util';
 import type { Resources } from '../../src/api/resources.ts';
 import { FilesSource, type FilesSourceOptions } from '../../src/sources/files/files-source.ts';
 import { formatProblemLine } from '../../src/sources/files/problem-line.ts';
@@ -49,6 +51,26 @@ metadata: {name: ${name}}
 stringData:
   token: ${value}
 `;
+
+const keysPolicy = (name: string, file: string): string => `apiVersion: gateway.proxy/v1alpha1
+kind: ProxyPolicy
+metadata: {name: ${name}}
+spec:
+  targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: public}]
+  traffic:
+    jwtAuthentication:
+      providers:
+      - name: idp
+        issuer: https://idp.example
+        jwks: {file: ${file}}
+`;
+
+const keySet = (kid: string): string =>
+  JSON.stringify({ keys: [{ kty: 'OKP', crv: 'Ed25519', kid, x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' }] });
+
+/** The text of the key set of the first policy in force. */
+const inlineKeys = ({ proxyPolicies }: Resources): string | undefined =>
+  proxyPolicies[0]?.spec.traffic?.jwtAuthentication?.providers[0]?.jwks.inline;
 
 interface Fixture {
   readonly folder: string;
@@ -427,6 +449,88 @@ describe('a file that becomes bad', () => {
   });
 });
 
+describe('keys of a policy in a file', () => {
+  test('are read beside the file that names them; one that is broken later keeps the previous keys', async (t) => {
+    const { folder, names, lines, source } = await startSource(t, {
+      'conf/a.yaml': [gateway('public'), keysPolicy('p', 'keys.json')],
+      // Of a folder that is read: a key set is no resource.
+      'conf/keys.json': [keySet('one')],
+    });
+    const file = join(folder, 'conf/keys.json');
+    assert.deepEqual(lines(), []);
+    assert.deepEqual(names(), ['Gateway/default/public', 'ProxyPolicy/default/p']);
+    assert.equal(inlineKeys(source.resources.get()), keySet('one'));
+    const damages: readonly (readonly [text: string, problem: string])[] = [
+      ['{', 'is not valid JSON'],
+      ['{}', 'is not a key set; use a JSON object with a non-empty list `keys`'],
+      ['{"keys": [{"kty": "oct", "k": "AA"}]}', 'keys[0] is a symmetric key; use a public key'],
+      [
+        '{"keys": [{"kty": "OKP", "crv": "Ed25519", "x": "AA", "d": "hunter2"}]}',
+        'keys[0] is a private key; paste the public one (without d)',
+      ],
+      ['{"keys": [{"kty": "OKP", "crv": "Ed25519", "x": "AA"}, 7]}', 'has no public key that can be read'],
+      [`{"keys": [], "x": "${'x'.repeat(65_536)}"}`, 'is larger than 64 KiB, the maximum'],
+    ];
+    for (const [text, problem] of damages) {
+      await writeFile(file, text);
+      await source.reload();
+      const place = 'conf/a.yaml:22:22 spec.traffic.jwtAuthentication.providers[0].jwks.file';
+      assert.deepEqual(lines(), [`${place}: the file ${file} ${problem} (keeping the previous version)`]);
+      assert.equal(source.problems.get()[0]?.code, 'unresolved_value');
+      assert.equal(inlineKeys(source.resources.get()), keySet('one'), text);
+    }
+    await rm(file);
+    await source.reload();
+    assert.match(lines()[0]!, /keys\.json does not exist \(keeping the previous version\)$/);
+    assert.equal(inlineKeys(source.resources.get()), keySet('one'));
+    await writeFile(file, keySet('two'));
+    await source.reload();
+    assert.deepEqual(lines(), []);
+    assert.equal(inlineKeys(source.resources.get()), keySet('two'));
+  });
+
+  test('missing at the start: the policy is invalid, and its targets are known', async (t) => {
+    const { names, lines, source } = await startSource(t, {
+      'a.yaml': [gateway('public'), keysPolicy('p', '../nowhere/keys.json')],
+    });
+    assert.deepEqual(names(), ['Gateway/default/public', '!ProxyPolicy/default/p']);
+    assert.match(
+      lines()[0]!,
+      /jwks\.file: the file .*nowhere\/keys\.json does not exist \(its target refuses requests until this is fixed\)$/,
+    );
+    const [invalid] = source.resources.get().invalid;
+    assert.deepEqual((invalid?.raw as { spec: { targetRefs: unknown } }).spec.targetRefs, [
+      { group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'public' },
+    ]);
+  });
+
+  test('only regular files are read, and only instead of inline', async (t) => {
+    const folder = await makeFolder(t);
+    await promisify(execFile)('mkfifo', [join(folder, 'pipe')]);
+    for (const [file, problem] of [
+      ['/dev/zero', /the file \/dev\/zero is not a regular file/],
+      [join(folder, 'pipe'), /pipe is not a regular file/],
+      [folder, /is (?:a folder|not a regular file)/],
+      ["keys.json, inline: '{}'", /jwks: must have either inline or file, not both/],
+      ['""', /jwks\.file: must not be empty/],
+      ['[7]', /jwks\.file: must be a string/],
+    ] as const) {
+      const { names, lines } = await startSource(t, { 'a.yaml': [keysPolicy('p', file)] });
+      assert.deepEqual(names(), ['!ProxyPolicy/default/p']);
+      assert.match(lines().join('\n'), problem);
+    }
+  });
+
+  test('a file of resources that is named by mistake is still read', async (t) => {
+    const { names, lines } = await startSource(t, {
+      'a.yaml': [keysPolicy('p', 'b.yaml')],
+      'b.yaml': [gateway('public'), policy('q')],
+    });
+    assert.deepEqual(names(), ['Gateway/default/public', 'ProxyPolicy/default/q', '!ProxyPolicy/default/p']);
+    assert.match(lines()[0]!, /b\.yaml is not valid JSON/);
+  });
+});
+
 describe('Secrets', () => {
   test('take values from the environment and from files; a missing one is a problem', async (t) => {
     const folder = await makeFolder(t);
@@ -574,6 +678,22 @@ describe('changes on disk are noticed', { timeout: 180_000 }, () => {
     await writeFile(join(folder, 'token.tmp'), 'two');
     await rename(join(folder, 'token.tmp'), join(folder, 'token'));
     await waitForValue(source.resources, ({ secrets }) => secrets[0]?.stringData['token'] === 'two');
+  });
+
+  test('a file with the keys of a policy', async (t) => {
+    const folder = await makeFolder(t);
+    await writeFile(join(folder, 'keys.json'), keySet('one'));
+    const { source } = await startSource(
+      t,
+      { 'a.yaml': [gateway('public'), keysPolicy('p', join(folder, 'keys.json'))] },
+      { ...watched, watchTimes: { ...quickTimes, poll: 3_600_000 } },
+    );
+    await writeFile(join(folder, 'keys.tmp'), keySet('two'));
+    await rename(join(folder, 'keys.tmp'), join(folder, 'keys.json'));
+    await waitForValue(source.resources, (resources) => inlineKeys(resources) === keySet('two'));
+    await writeFile(join(folder, 'keys.json'), '{"keys": [');
+    await waitForValue(source.problems, ([problem]) => problem?.message.endsWith('is not valid JSON') === true);
+    assert.equal(inlineKeys(source.resources.get()), keySet('two'));
   });
 
   test('touching a file, or writing the same again, causes nothing', async (t) => {

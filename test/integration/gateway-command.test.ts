@@ -6,6 +6,7 @@ import { createServer as createTcpServer } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { AuthenticationMode, AuthorizationAction, type Policy } from '../../src/ir/gen/config_pb.ts';
+import { formatTestIssuer, testIssuerRefusal } from '../../src/ir/test-issuer.ts';
 import { Watchable } from '../../src/base/watchable.ts';
 import type { XdsServer } from '../../src/xds/server.ts';
 import { findFreePorts } from '../kit/free-ports.ts';
@@ -26,7 +27,7 @@ const url = (server: XdsServer, scheme = 'http'): string => `${scheme}://127.0.0
 const freePort = async (): Promise<number> => (await findFreePorts(1))[0]!;
 
 /** Refuses every request: the tests have no tokens. */
-const jwt = (name: string, httpRoute: string, keysUrl: string): Policy =>
+const jwt = (name: string, httpRoute: string, keysUrl: string, issuer = 'https://idp.test'): Policy =>
   policy(name, httpRoute, {
     case: 'jwtAuthentication',
     value: {
@@ -34,7 +35,7 @@ const jwt = (name: string, httpRoute: string, keysUrl: string): Policy =>
       providers: [
         {
           name: 'idp',
-          issuer: 'https://idp.test',
+          issuer,
           keys: { source: { case: 'url', value: keysUrl }, allowInsecureHttp: true, cacheDurationMs: 300_000 },
         },
       ],
@@ -89,6 +90,19 @@ describe('a gateway with a controller', () => {
     await waitForSettled(server, withRule('false'));
     assert.deepEqual([await getStatus(port, '/good'), await getStatus(port, '/bad')], [200, 200]);
     assert.deepEqual(server.connected.get()[0]!.rejections, []);
+  });
+
+  test('refuses test tokens by itself, whoever hands it the policy', async (t) => {
+    const server = await startController(t);
+    const port = await freePort();
+    await startGatewayCommand(t, url(server));
+    const routes = [route('good', '/good'), route('bad', '/bad')];
+    const issuer = formatTestIssuer('0123456789ab');
+    const policies = [jwt('p', 'bad', 'http://127.0.0.1:9/keys', issuer)];
+    await waitForSettled(server, publish(server, configure(port, upstream.port, { routes, policies })));
+    assert.deepEqual([await getStatus(port, '/good'), await getStatus(port, '/bad')], [200, 500]);
+    const [rejection] = server.connected.get()[0]!.rejections;
+    assert.equal(rejection!.reason, `${issuer}: ${testIssuerRefusal}`);
   });
 
   test('tells the controller of ports that are taken, and takes them when they are free', async (t) => {

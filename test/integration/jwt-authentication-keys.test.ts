@@ -1,7 +1,10 @@
 // The keys of JWT providers while a gateway serves: fetched at once, rotated, gone, back, moved, and kept when something else changes.
 import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { Agent } from 'node:http';
 import { createServer } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { type TestContext, describe, test } from 'node:test';
 import { createCertificate } from '../self-signed-certificate.ts';
 import {
@@ -68,6 +71,30 @@ async function serveKeys(t: TestContext, document: string | undefined): Promise<
 }
 
 const fetchedFrom = ({ issuer }: TestIssuer, jwks: object): object => ({ providers: [{ name: 'corp', issuer, jwks }] });
+
+describe('keys of a provider in a file', () => {
+  test('are followed; a broken file leaves the previous keys in force, one missing at the start closes the route', async (t) => {
+    const corp = createIssuer('https://corp.example');
+    const folder = await mkdtemp(join(tmpdir(), 'key-file-'));
+    t.after(() => rm(folder, { recursive: true, force: true }));
+    const file = join(folder, 'keys.json');
+    const { gateway, send } = await setUp(t, fetchedFrom(corp, { file }));
+    const old = await corp.sign();
+    assert.equal(await send(old), '500 policy_invalid');
+    await writeFile(file, corp.jwks);
+    await waitFor('the file is read', async () => (await send(old)) === '200');
+    corp.rotate('two');
+    const fresh = await corp.sign();
+    assert.equal(await send(fresh), '401 token_unknown_key');
+    await writeFile(file, corp.jwks);
+    await waitFor('the new key is in force', async () => (await send(fresh)) === '200');
+    assert.equal(await send(old), '401 token_unknown_key');
+    await writeFile(file, 'oops');
+    await waitFor('the log says so', () => gateway.readOutput().includes(`the file ${file} is not valid JSON`));
+    assert.match(gateway.readOutput(), /keeping the previous version/);
+    assert.equal(await send(fresh), '200');
+  });
+});
 
 describe('keys of a provider', () => {
   test('are fetched when the configuration arrives, not when a request does', async (t) => {

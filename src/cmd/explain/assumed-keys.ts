@@ -179,7 +179,7 @@ function describeInlineKeys(document: string): string {
 export function describeKeys(keys: KeySource | undefined, issuer: string): string {
   switch (keys?.source.case) {
     case 'inline':
-      return describeInlineKeys(keys.source.value);
+      return keys.file === '' ? describeInlineKeys(keys.source.value) : `in the file ${keys.file}`;
     case 'url':
       return `at ${keys.source.value}`;
     case 'backend':

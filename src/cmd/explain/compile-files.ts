@@ -94,6 +94,8 @@ export function compileExplained(
     acquireAuthentication: authentications.acquire,
     acquireJwtAuthentication:
       assumed === undefined ? jwtAuthentications.acquire : assumed.wrapAcquire(jwtAuthentications.acquire),
+    // As a gateway does that reads files. For one that does not, translation has refused them.
+    acceptsTestIssuers: true,
   });
   return {
     runtime,

@@ -35,6 +35,22 @@ export interface OnlineReport {
   readonly clients: readonly ClientForecast[];
 }
 
+/** Everything about one address of one MCP server. */
+export interface ServerReport {
+  /** As in a route: "ProxyBackend default/tickets". */
+  readonly backend: string;
+  readonly url: string;
+  /** Nothing has a cross. */
+  readonly ok: boolean;
+  readonly findings: readonly OnlineFinding[];
+  /** What it says about itself; null: it did not come to that, or it says nothing. */
+  readonly server: { readonly name: string; readonly version: string } | null;
+  /** The version of MCP that was agreed on. */
+  readonly protocolVersion: string | null;
+  /** How many tools it lists; null: they were not asked for, or could not be listed. */
+  readonly tools: number | null;
+}
+
 /** Collects findings. */
 export class Findings {
   readonly list: OnlineFinding[] = [];

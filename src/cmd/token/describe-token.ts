@@ -3,6 +3,7 @@ import { isJsonObject, type JsonObject } from '../../base/json-object.ts';
 import { redactText } from '../../base/redact.ts';
 import { checkKind } from '../../gateway/authentication/token/check-claims.ts';
 import { readCompactToken } from '../../gateway/authentication/token/read-compact-token.ts';
+import { isTestIssuer } from '../../ir/test-issuer.ts';
 import { describeDistance } from './describe-distance.ts';
 import type { TokenProblem, TokenReport, TokenTime } from './token-report.ts';
 
@@ -96,6 +97,10 @@ function listWarnings(
   if (header !== undefined && typeof header['cty'] === 'string' && /jwt$/i.test(header['cty']))
     warnings.push('There is another token inside (cty): nested tokens are not accepted.');
   if (claims === undefined) return warnings;
+  if (typeof claims['iss'] === 'string' && isTestIssuer(claims['iss']))
+    warnings.push(
+      'It is a test token of mcp-gatehouse token new. Its policy accepts it in a gateway that reads files; deployed gateways refuse that policy.',
+    );
   const isIdToken = checkKind(claims) !== undefined;
   if (isIdToken) warnings.push('It is an ID token, which tells a client who logged in. Send the access token.');
   else if (['nonce', 'at_hash'].some((name) => Object.hasOwn(claims, name)) && claims['scope'] === undefined)

@@ -68,6 +68,7 @@ export function serveWithWorkers(
       localGuard,
       drainTimeoutMs: values.drainTimeout,
       legacySseKey,
+      acceptsTestIssuers: options.acceptsTestIssuers === true,
     };
   };
   const group = new WorkerGroup({

@@ -123,6 +123,7 @@ async function serveForSupervisor(): Promise<CommandEnd> {
       guard: createLocalGuard(settings.localGuard),
       idps: sources,
       legacySseKey: settings.legacySseKey,
+      acceptsTestIssuers: settings.acceptsTestIssuers,
       openListeners: (options) => openSharedListeners(options, () => blocked),
     });
     let ending: Promise<void> | undefined;

@@ -23,7 +23,7 @@ export interface DescribedJwtProvider {
   readonly issuer: string;
   /** Empty: any. */
   readonly audiences: readonly string[];
-  /** Where the keys come from: a URL, "inline", "Service default/idp:80 at /keys". */
+  /** Where the keys come from: a URL, "inline", "file keys.json", "Service default/idp:80 at /keys". */
   readonly keys: string;
   /** False: its tokens are answered 503. */
   readonly keysLoaded: boolean;
@@ -63,6 +63,6 @@ function describeOrigin(keys: KeySource | undefined): string {
     case 'backend':
       return `${formatBackendName(keys.source.value.backend)} at ${keys.source.value.path}`;
     default:
-      return 'inline';
+      return keys === undefined || keys.file === '' ? 'inline' : `file ${keys.file}`;
   }
 }

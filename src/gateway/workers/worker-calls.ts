@@ -29,6 +29,8 @@ export interface WorkerSettings {
   readonly drainTimeoutMs: number;
   /** The same for all: any of them may get the POST to a message URL that another one has signed. */
   readonly legacySseKey: Uint8Array;
+  /** Whether policies may accept test tokens. */
+  readonly acceptsTestIssuers: boolean;
 }
 
 /** A configuration for a worker. */

@@ -12,7 +12,7 @@ export interface FileContent {
 }
 
 /** A file with the content in use. */
-interface LoadedFile {
+export interface LoadedFile {
   readonly path: string;
   /** The content in use; undefined when the file was never valid. */
   readonly content: FileContent | undefined;

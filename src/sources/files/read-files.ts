@@ -1,15 +1,17 @@
 // One reading of all files: their present content, merged with what was good before. Puts nothing in force.
 import { basename, dirname, sep } from 'node:path';
 import type { Extension } from '../../api/kinds.ts';
+import { isMapping } from '../../api/mapping.ts';
 import { collectResources, type Snapshot } from '../resource-snapshot.ts';
 import { type SourceProblem, formatIdentity } from '../resource-source.ts';
 import { validateResource, type ValidationResult } from '../validate.ts';
 import { describeDuplicate, describeInvalid } from './describe-problems.ts';
 import { listFiles, lookAtFile, type FileSet, type ListingProblem } from './file-set.ts';
 import { keepLastGood, type FilePlace, type LastInForce, type ValidatedResource } from './keep-last-good.ts';
-import { keptFile, loadFile, type FileContent } from './load-file.ts';
+import { keptFile, loadFile, type FileContent, type LoadedFile } from './load-file.ts';
 import { readText } from './read-text.ts';
 import type { RawResource } from './read-yaml.ts';
+import { listKeyFiles, resolveKeyFiles } from './resolve-key-files.ts';
 import { substituteEnvironment, type SubstitutionProblem } from './substitute-environment.ts';
 import { Turns } from './take-turns.ts';
 import type { FileLook, WatchedFolder } from './watch-files.ts';
@@ -22,7 +24,7 @@ export interface FilesMemory {
   /** The last good content of every file. */
   readonly contents: ReadonlyMap<string, FileContent>;
   readonly lastInForce: LastInForce;
-  /** The files that values of Secrets come from. */
+  /** The files that values of Secrets and key sets of policies come from. */
   readonly valueFiles: readonly string[];
 }
 
@@ -57,12 +59,21 @@ export async function readFiles(options: ReadFilesOptions, memory: FilesMemory |
   const { set, look } = await lookAround(options.paths, memory?.valueFiles ?? []);
   const known = memory?.contents ?? new Map<string, FileContent>();
   const contents = new Map<string, FileContent>();
+  const keySets = new Map<string, FileContent>();
   const problems: SourceProblem[] = [];
   const turns = new Turns();
   let isComplete = true;
 
-  for (const { path } of set.files) {
-    const loaded = await loadFile(path, known.get(path), turns);
+  const loadedFiles = [];
+  for (const { path } of set.files) loadedFiles.push(await loadFile(path, known.get(path), turns));
+  const keyFiles = listNamedKeyFiles(loadedFiles);
+  for (const loaded of loadedFiles) {
+    const { path } = loaded;
+    // A key set beside the configuration, in the same folder. The policy that names it reports its problems.
+    if (keyFiles.has(path) && loaded.content?.resources.every(isNoResource) === true) {
+      keySets.set(path, loaded.content);
+      continue;
+    }
     problems.push(
       ...loaded.problems.map((problem) => (loaded.content === undefined ? holdBack(problem, memory) : problem)),
     );
@@ -90,7 +101,27 @@ export async function readFiles(options: ReadFilesOptions, memory: FilesMemory |
     good: new Map(good.map((entry) => [formatIdentity(entry.identity), entry])),
     invalid: snapshot.inForce.filter((entry) => entry.state === 'invalid'),
   };
-  return { look, problems, isComplete, snapshot, memory: { contents, lastInForce, valueFiles: read.valueFiles } };
+  return {
+    look,
+    problems,
+    isComplete,
+    snapshot,
+    memory: { contents: new Map([...contents, ...keySets]), lastInForce, valueFiles: read.valueFiles },
+  };
+}
+
+/** The files that policies name as key sets. */
+function listNamedKeyFiles(files: readonly LoadedFile[]): ReadonlySet<string> {
+  return new Set(
+    files.flatMap(({ path, content }) =>
+      (content?.resources ?? []).flatMap(({ raw }) => listKeyFiles(raw, dirname(path))),
+    ),
+  );
+}
+
+/** Only what cannot be meant as a resource is left out: a policy must not vanish because another one names its file. */
+function isNoResource({ raw }: RawResource): boolean {
+  return isMapping(raw) && raw['apiVersion'] === undefined && raw['kind'] === undefined;
 }
 
 /** Looks at everything without reading it. */
@@ -165,17 +196,17 @@ async function validateContents(
       environment: options.environment,
       folder: dirname(file),
       readValueFile: (path: string) => readText(path, maxValueBytes),
+      readKeyFile: readText,
     };
     for (const written of content.resources) {
       await turns.pass();
       const substituted = await substituteEnvironment(written.raw, sources);
-      for (const path of substituted.files) valueFiles.add(path);
-      const resource = {
-        place: { file, written },
-        result: validate(written, substituted.raw, substituted.problems, options),
-      };
+      const resolved = await resolveKeyFiles(substituted.raw, sources);
+      for (const path of [...substituted.files, ...resolved.files]) valueFiles.add(path);
+      const found = [...substituted.problems, ...resolved.problems];
+      const resource = { place: { file, written }, result: validate(written, resolved.raw, found, options) };
       resources.push(resource);
-      if (substituted.problems.length > 0) unresolved.set(resource, substituted.problems);
+      if (found.length > 0) unresolved.set(resource, found);
     }
   }
   return { resources, unresolved, valueFiles: [...valueFiles] };
@@ -188,7 +219,8 @@ function validate(
   { extensions, validated }: ReadFilesOptions,
 ): ValidationResult {
   // Values from the environment or from files may have changed.
-  if (raw !== written.raw) return addUnresolved(validateResource(raw, 'file', extensions), unresolved);
+  if (raw !== written.raw || unresolved.length > 0)
+    return addUnresolved(validateResource(raw, 'file', extensions), raw, unresolved);
   const known = validated.get(written);
   if (known !== undefined) return known;
   const result = validateResource(raw, 'file', extensions);
@@ -196,12 +228,18 @@ function validate(
   return result;
 }
 
-/** A Secret with unresolved values is invalid. */
-function addUnresolved(result: ValidationResult, unresolved: readonly SubstitutionProblem[]): ValidationResult {
+/** A resource with unresolved values is invalid. */
+function addUnresolved(
+  result: ValidationResult,
+  raw: unknown,
+  unresolved: readonly SubstitutionProblem[],
+): ValidationResult {
   if (unresolved.length === 0) return result;
   const problems = unresolved.map(({ path, message }) => ({ path, code: 'invalid' as const, message }));
   if (!result.ok) return { ...result, problems: [...result.problems, ...problems] };
   const { identity } = result;
-  const raw = { kind: identity.kind, metadata: { name: identity.name, namespace: identity.namespace } };
-  return { ok: false, identity, writtenKind: identity.kind, problems, raw };
+  const named = { kind: identity.kind, metadata: { name: identity.name, namespace: identity.namespace } };
+  // The targets of a policy are closed: they stand in it. The values of a Secret go no further than here.
+  const shown = identity.kind === 'Secret' ? named : raw;
+  return { ok: false, identity, writtenKind: identity.kind, problems, raw: shown };
 }

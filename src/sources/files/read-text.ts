@@ -1,4 +1,5 @@
 // Reads a small text file whole. The size is bounded while reading, so that neither a growing file nor a device fills the memory.
+import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { describeFileError } from './file-set.ts';
 
@@ -10,7 +11,8 @@ export type ReadTextResult =
 /** Reads UTF-8. Never throws. */
 export async function readText(path: string, maxBytes: number): Promise<ReadTextResult> {
   try {
-    const handle = await open(path, 'r');
+    // Without waiting for a writer: a named pipe would hold it up for ever.
+    const handle = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
     try {
       if (!(await handle.stat()).isFile()) return { ok: false, message: 'is not a regular file' };
       const chunks: Buffer[] = [];

@@ -17,9 +17,9 @@ interface ValueSources {
 /** The content of a value file, or why there is none. */
 type ReadValueResult = { readonly ok: true; readonly value: string } | { readonly ok: false; readonly message: string };
 
-/** A reference that cannot be resolved. The message names the reference, never a value. */
+/** A reference to a value or a file that cannot be resolved. The message names the reference, never a value. */
 export interface SubstitutionProblem {
-  readonly path: readonly string[];
+  readonly path: readonly (string | number)[];
   readonly message: string;
 }
 

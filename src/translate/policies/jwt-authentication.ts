@@ -41,6 +41,7 @@ function createProvider(
   field: string,
   references: PolicyReferences,
 ): JwtProvider {
+  references.checkIssuer(`${field}.issuer`, spec.issuer);
   return create(JwtProviderSchema, {
     name: spec.name,
     issuer: spec.issuer,

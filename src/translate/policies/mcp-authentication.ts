@@ -34,6 +34,7 @@ const resourcePath = 'spec.backend.mcp.authentication.resourceMetadata.resource'
 export const mcpAuthenticationTranslator: PolicyTranslator<'backend.mcp.authentication'> = {
   translate(spec, surroundings) {
     const references = new PolicyReferences('backend.mcp.authentication', surroundings);
+    references.checkIssuer('issuer', spec.issuer);
     const message = createAuthentication(spec, references);
     const problems = [...references.problems];
     if (message.resource === '')

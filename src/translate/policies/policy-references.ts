@@ -3,6 +3,8 @@ import type { CaCertificateReference } from '../../api/certificate-reference.ts'
 import type { Jwks } from '../../api/json-web-key-set.ts';
 import type { Secret } from '../../ir/gen/config_pb.ts';
 import type { PolicyKind } from '../../ir/policy-kinds.ts';
+import { isTestIssuer, testIssuerRefusal } from '../../ir/test-issuer.ts';
+import type { Placement } from '../placement.ts';
 import { proxyGroup } from '../references.ts';
 import type { SecretEntryReference, SecretResolution } from '../secrets.ts';
 import type { FieldSurroundings } from './policy-translator.ts';
@@ -20,6 +22,16 @@ export class PolicyReferences {
   constructor(kind: PolicyKind, surroundings: FieldSurroundings) {
     this.#kind = kind;
     this.#surroundings = surroundings;
+  }
+
+  /** Where the Gateways live that the policy is for. */
+  get placement(): Placement {
+    return this.#surroundings.placement;
+  }
+
+  /** Refuses the issuer of test tokens where gateways are deployed: the policy closes its targets there. */
+  checkIssuer(field: string, issuer: string): void {
+    if (this.placement === 'pods' && isTestIssuer(issuer)) this.refuse(field, testIssuerRefusal);
   }
 
   /** Notes what is wrong; `field` is the path within the kind's own field. */

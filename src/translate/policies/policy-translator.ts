@@ -3,6 +3,7 @@ import type { ProxyPolicy } from '../../api/proxy-policy.ts';
 import type { Listener, Policy, Route, Secret } from '../../ir/gen/config_pb.ts';
 import type { PolicyKind, PolicyMessage } from '../../ir/policy-kinds.ts';
 import type { Backends } from '../backends.ts';
+import type { Placement } from '../placement.ts';
 import type { PolicyTarget } from '../policy-targets.ts';
 import type { Secrets } from '../secrets.ts';
 
@@ -13,6 +14,7 @@ export type PolicySpec = Exclude<Policy['spec'], { case: undefined }>;
 export interface FieldSurroundings {
   /** Of the policy. */
   readonly namespace: string;
+  readonly placement: Placement;
   readonly secrets: Secrets;
   readonly backends: Backends;
   /** The targets of the policy. */

@@ -29,6 +29,8 @@ export interface PolicySurroundings {
   readonly acquireAuthentication: AcquireAuthentication | undefined;
   /** The same for JWT authentication. */
   readonly acquireJwtAuthentication: AcquireJwtAuthentication | undefined;
+  /** Test tokens are accepted where a policy says so; refused when absent. */
+  readonly acceptsTestIssuers?: boolean | undefined;
   /** Rules over messages by content: unchanged rules stay the same objects. Undefined: all are compiled anew. */
   readonly mcpAuthorizations?: TakeoverCache<McpAuthorizationConfig> | undefined;
 }

@@ -11,6 +11,7 @@ import {
   policyTargetNames,
 } from '../../../ir/policy-kinds.ts';
 import { formatProxyBackendKey } from '../../../ir/resource-keys.ts';
+import { listTestIssuers, testIssuerRefusal } from '../../../ir/test-issuer.ts';
 import { compileCors } from '../../policies/cors.ts';
 import type { PolicyPlace } from '../policy-level.ts';
 import { compileRules } from './compile-authorization.ts';
@@ -142,6 +143,7 @@ function compileSpec(policy: Policy, place: PolicyPlace, surroundings: PolicySur
   if (content === undefined) throw new PolicyError('this gateway does not support the kind of the policy');
   const { kind, message } = content;
   checkTarget(policy, kind);
+  checkIssuers(policy, surroundings);
   return { kind, value: compileKind(kind, message, { policy, place, surroundings }) };
 }
 
@@ -160,6 +162,12 @@ function checkTarget({ target }: Policy, kind: PolicyKind): void {
   if (targets.some((each) => each === name)) return;
   const allowed = targets.map((each) => `${each === 'HTTPRoute' ? 'an' : 'a'} ${each}`);
   throw new PolicyError(`${title} can protect ${allowed.join(' or ')} only`);
+}
+
+/** The controller refuses them already; this is for whatever else hands configuration to a deployed gateway. */
+function checkIssuers(policy: Policy, { acceptsTestIssuers = false }: PolicySurroundings): void {
+  const [issuer] = acceptsTestIssuers ? [] : listTestIssuers(policy);
+  if (issuer !== undefined) throw new PolicyError(`${issuer}: ${testIssuerRefusal}`);
 }
 
 /** Describes the place of a policy. A target of an unknown kind closes a whole namespace and needs no better name. */

@@ -33,6 +33,8 @@ const compilationMemos = new WeakMap<RuntimeConfig, CompilationMemo>();
 export interface PolicyConnections {
   readonly acquireAuthentication?: AcquireAuthentication | undefined;
   readonly acquireJwtAuthentication?: AcquireJwtAuthentication | undefined;
+  /** Test tokens are accepted where a policy says so: from files only. Refused when absent. */
+  readonly acceptsTestIssuers?: boolean | undefined;
 }
 
 /** A compiled configuration and its problems. */
@@ -49,7 +51,7 @@ export interface Compilation {
 export function compile(
   configuration: Configuration,
   previous?: RuntimeConfig,
-  { acquireAuthentication, acquireJwtAuthentication }: PolicyConnections = {},
+  { acquireAuthentication, acquireJwtAuthentication, acceptsTestIssuers = false }: PolicyConnections = {},
 ): Compilation {
   const problems: CompileProblem[] = [];
   const reportOn =
@@ -69,7 +71,14 @@ export function compile(
   // Two policies with one key both apply: leaving one out could open what it closes.
   const policies = indexPolicies(
     sortByKey(configuration.policies),
-    { secrets, backends: backends.configs, acquireAuthentication, acquireJwtAuthentication, mcpAuthorizations },
+    {
+      secrets,
+      backends: backends.configs,
+      acquireAuthentication,
+      acquireJwtAuthentication,
+      acceptsTestIssuers,
+      mcpAuthorizations,
+    },
     reportOn('policies'),
     before?.policies,
   );

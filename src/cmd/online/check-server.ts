@@ -1,0 +1,166 @@
+// Asks one MCP server whether it is one: reachable, at the right path, with which name, version and tools. What is wrong comes with what to change.
+import type { BackendConfig } from '../../gateway/config/runtime-config.ts';
+import { formatBackendName } from '../../gateway/request/backend-name.ts';
+import type { Endpoint, ServerAddress, ServerAnswer } from './call-server.ts';
+import { type Conversation, type Hello, talkSse, talkStreamable } from './mcp-conversation.ts';
+import { Findings, type ServerReport } from './online-report.ts';
+
+/** What the rest of the configuration says about tokens. */
+export interface CheckServerOptions {
+  /** Some policy passes the client's token on. */
+  readonly forwardsTokens: boolean;
+  /** For each answer of a server. */
+  readonly timeoutMs?: number;
+}
+
+/** More addresses of one backend than this are replicas of the same. */
+const maxEndpoints = 8;
+const defaultTimeoutMs = 10_000;
+type Transport = 'streamable-http' | 'sse';
+
+/** Where MCP servers usually are. */
+const likelyPlaces: readonly (readonly [transport: Transport, path: string])[] = [
+  ['streamable-http', '/mcp'],
+  ['streamable-http', '/'],
+  ['streamable-http', '/mcp/'],
+  ['streamable-http', '/api/mcp'],
+  ['sse', '/sse'],
+];
+
+/** Looks at every address of a backend. Never throws on what a server answers. None for backends that are no MCP servers. */
+export function checkServers(backend: BackendConfig, options: CheckServerOptions): Promise<ServerReport[]> {
+  if (backend.mcp === undefined) return Promise.resolve([]);
+  return Promise.all(backend.endpoints.slice(0, maxEndpoints).map((each) => checkServer(backend, each, options)));
+}
+
+async function checkServer(
+  backend: BackendConfig,
+  endpoint: Endpoint,
+  { forwardsTokens, timeoutMs = defaultTimeoutMs }: CheckServerOptions,
+): Promise<ServerReport> {
+  const findings = new Findings();
+  const { path, transport } = backend.mcp!;
+  const address: ServerAddress = { backend, endpoint, timeoutMs };
+  let hello: Hello | undefined;
+  if (backend.protocol === 'h2c')
+    findings.remark('connection', 'not asked: it speaks HTTP/2 without TLS, which check does not');
+  else {
+    const talked = await talk(address, transport, path);
+    if (talked.ok) {
+      hello = talked.hello;
+      reportHello(findings, hello);
+    } else await reportFailure(findings, address, talked, forwardsTokens);
+  }
+  return {
+    backend: formatBackendName(backend.key),
+    url: formatUrl(address, path),
+    ok: findings.list.every(({ mark }) => mark !== 'bad'),
+    findings: findings.list,
+    server: hello === undefined || hello.name === '' ? null : { name: hello.name, version: hello.version },
+    protocolVersion: hello === undefined || hello.protocolVersion === '' ? null : hello.protocolVersion,
+    tools: hello?.tools ?? null,
+  };
+}
+
+function talk(address: ServerAddress, transport: Transport, path: string): Promise<Conversation> {
+  return transport === 'sse' ? talkSse(address, path) : talkStreamable(address, path);
+}
+
+function reportHello(findings: Findings, { name, version, protocolVersion, tools, toolsProblem }: Hello): void {
+  const who = [name, version].filter((part) => part !== '').join(' ');
+  findings.good(
+    'server',
+    `${who === '' ? 'it gives no name' : who}, MCP ${protocolVersion || 'of an unknown version'}`,
+  );
+  if (toolsProblem !== undefined)
+    findings.bad('tools', `tools/list failed: ${toolsProblem}`, 'The log of the MCP server may say more.');
+  else if (tools === undefined) findings.remark('tools', 'it offers none');
+  else findings.good('tools', tools === 1 ? '1 tool' : `${tools} tools`);
+}
+
+type Failed = Extract<Conversation, { readonly ok: false }>;
+
+async function reportFailure(
+  findings: Findings,
+  address: ServerAddress,
+  { answer, problem }: Failed,
+  forwardsTokens: boolean,
+): Promise<void> {
+  if (!answer.ok) {
+    findings.bad('connection', answer.detail, adviseOnConnection(answer, address));
+    return;
+  }
+  const { status, contentType, headers } = answer;
+  if (status === 401 || status === 403) {
+    const text = `the server asks for credentials itself: it answers ${status}${describeChallenge(headers['www-authenticate'])}`;
+    if (forwardsTokens) findings.remark('credentials', `${text}; clients bring theirs, with forwardToken`);
+    else
+      findings.bad(
+        'credentials',
+        text,
+        'The gateway has none for it: let the server trust the gateway, or pass the tokens of clients on with forwardToken: true.',
+      );
+    return;
+  }
+  const what =
+    contentType === 'text/html'
+      ? `answers ${status} with a web page (HTML), not with MCP`
+      : status >= 200 && status < 300
+        ? `answers ${status}, but this is not MCP: ${problem}`
+        : `answers ${status}${contentType === 'application/json' && problem.startsWith('JSON-RPC') ? ` (${problem})` : ''}`;
+  const { path, transport } = address.backend.mcp!;
+  findings.bad('path', `${path} ${what}`, await advise(address, transport, path, answer));
+}
+
+function describeChallenge(challenge: string | undefined): string {
+  const scheme = challenge?.split(' ')[0] ?? '';
+  return /^[\w-]{1,32}$/.test(scheme) ? ` (${scheme})` : '';
+}
+
+async function advise(
+  address: ServerAddress,
+  transport: Transport,
+  path: string,
+  answer: ServerAnswer,
+): Promise<string> {
+  if (answer.ok && answer.status >= 300 && answer.status < 400)
+    return `It redirects to ${String(answer.headers.location ?? 'an unknown place').slice(0, 200)}: set the path, host and port of where it leads.`;
+  if (answer.ok && answer.status >= 500) return 'The server is in trouble. Its log may say more.';
+  const own: readonly (readonly [Transport, string])[] = [
+    [transport === 'sse' ? 'streamable-http' : 'sse', path],
+    ...likelyPlaces.filter(([each, place]) => each !== transport || place !== path),
+  ];
+  for (const [each, place] of own) {
+    const talked = await talk(address, each, place);
+    const asksForCredentials = !talked.ok && talked.answer.ok && talked.answer.status === 401;
+    if (!talked.ok && !asksForCredentials) continue;
+    const setting = `path: ${place}${each === transport ? '' : `, protocol: ${each === 'sse' ? 'SSE' : 'StreamableHTTP'}`}`;
+    return `${talked.ok ? 'An MCP server answers' : 'Something that asks for credentials answers'} at ${place}: set ${setting} of the target.`;
+  }
+  return 'Is this an MCP server, and the path right? Usual ones (/mcp, /, /sse) do not answer either.';
+}
+
+function adviseOnConnection({ cause, detail }: Extract<ServerAnswer, { ok: false }>, address: ServerAddress): string {
+  const { endpoint, backend } = address;
+  const where = `${endpoint.host}:${endpoint.port}`;
+  switch (cause) {
+    case 'dns':
+      return `Is the name ${endpoint.host} right, and does it resolve on this machine?`;
+    case 'refused':
+      return `Nothing listens at ${where}. Is the server started, and the port right?`;
+    case 'timeout':
+      return `Is ${where} overloaded, or behind a firewall?`;
+    case 'tls':
+      return /wrong version|packet length/i.test(detail)
+        ? 'The server speaks no TLS there: take tls out of the target, or use its https port.'
+        : 'For a private authority name its certificate in tls of the target; the name there must be one of the certificate.';
+    case 'other':
+      return backend.tls === undefined
+        ? `Does ${where} speak HTTP? A server with TLS needs tls in the target.`
+        : `Does ${where} speak HTTP over TLS?`;
+  }
+}
+
+function formatUrl({ backend, endpoint: { host, port } }: ServerAddress, path: string): string {
+  return `${backend.tls === undefined ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${port}${path}`;
+}
