@@ -192,7 +192,10 @@ export function buildCheckReport(input: CheckInput): CheckReport {
     online: input.online,
     servers: input.servers,
     warnings: [
-      ...allowed.map(({ policy, message }) => ({ policy, message: `${message} ${openUnattached}` })),
+      ...allowed.map(({ policy, message }) => ({
+        policy,
+        message: `protects less than it should: ${message} ${openUnattached}`,
+      })),
       ...listTestPolicies(configuration),
     ],
   };

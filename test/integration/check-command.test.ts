@@ -172,7 +172,7 @@ describe('check', () => {
       'policies',
       'authentications',
       'jwtAuthentications',
-      'warnings',
+
       'conditions',
       'online',
       'servers',
