@@ -80,13 +80,16 @@ async function serve(
   const { log, metrics, shutdown } = gateway;
   shutdown.addStep({ name: 'stop watching files', timeoutMs: 1_000, run: () => source.stop() });
 
+  let sourceLines: readonly string[] = [];
+  // What was said once is not said again with every change.
+  let known: ReadonlySet<string> = new Set();
   const reportProblems = (problems: readonly SourceProblem[]): void => {
-    for (const problem of problems) log.error({}, formatProblem(problem));
+    sourceLines = problems.map(formatProblem);
+    for (const line of sourceLines) log.error({}, line);
+    gateway.showProblems([...sourceLines, ...known]);
     metrics.config.setProblems(problems.length);
   };
   const inference = await loadInferenceTranslation(values.inferenceExtension);
-  // What was said once is not said again with every change.
-  let known: ReadonlySet<string> = new Set();
   const translateResources = (resources: Resources): Configuration => {
     const translation = translate(
       values.address === undefined ? resources : overrideAddress(resources, values.address),
@@ -95,6 +98,7 @@ async function serve(
     const lines = formatStatusProblems(translation, resources.invalid);
     for (const line of lines) if (!known.has(line)) log.warn({}, line);
     known = new Set(lines);
+    gateway.showProblems([...sourceLines, ...known]);
     return translation.configuration;
   };
 

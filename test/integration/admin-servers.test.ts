@@ -7,6 +7,7 @@ import { createLog, type RootLog, silentLog } from '../../src/base/log.ts';
 import { createMetrics } from '../../src/base/metrics.ts';
 import { startAdminServer } from '../../src/gateway/admin/admin-server.ts';
 import { createFlowInspector } from '../../src/gateway/observe/flow-inspector.ts';
+import { LiveRequests } from '../../src/gateway/observe/live-requests.ts';
 import { createRequestJournal } from '../../src/gateway/observe/request-journal.ts';
 import { startMetricsServer } from '../../src/gateway/admin/metrics-server.ts';
 import { ListenFailedError, type PlainServer, PortInUseError } from '../../src/gateway/admin/plain-server.ts';
@@ -51,6 +52,14 @@ function parse(answer: Answer): Record<string, unknown> {
   return JSON.parse(answer.body) as Record<string, unknown>;
 }
 
+/** A gateway that has just started. */
+const quietGateway = {
+  live: new LiveRequests(),
+  metrics: createMetrics(),
+  readState: () =>
+    Promise.resolve({ applied: undefined, endpoints: [], keyProblems: [], sourceProblems: [], workers: 1 }),
+};
+
 describe('admin', () => {
   let admin: PlainServer;
   let log: RootLog;
@@ -64,6 +73,7 @@ describe('admin', () => {
       version: '1.2.3',
       flows: createFlowInspector(),
       journal: createRequestJournal(),
+      ...quietGateway,
       getConfiguration: () => adminConfiguration,
       getRuntime: () => runtime,
       log,
@@ -188,6 +198,7 @@ describe('admin', () => {
       version: '',
       flows: createFlowInspector(),
       journal: createRequestJournal(),
+      ...quietGateway,
       getConfiguration: () => {
         throw new Error('inner detail');
       },

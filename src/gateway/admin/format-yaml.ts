@@ -1,0 +1,57 @@
+// Plain values as YAML for people to read: enough for resources, where every value is a text, a number, a boolean, a list or a map.
+
+/** What can be written. Undefined members are left out. */
+export type YamlValue =
+  | string
+  | number
+  | boolean
+  | null
+  | undefined
+  | readonly YamlValue[]
+  | { readonly [name: string]: YamlValue };
+
+/** The lines, without a line feed at the end. */
+export function formatYaml(value: YamlValue): string {
+  return formatLines(value).join('\n');
+}
+
+function formatLines(value: YamlValue): string[] {
+  if (Array.isArray(value)) {
+    const items = value as readonly YamlValue[];
+    return items.flatMap((item) => {
+      const [first = '', ...rest] = formatLines(item);
+      return [`- ${first}`, ...rest.map((line) => `  ${line}`)];
+    });
+  }
+  if (typeof value !== 'object' || value === null) return formatScalar(value);
+  return Object.entries(value)
+    .filter(([, member]) => member !== undefined)
+    .flatMap(([name, member]) => formatMember(formatText(name), member));
+}
+
+function formatMember(name: string, member: YamlValue): string[] {
+  const lines = formatLines(member);
+  if (typeof member !== 'object' || member === null) {
+    const [first = '', ...rest] = lines;
+    return [`${name}: ${first}`, ...rest.map((line) => (line === '' ? '' : `  ${line}`))];
+  }
+  if (lines.length === 0) return [`${name}: ${Array.isArray(member) ? '[]' : '{}'}`];
+  // Items of a list stand below their name, as people write them.
+  return [`${name}:`, ...lines.map((line) => (Array.isArray(member) || line === '' ? line : `  ${line}`))];
+}
+
+function formatScalar(value: string | number | boolean | null | undefined): string[] {
+  if (typeof value !== 'string') return [String(value ?? null)];
+  // A block keeps an expression of several lines readable; it cannot hold every text.
+  if (/\n/.test(value) && /^[\n\x21-\x7e][\n\x20-\x7e]*[\x21-\x7e]$/.test(value) && !/^\n/.test(value))
+    return ['|-', ...value.split('\n')];
+  return [formatText(value)];
+}
+
+const plain = /^[A-Za-z/][\w/.+-]*(?::[\w/.+-]+)*$/;
+const reserved = /^(?:true|false|yes|no|on|off|null|y|n|\.inf|\.nan)$/i;
+
+/** JSON texts are YAML. */
+function formatText(text: string): string {
+  return plain.test(text) && !reserved.test(text) ? text : JSON.stringify(text);
+}
