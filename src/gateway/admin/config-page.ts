@@ -15,7 +15,8 @@ export function answerConfigPage(configuration: Configuration, version: number):
   const byKind = [...Map.groupBy(resources, ({ kind }) => kind)];
   const isOpen = resources.length <= maxOpen;
   const counts = byKind.map(
-    ([kind, own]) => `<a href="#kind-${escapeHtml(kind)}">${own.length} ${escapeHtml(kind)}</a>`,
+    ([kind, own]) =>
+      `<a href="#kind-${escapeHtml(kind)}">${own.length} ${escapeHtml(own.length === 1 ? kind : formPlural(kind))}</a>`,
   );
   const sections = byKind.map(
     ([kind, own]) =>
@@ -32,9 +33,13 @@ ${sections.join('\n')}`,
   );
 }
 
+function formPlural(kind: string): string {
+  return kind.endsWith('y') ? `${kind.slice(0, -1)}ies` : `${kind}s`;
+}
+
 function formatResource(resource: DescribedResource, isOpen: boolean): string {
   const { namespace, name, spec, problems } = resource;
-  const title = namespace === '' ? name : `${namespace}/${name}`;
+  const title = [namespace, name].filter((part) => part !== '').join('/') || resource.kind;
   const notes = problems.map((problem) => `<p class="notice">${escapeHtml(problem)}</p>`).join('');
   const state = problems.length === 0 ? '' : ' <span class="state bad">has problems</span>';
   return `<details${isOpen || problems.length > 0 ? ' open' : ''}>

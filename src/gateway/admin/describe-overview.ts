@@ -262,7 +262,7 @@ function describePolicies(
       title: kind === undefined ? 'cannot be enforced' : policyKinds[kind].title,
       target: formatTarget(policy),
       state: closes ? 'closed' : keys.some(({ hasNone }) => hasNone) ? 'failing' : 'in force',
-      problems: [...failure, ...compile, ...keys.map(({ issuer, reason }) => `keys of ${issuer}: ${reason}`)],
+      problems: [...failure, ...compile, ...keys.map(describeKeyProblem)],
     };
   });
   const silent = policyConflicts.map(({ policy, field, owner, because }): OverviewPolicy => ({
@@ -274,6 +274,11 @@ function describePolicies(
     problems: [`ProxyPolicy ${owner.policy} has the field here instead, because it ${because}`],
   }));
   return [...all, ...silent].toSorted((left, right) => compareText(left.policy, right.policy));
+}
+
+/** Why is told once, with the identity provider. */
+function describeKeyProblem({ issuer, hasNone }: PolicyKeyProblem): string {
+  return hasNone ? `The keys of ${issuer} are missing.` : `The keys of ${issuer} cannot be refreshed.`;
 }
 
 function formatTarget({ target }: Policy): string {

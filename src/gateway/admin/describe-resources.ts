@@ -12,12 +12,12 @@ import {
   type Upstream,
   McpTransport,
 } from '../../ir/gen/config_pb.ts';
-import { findPolicyContent, policyTargetNames } from '../../ir/policy-kinds.ts';
+import { allPolicyKinds, findPolicyContent, findPolicyKind, policyTargetNames } from '../../ir/policy-kinds.ts';
 import { redactNamedValues, summariseSecret } from './dump-config.ts';
 import { describePolicyField } from './describe-policy-field.ts';
 import { describeRule } from './describe-rule.ts';
 import type { YamlValue } from './format-yaml.ts';
-import { formatDuration, listOrNone, readReference, textOrNone } from './resource-words.ts';
+import { findGroup, formatDuration, listOrNone, readReference, textOrNone } from './resource-words.ts';
 
 /** One resource. */
 export interface DescribedResource {
@@ -214,11 +214,13 @@ function describePolicy(source: string, policies: readonly Policy[]): DescribedR
   const targets = new Map<string, YamlValue>();
   const spec: Record<string, YamlValue> = {};
   const problems: string[] = [];
-  for (const policy of policies) {
+  for (const policy of policies.toSorted(compareKinds)) {
     const { target } = policy;
     if (target !== undefined && target.name !== '') {
+      const kind = policyTargetNames.get(target.kind) ?? 'unknown';
       const reference = {
-        kind: policyTargetNames.get(target.kind) ?? 'unknown',
+        group: findGroup(kind),
+        kind,
         name: target.name,
         sectionName: textOrNone(target.sectionName),
       };
@@ -235,6 +237,12 @@ function describePolicy(source: string, policies: readonly Policy[]): DescribedR
     spec: { targetRefs: listOrNone([...targets.values()]), ...spec },
     problems: [...new Set(problems)],
   };
+}
+
+/** In the order in which a request meets them. */
+function compareKinds(left: Policy, right: Policy): number {
+  const place = (policy: Policy): number => allPolicyKinds.findIndex((kind) => kind === findPolicyKind(policy));
+  return place(left) - place(right);
 }
 
 /** Puts a value at a path, beside what is there. */

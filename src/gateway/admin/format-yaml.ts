@@ -51,7 +51,8 @@ function formatScalar(value: string | number | boolean | null | undefined): stri
 const plain = /^[A-Za-z/][\w/.+-]*(?::[\w/.+-]+)*$/;
 const reserved = /^(?:true|false|yes|no|on|off|null|y|n|\.inf|\.nan)$/i;
 
-/** JSON texts are YAML. */
+/** Expressions have quotes of their own, which need nothing inside of single quotes. JSON texts are YAML. */
 function formatText(text: string): string {
-  return plain.test(text) && !reserved.test(text) ? text : JSON.stringify(text);
+  if (plain.test(text) && !reserved.test(text)) return text;
+  return /^[ -~]*["\\][ -~]*$/.test(text) ? `'${text.replaceAll("'", "''")}'` : JSON.stringify(text);
 }

@@ -31,6 +31,7 @@ Policies' decisions are under <a href="/requests">requests</a>.</p>
 <div class="bar"><button id="pause" type="button" disabled>Pause</button> <button id="clear" type="button" disabled>Clear</button>
 <span id="state" role="status">not connected</span> <span id="skipped" class="soft"></span></div>
 <table class="cards live"><caption class="hidden">Requests, the latest first</caption>
+<colgroup><col class="share-15"><col class="share-20"><col class="share-20"><col class="share-20"><col class="share-15"><col class="share-10"></colgroup>
 <thead><tr><th scope="col">Time</th><th scope="col">Outcome</th><th scope="col">Request</th><th scope="col">MCP message</th><th scope="col">Route</th><th scope="col" class="number">Took</th></tr></thead>
 <tbody id="requests"></tbody></table>
 <p id="empty" class="soft">No request has ended since this page was opened.</p>

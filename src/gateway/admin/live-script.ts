@@ -25,7 +25,9 @@ function make(name, className, text) {
 function cell(row, label, ...parts) {
   const made = make('td', '');
   made.dataset.label = label;
-  made.append(...parts);
+  const content = make('div', '');
+  content.append(...parts);
+  made.append(content);
   row.append(made);
   return made;
 }
@@ -43,7 +45,7 @@ function judge(status) {
 }
 
 function describeMessage(message) {
-  if (message === null) return [make('span', 'soft', '-')];
+  if (message === null) return [make('span', 'soft', 'not read')];
   const parts = [make('span', '', message.method)];
   if (message.item !== null) parts.push(' ', make('code', '', message.item));
   if (message.count > 1) parts.push(make('span', 'soft', ' in a batch of ' + message.count));

@@ -1,7 +1,7 @@
 // The first page of the admin port: what is open, what is served, and how everything is doing. It needs no script and changes nothing but the log level.
 import { escapeHtml } from '../../base/escape-html.ts';
 import { type LogLevel, logLevels } from '../../base/log.ts';
-import { formatCardTable, formatLines } from './card-table.ts';
+import { type CardColumn, formatCardTable, formatLines } from './card-table.ts';
 import {
   formatOpenCount,
   type Overview,
@@ -30,8 +30,6 @@ interface OverviewSurroundings {
 export function answerOverviewPage(overview: Overview, surroundings: OverviewSurroundings): PlainAnswer {
   const { listeners, routes, backends, policies, idps } = overview;
   const { version, nowMs } = surroundings;
-  // Nothing that is open may be among the rows that are left out.
-  const sorted = routes.toSorted((left, right) => Number(right.isOpen) - Number(left.isOpen));
   return answerPage(
     'mcp-gatehouse admin',
     `<h1>mcp-gatehouse admin</h1>
@@ -39,15 +37,21 @@ export function answerOverviewPage(overview: Overview, surroundings: OverviewSur
 ${formatCounts(overview)}
 ${formatProblems(overview)}
 <h2 id="listeners">Listeners</h2>
-${formatRows(listeners, 'No listener is configured.', 'Listeners', listenerColumns, formatListener)}
+${formatRows(putFirst(listeners, isNotServed), 'No listener is configured.', 'Listeners', listenerColumns, formatListener)}
 <h2 id="routes">Routes</h2>
-${formatRows(sorted, 'No route is served: every request is answered 404.', 'Routes and what protects them', routeColumns, formatRoute)}
+${formatRows(
+  putFirst(routes, ({ isOpen }) => isOpen),
+  'No route is served: every request is answered 404.',
+  'Routes and what protects them',
+  routeColumns,
+  formatRoute,
+)}
 <h2 id="backends">Backends</h2>
-${formatRows(backends, 'No backend is configured.', 'Backends and their endpoints', backendColumns, (each) => formatBackend(each, nowMs))}
+${formatRows(putFirst(backends, isDegraded), 'No backend is configured.', 'Backends and their endpoints', backendColumns, (each) => formatBackend(each, nowMs))}
 <h2 id="policies">Policies</h2>
-${formatRows(policies, 'No ProxyPolicy is in force: whatever is served is open.', 'Policies', policyColumns, formatPolicy)}
+${formatRows(putFirst(policies, isFailing), 'No ProxyPolicy is in force: whatever is served is open.', 'Policies', policyColumns, formatPolicy)}
 <h2 id="idps">Identity providers</h2>
-${formatRows(idps, 'No policy names an identity provider.', 'Identity providers and their keys', idpColumns, (each) => formatIdp(each, nowMs))}
+${formatRows(putFirst(idps, hasKeyTrouble), 'No policy names an identity provider.', 'Identity providers and their keys', idpColumns, (each) => formatIdp(each, nowMs))}
 ${formatLogLevel(surroundings.level)}`,
     { current: '/', wide: true },
   );
@@ -62,11 +66,12 @@ function describeConfiguration({ version, appliedAtMs, workers }: Overview, nowM
 function formatCounts({ listeners, routes, backends, policies, idps, problems }: Overview): string {
   const endpoints = backends.flatMap((backend) => backend.endpoints);
   const ejected = endpoints.filter(({ isEjected }) => isEjected).length;
-  const closed = listeners.filter((listener) => listener.problems.length > 0).length;
-  const troubled = policies.filter(({ state }) => state === 'closed' || state === 'failing').length;
-  const keyless = idps.filter(isTroubled).length;
+  const closed = listeners.filter(isNotServed).length;
+  const troubled = new Set(policies.filter(isFailing).map(({ policy }) => policy)).size;
+  const keyless = idps.filter(hasKeyTrouble).length;
+  const open = routes.some(({ isOpen }) => isOpen);
   const tiles: readonly (readonly [id: string, isAlarm: boolean, text: string, detail: string])[] = [
-    ['routes', routes.some(({ isOpen }) => isOpen), formatOpenCount(routes), 'Anybody may use an OPEN route'],
+    ['routes', open, formatOpenCount(routes), open ? 'anybody may use them' : 'nobody gets in unasked'],
     [
       'listeners',
       closed > 0,
@@ -82,7 +87,7 @@ function formatCounts({ listeners, routes, backends, policies, idps, problems }:
     [
       'policies',
       troubled > 0,
-      count(policies.length, 'policy', 'policies'),
+      count(new Set(policies.map(({ policy }) => policy)).size, 'policy', 'policies'),
       troubled === 0 ? 'none has problems' : `${troubled} with problems`,
     ],
     [
@@ -94,8 +99,8 @@ function formatCounts({ listeners, routes, backends, policies, idps, problems }:
     [
       'problems',
       problems.length > 0,
-      count(problems.length, 'configuration problem'),
-      problems.length === 0 ? 'everything is in force' : 'listed below',
+      count(problems.length, 'problem'),
+      problems.length === 0 ? 'everything configured is in force' : 'of the configuration, below',
     ],
   ];
   const items = tiles.map(([id, isAlarm, text, detail]) => {
@@ -110,27 +115,33 @@ function formatProblems({ problems }: Overview): string {
   if (problems.length === 0) return '';
   const items = problems.slice(0, maxRows).map((problem) => `<li>${escapeHtml(problem)}</li>`);
   return `<h2 id="problems">Problems of the configuration</h2>
-<div class="notice"><ul class="problems">${items.join('\n')}</ul></div>${formatRest(problems.length)}`;
+<div class="notice"><ul class="problems">${items.join('\n')}</ul></div>${formatRest(problems.length, 'The log has them all.')}`;
 }
 
 function formatRows<T>(
   all: readonly T[],
   none: string,
   caption: string,
-  columns: readonly string[],
+  columns: readonly CardColumn[],
   format: (each: T) => readonly string[],
 ): string {
   if (all.length === 0) return `<p class="soft">${none}</p>`;
   return `${formatCardTable(caption, columns, all.slice(0, maxRows).map(format))}${formatRest(all.length)}`;
 }
 
-function formatRest(total: number): string {
-  return total <= maxRows
-    ? ''
-    : `<p class="soft">${total - maxRows} more are left out here. <a href="/config">The configuration</a> has them all.</p>`;
+/** `where` is HTML. */
+function formatRest(total: number, where = '<a href="/config">The configuration</a> has them all.'): string {
+  return total <= maxRows ? '' : `<p class="soft">${total - maxRows} more are left out here. ${where}</p>`;
 }
 
-const listenerColumns = ['Address', 'Protocol', 'Hostname', 'Listener', 'Routes', 'State'];
+const listenerColumns = [
+  ['Address', 20],
+  ['Protocol', 10],
+  ['Hostname', 15],
+  ['Listener', 20],
+  ['Routes', 10],
+  ['State', 25],
+] as const;
 
 function formatListener({ name, address, protocol, hostname, routes, problems }: OverviewListener): string[] {
   return [
@@ -139,11 +150,16 @@ function formatListener({ name, address, protocol, hostname, routes, problems }:
     hostname === '' ? 'any' : `<code>${escapeHtml(hostname)}</code>`,
     `<code>${escapeHtml(name)}</code>`,
     String(routes),
-    problems.length === 0 ? '<span class="good">open</span>' : formatTrouble('not served', problems),
+    problems.length === 0 ? '<span class="good">served</span>' : formatTrouble('not served', problems),
   ];
 }
 
-const routeColumns = ['Protection', 'Where', 'Route', 'To'];
+const routeColumns = [
+  ['Protection', 40],
+  ['Where', 20],
+  ['Route', 20],
+  ['To', 20],
+] as const;
 
 function formatRoute(route: OverviewRoute): string[] {
   const { rule, places, backends, filters } = route;
@@ -155,7 +171,11 @@ function formatRoute(route: OverviewRoute): string[] {
   ];
 }
 
-const backendColumns = ['Backend', 'Protocol', 'Endpoints'];
+const backendColumns = [
+  ['Backend', 25],
+  ['Protocol', 20],
+  ['Endpoints', 55],
+] as const;
 
 function formatBackend({ name, protocol, endpoints }: OverviewBackend, nowMs: number): string[] {
   return [
@@ -178,7 +198,12 @@ function formatEndpoint({ name, isEjected, outstanding, lastFailure }: OverviewE
   return parts.join(' ');
 }
 
-const policyColumns = ['Policy', 'Kind', 'Target', 'State'];
+const policyColumns = [
+  ['Policy', 20],
+  ['Kind', 25],
+  ['Target', 20],
+  ['State', 35],
+] as const;
 
 const policyStates: Readonly<Record<OverviewPolicy['state'], string>> = {
   'in force': '<span class="good">in force</span>',
@@ -198,7 +223,12 @@ function formatPolicy({ policy, field, title, target, state, problems }: Overvie
   ];
 }
 
-const idpColumns = ['Issuer', 'Used by', 'Login flow', 'Keys'];
+const idpColumns = [
+  ['Issuer', 25],
+  ['Used by', 15],
+  ['Login flow', 25],
+  ['Keys', 35],
+] as const;
 
 function formatIdp(idp: OverviewIdp, nowMs: number): string[] {
   return [
@@ -228,7 +258,24 @@ function formatKeys({ keys, hasKeys }: OverviewIdp, nowMs: number): string {
 
 const maxKeys = 8;
 
-function isTroubled({ keys, hasKeys }: OverviewIdp): boolean {
+/** What needs attention comes first: it must not be among the rows that are left out. */
+function putFirst<T>(all: readonly T[], isFirst: (each: T) => boolean): readonly T[] {
+  return all.toSorted((left, right) => Number(isFirst(right)) - Number(isFirst(left)));
+}
+
+function isNotServed({ problems }: OverviewListener): boolean {
+  return problems.length > 0;
+}
+
+function isDegraded({ endpoints }: OverviewBackend): boolean {
+  return endpoints.length === 0 || endpoints.some(({ isEjected }) => isEjected);
+}
+
+function isFailing({ state }: OverviewPolicy): boolean {
+  return state === 'closed' || state === 'failing';
+}
+
+function hasKeyTrouble({ keys, hasKeys }: OverviewIdp): boolean {
   return !hasKeys || keys?.problem !== undefined;
 }
 

@@ -1,11 +1,12 @@
 // What the admin pages have in common: the frame of a page with its navigation, in light and dark, and the headers that say what it may do.
 import { createHash } from 'node:crypto';
 import { escapeHtml } from '../../base/escape-html.ts';
+import { shareStyle } from './card-table.ts';
 import type { PlainAnswer } from './plain-server.ts';
 
 const style = `
 :root { color-scheme: light dark; --line: #c8ccd0; --link: #0b57d0; --soft: #5a6068; --back: #fff; --card: #f6f7f9; --ink: #16191d; --good: #146c2e; --bad: #b3261e; --wait: #7a4a00; --good-back: #dcf2e2; --wait-back: #fbe9c6; --open-back: #b3261e; --open-ink: #fff; --quiet-back: #e3e6ea; --quiet-ink: #3c4248; }
-@media (prefers-color-scheme: dark) { :root { --line: #3c4248; --link: #8ab4f8; --soft: #a4abb3; --back: #14171a; --card: #1d2125; --ink: #e6e8ea; --good: #6dd58c; --bad: #f2b8b5; --wait: #f0c26a; --good-back: #14361f; --wait-back: #3d2d0b; --open-back: #f2b8b5; --open-ink: #410e0b; --quiet-back: #333a40; --quiet-ink: #d5dadf; } }
+@media (prefers-color-scheme: dark) { :root { --line: #3c4248; --link: #8ab4f8; --soft: #a4abb3; --back: #14171a; --card: #1d2125; --ink: #e6e8ea; --good: #6dd58c; --bad: #f2b8b5; --wait: #f0c26a; --good-back: #14361f; --wait-back: #3d2d0b; --open-back: #c5221f; --open-ink: #fff; --quiet-back: #333a40; --quiet-ink: #d5dadf; } }
 * { box-sizing: border-box; }
 body { font: 1rem/1.5 system-ui, sans-serif; margin: 0; color: var(--ink); background: var(--back); overflow-wrap: anywhere; }
 body > main { max-width: 42rem; margin: 0 auto; padding: 1.5rem 1rem 3rem; }
@@ -58,6 +59,7 @@ ol.steps p.rule { margin-top: .6rem; }
 ul.counts { list-style: none; margin: 1rem 0 0; padding: 0; display: grid; grid-template-columns: repeat(auto-fit, minmax(10.5rem, 1fr)); gap: .7rem; }
 ul.counts > li { border: 1px solid var(--line); border-radius: .5rem; background: var(--card); padding: .6rem .9rem; }
 ul.counts > li.alarm { border-color: var(--bad); border-width: 2px; padding: calc(.6rem - 1px) calc(.9rem - 1px); }
+ul.counts a { color: inherit; text-decoration: none; } ul.counts a:hover { text-decoration: underline; }
 ul.counts strong { display: block; font-size: 1.15rem; line-height: 1.3; }
 ol.numbered { padding-left: 1.8rem; } ol.numbered > li { margin: .5rem 0; }
 li.detail { padding-left: 1.2rem; }
@@ -66,7 +68,8 @@ ul.problems { margin: .5rem 0; padding-left: 1.2rem; }
 .notice { border-left: .3rem solid var(--bad); padding: .4rem .9rem; background: var(--card); margin: 1rem 0; }
 .bar { display: flex; flex-wrap: wrap; gap: .6rem; align-items: center; margin: 1rem 0; }
 .hidden { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
-table.cards { width: 100%; border-collapse: collapse; }
+table.cards { width: 100%; border-collapse: collapse; table-layout: fixed; }
+${shareStyle}
 table.cards th { text-align: left; font-weight: 600; font-size: .9rem; color: var(--soft); padding: .3rem .9rem .3rem 0; border-bottom: 1px solid var(--line); white-space: nowrap; }
 table.cards td { vertical-align: top; padding: .5rem .9rem .5rem 0; border-bottom: 1px solid var(--line); }
 table.cards td:last-child, table.cards th:last-child { padding-right: 0; }

@@ -9,7 +9,18 @@ import { ProtectionBlocks, type ProtectionLine } from './format-protection.ts';
 import { answerPage } from './page-frame.ts';
 import type { PlainAnswer } from './plain-server.ts';
 
-const columns = ['Match', 'Protection', 'Route', 'To'];
+const columns = [
+  ['Match', 25],
+  ['Protection', 40],
+  ['Route', 20],
+  ['To', 15],
+] as const;
+const resourceColumns = [
+  ['Resource', 20],
+  ['Policy', 15],
+  ['Login at', 25],
+  ['Metadata', 40],
+] as const;
 
 /** The page. */
 export function answerRoutesPage(
@@ -85,5 +96,5 @@ function formatResources(authentications: readonly DescribedAuthentication[]): s
   );
   if (rows.length === 0) return '';
   return `<h2>Protected resources</h2>
-${formatCardTable('Protected resources and their metadata', ['Resource', 'Policy', 'Login at', 'Metadata'], rows)}`;
+${formatCardTable('Protected resources and their metadata', resourceColumns, rows)}`;
 }

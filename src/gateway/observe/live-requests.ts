@@ -82,6 +82,8 @@ export class LiveRequests implements RequestObserver {
 
   /** Watches from now on. Returns the function that ends it. */
   watch(watcher: Watcher): () => void {
+    // What ended before is for those who were there.
+    this.#flush();
     this.#watchers.add(watcher);
     if (!this.#isWatched) this.#setWatched(true);
     return () => {
