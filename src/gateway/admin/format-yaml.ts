@@ -18,26 +18,29 @@ export function formatYaml(value: YamlValue): string {
 function formatLines(value: YamlValue): string[] {
   if (Array.isArray(value)) {
     const items = value as readonly YamlValue[];
+    if (items.length === 0) return ['[]'];
     return items.flatMap((item) => {
       const [first = '', ...rest] = formatLines(item);
-      return [`- ${first}`, ...rest.map((line) => `  ${line}`)];
+      return [`- ${first}`, ...rest.map((line) => indent(line))];
     });
   }
   if (typeof value !== 'object' || value === null) return formatScalar(value);
-  return Object.entries(value)
-    .filter(([, member]) => member !== undefined)
-    .flatMap(([name, member]) => formatMember(formatText(name), member));
+  const members = Object.entries(value).filter(([, member]) => member !== undefined);
+  return members.length === 0 ? ['{}'] : members.flatMap(([name, member]) => formatMember(formatText(name), member));
 }
 
 function formatMember(name: string, member: YamlValue): string[] {
   const lines = formatLines(member);
-  if (typeof member !== 'object' || member === null) {
-    const [first = '', ...rest] = lines;
-    return [`${name}: ${first}`, ...rest.map((line) => (line === '' ? '' : `  ${line}`))];
-  }
-  if (lines.length === 0) return [`${name}: ${Array.isArray(member) ? '[]' : '{}'}`];
+  const [first = '', ...rest] = lines;
+  const isList = Array.isArray(member);
+  const isInline = typeof member !== 'object' || member === null || first === '[]' || first === '{}';
+  if (isInline) return [`${name}: ${first}`, ...rest.map(indent)];
   // Items of a list stand below their name, as people write them.
-  return [`${name}:`, ...lines.map((line) => (Array.isArray(member) || line === '' ? line : `  ${line}`))];
+  return [`${name}:`, ...(isList ? lines : lines.map(indent))];
+}
+
+function indent(line: string): string {
+  return line === '' ? '' : `  ${line}`;
 }
 
 function formatScalar(value: string | number | boolean | null | undefined): string[] {
