@@ -29,13 +29,13 @@ const call = { method: 'tools/call', params: { name: 'find_pages', arguments: { 
 async function sendRequests(page: Page): Promise<void> {
   await page.getByText('watching', { exact: true }).waitFor();
   const rows = page.locator('#requests tr');
-  const before = await rows.count();
+  const known = await rows.count();
   await varied.post('/search', { method: 'initialize' });
   await varied.post('/nowhere?token=hidden-query', { method: 'ping' });
   await varied.post('/tickets', { method: 'tools/list' });
   await varied.post('/wiki', { method: 'tools/list' });
   await varied.post('/wiki', call);
-  await waitFor('all of them are there', async () => (await rows.count()) === before + 5);
+  await waitFor('all of them are there', async () => (await rows.count()) === known + 5);
 }
 
 describe('the overview in Chromium', () => {
@@ -88,13 +88,13 @@ describe('the overview in Chromium', () => {
     for (const hidden of ['hidden-argument', 'hidden-query']) assert.ok(!html.includes(hidden), hidden);
     await page.getByRole('button', { name: 'Pause' }).click();
     await page.getByText('paused', { exact: true }).waitFor();
-    const before = await rows.count();
+    const known = await rows.count();
     await varied.post('/wiki', call);
     await page.getByRole('button', { name: 'Resume' }).click();
     await page.getByText('watching', { exact: true }).waitFor();
     await varied.post('/wiki', { method: 'resources/list' });
-    await waitFor('the next one is there', async () => (await rows.count()) > before);
-    assert.equal(await rows.count(), before + 1);
+    await waitFor('the next one is there', async () => (await rows.count()) > known);
+    assert.equal(await rows.count(), known + 1);
     await page.getByRole('button', { name: 'Clear' }).click();
     assert.equal(await rows.count(), 0);
     assert.deepEqual(complaints, []);

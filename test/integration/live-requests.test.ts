@@ -180,12 +180,12 @@ describe('the admin server', () => {
 
   test('HEAD, and a browser that follows a link, take no place', async (t) => {
     await waitFor('nobody watches', () => live.watchers <= 1);
-    const before = live.watchers;
+    const others = live.watchers;
     const head = await fetch(`${admin.url}/live/events`, { method: 'HEAD' });
     assert.equal(head.status, 200);
     const link = await watch(t, admin.port, { headers: { accept: 'text/html' } });
     assert.deepEqual([link.status, link.headers['location']], [303, '/live']);
-    assert.ok(live.watchers <= before);
+    assert.ok(live.watchers <= others);
   });
 
   const seeOne = async (viewer: Viewer): Promise<LiveBatch['requests'][number]> => {
@@ -200,8 +200,8 @@ describe('the admin server', () => {
     const reader = await watch(t, admin.port);
     await waitFor('both watch', () => live.watchers === 2);
     // Batches as large as the buffers of kernels deserve.
-    const request = { ...(await seeOne(reader)), path: 'x'.repeat(20_000) };
-    const requests = Array.from({ length: 50 }, () => request);
+    const large = { ...(await seeOne(reader)), path: 'x'.repeat(20_000) };
+    const requests = Array.from({ length: 50 }, () => large);
     let sent = 1;
     const send = (): void => {
       live.take({ requests, skipped: 0 });

@@ -241,8 +241,8 @@ function describePolicy(source: string, policies: readonly Policy[]): DescribedR
 
 /** In the order in which a request meets them. */
 function compareKinds(left: Policy, right: Policy): number {
-  const place = (policy: Policy): number => allPolicyKinds.findIndex((kind) => kind === findPolicyKind(policy));
-  return place(left) - place(right);
+  const rank = (policy: Policy): number => allPolicyKinds.findIndex((kind) => kind === findPolicyKind(policy));
+  return rank(left) - rank(right);
 }
 
 /** Puts a value at a path, beside what is there. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { parse } from 'yaml';
 import { formatYaml, type YamlValue } from './format-yaml.ts';
 

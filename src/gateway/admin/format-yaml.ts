@@ -46,7 +46,7 @@ function indent(line: string): string {
 function formatScalar(value: string | number | boolean | null | undefined): string[] {
   if (typeof value !== 'string') return [String(value ?? null)];
   // A block keeps an expression of several lines readable; it cannot hold every text.
-  if (/\n/.test(value) && /^[\n\x21-\x7e][\n\x20-\x7e]*[\x21-\x7e]$/.test(value) && !/^\n/.test(value))
+  if (/\n/.test(value) && /^[\n\x21-\x7e][\n\x20-\x7e]*[\x21-\x7e]$/.test(value) && !value.startsWith('\n'))
     return ['|-', ...value.split('\n')];
   return [formatText(value)];
 }
