@@ -83,7 +83,7 @@ async function main(): Promise<number> {
   try {
     const found = await findTools(['nginx', 'haproxy', 'wrk', 'taskset'], progress.say);
     const tools = { ...found, envoy: await installEnvoy(progress.say) };
-    // What is measured is what `npm run build` makes, as it is in the images.
+    // Measures the programs of `npm run build`, as they are in the images.
     progress.say('Building the program');
     await buildProgram(programFolder);
     const options = {
@@ -131,6 +131,6 @@ function isWhole(value: number): boolean {
   return Number.isInteger(value) && value >= 1;
 }
 
-// Who breaks it off leaves nothing behind: what runs and what was written goes when this process exits, not when it is killed.
+// An interrupted run leaves nothing behind: processes and files are removed when this process exits, but not when it is killed.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 process.exitCode = await main();

@@ -8,7 +8,7 @@ import { bundleEntryPoint } from './image/bundle.ts';
 
 const checkout = join(import.meta.dirname, '..');
 
-/** Where the launcher looks for what serves traffic. */
+/** The folder in which the launcher looks for the program that serves traffic. */
 export const programFolder = join(checkout, 'build', 'program');
 
 const servingEntry = 'src/cmd/gateway-image.ts';

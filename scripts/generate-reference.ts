@@ -113,7 +113,7 @@ function describeExtension(kind: Kind): string {
 function listRefused(node: SchemaNode, path: string): readonly (readonly [string, SchemaNode])[] {
   const found: (readonly [string, SchemaNode])[] = [];
   if (node[refusalKey] !== undefined) found.push([path, node]);
-  // What lies inside a field that is refused as a whole is refused with it.
+  // The members of a field that is refused as a whole are refused with it.
   if (isRefusedWhole(node)) return found;
   for (const [name, field] of Object.entries(node.properties ?? {}))
     found.push(...listRefused(field, path === '' ? name : `${path}.${name}`));

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { findCacheFolder } from './cache-folder.ts';
 
-/** What to build from one go.mod. */
+/** The programs to build from one go.mod. */
 export interface GoRecipe {
   /** The folder under scripts/go, and the first part of the folder's name in the cache. */
   readonly name: string;

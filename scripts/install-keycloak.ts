@@ -12,7 +12,7 @@ import { findCacheFolder } from './cache-folder.ts';
 /** The version that the compatibility suite uses. */
 export const keycloakVersion = '26.4.7';
 
-/** What Maven Central has under this version. */
+/** The hash of this version at Maven Central. */
 const archiveSha256 = 'dd9834c023460be856f731423d86228c23b5d002194a2064642bec0cc6573eaa';
 
 const oldestJava = 17;
@@ -87,7 +87,7 @@ async function verifyArchive(file: string): Promise<void> {
   throw new KeycloakUnavailableError(`The archive of Keycloak has SHA-256 ${found}, and not ${archiveSha256}.`);
 }
 
-/** What a program prints, wherever; undefined when it is missing or fails. */
+/** The output of a program on both streams; undefined when it is missing or fails. */
 async function capture(command: string, args: readonly string[]): Promise<string | undefined> {
   const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';

@@ -74,7 +74,7 @@ async function hasVersion(python: string, version: string): Promise<boolean> {
   return (await capture(python, ['-c', script])) === version;
 }
 
-/** What a program prints; undefined when it is missing or fails. */
+/** The output of a program; undefined when it is missing or fails. */
 async function capture(command: string, args: readonly string[]): Promise<string | undefined> {
   const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'ignore'] });
   let output = '';

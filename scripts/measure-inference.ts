@@ -35,7 +35,7 @@ interface Settings {
 interface TokenTimes {
   readonly betweenAtServer: readonly number[];
   readonly betweenAtClient: readonly number[];
-  /** From written to read. */
+  /** The time from the server's write to the client's read. */
   readonly onTheWay: readonly number[];
 }
 
@@ -98,7 +98,7 @@ async function measureTokens(port: number, streams: number, settings: Settings):
   };
 }
 
-/** What the peak of memory is while something is done. */
+/** Measures the peak of memory during an action. */
 async function watchPeak<T>(
   pid: number,
   work: () => Promise<T>,

@@ -3,7 +3,7 @@ import { nullRemovesKey } from '../src/api/free-form.ts';
 import { refusalKey } from '../src/api/not-supported-yet.ts';
 import type { SchemaNode } from '../src/api/schema-description.ts';
 
-/** What a table shows of one field. */
+/** The row of one field in a table. */
 interface FieldRow {
   readonly name: string;
   readonly type: string;

@@ -1,5 +1,5 @@
-// What `.ci/run` runs once everything is installed: all suites. What a suite printed comes when it ends; the last lines are what failed, once more, and a table. A run may take 90 minutes on a machine that others use, too: shortly before, what still runs is stopped, and
-// whatever did not run to its end is named and fails the run (docs/adr/0022-tests-and-ci.md).
+// Runs all suites for `.ci/run`, once everything is installed. Prints the output of a suite when it ends; at the end, all failures once more, and a table. A run may take 90 minutes on a shared machine: shortly before that, the suites that
+// still run are stopped, and every suite that did not run to its end is named and fails the run (docs/adr/0022-tests-and-ci.md).
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -20,8 +20,8 @@ const npm = (script: string, ...args: readonly string[]): Suite => ({
 });
 
 /**
- * Rows run side by side, and the suites of a row one after the other: what waits for clusters and browsers leaves room for what computes. What needs programs in Go
- * comes late in its row: on a fresh machine they are built meanwhile. The image is built in the row of the clusters, whose nodes run the same one.
+ * Rows run side by side, and the suites of a row one after the other: suites that wait for clusters and browsers leave room for those that compute. Suites that need programs in Go
+ * come late in their row: on a fresh machine the programs are built meanwhile. The image is built in the row of the clusters, whose nodes run the same one.
  */
 const rows: readonly (readonly Suite[])[] = [
   [npm('test'), npm('test:long'), npm('test:compatibility')],
@@ -42,7 +42,7 @@ interface Outcome {
   readonly cpu: number | undefined;
   readonly passed: number;
   readonly failed: number;
-  /** What it said about its failures, cut to the size of a page. */
+  /** Its report of failures, cut to the size of a page. */
   readonly failures: string;
 }
 
@@ -115,7 +115,7 @@ async function runSuite({ title, command }: Suite): Promise<Outcome> {
   };
 }
 
-/** What the suite sums up at its end, or its last lines. */
+/** The summary at the end of the suite, or its last lines. */
 function cutFailures(output: string): string {
   const size = 6_000;
   const from = output.lastIndexOf(`\n${failuresHeading}\n`);

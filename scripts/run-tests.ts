@@ -66,7 +66,7 @@ async function runFiles(suite: Suite, files: readonly string[], isWhole: boolean
   return results.hasFailed ? 1 : 0;
 }
 
-/** What tests start is built once, not with each start. */
+/** Builds the programs that tests start once, and not at each start. */
 async function build(results: TestResults): Promise<void> {
   const { code, output } = await runProgram(process.execPath, [join('scripts', 'build-program.ts')]);
   if (code !== 0) results.failures.push({ file: '', title: 'npm run build', error: output });

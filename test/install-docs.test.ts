@@ -11,6 +11,7 @@ import { connect, createServer } from 'node:tls';
 import { parseAllDocuments } from 'yaml';
 import { compileExpression } from '../src/cel/compile-expression.ts';
 import { checkCertificate } from '../src/controller/check-certificate.ts';
+import { listAnchors } from './page-anchors.ts';
 
 const root = join(import.meta.dirname, '..');
 const readText = (path: string): string => readFileSync(join(root, path), 'utf8');
@@ -83,16 +84,6 @@ describe('links', () => {
   }
 });
 
-/** The anchors of a page's headings, as its readers make them. */
-function listAnchors(text: string): string[] {
-  return [...text.matchAll(/^#+ (.+)$/gm)].map(([, title]) =>
-    title!
-      .toLowerCase()
-      .replaceAll(/[^\w\- ]/g, '')
-      .replaceAll(' ', '-'),
-  );
-}
-
 describe('what the program says', () => {
   const problems = page.slice(page.indexOf('## Day-2 problems'));
   const sources = globSync('src/**/*.ts', { cwd: root })
@@ -155,7 +146,7 @@ function listFixedParts(text: string): string[] {
     .replace(/^(?:Programmed|Accepted) is False, (\w+): /, '$1...')
     .replace(/spec\.[^:]+: line \d+, column \d+: /, '')
     .split(
-      /\.\.\.|proxy\.proxy-system\.svc|tools\/[\w-]+|; issuer|\(\/etc\/mcp-gatehouse\/xds-tls\)|; the configuration in force/,
+      /\.\.\.|proxy\.proxy-system\.svc|tools\/[\w-]+|; issuer|\(\/etc\/mcp-gateway\/xds-tls\)|; the configuration in force/,
     )
     .map((part) => part.replace(/^\W+|[\s.;:,]+$/g, ''))
     .filter((part) => part.length > 6);

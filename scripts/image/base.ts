@@ -1,4 +1,4 @@
-// What all images have in common: Node, the libraries that it needs, authorities, a user, and nothing to log in with.
+// The contents that all images share: Node, the libraries that it needs, certificate authorities, a user, and nothing to log in with.
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { createRequire } from 'node:module';

@@ -87,7 +87,7 @@ export class DebianPackages {
     return (await this.find(basename(await readlink(documents)))).copyright;
   }
 
-  /** What was downloaded before is kept, as long as it is what apt would download now. */
+  /** Keeps an earlier download as long as apt would download the same file now. */
   async #download(name: string): Promise<string> {
     const cache = join(findCacheFolder(), 'debian');
     await mkdir(cache, { recursive: true });

@@ -6,7 +6,7 @@ export interface ElfFile {
   readonly interpreter: string | undefined;
   /** The libraries that it names, by their names without a folder. */
   readonly needed: readonly string[];
-  /** Where the last part ends that is loaded into memory. What follows is for debuggers. */
+  /** The end of the last part that is loaded into memory. The rest is for debuggers. */
   readonly loadedEnd: number;
 }
 

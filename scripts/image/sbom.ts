@@ -1,4 +1,4 @@
-// What is in an image, as a CycloneDX document. It has no dates and no random numbers: the same image, the same document. Pure.
+// The contents of an image as a CycloneDX document. It has no dates and no random numbers: the same image, the same document. Pure.
 
 /** A part of an image. */
 export interface SbomPart {
@@ -10,7 +10,7 @@ export interface SbomPart {
   /** For packages of a distribution: `{ name: 'debian', version: '12' }`. */
   readonly distribution?: Distribution;
   readonly architecture?: string;
-  /** What it was built from, when that has another name. */
+  /** The source package, when it has another name. */
   readonly source?: string;
   /** The name under which vulnerabilities of it are published, where there is no package to go by. */
   readonly cpe?: string;

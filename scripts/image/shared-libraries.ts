@@ -4,7 +4,7 @@ import { readElf } from './elf.ts';
 import { ImageUnavailableError } from './platform.ts';
 import { plainFile, programFile, type RootEntry, type RootFiles } from './root-files.ts';
 
-/** Which package has which library. What Node does not ask for is not taken, also when it is here. */
+/** The package of each library. Libraries that Node does not need are left out, even if they are listed here. */
 const owners: readonly (readonly [pattern: RegExp, packageName: string])[] = [
   [/^(?:ld-linux-.*|lib(?:c|m|dl|pthread|rt|resolv|util))\.so\.\d+$/, 'libc6'],
   [/^libstdc\+\+\.so\.6$/, 'libstdc++6'],

@@ -6,7 +6,7 @@ import { build, transform } from 'esbuild';
 
 type Files = Readonly<Record<string, string>>;
 
-/** What loads the files. */
+/** The file that loads the others. */
 export const loaderSource = 'src/cmd/load-bundle.ts';
 
 const checkout = join(import.meta.dirname, '..', '..');

@@ -1,6 +1,6 @@
-// What a lane (one process of a run of tests) and the run say to each other.
+// The messages between a lane (one process of a run of tests) and the run.
 
-/** What a file took. */
+/** The cost of a file. */
 export interface FileCost {
   readonly seconds: number;
   /** Seconds of CPU, of the lane itself and of the processes that its tests started. */
@@ -17,7 +17,7 @@ export interface TestEnd {
   readonly outcome: 'passed' | 'failed' | 'skipped' | 'to do';
   readonly isSuite: boolean;
   readonly seconds: number;
-  /** What went wrong, in full. */
+  /** The failure, in full. */
   readonly error?: string;
 }
 

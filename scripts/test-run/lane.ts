@@ -10,7 +10,7 @@ import type { FileCost, LaneMessage, LaneOrder } from './lane-messages.ts';
 configureGlobal({ seed });
 const send = (message: LaneMessage): void => void process.send!(message);
 
-// In order with what else is told, so that it is known which file has printed it.
+// Sent in order with the other messages, so that the run knows which file has printed it.
 let current = '';
 for (const stream of [process.stdout, process.stderr]) {
   stream.write = (chunk: string | Uint8Array, ...rest: readonly unknown[]): boolean => {

@@ -5,7 +5,7 @@ import type { ResultsListener, TestResults } from './test-results.ts';
 type Write = (text: string) => void;
 
 const dotsPerLine = 80;
-/** Of what a failed file printed. */
+/** Limit for the output of a failed file. */
 const outputLines = 60;
 
 /** A line for each file that has run. */
@@ -62,7 +62,7 @@ export function formatCounts({ counts }: TestResults, seconds: number): string {
   ].join('\n');
 }
 
-/** What each file cost, the dearest first. */
+/** The cost of each file, the most expensive first. */
 export function formatTimes({ costs }: TestResults): string {
   const sumOf = (cost: FileCost): number => cost.ownCpu + cost.childrenCpu;
   const rows = [...costs].toSorted(([, left], [, right]) => sumOf(right) - sumOf(left));

@@ -14,7 +14,7 @@ export interface LanesOptions {
   readonly files: readonly string[];
   readonly lanes: number;
   readonly isShared: (file: string) => boolean;
-  /** What tests print is passed on at once. Otherwise it is kept for those that fail. */
+  /** Passes on the output of tests at once. Otherwise it is kept, and shown for failed files. */
   readonly isLive: boolean;
   readonly env: NodeJS.ProcessEnv;
   /** A file is held back until this is settled. */
@@ -24,7 +24,7 @@ export interface LanesOptions {
   readonly endsWithinMs?: number;
 }
 
-/** Without a sign of life for so long a lane is stuck. Slow is fine: this is longer than any single test takes on a busy machine. */
+/** A lane that sends nothing for this long is stuck. It is longer than any single test takes on a busy machine. */
 const stuckAfterMs = 10 * 60_000;
 /** When it has ended, its output ends, unless a process that it left behind holds it. */
 const outputEndsWithinMs = 10_000;
@@ -77,7 +77,7 @@ async function runLane(queue: string[], options: LanesOptions, running: Set<Chil
   let current: string | undefined;
   let at = '';
   let lastOpen: readonly string[] = [];
-  /** What files have printed, and (without a name) what came from the process itself and from those that it started. */
+  /** The output of files, and (without a name) that of the process itself and of those that it started. */
   const printed = new Map<string, string>();
   const keep = (file: string, text: string): void => {
     if (options.isLive) process.stdout.write(text);

@@ -15,7 +15,7 @@ export interface Suite {
   readonly lanes: number;
   /** Files that run one after the other share a process; otherwise each has its own. */
   readonly isShared: (file: string) => boolean;
-  /** What tests print is shown while they run: installations take minutes. */
+  /** Shows the output of tests while they run: installations take minutes. */
   readonly isLive: boolean;
   /** Tests try all that they know of, with another seed each time (test/kit/effort.ts). */
   readonly isFull?: true;
@@ -49,7 +49,7 @@ const suites: Readonly<Record<string, () => Suite>> = {
     isLive: false,
   }),
   long: () => ({
-    // What `npm test` does with few inputs is done with all of them.
+    // Uses all inputs, of which `npm test` uses few.
     files: [...list('test/long'), ...list(...quickFolders).filter(triesLess)],
     isBuilt: true,
     lanes: moreThanCores,

@@ -16,7 +16,7 @@ export interface ResultsListener {
 export class TestResults {
   readonly counts = { tests: 0, suites: 0, passed: 0, failed: 0, skipped: 0, 'to do': 0 };
   readonly failures: Failure[] = [];
-  /** What the tests of a failed file printed. */
+  /** The output of the tests of a failed file. */
   readonly outputs = new Map<string, string>();
   readonly costs = new Map<string, FileCost>();
   readonly ends: TestEnd[] = [];

@@ -25,7 +25,7 @@ export const claimsToHeadersSchema = withRules(
     .array(
       withRules(
         z.object({
-          claim: claimNameSchema.describe('The claim; a dot reaches into objects.'),
+          claim: claimNameSchema.describe('The claim; a dot selects a member of an object.'),
           header: headerNameSchema.describe('The request header. A copy that the client sent is always removed.'),
         }),
         [

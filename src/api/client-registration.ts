@@ -51,7 +51,7 @@ export const clientRegistrationSchema = withRules(
       .max(64)
       .optional()
       .describe(
-        'The redirect URIs that clients may register, exact but for the port of a loopback. When absent: https anywhere, http on loopback.',
+        'The redirect URIs that clients may register, compared exactly except for the port of a loopback address. When absent: https anywhere, http on loopback.',
       ),
     trustedRedirectUris: z
       .array(redirectUriSchema)

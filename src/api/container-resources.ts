@@ -23,7 +23,7 @@ const quantitySchema = z
 export const containerResourcesSchema = z.object({
   requests: boundedMapSchema(labelKeySchema, quantitySchema, 16)
     .optional()
-    .describe('What the scheduler sets aside: `cpu`, `memory`. 100m and 128Mi by default.'),
+    .describe('What the scheduler reserves: `cpu`, `memory`. 100m and 128Mi by default.'),
   limits: boundedMapSchema(labelKeySchema, quantitySchema, 16)
     .optional()
     .describe('What the container may use at most; no limit when absent.'),

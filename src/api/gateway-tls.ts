@@ -12,7 +12,7 @@ const frontendValidationSchema = z.object({
         .min(1)
         .max(16)
         .describe(
-          'Certificate authorities of the clients: ConfigMaps or Secrets with PEM certificates in their entry `ca.crt`. Any of them will do.',
+          'Certificate authorities of the clients: ConfigMaps or Secrets with PEM certificates in their entry `ca.crt`. The certificate of a client may come from any of them.',
         ),
       mode: z
         .enum(['AllowValidOnly', 'AllowInsecureFallback'])

@@ -243,9 +243,7 @@ export const gatewaySchema = z.object({
   kind: z.literal('Gateway'),
   metadata: namespacedMetadataSchema(subdomainNameSchema),
   spec: z.object({
-    gatewayClassName: objectNameSchema.describe(
-      'The GatewayClass; `proxy` exists by itself and is served by this gateway.',
-    ),
+    gatewayClassName: objectNameSchema.describe('The GatewayClass; `proxy` is built in and is served by this gateway.'),
     listeners: listenersSchema.describe('Where traffic comes in.'),
     addresses: addressesSchema
       .optional()

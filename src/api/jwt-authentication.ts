@@ -14,7 +14,7 @@ export const authenticationModeSchema = z
   .enum(['Strict', 'Optional', 'Permissive'])
   .default('Strict')
   .describe(
-    'Strict: a valid token is required. Optional: no token is allowed, an invalid one is not. Permissive: never rejects; claims are available when the token is valid.',
+    'Strict: every request needs a valid token. Optional: a request without a token passes, one with an invalid token does not. Permissive: every request passes; claims are available if the token is valid.',
   );
 
 /** Whose tokens are accepted. */
@@ -33,7 +33,11 @@ const providerSchema = z.object({
     .max(2048)
     .regex(/^\S+$/, 'must be the `iss` of the tokens, which has no spaces')
     .describe('The `iss` of its tokens, exactly. Unique within the policy.'),
-  audiences: audiencesSchema.optional().describe('The token must be for one of these; any audience when absent.'),
+  audiences: audiencesSchema
+    .optional()
+    .describe(
+      'Accepted audiences: the `aud` of a token must contain one of them. When absent, tokens for any audience pass.',
+    ),
   jwks: jwksSchema.describe('The keys of the issuer.'),
   requiredClaims: requiredClaimsSchema.optional(),
   clockSkew: clockSkewSchema,

@@ -53,7 +53,11 @@ const clientIdMetadataDocumentsSchema = z.object({
 
 const resourceMetadataSchema = z
   .looseObject({
-    resource: httpUrlSchema.optional().describe('The URL of the protected resource; as clients see it when absent.'),
+    resource: httpUrlSchema
+      .optional()
+      .describe(
+        'The public URL of the MCP server. When absent, it follows from the exact hostname of the route or its listener, or from a loopback address; required where there is neither.',
+      ),
     resourceName: z.string().min(1).max(256).optional().describe('A name for people.'),
     scopesSupported: scopesSchema.optional().describe('The scopes that clients may ask for.'),
     bearerMethodsSupported: z
@@ -76,7 +80,7 @@ export const mcpAuthenticationSchema = withRules(
     audiences: audiencesSchema
       .optional()
       .describe(
-        "The token must be for one of these; for the resource's own URL when absent. Identity providers without RFC 8707 need it.",
+        "Accepted audiences: the `aud` of a token must contain one of them. When absent: the server's own URL. Identity providers without RFC 8707 need it.",
       ),
     jwks: discoverableJwksSchema
       .optional()

@@ -37,7 +37,9 @@ const scopeRuleSchema = withFileRule(
         .min(1)
         .max(64)
         .optional()
-        .describe('Tool names; `*` stands for any characters. Only calls of these tools; when absent any message.'),
+        .describe(
+          'Tool names, where `*` stands for any characters: the entry applies to calls of these tools. When absent, it applies to every message.',
+        ),
       scopes: scopesSchema.min(1).describe('The scopes that such a message needs, all of them.'),
     }),
     [
@@ -77,7 +79,9 @@ export const mcpAuthorizationSchema = withRules(
       .min(1)
       .max(64)
       .optional()
-      .describe('Scopes that single messages need; a token without them is answered with 403, which names them.'),
+      .describe(
+        'Scopes that some messages need. If the token lacks one, the answer is 403 and names all scopes that are needed.',
+      ),
   }),
   [
     someOf(['policy', 'scopes']),

@@ -65,8 +65,8 @@ const tolerationSchema = withRules(
 
 const affinitySchema = z.object({
   nodeAffinity: freeFormSchema().optional().describe('Which nodes; as in a pod.'),
-  podAffinity: freeFormSchema().optional().describe('Near which pods; as in a pod.'),
-  podAntiAffinity: freeFormSchema().optional().describe('Away from which pods; as in a pod.'),
+  podAffinity: freeFormSchema().optional().describe('Pods to run near to; as in a pod.'),
+  podAntiAffinity: freeFormSchema().optional().describe('Pods to run away from; as in a pod.'),
 });
 
 /** The pods of a Gateway. */

@@ -22,7 +22,7 @@ export function readJsonObject(
 ): JsonObjectResult {
   const read = readJson(text, {
     maxDepth,
-    // Whoever gives us the text bounds its length.
+    // The caller bounds the length of the text.
     maxParts: Infinity,
     maxElements: Infinity,
     refuseDoubledKeys: refuseDuplicateKeys,

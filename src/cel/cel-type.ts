@@ -2,6 +2,7 @@
 import {
   describeKind,
   type Duration,
+  type Kind,
   type ListValue,
   type MapValue,
   type Timestamp,
@@ -18,19 +19,7 @@ export type CelType<V extends Value = Value> = (
 ) & { readonly values?: V };
 
 /** `dyn` is known only at run time, such as a claim; `none` is the type of elements of `[]`, which has no values. */
-type ScalarKind =
-  | 'dyn'
-  | 'none'
-  | 'bool'
-  | 'int'
-  | 'uint'
-  | 'double'
-  | 'string'
-  | 'bytes'
-  | 'null'
-  | 'timestamp'
-  | 'duration'
-  | 'type';
+type ScalarKind = 'dyn' | 'none' | Exclude<Kind, 'list' | 'map'>;
 
 export const dynType: CelType = { kind: 'dyn' };
 const noneType: CelType = { kind: 'none' };

@@ -8,7 +8,7 @@ import { Frame, LimitError, type Run } from './frame.ts';
 import { parseExpression } from './parse-expression.ts';
 import { Failure, describeKind, kindOf } from './values.ts';
 
-/** Nobody could read a longer rule. */
+/** A longer rule is not readable. */
 export const maxExpressionLength = 4096;
 
 /** Compiles an expression. It must be boolean, and use only known names. */

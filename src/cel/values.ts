@@ -126,7 +126,7 @@ export function indexKey(key: Value): boolean | bigint | string | undefined {
 }
 
 /** The kind of a value, in the words of CEL. */
-type Kind =
+export type Kind =
   | 'bool'
   | 'int'
   | 'uint'

@@ -1,16 +1,15 @@
 // `mcp-gatehouse check`: validates files and prints what would be served. Opens no port and changes nothing; makes network requests only with --online.
-import { FilesSource } from '../sources/files/files-source.ts';
 import { shortenPath } from '../sources/files/problem-line.ts';
-import { loadInferenceTranslation } from '../translate/load-inference-translation.ts';
-import { translate, type Translation } from '../translate/translate.ts';
+import type { Translation } from '../translate/translate.ts';
 import type { RuntimeConfig } from '../gateway/config/runtime-config.ts';
 import { buildCheckReport, buildFailedReport, type CheckReport } from './check-report.ts';
 import { defineCommand, refuse } from './command.ts';
-import { inferenceExtensionFlag, listExtensions } from './inference-extension-flag.ts';
+import { filesFlag, inferenceExtensionFlag } from './resource-flags.ts';
 import { checkIdp, type CheckIdpOptions } from './online/check-idp.ts';
 import { checkJwtProviders } from './online/check-jwt-provider.ts';
 import type { OnlineReport } from './online/online-report.ts';
 import type { CommandIo } from './process-host.ts';
+import { readFiles } from './read-files.ts';
 import { formatOnline } from './format-online-report.ts';
 import { compileUnconnected } from './unconnected-idp.ts';
 import { formatCheckProblems, formatServed } from './format-check-report.ts';
@@ -48,13 +47,7 @@ With --json, every member is always there; what does not apply is null or empty:
   online      null without --online; [{policy, provider, issuer, ok, flow, findings: [{check, mark: good | remark | bad, text, advice}],
                clients: [{family, mark, text}]}]; provider is the name of a JWT provider, null for MCP authentication`,
   flags: {
-    file: {
-      type: 'paths',
-      short: 'f',
-      env: 'MCP_GATEHOUSE_FILES',
-      placeholder: 'PATH',
-      help: 'A file or folder with resources',
-    },
+    file: filesFlag,
     inferenceExtension: inferenceExtensionFlag,
     online: {
       type: 'boolean',
@@ -88,16 +81,9 @@ async function checkFiles(
   inferenceExtension: boolean,
   online: { readonly tryRegistration: boolean } | undefined,
 ): Promise<CheckReport> {
-  const source = new FilesSource({
-    paths,
-    environment,
-    watch: false,
-    extensions: listExtensions({ inferenceExtension }),
-  });
-  const started = await source.start();
-  if (!started.ok) return buildFailedReport(started.problems);
-  const resources = source.resources.get();
-  const translation = translate(resources, { inference: await loadInferenceTranslation(inferenceExtension) });
+  const read = await readFiles(paths, environment, inferenceExtension);
+  if (!read.ok) return buildFailedReport(read.problems);
+  const { source, resources, translation } = read;
   const { fetcher, ...compilation } = compileUnconnected(translation.configuration);
   try {
     return buildCheckReport({

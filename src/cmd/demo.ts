@@ -2,7 +2,10 @@
 import { connect } from 'node:net';
 import { demoScopes, startDemoIdp } from '../demo/demo-idp.ts';
 import { startLandingPage } from '../demo/landing-page.ts';
+import { describePolicy, ruleVariants } from '../demo/demo-rules.ts';
+import { createRuleSwitch } from '../demo/rule-switch.ts';
 import { startSampleServer } from '../demo/sample-mcp-server.ts';
+import type { Configuration } from '../ir/configuration.ts';
 import { createFixedSource } from '../sources/fixed-source.ts';
 import { translate } from '../translate/translate.ts';
 import { defineCommand, fail, refuse } from './command.ts';
@@ -28,6 +31,8 @@ const demoFlagTable = defineFlags({
     help: 'Port of the sample MCP server',
   },
   ...gatewayFlags,
+  // The page holds streams open: Ctrl-C should not wait for it.
+  drainTimeout: { ...gatewayFlags.drainTimeout, default: 1_000 },
 });
 
 export const demoCommand = defineCommand({
@@ -54,6 +59,7 @@ export const demoCommand = defineCommand({
 });
 
 const mcpPath = '/mcp';
+const backendName = 'sample';
 
 async function serve(values: FlagValues<typeof demoFlagTable>, host: ProcessHost): Promise<void> {
   const sample = await openPort(values.serverPort, 'the sample MCP server', '--server-port', () =>
@@ -64,8 +70,19 @@ async function serve(values: FlagValues<typeof demoFlagTable>, host: ProcessHost
   );
   const gateway = await startGatewayProcess(values, host);
   const mcpUrl = `http://127.0.0.1:${values.port}${mcpPath}`;
+  const sealKeys = makeSealKeys();
+  const configure = (policy: object): Configuration => {
+    const resources = describeDemo(values.port, Number(new URL(sample.url).port), page.port, idp.issuer);
+    const source = createFixedSource([...resources, policy]);
+    return addSealKeys(translate(source.resources.get()).configuration, sealKeys);
+  };
+  const rules = createRuleSwitch(backendName, async (policy) => {
+    const { problems } = await gateway.applyChange(configure(policy));
+    if (problems.length > 0) throw new Error(problems.map(({ message }) => message).join('; '));
+  });
   const page = await startLandingPage({
     mcpUrl,
+    rules,
     adminUrl: gateway.pages.admin,
     exampleCall: { name: 'convert_units', arguments: { value: 42, from: 'km', to: 'mi' } },
     parts: [
@@ -94,8 +111,7 @@ async function serve(values: FlagValues<typeof demoFlagTable>, host: ProcessHost
     timeoutMs: 2_000,
     run: async () => void (await Promise.all([sample.close(), page.close(), idp.close()])),
   });
-  const source = createFixedSource(describeDemo(values.port, Number(new URL(sample.url).port), page.port, idp.issuer));
-  await gateway.applyFirst(addSealKeys(translate(source.resources.get()).configuration, makeSealKeys()));
+  await gateway.applyFirst(configure(describePolicy(ruleVariants[0], backendName).resource));
   gateway.announceServing();
   // What the newcomer needs stands last.
   gateway.log.flushSync();
@@ -104,7 +120,7 @@ async function serve(values: FlagValues<typeof demoFlagTable>, host: ProcessHost
   );
 }
 
-/** The demo's resources, as a user would write them. */
+/** The demo's resources, as a user would write them, except for the policy that the page can change. */
 function describeDemo(port: number, serverPort: number, pagePort: number, issuer: string): object[] {
   const gatewayApi = 'gateway.networking.k8s.io/v1';
   return [
@@ -128,7 +144,7 @@ function describeDemo(port: number, serverPort: number, pagePort: number, issuer
           {
             name: 'mcp',
             matches: [{ path: { type: 'PathPrefix', value: mcpPath } }],
-            backendRefs: [{ group: 'gateway.proxy', kind: 'ProxyBackend', name: 'sample' }],
+            backendRefs: [{ group: 'gateway.proxy', kind: 'ProxyBackend', name: backendName }],
           },
           {
             name: 'page',
@@ -141,7 +157,7 @@ function describeDemo(port: number, serverPort: number, pagePort: number, issuer
     {
       apiVersion: 'gateway.proxy/v1alpha1',
       kind: 'ProxyBackend',
-      metadata: { name: 'sample' },
+      metadata: { name: backendName },
       spec: { mcp: { targets: [{ name: 'sample', static: { host: '127.0.0.1', port: serverPort, path: '/mcp' } }] } },
     },
     {
@@ -149,7 +165,7 @@ function describeDemo(port: number, serverPort: number, pagePort: number, issuer
       kind: 'ProxyPolicy',
       metadata: { name: 'sample' },
       spec: {
-        targetRefs: [{ group: 'gateway.proxy', kind: 'ProxyBackend', name: 'sample' }],
+        targetRefs: [{ group: 'gateway.proxy', kind: 'ProxyBackend', name: backendName }],
         backend: {
           mcp: {
             authentication: {

@@ -6,6 +6,8 @@ interface FlagCommon {
   readonly help: string;
   /** Environment variable that sets it; none when left out. */
   readonly env?: string;
+  /** The flag was renamed: its earlier name, without dashes, and variable. Both are refused with the new ones. */
+  readonly former?: { readonly name: string; readonly env: string };
   /** One letter: -f. */
   readonly short?: string;
   /** Name of the value in --help; each type has one of its own. */

@@ -59,6 +59,9 @@ export function readFlags<T extends FlagTable>(
   const values: Record<string, Value | undefined> = {};
   const origins: Record<string, FlagOrigin> = {};
   for (const [key, flag] of Object.entries(command.flags)) {
+    const { former } = flag;
+    if (former !== undefined && (env[former.env] ?? '') !== '')
+      problems.push(`the environment variable ${former.env} is now ${flag.env ?? formatFlagName(key)}`);
     const fromFlag = given.get(key);
     const fromEnv = flag.env === undefined ? undefined : (env[flag.env] ?? '');
     if (fromFlag !== undefined) {
@@ -138,7 +141,7 @@ function readArguments<T extends FlagTable>(command: CommandFlags<T>, args: read
     const { key, text } = readOption(command.flags, keys, token);
     afterUnknown = key === undefined;
     if (key === undefined) {
-      problems.push(describeUnknown(token.rawName, token.name, keys));
+      problems.push(describeUnknown(token.rawName, token.name, command.flags, keys));
     } else if (text === undefined) {
       problems.push(
         `${token.rawName} needs a value: ${formatFlagName(key)} ${describePlaceholder(command.flags[key]!)}`,
@@ -175,7 +178,9 @@ function readOption(
   return { key, text: forgotten ? undefined : token.value };
 }
 
-function describeUnknown(rawName: string, name: string, keys: ReadonlyMap<string, string>): string {
+function describeUnknown(rawName: string, name: string, flags: FlagTable, keys: ReadonlyMap<string, string>): string {
+  const renamed = Object.keys(flags).find((key) => flags[key]!.former?.name === name);
+  if (renamed !== undefined) return `${rawName} is now ${formatFlagName(renamed)}`;
   const nearest = rawName.startsWith('--') ? findNearestName(name, [...keys.keys(), 'help']) : undefined;
   return nearest === undefined
     ? `unknown flag ${rawName}; --help lists the flags`

@@ -147,26 +147,29 @@ export const gatewayFlags = defineFlags({
     env: 'MCP_GATEHOUSE_MAX_RESPONSE_HEADER_BYTES',
     help: "Size of an endpoint's response head",
   },
-  failuresBeforeSetAside: {
+  ejectAfterFailures: {
     type: 'int',
-    default: defaultUpstreamLimits.failuresBeforeSetAside,
+    default: defaultUpstreamLimits.ejectAfterFailures,
     min: 0,
-    env: 'MCP_GATEHOUSE_FAILURES_BEFORE_SET_ASIDE',
-    help: 'Failed connections in a row until an endpoint is set aside; 0 never does',
+    env: 'MCP_GATEHOUSE_EJECT_AFTER_FAILURES',
+    former: { name: 'failures-before-set-aside', env: 'MCP_GATEWAY_FAILURES_BEFORE_SET_ASIDE' },
+    help: 'Failed connections in a row until an endpoint is ejected; 0 never does',
   },
-  setAside: {
+  ejectionTime: {
     type: 'duration',
-    default: defaultUpstreamLimits.setAsideMs,
+    default: defaultUpstreamLimits.ejectionTimeMs,
     min: 1,
-    env: 'MCP_GATEHOUSE_SET_ASIDE',
-    help: 'How long an endpoint is set aside the first time; doubled each further time',
+    env: 'MCP_GATEHOUSE_EJECTION_TIME',
+    former: { name: 'set-aside', env: 'MCP_GATEWAY_SET_ASIDE' },
+    help: 'How long an endpoint is ejected the first time; doubled each further time',
   },
-  setAsideMax: {
+  ejectionTimeMax: {
     type: 'duration',
-    default: defaultUpstreamLimits.setAsideMaxMs,
+    default: defaultUpstreamLimits.ejectionTimeMaxMs,
     min: 1,
-    env: 'MCP_GATEHOUSE_SET_ASIDE_MAX',
-    help: 'The longest time an endpoint is set aside',
+    env: 'MCP_GATEHOUSE_EJECTION_TIME_MAX',
+    former: { name: 'set-aside-max', env: 'MCP_GATEWAY_SET_ASIDE_MAX' },
+    help: 'The longest time an endpoint is ejected',
   },
   mirrorBuffer: {
     type: 'bytes',
@@ -269,9 +272,9 @@ export function readUpstreamLimits(values: GatewayFlagValues): UpstreamLimits {
     maxRetries: values.maxRetries,
     keepAliveTimeoutMs: values.upstreamKeepAlive,
     maxResponseHeaderBytes: values.maxResponseHeaderBytes,
-    failuresBeforeSetAside: values.failuresBeforeSetAside,
-    setAsideMs: values.setAside,
-    setAsideMaxMs: values.setAsideMax,
+    ejectAfterFailures: values.ejectAfterFailures,
+    ejectionTimeMs: values.ejectionTime,
+    ejectionTimeMaxMs: values.ejectionTimeMax,
     mirrorBufferBytes: values.mirrorBuffer,
   };
 }

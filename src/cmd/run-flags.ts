@@ -3,7 +3,7 @@ import { defaultWatchTimes } from '../sources/files/watch-files.ts';
 import type { Flag } from './flag-values.ts';
 import { type CommandFlags, defineFlags } from './flags.ts';
 import { gatewayFlags } from './gateway-flags.ts';
-import { inferenceExtensionFlag } from './inference-extension-flag.ts';
+import { filesFlag, inferenceExtensionFlag } from './resource-flags.ts';
 
 /** The seal key file, for every command that has to do with it. */
 export const sealKeyFileFlag = {
@@ -14,13 +14,7 @@ export const sealKeyFileFlag = {
 } as const satisfies Flag;
 
 const runFlagTable = defineFlags({
-  file: {
-    type: 'paths',
-    short: 'f',
-    env: 'MCP_GATEHOUSE_FILES',
-    placeholder: 'PATH',
-    help: 'A file or folder with resources; may be given several times',
-  },
+  file: { ...filesFlag, help: 'A file or folder with resources; may be given several times' },
   target: {
     type: 'string',
     env: 'MCP_GATEHOUSE_TARGET',

@@ -14,7 +14,7 @@ import { translate } from '../translate/translate.ts';
 import { defineCommand, fail, refuse } from './command.ts';
 import type { FlagValues } from './flags.ts';
 import { findGatewayFlagProblems } from './gateway-flags.ts';
-import { listExtensions } from './inference-extension-flag.ts';
+import { listExtensions } from './resource-flags.ts';
 import { overrideAddress } from './override-address.ts';
 import type { ProcessHost } from './process-host.ts';
 import { runCommandFlags } from './run-flags.ts';

@@ -4,7 +4,7 @@ import { defineCommand, fail, refuse } from './command.ts';
 import { AssumedKeys } from './explain/assumed-keys.ts';
 import { compileExplained, readConfiguration } from './explain/compile-files.ts';
 import { defineFlags, type FlagValues } from './flags.ts';
-import { inferenceExtensionFlag } from './inference-extension-flag.ts';
+import { filesFlag, inferenceExtensionFlag } from './resource-flags.ts';
 import type { CommandIo } from './process-host.ts';
 import { describeToken } from './token/describe-token.ts';
 import { formatTokenReport } from './token/format-token-report.ts';
@@ -14,13 +14,7 @@ import { cleanToken, processTokenInput, readTokenInput, type TokenInput } from '
 import type { TokenReport } from './token/token-report.ts';
 
 const inspectFlagTable = defineFlags({
-  file: {
-    type: 'paths',
-    short: 'f',
-    env: 'MCP_GATEHOUSE_FILES',
-    placeholder: 'PATH',
-    help: 'A file or folder with resources: which of their policies would take the token?',
-  },
+  file: { ...filesFlag, help: 'A file or folder with resources: which of their policies would take the token?' },
   inferenceExtension: inferenceExtensionFlag,
   online: { type: 'boolean', help: 'Fetch the keys of identity providers, to check the signature' },
   resource: {

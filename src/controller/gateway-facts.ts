@@ -172,14 +172,14 @@ export class FactCollector {
   // Rejections of other versions than the present one are outdated.
   #collectRejections(gateway: string, processes: readonly ConnectedGateway[]): readonly MessageRejection[] {
     const resources = this.#history.findSnapshot(gateway)?.resources;
-    const said = new Map<string, { readonly rejection: MessageRejection; count: number }>();
+    const counted = new Map<string, { readonly rejection: MessageRejection; count: number }>();
     for (const { typeUrl, name, version, reason } of processes.flatMap(({ rejections }) => rejections)) {
       const list = lists.get(typeUrl);
       const present = resources?.get(typeUrl)?.get(name);
       if (list === undefined || present === undefined || (version !== '' && version !== present.version)) continue;
-      count(said, `${typeUrl}\n${name}`, () => ({ rejection: { list, key: name, reason }, count: 1 }));
+      count(counted, `${typeUrl}\n${name}`, () => ({ rejection: { list, key: name, reason }, count: 1 }));
     }
-    return Array.from(said.values(), ({ rejection, count: times }) => ({
+    return Array.from(counted.values(), ({ rejection, count: times }) => ({
       ...rejection,
       reason: addCount(rejection.reason, times, processes.length),
     }));
@@ -206,17 +206,17 @@ function collectKeyProblems(processes: readonly ConnectedGateway[]): ReadonlyMap
 }
 
 function collectBindProblems(processes: readonly ConnectedGateway[]): ReadonlyMap<number, string> {
-  const said = new Map<number, { readonly reason: string; count: number }>();
+  const counted = new Map<number, { readonly reason: string; count: number }>();
   for (const { port, reason } of processes.flatMap(({ bindProblems }) => bindProblems))
-    count(said, port, () => ({ reason, count: 1 }));
+    count(counted, port, () => ({ reason, count: 1 }));
   return new Map(
-    Array.from(said, ([port, { reason, count: times }]) => [port, addCount(reason, times, processes.length)]),
+    Array.from(counted, ([port, { reason, count: times }]) => [port, addCount(reason, times, processes.length)]),
   );
 }
 
-function count<K, V extends { count: number }>(said: Map<K, V>, key: K, create: () => V): void {
-  const known = said.get(key);
-  if (known === undefined) said.set(key, create());
+function count<K, V extends { count: number }>(counted: Map<K, V>, key: K, create: () => V): void {
+  const known = counted.get(key);
+  if (known === undefined) counted.set(key, create());
   else known.count += 1;
 }
 

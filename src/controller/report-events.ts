@@ -50,9 +50,9 @@ function listEvents(sources: EventSources): readonly NewEvent[] {
   for (const [gateway, { rejections, keyProblems, bindProblems }] of sources.facts) {
     for (const rejection of rejections) {
       const subject = findRejected(sources, gateway, rejection);
-      const what =
+      const effect =
         subject?.kind === 'Gateway' ? `Its gateways cannot use ${rejection.key}` : `Gateway ${gateway} cannot use it`;
-      add(subject, { reason: 'Rejected', action: 'Program', note: `${what}: ${rejection.reason}` });
+      add(subject, { reason: 'Rejected', action: 'Program', note: `${effect}: ${rejection.reason}` });
     }
     for (const [key, { issuer, reason, neverLoaded }] of keyProblems) {
       const effect = neverLoaded ? 'requests are answered with 503' : 'the previous keys stay in use';

@@ -123,13 +123,13 @@ export class StatusWriter {
     const isFirst = this.#context === undefined;
     this.#context = context;
     for (const kind of kinds) {
-      const said = this.#last[kind] ?? {};
-      const wanted: Readonly<Record<string, OwnStatuses[StatusKind]>> = statuses[lists[kind]];
+      const last = this.#last[kind] ?? {};
+      const desired: Readonly<Record<string, OwnStatuses[StatusKind]>> = statuses[lists[kind]];
       // Usually one of thousands changed: statuses that are the same objects are skipped.
-      if (wanted === said) continue;
-      this.#last[kind] = wanted;
-      for (const name in wanted) if (wanted[name] !== said[name]) this.#setDesired(`${kind}/${name}`, wanted[name]!);
-      for (const name in said) if (!Object.hasOwn(wanted, name)) this.#release(`${kind}/${name}`, context);
+      if (desired === last) continue;
+      this.#last[kind] = desired;
+      for (const name in desired) if (desired[name] !== last[name]) this.#setDesired(`${kind}/${name}`, desired[name]!);
+      for (const name in last) if (!Object.hasOwn(desired, name)) this.#release(`${kind}/${name}`, context);
     }
     if (isFirst && this.#isStarted) this.#removeLeftovers(context);
   }

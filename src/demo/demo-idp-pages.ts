@@ -1,13 +1,6 @@
 // The pages of the demo's identity provider: login, consent, and what went wrong. Plain HTML, no JavaScript.
 import { escapeHtml } from '../base/escape-html.ts';
-
-/** A user who can log in. */
-export interface DemoUser {
-  readonly id: string;
-  readonly name: string;
-  readonly team: string;
-  readonly password: string;
-}
+import type { DemoUser } from './demo-users.ts';
 
 const style = `
 :root { color-scheme: light dark; --line: light-dark(#d0d7de, #363d46); --back: light-dark(#f3f4f6, #101214); --card: light-dark(#fff, #1a1d21); --accent: light-dark(#0b57d0, #8ab4f8); --on: light-dark(#fff, #10151b); --bad: light-dark(#a40e26, #ff9aa2); --ink: light-dark(#1b1f24, #e8eaed); --soft: light-dark(#57606a, #a4adb8); }
@@ -48,7 +41,7 @@ export function renderLogin(uid: string, clientName: string, users: readonly Dem
     .map(
       (user) => `<form method="post" action="/interaction/${uid}/login">
 <input type="hidden" name="user" value="${escapeHtml(user.id)}"><input type="hidden" name="password" value="${escapeHtml(user.password)}">
-<button type="submit">Log in as ${escapeHtml(user.name)} <small>Team ${escapeHtml(user.team)}</small></button></form>`,
+<button type="submit">Log in as ${escapeHtml(user.name)} <small>Groups: ${escapeHtml(user.groups.join(', '))}</small></button></form>`,
     )
     .join('\n');
   return renderPage(

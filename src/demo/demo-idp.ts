@@ -5,14 +5,9 @@ import type { AddressInfo } from 'node:net';
 import { exportJWK, generateKeyPair } from 'jose';
 import type { InteractionDetails } from 'oidc-provider';
 import { Provider } from 'oidc-provider/lib/provider.js';
-import { type DemoUser, renderConsent, renderLogin, renderProblem } from './demo-idp-pages.ts';
+import { renderConsent, renderLogin, renderProblem } from './demo-idp-pages.ts';
+import { type DemoUser, demoUsers, describeClaims } from './demo-users.ts';
 import { createIdpStore } from './idp-store.ts';
-
-/** The users who can log in. Their passwords are shown on the login page: this is a demo. */
-const demoUsers: readonly DemoUser[] = [
-  { id: 'alice', name: 'Alice Archer', team: 'support', password: 'alice' },
-  { id: 'bob', name: 'Bob Baker', team: 'sales', password: 'bob' },
-];
 
 /** Scopes of the demo beside the standard ones. */
 export const demoScopes: readonly string[] = ['tickets'];
@@ -55,7 +50,7 @@ async function describeProvider(): Promise<Record<string, unknown>> {
     jwks: { keys: [key] },
     cookies: { keys: [randomBytes(32).toString('base64url')] },
     scopes: ['openid', 'offline_access', ...demoScopes],
-    claims: { openid: ['sub'], profile: ['name', 'team'] },
+    claims: { openid: ['sub'], profile: ['name', 'team', 'groups'] },
     pkce: { required: () => true },
     // Browser-based clients ask from their own origin.
     clientBasedCORS: () => true,
@@ -64,11 +59,11 @@ async function describeProvider(): Promise<Record<string, unknown>> {
     findAccount: (_context: unknown, id: string) => {
       const user = demoUsers.find((each) => each.id === id);
       if (user === undefined) return undefined;
-      return { accountId: id, claims: () => ({ sub: id, name: user.name, team: user.team }) };
+      return { accountId: id, claims: () => ({ sub: id, ...describeClaims(user) }) };
     },
     extraTokenClaims: (_context: unknown, token: { accountId?: string }) => {
       const user = demoUsers.find((each) => each.id === token.accountId);
-      return user === undefined ? {} : { name: user.name, team: user.team };
+      return user === undefined ? {} : describeClaims(user);
     },
     renderError: (
       context: { type: string; body: string; set(headers: object): void },
@@ -115,7 +110,7 @@ async function serveInteraction(provider: Provider, request: IncomingMessage, re
   if (request.method !== 'POST') {
     const page =
       details.prompt.name === 'login'
-        ? renderLogin(details.uid, clientName, demoUsers)
+        ? renderLogin(details.uid, clientName, listUsers(details))
         : renderConsent({
             uid: details.uid,
             clientName,
@@ -136,7 +131,11 @@ async function serveInteraction(provider: Provider, request: IncomingMessage, re
   if (details.prompt.name === 'login') {
     const user = demoUsers.find(({ id, password }) => id === form.get('user') && password === form.get('password'));
     if (user === undefined)
-      return sendPage(response, 401, renderLogin(details.uid, clientName, demoUsers, 'Wrong user or password.'));
+      return sendPage(
+        response,
+        401,
+        renderLogin(details.uid, clientName, listUsers(details), 'Wrong user or password.'),
+      );
     return provider.interactionFinished(
       request,
       response,
@@ -146,6 +145,13 @@ async function serveInteraction(provider: Provider, request: IncomingMessage, re
   }
   const grantId = await grantWhatIsAsked(provider, details);
   return provider.interactionFinished(request, response, { consent: { grantId } }, { mergeWithLastSubmission: true });
+}
+
+/** The user whom the client expects (login_hint) comes first. */
+function listUsers({ params }: InteractionDetails): DemoUser[] {
+  return demoUsers.toSorted(
+    (left, right) => Number(right.id === params['login_hint']) - Number(left.id === params['login_hint']),
+  );
 }
 
 /** Ends the session and begins the same login anew. */

@@ -12,7 +12,7 @@ interface Ticket {
   readonly resolution?: string;
 }
 
-/** What came of closing a ticket. */
+/** The result of closing a ticket. */
 type CloseOutcome =
   | { readonly kind: 'closed'; readonly ticket: Ticket }
   | { readonly kind: 'already-closed'; readonly ticket: Ticket }

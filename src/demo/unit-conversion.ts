@@ -35,7 +35,7 @@ type UnitSymbol = keyof typeof units;
 /** All unit symbols, for schemas. */
 export const unitSymbols = Object.keys(units) as [UnitSymbol, ...UnitSymbol[]];
 
-/** What came of a conversion. */
+/** The result of a conversion. */
 type Conversion =
   | { readonly kind: 'converted'; readonly value: number; readonly quantity: string }
   | { readonly kind: 'incompatible'; readonly from: string; readonly to: string };

@@ -1,9 +1,10 @@
 // One reconciliation of one Gateway: applies its objects one after the other, then deletes leftovers. Objects that are up to date cost no request.
+import { createHash } from 'node:crypto';
 import { ApiError, ApiUnreachableError, type KubernetesClient, type KubernetesObject } from '../kubernetes/client.ts';
 import type { GatewayPlan } from '../translate/gateway-plan.ts';
 import { applyObject } from './apply-object.ts';
-import { fingerprintFields } from './fingerprint.ts';
 import type { ManagedObject, ManagedObjects } from './managed-objects.ts';
+import { isJson } from './merge-values.ts';
 import type { RenderedGateway } from './render-gateway.ts';
 import type { RenderedObject } from './rendered-object.ts';
 
@@ -193,4 +194,21 @@ class Failures implements DeployTurn {
 function formatKey(object: RenderedObject | ManagedObject): string {
   const name = 'object' in object ? object.object.metadata.name : object.name;
   return `${object.type.kind}/${name}`;
+}
+
+/**
+ * A different fingerprint means that someone changed our fields: of the fields that `desired` has, with the values of `live`. Lists count as a whole: the API server adds the same defaults each time.
+ * Statuses, versions and fields of other managers do not count.
+ */
+function fingerprintFields(live: unknown, desired: unknown): string {
+  return createHash('sha256')
+    .update(JSON.stringify(project(live, desired)))
+    .digest('base64');
+}
+
+function project(live: unknown, desired: unknown): unknown {
+  if (!isJson(desired) || !isJson(live)) return live ?? null;
+  return Object.keys(desired)
+    .toSorted()
+    .map((key) => [key, project(live[key], desired[key])]);
 }

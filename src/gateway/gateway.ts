@@ -174,13 +174,13 @@ function watchUpstreams({ log, upstreamMetrics }: GatewayOptions): UpstreamObser
       upstreamMetrics.connectFailed(backend, describeConnectFailure(error));
       log.debug({ backend, endpoint, err: error }, 'cannot connect to an endpoint');
     },
-    setAside(backend, endpoint, milliseconds, again) {
+    ejected(backend, endpoint, milliseconds, again) {
       if (!again) upstreamMetrics.endpointEjected(backend);
-      log.warn({ backend, endpoint, milliseconds }, 'an endpoint accepts no connections and is set aside');
+      log.warn({ backend, endpoint, milliseconds }, 'an endpoint accepts no connections and is ejected');
     },
     returned(backend, endpoint) {
       upstreamMetrics.endpointReturned(backend);
-      log.info({ backend, endpoint }, 'an endpoint that was set aside accepts connections again');
+      log.info({ backend, endpoint }, 'an ejected endpoint accepts connections again');
     },
     retried: (backend) => upstreamMetrics.requestRetried(backend),
   };

@@ -1,7 +1,7 @@
 // Collects what a source read into one consistent set of resources: each resource once, in an order that does not depend on where it was written.
 import { isDeepStrictEqual } from 'node:util';
 import type { ParsedResource } from '../api/parse-resource.ts';
-import type { InvalidResource, Resources } from '../api/resources.ts';
+import { emptyResources, type InvalidResource, type Resources } from '../api/resources.ts';
 import { formatIdentity, type ResourceIdentity } from './resource-source.ts';
 
 /** One resource as a source has it: good, or known to be bad. `place` is whatever the source needs to find it again. */
@@ -65,23 +65,7 @@ export function collectResources<P>(entries: readonly SnapshotEntry<P>[]): Snaps
   }
   const inForce = [...firsts.values(), ...unnamed];
 
-  const lists: { [K in keyof Resources]: Resources[K][number][] } = {
-    gatewayClasses: [],
-    gateways: [],
-    httpRoutes: [],
-    referenceGrants: [],
-    services: [],
-    endpointSlices: [],
-    secrets: [],
-    configMaps: [],
-    namespaces: [],
-    gatewayParameters: [],
-    proxyBackends: [],
-    proxyPolicies: [],
-    inferencePools: [],
-    pods: [],
-    invalid: [],
-  };
+  const lists = structuredClone(emptyResources) as { [K in keyof Resources]: Resources[K][number][] };
   for (const entry of inForce.toSorted((left, right) => compareIdentities(left.identity, right.identity))) {
     if (entry.state === 'valid') {
       const list: unknown[] = lists[listsByKind[entry.resource.kind]];

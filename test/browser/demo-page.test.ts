@@ -1,8 +1,10 @@
-// The demo as people meet it: the page, the login of Alice and of Bob, what it says after Cancel, and every page in every appearance.
+// The demo as people meet it: the login of Alice and of Bob, the tools that each of them sees, the rule and its live change, what the page says after Cancel,
+// and every page in every appearance.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, Locator, Page } from 'playwright-core';
 import { runDemo, type StartedDemo } from '../integration/run-demo.ts';
+import { waitFor } from '../kit/wait-for.ts';
 import { openPage, screenshotFolder, startChromium } from './chromium.ts';
 import { checkAppearances, checkLook } from './page-checks.ts';
 
@@ -24,9 +26,9 @@ function isExpected(complaint: string): boolean {
   return complaint.includes('status of 401') && complaint.includes('/mcp)');
 }
 
-async function begin(page: Page): Promise<void> {
+async function begin(page: Page, first = 'Alice'): Promise<void> {
   await page.goto(`${demo.url}/`);
-  await page.getByRole('button', { name: 'Log in and talk MCP' }).click();
+  await page.getByRole('button', { name: `Log in as ${first}` }).click();
   await page.waitForURL(`http://127.0.0.1:${demo.ports['--idp-port']}/interaction/**`);
 }
 
@@ -37,14 +39,39 @@ async function readResult(page: Page): Promise<string> {
   return (await result.textContent()) ?? '';
 }
 
+/** Logs in, all the way to the person's tools. */
+async function logIn(page: Page, first: string): Promise<void> {
+  await begin(page, first);
+  await page.getByRole('button', { name: `Log in as ${first}` }).click();
+  await page.getByRole('button', { name: 'Allow', exact: true }).click();
+  assert.match(await readResult(page), new RegExp(`^It worked\\. ${first} `));
+  await cardOf(page, first).getByText('logged in', { exact: true }).waitFor();
+}
+
+function cardOf(page: Page, first: string): Locator {
+  return page.locator(`.person[data-name="${first}"]`);
+}
+
+/** Waits until the person sees exactly these tools. */
+async function waitForTools(page: Page, first: string, tools: readonly string[]): Promise<void> {
+  const names = cardOf(page, first).locator('.tools li > code');
+  await waitFor(
+    `${first} sees ${tools.join(', ')}`,
+    async () => String(await names.allTextContents()) === String(tools),
+  );
+}
+
+const bobsTools = ['current_time', 'text_statistics', 'convert_units', 'ticket_list'];
+const allTools = [...bobsTools, 'ticket_create', 'ticket_close', 'desk_report'];
+
 describe('the demo in Chromium', () => {
-  for (const { name, team, sub } of [
-    { name: 'Alice Archer', team: 'support', sub: 'alice' },
-    { name: 'Bob Baker', team: 'sales', sub: 'bob' },
+  for (const { name, team, sub, groups, toolCount } of [
+    { name: 'Alice Archer', team: 'support', sub: 'alice', groups: ['support', 'support-leads'], toolCount: 7 },
+    { name: 'Bob Baker', team: 'sales', sub: 'bob', groups: ['sales'], toolCount: 4 },
   ]) {
     test(`the whole flow, clicked through as ${name}`, async () => {
       const { page, complaints, close } = await openPage(browser);
-      await begin(page);
+      await begin(page, name.split(' ')[0]);
       assert.equal(await page.title(), 'Log in - demo identity provider');
       await page.getByRole('button', { name: `Log in as ${name}` }).click();
       await page.getByRole('heading', { name: 'Allow access?' }).waitFor();
@@ -69,7 +96,7 @@ describe('the demo in Chromium', () => {
         `Got a token for ${name}`,
         'Refreshed it once, to show that this works',
         'Talked MCP with the token: initialize',
-        'Listed 7 tools: tools/list',
+        `Listed ${toolCount} tools: tools/list`,
         'Called convert_units: tools/call',
         'Ended the MCP session',
       ]);
@@ -89,7 +116,7 @@ describe('the demo in Chromium', () => {
       ]);
       await steps.nth(6).getByText('Details').click();
       const claims = JSON.parse((await steps.nth(6).locator('pre').textContent())!) as Record<string, unknown>;
-      assert.partialDeepStrictEqual(claims, { sub, name, team, aud: `${demo.url}/mcp`, scope: 'tickets' });
+      assert.partialDeepStrictEqual(claims, { sub, name, team, groups, aud: `${demo.url}/mcp`, scope: 'tickets' });
       assert.deepEqual(
         complaints.filter((complaint) => !isExpected(complaint)),
         [],
@@ -103,6 +130,148 @@ describe('the demo in Chromium', () => {
       await close();
     });
   }
+
+  test('Alice and Bob see different tools by the rule on the page, and a change of the rule arrives in both sessions', async () => {
+    const { page, complaints, close } = await openPage(browser);
+    await logIn(page, 'Alice');
+    await logIn(page, 'Bob');
+    await waitForTools(page, 'Alice', allTools);
+    await waitForTools(page, 'Bob', bobsTools);
+    await cardOf(page, 'Alice').getByText('Rule 1 allows everything, because the groups in her token').waitFor();
+    await cardOf(page, 'Bob').getByText('Rule 1 does not match, because he is not in support-leads.').waitFor();
+    const rule = page.locator('#rule');
+    const first = (await rule.textContent())!;
+    assert.match(first, /^kind: ProxyPolicy$/m);
+    assert.match(first, /^ {10}- '"support-leads" in jwt\.groups'$/m);
+    assert.doesNotMatch(first, /bob/);
+
+    // The page is not loaded again: this mark would be gone.
+    await page.evaluate("document.body.dataset.mark = 'still here'");
+    await page.getByRole('button', { name: 'Let Bob close tickets' }).click();
+    await waitForTools(page, 'Bob', [...bobsTools, 'ticket_close']);
+    assert.equal(await cardOf(page, 'Bob').locator('.tools li.added > code').textContent(), 'ticket_close');
+    await cardOf(page, 'Bob')
+      .getByText(/tools\/list_changed arrived at .*: ticket_close is new\.$/)
+      .waitFor();
+    await cardOf(page, 'Alice')
+      .getByText(/tools\/list_changed arrived at .*: nothing changes for Alice\.$/)
+      .waitFor();
+    await waitForTools(page, 'Alice', allTools);
+    await cardOf(page, 'Bob').getByText('and rule 3 allows him ticket_close.').waitFor();
+    const expression = 'jwt.sub == "bob" && mcp.tool.name == "ticket_close"';
+    assert.deepEqual(await rule.locator('mark').allTextContents(), [
+      '          # 3. Bob may close tickets.\n',
+      `          - '${expression}'\n`,
+    ]);
+    const config = await fetch(`http://127.0.0.1:${demo.ports['--admin-port']}/config`);
+    assert.ok((await config.text()).includes(JSON.stringify(expression)), 'the text on the page is in force');
+
+    await page.getByRole('button', { name: 'Give sales all ticket tools' }).click();
+    await waitForTools(page, 'Bob', [...bobsTools, 'ticket_create', 'ticket_close']);
+    await page.getByRole('button', { name: 'Take it back' }).click();
+    await waitForTools(page, 'Bob', bobsTools);
+    await cardOf(page, 'Bob')
+      .getByText(/: ticket_create is gone, ticket_close is gone\.$/)
+      .waitFor();
+    assert.equal(await rule.textContent(), first);
+    assert.equal(await page.evaluate('document.body.dataset.mark'), 'still here');
+
+    // Both are still there after a reload, and hear of changes from another tab.
+    await page.reload();
+    await waitForTools(page, 'Alice', allTools);
+    await waitForTools(page, 'Bob', bobsTools);
+    const other = await openPage(browser);
+    await other.page.goto(`${demo.url}/`);
+    await other.page.getByRole('button', { name: 'Let Bob close tickets' }).click();
+    await waitForTools(page, 'Bob', [...bobsTools, 'ticket_close']);
+    await rule.locator('mark').first().waitFor();
+    await other.page.getByRole('button', { name: 'Take it back' }).click();
+    await waitForTools(page, 'Bob', bobsTools);
+    await other.close();
+
+    assert.deepEqual(
+      complaints.filter((complaint) => !isExpected(complaint)),
+      [],
+    );
+    await close();
+  });
+
+  test('a hidden tool, called by name: what Bob is told, and what the operator reads', async () => {
+    const { page, close } = await openPage(browser);
+    await logIn(page, 'Bob');
+    const card = cardOf(page, 'Bob');
+    await card.getByRole('button', { name: 'Call ticket_close all the same' }).click();
+    await card.getByText(/^Denied: Bob called ticket_close for T-\d+\.$/).waitFor();
+    assert.equal(await card.locator('.received').textContent(), '-32602 Unknown tool: ticket_close');
+    assert.equal(
+      await card.locator('.noted').textContent(),
+      'item_hidden: no Allow rule matches: policy default/sample-tools',
+    );
+    const admin = `http://127.0.0.1:${demo.ports['--admin-port']}`;
+    assert.match(
+      (await card.locator('.call pre').textContent())!,
+      new RegExp(`^npx mcp-gatehouse explain --request-id [\\w-]+ --admin ${admin}$`),
+    );
+
+    await page.getByRole('button', { name: 'Let Bob close tickets' }).click();
+    await card.getByRole('button', { name: 'Call ticket_close', exact: true }).click();
+    await card.getByText(/^Allowed: Bob called ticket_close/).waitFor();
+    assert.match((await card.locator('.received').textContent())!, /^Closed T-\d+: Done by Bob\.$/);
+    assert.equal(
+      await card.locator('.noted').textContent(),
+      'allowed by rule 3: jwt.sub == "bob" && mcp.tool.name == "ticket_close"',
+    );
+    await page.getByRole('button', { name: 'Take it back' }).click();
+    await waitForTools(page, 'Bob', bobsTools);
+
+    await card.getByRole('button', { name: 'Call ticket_close all the same' }).click();
+    await card.getByText(/^Denied: /).waitFor();
+    await card.getByRole('link', { name: 'This request in the admin pages' }).click();
+    await page.waitForURL(`${admin}/requests/*`);
+    const shown = await page.locator('main').innerText();
+    assert.match(shown, /tools\/call, tool ticket_close/);
+    assert.match(shown, /item_hidden/);
+    await close();
+  });
+
+  test('an expired token is renewed; a login that is over is said to be so; after a log out nothing is left', async () => {
+    const { page, close } = await openPage(browser);
+    await logIn(page, 'Bob');
+    const breakTokens = (...names: string[]): Promise<unknown> =>
+      page.evaluate(`{
+        const people = JSON.parse(sessionStorage.getItem('mcp-gatehouse-demo-people'));
+        for (const name of ${JSON.stringify(names)}) people.accounts.bob[name] = 'expired';
+        sessionStorage.setItem('mcp-gatehouse-demo-people', JSON.stringify(people));
+      }`);
+    await breakTokens('accessToken');
+    await page.reload();
+    await waitForTools(page, 'Bob', bobsTools);
+    await breakTokens('accessToken', 'refreshToken');
+    await page.reload();
+    await cardOf(page, 'Bob').getByText('the login is over').waitFor();
+    await begin(page, 'Bob');
+    await page.getByText('You are logged in as Bob Baker.').waitFor();
+    await page.getByRole('button', { name: 'Allow', exact: true }).click();
+    await waitForTools(page, 'Bob', bobsTools);
+    await page.getByRole('button', { name: 'Log out' }).click();
+    await page.getByRole('button', { name: 'Log in as Bob' }).waitFor();
+    assert.equal(await page.evaluate("sessionStorage.getItem('mcp-gatehouse-demo-people').includes('Token')"), false);
+    await page.reload();
+    await page.getByRole('button', { name: 'Log in as Bob' }).waitFor();
+    await close();
+  });
+
+  test('a page of another site cannot change the rule', async () => {
+    const { page, close } = await openPage(browser);
+    await page.goto(`http://127.0.0.1:${demo.ports['--idp-port']}/.well-known/openid-configuration`);
+    const outcome = await page.evaluate<string>(
+      `fetch('${demo.url}/demo/rule', { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"variant":"bob-closes"}' }).then((response) => String(response.status), () => 'blocked')`,
+    );
+    assert.equal(outcome, 'blocked');
+    const rule = (await (await fetch(`${demo.url}/demo/rule`)).json()) as { variant: string };
+    assert.equal(rule.variant, 'leads-only');
+    await close();
+  });
 
   test('Cancel at the login: the page says what happened, and the next try works', async () => {
     const { page, complaints, close } = await openPage(browser);
@@ -141,6 +310,7 @@ describe('the demo in Chromium', () => {
     await page.getByRole('button', { name: 'Log in as Alice' }).click();
     await page.getByRole('button', { name: 'Allow', exact: true }).click();
     assert.match(await readResult(page), /Alice Archer called/);
+    await page.getByRole('button', { name: 'Log out' }).click();
     await begin(page);
     await page.getByText('You are logged in as Alice Archer.').waitFor();
     await page.getByRole('button', { name: 'Log in as somebody else' }).click();
@@ -154,7 +324,7 @@ describe('the demo in Chromium', () => {
   test('the keyboard is enough', async () => {
     const { page, close } = await openPage(browser);
     await page.goto(`${demo.url}/`);
-    await page.getByRole('button', { name: 'Log in and talk MCP' }).focus();
+    await page.getByRole('button', { name: 'Log in as Alice' }).focus();
     await page.keyboard.press('Enter');
     await page.waitForURL(/\/interaction\//);
     await page.keyboard.press('Tab');
@@ -172,7 +342,8 @@ describe('the demo in Chromium', () => {
     const { page, close } = await openPage(browser);
     const url = `http://localhost:${demo.ports['--port']}`;
     await page.goto(`${url}/`);
-    await page.getByRole('button', { name: 'Log in and talk MCP' }).click();
+    await page.getByRole('button', { name: 'Log in as Alice' }).click();
+    await page.getByRole('heading', { name: 'Log in', exact: true }).waitFor();
     await page.getByRole('button', { name: 'Log in as Alice' }).click();
     await page.getByRole('button', { name: 'Allow', exact: true }).click();
     await page.waitForURL(`${url}/`);
@@ -214,6 +385,7 @@ describe('the demo in Chromium', () => {
     const { page, close } = await openPage(browser, { javaScriptEnabled: false });
     await page.goto(`${demo.url}/`);
     assert.equal(await page.locator('#parts li').count(), 3);
+    assert.match((await page.locator('#rule').textContent())!, /action: Allow/);
     await page.getByText(`claude mcp add --transport http demo ${demo.url}/mcp`).waitFor();
     await close();
   });
@@ -232,10 +404,22 @@ describe('the demo in Chromium', () => {
         await look('demo-consent');
         await page.getByRole('button', { name: 'Allow', exact: true }).click();
         await readResult(page);
+        await waitForTools(page, 'Alice', allTools);
         await page.locator('.state.good').nth(2).waitFor();
         await look('demo-after');
         for (const details of await page.locator('#steps details').all()) await details.locator('summary').click();
         await look('demo-after-open');
+        await logIn(page, 'Bob');
+        await cardOf(page, 'Bob').getByRole('button', { name: 'Call ticket_close all the same' }).click();
+        await cardOf(page, 'Bob').getByText('Denied: Bob called ticket_close').waitFor();
+        await page.locator('.state.good').nth(2).waitFor();
+        await look('demo-denied');
+        await page.getByRole('button', { name: 'Let Bob close tickets' }).click();
+        await waitForTools(page, 'Bob', [...bobsTools, 'ticket_close']);
+        await cardOf(page, 'Alice').getByText('nothing changes for Alice').waitFor();
+        await look('demo-changed');
+        await page.getByRole('button', { name: 'Take it back' }).click();
+        await waitForTools(page, 'Bob', bobsTools);
       },
       isExpected,
     );
@@ -276,7 +460,7 @@ describe('the demo in Chromium', () => {
     await page.locator('.state.bad').nth(2).waitFor();
     assert.deepEqual(await page.locator('.state').allTextContents(), Array(3).fill('not reachable'));
     await checkLook(page, 'demo-stopped');
-    await page.getByRole('button', { name: 'Log in and talk MCP' }).click();
+    await page.getByRole('button', { name: 'Log in as Alice' }).click();
     await page.getByText('Is the demo still running?').waitFor();
     await close();
   });

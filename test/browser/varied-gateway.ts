@@ -22,7 +22,7 @@ export async function startVariedGateway(): Promise<VariedGateway> {
   const idp = await startQuirkyIdp();
   const [deadPort, deadIdp] = (await findFreePorts(2)) as [number, number];
   const describe = (port: number): object[] => describeResources(port, upstream.port, idp.issuer, deadPort, deadIdp);
-  const gateway = await runGateway({ resources: describe, flags: ['--failures-before-set-aside', '1'] });
+  const gateway = await runGateway({ resources: describe, flags: ['--eject-after-failures', '1'] });
   const post: VariedGateway['post'] = async (path, message) => {
     const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, ...message });

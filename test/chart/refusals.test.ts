@@ -216,12 +216,12 @@ const beyondTheSchema: readonly Refusal[] = [
   {
     name: 'a budget with both bounds',
     values: { controller: { podDisruptionBudget: { minAvailable: 0, maxUnavailable: 1 } } },
-    message: 'controller.podDisruptionBudget takes minAvailable or maxUnavailable, and has both',
+    message: 'controller.podDisruptionBudget needs either minAvailable or maxUnavailable, and has both',
   },
   {
     name: 'a budget without a bound',
     values: { controller: { podDisruptionBudget: { unhealthyPodEvictionPolicy: 'AlwaysAllow' } } },
-    message: 'controller.podDisruptionBudget takes minAvailable or maxUnavailable, and has none of them',
+    message: 'controller.podDisruptionBudget needs either minAvailable or maxUnavailable, and has neither',
   },
   {
     name: 'a rolling update that recreates',
@@ -255,12 +255,14 @@ const withoutSchema: readonly Refusal[] = [
   {
     name: 'parameters without a namespace',
     values: { gatewayClassParametersRefs: { proxy: { name: 'a' } } },
-    message: 'gatewayClassParametersRefs.proxy.namespace is required: both name and namespace of the GatewayParameters',
+    message:
+      'gatewayClassParametersRefs.proxy.namespace is required: the reference needs the name and the namespace of the GatewayParameters',
   },
   {
     name: 'parameters without anything',
     values: { gatewayClassParametersRefs: { proxy: null } },
-    message: 'gatewayClassParametersRefs.proxy.name is required: both name and namespace of the GatewayParameters',
+    message:
+      'gatewayClassParametersRefs.proxy.name is required: the reference needs the name and the namespace of the GatewayParameters',
   },
   {
     name: 'port 0',
@@ -306,7 +308,7 @@ const withoutSchema: readonly Refusal[] = [
     name: 'a name that no Service can have',
     values: { fullnameOverride: 'My.Proxy' },
     message:
-      'the name "My.Proxy" cannot be that of a Service: up to 63 small letters, digits and dashes, a letter first; set fullnameOverride',
+      '"My.Proxy" cannot be the name of a Service, which has up to 63 small letters, digits and dashes and begins with a letter; set fullnameOverride',
   },
 ];
 
@@ -353,8 +355,8 @@ describe('by the templates, when the schema is skipped', () => {
 test('names that are too long, or begin with a digit, are refused and not cut', async () => {
   const release = 'r'.repeat(53);
   const text = await readRefusal({ nameOverride: 'n'.repeat(20) }, { release });
-  include(text, `the name "${release}-${'n'.repeat(20)}" cannot be that of a Service`);
-  include(await readRefusal({}, { release: '1st' }), 'the name "1st-proxy" cannot be that of a Service');
+  include(text, `"${release}-${'n'.repeat(20)}" cannot be the name of a Service`);
+  include(await readRefusal({}, { release: '1st' }), '"1st-proxy" cannot be the name of a Service');
 });
 
 test('an older Kubernetes is refused', async () => {

@@ -89,7 +89,7 @@ describe('names', () => {
       /at '\/fullnameOverride': '123' does not match pattern/,
     );
     const skipped = await readRefusal({ fullnameOverride: '123' }, { args: ['--skip-schema-validation'] });
-    assert.match(skipped, /the name "123" cannot be that of a Service/);
+    assert.match(skipped, /"123" cannot be the name of a Service/);
   });
 
   test('numbers are refused where texts belong', async () => {

@@ -20,7 +20,7 @@ before(async () => {
 after(() => ruled?.close());
 
 describe('the operator is told', () => {
-  test('in the log: who, by which policy and which rule', async () => {
+  test('the log names the caller, the policy and the rule', async () => {
     const allowed = await findLine(await getWith('/strict', { team: 'support', client_id: 'cli' }));
     const { subject, issuer: from, client_id, policy, rule: by, reason } = allowed;
     assert.deepEqual(

@@ -1,4 +1,4 @@
-// Whoever does not read must stop whoever writes: writers that write as fast as they may, and the moment at which nothing moves any more.
+// Backpressure: writers that write as fast as they may, and the moment at which a reader that does not read has stopped them.
 
 interface PumpTarget {
   readonly destroyed?: boolean;

@@ -91,7 +91,7 @@ function answer(body: unknown, status = 200, headers: Record<string, string> = {
   };
 }
 
-test('without --online nobody is asked', async (t) => {
+test('without --online no identity provider is asked', async (t) => {
   const { url, asked } = await serveKeys(t, answer({ keys: [goodKey] }));
   const run = await runCheck(t, [{ name: 'idp', issuer: 'https://idp.example.com', jwks: { url } }]);
   assert.equal(run.code, 0, run.err);

@@ -65,7 +65,7 @@ function linesOf({ out }: Run, check: string): string {
   return lines.slice(start, end).join('\n');
 }
 
-describe('without --online nobody is asked', () => {
+describe('without --online no identity provider is asked', () => {
   test('the policy is shown with issuer, resource and metadata URLs, and a flow that is decided online', async (t) => {
     const server = await startIdp(t);
     const run = await runCheck(t, { issuer: server.origin });
@@ -323,7 +323,7 @@ describe('--online puts a cross where it is wrong, with what to change', () => {
     );
   });
 
-  test('the token for removing a client goes to nobody else', async (t) => {
+  test('the token for removing a client is not sent to another origin', async (t) => {
     const other = await startIdp(t);
     const server = await startIdp(t, {
       overrides: () => ({

@@ -1,4 +1,4 @@
-// Who gets configuration from the controller, over the real wire. The cases are in src/controller/authorize-peer.test.ts; here: nothing is sent.
+// The controller sends configuration only to authorized peers, tested over the real wire. The cases are in src/controller/authorize-peer.test.ts.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type Log, silentLog } from '../../src/base/log.ts';

@@ -41,7 +41,7 @@ const foreign = {
 };
 
 describe('statuses', () => {
-  test('what others wrote stays, what somebody changed back is repaired, and nothing is written twice', async (context) => {
+  test('statuses of others stay, reverted ones are repaired, and nothing is written twice', async (context) => {
     const cluster = await startCluster(context);
     putGateway(cluster);
     putRoute(cluster);

@@ -53,7 +53,8 @@ test('the demo serves its page, and a login leads from the 401 to the tools', as
     assert.match(html, /For trying out only\. Everything listens on loopback\./);
     assert.ok(html.includes(`claude mcp add --transport http demo ${url}/mcp`));
     assert.ok(html.includes(`http://127.0.0.1:${ports['--admin-port']}/flows`));
-    for (const asset of ['demo.css', 'demo.js', 'login-flow.js', 'mcp-client.js']) {
+    const scripts = ['demo.js', 'elements.js', 'login-flow.js', 'mcp-client.js', 'person-card.js', 'rule-panel.js'];
+    for (const asset of ['demo.css', ...scripts]) {
       const response = await fetch(`${url}/demo/${asset}`);
       assert.equal(response.status, 200, asset);
       assert.match(response.headers.get('content-type')!, asset.endsWith('.css') ? /^text\/css/ : /^text\/javascript/);
@@ -74,9 +75,58 @@ test('the demo serves its page, and a login leads from the 401 to the tools', as
     ]);
   });
 
-  for (const [user, name, team] of [
-    ['alice', 'Alice Archer', 'support'],
-    ['bob', 'Bob Baker', 'sales'],
+  await t.test('the rule: only prepared variants, and only from the page itself', async () => {
+    const own = { 'content-type': 'application/json', origin: url };
+    const choose = (variant: unknown, headers: Record<string, string> = own): Promise<Response> =>
+      fetch(`${url}/demo/rule`, { method: 'POST', headers, body: JSON.stringify({ variant }) });
+    for (const headers of [
+      { ...own, origin: 'https://evil.example' },
+      { 'content-type': 'application/json' },
+      { ...own, 'content-type': 'text/plain' },
+      { ...own, 'sec-fetch-site': 'cross-site' },
+    ]) {
+      const response = await choose('bob-closes', headers);
+      assert.equal(response.status, 403);
+      assert.equal(response.headers.get('access-control-allow-origin'), null);
+      // The gateway itself refuses a foreign Origin; the rest is refused by the page's server.
+      assert.match(await response.text(), /^\{"(?:problem":"|error":"origin_not_allowed")/);
+    }
+    const preflight = await fetch(`${url}/demo/rule`, {
+      method: 'OPTIONS',
+      headers: { origin: 'https://evil.example' },
+    });
+    assert.equal(preflight.status, 403);
+    assert.equal(preflight.headers.get('access-control-allow-origin'), null);
+    for (const variant of ['other', undefined, 'x'.repeat(2_000), { rules: [] }]) {
+      const response = await choose(variant);
+      assert.equal(response.status, 400);
+      assert.match(await response.text(), /with one of leads-only, bob-closes, sales-tickets\./);
+    }
+    const read = async (): Promise<object> => (await (await fetch(`${url}/demo/rule`)).json()) as object;
+    assert.partialDeepStrictEqual(await read(), { variant: 'leads-only' });
+    assert.equal((await choose('bob-closes')).status, 200);
+    assert.partialDeepStrictEqual(await read(), {
+      variant: 'bob-closes',
+      choices: [
+        { variant: 'sales-tickets', button: 'Give sales all ticket tools' },
+        { variant: 'leads-only', button: 'Take it back' },
+      ],
+    });
+    assert.equal((await choose('leads-only')).status, 200);
+  });
+
+  await t.test('the reason of a request: by its id alone, and for the page itself', async () => {
+    const ask = async (id: string, headers = {}): Promise<number> =>
+      (await fetch(`${url}/demo/reason.json?id=${id}`, { headers })).status;
+    assert.equal(await ask('..%2Fconfig'), 400);
+    assert.equal(await ask(''), 400);
+    assert.equal(await ask('unknown'), 404);
+    assert.equal(await ask('unknown', { 'sec-fetch-site': 'cross-site' }), 403);
+  });
+
+  for (const [user, name, team, mayClose] of [
+    ['alice', 'Alice Archer', 'support', true],
+    ['bob', 'Bob Baker', 'sales', false],
   ] as const) {
     await t.test(`${name} logs in and lists the tools`, async () => {
       const client = await new FlowClient(`${url}/mcp`).prepare();
@@ -94,6 +144,7 @@ test('the demo serves its page, and a login leads from the 401 to the tools', as
       const tools = await client.post({ jsonrpc: '2.0', id: 2, method: 'tools/list' }, session);
       assert.equal(tools.status, 200, tools.body);
       assert.match(tools.body, /"convert_units"/);
+      assert.equal(tools.body.includes('"ticket_close"'), mayClose);
     });
   }
 
@@ -107,7 +158,7 @@ test('the demo serves its page, and a login leads from the 401 to the tools', as
     }
   });
 
-  await t.test('who is logged in already can become somebody else at the consent page', async () => {
+  await t.test('a logged-in user can switch to another user at the consent page', async () => {
     const agent = new BrowserAgent();
     const first = await new FlowClient(`${url}/mcp`).prepare();
     await clickThrough(first, agent, ['Log in as Alice Archer', 'Allow']);

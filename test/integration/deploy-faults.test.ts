@@ -6,7 +6,7 @@ import { startDeployFixture } from './deploy-fixture.ts';
 import { startFakeApiServer } from './fake-api-server/fake-api-server.ts';
 import { waitFor } from '../kit/wait-for.ts';
 
-test('what the API server refuses is told on that Gateway, and holds up nobody else', async (context) => {
+test('a refusal of the API server is reported on that Gateway and does not delay others', async (context) => {
   const { cluster, makeGateway, plan, reconcile, result, events } = await startDeployFixture(context);
   const refusal = {
     type: 'status',

@@ -69,7 +69,7 @@ test("an object that has our labels and another owner is somebody else's", async
   await waitFor('then ours is made', () => result('default/web')?.problem === undefined);
 });
 
-test('somebody who makes the object between our look and our write keeps it', async (context) => {
+test('an object that another client creates between our read and our write stays theirs', async (context) => {
   const { cluster, makeGateway, plan, reconcile, result } = await startDeployFixture(context);
   cluster.inject({
     verb: 'create',
@@ -86,7 +86,7 @@ test('somebody who makes the object between our look and our write keeps it', as
   assert.deepEqual(cluster.find('Service', 'default/web-proxy')?.['spec'], foreign.spec);
 });
 
-test('somebody who replaces our object between our look and our write keeps theirs', async (context) => {
+test('an object that replaces ours between our read and our write stays theirs', async (context) => {
   const { cluster, deploy, makeGateway, plan, reconcile, result } = await startDeployFixture(context);
   const gateway = makeGateway('web');
   await deploy(plan(gateway));
@@ -152,7 +152,7 @@ test('an autoscaler of somebody else under our name is not removed', async (cont
   );
 });
 
-test('of a Gateway that names another class now everything is removed', async (context) => {
+test('all objects of a Gateway are removed when it changes its class', async (context) => {
   const { cluster, deploy, makeGateway, plan, reconcile, result } = await startDeployFixture(context);
   await deploy(plan(makeGateway('web')));
   cluster.change('Gateway', 'default/web', (gateway) => void (gateway['spec'].gatewayClassName = 'theirs'));
@@ -176,7 +176,7 @@ test('a Gateway that moves between two classes of ours gets new objects, and los
   await waitFor('the old ones are gone', () => cluster.find('Deployment', 'default/web-proxy') === undefined);
 });
 
-test('of a Gateway that is held, not seen any more, or gone, nothing is removed by us', async (context) => {
+test('no object is removed when its Gateway is held, no longer visible, or deleted', async (context) => {
   const { cluster, deploy, makeGateway, plan, reconcile, result, listWrites } = await startDeployFixture(context);
   await deploy(plan(makeGateway('web')));
   const other = plan(makeGateway('other'));

@@ -75,7 +75,7 @@ describe('explain: InferencePools', () => {
   const ask = (path: string, ...args: readonly string[]): Promise<Run> =>
     runExplain(['-f', file, '--request', `POST http://127.0.0.1:8080${path}`, ...args]);
 
-  test('which pool, who chooses, what without an answer, and among what', async () => {
+  test('names the pool, its picker, its failure mode and its endpoints', async () => {
     const { code, out, err } = await ask('/llama/v1/completions', '--inference-extension');
     assert.deepEqual([code, err], [0, '']);
     assert.match(out, /\nAllowed: forwarded to InferencePool default\/llama\n/);
@@ -109,7 +109,7 @@ describe('explain: InferencePools', () => {
   });
 });
 
-describe('explain: who is let in', () => {
+describe('explain: authentication', () => {
   test('a request that every policy lets pass: each of them, and how it is forwarded', async (t) => {
     const { explain } = await setUp(t, [
       jwtPolicy(inline),
@@ -488,7 +488,7 @@ describe('explain: tokens', () => {
     assert.match(refused.out, /^Denied: token_bad_signature;/m);
   });
 
-  test('MCP authentication with discovered keys: nobody is asked, and claims get the audience of the resource', async (t) => {
+  test('MCP authentication with discovered keys: no request is sent, and claims get the audience of the resource', async (t) => {
     const { folder, explain } = await setUp(t, [
       policy('login', backendTarget, {
         backend: {
@@ -599,7 +599,7 @@ describe('explain: tokens', () => {
   });
 });
 
-describe('explain: who may use what', () => {
+describe('explain: rules over items', () => {
   const tools = ['ticket_list', 'ticket_close', 'admin_reset'];
 
   test('several tools make a table: may it be used, and is it listed?', async (t) => {

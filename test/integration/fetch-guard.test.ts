@@ -85,7 +85,7 @@ describe('addresses', () => {
 });
 
 describe('names', () => {
-  test('what a name resolves to counts', async (context) => {
+  test('the resolved address counts, not the name', async (context) => {
     const server = await serveHttps(context, (_request, response) => response.end('{}'));
     const url = `https://idp.example.com:${server.port}/`;
     for (const [addresses, operator, client] of [

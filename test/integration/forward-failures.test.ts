@@ -68,7 +68,7 @@ async function startHolding(
 }
 
 describe('before the answer', () => {
-  test('nobody listens: 502', options, async (t) => {
+  test('connection refused: 502', options, async (t) => {
     const gateway = await startForwardingGateway(t, { backend: backendOn([await findClosedPort()]) });
     assertError(await fetchAnswer(gateway), 502, 'upstream_unreachable');
     const { context } = await gateway.finished(0);
@@ -309,7 +309,7 @@ describe('the client leaves', () => {
 });
 
 describe('retries', () => {
-  test('a request that reached nobody goes to another endpoint, with its body', options, async (t) => {
+  test('a request that reached no endpoint is retried at another one, with its body', options, async (t) => {
     let hits = 0;
     const { port } = await startUpstream(t, (request, response) => {
       hits += 1;
@@ -369,7 +369,7 @@ describe('retries', () => {
     }
   });
 
-  test('an endpoint that fails is set aside and tried again later', options, async (t) => {
+  test('an endpoint that fails is ejected and tried again later', options, async (t) => {
     const { port } = await startUpstream(t, (_request, response) => response.end('ok'));
     let now = 0;
     const dead = await findClosedPort();
@@ -377,7 +377,7 @@ describe('retries', () => {
       backend: backendOn([dead, port]),
       random: first,
       now: () => now,
-      limits: { failuresBeforeSetAside: 2, setAsideMs: 1_000, setAsideMaxMs: 60_000 },
+      limits: { ejectAfterFailures: 2, ejectionTimeMs: 1_000, ejectionTimeMaxMs: 60_000 },
     });
     const retries = async (): Promise<number> => {
       assert.equal((await fetchAnswer(gateway)).status, 200);
@@ -393,12 +393,12 @@ describe('retries', () => {
     assert.equal(await retries(), 1);
   });
 
-  test('when all are set aside they are tried anyway', options, async (t) => {
+  test('when all are ejected they are tried anyway', options, async (t) => {
     const ports = [await findClosedPort(), await findClosedPort()];
     const gateway = await startForwardingGateway(t, {
       backend: backendOn(ports),
       now: () => 0,
-      limits: { failuresBeforeSetAside: 1, maxRetries: 0 },
+      limits: { ejectAfterFailures: 1, maxRetries: 0 },
     });
     for (let i = 0; i < 4; i++) assertError(await fetchAnswer(gateway), 502, 'upstream_unreachable');
     const { server, port } = await startUpstream(t, (_request, response) => response.end('back'));

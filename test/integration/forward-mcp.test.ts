@@ -131,7 +131,7 @@ describe('sessions', () => {
     assert.equal(gateway.contexts[0]!.retries, 0);
   });
 
-  test('what a client makes up reaches an endpoint of this backend or nothing', options, async (t) => {
+  test('a made-up session ID reaches an endpoint of this backend or none', options, async (t) => {
     const gateway = await startForwardingGateway(t, {
       backend: backendOn([await startServer(t, 'a'), await startServer(t, 'b')], { mcp: mcp() }),
     });
@@ -184,7 +184,7 @@ describe('legacy SSE', () => {
     assert.deepEqual(server.posts, ['/messages/?session_id=abc x']);
   });
 
-  test('an announcement of another origin ends the stream and reaches nobody', options, async (t) => {
+  test('an announcement of another origin ends the stream and is not forwarded', options, async (t) => {
     const server = await startLegacy(t, () => 'https://evil.example/collect');
     const gateway = await startForwardingGateway(t, { backend: backendOn([server.port], { mcp: legacy }), ...plan });
     const socket = await connectRaw(t, gateway.port);

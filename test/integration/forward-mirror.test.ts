@@ -30,7 +30,7 @@ function mirrorTo(...backends: BackendConfig[]): () => Partial<ForwardPlan> {
   });
 }
 
-test('a mirror gets the whole request, and its answer reaches nobody', options, async (t) => {
+test('a mirror gets the whole request, and its answer is dropped', options, async (t) => {
   const main = await startUpstream(
     t,
     (request, response) => void withBody(request, (body) => response.end(`main ${body}`)),

@@ -306,7 +306,7 @@ test('Expect: 100-continue is answered here and not passed on', options, async (
   assert.equal(await readAll(await receiveResponse(message)), 'none hi');
 });
 
-test('an answer that nobody asked for closes its connection and reaches nobody', options, async (t) => {
+test('an unsolicited answer closes its connection and reaches no client', options, async (t) => {
   let connections = 0;
   let spoiled = false;
   const port = await startRawUpstream(t, (socket) => {
@@ -324,7 +324,7 @@ test('an answer that nobody asked for closes its connection and reaches nobody',
   assert.equal(connections, 2);
 });
 
-test('a stray answer that comes later, while the connection is idle, reaches nobody either', options, async (t) => {
+test('a stray answer that comes later, while the connection is idle, reaches no client either', options, async (t) => {
   let stray: (() => void) | undefined;
   let closed = 0;
   const port = await startRawUpstream(t, (socket) => {

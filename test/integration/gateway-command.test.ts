@@ -25,7 +25,7 @@ after(() => upstream.close());
 const url = (server: XdsServer, scheme = 'http'): string => `${scheme}://127.0.0.1:${server.port}`;
 const freePort = async (): Promise<number> => (await findFreePorts(1))[0]!;
 
-/** Nobody has a token here: all are turned away. */
+/** Refuses every request: the tests have no tokens. */
 const jwt = (name: string, httpRoute: string, keysUrl: string): Policy =>
   policy(name, httpRoute, {
     case: 'jwtAuthentication',
@@ -264,7 +264,7 @@ describe('a snapshot file', () => {
   });
 });
 
-test('what is wrong with the flags is said in one line each, and nothing starts', async (t) => {
+test('each wrong flag gets one line, and nothing starts', async (t) => {
   const other = await startGatewayCommand(t, 'tcp://somewhere', ['--trusted-proxies', '10.0.0.300/8']);
   assert.equal(await other.child.waitForExit(), 2);
   assert.equal(

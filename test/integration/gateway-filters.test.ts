@@ -485,7 +485,7 @@ describe('matches', { timeout: 180_000 }, () => {
     });
   }
 
-  test('what no rule matches is 404', async () => {
+  test('a request that no rule matches gets 404', async () => {
     assert.equal(readError(await get('/matching')), '404 no_route');
     assert.equal(readError(await get('/')), '404 no_route');
   });

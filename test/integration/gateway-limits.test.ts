@@ -55,9 +55,9 @@ const variables = {
   MCP_GATEHOUSE_MAX_UPSTREAM_REQUESTS: '2',
   MCP_GATEHOUSE_MAX_WAITING_REQUESTS: '1',
   MCP_GATEHOUSE_MAX_RESPONSE_HEADER_BYTES: '2KiB',
-  MCP_GATEHOUSE_FAILURES_BEFORE_SET_ASIDE: '2',
-  MCP_GATEHOUSE_SET_ASIDE: '1h',
-  MCP_GATEHOUSE_SET_ASIDE_MAX: '1h',
+  MCP_GATEHOUSE_EJECT_AFTER_FAILURES: '2',
+  MCP_GATEHOUSE_EJECTION_TIME: '1h',
+  MCP_GATEHOUSE_EJECTION_TIME_MAX: '1h',
   MCP_GATEHOUSE_MAX_RETRIES: '1',
   MCP_GATEHOUSE_MIRROR_BUFFER: '1024',
   MCP_GATEHOUSE_UPSTREAM_KEEP_ALIVE: '300ms',
@@ -226,7 +226,7 @@ describe('what goes to upstreams', limits, () => {
       waited = true;
       return answer;
     });
-    // Whoever comes when the place in line is taken is told so; the one in line is not.
+    // A request that finds the queue full is refused; the queued one is not.
     await waitFor(async () => (await gateway.readMetric('mcp_gateway_requests_in_flight')) === 3);
     assert.equal(readError(await get('/busy/full')), '503 upstream_overloaded');
     assert.deepEqual([waited, running.length], [false, 2]);
@@ -253,7 +253,7 @@ describe('what goes to upstreams', limits, () => {
     assert.equal((await get('/fair-head')).status, 200);
   });
 
-  test('--failures-before-set-aside, --set-aside, --max-retries: after two failures nobody is sent there any more', async () => {
+  test('--eject-after-failures, --ejection-time, --max-retries: after two failures no request is sent there', async () => {
     for (let index = 0; index < 40; index += 1) assert.equal(readEcho(await get('/half-dead')).upstream, 'spare');
     const lines = () => readAccessLog(gateway).filter(({ path }) => path === '/half-dead');
     await waitFor(() => lines().length === 40);

@@ -131,7 +131,7 @@ before(async () => {
   closables.push(main, second, hole);
   gateway = await runGateway({
     resources: (port) => describeResources(port, [main.port, second.port]),
-    flags: ['--failures-before-set-aside', '2', '--set-aside', '200ms', '--set-aside-max', '200ms'],
+    flags: ['--eject-after-failures', '2', '--ejection-time', '200ms', '--ejection-time-max', '200ms'],
   });
 }, limits);
 
@@ -179,7 +179,7 @@ const clients: readonly StreamingClient[] = [
 ];
 
 describe('before the answer', limits, () => {
-  test('nobody listens: 502 upstream_unreachable', async () => {
+  test('no server listens: 502 upstream_unreachable', async () => {
     assert.equal(readError(await get('/dead')), '502 upstream_unreachable');
     assert.equal(readError(await get('/dead-mcp', { method: 'POST' })), '502 upstream_unreachable');
     assert.match(String((await findLine('/dead'))['detail']), /ECONNREFUSED/);
@@ -250,7 +250,7 @@ describe('several endpoints', limits, () => {
     assert.ok(retried.length > 0);
   });
 
-  test('one that failed is set aside, and back when it works again', async (t) => {
+  test('one that failed is ejected, and back when it works again', async (t) => {
     for (let index = 0; index < 10; index += 1) assert.equal(readEcho(await get('/revived')).upstream, 'second');
     const revived = await startUpstream('revived', revivedPort);
     t.after(() => revived.close());

@@ -109,7 +109,7 @@ describe('requests', () => {
     }
   });
 
-  test('what cannot be written is our mistake, and not a byte of it is sent', options, async (t) => {
+  test('a head that cannot be written is an error of the gateway, and not a byte of it is sent', options, async (t) => {
     const { pool, peers } = await startEndpoint(t);
     for (const request of [
       { target: '/a b' },
@@ -299,7 +299,7 @@ describe('answers', () => {
     assert.deepEqual(sent.events, ['start', 'head', 'data', 'error']);
   });
 
-  test('who takes no more gets no more, and the upstream has to wait', options, async (t) => {
+  test('a slow reader pauses the upstream', options, async (t) => {
     const { pool, peer } = await startEndpoint(t);
     const total = 64 * 1024 * 1024;
     const sent = send(pool);

@@ -19,7 +19,7 @@ const options = { timeout: 180_000 };
 const issuer = createIssuer('https://issuer.example');
 const target = { kind: 'HTTPRoute', name: 'pool' } as const;
 
-test('JWT authentication: who has no good token does not reach the picker', options, async (t) => {
+test('JWT authentication: a request without a valid token does not reach the picker', options, async (t) => {
   const server = await startModel(t);
   const picker = await startPicker(t, { script: pick({ endpoints: server.endpoint }) });
   const gateway = await startInferenceGateway(t, {
@@ -48,7 +48,7 @@ test('JWT authentication: who has no good token does not reach the picker', opti
   await waitUntilIdle(gateway, [picker], [server]);
 });
 
-test('claim rules: who may not is answered 403, and the picker is not asked', options, async (t) => {
+test('claim rules: a denied request gets 403, and the picker is not asked', options, async (t) => {
   const server = await startModel(t);
   const picker = await startPicker(t, { script: pick({ endpoints: server.endpoint }) });
   const rules = resource('gateway.proxy/v1alpha1', 'ProxyPolicy', 'rules', {

@@ -83,7 +83,7 @@ test('header fields of the request: set, add, replace, remove', options, async (
   }
 });
 
-test('fields of framing and of the connection, and whom a request is for, cannot be changed', options, async (t) => {
+test('framing, connection fields and the authority of a request cannot be changed', options, async (t) => {
   const servers = [await startModel(t), await startModel(t, { protocol: 'h2c' })] as const;
   for (const [index, protocol] of (['http1', 'h2c'] as const).entries()) {
     const server = servers[index]!;

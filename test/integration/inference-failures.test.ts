@@ -107,18 +107,27 @@ for (const failsOpen of [false, true]) {
     });
   }
 
-  test(`${mode}: nobody listens, hangs up, does not speak HTTP/2, or there is no picker at all`, options, async (t) => {
-    const server = await startModel(t);
-    const hangsUp = await startRawUpstream(t, (socket) => socket.destroy());
-    const speaksHttp1 = await startModel(t);
-    const isSilent = await startRawUpstream(t, () => {});
-    for (const pickers of [[await findClosedPort()], [hangsUp], [speaksHttp1.port], [isSilent], []]) {
-      const gateway = await startInferenceGateway(t, { endpoints: [server.port], pickers, failsOpen, timeoutMs: 500 });
-      await assertFailure(gateway, failsOpen, String(pickers));
-      await waitUntilIdle(gateway, [], [server]);
-      await gateway.close();
-    }
-  });
+  test(
+    `${mode}: the picker does not listen, hangs up, does not speak HTTP/2, or does not exist`,
+    options,
+    async (t) => {
+      const server = await startModel(t);
+      const hangsUp = await startRawUpstream(t, (socket) => socket.destroy());
+      const speaksHttp1 = await startModel(t);
+      const isSilent = await startRawUpstream(t, () => {});
+      for (const pickers of [[await findClosedPort()], [hangsUp], [speaksHttp1.port], [isSilent], []]) {
+        const gateway = await startInferenceGateway(t, {
+          endpoints: [server.port],
+          pickers,
+          failsOpen,
+          timeoutMs: 500,
+        });
+        await assertFailure(gateway, failsOpen, String(pickers));
+        await waitUntilIdle(gateway, [], [server]);
+        await gateway.close();
+      }
+    },
+  );
 
   test(`${mode}: the picker dies before it has chosen`, options, async (t) => {
     const server = await startModel(t);

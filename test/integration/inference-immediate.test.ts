@@ -126,7 +126,7 @@ test('framing of an immediate answer is ours, and an answer without a body has n
   assert.deepEqual([head.status, head.body], [403, '']);
 });
 
-test('a status that is none is nonsense: 503 picker_unavailable', options, async (t) => {
+test('an invalid status: 503 picker_unavailable', options, async (t) => {
   const server = await startModel(t);
   let status = 0;
   const picker = await startPicker(t, {

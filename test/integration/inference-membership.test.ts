@@ -23,7 +23,7 @@ for (const mode of ['plain', 'streamed'] as const) {
   });
 }
 
-test('an endpoint that has just left may still be chosen, by the picker and nobody else', options, async (t) => {
+test('an endpoint that has just left may still be chosen, but only by the picker', options, async (t) => {
   const servers = [await startModel(t), await startModel(t)] as const;
   const picker = await startPicker(t, { script: pick({ endpoints: servers[1].endpoint }) });
   const gateway = await startInferenceGateway(t, {

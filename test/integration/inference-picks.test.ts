@@ -188,7 +188,7 @@ test(
     const gateway = await startInferenceGateway(t, {
       endpoints: [...dead, ...servers.map(({ port }) => port)],
       pickers: [picker.port],
-      limits: { failuresBeforeSetAside: 0 },
+      limits: { ejectAfterFailures: 0 },
     });
     const [first, second] = servers.map(({ endpoint }) => endpoint) as [string, string];
     const unreachable = dead.map((port) => `127.0.0.1:${port}`);

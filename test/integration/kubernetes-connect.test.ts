@@ -283,7 +283,7 @@ test('several files: the first that says something counts', async (context) => {
   );
 });
 
-test('the namespace that is meant where nobody names one: of the context or of the pod, or default', async (context) => {
+test('the default namespace is that of the context, that of the pod, or `default`', async (context) => {
   const { folder, cluster, env: podEnv } = await startPod(context);
   const here = makeKubeconfig(cluster);
   const addContext = (current: string, contexts: readonly object[]): object => ({

@@ -173,7 +173,7 @@ describe('login', () => {
     assert.match(out, /on to \/authorize, \/token and \/register/);
   });
 
-  test('somebody who comes back with another state is not taken for the login', async (t) => {
+  test('a callback with another state does not finish the login', async (t) => {
     const server = await startServer(t);
     const { code, out } = await runLogin([server.url], async (url) => {
       const redirectUri = new URL(url).searchParams.get('redirect_uri')!;
@@ -412,7 +412,7 @@ describe('login names the step that failed, and what to change', () => {
     });
   }
 
-  test('nobody listens', async () => {
+  test('no server listens', async () => {
     const probe = createServer();
     await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
     const { port } = probe.address() as AddressInfo;
@@ -422,7 +422,7 @@ describe('login names the step that failed, and what to change', () => {
     assert.match(out, /cannot be reached: connection refused\.\n.*Is it started\?/);
   });
 
-  test('nobody comes back', async (t) => {
+  test('the browser never comes back', async (t) => {
     const server = await startServer(t);
     const { code, out } = await runLogin([server.url, '--timeout', '1s'], () => Promise.resolve(true));
     assert.equal(code, 1);

@@ -76,7 +76,7 @@ describe('several protected servers on one host do not collide', () => {
     }
   });
 
-  test('there are no root forms, since nobody could say whose they are', async () => {
+  test('there are no root forms, because they would be ambiguous', async () => {
     for (const path of [
       '/.well-known/oauth-protected-resource',
       '/.well-known/oauth-authorization-server',
@@ -99,7 +99,7 @@ describe('several protected servers on one host do not collide', () => {
     await Promise.all(clients.map((client, index) => client.redeem(callbacks[index]!)));
     for (const [index, client] of clients.entries()) {
       assert.equal((await client.post()).status, 200);
-      // And nobody's token is good elsewhere.
+      // No token is valid for another resource.
       for (const other of paths.filter((_, at) => at !== index)) {
         const headers = { authorization: `Bearer ${client.tokens!.access_token}` };
         assert.equal((await postMcp(gateway.urlOf(other), listTools, headers)).status, 401);
@@ -212,7 +212,7 @@ describe('a host with one protected server', () => {
     assert.doesNotMatch(String(challenge.headers['www-authenticate']), /offline_access/);
   });
 
-  test('which flow is in force and why: in the log and at the admin port', async () => {
+  test('the log and the admin port name the flow in force, and the reason', async () => {
     assert.match(gateway.readOutput(), /Broker/);
     assert.match(gateway.readOutput(), /authorization_response_iss_parameter_supported|RFC 9207|`?iss`?/);
     const pages = await Promise.all(

@@ -121,7 +121,7 @@ describe('one resource on a host', () => {
         state: 's',
       });
       const answer = await get(alone, `${new URL(server['authorization_endpoint']!).pathname}?${query.toString()}`);
-      // A page, for nobody has seen this client yet.
+      // A consent page, because the client is new.
       const [, href = ''] = /<a href="([^"]+)"/.exec(answer.body) ?? [];
       const location = new URL(href.replaceAll('&amp;', '&'));
       assert.equal(location.searchParams.get('error'), 'invalid_request', 'PKCE is missing');
@@ -206,7 +206,7 @@ describe('several resources on a host', () => {
   });
 });
 
-test('who asks is told to the server by the gateway alone, also after the body', async () => {
+test('only the gateway tells the server who the caller is, also in trailers', async () => {
   const token = await namingIdp.issueAccessToken({ resource: `${alone.url}/mcp`, scope: 'tickets:read' });
   const message = openRequest(alone.port, {
     method: 'POST',

@@ -118,7 +118,7 @@ function assertNothingLeaked(client: FlowClient, idp: QuirkyIdp): void {
   }
 }
 
-describe('what the token endpoint of an identity provider may answer', () => {
+describe('answers of the token endpoint of an identity provider', () => {
   const [each] = failing as [QuirkCase];
   const html = { 'content-type': 'text/html' };
   const json = { 'content-type': 'application/json' };

@@ -76,7 +76,7 @@ for (const [library, server] of pairs)
       test(scenario.title, () => scenario.run({ library, server, url: urlOf(server.route) }));
     }
 
-    test('what is hidden is in no list, and unknown', async (t) => {
+    test('hidden items are in no list, and unknown', async (t) => {
       const client = await library.connect({ url: urlOf(`${server.route}-few`) });
       t.after(() => client.close());
       const { tool, args } = server.call;

@@ -9,7 +9,7 @@ before(async () => (system = await startRuledSystem()));
 after(() => system?.close());
 beforeEach(() => system.upstream.forget());
 
-describe('what cannot be judged is refused', () => {
+describe('messages that cannot be judged are refused', () => {
   const cases: readonly [name: string, body: string, code: number, problem: string, id?: unknown][] = [
     ['nothing', '', -32700, 'The body is not JSON.'],
     ['no JSON', 'method=tools/call', -32700, 'The body is not JSON.'],

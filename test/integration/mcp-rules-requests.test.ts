@@ -22,7 +22,7 @@ before(async () => (system = await startRuledSystem()));
 after(() => system?.close());
 beforeEach(() => system.upstream.forget());
 
-describe('what is allowed reaches the server as it was written', () => {
+describe('allowed messages reach the server unchanged', () => {
   test('a call, byte for byte', async () => {
     const body = ` {"jsonrpc":"2.0","params":{"arguments":{"n":12345678901234567890,"\\u0061":"ä"},"name":"ticket_open"},"method":"tools/call","id":"x"}\n`;
     const answer = await system.post(body);
@@ -91,7 +91,7 @@ describe('what is allowed reaches the server as it was written', () => {
   });
 });
 
-describe('what is not allowed does not reach it', () => {
+describe('forbidden messages do not reach the server', () => {
   test('a hidden tool is answered as one that does not exist', async () => {
     assert.equal(system.readRpc(await system.post(call('wipe'))), rpcError(200, 1, -32602, 'Unknown tool: wipe'));
     assert.equal(
@@ -194,7 +194,7 @@ describe('the older transport', () => {
 });
 
 describe('without rules the body is not read', () => {
-  test('what is no message passes', async () => {
+  test('requests without a message pass', async () => {
     const answer = await system.post('neither { JSON nor\u0000 anything', {
       path: '/open',
       headers: { 'content-type': 'text/plain', 'content-encoding': 'x' },
@@ -237,7 +237,7 @@ describe('without rules the body is not read', () => {
   });
 });
 
-test('the log and the metrics know what was refused, and by whose rules', async () => {
+test('the log and the metrics name the refused message and the policy', async () => {
   await system.post(call('ticket_open'));
   await system.post('{');
   await system.post(message('Tools/Call'));

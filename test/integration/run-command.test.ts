@@ -135,7 +135,7 @@ describe('the Inference Extension', () => {
     ),
     pool('open', modelPort, 'FailOpen'),
     pool('closed', modelPort, 'FailClose'),
-    // Nobody picks: what is left is what the failure mode says.
+    // There is no picker: the failure mode decides.
     { apiVersion: 'v1', kind: 'Service', metadata: { name: 'picker' }, spec: { ports: [{ port: 9002 }] } },
     {
       apiVersion: 'v1',
@@ -200,7 +200,7 @@ describe('one bad resource does not take down the good ones', () => {
         policy(
           'mcp',
           { group: 'gateway.proxy', kind: 'ProxyBackend', name: 'protected' },
-          // Nobody is there: without keys nothing can be told apart, so nothing passes.
+          // The identity provider does not answer: without keys no token can be verified, so no request passes.
           { backend: { mcp: { authentication: { issuer: 'http://127.0.0.1:9' } } } },
         ),
       ],

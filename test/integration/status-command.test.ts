@@ -137,7 +137,7 @@ describe('status: what cannot be read', () => {
     assert.match(out, /\nNot all is well\.\n$/);
   });
 
-  test('what may not be seen of the controller is no fault', async (t) => {
+  test('missing permission to read the controller is no fault', async (t) => {
     const { cluster, kubeconfig } = await startCluster(t);
     for (const kind of ['Lease', 'Deployment'])
       cluster.inject({ verb: 'list', kind, times: Infinity, fault: { type: 'status', code: 403 } });
@@ -154,7 +154,7 @@ describe('status: what cannot be read', () => {
     assert.match(out, /Install the CRDs of this gateway: helm install/);
   });
 
-  test('a kind whose list fails is told of, the others are shown', async (t) => {
+  test('a kind that cannot be listed is reported, and the others are shown', async (t) => {
     const { cluster, kubeconfig } = await startCluster(t);
     const message = 'etcd leader changed';
     cluster.inject({ verb: 'list', kind: 'Gateway', times: Infinity, fault: { type: 'status', code: 500, message } });
@@ -206,7 +206,7 @@ spec:
     assert.equal(unwell.code, 1);
   });
 
-  test('who may not read them, or has no such kind, is told nothing about them', async (t) => {
+  test('without permission, or without the kind, they are not mentioned', async (t) => {
     const { cluster, kubeconfig } = await startCluster(t);
     cluster.inject({ kind: 'InferencePool', times: Infinity, fault: { type: 'status', code: 403 } });
     const without = await startCluster(t, goodResources, { without: ['InferencePool'] });
@@ -220,7 +220,7 @@ spec:
 describe('status: no cluster, wrong usage', () => {
   const oneLine = /^mcp-gatehouse status: .+\n$/;
 
-  test('nobody answers: one line, exit code 2', async (t) => {
+  test('no API server answers: one line, exit code 2', async (t) => {
     const { cluster, kubeconfig } = await startCluster(t);
     await cluster.goAway();
     const { code, out, err } = await runStatus(['--kubeconfig', kubeconfig]);

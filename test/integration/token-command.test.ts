@@ -97,7 +97,7 @@ Claims
     }
   });
 
-  test('what is wrong with its form, in words', async () => {
+  test('describes problems with the form of a token', async () => {
     const claims = { iss: issuerUrl, exp: 9_999_999_999 };
     const cases: readonly (readonly [string, TokenReport['form'], string | null, RegExp])[] = [
       [
@@ -235,7 +235,7 @@ Claims
   });
 });
 
-describe('token inspect: who would take it', () => {
+describe('token inspect: which providers accept it', () => {
   test('two providers in one policy: the one of the issuer decides, the other has nothing to do with it', async (t) => {
     const folder = await writePolicies(
       t,

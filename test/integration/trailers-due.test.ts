@@ -169,7 +169,7 @@ test('a request that is broken off because of an answer that is complete', optio
     readFrames(received, preface.length).find((frame) => frame.type === frameTypes[type]);
   const findReset = (): Frame | undefined => find('reset');
   socket.on('data', (chunk: Buffer) => (received = Buffer.concat([received, chunk])));
-  // An answer to what nobody has asked yet would be an error of the connection.
+  // An answer before its request would be an error of the connection.
   await waitFor(() => find('headers') !== undefined);
   socket.write(formatFrame('headers', endOfHeaders | endOfStream, 1, answerHead));
   await waitFor(() => findReset() !== undefined || child.process.signalCode !== null);

@@ -79,7 +79,7 @@ describe('a stream', () => {
     const digest = digestOf(['secrets', 's', 'v1'], ['policies', 'n/p/x/y', 'v1'], ['backends', 'b', 'v1']);
     stream.send('backends', digest, [resource('backends', 'v1', backend('b'))]);
 
-    // The first time what has come counts, the second time nothing does: somebody is mistaken about who has what.
+    // The first time, received resources count; the second time nothing does: client and server disagree about what the client has.
     const second = await nextStream(controller, 1);
     assert.deepEqual(second.firsts.backends?.initialResourceVersions, { b: 'v1' });
     second.send('secrets', digest, [resource('secrets', 'v1', secret('s', 'x'))]);

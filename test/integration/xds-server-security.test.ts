@@ -1,4 +1,4 @@
-// Who may have a configuration, and what those who may not can do: nothing.
+// Only authorized gateways get a configuration, and other peers cannot do any harm.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import http2 from 'node:http2';

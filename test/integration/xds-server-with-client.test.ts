@@ -73,7 +73,7 @@ test('changes that come faster than they are put in force end with the newest', 
   assert.deepEqual([peer.last().policies.map(({ key }) => key), peer.last().routes.length], [['p'], 0]);
 });
 
-test('what is rejected is told, and told again at another replica; a repair elsewhere heals it', options, async (t) => {
+test('a rejection is reported, also to another replica; a repair elsewhere heals it', options, async (t) => {
   const { server } = await startServer(t);
   const { port } = server;
   const broken = makeSnapshot({ secrets: { ca: 'broken' }, policies: { p: '1' } });
@@ -128,7 +128,7 @@ test('a gateway comes back by itself and is sent nothing that it has', options, 
   assert.equal(peer.applied.length, 1);
 });
 
-test('a gateway whose token is not taken is not served, and is when it brings a better one', options, async (t) => {
+test('a gateway is served only once its token is accepted', options, async (t) => {
   const { server, counts } = await startServer(t, {
     authorizeGateway: async ({ token }) =>
       token === 'good' ? { allowed: true } : { allowed: false, code: 'unauthenticated', reason: 'who are you' },
@@ -147,7 +147,7 @@ test('a gateway whose token is not taken is not served, and is when it brings a 
   assert.equal(peer.applied.length, 1);
 });
 
-test('a gateway whose token expires comes back with the next one, and nobody worries', options, async (t) => {
+test('a gateway whose token expires comes back with the next one, without a warning', options, async (t) => {
   const shown: string[] = [];
   const lines: string[] = [];
   const note =

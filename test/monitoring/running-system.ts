@@ -69,7 +69,7 @@ export async function exposeRunningSystem(context: TestContext): Promise<Exposed
   if (statuses.join() !== '200,200,404,401,500,502') throw new Error(`the answers were ${statuses.join()}`);
   const exposeGateway = async (): Promise<string> =>
     (await fetch(`http://127.0.0.1:${gateway.metricsPort}/metrics`)).text();
-  await waitFor('an endpoint is set aside, and another one tried', async () => {
+  await waitFor('an endpoint is ejected, and another one tried', async () => {
     await Promise.all([ask('/dead'), ask('/both')]);
     const text = await exposeGateway();
     return /^mcp_gateway_upstream_ejections_total\{/m.test(text) && /^mcp_gateway_upstream_retries_total\{/m.test(text);

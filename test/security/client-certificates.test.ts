@@ -128,7 +128,7 @@ describe('a listener that wants certificates', { timeout: 180_000 }, () => {
     }
   });
 
-  test('serves connections no longer whose certificate would not be taken any more', async (t) => {
+  test('stops serving connections whose certificate is no longer accepted', async (t) => {
     const waitForVersion = (version: string): Promise<true> =>
       waitFor(async () => {
         const connection = await openConnection(t, { servername: 'localhost' });

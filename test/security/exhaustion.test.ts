@@ -147,7 +147,7 @@ describe('HTTP/2 floods', () => {
     });
   });
 
-  test('pings, settings and window updates that want an answer nobody reads', async (t) => {
+  test('pings, settings and window updates from a client that reads no answers', async (t) => {
     await checkSurvival(t, 128 * megabyte, async () => {
       const floods = [
         writeFrame(frameTypes.ping, 0, 0, Buffer.alloc(8)),

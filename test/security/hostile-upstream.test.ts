@@ -132,7 +132,7 @@ describe('answers cross on reused upstream connections (RFC 9112 9.2)', () => {
     'an informational answer behind the answer': ['GET', `${plainAnswer('first')}HTTP/1.1 103 Early\r\n\r\n${forged}`],
   };
   for (const [name, [method, bytes]] of Object.entries(unasked)) {
-    test(`${name} closes the connection and reaches nobody`, async (t) => {
+    test(`${name} closes the connection and reaches no client`, async (t) => {
       script.set('/unasked', bytes);
       const client = await connectWire(t, gateway.port);
       client.send(`${method} /raw/unasked HTTP/1.1\r\nHost: localhost\r\n\r\n`);
@@ -284,7 +284,7 @@ describe('oversized response heads', () => {
   });
 });
 
-test('informational answers without an end do not fill the memory when nobody reads them', async (t) => {
+test('endless informational answers do not fill the memory when the client does not read', async (t) => {
   const early = `HTTP/1.1 103 Early Hints\r\nLink: ${'a'.repeat(1_000)}\r\n\r\n`.repeat(100);
   let sent = 0;
   script.set('/hints', (socket) => {

@@ -212,7 +212,7 @@ describe('content-length and DATA must agree', () => {
   }
 });
 
-describe('what is allowed becomes exactly one request', () => {
+describe('an allowed request becomes exactly one request', () => {
   test('trailers of a request do not become header fields or another request', async (t) => {
     const client = await connectHttp2Wire(t, gateway.port);
     client.wire.send(writeFrame(frameTypes.headers, endHeaders, 1, writeFields([...post, ['trailer', 'x-good']])));

@@ -61,7 +61,7 @@ const isBearerToken = ({ token }: HostileToken): boolean => /^[\w\-.~+/]+=*$/.te
 const isSent = ({ policy = 'several-keys', isMomentary }: HostileToken): boolean =>
   policy in routes && isMomentary !== true;
 
-describe('what can be a bearer token is refused for the right reason', () => {
+describe('tokens that can be sent as bearer tokens are refused for the right reason', () => {
   for (const [group, tokens] of Object.entries(corpus)) {
     test(group, async () => {
       const sent = tokens.filter((entry) => isSent(entry) && isBearerToken(entry));
@@ -79,7 +79,7 @@ describe('what can be a bearer token is refused for the right reason', () => {
   }
 });
 
-test('what cannot be one is refused as well', async () => {
+test('tokens that cannot be sent as bearer tokens are refused as well', async () => {
   const sent = Object.values(corpus)
     .flat()
     .filter((entry) => isSent(entry) && !isBearerToken(entry) && entry.token.length < 30_000)

@@ -43,7 +43,7 @@ async function judge(policy: CorpusPolicy, token: string): Promise<string> {
   return verdict.reason;
 }
 
-describe('what the corpus is measured against: the same tokens without the one thing are good', () => {
+describe('control group of the corpus: the same tokens without the one defect are valid', () => {
   for (const [kid, algorithms] of Object.entries(served)) {
     for (const alg of algorithms) {
       test(`${alg} of ${kid}`, async () => {

@@ -136,7 +136,7 @@ describe('underscore headers (CVE-2025-64484): identity headers in any spelling 
     });
   }
 
-  test('and when nobody has logged in, where that is allowed', async (t) => {
+  test('and for anonymous requests, where they are allowed', async (t) => {
     await send(t, 'GET /optional', ...spellings.map((name) => `${name}: root`));
     assertOurs([]);
   });

@@ -146,7 +146,7 @@ describe('`aud` unchecked', () => {
   }
   test('an array with it -> accepted', async () => assertAccepted(await one.sign({ aud: ['x', audience] })));
 
-  test('a token that is good on one route is none on another, in whichever order they are asked', async () => {
+  test('a token that is valid on one route is invalid on another, in any order of requests', async () => {
     const forA = await one.sign();
     const forB = await one.sign({ aud: 'https://b.example.com' });
     for (let round = 0; round < 2; round += 1) {

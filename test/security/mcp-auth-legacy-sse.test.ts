@@ -75,7 +75,7 @@ test('a stream without a token is refused', async () => {
   assert.equal(streams, opened);
 });
 
-test('the POST is checked like the GET: a token is needed, and it has to be of who opened the stream', async (t) => {
+test('the POST is checked like the GET: it needs a token of the user who opened the stream', async (t) => {
   const endpoint = await openStream(t, await issue('alice'));
   assert.equal(new URL(endpoint).pathname, '/mcp');
   assert.doesNotMatch(endpoint, /sessionId/, 'the URL of the server is sealed');

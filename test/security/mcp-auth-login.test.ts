@@ -205,7 +205,7 @@ describe('code or refresh token of one client used by another: refused, in Forwa
     });
   }
 
-  test('what the client holds is not what the identity provider gave', async () => {
+  test('the client holds sealed values, not those of the identity provider', async () => {
     for (const mode of ['forward', 'shared'] as const) {
       const idp = mode === 'forward' ? forward : shared;
       const client = await new FlowClient(urls[mode]).connect(new BrowserAgent());
@@ -225,7 +225,7 @@ test('a client id, code or refresh token of one protected server is nothing at a
   assert.equal(refreshed.json()['error'], 'invalid_grant');
 });
 
-test('IdP secret given out with `none`: a secret that the IdP returns for a public client reaches nobody', async () => {
+test('IdP secret given out with `none`: a secret that the IdP returns for a public client is never sent to a client', async () => {
   const client = await new FlowClient(urls.forward).connect(new BrowserAgent());
   await client.refresh();
   const { secrets } = forward.quirky.state;

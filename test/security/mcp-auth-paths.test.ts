@@ -297,7 +297,7 @@ describe('non-MCP traffic skipped auth: every method and content type on the MCP
     assert.equal(upstream.headCount, 0);
   });
 
-  test('a preflight needs no token, and reaches nobody', async () => {
+  test('a preflight needs no token and reaches no server', async () => {
     const answer = await ask(url, {
       method: 'OPTIONS',
       headers: {

@@ -85,7 +85,7 @@ describe('SSRF through OAuth URLs (CVE-2026-45609): a client_id that is a URL', 
     'a fragment': () => `https://localhost:${trapPort}/client.json#x`,
   };
   for (const [name, address] of Object.entries(addresses)) {
-    test(`${name} -> an error page, and nobody is called`, async () => {
+    test(`${name} -> an error page, and no request is sent`, async () => {
       const answer = await ask(client.formatAuthorizationUrl({ client_id: address() }));
       assert.equal(answer.status, 400, answer.body);
       assert.equal(answer.headers['location'], undefined);

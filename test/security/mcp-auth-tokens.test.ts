@@ -289,7 +289,7 @@ describe('sessions', () => {
     return String(answer.headers['mcp-session-id']);
   }
 
-  test('a session belongs to who began it: another user gets 404, as for an unknown one', async () => {
+  test('a session belongs to the user who began it: another user gets 404, as for an unknown session', async () => {
     const session = await startSession('alice');
     const alice = await idp.issueAccessToken({ user: 'alice', resource: a });
     const bob = await idp.issueAccessToken({ user: 'bob', resource: a });

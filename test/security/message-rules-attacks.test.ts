@@ -122,7 +122,7 @@ describe('URIs that servers read differently than they are written', () => {
       assertRefused(await send('/secrets', 'resources/read', { uri }), /^The message has a uri that /, uri);
   });
 
-  test('what is allowed passes as it was written', async () => {
+  test('allowed messages pass unchanged', async () => {
     for (const uri of [
       'file:///public/a',
       'file:///public/a%20b',
@@ -413,7 +413,7 @@ describe('header fields that Connection names', () => {
   });
 });
 
-describe('what a refusal tells', () => {
+describe('contents of a refusal', () => {
   test('nothing of the rules, and nothing of what there is', async () => {
     const wipe = await gateway.post('/tools', undefined, call('wipe'));
     const never = await gateway.post('/tools', undefined, call('never'));

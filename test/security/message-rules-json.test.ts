@@ -133,7 +133,7 @@ describe('JSON case folding and duplicate keys (CVE-2026-27896): what two reader
 });
 
 describe('batches: judged message by message', () => {
-  test('what is hidden does not reach the server, the rest does', async () => {
+  test('hidden items do not reach the server, the others do', async () => {
     const batch = [
       call('ticket_read', 1),
       call('admin_delete', 2),

@@ -225,7 +225,7 @@ describe('a front that is read in one way only', () => {
     assert.equal(upstream.headCount, paths.length);
   });
 
-  test('what is left of a body that the upstream did not wait for is no request', async (t) => {
+  test('the rest of a body that the upstream did not wait for is not read as a request', async (t) => {
     const early = await connectWire(t, gateway.port);
     // Refused by the gateway itself while the body is on its way: the rest of the body must not be read as a request.
     early.send(`POST /../%zz HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length + 5}\r\n\r\n12345`);

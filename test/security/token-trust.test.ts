@@ -119,7 +119,7 @@ describe('a Gateway with JWT authentication and rules', () => {
     assert.equal(await outcome('/own', tenant.sign(admin)), '403 rbac_denied');
   });
 
-  test('nor one of somebody who calls itself the platform', async () => {
+  test('nor a token whose issuer calls itself the platform', async () => {
     assert.equal(await outcome('/impostor', impostor.sign(admin)), '403 rbac_denied');
     assert.equal(await outcome('/impostor', platform.sign(admin)), '401 token_bad_signature');
   });
@@ -152,7 +152,7 @@ describe('a Deny rule of such a Gateway', () => {
   });
   after(() => gateway?.stop());
 
-  test('denies who has no name that it believes', async () => {
+  test('denies callers without a name from a trusted issuer', async () => {
     assert.equal(await outcome('/platform', platform.sign({ sub: 'alice' })), 'passed');
     assert.equal(await outcome('/tenant', tenant.sign({ sub: 'alice' })), '403 rbac_denied');
   });
@@ -166,7 +166,7 @@ describe('a Gateway with rules and no JWT authentication', () => {
   });
   after(() => gateway?.stop());
 
-  test('leaves it to the levels below whom to believe', async () => {
+  test('lets lower levels decide which issuers to trust', async () => {
     assert.equal(await outcome('/tenant', tenant.sign(admin)), 'passed');
     assert.equal(await outcome('/tenant', tenant.sign({ role: 'guest' })), '403 rbac_denied');
     assert.equal(await outcome('/own', tenant.sign(admin)), 'passed');
@@ -174,7 +174,7 @@ describe('a Gateway with rules and no JWT authentication', () => {
     assert.equal(await outcome('/platform'), '403 rbac_denied');
   });
 
-  test('and to the backend, whose login is below the routes', async () => {
+  test('and the backend, whose login is below the routes', async () => {
     // The route's own providers are not above the rules of the Gateway: nobody at that level vouches, so the backend may.
     assert.equal(await outcome('/mcp', tenant.sign(admin)), 'passed');
   });

@@ -1,11 +1,11 @@
 {{/*
-What the schema cannot say, and what matters most of what it does say, for those who skip it (--skip-schema-validation). Fails with everything that is wrong.
+Checks what the schema cannot check, and repeats its most important checks for installations with --skip-schema-validation. Fails with all problems at once.
 */}}
 {{- define "proxy.validate" -}}
 {{- $problems := list -}}
 {{- $fullname := include "proxy.fullname" . -}}
 {{- if not (regexMatch "^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$" $fullname) -}}
-{{- $problems = append $problems (printf "the name %q cannot be that of a Service: up to 63 small letters, digits and dashes, a letter first; set fullnameOverride" $fullname) -}}
+{{- $problems = append $problems (printf "%q cannot be the name of a Service, which has up to 63 small letters, digits and dashes and begins with a letter; set fullnameOverride" $fullname) -}}
 {{- end -}}
 
 {{- $controller := .Values.controller -}}
@@ -57,7 +57,7 @@ What the schema cannot say, and what matters most of what it does say, for those
 {{- $hasMin := not (kindIs "invalid" .minAvailable) -}}
 {{- $hasMax := not (kindIs "invalid" .maxUnavailable) -}}
 {{- if eq $hasMin $hasMax -}}
-{{- $problems = append $problems (printf "controller.podDisruptionBudget takes minAvailable or maxUnavailable, and has %s" (ternary "both" "none of them" $hasMin)) -}}
+{{- $problems = append $problems (printf "controller.podDisruptionBudget needs either minAvailable or maxUnavailable, and has %s" (ternary "both" "neither" $hasMin)) -}}
 {{- end -}}
 {{- end -}}
 
@@ -72,7 +72,7 @@ What the schema cannot say, and what matters most of what it does say, for those
 {{- else -}}
 {{- range list "name" "namespace" -}}
 {{- if not (get (default dict $reference) .) -}}
-{{- $problems = append $problems (printf "gatewayClassParametersRefs.proxy.%s is required: both name and namespace of the GatewayParameters" .) -}}
+{{- $problems = append $problems (printf "gatewayClassParametersRefs.proxy.%s is required: the reference needs the name and the namespace of the GatewayParameters" .) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

@@ -10,11 +10,8 @@ import { connectIdp } from '../../gateway/authentication/login/idp/connect-idp.t
 import { findPreset } from '../../gateway/authentication/login/idp/presets.ts';
 import type { Configuration } from '../../ir/configuration.ts';
 import { needsSealKeys } from '../../ir/seal-keys.ts';
-import { FilesSource } from '../../sources/files/files-source.ts';
 import { formatProblemLine } from '../../sources/files/problem-line.ts';
-import { loadInferenceTranslation } from '../../translate/load-inference-translation.ts';
-import { translate } from '../../translate/translate.ts';
-import { listExtensions } from '../inference-extension-flag.ts';
+import { readFiles } from '../read-files.ts';
 import { addSealKeys, makeSealKeys } from '../seal-keys.ts';
 import { formatStatusProblems } from '../status-problems.ts';
 import type { AssumedKeys } from './assumed-keys.ts';
@@ -31,24 +28,17 @@ export type ReadConfiguration =
     }
   | { readonly ok: false; readonly problems: readonly string[] };
 
-/** Reads and translates files, as `check` and `run` do. */
+/** Reads and translates files, and describes their problems. */
 export async function readConfiguration(
   paths: readonly string[],
   environment: NodeJS.ProcessEnv,
   inferenceExtension: boolean,
 ): Promise<ReadConfiguration> {
-  const source = new FilesSource({
-    paths,
-    environment,
-    watch: false,
-    extensions: listExtensions({ inferenceExtension }),
-  });
-  const started = await source.start();
+  const read = await readFiles(paths, environment, inferenceExtension);
   const workingDirectory = process.cwd();
-  if (!started.ok)
-    return { ok: false, problems: started.problems.map((problem) => formatProblemLine(problem, workingDirectory)) };
-  const resources = source.resources.get();
-  const translation = translate(resources, { inference: await loadInferenceTranslation(inferenceExtension) });
+  if (!read.ok)
+    return { ok: false, problems: read.problems.map((problem) => formatProblemLine(problem, workingDirectory)) };
+  const { source, resources, translation } = read;
   return {
     ok: true,
     configuration: translation.configuration,

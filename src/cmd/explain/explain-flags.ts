@@ -1,17 +1,11 @@
 // The flags of `mcp-gatehouse explain`.
 import { adminTokenFileFlag } from '../gateway-flags.ts';
 import { type CommandFlags, defineFlags, type FlagValues } from '../flags.ts';
-import { inferenceExtensionFlag } from '../inference-extension-flag.ts';
+import { filesFlag, inferenceExtensionFlag } from '../resource-flags.ts';
 import { latestProtocolVersion } from './mcp-message.ts';
 
 const explainFlagTable = defineFlags({
-  file: {
-    type: 'paths',
-    short: 'f',
-    env: 'MCP_GATEHOUSE_FILES',
-    placeholder: 'PATH',
-    help: 'A file or folder with resources',
-  },
+  file: filesFlag,
   inferenceExtension: inferenceExtensionFlag,
   fromCluster: { type: 'boolean', help: 'In place of files: the resources of a Kubernetes cluster, read once' },
   namespace: {

@@ -1,6 +1,11 @@
 // `explain` for a request that has not been sent: resources, flags and a token in, a report out.
 import type { PortConfig, RouteConfig, RuntimeConfig } from '../../gateway/config/runtime-config.ts';
 import type { RawHeaders } from '../../gateway/http/exchange.ts';
+import { readTarget } from '../../gateway/http/request-target.ts';
+import { startRequest } from '../../gateway/request/request-context.ts';
+import { findListener } from '../../gateway/route/find-listener.ts';
+import { findOwnEndpoint } from '../../gateway/route/find-protection.ts';
+import { findRoute } from '../../gateway/route/match-route.ts';
 import type { TokenInput } from '../token/read-token-input.ts';
 import { AssumedKeys } from './assumed-keys.ts';
 import { buildReport } from './build-report.ts';
@@ -13,11 +18,10 @@ import type { ExplainedRequest, ExplainReport } from './explain-report.ts';
 import { findListMethod } from './mcp-message.ts';
 import { findExpectedIssuer, placeToken } from './place-token.ts';
 import { type MessagePlan, type PlannedMessage, planMessage, planMessages } from './plan-messages.ts';
-import { previewRoute } from './preview-route.ts';
 import { findSourceProblem, readHeaderFlags } from './read-head-flags.ts';
 import { type ExplainSource, readSource } from './read-source.ts';
 import { formatRequestUrl, readRequestLine, type RequestLine } from './request-line.ts';
-import { type PlannedRequest, type RequestOutcome, runRequest } from './run-request.ts';
+import { createExchange, type PlannedRequest, type RequestOutcome, runRequest } from './run-request.ts';
 
 type ExplainResult =
   | { readonly ok: true; readonly report: ExplainReport }
@@ -167,6 +171,20 @@ function chooseMessage({ plan, line, headers }: Question, port: PortConfig, valu
 
 function preview(line: RequestLine, headers: RawHeaders, port: PortConfig, source: string): RouteConfig | undefined {
   return previewRoute({ line, port, headers, body: undefined, source, backend: undefined });
+}
+
+/** The rule that a request will meet; undefined when there is none, or the gateway answers at that path itself. */
+function previewRoute(planned: PlannedRequest): RouteConfig | undefined {
+  const exchange = createExchange(planned);
+  const context = startRequest(exchange);
+  const target = readTarget(exchange.target, exchange.method);
+  const found = findListener(exchange, planned.port);
+  if (!target.ok || !found.ok) return undefined;
+  context.path = target.path;
+  context.query = target.query;
+  context.hostname = found.hostname;
+  if (findOwnEndpoint(found.listener, found.hostname, target.path) !== undefined) return undefined;
+  return findRoute(context, found.listener)?.route;
 }
 
 /** The key of --backend: by its name, or whole. */

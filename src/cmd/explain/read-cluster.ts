@@ -4,9 +4,10 @@ import { type Extension, type Kind, type KindDefinition, kinds, listKinds } from
 import type { Resources } from '../../api/resources.ts';
 import { ApiError, type KubernetesClient, type KubernetesObject } from '../../kubernetes/client.ts';
 import { type ResourceType, resourceTypes } from '../../kubernetes/resource-type.ts';
+import { collectResources, type SnapshotEntry } from '../../sources/resource-snapshot.ts';
+import { validateResource } from '../../sources/validate.ts';
 import type { KindView } from '../status/cluster-view.ts';
 import { readKind } from '../status/collect-cluster.ts';
-import { parseObjects } from './parse-objects.ts';
 import { listReferencedObjects, type ReferencedObject } from './referenced-entries.ts';
 import { createStandIn } from './stand-in-objects.ts';
 
@@ -84,6 +85,19 @@ async function readVersions(client: KubernetesClient, kind: Kind, namespace: str
     if (view.state !== 'not-installed') return view;
   }
   return { state: 'not-installed' };
+}
+
+/** Validates each object as the controller does. Invalid ones are in `invalid`, and close what they would have protected. */
+export function parseObjects(objects: readonly KubernetesObject[]): Resources {
+  return collectResources(objects.map(parseObject)).resources;
+}
+
+function parseObject(object: KubernetesObject): SnapshotEntry<undefined> {
+  const result = validateResource(object, 'kubernetes');
+  const { identity } = result;
+  if (result.ok) return { state: 'valid', identity, resource: result.resource, place: undefined };
+  const { raw, problems } = result;
+  return { state: 'invalid', identity, invalid: { ...identity, raw, problems }, place: undefined };
 }
 
 function assumeClass(): KubernetesObject {

@@ -5,7 +5,7 @@ import { ApiError, type KubernetesClient } from '../../kubernetes/client.ts';
 import { connectKubernetes } from '../../kubernetes/connect.ts';
 import { loadInferenceTranslation } from '../../translate/load-inference-translation.ts';
 import { translate } from '../../translate/translate.ts';
-import { listExtensions } from '../inference-extension-flag.ts';
+import { listExtensions } from '../resource-flags.ts';
 import { formatStatusProblems } from '../status-problems.ts';
 import { chooseGateway } from './choose-gateway.ts';
 import { readConfiguration, type ReadConfiguration } from './compile-files.ts';

@@ -113,7 +113,7 @@ export function serveWithWorkers(
   });
 
   const ready = startGroup(group).then(() => log.info({ workers: count }, 'the workers have started'));
-  // Who has no use for them any more does not ask whether they are ready.
+  // A caller that stops early does not wait for it.
   ready.catch(() => {});
   const gateway = createSharedGateway(options, sources, fetcher, group);
   return {

@@ -1,25 +1,22 @@
-// The landing page: the state of the parts, "Try it" with every step of the login, and buttons that copy.
+// The landing page: the cards of Alice and Bob, the rule, every step of a login, the state of the parts, and buttons that copy.
 // Steps before and after the login are kept in the tab's session storage, because the login leaves this page.
+import { createElement, describeError } from './elements.js';
 import { beginLogin, callbackPath, finishLogin, LoginDeniedError } from './login-flow.js';
+import { createPersonCard } from './person-card.js';
+import { createRulePanel } from './rule-panel.js';
 
-const button = document.querySelector('#try');
 const steps = document.querySelector('#steps');
 const result = document.querySelector('#result');
-const inspectorLine = document.querySelector('#inspect');
-const { endpoint, call } = document.body.dataset;
+const { endpoint, call, admin: adminUrl } = document.body.dataset;
 const storage = 'mcp-gatehouse-demo';
+const peopleStorage = 'mcp-gatehouse-demo-people';
 
+/** The logins of this tab, by user, and who logged in last. */
+const people = JSON.parse(sessionStorage.getItem(peopleStorage) ?? '{"accounts":{}}');
 let flow = JSON.parse(sessionStorage.getItem(storage) ?? '{"steps":[]}');
 
 function saveFlow() {
   sessionStorage.setItem(storage, JSON.stringify(flow));
-}
-
-function createElement(name, className, ...content) {
-  const element = document.createElement(name);
-  element.className = className;
-  element.append(...content);
-  return element;
 }
 
 function showStep({ title, spec, request, note, detail }) {
@@ -40,24 +37,29 @@ function tell(step) {
   flow.steps.push(step);
   saveFlow();
   showStep(step);
+  showEnd();
+}
+
+/** Undefined: logged out. */
+function saveAccount(user, account) {
+  people.accounts[user] = account;
+  sessionStorage.setItem(peopleStorage, JSON.stringify(people));
 }
 
 /** How it ended, in a sentence above the steps. */
 function showEnd() {
-  inspectorLine.hidden = flow.steps.length === 0;
+  document.querySelector('#flow').hidden = flow.steps.length === 0;
   if (!flow.end) return;
   result.className = `result ${flow.end.kind}`;
   result.textContent = flow.end.text;
 }
 
-function describeError(error) {
-  // What fetch throws when nobody answers; every browser has its own words for it.
-  if (error instanceof TypeError) return `The gateway did not answer (${error.message}). Is the demo still running?`;
-  return error.message;
+function setBusy(isBusy) {
+  for (const card of cards.values()) card.setBusy(isBusy);
 }
 
 async function run(work) {
-  button.disabled = true;
+  setBusy(true);
   try {
     flow.end = await work();
   } catch (error) {
@@ -69,17 +71,18 @@ async function run(work) {
   saveFlow();
   showEnd();
   // While the browser is on its way to the login page, a second click would begin a second login.
-  if (flow.end) button.disabled = false;
+  if (flow.end) setBusy(false);
 }
 
-function startFlow() {
+function startFlow(user) {
   flow = { steps: [] };
   saveFlow();
   steps.replaceChildren();
   result.className = 'result';
   result.textContent = '';
   void run(async () => {
-    const { url, login } = await beginLogin(endpoint, tell);
+    const isOther = people.last !== undefined && people.last !== user;
+    const { url, login } = await beginLogin(endpoint, { user, isOther }, tell);
     flow.login = login;
     saveFlow();
     location.assign(url);
@@ -93,10 +96,13 @@ async function endFlow() {
   const { login } = flow;
   delete flow.login;
   saveFlow();
-  await run(async () => ({
-    kind: 'good',
-    text: `It worked. ${await finishLogin(endpoint, login, query, JSON.parse(call), tell)}`,
-  }));
+  await run(async () => {
+    const { account, sentence } = await finishLogin(endpoint, login, query, JSON.parse(call), tell);
+    people.last = account.user;
+    saveAccount(account.user, account);
+    cards.get(account.user).open(account);
+    return { kind: 'good', text: `It worked. ${sentence}` };
+  });
   result.scrollIntoView({ block: 'center' });
   result.focus({ preventScroll: true });
 }
@@ -106,10 +112,11 @@ let shownState;
 /** Asks how the parts are, now and every few seconds while somebody looks. */
 async function watchState() {
   const items = [...document.querySelectorAll('#parts li')];
-  const parts = await fetch('/demo/state.json').then(
-    async (response) => (response.ok ? (await response.json()).parts : []),
-    () => [],
+  const { parts = [], variant } = await fetch('/demo/state.json').then(
+    async (response) => (response.ok ? response.json() : {}),
+    () => ({}),
   );
+  if (variant !== undefined) void rulePanel.notice(variant);
   const state = items.map((_, index) => parts[index]?.ok === true);
   if (String(state) !== String(shownState)) {
     shownState = state;
@@ -146,13 +153,34 @@ function addCopyButtons() {
   }
 }
 
-button.addEventListener('click', startFlow);
-// Back from the login page with the browser's button: the page is as it was left.
+const cards = new Map(
+  [...document.querySelectorAll('.person')].map((section) => {
+    const { user } = section.dataset;
+    const card = createPersonCard(section, {
+      endpoint,
+      adminUrl,
+      save: (account) => saveAccount(user, account),
+      onLogin: () => startFlow(user),
+      onListChanged: () => void rulePanel.refresh(),
+    });
+    return [user, card];
+  }),
+);
+const rulePanel = createRulePanel(({ why }) => {
+  for (const [user, card] of cards) card.explain(why[user] ?? '');
+});
+
+addEventListener('pagehide', () => {
+  for (const card of cards.values()) card.close();
+});
+// Back from the login page with the browser's button: sessions were ended, and buttons are waiting.
 addEventListener('pageshow', (event) => {
-  if (event.persisted) button.disabled = false;
+  if (event.persisted) location.reload();
 });
 addCopyButtons();
 for (const step of flow.steps) showStep(step);
 showEnd();
+void rulePanel.refresh();
 void watchState();
+for (const [user, account] of Object.entries(people.accounts)) cards.get(user)?.open(account);
 if (location.pathname === callbackPath) await endFlow();

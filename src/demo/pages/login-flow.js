@@ -1,5 +1,5 @@
 // What an MCP client does to get in: from the 401 over discovery, registration and login to a token, and then MCP. Each step is told to `tell`.
-import { createMcpClient } from './mcp-client.js';
+import { createMcpClient, readText } from './mcp-client.js';
 
 /** Where the identity provider's answer arrives. */
 export const callbackPath = '/demo/callback';
@@ -41,8 +41,11 @@ function shorten(text) {
   return `${text.slice(0, 24)}... (${text.length} characters)`;
 }
 
-/** Up to the login page. Returns where it is, and what has to be remembered until the answer comes. */
-export async function beginLogin(endpoint, tell) {
+/**
+ * Up to the login page. `user` is who wants to log in; `isOther`: somebody else is logged in at the identity provider. Returns where the page is, and
+ * what has to be remembered until the answer comes.
+ */
+export async function beginLogin(endpoint, { user, isOther }, tell) {
   const refused = await createMcpClient(endpoint).tryInitialize();
   const refusal = await refused.text();
   const challenge = refused.headers.get('www-authenticate') ?? '';
@@ -109,6 +112,8 @@ export async function beginLogin(endpoint, tell) {
     state,
     resource: resource.json.resource,
     ...(resource.json.scopes_supported ? { scope: resource.json.scopes_supported.join(' ') } : {}),
+    login_hint: user,
+    ...(isOther ? { prompt: 'login' } : {}),
   };
   for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
   tell({
@@ -131,8 +136,74 @@ export async function beginLogin(endpoint, tell) {
   return { url: url.href, login };
 }
 
-/** From the identity provider's answer to a tool call. Returns a sentence that sums it up. */
+/** The tokens of a login. `save` is called when they are renewed. */
+export function createAuthorization(account, save) {
+  let renewing;
+  const renew = async () => {
+    if (!account.refreshToken) return false;
+    const parameters = { grant_type: 'refresh_token', refresh_token: account.refreshToken };
+    const renewed = await askForToken(account, parameters).catch((error) => {
+      // Nobody answered: this says nothing about the login.
+      if (error instanceof TypeError) throw error;
+      return undefined;
+    });
+    if (renewed) save();
+    return renewed !== undefined;
+  };
+  return {
+    get token() {
+      return account.accessToken;
+    },
+    /** Of several requests that find the token expired, one renews it. */
+    renew: () => (renewing ??= renew().finally(() => (renewing = undefined))),
+  };
+}
+
+/** Asks the token endpoint and keeps what it gives out. */
+async function askForToken(account, parameters) {
+  const { clientId, resource, tokenEndpoint } = account;
+  const answer = await ask(tokenEndpoint, {
+    method: 'POST',
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    body: new URLSearchParams({ client_id: clientId, resource, ...parameters }),
+  });
+  account.accessToken = answer.json.access_token;
+  account.refreshToken = answer.json.refresh_token ?? account.refreshToken;
+  return answer;
+}
+
+/** From the identity provider's answer to a tool call. Returns the account with its tokens, and a sentence that sums it up. */
 export async function finishLogin(endpoint, login, query, exampleCall, tell) {
+  const account = await redeemCode(login, query, tell);
+  const mcp = createMcpClient(
+    endpoint,
+    createAuthorization(account, () => {}),
+  );
+  const { status, result } = await mcp.initialize();
+  tell({
+    title: 'Talked MCP with the token: initialize',
+    request: describeRequest('POST', endpoint, status),
+    detail: result.serverInfo,
+  });
+  const list = await mcp.call('tools/list', {});
+  tell({
+    title: `Listed ${list.result.tools.length} tools: tools/list`,
+    request: describeRequest('POST', endpoint, list.status),
+    note: 'The gateway filtered the answer: these are the tools that the rule allows this person.',
+    detail: list.result.tools.map((tool) => `${tool.name}: ${tool.description ?? ''}`).join('\n'),
+  });
+  const call = await mcp.call('tools/call', exampleCall);
+  tell({
+    title: `Called ${exampleCall.name}: tools/call`,
+    request: describeRequest('POST', endpoint, call.status),
+    detail: { arguments: exampleCall.arguments, result: call.result },
+  });
+  tell({ title: 'Ended the MCP session', request: describeRequest('DELETE', endpoint, await mcp.end()) });
+  const text = readText(call.result);
+  return { account, sentence: `${account.name} called ${exampleCall.name} through the gateway: ${text}` };
+}
+
+async function redeemCode(login, query, tell) {
   if (!login || query.get('state') !== login.state)
     throw new Error('This login was not begun in this tab, or it is finished already.');
   if (query.get('error') === 'access_denied')
@@ -147,17 +218,13 @@ export async function finishLogin(endpoint, login, query, exampleCall, tell) {
     title: 'Came back with a code',
     spec: 'RFC 9207',
     request: describeRequest('GET', login.redirectUri),
-    note: 'The answer says who issued it, and that is who was asked.',
+    note: 'The answer names its issuer, and it is the one that the client asked.',
     detail: { iss: query.get('iss') ?? 'not sent', code: shorten(code) },
   });
 
-  const askForToken = (parameters) =>
-    ask(login.tokenEndpoint, {
-      method: 'POST',
-      headers: { 'content-type': 'application/x-www-form-urlencoded' },
-      body: new URLSearchParams({ client_id: login.clientId, resource: login.resource, ...parameters }),
-    });
-  let token = await askForToken({
+  const { clientId, resource, tokenEndpoint } = login;
+  const account = { clientId, resource, tokenEndpoint };
+  let token = await askForToken(account, {
     grant_type: 'authorization_code',
     code,
     redirect_uri: login.redirectUri,
@@ -171,8 +238,8 @@ export async function finishLogin(endpoint, login, query, exampleCall, tell) {
     note: "It is the identity provider's own token. This page only shows what is in it; the gateway verifies it at every request.",
     detail: claims,
   });
-  if (token.json.refresh_token) {
-    token = await askForToken({ grant_type: 'refresh_token', refresh_token: token.json.refresh_token });
+  if (account.refreshToken) {
+    token = await askForToken(account, { grant_type: 'refresh_token', refresh_token: account.refreshToken });
     tell({
       title: 'Refreshed it once, to show that this works',
       spec: 'RFC 6749',
@@ -180,27 +247,5 @@ export async function finishLogin(endpoint, login, query, exampleCall, tell) {
       detail: `expires in ${token.json.expires_in} seconds`,
     });
   }
-
-  const mcp = createMcpClient(endpoint, token.json.access_token);
-  const { status, result } = await mcp.initialize();
-  tell({
-    title: 'Talked MCP with the token: initialize',
-    request: describeRequest('POST', endpoint, status),
-    detail: result.serverInfo,
-  });
-  const list = await mcp.call('tools/list', {});
-  tell({
-    title: `Listed ${list.result.tools.length} tools: tools/list`,
-    request: describeRequest('POST', endpoint, list.status),
-    detail: list.result.tools.map((tool) => `${tool.name}: ${tool.description ?? ''}`).join('\n'),
-  });
-  const call = await mcp.call('tools/call', exampleCall);
-  tell({
-    title: `Called ${exampleCall.name}: tools/call`,
-    request: describeRequest('POST', endpoint, call.status),
-    detail: { arguments: exampleCall.arguments, result: call.result },
-  });
-  tell({ title: 'Ended the MCP session', request: describeRequest('DELETE', endpoint, await mcp.end()) });
-  const answer = call.result.content?.find((part) => part.type === 'text')?.text ?? '';
-  return `${claims.name ?? claims.sub} called ${exampleCall.name} through the gateway: ${answer}`;
+  return Object.assign(account, { user: claims.sub, name: claims.name ?? claims.sub });
 }

@@ -260,7 +260,7 @@ function describePolicies(
       policy: policy.source,
       field: kind ?? '',
       title: kind === undefined ? 'cannot be enforced' : policyKinds[kind].title,
-      target: formatTarget(policy),
+      target: `${formatTarget(policy)}${policy.isOverride ? ' (Override)' : ''}`,
       state: closes ? 'closed' : keys.some(({ hasNone }) => hasNone) ? 'failing' : 'in force',
       problems: [...failure, ...compile, ...keys.map(describeKeyProblem)],
     };

@@ -234,7 +234,11 @@ function describePolicy(source: string, policies: readonly Policy[]): DescribedR
   return {
     kind: 'ProxyPolicy',
     ...names,
-    spec: { targetRefs: listOrNone([...targets.values()]), ...spec },
+    spec: {
+      targetRefs: listOrNone([...targets.values()]),
+      enforcement: policies.some(({ isOverride }) => isOverride) ? 'Override' : undefined,
+      ...spec,
+    },
     problems: [...new Set(problems)],
   };
 }

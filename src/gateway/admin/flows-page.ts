@@ -69,7 +69,7 @@ const stateClasses: Readonly<Record<InspectedFlow['state'], string>> = {
 
 function formatFlow(flow: InspectedFlow, open: boolean): string {
   const { client } = flow;
-  const who = client.name ?? client.userAgent?.split(/[ /]/)[0] ?? 'a client';
+  const clientName = client.name ?? client.userAgent?.split(/[ /]/)[0] ?? 'a client';
   const facts: (readonly [string, string | null])[] = [
     ['Client', [client.name, client.userAgent].filter((text) => text !== null).join(', ') || 'unnamed'],
     ['From', client.address],
@@ -88,7 +88,7 @@ function formatFlow(flow: InspectedFlow, open: boolean): string {
     steps.splice(half, 0, `<li><span></span><span class="soft">${flow.omittedSteps} more steps left out</span></li>`);
   }
   return `<details id="${escapeHtml(flow.id)}"${open ? ' open' : ''}>
-<summary><span class="state ${stateClasses[flow.state]}">${flow.state}</span> <strong>${escapeHtml(who)}</strong> at <code>${escapeHtml(`${flow.host}${flow.resource}`)}</code> <span class="time">${formatTime(flow.startedAt)}</span></summary>
+<summary><span class="state ${stateClasses[flow.state]}">${flow.state}</span> <strong>${escapeHtml(clientName)}</strong> at <code>${escapeHtml(`${flow.host}${flow.resource}`)}</code> <span class="time">${formatTime(flow.startedAt)}</span></summary>
 <dl>${rows.join('')}</dl>
 <ol class="steps">
 ${steps.join('\n')}

@@ -61,7 +61,7 @@ export function formatProtection({ closedBy, policies }: DescribedProtection): r
   const detail = (text: string, kind: ProtectionLine['kind'] = 'plain'): number =>
     lines.push({ text, isDetail: true, kind });
   if (closedBy !== null) say(`closed by ProxyPolicy ${closedBy}, which cannot be enforced`);
-  const told = new Set<DescribedPolicy>();
+  const mentioned = new Set<DescribedPolicy>();
   const remarks = new Set<string>();
   for (const policy of policies) {
     if (!policy.inForce) continue;
@@ -71,7 +71,7 @@ export function formatProtection({ closedBy, policies }: DescribedProtection): r
     if (policy.remark !== null) remarks.add(policy.remark);
     for (const other of policies) {
       if (other.overriddenBy === null || other.field !== policy.field || !isBy(other, policy)) continue;
-      told.add(other);
+      mentioned.add(other);
       detail(
         other.target === policy.target
           ? `ProxyPolicy ${other.policy} has no say in ${other.field} of ${other.target}, because ${other.because}`
@@ -82,7 +82,7 @@ export function formatProtection({ closedBy, policies }: DescribedProtection): r
   }
   for (const policy of policies) {
     const { overriddenBy, field, target, because } = policy;
-    if (overriddenBy === null || told.has(policy)) continue;
+    if (overriddenBy === null || mentioned.has(policy)) continue;
     const by = overriddenBy.policy === '' ? overriddenBy.target : `ProxyPolicy ${overriddenBy.policy}`;
     lines.push({
       text: `ProxyPolicy ${policy.policy} (${field}, on ${target}) is overridden by ${by}, because ${because}`,

@@ -37,7 +37,7 @@ export interface ForwardPlan {
   readonly extraResponseHeaders: RawHeaders;
   /** From the head of the request to the end of the answer; 0: none. */
   readonly requestTimeoutMs: number;
-  /** One try at the upstream, up to its response head; 0: none. */
+  /** One attempt at the upstream, to the end of its answer; 0: none. */
   readonly backendRequestTimeoutMs: number;
   /** The body, already read; undefined: it streams from the client. */
   readonly body?: Uint8Array | undefined;

@@ -17,7 +17,7 @@ export interface ForwardedIdentity {
   readonly added: RawHeaders;
 }
 
-const nobody: ForwardedIdentity = { removed: undefined, removedCookie: undefined, added: [] };
+const anonymous: ForwardedIdentity = { removed: undefined, removedCookie: undefined, added: [] };
 const tokenHeader: ReadonlySet<string> = new Set(['authorization']);
 
 /** Combines both policies. `identityHeaders`: header names of overridden policies, as in RoutePolicies. */
@@ -33,7 +33,7 @@ export function combineIdentity(
 
 function combineAsked(jwt: JwtAdmission | undefined, authenticated: McpAdmission | undefined): ForwardedIdentity {
   if (jwt === undefined) {
-    if (authenticated === undefined) return nobody;
+    if (authenticated === undefined) return anonymous;
     return { removed: authenticated.removedHeaders, removedCookie: undefined, added: authenticated.addedHeaders };
   }
   const { removedHeaders: removed, removedCookie, addedHeaders: added } = jwt;

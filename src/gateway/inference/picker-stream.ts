@@ -13,8 +13,7 @@ import type { UpstreamCall, UpstreamEvents, UpstreamRequest } from '../forward/u
 import { describeError } from '../forward/upstream/upstream-error.ts';
 import type { Endpoint, UpstreamBackend } from '../forward/upstream/upstreams.ts';
 import type { RawHeaders } from '../http/exchange.ts';
-import { encodeGrpcMessage } from '../../base/grpc-prefix.ts';
-import { FrameReader } from './grpc-frames.ts';
+import { encodeGrpcMessage, GrpcFrameReader, grpcPrefixBytes } from '../../base/grpc-frames.ts';
 
 export interface PickerStreamEvents {
   /** It can be asked. */
@@ -49,7 +48,7 @@ export class PickerStream implements UpstreamEvents {
   readonly #maxRetries: number;
   readonly #events: PickerStreamEvents;
   readonly #tried: Endpoint[] = [];
-  readonly #frames = new FrameReader(maxAnswerBytes);
+  readonly #frames = new GrpcFrameReader(checkAnswerPrefix);
   #call: UpstreamCall | undefined;
   #isOpen = false;
   #isPaused = false;
@@ -182,8 +181,8 @@ export class PickerStream implements UpstreamEvents {
 
   #read(): ProcessingResponse | undefined {
     try {
-      const message = this.#frames.take();
-      return message === undefined ? undefined : fromBinary(ProcessingResponseSchema, message);
+      const frame = this.#frames.take();
+      return frame && fromBinary(ProcessingResponseSchema, frame.subarray(grpcPrefixBytes));
     } catch (error) {
       this.#lose(`its answer cannot be read: ${error instanceof Error ? error.message : String(error)}`);
       return undefined;
@@ -195,6 +194,12 @@ export class PickerStream implements UpstreamEvents {
     this.abort();
     if (!this.#isFinished) this.#events.onLost(`${this.name}: ${detail}`);
   }
+}
+
+/** Refuses an answer before it has arrived. */
+function checkAnswerPrefix(length: number, isCompressed: boolean): void {
+  if (isCompressed) throw new Error('a message is compressed, but the gateway did not offer compression');
+  if (length > maxAnswerBytes) throw new Error(`a message of ${length} bytes is larger than ${maxAnswerBytes}`);
 }
 
 /** Percent-encoded where it is not plain ASCII. */

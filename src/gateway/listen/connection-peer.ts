@@ -13,6 +13,39 @@ export interface ConnectionPeer {
   readonly validatedBy: string | undefined;
 }
 
+/** The part of every Exchange that only its connection decides. */
+export class PeerFacts {
+  readonly #peer: ConnectionPeer;
+
+  constructor(peer: ConnectionPeer) {
+    this.#peer = peer;
+  }
+
+  get scheme(): 'http' | 'https' {
+    return this.#peer.scheme;
+  }
+
+  get remoteAddress(): string {
+    return this.#peer.remoteAddress;
+  }
+
+  get remotePort(): number {
+    return this.#peer.remotePort;
+  }
+
+  get localPort(): number {
+    return this.#peer.localPort;
+  }
+
+  get serverName(): string | undefined {
+    return this.#peer.serverName;
+  }
+
+  isClientValidatedBy(authorities: string): boolean {
+    return this.#peer.validatedBy === authorities;
+  }
+}
+
 // Beside the socket, which has no field for it.
 const validated = new WeakMap<Socket, string>();
 

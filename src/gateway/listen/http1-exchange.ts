@@ -14,13 +14,11 @@ import { noHeaders } from '../../http1/raw-headers.ts';
 import type { RequestHead } from '../../http1/request-head.ts';
 import type { SentFields } from '../../http1/sent-fields.ts';
 import { deliverNothing } from './body-delivery.ts';
-import type { ConnectionPeer } from './connection-peer.ts';
-import { currentHttpDate } from './current-http-date.ts';
+import { type ConnectionPeer, PeerFacts } from './connection-peer.ts';
 import type { EarlyAnswer } from './early-answer.ts';
 import type { BodyFlow, BodySink, Exchange, RawHeaders, UpgradedSocket } from '../http/exchange.ts';
 import { ExchangeUsageError } from './exchange-usage-error.ts';
 import { IncompleteBodyError } from './incomplete-body-error.ts';
-import { formatSwitchingHead } from './switching-head.ts';
 
 const closeLine = '\r\nconnection: close';
 
@@ -51,7 +49,7 @@ export interface Http1ExchangeOwner {
 }
 
 /** The adapter. Its connection feeds it the request body and calls `settle` when the answer is flushed or the socket closed. */
-export class Http1Exchange implements Exchange, BodyFlow {
+export class Http1Exchange extends PeerFacts implements Exchange, BodyFlow {
   readonly headers: RawHeaders;
   readonly method: string;
   readonly target: string;
@@ -83,6 +81,7 @@ export class Http1Exchange implements Exchange, BodyFlow {
   #bytesAtUpgrade: { readonly read: number; readonly written: number } | undefined;
 
   constructor(owner: Http1ExchangeOwner, head: RequestHead, upgradeProtocol: string | undefined) {
+    super(owner.peer);
     this.#owner = owner;
     this.headers = head.headers;
     this.method = head.method;
@@ -94,30 +93,6 @@ export class Http1Exchange implements Exchange, BodyFlow {
     this.#expectsContinue = head.expectsContinue;
     // A client that asked for another protocol may already be speaking it: nothing after such a request is read as HTTP.
     this.closesConnection = !head.keepsAlive || upgradeProtocol !== undefined || head.method === 'CONNECT';
-  }
-
-  get scheme(): 'http' | 'https' {
-    return this.#owner.peer.scheme;
-  }
-
-  get remoteAddress(): string {
-    return this.#owner.peer.remoteAddress;
-  }
-
-  get remotePort(): number {
-    return this.#owner.peer.remotePort;
-  }
-
-  get localPort(): number {
-    return this.#owner.peer.localPort;
-  }
-
-  get serverName(): string | undefined {
-    return this.#owner.peer.serverName;
-  }
-
-  isClientValidatedBy(authorities: string): boolean {
-    return this.#owner.peer.validatedBy === authorities;
   }
 
   get sentFields(): SentFields {
@@ -395,4 +370,35 @@ export class Http1Exchange implements Exchange, BodyFlow {
     this.#phase = 'ended';
     writer.end(noHeaders, noteFlushed);
   }
+}
+
+/**
+ * The head of an answer that switches protocols (RFC 9110 section 7.8). Drops the connection and body fields of `headers`, and adds Upgrade if it is missing.
+ * Throws an UnsendableHeadError.
+ */
+function formatSwitchingHead(status: number, headers: RawHeaders, protocol: string): string {
+  let head = `${formatStatusLine(status)}\r\nConnection: Upgrade`;
+  let isNamed = false;
+  for (let index = 0; index < headers.length; index += 2) {
+    const name = headers[index]!;
+    const lower = name.toLowerCase();
+    if (lower === 'connection' || lower === 'content-length' || lower === 'transfer-encoding') continue;
+    if (lower === 'upgrade') isNamed = true;
+    head = appendField(head, name, headers[index + 1]!);
+  }
+  return finishHead(isNamed ? head : appendField(head, 'Upgrade', protocol));
+}
+
+let dateLine = '';
+let dateSecond = -1;
+
+/** CRLF and the Date header of answers that have none (RFC 9110 section 6.6.1), made once a second. */
+function currentHttpDate(): string {
+  const now = Date.now();
+  const second = Math.floor(now / 1_000);
+  if (second !== dateSecond) {
+    dateSecond = second;
+    dateLine = `\r\ndate: ${new Date(now).toUTCString()}`;
+  }
+  return dateLine;
 }

@@ -4,7 +4,7 @@ import { closeWithTrailersDue } from '../../base/close-http2-stream.ts';
 import { getHttp2 } from '../../base/node-parts.ts';
 import type { Placed } from '../../base/placed-list.ts';
 import { BodyDelivery, deliverNothing } from './body-delivery.ts';
-import type { ConnectionPeer } from './connection-peer.ts';
+import { type ConnectionPeer, PeerFacts } from './connection-peer.ts';
 import type { BodyFlow, BodySink, Exchange, RawHeaders, UpgradedSocket } from '../http/exchange.ts';
 import { ExchangeUsageError } from './exchange-usage-error.ts';
 import { groupFields, readHttp2Fields } from './http2-fields.ts';
@@ -29,7 +29,7 @@ interface Http2ExchangeParts {
 }
 
 /** The adapter; it follows the events of its stream. */
-export class NodeHttp2Exchange implements Exchange, Placed {
+export class NodeHttp2Exchange extends PeerFacts implements Exchange, Placed {
   place = -1;
   readonly httpVersion = '2';
   readonly method: string;
@@ -60,6 +60,7 @@ export class NodeHttp2Exchange implements Exchange, Placed {
   #clean = false;
 
   constructor(parts: Http2ExchangeParts) {
+    super(parts.peer);
     const { stream, head } = parts;
     this.#parts = parts;
     this.#stream = stream;
@@ -78,30 +79,6 @@ export class NodeHttp2Exchange implements Exchange, Placed {
     stream.on('close', () =>
       this.#settle(this.#endedWithHead && stream.rstCode === getHttp2().constants.NGHTTP2_NO_ERROR),
     );
-  }
-
-  get scheme(): 'http' | 'https' {
-    return this.#parts.peer.scheme;
-  }
-
-  get remoteAddress(): string {
-    return this.#parts.peer.remoteAddress;
-  }
-
-  get remotePort(): number {
-    return this.#parts.peer.remotePort;
-  }
-
-  get localPort(): number {
-    return this.#parts.peer.localPort;
-  }
-
-  get serverName(): string | undefined {
-    return this.#parts.peer.serverName;
-  }
-
-  isClientValidatedBy(authorities: string): boolean {
-    return this.#parts.peer.validatedBy === authorities;
   }
 
   get headSent(): boolean {

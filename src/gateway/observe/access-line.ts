@@ -132,7 +132,7 @@ interface Place {
   readonly endpoint: string | undefined;
 }
 
-/** Who decided and where it went: texts of the configuration, and an address. */
+/** The deciding policy and the upstream: texts of the configuration, and an address. */
 function createPlacePiece(): (context: RequestContext) => string {
   const formatPolicy = createField('policy');
   const formatListener = createField('listener');
@@ -168,7 +168,7 @@ function createPlacePiece(): (context: RequestContext) => string {
   };
 }
 
-/** Who asked; the same for every request with the token. */
+/** The caller; the same for every request with the token. */
 function formatCaller(token: VerifiedToken): string {
   const caller = describeCaller(token);
   return (caller.logged ??= formatMembers(caller));

@@ -255,7 +255,7 @@ function describePlace({ client: { address }, hostname }: InspectedRequest, { re
   return `${address} ${hostname}${resource}`;
 }
 
-/** Who asks for what, as far as can be told from every request. */
+/** The client and the resource, as far as every request shows them. */
 export function describeAgent(request: InspectedRequest, step: FlowStep): string {
   return `agent ${describePlace(request, step)} ${shorten(findHeader(request.exchange.headers, 'user-agent')) ?? ''}`;
 }

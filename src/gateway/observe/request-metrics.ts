@@ -193,10 +193,10 @@ function createUpstreamMetrics(metrics: Metrics): UpstreamMetrics {
       reason: { values: ['refused', 'timeout', 'tls', 'dns', 'other'] },
     },
   );
-  const ejections = metrics.counter('mcp_gateway_upstream_ejections_total', 'Endpoints set aside after failures.', {
+  const ejections = metrics.counter('mcp_gateway_upstream_ejections_total', 'Endpoints ejected after failures.', {
     backend,
   });
-  const ejected = metrics.gauge('mcp_gateway_upstream_ejected_endpoints', 'Endpoints that are set aside now.', {
+  const ejected = metrics.gauge('mcp_gateway_upstream_ejected_endpoints', 'Endpoints that are ejected now.', {
     backend,
   });
   const retries = metrics.counter('mcp_gateway_upstream_retries_total', 'Requests sent again to another endpoint.', {

@@ -19,7 +19,7 @@ async function expose({ requests = 0, open = 0, ejected = 0, version = 0, route 
   if (requests > 0) counter.add({ route }, requests);
   for (let left = requests; left > 0; left -= 1) duration.observe({ route }, 1.5);
   metrics.gaugeOf('mcp_gateway_connections', 'Connections.', () => open);
-  metrics.gaugeOf('mcp_gateway_upstream_ejected_endpoints', 'Set aside.', () => ejected);
+  metrics.gaugeOf('mcp_gateway_upstream_ejected_endpoints', 'Ejected.', () => ejected);
   metrics.gaugeOf('mcp_gateway_config_version', 'Version.', () => version);
   return metrics.expose();
 }

@@ -5,7 +5,7 @@ type Fold = 'sum' | 'max' | 'own';
 
 /**
  * Metrics that are not listed here are summed. `own`: only the number of the process that holds the configuration counts. An endpoint that all
- * workers have set aside counts as one.
+ * workers have ejected counts as one.
  */
 const folds: readonly (readonly [pattern: RegExp, fold: Fold])[] = [
   [/^mcp_gateway_(?:config_|build_info|controller_|workers|worker_)/, 'own'],

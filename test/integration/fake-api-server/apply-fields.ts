@@ -58,7 +58,7 @@ export function applyFields(
   return { conflicts: [], object, managers: [...others.filter(({ fields }) => fields.size > 0), own] };
 }
 
-/** Gives the fields that a plain write changed to whoever wrote. */
+/** Makes the writer of a plain write the owner of the fields that it changed. */
 export function noteUpdate(
   before: Json,
   after: Json,
@@ -78,7 +78,7 @@ export function noteUpdate(
   return [...others, { manager, operation: 'Update', fields: new Set([...(mine?.fields ?? []), ...changed]) }];
 }
 
-/** What identifies the object is owned by nobody. */
+/** Fields that identify the object have no owner. */
 const unowned = new Set(['apiVersion', 'kind']);
 const unownedMetadata = new Set([
   'name',
@@ -137,7 +137,7 @@ function withoutPath(object: Json, path: string): Json {
   return remove(object, JSON.parse(path) as string[]);
 }
 
-/** The other way round: who writes managedFields says who owns what. */
+/** The other way round: a write of managedFields decides the owners of fields. */
 export function readManagedFields(entries: readonly unknown[]): readonly FieldManager[] {
   return (entries as readonly { manager: string; operation: 'Apply' | 'Update'; fieldsV1: Json }[]).map(
     ({ manager, operation, fieldsV1 }) => {

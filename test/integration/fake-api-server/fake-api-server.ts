@@ -78,7 +78,7 @@ export interface FakeApiServer {
   isInstalled(kind: string): boolean;
   /** Deletes the objects, ends their watches, and the kind is gone. */
   uninstall(kind: string): void;
-  /** The objects stay, nobody hears of them, and the kind is gone. */
+  /** Removes the kind without events; its objects stay stored. */
   stopServing(kind: string): void;
   goAway(): Promise<void>;
   comeBack(): Promise<void>;

@@ -1,4 +1,4 @@
-// What the fake API server says no with: metav1.Status, in the words of the real one.
+// Refusals of the fake API server: metav1.Status, in the words of the real one.
 
 /** An answer other than the one that was asked for. */
 export class StatusError extends Error {

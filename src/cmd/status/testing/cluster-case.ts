@@ -8,7 +8,7 @@ import type { GatewayPlan } from '../../../translate/gateway-plan.ts';
 import { formatName } from '../../../translate/order.ts';
 import { describeProgrammed } from '../../../translate/programmed-status.ts';
 import { translate, type Translation } from '../../../translate/translate.ts';
-import { parseObjects } from '../../explain/parse-objects.ts';
+import { parseObjects } from '../../explain/read-cluster.ts';
 import { type ClusterView, controllerKinds, type KindView, statusKinds } from '../cluster-view.ts';
 import { inferenceTranslation } from '../../../translate/inference-translation.ts';
 

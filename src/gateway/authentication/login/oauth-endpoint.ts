@@ -40,3 +40,18 @@ export interface OAuthEndpoint {
   readonly cors: boolean;
   readonly handle: (request: OAuthRequest) => OAuthAnswer | Promise<OAuthAnswer>;
 }
+
+/** For answers with tokens, registrations and their errors (RFC 6749 5.1, RFC 7591 3.2.1). */
+export const uncachedJson: RawHeaders = [
+  'content-type',
+  'application/json',
+  'cache-control',
+  'no-store',
+  'pragma',
+  'no-cache',
+];
+
+/** Retry-After, in whole seconds and never 0: clients would retry at once. */
+export function formatRetryAfter(seconds: number): RawHeaders {
+  return ['retry-after', String(Math.max(1, Math.ceil(seconds)))];
+}

@@ -3,7 +3,9 @@ import { describe, test } from 'node:test';
 import { AuthenticationMode } from '../../../ir/gen/config_pb.ts';
 import type { RequestContext } from '../../request/request-context.ts';
 import type { AcceptedAudiences, TokenRefusal, VerifiedToken } from '../token/verified-token.ts';
-import { authenticateFor } from './authenticate-mcp.ts';
+import type { RawHeaders } from '../../http/exchange.ts';
+import { bearerHeader, checkTokenText, type FoundToken } from '../token/find-token.ts';
+import { authenticateFor, findBearerToken } from './authenticate-mcp.ts';
 import type { McpAdmission } from '../../request/admission.ts';
 import type { Denial, GatewayAnswer } from '../../request/verdict.ts';
 import { findBearerChallenge } from '../challenge.ts';
@@ -454,5 +456,48 @@ describe('every verdict is noted, once, for the log and the metrics', () => {
     const expired = await judge({ refusal: {} });
     assert.equal(expired.context.caller, undefined);
     assert.equal(expired.context.decisions[0]!.detail, 'The token has expired.');
+  });
+});
+
+/** As the engine reads it. */
+function readCredentials(headers: RawHeaders, query: string): FoundToken {
+  const found = findBearerToken(headers, query);
+  return found.kind === 'text' ? (checkTokenText(found.text, bearerHeader) ?? found) : found;
+}
+
+const read = (authorization: string, query = ''): string => {
+  const found = readCredentials(['Authorization', authorization], query);
+  return found.kind === 'text' ? `bearer ${found.text}` : found.kind;
+};
+
+describe('the bearer token of a request', () => {
+  test('finds the one bearer token', () => {
+    assert.equal(read('Bearer abc.def-_~+/=='), 'bearer abc.def-_~+/==');
+    assert.equal(read('bearer   abc'), 'bearer abc');
+    assert.equal(read('BEARER abc '), 'bearer abc');
+  });
+
+  test('takes another scheme for nothing', () => {
+    assert.deepEqual(readCredentials([], ''), { kind: 'none' });
+    for (const text of ['Basic YTpi', 'Bearerabc', 'Token abc', '', 'DPoP abc']) assert.equal(read(text), 'none', text);
+  });
+
+  test('knows a Bearer without a token', () => {
+    for (const text of ['Bearer', 'Bearer ', 'Bearer "abc"', 'Bearer a=b', 'Bearer ä', 'Bearer ===='])
+      assert.equal(read(text), 'malformed', text);
+  });
+
+  test('refuses to choose', () => {
+    for (const text of ['Bearer a b', 'Bearer a, Bearer b', 'Bearer a,b']) assert.equal(read(text), 'ambiguous', text);
+    assert.equal(readCredentials(['authorization', 'Bearer a', 'AUTHORIZATION', 'Bearer a'], '').kind, 'ambiguous');
+    assert.equal(readCredentials(['authorization', 'Bearer a', 'Authorization', 'Basic b'], '').kind, 'ambiguous');
+  });
+
+  test('finds a token in the query, however it is spelled', () => {
+    for (const query of ['?access_token=a', '?x=1&access_token=', '?%61ccess_token=a', '?access%5Ftoken=a'])
+      assert.equal(readCredentials([], query).kind, 'ambiguous', query);
+    assert.equal(read('Bearer a', '?access_token=b'), 'ambiguous');
+    for (const query of ['', '?', '?token=a', '?x=access_token', '?access_tokens=a', '?a=%20'])
+      assert.equal(readCredentials([], query).kind, 'none', query);
   });
 });

@@ -11,9 +11,8 @@ import { authenticate, type Authentication, type AuthenticationStrategy } from '
 import { formatClaimHeaders, listClaimHeaders } from '../claims-to-headers.ts';
 import { createDenial, noteAccess } from '../deny-token.ts';
 import { formatResourceUrl, readBase, spellResource } from '../read-base.ts';
-import { findBearerToken } from './find-bearer-token.ts';
 import { checkScopes } from '../token/check-claims.ts';
-import { bearerHeader } from '../token/find-token.ts';
+import { bearerHeader, findToken, type FoundToken, hasQueryToken } from '../token/find-token.ts';
 import type { TokenRefusal, VerifiedToken } from '../token/verified-token.ts';
 
 /** Judges the token of a request when its backend has MCP authentication. */
@@ -61,6 +60,16 @@ const mcpAuthentication: AuthenticationStrategy<AskedForResource> = {
     return undefined;
   },
 };
+
+/**
+ * Finds the bearer token (RFC 6750 2.1). Only the Authorization header counts: tokens in URLs end up in logs and histories.
+ * `query` as in the request context: with its '?', or empty.
+ */
+export function findBearerToken(headers: RawHeaders, query: string): FoundToken {
+  const found = findToken(headers, query, bearerHeader);
+  if (found.kind === 'ambiguous') return found;
+  return hasQueryToken(query) ? { kind: 'ambiguous', detail: 'an access token in the query' } : found;
+}
 
 const neverLoaded: TokenRefusal = {
   ok: false,

@@ -96,7 +96,7 @@ export class EndpointPool {
     return {
       backend: this.#backend,
       endpoint: this.name,
-      isEjected: this.health.isSetAside,
+      isEjected: this.health.isEjected,
       outstanding: this.outstanding,
       lastFailure: this.#lastFailure,
     };
@@ -125,7 +125,7 @@ export class EndpointPool {
 
   /** @internal */
   recordConnected(): void {
-    if (this.health.isSetAside) this.#observer.returned(this.#backend, this.name);
+    if (this.health.isEjected) this.#observer.returned(this.#backend, this.name);
     this.health.recordSuccess();
   }
 
@@ -133,9 +133,9 @@ export class EndpointPool {
   recordUnreachable(error: Error): void {
     this.#observer.connectFailed(this.#backend, this.name, error);
     this.#lastFailure = { atMs: Date.now(), message: cutText(describeError(error), maxFailureLength) };
-    const wasSetAside = this.health.isSetAside;
+    const wasEjected = this.health.isEjected;
     const duration = this.health.recordFailure();
-    if (duration > 0) this.#observer.setAside(this.#backend, this.name, duration, wasSetAside);
+    if (duration > 0) this.#observer.ejected(this.#backend, this.name, duration, wasEjected);
   }
 
   /** @internal */
@@ -205,7 +205,7 @@ export class EndpointPool {
   close(): Promise<void> {
     if (this.#closing === undefined) {
       this.#closing = Promise.withResolvers();
-      if (this.health.isSetAside) this.#observer.returned(this.#backend, this.name);
+      if (this.health.isEjected) this.#observer.returned(this.#backend, this.name);
       this.#idle.close();
       this.#sessions?.close();
       this.#settleClosing();

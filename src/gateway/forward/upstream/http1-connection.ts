@@ -4,12 +4,13 @@
 // It is made to cost little: a request has no object, timer or stream of its own here, and the listeners are the same for all sockets.
 import type { Socket } from 'node:net';
 import { BodyWriter } from '../../../http1/body-writer.ts';
+import { chunkedBody } from '../../../http1/framing.ts';
 import type { Http1Error } from '../../../http1/http1-error.ts';
+import { appendField, appendFields, finishHead, formatRequestLine } from '../../../http1/message-head.ts';
 import { ResponseReader, type MessageEvents, type ReaderLimits } from '../../../http1/message-reader.ts';
 import type { RawHeaders } from '../../../http1/raw-headers.ts';
 import type { ResponseHead } from '../../../http1/response-head.ts';
 import { sendingSoon } from '../../../http1/sending.ts';
-import { formatUpstreamHead, readBodyLength } from './http1-upstream-head.ts';
 import type { UpstreamCall, UpstreamEvents, UpstreamRequest } from './upstream-call.ts';
 import { UpstreamProtocolError } from './upstream-error.ts';
 
@@ -351,3 +352,23 @@ function onSocketClose(this: ConnectionSocket): void {
 }
 
 function ignore(): void {}
+
+/** Methods of which a server may expect a body: that there is none is said (RFC 9110 section 8.6). */
+const methodsWithBody: ReadonlySet<string> = new Set(['PATCH', 'POST', 'PROPFIND', 'PROPPATCH', 'PUT', 'QUERY']);
+
+/** Bytes of the body; `chunkedBody` when they are not known, or when trailers may follow them. */
+function readBodyLength({ hasBody, contentLength, wantsTrailers }: UpstreamRequest): number {
+  if (!hasBody) return 0;
+  return wantsTrailers ? chunkedBody : (contentLength ?? chunkedBody);
+}
+
+/** The head from the request line to the empty line (RFC 9112 sections 3 and 6). Throws an UnsendableHeadError. */
+function formatUpstreamHead(request: UpstreamRequest, bodyLength: number): string {
+  const { method, target, host, headers, hasBody, upgrade, sentFields } = request;
+  const start = appendField(formatRequestLine(method, target), 'host', host);
+  let head = sentFields === undefined ? appendFields(start, headers) : start + sentFields.format(headers);
+  if (upgrade !== undefined) head = appendField(`${head}\r\nconnection: upgrade`, 'upgrade', upgrade);
+  if (bodyLength === chunkedBody) head += '\r\ntransfer-encoding: chunked';
+  else if (hasBody || methodsWithBody.has(method)) head += `\r\ncontent-length: ${bodyLength}`;
+  return finishHead(head);
+}

@@ -100,7 +100,7 @@ export class Http2Sessions {
       // Half-open connections are found by their requests' time-outs and by TCP keep-alive; an idle one must not keep the process alive.
       session.unref();
       // Before the upstream's settings nothing is known about how many streams it takes.
-      let told = false;
+      let isReported = false;
       const timer =
         this.#settingsTimeoutMs > 0
           ? setTimeout(
@@ -108,15 +108,15 @@ export class Http2Sessions {
               this.#settingsTimeoutMs,
             )
           : undefined;
-      const tell = (failure: Error | null): void => {
-        if (told) return;
-        told = true;
+      const report = (failure: Error | null): void => {
+        if (isReported) return;
+        isReported = true;
         clearTimeout(timer);
         callback(failure);
       };
-      session.once('remoteSettings', () => tell(null));
-      session.once('error', tell);
-      session.once('close', () => tell(new Error('the upstream closed the connection before its HTTP/2 settings')));
+      session.once('remoteSettings', () => report(null));
+      session.once('error', report);
+      session.once('close', () => report(new Error('the upstream closed the connection before its HTTP/2 settings')));
     });
   }
 }

@@ -4,11 +4,11 @@ import { EndpointHealth } from './outlier.ts';
 
 function createHealth(): { health: EndpointHealth; advance: (milliseconds: number) => void } {
   let now = 1_000;
-  const health = new EndpointHealth({ failuresBeforeSetAside: 3, setAsideMs: 100, setAsideMaxMs: 350 }, () => now);
+  const health = new EndpointHealth({ ejectAfterFailures: 3, ejectionTimeMs: 100, ejectionTimeMaxMs: 350 }, () => now);
   return { health, advance: (milliseconds) => (now += milliseconds) };
 }
 
-test('failures in a row set an endpoint aside, a success in between does not let them add up', () => {
+test('failures in a row eject an endpoint, a success in between does not let them add up', () => {
   const { health } = createHealth();
   assert.deepEqual([health.recordFailure(), health.recordFailure()], [0, 0]);
   health.recordSuccess();
@@ -58,7 +58,7 @@ test('the time doubles with every failed test, up to a bound, and starts over af
 });
 
 test('0 failures means never', () => {
-  const health = new EndpointHealth({ failuresBeforeSetAside: 0, setAsideMs: 100, setAsideMaxMs: 100 }, () => 0);
+  const health = new EndpointHealth({ ejectAfterFailures: 0, ejectionTimeMs: 100, ejectionTimeMaxMs: 100 }, () => 0);
   for (let i = 0; i < 100; i++) assert.equal(health.recordFailure(), 0);
   assert.ok(health.isAvailable);
 });

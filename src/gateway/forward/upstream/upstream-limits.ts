@@ -15,11 +15,11 @@ export interface UpstreamLimits {
   readonly maxResponseHeaderBytes: number;
   /** HTTP/2 upstreams: streams on one connection, when the upstream does not allow fewer. */
   readonly maxStreamsPerConnection: number;
-  /** Connect failures in a row after which an endpoint is set aside. 0: never. */
-  readonly failuresBeforeSetAside: number;
-  /** How long it is set aside the first time; doubled each further time. */
-  readonly setAsideMs: number;
-  readonly setAsideMaxMs: number;
+  /** Connect failures in a row after which an endpoint is ejected. 0: never. */
+  readonly ejectAfterFailures: number;
+  /** How long it is ejected the first time; doubled each further time. */
+  readonly ejectionTimeMs: number;
+  readonly ejectionTimeMaxMs: number;
   /** Bytes of one request body that may be waiting for one mirror. Past it the mirror copy is given up; the request itself never waits for it. */
   readonly mirrorBufferBytes: number;
   /** How long a mirror may take for its answer once it has the request. */
@@ -35,9 +35,9 @@ export const defaultUpstreamLimits: UpstreamLimits = {
   keepAliveMaxTimeoutMs: 600_000,
   maxResponseHeaderBytes: 65_536,
   maxStreamsPerConnection: 100,
-  failuresBeforeSetAside: 3,
-  setAsideMs: 1_000,
-  setAsideMaxMs: 60_000,
+  ejectAfterFailures: 3,
+  ejectionTimeMs: 1_000,
+  ejectionTimeMaxMs: 60_000,
   mirrorBufferBytes: 1_048_576,
   mirrorTimeoutMs: 30_000,
 };

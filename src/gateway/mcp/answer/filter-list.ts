@@ -2,7 +2,7 @@
 //
 // An answer is a list when it answers a list request, and whenever it looks like one: streams also carry answers to other requests. What
 // looks like a list but could be read in two ways (a key twice, `"Tools"`) is not passed on: the client might see what was not judged.
-// A key twice elsewhere, in the schema of a tool for one, shows nobody anything that is hidden, and is none of our business.
+// A doubled key elsewhere, such as in the schema of a tool, reveals nothing that is hidden, and passes.
 import { foldKey } from '../read/known-keys.ts';
 import type { AnswerExpectation } from './answer-expectation.ts';
 import type { ListMethod } from '../read/list-methods.ts';

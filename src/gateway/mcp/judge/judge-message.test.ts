@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { ExpressionVariables } from '../../../cel/expression.ts';
-import { createItemJudge } from './item-judge.ts';
+import { createItemJudge } from './message-step.ts';
 import { isListed, judgeBareRequest, judgeItemMessage, judgePlainMessage } from './judge-message.ts';
 import type { Item } from '../read/read-item.ts';
 import { createCaller, createRules, type WrittenRules } from '../testing/message-fixture.ts';

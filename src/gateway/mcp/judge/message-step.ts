@@ -7,11 +7,10 @@ import type { Reason } from '../../http/reasons.ts';
 import { noteDecision, type RequestContext } from '../../request/request-context.ts';
 import { seeMessage } from '../../request/seen-message.ts';
 import type { ItemJudge } from '../answer/answer-expectation.ts';
-import { createItemJudge } from './item-judge.ts';
-import type { Caller, MessageJudgement } from './judge-message.ts';
+import { type Caller, isListed, type MessageJudgement } from './judge-message.ts';
 import type { Message } from '../read/message.ts';
 import type { McpAuthorizationConfig } from '../../config/mcp-authorization-config.ts';
-import type { Item } from '../read/read-item.ts';
+import type { Item, ItemKind } from '../read/read-item.ts';
 
 /** One request whose messages are judged. */
 export interface MessageStep {
@@ -33,6 +32,24 @@ export function createItemJudges(caller: Caller): MessageStep['getItemJudge'] {
     const judge = createItemJudge(caller, protocolVersion);
     judges.push({ version: protocolVersion, judge });
     return judge;
+  };
+}
+
+/** The server controls the number of items; beyond this limit they are not cached. */
+const maxRemembered = 10_000;
+
+/** Decides whether a caller may use an item, for every item of a list. Lists repeat items, so each is judged once per request. */
+export function createItemJudge(caller: Caller, protocolVersion: string): ItemJudge {
+  // Most requests ask for no list.
+  const remembered: Partial<Record<ItemKind, Map<string, boolean>>> = {};
+  return (kind, name) => {
+    const verdicts = (remembered[kind] ??= new Map());
+    let verdict = verdicts.get(name);
+    if (verdict === undefined) {
+      verdict = isListed(caller, protocolVersion, kind, name);
+      if (verdicts.size < maxRemembered) verdicts.set(name, verdict);
+    }
+    return verdict;
   };
 }
 

@@ -1,7 +1,7 @@
 // Answers with metadata documents (RFC 9728 3.2, RFC 8414 3.2): JSON, not cached where a cache could mix up hosts.
 import { formatErrorBody } from '../../../request/answer.ts';
 import { reasons } from '../../../http/reasons.ts';
-import type { OAuthAnswer, OAuthRequest } from '../oauth-endpoint.ts';
+import { formatRetryAfter, type OAuthAnswer, type OAuthRequest } from '../oauth-endpoint.ts';
 import type { ProtectedResource } from '../../../config/protected-resource.ts';
 import { dependsOnRequest } from '../../read-base.ts';
 
@@ -27,14 +27,7 @@ export function answerIdpUnavailable(request: OAuthRequest, retryAfterSeconds: n
   const { status, description } = reasons.idp_unavailable;
   return {
     status,
-    headers: [
-      'content-type',
-      'application/json',
-      'cache-control',
-      'no-store',
-      'retry-after',
-      String(Math.max(1, Math.ceil(retryAfterSeconds))),
-    ],
+    headers: ['content-type', 'application/json', 'cache-control', 'no-store', ...formatRetryAfter(retryAfterSeconds)],
     body: formatErrorBody('temporarily_unavailable', description, request.context.requestId),
     reason: 'idp_unavailable',
     detail,

@@ -11,7 +11,13 @@ import {
   pickShownMembers,
   readClientMetadata,
 } from '../clients/client-metadata.ts';
-import type { OAuthAnswer, OAuthEndpoint, OAuthRequest } from '../oauth-endpoint.ts';
+import {
+  formatRetryAfter,
+  type OAuthAnswer,
+  type OAuthEndpoint,
+  type OAuthRequest,
+  uncachedJson,
+} from '../oauth-endpoint.ts';
 import { registerBrokeredClient, registerOwnClient } from '../clients/register-at-idp.ts';
 import type { RegistrationFailure } from '../idp/registration-attempt.ts';
 import { findRegistrationEndpoint } from '../idp/registration-endpoint.ts';
@@ -153,7 +159,7 @@ function relayAnswer(answer: JsonObject & { readonly client_id: string }, client
 function answerRegistered(members: JsonObject): OAuthAnswer {
   return {
     status: 201,
-    headers: ['content-type', 'application/json', 'cache-control', 'no-store', 'pragma', 'no-cache'],
+    headers: uncachedJson,
     body: `${JSON.stringify(members)}\n`,
   };
 }
@@ -195,7 +201,7 @@ function reportDenial({ context, resource: { config } }: OAuthRequest, detail: s
 function refuseUnavailable(request: OAuthRequest, detail: string, retryAfterSeconds: number): OAuthAnswer {
   return refuse(request, 'idp_unavailable', {
     error: 'temporarily_unavailable',
-    headers: ['retry-after', String(Math.max(1, Math.ceil(retryAfterSeconds)))],
+    headers: formatRetryAfter(retryAfterSeconds),
     detail,
   });
 }
@@ -215,15 +221,7 @@ function refuse(
   const detail = options.detail ?? options.description;
   return {
     status,
-    headers: [
-      'content-type',
-      'application/json',
-      'cache-control',
-      'no-store',
-      'pragma',
-      'no-cache',
-      ...(options.headers ?? []),
-    ],
+    headers: [...uncachedJson, ...(options.headers ?? [])],
     body: formatErrorBody(options.error, options.description ?? description, request.context.requestId),
     reason,
     ...(detail !== undefined && { detail }),

@@ -6,7 +6,7 @@ import type { Reason } from '../../../http/reasons.ts';
 import type { KnownClient } from '../clients/find-client.ts';
 import { cleanText } from '../pages/html-page.ts';
 import type { IdpTokenOutcome } from '../idp/idp-token-request.ts';
-import type { OAuthAnswer, OAuthRequest } from '../oauth-endpoint.ts';
+import { formatRetryAfter, type OAuthAnswer, type OAuthRequest, uncachedJson } from '../oauth-endpoint.ts';
 import { cleanErrorDescription } from '../request-parameters.ts';
 
 /** A refusal. */
@@ -21,25 +21,16 @@ export interface TokenError {
   readonly headers?: RawHeaders;
 }
 
-const answerHeaders: RawHeaders = [
-  'content-type',
-  'application/json',
-  'cache-control',
-  'no-store',
-  'pragma',
-  'no-cache',
-];
-
 /** Answers with tokens. */
 export function answerTokens(tokens: JsonObject): OAuthAnswer {
-  return { status: 200, headers: answerHeaders, body: `${JSON.stringify(tokens)}\n` };
+  return { status: 200, headers: uncachedJson, body: `${JSON.stringify(tokens)}\n` };
 }
 
 /** Answers with an error. */
 export function answerTokenError({ context }: OAuthRequest, error: TokenError): OAuthAnswer {
   return {
     status: error.status ?? 400,
-    headers: [...answerHeaders, ...(error.headers ?? [])],
+    headers: [...uncachedJson, ...(error.headers ?? [])],
     body: formatErrorBody(error.error, error.description, context.requestId),
     reason: error.reason,
     detail: cleanText(error.detail, 500),
@@ -66,7 +57,7 @@ export function describeUnavailable(detail: string, retryAfterSeconds: number): 
     reason: 'idp_unavailable',
     status: 503,
     detail,
-    headers: ['retry-after', String(Math.max(1, Math.ceil(retryAfterSeconds)))],
+    headers: formatRetryAfter(retryAfterSeconds),
   };
 }
 
@@ -90,8 +81,8 @@ export function describeRefusal(
   standing: KnownClient['standing']['kind'],
 ): TokenError {
   const { status, error, description } = refused;
-  const said = `${status} ${error ?? 'without an OAuth error'}${description === undefined ? '' : `: ${description}`}`;
-  const detail = `the token endpoint of the identity provider answered ${said}`;
+  const answer = `${status} ${error ?? 'without an OAuth error'}${description === undefined ? '' : `: ${description}`}`;
+  const detail = `the token endpoint of the identity provider answered ${answer}`;
   if (error === 'invalid_client' || (status === 401 && error === undefined))
     return describeClientRefusal(detail, standing);
   if (error === 'invalid_request' && grantType !== 'refresh_token')

@@ -76,8 +76,8 @@ export function readAnswer(
   }
   const error = readText(answer?.['error'], 100, secrets);
   const description = readText(answer?.['error_description'], 300, secrets);
-  const said = [error, description].filter((text) => text !== '').join(': ');
-  const detail = `the IdP answers ${status} to a registration${said === '' ? '' : `: ${said}`}`;
+  const oauthError = [error, description].filter((text) => text !== '').join(': ');
+  const detail = `the IdP answers ${status} to a registration${oauthError === '' ? '' : `: ${oauthError}`}`;
   if (status < 400 || status >= 500) return fail('unavailable', detail);
   const mayBeScope =
     status === 403 || error === 'invalid_scope' || (status === 400 && /scope/i.test(`${error} ${description}`));

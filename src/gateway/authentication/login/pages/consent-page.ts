@@ -24,12 +24,13 @@ interface ConsentQuestion {
 /** Renders the page. */
 export function renderConsentPage(question: ConsentQuestion): HtmlPage {
   const name = cleanText(question.clientName ?? '', 80);
-  const who = name === '' ? 'An application without a name' : `“${name}”`;
-  const what = cleanText(question.resourceName ?? '', 80) || (URL.parse(question.resource)?.host ?? question.resource);
+  const shownName = name === '' ? 'An application without a name' : `“${name}”`;
+  const resourceName =
+    cleanText(question.resourceName ?? '', 80) || (URL.parse(question.resource)?.host ?? question.resource);
   const scopes = question.scopes.map((scope) => `<li>${escapeHtml(cleanText(scope, 200))}</li>`).join('');
   return renderPage(
-    `Allow access to ${what}?`,
-    `<h1>Allow access to <bdi>${escapeHtml(what)}</bdi>?</h1>
+    `Allow access to ${resourceName}?`,
+    `<h1>Allow access to <bdi>${escapeHtml(resourceName)}</bdi>?</h1>
 <p>An application asks to use it in your name. You will log in on the next page.</p>
 <section aria-labelledby="to">
 <h2 id="to">After the login it sends you to</h2>
@@ -38,7 +39,7 @@ export function renderConsentPage(question: ConsentQuestion): HtmlPage {
 </section>
 <section aria-labelledby="who">
 <h2 id="who">The application calls itself</h2>
-<p class="big"><bdi>${escapeHtml(who)}</bdi></p>
+<p class="big"><bdi>${escapeHtml(shownName)}</bdi></p>
 <p class="soft">${escapeHtml(explainName(question.clientHost))}</p>
 </section>
 <section aria-labelledby="scopes">

@@ -1,6 +1,14 @@
-// The switch of the Inference Extension, for every command that reads resources.
+// The flags of every command that reads resources.
 import type { Extension } from '../api/kinds.ts';
 import type { Flag } from './flag-values.ts';
+
+export const filesFlag = {
+  type: 'paths',
+  short: 'f',
+  env: 'MCP_GATEHOUSE_FILES',
+  placeholder: 'PATH',
+  help: 'A file or folder with resources',
+} as const satisfies Flag;
 
 export const inferenceExtensionFlag = {
   type: 'boolean',
