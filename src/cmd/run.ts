@@ -106,13 +106,16 @@ async function serve(
   const { log, metrics, shutdown } = gateway;
   shutdown.addStep({ name: 'stop watching files', timeoutMs: 1_000, run: () => source.stop() });
 
+  let sourceLines: readonly string[] = [];
+  // What was said once is not said again with every change.
+  let known: ReadonlySet<string> = new Set();
   const reportProblems = (problems: readonly SourceProblem[]): void => {
-    for (const problem of problems) log.error({}, formatProblem(problem));
+    sourceLines = problems.map(formatProblem);
+    for (const line of sourceLines) log.error({}, line);
+    gateway.showProblems([...sourceLines, ...known]);
     metrics.config.setProblems(problems.length);
   };
   const inference = await loadInferenceTranslation(values.inferenceExtension);
-  // What was said once is not said again with every change.
-  let known: ReadonlySet<string> = new Set();
   let wereUnattached = false;
   const translateResources = (resources: Resources): Configuration => {
     const translation = translate(withAddress(resources, values.address), { inference });
@@ -127,6 +130,7 @@ async function serve(
     if (unattached.length === 0 && wereUnattached) log.info({}, 'every policy is attached again');
     wereUnattached = unattached.length > 0;
     known = new Set([...lines, ...unattached]);
+    gateway.showProblems([...sourceLines, ...known]);
     return configureFromFiles(translation, allowUnattached);
   };
 

@@ -3,8 +3,10 @@ import type { Health } from '../base/health.ts';
 import type { LogLevel, RootLog } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { Shutdown } from '../base/shutdown.ts';
+import type { EndpointState } from '../gateway/forward/upstream/endpoint-state.ts';
 import type { FlowInspector } from '../gateway/observe/flow-inspector.ts';
 import type { Gateway } from '../gateway/gateway.ts';
+import type { LiveRequests } from '../gateway/observe/live-requests.ts';
 import type { RequestJournal } from '../gateway/observe/request-journal.ts';
 import type { FlagValues } from './flags.ts';
 import type { gatewayFlags } from './gateway-flags.ts';
@@ -19,6 +21,7 @@ export interface ServingContext {
   readonly flows: FlowInspector;
   /** Gets the gateway's own ports when they are open, before the workers start. */
   readonly localGuard: { readonly ownPorts: readonly number[]; readonly allowsLocal: boolean };
+  readonly live: LiveRequests;
 }
 
 /** What serves. What is absent is in this process. */
@@ -29,5 +32,7 @@ export interface Serving {
   /** The metrics of all processes together. */
   readonly expose?: () => Promise<string>;
   readonly readJournal?: () => Promise<Pick<RequestJournal, 'list' | 'find'>>;
+  /** The health of endpoints, as all processes see them. */
+  readonly readEndpoints?: () => Promise<readonly EndpointState[]>;
   readonly tellLogLevel?: (level: LogLevel) => void;
 }

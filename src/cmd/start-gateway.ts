@@ -13,6 +13,7 @@ import { startMetricsServer } from '../gateway/admin/metrics-server.ts';
 import { startReadinessServer } from '../gateway/admin/readiness-server.ts';
 import { createFlowInspector } from '../gateway/observe/flow-inspector.ts';
 import { type ApplyReport, createGateway, type Gateway, type GatewayOptions } from '../gateway/gateway.ts';
+import { LiveRequests } from '../gateway/observe/live-requests.ts';
 import { createRequestJournal } from '../gateway/observe/request-journal.ts';
 import { createGatewayMetrics, type GatewayMetrics } from '../gateway/observe/request-metrics.ts';
 import { startTracing } from '../gateway/observe/tracing.ts';
@@ -53,6 +54,8 @@ export interface GatewayProcess {
    * that stay are not said again.
    */
   applyAny(configuration: Configuration): Promise<ApplyReport>;
+  /** Shows at the admin port what is wrong with the resources, whatever is in force of them. */
+  showProblems(problems: readonly string[]): void;
   /** Closes everything that is open, for a start that cannot succeed. */
   abandon(): Promise<void>;
   /** Says what is served: a few lines on a terminal, one record in a JSON log. */
@@ -100,11 +103,13 @@ export async function startGatewayProcess(
   const tracing = isAlone ? await startTracing(host.env, log, version) : undefined;
   const flows = createFlowInspector();
   const journal = createRequestJournal();
+  const live = new LiveRequests();
   const localGuard = readLocalGuard(values);
   const options: GatewayOptions = {
     log,
     flows,
     journal,
+    live,
     listenLimits: readListenLimits(values),
     upstreamLimits: readUpstreamLimits(values),
     metrics: metrics.requests,
@@ -128,8 +133,11 @@ export async function startGatewayProcess(
         shutdown,
         flows,
         localGuard,
+        live,
       });
-  const { gateway, expose, readJournal, tellLogLevel } = serving;
+  const { gateway, expose, readJournal, readEndpoints, tellLogLevel } = serving;
+  const exposed = expose === undefined ? registry : { contentType: registry.contentType, expose };
+  let sourceProblems: readonly string[] = [];
 
   const address = values.observabilityAddress;
   const readMetrics = async (): Promise<string> => (expose === undefined ? registry.expose() : expose());
@@ -147,7 +155,7 @@ export async function startGatewayProcess(
           startMetricsServer({
             address,
             port,
-            metrics: expose === undefined ? registry : { contentType: registry.contentType, expose },
+            metrics: exposed,
             log,
           }),
       },
@@ -164,6 +172,15 @@ export async function startGatewayProcess(
             flows,
             journal,
             readJournal,
+            live,
+            metrics: exposed,
+            readState: async () => ({
+              applied: gateway.applied,
+              endpoints: (await readEndpoints?.()) ?? gateway.listEndpoints(),
+              keyProblems: gateway.listKeyProblems(),
+              sourceProblems,
+              workers: workers.workers,
+            }),
             log: tellLogLevel === undefined ? log : followLevel(log, tellLogLevel),
           }),
       },
@@ -270,6 +287,9 @@ export async function startGatewayProcess(
     shutdown,
     pages,
     abandon,
+    showProblems(problems) {
+      sourceProblems = problems;
+    },
     announceServing() {
       const served = describeRoutes(gateway.runtime);
       if (log.isText) {

@@ -6,12 +6,14 @@ import type { Log } from '../base/log.ts';
 import { createSealer } from '../base/sealed.ts';
 import type { Configuration } from '../ir/configuration.ts';
 import type { TrustedProxies } from './http/client-view.ts';
+import type { AppliedConfiguration } from './config/compile/applied-configuration.ts';
 import type { CompileProblem } from './config/compile/compile-problem.ts';
 import { ConfigStore } from './config/compile/config-store.ts';
 import type { RuntimeConfig } from './config/runtime-config.ts';
 import { createForwarder } from './forward/forward-request.ts';
 import type { UpstreamLimits } from './forward/upstream/upstream-limits.ts';
 import { LoopGuard } from './forward/loop-guard.ts';
+import type { EndpointState } from './forward/upstream/endpoint-state.ts';
 import { describeConnectFailure } from './forward/upstream/upstream-error.ts';
 import type { UpstreamObserver } from './forward/upstream/upstream-observer.ts';
 import { Upstreams } from './forward/upstream/upstreams.ts';
@@ -69,6 +71,10 @@ export interface Gateway {
   apply(configuration: Configuration): Promise<ApplyReport>;
   readonly runtime: RuntimeConfig;
   readonly configuration: Configuration;
+  /** Undefined: none was applied yet. */
+  readonly applied: AppliedConfiguration | undefined;
+  /** The health of every endpoint, as this process sees it. */
+  listEndpoints(): readonly EndpointState[];
   /** Policies whose keys are not available at the moment. */
   listKeyProblems(): readonly PolicyKeyProblem[];
   /** The actual addresses of the open ports, by bind key. */
@@ -121,6 +127,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     random: Math.random,
     trustedProxies: options.trustedProxies,
   });
+  let applied: AppliedConfiguration | undefined;
   const openListeners = options.openListeners ?? createListeners;
   const listeners = openListeners({
     handler,
@@ -134,6 +141,8 @@ export function createGateway(options: GatewayOptions): Gateway {
       // Also when nothing changed: a port that was taken may be free now.
       const { current } = store;
       const bindProblems = await listeners.reconcile(current.ports);
+      const atMs = changed || applied === undefined ? Date.now() : applied.atMs;
+      applied = { atMs, problems, bindProblems };
       if (changed) options.configMetrics.applied(version, countResources(configuration));
       return { changed, version, problems, bindProblems };
     },
@@ -143,6 +152,10 @@ export function createGateway(options: GatewayOptions): Gateway {
     get configuration() {
       return store.configuration;
     },
+    get applied() {
+      return applied;
+    },
+    listEndpoints: () => upstreams.listEndpoints(),
     listKeyProblems: () => listKeyProblems(store.current.keyUsers),
     addresses: () => listeners.addresses(),
     stopAccepting: () => listeners.stopAccepting(),

@@ -1,4 +1,4 @@
-// The admin port in a browser: the index with its form, the flow inspector with logins that worked and requests that were refused, and the request journal.
+// The admin port in a browser: the overview with its form, the flow inspector with logins that worked and requests that were refused, and the request journal.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Browser } from 'playwright-core';
@@ -44,7 +44,7 @@ describe('the admin pages in Chromium', () => {
     await checkAppearances(browser, async (page, look) => {
       await page.goto(`${admin}/`);
       await look('admin-index');
-      await page.getByRole('link', { name: '/flows', exact: true }).click();
+      await page.getByRole('link', { name: 'Logins', exact: true }).click();
       await page.getByRole('heading', { name: 'Logins of MCP clients' }).waitFor();
       await look('admin-flows');
       const closed = page.locator('details:not([open]) > summary');
@@ -152,14 +152,20 @@ describe('the admin pages in Chromium', () => {
     await close();
   });
 
-  test('every link of the index leads somewhere', async () => {
+  test('every link of the overview leads somewhere', async () => {
     const { page, close } = await openPage(browser);
     await page.goto(`${admin}/`);
     const links = await page
       .getByRole('link')
       .evaluateAll((elements) => elements.map((element) => (element as unknown as { href: string }).href));
     assert.ok(links.length >= 5);
-    for (const link of links) assert.equal((await page.goto(link))!.status(), 200, link);
+    for (const link of links) {
+      // A link to a part of the page that is shown has no answer of its own.
+      const answer = await page.goto(link);
+      if (answer !== null) assert.equal(answer.status(), 200, link);
+      const id = new URL(link).hash.slice(1);
+      if (id !== '') assert.equal(await page.locator(`[id="${id}"]`).count(), 1, link);
+    }
     await close();
   });
 });

@@ -7,6 +7,7 @@ import { createLog, type RootLog, silentLog } from '../../src/base/log.ts';
 import { createMetrics } from '../../src/base/metrics.ts';
 import { startAdminServer } from '../../src/gateway/admin/admin-server.ts';
 import { createFlowInspector } from '../../src/gateway/observe/flow-inspector.ts';
+import { LiveRequests } from '../../src/gateway/observe/live-requests.ts';
 import { createRequestJournal } from '../../src/gateway/observe/request-journal.ts';
 import { startMetricsServer } from '../../src/gateway/admin/metrics-server.ts';
 import { ListenFailedError, type PlainServer, PortInUseError } from '../../src/gateway/admin/plain-server.ts';
@@ -51,6 +52,14 @@ function parse(answer: Answer): Record<string, unknown> {
   return JSON.parse(answer.body) as Record<string, unknown>;
 }
 
+/** A gateway that has just started. */
+const quietGateway = {
+  live: new LiveRequests(),
+  metrics: createMetrics(),
+  readState: () =>
+    Promise.resolve({ applied: undefined, endpoints: [], keyProblems: [], sourceProblems: [], workers: 1 }),
+};
+
 describe('admin', () => {
   let admin: PlainServer;
   let log: RootLog;
@@ -64,6 +73,7 @@ describe('admin', () => {
       version: '1.2.3',
       flows: createFlowInspector(),
       journal: createRequestJournal(),
+      ...quietGateway,
       getConfiguration: () => adminConfiguration,
       getRuntime: () => runtime,
       log,
@@ -92,6 +102,32 @@ describe('admin', () => {
       assert.equal(answer.body.includes(hiddenValue), false);
     }
     assert.equal((await send(admin, '/routes?format=xml')).status, 400);
+  });
+
+  test('browsers get pages of both, with the same secrets hidden; programs get what they always got', async () => {
+    const html = { headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } };
+    const [routes, config] = [await send(admin, '/routes', html), await send(admin, '/config', html)];
+    for (const answer of [routes, config]) {
+      assert.equal(answer.headers['content-type'], 'text/html; charset=utf-8');
+      assert.match(String(answer.headers['content-security-policy']), /^default-src 'none'/);
+      assert.equal(answer.body.includes(hiddenValue), false);
+      assert.equal(answer.body.includes(hiddenKeyLine), false);
+      assert.doesNotMatch(answer.body, /<script/);
+    }
+    assert.match(routes.body, /1 of 2 routes are OPEN/);
+    assert.match(routes.body, /badge bad">OPEN/);
+    assert.match(config.body, /<h2 id="kind-ProxyPolicy">ProxyPolicy<\/h2>/);
+    assert.match(config.body, /cors:\n    allowOrigins:\n    - https:\/\/app\.example/);
+    const { headers } = await send(admin, '/config?format=json', html);
+    assert.equal(headers['content-type'], 'application/json');
+    assert.equal((await send(admin, '/config?format=xml')).status, 400);
+    assert.match((await send(admin, '/routes?format=text', html)).body, /^127\.0\.0\.1:8443 HTTPS/);
+  });
+
+  test('/metrics has the metrics, for those who reach only this port', async () => {
+    const answer = await send(admin, '/metrics');
+    assert.deepEqual([answer.status, answer.headers['cache-control']], [200, 'no-store']);
+    assert.match(String(answer.headers['content-type']), /^text\/plain; version=0\.0\.4/);
   });
 
   test('/loglevel is read by GET and changed by PUT and POST only', async () => {
@@ -141,7 +177,7 @@ describe('admin', () => {
   });
 
   test('a foreign Host or Origin gets 403, on every path and method, and changes nothing', async () => {
-    for (const path of ['/', '/config', '/routes', '/loglevel', '/none']) {
+    for (const path of ['/', '/config', '/routes', '/live', '/live/events', '/metrics', '/loglevel', '/none']) {
       for (const method of ['GET', 'PUT', 'POST', 'OPTIONS']) {
         const body = '{"level":"trace"}';
         const host = await send(admin, path, { method, body, headers: { host: 'evil.example' } });
@@ -188,6 +224,7 @@ describe('admin', () => {
       version: '',
       flows: createFlowInspector(),
       journal: createRequestJournal(),
+      ...quietGateway,
       getConfiguration: () => {
         throw new Error('inner detail');
       },

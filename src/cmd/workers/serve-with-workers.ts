@@ -2,6 +2,7 @@
 // traffic and sees no request.
 import { createFetcher } from '../../base/fetch-json.ts';
 import { createGateway, type Gateway, type GatewayOptions } from '../../gateway/gateway.ts';
+import { mergeEndpointStates } from '../../gateway/forward/upstream/endpoint-state.ts';
 import type { JournaledRequest } from '../../gateway/observe/journaled-request.ts';
 import { maxHeldBytes } from '../../gateway/http/body-budget.ts';
 import { divideLimit } from '../../gateway/workers/divide-limits.ts';
@@ -26,7 +27,7 @@ export function serveWithWorkers(
   context: ServingContext,
   startProcess: StartWorkerProcess = startWorkerProcess,
 ): Serving {
-  const { log, values, registry, health, shutdown, flows, localGuard } = context;
+  const { log, values, registry, health, shutdown, flows, live, localGuard } = context;
   const fetcher = createFetcher({ log, guard: options.guard });
   const desk = new LoginDesk(fetcher);
   const sources = new PublishedSources(
@@ -85,6 +86,7 @@ export function serveWithWorkers(
         const agent = takeRelayedStep(flows, step);
         if (watched.add(agent)) group.tell('watchFlow', agent);
       },
+      tellRequests: (batch) => live.take(batch),
     }),
     greet(channel) {
       sources.greet({
@@ -92,6 +94,7 @@ export function serveWithWorkers(
         takeMetadata: (news) => channel.tell('takeMetadata', news),
       });
       for (const agent of watched.list()) channel.tell('watchFlow', agent);
+      if (live.isWatched) channel.tell('watchRequests', true);
     },
     onChange(serving) {
       running.set({}, serving);
@@ -103,6 +106,7 @@ export function serveWithWorkers(
       if (!shutdown.started) ends.add({});
     },
   });
+  live.follow((isWatched) => group.tell('watchRequests', isWatched));
   // After a second signal, or when a step took too long. Without a signal workers end by themselves when this process is gone, and drain first.
   process.on('exit', () => {
     if (shutdown.started) group.killAll();
@@ -120,6 +124,7 @@ export function serveWithWorkers(
       return sumExpositions(await registry.expose(), texts, departed);
     },
     readJournal: async () => mergeJournals(await group.listRequests()),
+    readEndpoints: async () => mergeEndpointStates(await group.listEndpoints()),
     tellLogLevel: (level) => group.tell('setLogLevel', level),
   };
 }
@@ -149,6 +154,7 @@ function createSharedGateway(
     // In force is what the workers have.
     configMetrics: { ...configMetrics, applied: () => {} },
   });
+  let merged: WorkerReport | undefined;
   return {
     ...inner,
     async apply(configuration) {
@@ -163,7 +169,11 @@ function createSharedGateway(
           backends: backends.length,
         });
       }
-      return { ...report, ...mergeReports([report, ...reports]) };
+      merged = mergeReports([report, ...reports]);
+      return { ...report, ...merged };
+    },
+    get applied() {
+      return inner.applied === undefined ? undefined : { ...inner.applied, ...merged };
     },
     get runtime() {
       return inner.runtime;

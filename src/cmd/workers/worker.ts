@@ -11,6 +11,7 @@ import { createTrustedProxies } from '../../gateway/http/client-view.ts';
 import { createGateway, type Gateway } from '../../gateway/gateway.ts';
 import { createListeners, type Listeners, type ListenersOptions } from '../../gateway/listen/listeners.ts';
 import { bodyBudget } from '../../gateway/http/body-budget.ts';
+import { LiveRequests } from '../../gateway/observe/live-requests.ts';
 import { createRequestJournal } from '../../gateway/observe/request-journal.ts';
 import { createGatewayMetrics } from '../../gateway/observe/request-metrics.ts';
 import { startTracing } from '../../gateway/observe/tracing.ts';
@@ -48,9 +49,11 @@ async function serveForSupervisor(): Promise<CommandEnd> {
 
   const registry = createMetrics({ processMetrics: true });
   const journal = createRequestJournal();
+  const live = new LiveRequests();
   const receiver = new ConfigurationReceiver();
   const started = Promise.withResolvers<StartedWorker>();
   let blocked: ReadonlySet<string> = new Set();
+  let unwatch: (() => void) | undefined;
   let setLevel: WorkerCalls['setLogLevel'] = () => {};
 
   const calls: WorkerCalls = {
@@ -74,6 +77,13 @@ async function serveForSupervisor(): Promise<CommandEnd> {
     setLogLevel: (level) => setLevel(level),
     readMetrics: () => registry.expose(),
     listRequests: () => journal.list(),
+    async listEndpoints() {
+      return (await started.promise).gateway.listEndpoints();
+    },
+    watchRequests(isWatched) {
+      unwatch?.();
+      unwatch = isWatched ? live.watch((batch) => channel.tell('tellRequests', batch)) : undefined;
+    },
     async stopAccepting() {
       await (await started.promise).gateway.stopAccepting();
     },
@@ -111,6 +121,7 @@ async function serveForSupervisor(): Promise<CommandEnd> {
       log,
       flows,
       journal,
+      live,
       listenLimits: settings.listenLimits,
       upstreamLimits: settings.upstreamLimits,
       metrics: metrics.requests,

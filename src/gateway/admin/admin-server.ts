@@ -4,14 +4,19 @@ import type { Configuration } from '../../ir/configuration.ts';
 import type { RuntimeConfig } from '../config/runtime-config.ts';
 import type { FlowInspector } from '../observe/flow-inspector.ts';
 import type { RequestJournal } from '../observe/request-journal.ts';
+import type { Metrics } from '../../base/metrics.ts';
 import { createAdminLogin } from './admin-login.ts';
+import { answerConfigPage } from './config-page.ts';
 import { describeAuthentications } from './describe-authentications.ts';
 import { describeJwtAuthentications } from './describe-jwt-authentications.ts';
 import { describeRoutes } from './describe-routes.ts';
 import { dumpConfig } from './dump-config.ts';
 import { answerFlows } from './flows-page.ts';
 import { formatRoutes } from './format-routes.ts';
-import { answerIndexPage } from './index-page.ts';
+import { describeOverview, type GatewayState } from './describe-overview.ts';
+import { answerLiveEvents, answerLivePage, answerLiveScript, type WatchableRequests } from './live-page.ts';
+import { answerOverviewPage } from './overview-page.ts';
+import { answerRoutesPage } from './routes-page.ts';
 import { answerRequest, answerRequests } from './requests-page.ts';
 import {
   answerError,
@@ -38,6 +43,9 @@ interface AdminServerOptions {
   readonly journal: ReadableJournal;
   /** The journal of all processes, where there are several. */
   readonly readJournal?: (() => Promise<ReadableJournal>) | undefined;
+  readonly live: WatchableRequests;
+  readonly metrics: Pick<Metrics, 'expose' | 'contentType'>;
+  readonly readState: () => Promise<GatewayState>;
   readonly log: RootLog;
 }
 
@@ -62,21 +70,45 @@ function createAdminPages(options: AdminServerOptions): PlainPages {
   const readJournal = options.readJournal ?? (() => journal);
   const setLevel = (request: PlainRequest): PlainAnswer => changeLogLevel(request, log);
   return {
-    '/': { GET: () => answerIndexPage(options.version, log.level) },
+    '/': { GET: () => answerOverview(options) },
     // Browsers ask for one by themselves.
     '/favicon.ico': { GET: () => ({ status: 204, contentType: 'image/x-icon', body: '' }) },
     '/flows': { GET: (request) => answerFlows(request, options.flows) },
     '/requests': { GET: async (request) => answerRequests(request, await readJournal()) },
     '/requests/*': { GET: async (request) => answerRequest(request, await readJournal()) },
-    '/config': { GET: () => answerJson(dumpConfig(options.getConfiguration(), options.getRuntime())) },
+    '/live': { GET: () => answerLivePage() },
+    '/live/script.js': { GET: () => answerLiveScript() },
+    '/live/events': { GET: (request) => answerLiveEvents(request, options.live) },
+    '/config': { GET: (request) => answerConfig(request, options) },
+    '/metrics': {
+      GET: async () => ({
+        status: 200,
+        contentType: options.metrics.contentType,
+        body: await options.metrics.expose(),
+      }),
+    },
     '/routes': { GET: (request) => answerRoutes(request, options.getRuntime()) },
     '/loglevel': { GET: () => answerLogLevel(log.level), PUT: setLevel, POST: setLevel },
   };
 }
 
+async function answerOverview({ getConfiguration, getRuntime, readState, version, log }: AdminServerOptions) {
+  const state = await readState();
+  const overview = describeOverview(getConfiguration(), getRuntime(), state);
+  return answerOverviewPage(overview, { version, level: log.level, nowMs: Date.now() });
+}
+
+/** Programs get the messages, browsers a page in the words of the resources. */
+function answerConfig(request: PlainRequest, { getConfiguration, getRuntime }: AdminServerOptions): PlainAnswer {
+  const format = request.query.get('format') ?? (/\btext\/html\b/.test(request.accept) ? 'html' : 'json');
+  if (format === 'json') return answerJson(dumpConfig(getConfiguration(), getRuntime()));
+  if (format === 'html') return answerConfigPage(getConfiguration(), getRuntime().version);
+  return answerError(400, 'invalid_format', 'format must be json or html.');
+}
+
 function answerRoutes(request: PlainRequest, runtime: RuntimeConfig): PlainAnswer {
   const served = describeRoutes(runtime);
-  const format = request.query.get('format') ?? (/\bapplication\/json\b/.test(request.accept) ? 'json' : 'text');
+  const format = request.query.get('format') ?? chooseRoutesFormat(request.accept);
   const authentications = describeAuthentications(runtime);
   const jwtAuthentications = describeJwtAuthentications(runtime);
   if (format === 'json') return answerJson({ ...served, authentications, jwtAuthentications });
@@ -84,7 +116,13 @@ function answerRoutes(request: PlainRequest, runtime: RuntimeConfig): PlainAnswe
     const body = formatRoutes(served, authentications, jwtAuthentications);
     return { status: 200, contentType: 'text/plain; charset=utf-8', body };
   }
-  return answerError(400, 'invalid_format', 'format must be text or json.');
+  if (format === 'html') return answerRoutesPage(served, authentications);
+  return answerError(400, 'invalid_format', 'format must be text, json or html.');
+}
+
+function chooseRoutesFormat(accept: string): string {
+  if (/\btext\/html\b/.test(accept)) return 'html';
+  return /\bapplication\/json\b/.test(accept) ? 'json' : 'text';
 }
 
 function answerLogLevel(level: LogLevel): PlainAnswer {

@@ -82,7 +82,7 @@ function summariseCertificate(certificate: X509Certificate): CertificateSummary 
  * adds to a login: {client_secret: ...}. Members of messages have names in camel case; those are references to Secrets, not values.
  * Of key sets in a policy only what tells the keys apart is shown: a private key may have been pasted there.
  */
-function redactNamedValues(value: JsonValue): JsonValue {
+export function redactNamedValues(value: JsonValue): JsonValue {
   if (typeof value === 'string') return redactText(value);
   if (Array.isArray(value)) return value.map(redactNamedValues);
   if (typeof value !== 'object' || value === null) return value;

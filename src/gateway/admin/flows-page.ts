@@ -45,8 +45,7 @@ function answerFlowsPage(flows: readonly InspectedFlow[], shown: Shown): PlainAn
   const list = flows.map((flow, index) => formatFlow(flow, isFiltered ? flows.length <= 5 : index === 0));
   return answerPage(
     'Logins - mcp-gatehouse admin',
-    `<p><a href="/">mcp-gatehouse admin</a></p>
-<h1>Logins of MCP clients</h1>
+    `<h1>Logins of MCP clients</h1>
 <p class="soft">${total === 0 ? 'No client has tried to log in since this gateway started.' : `${count} since this gateway started, the latest first. No token, code or secret is kept here.`}
 <a href="/flows?format=json">As JSON</a></p>
 <form method="get" action="/flows">
@@ -58,7 +57,7 @@ function answerFlowsPage(flows: readonly InspectedFlow[], shown: Shown): PlainAn
 </form>
 ${isFiltered && flows.length === 0 ? '<p>No login matches this filter. <a href="/flows">Show all</a></p>' : ''}
 ${list.join('\n')}`,
-    { wide: true },
+    { current: '/flows', wide: true },
   );
 }
 

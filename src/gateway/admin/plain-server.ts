@@ -23,8 +23,24 @@ export interface PlainAnswer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
+/** An answer with status 200 that goes on until the client leaves, its reader is given up, or the server closes. */
+export interface PlainStream {
+  readonly contentType: string;
+  /** Called when the head is on its way. What it returns is called once, when the stream is over. */
+  readonly start: (outlet: StreamOutlet) => () => void;
+}
+
+/** Where a stream is written. */
+export interface StreamOutlet {
+  /** False: the reader does not keep up; `onDrain` says when it has. */
+  write(text: string): boolean;
+  onDrain(callback: () => void): void;
+  /** Breaks the stream off, also when the reader takes nothing. */
+  giveUp(): void;
+}
+
 /** Answers one method of one path. */
-type PlainHandler = (request: PlainRequest) => PlainAnswer | Promise<PlainAnswer>;
+type PlainHandler = (request: PlainRequest) => PlainAnswer | PlainStream | Promise<PlainAnswer | PlainStream>;
 
 /** Handlers by path, then by method. GET answers HEAD as well. A path that ends with `/*` stands for one more segment, whatever it is. */
 export type PlainPages = Readonly<Record<string, Readonly<Record<string, PlainHandler>>>>;
@@ -90,15 +106,16 @@ const closeAfterMs = 1_000;
 
 /** Starts to listen; rejects with PortInUseError or ListenFailedError. */
 export async function startPlainServer(options: PlainServerOptions): Promise<PlainServer> {
+  const streams = new Set<ServerResponse>();
   const server = getHttp().createServer(
     { requestTimeout: 10_000, headersTimeout: 5_000, keepAliveTimeout: 5_000, maxHeaderSize: 16_384 },
-    (request, response) => void serve(request, response, options),
+    (request, response) => void serve(request, response, options, streams),
   );
   server.maxConnections = 128;
   await listen(server, options);
   const { port } = server.address() as AddressInfo;
   const host = options.address.includes(':') ? `[${options.address}]` : options.address;
-  return { url: `http://${host}:${port}`, port, close: () => close(server) };
+  return { url: `http://${host}:${port}`, port, close: () => close(server, streams) };
 }
 
 /** An answer with a JSON body, indented: people read it in a terminal. */
@@ -126,8 +143,9 @@ function listen(server: Server, options: PlainServerOptions): Promise<void> {
   });
 }
 
-function close(server: Server): Promise<void> {
+function close(server: Server, streams: ReadonlySet<ServerResponse>): Promise<void> {
   return new Promise((resolve) => {
+    for (const stream of streams) stream.end();
     const timer = setTimeout(() => server.closeAllConnections(), closeAfterMs);
     server.close(() => {
       clearTimeout(timer);
@@ -136,8 +154,13 @@ function close(server: Server): Promise<void> {
   });
 }
 
-async function serve(request: IncomingMessage, response: ServerResponse, options: PlainServerOptions): Promise<void> {
-  let answer: PlainAnswer;
+async function serve(
+  request: IncomingMessage,
+  response: ServerResponse,
+  options: PlainServerOptions,
+  streams: Set<ServerResponse>,
+): Promise<void> {
+  let answer: PlainAnswer | PlainStream;
   try {
     answer = await makeAnswer(request, options);
   } catch (error) {
@@ -147,6 +170,7 @@ async function serve(request: IncomingMessage, response: ServerResponse, options
   if (response.destroyed) return;
   // The unread rest of a refused body would be read as the next request.
   if (!request.complete) response.setHeader('connection', 'close');
+  if ('start' in answer) return serveStream(request, response, answer, streams);
   response.writeHead(answer.status, {
     'content-type': answer.contentType,
     'content-length': Buffer.byteLength(answer.body),
@@ -157,7 +181,37 @@ async function serve(request: IncomingMessage, response: ServerResponse, options
   response.end(request.method === 'HEAD' ? undefined : answer.body);
 }
 
-async function makeAnswer(request: IncomingMessage, options: PlainServerOptions): Promise<PlainAnswer> {
+function serveStream(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { contentType, start }: PlainStream,
+  streams: Set<ServerResponse>,
+): void {
+  response.writeHead(200, {
+    'content-type': contentType,
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+    connection: 'close',
+  });
+  if (request.method === 'HEAD') {
+    response.end();
+    return;
+  }
+  response.flushHeaders();
+  streams.add(response);
+  const stop = start({
+    write: (text) => response.write(text),
+    onDrain: (callback) => void response.once('drain', callback),
+    giveUp: () => void response.destroy(),
+  });
+  response.on('error', () => {});
+  response.once('close', () => {
+    streams.delete(response);
+    stop();
+  });
+}
+
+async function makeAnswer(request: IncomingMessage, options: PlainServerOptions): Promise<PlainAnswer | PlainStream> {
   if (options.localOnly) {
     const refused = checkLocalRequest(request);
     if (refused !== undefined) return answerError(403, refused.reason, refused.description);

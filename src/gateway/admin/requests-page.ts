@@ -58,11 +58,10 @@ export function answerRequest(request: PlainRequest, journal: Pick<RequestJourna
   if (format === 'html') {
     return answerPage(
       `Request ${id} - mcp-gatehouse admin`,
-      `<p><a href="/">mcp-gatehouse admin</a>, <a href="/requests">requests</a></p>
-<h1>Request <code>${escapeHtml(id)}</code></h1>
+      `<h1>Request <code>${escapeHtml(id)}</code></h1>
 <p class="soft">${introduction} <a href="?format=json">As JSON</a></p>
 ${formatRequest(found, true)}`,
-      { wide: true },
+      { current: '/requests', wide: true },
     );
   }
   return answerError(400, 'invalid_format', 'format must be json or html.');
@@ -98,8 +97,7 @@ function answerRequestsPage(requests: readonly JournaledRequest[], shown: Shown)
   const list = requests.map((request, index) => formatRequest(request, isFiltered ? fitting <= 5 : index === 0));
   return answerPage(
     'Requests - mcp-gatehouse admin',
-    `<p><a href="/">mcp-gatehouse admin</a></p>
-<h1>Requests that policies judged</h1>
+    `<h1>Requests that policies judged</h1>
 <p class="soft">${total === 0 ? 'No policy has judged a request since this gateway started.' : `${describeCount(requests.length, fitting, total)}, the latest first. ${introduction}`}
 <a href="/requests?format=json">As JSON</a></p>
 <form method="get" action="/requests">
@@ -111,7 +109,7 @@ function answerRequestsPage(requests: readonly JournaledRequest[], shown: Shown)
 </form>
 ${isFiltered && fitting === 0 ? '<p>No request matches this filter. <a href="/requests">Show all</a></p>' : ''}
 ${list.join('\n')}`,
-    { wide: true },
+    { current: '/requests', wide: true },
   );
 }
 

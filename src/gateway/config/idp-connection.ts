@@ -3,6 +3,7 @@ import type { GuardedFetcher } from '../../base/fetch-json.ts';
 import type { Log } from '../../base/log.ts';
 import type { RequiredClaim } from '../../ir/gen/config_pb.ts';
 import type { KeyHealth } from '../authentication/token/key-health.ts';
+import type { KeySourceStatus } from '../authentication/token/key-source.ts';
 import type { KeyOrigin } from '../authentication/token/key-origin.ts';
 import type { TokenRefusal, TokenValidator } from '../authentication/token/verified-token.ts';
 import type { ProviderPreset } from './provider-preset.ts';
@@ -48,6 +49,8 @@ export interface Idp {
   loadKeys?(): Promise<TokenRefusal | undefined>;
   /** Undefined: this process does not fetch keys. */
   readonly keyHealth?: KeyHealth;
+  /** For the admin pages. Undefined: this process does not fetch keys. */
+  readonly describeKeys?: () => KeySourceStatus;
   readonly fetcher: GuardedFetcher;
   /** For problems at this IdP that only the operator can fix. */
   readonly log?: Log;

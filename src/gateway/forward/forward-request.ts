@@ -183,10 +183,9 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner, Watched {
     this.#phase = 'sent';
     if (!this.#done) this.#silence?.begin(this);
     if (!this.#request!.hasBody) return;
-    const { body } = this.#plan;
     try {
-      if (body === undefined) this.#flow = this.#exchange.readBody(this);
-      else this.#sendBody(body);
+      if (this.#plan.body === undefined) this.#flow = this.#exchange.readBody(this);
+      else this.#sendBody(this.#plan.body);
     } catch (error) {
       this.#failInside(error);
     }
@@ -207,6 +206,7 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner, Watched {
   }
 
   write(chunk: Uint8Array): boolean {
+    this.#context.glance?.(chunk);
     for (const mirror of this.#mirrors) mirror.write(chunk);
     this.silentLooks = 0;
     if (this.#call === undefined) return true;

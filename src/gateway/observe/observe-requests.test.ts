@@ -19,6 +19,7 @@ function watch(): { readonly parts: Required<Observability>; readonly told: stri
     },
     flows: { ...createFlowInspector(), finish: note('flows finish') },
     journal: { ...createRequestJournal(), finish: note('journal finish') },
+    live: { start: note('live start'), finish: note('live finish') },
   };
   return { parts, told };
 }
@@ -37,12 +38,14 @@ test('everybody who watches is told, traces first', () => {
   assert.deepEqual(told, [
     'traces start',
     'metrics start',
+    'live start',
     'traces upstream',
     'traces finish',
     'metrics finish',
     'log finish',
     'flows finish',
     'journal finish',
+    'live finish',
   ]);
 });
 

@@ -61,6 +61,8 @@ export interface RequestContext {
   caller: VerifiedToken | undefined;
   /** The message that rules over MCP messages read from the body; undefined without rules, or when no message was read. */
   mcpMessage: SeenMessage | undefined;
+  /** Sees the chunks of a body that is forwarded unread, and may not keep them; undefined: nobody watches. */
+  glance: ((chunk: Uint8Array) => void) | undefined;
   /** What policies decided, in order. */
   decisions: readonly Decision[];
   /** Every rule is evaluated and noted, not only those that decide: for `explain`. */
@@ -110,6 +112,7 @@ export function startRequest(exchange: Exchange, explained = false, trustedProxi
     judgeAgain: undefined,
     caller: undefined,
     mcpMessage: undefined,
+    glance: undefined,
     decisions: noDecisions,
     explained,
   };

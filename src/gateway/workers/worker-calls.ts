@@ -2,7 +2,9 @@
 import type { LogFormat, LogLevel } from '../../base/log.ts';
 import type { CompileProblem } from '../config/compile/compile-problem.ts';
 import type { UpstreamLimits } from '../forward/upstream/upstream-limits.ts';
+import type { EndpointState } from '../forward/upstream/endpoint-state.ts';
 import type { JournaledRequest } from '../observe/journaled-request.ts';
+import type { LiveBatch } from '../observe/live-requests.ts';
 import type { ListenLimits } from '../listen/limits.ts';
 import type { BindProblem } from '../listen/listeners.ts';
 import type { ClientDocumentResult, DocumentRegistrationResult } from '../config/shared-logins.ts';
@@ -58,6 +60,9 @@ export interface WorkerCalls {
   setLogLevel(level: LogLevel): void;
   readMetrics(nothing: undefined): Promise<string>;
   listRequests(nothing: undefined): readonly JournaledRequest[];
+  listEndpoints(nothing: undefined): Promise<readonly EndpointState[]>;
+  /** From now on, requests that end are told; or no longer. */
+  watchRequests(isWatched: boolean): void;
   /** Called in all workers before any of them drains: a disconnected client must not reconnect to a port that is about to close. */
   stopAccepting(nothing: undefined): Promise<void>;
   /** The worker ends when all is closed. */
@@ -88,6 +93,8 @@ export interface SupervisorCalls {
   settleRegistration(settled: { readonly name: string; readonly result: DocumentRegistrationResult | undefined }): void;
   forgetRegistration(name: string): void;
   tellFlow(step: RelayedStep): void;
+  /** While somebody watches. */
+  tellRequests(batch: LiveBatch): void;
   /** The last numbers of a worker that is about to end. */
   sayGoodbye(metrics: string): void;
 }

@@ -51,6 +51,8 @@ function startGroup(behave: (worker: FakeWorker, index: number) => Behaviour = (
         setLogLevel: (level) => void worker.heard.push(`level ${level}`),
         readMetrics: () => Promise.resolve('# TYPE a_total counter\na_total 1\n'),
         listRequests: () => [],
+        listEndpoints: () => Promise.resolve([]),
+        watchRequests: (isWatched) => void worker.heard.push(`watched ${isWatched}`),
         stopAccepting: () => Promise.resolve(void worker.heard.push('stop')),
         drain: () => {
           worker.heard.push('drain');

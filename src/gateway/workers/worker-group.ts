@@ -121,12 +121,14 @@ export class WorkerGroup {
     for (const { channel } of this.#workers.values()) channel.tell(name, payload);
   };
 
-  /** Asks all workers; those that do not answer soon are left out. */
-  async listRequests(): Promise<Awaited<ReturnType<WorkerCalls['listRequests']>>[]> {
-    const answers = [...this.#workers.values()].map(({ channel }) =>
-      withTimeout(channel.ask('listRequests', undefined), askTimeoutMs).catch(() => undefined),
-    );
-    return (await Promise.all(answers)).filter((answer) => answer !== undefined);
+  /** The journals of all workers; those that do not answer soon are left out. */
+  listRequests(): Promise<Awaited<ReturnType<WorkerCalls['listRequests']>>[]> {
+    return this.#collect((channel) => channel.ask('listRequests', undefined));
+  }
+
+  /** The health of endpoints, as every worker sees it; those that do not answer soon are left out. */
+  listEndpoints(): Promise<Awaited<ReturnType<WorkerCalls['listEndpoints']>>[]> {
+    return this.#collect((channel) => channel.ask('listEndpoints', undefined));
   }
 
   /** The metrics of every worker (the last known ones if it does not answer soon), and the counts of workers that have ended. */
@@ -171,6 +173,13 @@ export class WorkerGroup {
   killAll(): void {
     this.#isEnding = true;
     for (const { process } of this.#workers.values()) process.kill();
+  }
+
+  async #collect<T>(ask: (channel: Entry['channel']) => Promise<T>): Promise<T[]> {
+    const answers = [...this.#workers.values()].map(({ channel }) =>
+      withTimeout(ask(channel), askTimeoutMs).catch(() => undefined),
+    );
+    return (await Promise.all(answers)).filter((answer) => answer !== undefined);
   }
 
   async #startWorker(number: number): Promise<void> {

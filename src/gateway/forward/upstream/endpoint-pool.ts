@@ -1,5 +1,6 @@
 // The connection pool of one endpoint. A free connection is reused, a new one opened if there is none; past the limit, requests wait in a queue.
 import type { Socket } from 'node:net';
+import { cutText } from '../../../base/cut-text.ts';
 import type { LocalGuard } from '../../../base/local-guard.ts';
 import { type Placed, PlacedList } from '../../../base/placed-list.ts';
 import type { ReaderLimits } from '../../../http1/message-reader.ts';
@@ -8,10 +9,11 @@ import { createConnector, type Connector, type ConnectorOptions } from './endpoi
 import { type ConnectionUser, deliverBytes, Http1Connection } from './http1-connection.ts';
 import { Http2Sessions } from './http2-call.ts';
 import { IdleConnections } from './idle-connections.ts';
+import type { EndpointState } from './endpoint-state.ts';
 import { EndpointHealth } from './outlier.ts';
 import type { UpstreamObserver } from './upstream-observer.ts';
 import type { UpstreamCall, UpstreamEvents, UpstreamRequest } from './upstream-call.ts';
-import { classifyUpstreamError, UpstreamOverloadedError } from './upstream-error.ts';
+import { classifyUpstreamError, describeError, UpstreamOverloadedError } from './upstream-error.ts';
 import type { UpstreamLimits } from './upstream-limits.ts';
 import type { RawHeaders } from '../../http/exchange.ts';
 
@@ -33,6 +35,8 @@ interface EndpointPoolOptions {
 
 /** Fields of one response head. */
 const maxResponseHeaderCount = 1_000;
+/** Characters of an error that are kept for the admin pages. */
+const maxFailureLength = 512;
 
 /** The connections to one endpoint, and the requests on them. */
 export class EndpointPool {
@@ -51,6 +55,7 @@ export class EndpointPool {
   /** In order of arrival; a Set, because aborted calls leave from the middle. */
   readonly #waiting = new Set<PooledCall>();
   readonly #running = new PlacedList<PooledCall>();
+  #lastFailure: EndpointState['lastFailure'] = null;
   #closing: PromiseWithResolvers<void> | undefined;
 
   constructor(options: EndpointPoolOptions) {
@@ -86,6 +91,17 @@ export class EndpointPool {
     return this.#running.size + this.#waiting.size;
   }
 
+  /** For the admin pages. */
+  describe(): EndpointState {
+    return {
+      backend: this.#backend,
+      endpoint: this.name,
+      isEjected: this.health.isEjected,
+      outstanding: this.outstanding,
+      lastFailure: this.#lastFailure,
+    };
+  }
+
   /** Connections that wait for a request. */
   get idleConnections(): number {
     return this.#idle.size;
@@ -116,6 +132,7 @@ export class EndpointPool {
   /** @internal */
   recordUnreachable(error: Error): void {
     this.#observer.connectFailed(this.#backend, this.name, error);
+    this.#lastFailure = { atMs: Date.now(), message: cutText(describeError(error), maxFailureLength) };
     const wasEjected = this.health.isEjected;
     const duration = this.health.recordFailure();
     if (duration > 0) this.#observer.ejected(this.#backend, this.name, duration, wasEjected);

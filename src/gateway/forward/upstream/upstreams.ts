@@ -3,6 +3,7 @@
 import type { LocalGuard } from '../../../base/local-guard.ts';
 import type { BackendConfig } from '../../config/runtime-config.ts';
 import { tagEndpoint } from '../../mcp/sessions/session-routing.ts';
+import type { EndpointState } from './endpoint-state.ts';
 import { EndpointPool } from './endpoint-pool.ts';
 import { pickLeastOfTwo } from './load-balance.ts';
 import { SilenceWatch } from './silence-watch.ts';
@@ -124,6 +125,13 @@ export class Upstreams {
 
   get(key: string): UpstreamBackend | undefined {
     return this.#backends.get(key)?.backend;
+  }
+
+  /** Every endpoint of every backend, those of endpoint pickers too. */
+  listEndpoints(): readonly EndpointState[] {
+    return [...this.#backends.values()].flatMap(({ endpoints }) =>
+      [...endpoints.values()].map(({ pool }) => pool.describe()),
+    );
   }
 
   /** Takes over a configuration. Call it in the same turn in which requests begin to see that configuration. */

@@ -101,6 +101,7 @@ export function connectIdp(options: IdpConnectionOptions, environment: Connectio
       return keySource.getKeys().ok;
     },
     keyHealth: watchKeySource(keySource),
+    describeKeys: () => keySource.describe(),
     async loadKeys(): Promise<TokenRefusal | undefined> {
       await keySource.load();
       const state = keySource.getKeys();

@@ -1,0 +1,261 @@
+// The configuration in force in the words of the resources it came from: Gateways, HTTPRoutes, ProxyBackends, ProxyPolicies, with the names and fields that
+// operators write. Pure. Values are the effective ones, defaults included; what messages no longer know (labels, selectors) is not shown.
+import { isJsonObject } from '../../base/json-object.ts';
+import type { Configuration } from '../../ir/configuration.ts';
+import {
+  type Backend,
+  type Listener,
+  type Policy,
+  PickerFailureMode,
+  type Route,
+  SessionRouting,
+  type Upstream,
+  McpTransport,
+} from '../../ir/gen/config_pb.ts';
+import { allPolicyKinds, findPolicyContent, findPolicyKind, policyTargetNames } from '../../ir/policy-kinds.ts';
+import { redactNamedValues, summariseSecret } from './dump-config.ts';
+import { describePolicyField } from './describe-policy-field.ts';
+import { describeRule } from './describe-rule.ts';
+import type { YamlValue } from './format-yaml.ts';
+import { findGroup, formatDuration, listOrNone, readReference, textOrNone } from './resource-words.ts';
+
+/** One resource. */
+export interface DescribedResource {
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly spec: YamlValue;
+  /** What does not work as it is written. */
+  readonly problems: readonly string[];
+}
+
+/** All of them: by kind in the order in which a request meets them, then by name. */
+export function describeResources(configuration: Configuration): readonly DescribedResource[] {
+  const { listeners, routes, backends, policies, secrets } = configuration;
+  return [
+    ...[...Map.groupBy(listeners, ({ gateway }) => gateway)].map(([name, own]) => describeGateway(name, own)),
+    ...[...Map.groupBy(routes, ({ httpRoute }) => httpRoute)].map(([name, own]) => describeHttpRoute(name, own)),
+    ...backends.map(describeBackend),
+    ...[...Map.groupBy(policies, ({ source }) => source)].map(([name, own]) => describePolicy(name, own)),
+    ...secrets.map((secret) => {
+      const { key, ...content } = summariseSecret(secret);
+      const { kind, namespace, name } = readKey(String(key));
+      return { kind, namespace, name, spec: content as YamlValue, problems: [] };
+    }),
+  ].map((resource) => ({ ...resource, spec: redact(resource.spec) }));
+}
+
+/** Messages have the same names for what must not be shown as resources do. */
+function redact(spec: YamlValue): YamlValue {
+  return redactNamedValues(JSON.parse(JSON.stringify(spec ?? null)) as Parameters<typeof redactNamedValues>[0]);
+}
+
+function readKey(key: string): Pick<DescribedResource, 'kind' | 'namespace' | 'name'> {
+  const [kind = '', namespace = '', ...name] = key.split('/');
+  return { kind, namespace, name: name.join('/') };
+}
+
+function splitName(qualified: string): { readonly namespace: string; readonly name: string } {
+  const at = qualified.indexOf('/');
+  return { namespace: qualified.slice(0, Math.max(at, 0)), name: qualified.slice(at + 1) };
+}
+
+const protocols: Readonly<Record<number, string>> = { 1: 'HTTP', 2: 'HTTPS' };
+
+function describeGateway(gateway: string, listeners: readonly Listener[]): DescribedResource {
+  const names = splitName(gateway);
+  const addresses = [...new Set(listeners.flatMap((listener) => listener.addresses))];
+  const validated = [
+    ...Map.groupBy(
+      listeners.filter(({ clientValidation }) => clientValidation !== undefined),
+      ({ port }) => port,
+    ),
+  ];
+  return {
+    kind: 'Gateway',
+    ...names,
+    problems: [],
+    spec: {
+      addresses: listOrNone(addresses.map((value) => ({ type: 'IPAddress', value }))),
+      listeners: listeners.map(({ name, hostname, port, protocol, certificates }) => ({
+        name,
+        hostname: textOrNone(hostname),
+        port,
+        protocol: protocols[protocol] ?? 'unknown',
+        tls:
+          certificates.length === 0
+            ? undefined
+            : { certificateRefs: certificates.map((key) => readReference(key, names.namespace)) },
+      })),
+      tls:
+        validated.length === 0
+          ? undefined
+          : {
+              frontend: {
+                perPort: validated.map(([port, [listener]]) => ({
+                  port,
+                  tls: {
+                    validation: {
+                      caCertificateRefs: (listener?.clientValidation?.ca ?? []).map((key) =>
+                        readReference(key, names.namespace),
+                      ),
+                      mode:
+                        listener?.clientValidation?.allowInsecureFallback === true
+                          ? 'AllowInsecureFallback'
+                          : 'AllowValidOnly',
+                    },
+                  },
+                })),
+              },
+            },
+    },
+  };
+}
+
+function describeHttpRoute(httpRoute: string, rules: readonly Route[]): DescribedResource {
+  const names = splitName(httpRoute);
+  const parents = rules[0]?.parents ?? [];
+  const hostnames = [...new Set(parents.flatMap((parent) => parent.hostnames))];
+  const sorted = rules.toSorted((left, right) => left.ruleIndex - right.ruleIndex);
+  return {
+    kind: 'HTTPRoute',
+    ...names,
+    spec: {
+      parentRefs: parents.map(({ listener }) => {
+        const [namespace = '', name = '', sectionName = ''] = listener.split('/');
+        return { namespace: namespace === names.namespace ? undefined : namespace, name, sectionName };
+      }),
+      hostnames: listOrNone(hostnames),
+      rules: sorted.map((rule) => describeRule(rule, names.namespace)),
+    },
+    problems: sorted.flatMap(({ ruleIndex, failure, backends }) => [
+      ...(failure === undefined
+        ? []
+        : [`rules[${ruleIndex}] answers ${failure.status} ${failure.reason}: ${failure.message}`]),
+      ...backends.flatMap(({ failure: own }, index) =>
+        own === undefined
+          ? []
+          : [`rules[${ruleIndex}].backendRefs[${index}] answers ${own.status} ${own.reason}: ${own.message}`],
+      ),
+    ]),
+  };
+}
+
+function describeBackend({ key, kind }: Backend): DescribedResource {
+  const { kind: kindName, namespace, name: whole } = readKey(key);
+  const [name = '', port] = whole.split('/');
+  const resource = { kind: kindName, namespace, name, problems: [] };
+  switch (kind.case) {
+    case 'mcp': {
+      const { targets, sessionRouting } = kind.value;
+      return {
+        ...resource,
+        spec: {
+          mcp: {
+            targets: targets.map((target) => ({
+              name: target.name,
+              path: target.path,
+              protocol: target.transport === McpTransport.SSE ? 'SSE' : 'StreamableHTTP',
+              ...describeUpstream(target.upstream, namespace),
+            })),
+            sessionRouting: sessionRouting === SessionRouting.STATELESS ? 'Stateless' : 'Stateful',
+            timeouts: describeTimeouts(targets[0]?.upstream),
+          },
+        },
+      };
+    }
+    case 'inference': {
+      const { upstream, picker } = kind.value;
+      return {
+        ...resource,
+        spec: {
+          ...describeUpstream(upstream, namespace),
+          endpointPicker: {
+            ...describeUpstream(picker?.upstream, namespace),
+            failureMode: picker?.failureMode === PickerFailureMode.FAIL_OPEN ? 'FailOpen' : 'FailClose',
+          },
+        },
+      };
+    }
+    default:
+      return {
+        ...resource,
+        spec: { port: port === undefined ? undefined : Number(port), ...describeUpstream(kind.value, namespace) },
+      };
+  }
+}
+
+function describeUpstream(upstream: Upstream | undefined, namespace: string): { readonly [name: string]: YamlValue } {
+  const { endpoints = [], tls } = upstream ?? {};
+  return {
+    endpoints: endpoints.map(({ host, port }) => (host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`)),
+    tls:
+      tls === undefined
+        ? undefined
+        : {
+            sni: textOrNone(tls.serverName),
+            caCertificateRef: tls.ca === '' ? undefined : readReference(tls.ca, namespace),
+            insecureSkipVerify: tls.insecureSkipVerify ? true : undefined,
+          },
+  };
+}
+
+function describeTimeouts(upstream: Upstream | undefined): YamlValue {
+  if (upstream === undefined) return undefined;
+  return {
+    connect: formatDuration(upstream.connectTimeoutMs),
+    request: formatDuration(upstream.requestTimeoutMs),
+    idle: formatDuration(upstream.idleTimeoutMs),
+  };
+}
+
+function describePolicy(source: string, policies: readonly Policy[]): DescribedResource {
+  const names = splitName(source);
+  const targets = new Map<string, YamlValue>();
+  const spec: Record<string, YamlValue> = {};
+  const problems: string[] = [];
+  for (const policy of policies.toSorted(compareKinds)) {
+    const { target } = policy;
+    if (target !== undefined && target.name !== '') {
+      const kind = policyTargetNames.get(target.kind) ?? 'unknown';
+      const reference = {
+        group: findGroup(kind),
+        kind,
+        name: target.name,
+        sectionName: textOrNone(target.sectionName),
+      };
+      targets.set(JSON.stringify(reference), reference);
+    }
+    if (policy.spec.case === 'failure') problems.push(`fails closed: ${policy.spec.value.message}`);
+    const content = findPolicyContent(policy);
+    if (content !== undefined)
+      place(spec, content.kind.split('.'), describePolicyField(content.kind, policy, names.namespace));
+  }
+  return {
+    kind: 'ProxyPolicy',
+    ...names,
+    spec: {
+      targetRefs: listOrNone([...targets.values()]),
+      enforcement: policies.some(({ isOverride }) => isOverride) ? 'Override' : undefined,
+      ...spec,
+    },
+    problems: [...new Set(problems)],
+  };
+}
+
+/** In the order in which a request meets them. */
+function compareKinds(left: Policy, right: Policy): number {
+  const rank = (policy: Policy): number => allPolicyKinds.findIndex((kind) => kind === findPolicyKind(policy));
+  return rank(left) - rank(right);
+}
+
+/** Puts a value at a path, beside what is there. */
+function place(spec: Record<string, YamlValue>, [name = '', ...rest]: readonly string[], value: YamlValue): void {
+  if (rest.length === 0) {
+    spec[name] = value;
+    return;
+  }
+  const inner = isJsonObject(spec[name]) ? (spec[name] as Record<string, YamlValue>) : {};
+  spec[name] = inner;
+  place(inner, rest, value);
+}

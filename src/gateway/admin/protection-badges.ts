@@ -1,0 +1,49 @@
+// What protects a route in one word each, for tables: OPEN, login, JWT, rules, with the policies behind each word.
+import type { PolicyKind } from '../../ir/policy-kinds.ts';
+import type { DescribedPolicy, DescribedProtection } from './describe-protection.ts';
+
+/** A word and what it means. */
+export interface Badge {
+  readonly word: string;
+  /** bad: anybody is served. wait: callers without a token are served as well. quiet: nobody is served. */
+  readonly tone: 'good' | 'wait' | 'bad' | 'quiet';
+  /** namespace/name of the ProxyPolicies behind it. */
+  readonly policies: readonly string[];
+}
+
+/** Undefined: the kind does not decide about callers. */
+const words: Readonly<Record<PolicyKind, string | undefined>> = {
+  'traffic.cors': undefined,
+  'traffic.jwtAuthentication': 'JWT',
+  'backend.mcp.authentication': 'login',
+  'traffic.authorization': 'rules',
+  'backend.mcp.authorization': 'rules',
+};
+
+const openings: ReadonlyMap<string, Pick<Badge, 'word' | 'tone'>> = new Map([
+  ['open', { word: 'OPEN', tone: 'bad' }],
+  ['partly', { word: 'OPEN for some backends', tone: 'bad' }],
+  ['closed', { word: 'closed', tone: 'quiet' }],
+]);
+
+/** The badges of a route: whether it is open first, then what callers meet. */
+export function listBadges({ state, closedBy, policies }: DescribedProtection): readonly Badge[] {
+  const opening = openings.get(state);
+  const badges = new Map<string, Badge>();
+  if (opening !== undefined) badges.set(opening.word, { ...opening, policies: closedBy === null ? [] : [closedBy] });
+  for (const policy of policies) {
+    const word = policy.inForce ? findWord(policy) : undefined;
+    if (word === undefined) continue;
+    const known = badges.get(word)?.policies ?? [];
+    const tone = policy.mode === '' || policy.mode === 'Strict' ? 'good' : 'wait';
+    badges.set(word, { word, tone, policies: [...new Set([...known, policy.policy])] });
+  }
+  return [...badges.values()];
+}
+
+const modes = { '': '', Strict: '', Optional: ' optional', Permissive: ' never required' };
+
+function findWord({ field, mode }: DescribedPolicy): string | undefined {
+  const word = words[field];
+  return word === undefined ? undefined : `${word}${modes[mode]}`;
+}
