@@ -29,7 +29,8 @@ function suggestTarget(index: ResourceIndex, target: ObjectTarget): string | und
   const otherKind = targetKinds.find(
     (each) => each !== kind && listTargetNames(index, each).includes(`${namespace}/${name}`),
   );
-  if (otherKind !== undefined) return `There is a ${otherKind} of this name: did you mean kind: ${otherKind}?`;
+  if (otherKind !== undefined)
+    return `There is ${otherKind === 'HTTPRoute' ? 'an' : 'a'} ${otherKind} of this name: did you mean kind: ${otherKind}?`;
   const elsewhere = names.find((each) => each.endsWith(`/${name}`));
   if (elsewhere === undefined) return undefined;
   return `There is one in namespace ${elsewhere.slice(0, elsewhere.indexOf('/'))}, but a policy targets objects of its own namespace only: move the policy there.`;
