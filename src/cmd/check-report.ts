@@ -1,6 +1,5 @@
 // What `check` found, as data: the problems, and what would be served. The same tables decide here as in a running gateway.
 import type { Resources } from '../api/resources.ts';
-import { formatFieldPath } from '../api/problem.ts';
 import { describeRoutes, type ServedMatch, type ServedRoutes } from '../gateway/admin/describe-routes.ts';
 import { type DescribedAuthentication, describeAuthentications } from '../gateway/admin/describe-authentications.ts';
 import {
@@ -14,11 +13,13 @@ import type { PickerConfig } from '../gateway/config/runtime-config.ts';
 import type { Configuration } from '../ir/configuration.ts';
 import { McpTransport, type Backend, type Upstream } from '../ir/gen/config_pb.ts';
 import { formatListenerKey } from '../ir/resource-keys.ts';
-import type { ResourceIdentity, SourcePosition, SourceProblem } from '../sources/resource-source.ts';
+import type { SourceProblem } from '../sources/resource-source.ts';
 import type { Translation } from '../translate/translate.ts';
 import { type CheckedPolicy, describePolicies } from './check-policies.ts';
+import { type CheckProblem, describeCrosses, describeUnusable, listProblems, type Locate } from './check-problems.ts';
 import { describePicker } from './describe-picker.ts';
 import type { ExplainedPicker } from './explain/explain-report.ts';
+import { placeFindings } from './finding-causes.ts';
 import type { OnlineReport } from './online/online-report.ts';
 import { listStatusFindings, type StatusFinding } from './status-findings.ts';
 
@@ -42,21 +43,6 @@ export type CheckedAuthentication = Omit<DescribedAuthentication, 'keysLoaded'>;
 /** JWT authentication of a policy, as far as it can be known without asking anybody. */
 export interface CheckedJwtAuthentication extends Omit<DescribedJwtAuthentication, 'providers'> {
   readonly providers: readonly Omit<DescribedJwtProvider, 'keysLoaded' | 'keysProblem'>[];
-}
-
-/** One problem. Members that do not apply are null, or empty for `path`. */
-export interface CheckProblem {
-  /** Absolute path. */
-  readonly file: string | null;
-  readonly line: number | null;
-  readonly column: number | null;
-  readonly kind: string | null;
-  readonly namespace: string | null;
-  readonly name: string | null;
-  readonly path: string;
-  /** Of a resource or file: as in SourceProblemCode. `condition`, `not_served`, `unusable`: what became of a valid one. */
-  readonly code: string;
-  readonly message: string;
 }
 
 /** A Gateway with its listeners. */
@@ -127,8 +113,6 @@ export interface CheckedCondition {
   readonly message: string;
 }
 
-type FieldPath = readonly (string | number)[];
-
 /** What a report is made of. */
 export interface CheckInput {
   readonly resources: Resources;
@@ -138,7 +122,7 @@ export interface CheckInput {
   readonly problems: readonly SourceProblem[];
   /** What identity providers answered; null when they were not asked. */
   readonly online: readonly OnlineReport[] | null;
-  readonly locate: (identity: ResourceIdentity, path?: FieldPath) => SourcePosition | undefined;
+  readonly locate: Locate;
 }
 
 /** Builds the report. Pure. */
@@ -152,9 +136,8 @@ export function buildCheckReport(input: CheckInput): CheckReport {
   const ofValid = findings.filter(({ kind, namespace, name }) => !invalid.has(`${kind} ${namespace} ${name}`));
   return {
     problems: [
-      ...input.problems.map(describeSourceProblem),
-      ...ofValid.map((finding) => describeFinding(finding, findField(finding, resources), locate)),
-      ...unusable.map(({ key, message }) => ({ ...nowhere, code: 'unusable', message: `${key}: ${message}` })),
+      ...listProblems(input.problems, placeFindings(ofValid, resources), locate),
+      ...unusable.map(describeUnusable),
       ...(input.online ?? []).flatMap((report) => describeCrosses(report, locate)),
     ],
     gateways: describeGateways(resources, configuration, describeRoutes(runtime)),
@@ -172,7 +155,7 @@ export function buildCheckReport(input: CheckInput): CheckReport {
 /** The report of files that could not be read at all. */
 export function buildFailedReport(problems: readonly SourceProblem[]): CheckReport {
   return {
-    problems: problems.map(describeSourceProblem),
+    problems: listProblems(problems, [], () => undefined),
     gateways: [],
     backends: [],
     policies: [],
@@ -193,82 +176,6 @@ function describeJwtAuthentication({ providers, ...rest }: DescribedJwtAuthentic
     ...rest,
     providers: providers.map(({ name, issuer, audiences, keys }) => ({ name, issuer, audiences, keys })),
   };
-}
-
-/** What has a cross is a problem of the policy. */
-function describeCrosses({ policy, provider, findings }: OnlineReport, locate: CheckInput['locate']): CheckProblem[] {
-  const [namespace = '', name = ''] = policy.split('/');
-  const identity = { kind: 'ProxyPolicy', namespace, name };
-  return findings.flatMap(({ check, mark, text, advice }) =>
-    mark === 'bad'
-      ? [
-          {
-            ...nowhere,
-            ...locate(identity),
-            ...identity,
-            code: 'identity_provider',
-            message: `ProxyPolicy ${policy}${provider === null ? '' : `, provider ${provider}`}: ${check}: ${text}${advice === null ? '' : ` ${advice}`}`,
-          },
-        ]
-      : [],
-  );
-}
-
-const nowhere = { file: null, line: null, column: null, kind: null, namespace: null, name: null, path: '' } as const;
-
-function describeSourceProblem(problem: SourceProblem): CheckProblem {
-  const {
-    file,
-    line = null,
-    column = null,
-    kind = null,
-    namespace = null,
-    name = null,
-    code,
-    message,
-    consequence,
-  } = problem;
-  const text = consequence === undefined ? message : `${message} (${consequence})`;
-  return { file, line, column, kind, namespace, name, path: formatFieldPath(problem.path), code, message: text };
-}
-
-/** The field that a finding is about, where it is about one: the section that a policy names and its target does not have. */
-function findField({ kind, namespace, name, condition, reference }: StatusFinding, resources: Resources): FieldPath {
-  if (kind !== 'ProxyPolicy' || condition?.reason !== 'TargetNotFound' || reference?.sectionName === undefined)
-    return [];
-  const policy = resources.proxyPolicies.find(
-    ({ metadata }) => metadata.namespace === namespace && metadata.name === name,
-  );
-  const index = (policy?.spec.targetRefs ?? []).findIndex(
-    (target) =>
-      target.kind === reference.kind && target.name === reference.name && target.sectionName === reference.sectionName,
-  );
-  return index < 0 ? [] : ['spec', 'targetRefs', index, 'sectionName'];
-}
-
-function describeFinding(finding: StatusFinding, path: FieldPath, locate: CheckInput['locate']): CheckProblem {
-  const { kind, namespace, name, condition, message } = finding;
-  const state = condition === undefined ? '' : `${condition.type} is ${condition.status} (${condition.reason}): `;
-  return {
-    ...nowhere,
-    ...locate(finding, path),
-    kind,
-    namespace,
-    name,
-    path: formatFieldPath(path),
-    code: condition === undefined ? 'not_served' : 'condition',
-    message: `${formatSubject(finding)}: ${state}${message}`,
-  };
-}
-
-/** "Gateway default/public, listener http". */
-export function formatSubject({
-  kind,
-  namespace,
-  name,
-  part,
-}: Pick<StatusFinding, 'kind' | 'namespace' | 'name' | 'part'>): string {
-  return `${kind} ${namespace === '' ? name : `${namespace}/${name}`}${part === '' ? '' : `, ${part}`}`;
 }
 
 function describeCondition({ kind, namespace, name, part, condition }: StatusFinding): CheckedCondition[] {

@@ -85,6 +85,10 @@ async function serve(
     metrics.config.setProblems(problems.length);
   };
   const inference = await loadInferenceTranslation(values.inferenceExtension);
+  const places = {
+    locate: (...asked: Parameters<ResourceSource['locate']>) => source.locate(...asked),
+    workingDirectory: process.cwd(),
+  };
   // What was said once is not said again with every change.
   let known: ReadonlySet<string> = new Set();
   const translateResources = (resources: Resources): Configuration => {
@@ -92,7 +96,7 @@ async function serve(
       values.address === undefined ? resources : overrideAddress(resources, values.address),
       { inference },
     );
-    const lines = formatStatusProblems(translation, resources.invalid);
+    const lines = formatStatusProblems(translation, resources, places);
     for (const line of lines) if (!known.has(line)) log.warn({}, line);
     known = new Set(lines);
     return translation.configuration;

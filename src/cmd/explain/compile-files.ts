@@ -54,7 +54,10 @@ export async function readConfiguration(
     configuration: translation.configuration,
     problems: [
       ...source.problems.get().map((problem) => formatProblemLine(problem, workingDirectory)),
-      ...formatStatusProblems(translation, resources.invalid),
+      ...formatStatusProblems(translation, resources, {
+        locate: (identity, path) => source.locate(identity, path),
+        workingDirectory,
+      }),
     ],
     notes: [],
   };
