@@ -169,7 +169,7 @@ describe('at start', () => {
         await writeFile(join(folder, 'b.yaml'), Buffer.from([0x6b, 0xff, 0xfe]));
         return [folder];
       },
-      /^b\.yaml: is not UTF-8 text$/,
+      /^b\.yaml: is not UTF-8 text; save it as UTF-8$/,
     ],
     [
       'a file that is too large',
@@ -447,7 +447,9 @@ describe('Secrets', () => {
       ['from the environment', 'from a file'],
     );
     assert.deepEqual(names(), ['Secret/default/env', 'Secret/default/file', '!Secret/default/lost']);
-    assert.deepEqual(lines(), ['a.yaml:17:10 stringData.token: the environment variable NOPE is not set']);
+    assert.deepEqual(lines(), [
+      'a.yaml:17:10 stringData.token: the environment variable NOPE is not set; set it, or write ${file:/path/to/file}',
+    ]);
     assert.equal(source.problems.get()[0]?.code, 'unresolved_value');
     await writeFile(join(folder, 'token'), 'changed');
     await source.reload();

@@ -1,5 +1,6 @@
 // One reading of all files: their present content, merged with what was good before. Puts nothing in force.
 import { basename, dirname, sep } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import type { Extension } from '../../api/kinds.ts';
 import { collectResources, type Snapshot } from '../resource-snapshot.ts';
 import { type SourceProblem, formatIdentity } from '../resource-source.ts';
@@ -10,7 +11,7 @@ import { keepLastGood, type FilePlace, type LastInForce, type ValidatedResource 
 import { keptFile, loadFile, type FileContent } from './load-file.ts';
 import { readText } from './read-text.ts';
 import type { RawResource } from './read-yaml.ts';
-import { substituteEnvironment, type SubstitutionProblem } from './substitute-environment.ts';
+import { findStrayReferences, substituteEnvironment, type SubstitutionProblem } from './substitute-environment.ts';
 import { Turns } from './take-turns.ts';
 import type { FileLook, WatchedFolder } from './watch-files.ts';
 
@@ -170,12 +171,13 @@ async function validateContents(
       await turns.pass();
       const substituted = await substituteEnvironment(written.raw, sources);
       for (const path of substituted.files) valueFiles.add(path);
+      const problems = [...substituted.problems, ...findStrayReferences(written.raw)];
       const resource = {
         place: { file, written },
-        result: validate(written, substituted.raw, substituted.problems, options),
+        result: validate(written, substituted.raw, problems, options),
       };
       resources.push(resource);
-      if (substituted.problems.length > 0) unresolved.set(resource, substituted.problems);
+      if (problems.length > 0) unresolved.set(resource, problems);
     }
   }
   return { resources, unresolved, valueFiles: [...valueFiles] };
@@ -191,17 +193,24 @@ function validate(
   if (raw !== written.raw) return addUnresolved(validateResource(raw, 'file', extensions), unresolved);
   const known = validated.get(written);
   if (known !== undefined) return known;
-  const result = validateResource(raw, 'file', extensions);
+  const result = addUnresolved(validateResource(raw, 'file', extensions), unresolved, raw);
   validated.set(written, result);
   return result;
 }
 
-/** A Secret with unresolved values is invalid. */
-function addUnresolved(result: ValidationResult, unresolved: readonly SubstitutionProblem[]): ValidationResult {
+/** A resource with unresolved values is invalid. What is wrong with such a value otherwise need not be said. Of a Secret nothing is kept. */
+function addUnresolved(
+  result: ValidationResult,
+  unresolved: readonly SubstitutionProblem[],
+  written?: unknown,
+): ValidationResult {
   if (unresolved.length === 0) return result;
   const problems = unresolved.map(({ path, message }) => ({ path, code: 'invalid' as const, message }));
-  if (!result.ok) return { ...result, problems: [...result.problems, ...problems] };
+  if (!result.ok) {
+    const others = result.problems.filter(({ path }) => !problems.some((each) => isDeepStrictEqual(each.path, path)));
+    return { ...result, problems: [...others, ...problems] };
+  }
   const { identity } = result;
-  const raw = { kind: identity.kind, metadata: { name: identity.name, namespace: identity.namespace } };
+  const raw = written ?? { kind: identity.kind, metadata: { name: identity.name, namespace: identity.namespace } };
   return { ok: false, identity, writtenKind: identity.kind, problems, raw };
 }
