@@ -6,7 +6,7 @@ import { applyFileRule } from './file-rules.ts';
 import { findNearestName } from '../base/nearest-name.ts';
 import type { Refusal } from './not-supported-yet.ts';
 import type { Origin } from './origin.ts';
-import type { Problem } from './problem.ts';
+import { formatFieldPath, type Problem } from './problem.ts';
 
 type Path = readonly (string | number)[];
 
@@ -23,6 +23,9 @@ interface CheckedFields {
 export function checkFields(node: FieldNode, raw: unknown, origin: Origin): CheckedFields {
   const problems: Problem[] = [];
   const misspelled: Path[] = [];
+
+  /** The mappings around the one that is looked at. */
+  const around: { readonly at: FieldNode; readonly mapping: object; readonly path: Path }[] = [];
 
   function visit(at: FieldNode, value: unknown, path: Path): unknown {
     const { refusal, fileRule } = at;
@@ -48,6 +51,7 @@ export function checkFields(node: FieldNode, raw: unknown, origin: Origin): Chec
 
   function visitMapping(at: FieldNode, mapping: Readonly<Record<string, unknown>>, path: Path): unknown {
     const copy: Record<string, unknown> = {};
+    around.push({ at, mapping, path });
     for (const key of Object.keys(mapping)) {
       const value = mapping[key];
       const field = findField(at, key);
@@ -61,14 +65,33 @@ export function checkFields(node: FieldNode, raw: unknown, origin: Origin): Chec
           problems.push({ path: here, code: 'invalid', message: 'is empty: give it a value or remove it' });
       } else if (value !== undefined) copy[key] = visit(field, value, here);
     }
+    around.pop();
     return copy;
   }
 
   function reportUnknown(at: FieldNode, key: string, path: Path): void {
     const valid = at.names ?? [];
+    const home = findHome(at, key, path);
+    if (home !== undefined) {
+      misspelled.push([...home, key]);
+      const place = home.length === 0 ? 'the resource itself' : formatFieldPath(home);
+      const message = `unknown field here; it belongs in ${place}: check its indentation`;
+      problems.push({ path: [...path, key], code: 'unknown_field', message });
+      return;
+    }
     const nearest = findNearestName(key, valid);
     if (nearest !== undefined) misspelled.push([...path, nearest]);
     problems.push({ path: [...path, key], code: 'unknown_field', message: describeUnknown(valid, nearest) });
+  }
+
+  /** Where a field was probably meant to be: in a mapping around that does not have it, or, when it is in the resource itself, in its spec or metadata. */
+  function findHome(at: FieldNode, key: string, path: Path): Path | undefined {
+    const outer = around.findLast(
+      (each) => each.at !== at && !Object.hasOwn(each.mapping, key) && each.at.names?.includes(key) === true,
+    );
+    if (outer !== undefined || path.length > 0) return outer?.path;
+    const parts = ['spec', 'metadata'].filter((part) => at.find(part)?.names?.includes(key) === true);
+    return parts[0] === undefined ? undefined : [parts[0]];
   }
 
   return { value: visit(node, raw, []), problems, misspelled };

@@ -14,6 +14,11 @@ interface LogTextOptions {
 
 const messageWidth = 40;
 
+/** Lines are as long as most terminals are wide, where possible: then long values are cut. Errors are shown in full. */
+const maxLineLength = 120;
+const prefixLength = '00:00:00.000 INFO  '.length;
+const maxCutValue = 48;
+
 /** Formats one JSON line. Something that is no JSON object stays as it is. */
 export function formatLogText(line: string, options: LogTextOptions): string {
   const record = parseRecord(line);
@@ -34,13 +39,20 @@ function formatGeneral(record: LogRecord, palette: Palette): string {
   const { msg, err, error, ...fields } = record;
   const message = typeof msg === 'string' ? escapeControls(msg) : '';
   const failure = err ?? error;
-  const shown = Object.entries(fields).map(([name, value]) => formatField(name, value, palette));
+  const format = (cut: boolean): string[] =>
+    Object.entries(fields).map(([name, value]) => formatField(name, cut ? cutValue(value) : value, palette));
+  const length = message.length + JSON.stringify(fields).length;
+  const shown = format(prefixLength + length > maxLineLength);
   const reason = readMember(failure, 'message');
   if (reason !== undefined) shown.unshift(formatField('error', reason, palette));
   else if (failure !== undefined) shown.unshift(formatField('error', failure, palette));
   const stack = readMember(failure, 'stack');
   const head = shown.length === 0 ? message : `${message.padEnd(messageWidth)} ${shown.join(' ')}`;
   return stack === undefined ? head : `${head}\n${formatStack(stack, palette)}`;
+}
+
+function cutValue(value: unknown): unknown {
+  return typeof value === 'string' && value.length > maxCutValue ? `${value.slice(0, maxCutValue - 1)}…` : value;
 }
 
 /** Everything after the message, indented under its line. */

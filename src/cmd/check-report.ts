@@ -1,6 +1,5 @@
 // What `check` found, as data: the problems, and what would be served. The same tables decide here as in a running gateway.
 import type { Resources } from '../api/resources.ts';
-import { formatFieldPath } from '../api/problem.ts';
 import { describeRoutes, type ServedMatch, type ServedRoutes } from '../gateway/admin/describe-routes.ts';
 import { type DescribedAuthentication, describeAuthentications } from '../gateway/admin/describe-authentications.ts';
 import {
@@ -14,15 +13,24 @@ import type { PickerConfig } from '../gateway/config/runtime-config.ts';
 import type { Configuration } from '../ir/configuration.ts';
 import { McpTransport, type Backend, type Upstream } from '../ir/gen/config_pb.ts';
 import { formatListenerKey } from '../ir/resource-keys.ts';
-import type { ResourceIdentity, SourcePosition, SourceProblem } from '../sources/resource-source.ts';
+import type { SourceProblem } from '../sources/resource-source.ts';
 import type { Translation } from '../translate/translate.ts';
 import { type CheckedPolicy, describePolicies } from './check-policies.ts';
+import {
+  type CheckProblem,
+  describeCrosses,
+  describeServerCrosses,
+  describeUnusable,
+  listProblems,
+  type Locate,
+} from './check-problems.ts';
 import { describePicker } from './describe-picker.ts';
 import type { ExplainedPicker } from './explain/explain-report.ts';
+import { placeFindings } from './finding-causes.ts';
 import type { OnlineReport, ServerReport } from './online/online-report.ts';
-import { listTestPolicies } from './test-policies.ts';
-import { effectOfUnattached, isAboutUnattached, openUnattached } from './unattached-policies.ts';
 import { listStatusFindings, type StatusFinding } from './status-findings.ts';
+import { listTestPolicies } from './test-policies.ts';
+import { isAboutUnattached, openUnattached } from './unattached-policies.ts';
 
 /** Everything `check` prints. The JSON form is this, and documented in the help text. */
 export interface CheckReport {
@@ -55,21 +63,6 @@ export type CheckedAuthentication = Omit<DescribedAuthentication, 'keysLoaded'>;
 /** JWT authentication of a policy, as far as it can be known without asking anybody. */
 export interface CheckedJwtAuthentication extends Omit<DescribedJwtAuthentication, 'providers'> {
   readonly providers: readonly Omit<DescribedJwtProvider, 'keysLoaded' | 'keysProblem'>[];
-}
-
-/** One problem. Members that do not apply are null, or empty for `path`. */
-export interface CheckProblem {
-  /** Absolute path. */
-  readonly file: string | null;
-  readonly line: number | null;
-  readonly column: number | null;
-  readonly kind: string | null;
-  readonly namespace: string | null;
-  readonly name: string | null;
-  readonly path: string;
-  /** Of a resource or file: as in SourceProblemCode. `condition`, `not_served`, `unusable`: what became of a valid one. */
-  readonly code: string;
-  readonly message: string;
 }
 
 /** A Gateway with its listeners. */
@@ -140,8 +133,6 @@ export interface CheckedCondition {
   readonly message: string;
 }
 
-type FieldPath = readonly (string | number)[];
-
 /** What a report is made of. */
 export interface CheckInput {
   readonly resources: Resources;
@@ -155,7 +146,7 @@ export interface CheckInput {
   readonly online: readonly OnlineReport[] | null;
   /** What MCP servers answered; null when they were not asked. */
   readonly servers: readonly ServerReport[] | null;
-  readonly locate: (identity: ResourceIdentity, path?: FieldPath) => SourcePosition | undefined;
+  readonly locate: Locate;
 }
 
 /** Builds the report. Pure. */
@@ -168,16 +159,11 @@ export function buildCheckReport(input: CheckInput): CheckReport {
   const allowed = input.allowUnattached ? translation.unattached : [];
   // What is invalid was reported field by field.
   const ofValid = findings.filter(({ kind, namespace, name }) => !invalid.has(`${kind} ${namespace} ${name}`));
+  const placed = placeFindings(ofValid, resources).filter((finding) => !isAboutUnattached(finding, allowed));
   return {
     problems: [
-      ...input.problems.map(describeSourceProblem),
-      ...ofValid
-        .filter((finding) => !isAboutUnattached(finding, allowed))
-        .map((finding) => {
-          const effect = isAboutUnattached(finding, translation.unattached) ? ` ${effectOfUnattached}` : '';
-          return describeFinding(finding, findField(finding, resources), effect, locate);
-        }),
-      ...unusable.map(({ key, message }) => ({ ...nowhere, code: 'unusable', message: `${key}: ${message}` })),
+      ...listProblems(input.problems, placed, locate, translation.unattached),
+      ...unusable.map(describeUnusable),
       ...(input.online ?? []).flatMap((report) => describeCrosses(report, locate)),
       ...(input.servers ?? []).flatMap((report) => describeServerCrosses(report, locate)),
     ],
@@ -204,7 +190,7 @@ export function buildCheckReport(input: CheckInput): CheckReport {
 /** The report of files that could not be read at all. */
 export function buildFailedReport(problems: readonly SourceProblem[]): CheckReport {
   return {
-    problems: problems.map(describeSourceProblem),
+    problems: listProblems(problems, [], () => undefined),
     gateways: [],
     backends: [],
     policies: [],
@@ -227,110 +213,6 @@ function describeJwtAuthentication({ providers, ...rest }: DescribedJwtAuthentic
     ...rest,
     providers: providers.map(({ name, issuer, audiences, keys }) => ({ name, issuer, audiences, keys })),
   };
-}
-
-/** What has a cross is a problem of the policy. */
-function describeCrosses({ policy, provider, findings }: OnlineReport, locate: CheckInput['locate']): CheckProblem[] {
-  const [namespace = '', name = ''] = policy.split('/');
-  const identity = { kind: 'ProxyPolicy', namespace, name };
-  return findings.flatMap(({ check, mark, text, advice }) =>
-    mark === 'bad'
-      ? [
-          {
-            ...nowhere,
-            ...locate(identity),
-            ...identity,
-            code: 'identity_provider',
-            message: `ProxyPolicy ${policy}${provider === null ? '' : `, provider ${provider}`}: ${check}: ${text}${advice === null ? '' : ` ${advice}`}`,
-          },
-        ]
-      : [],
-  );
-}
-
-/** What has a cross is a problem of the ProxyBackend. */
-function describeServerCrosses({ backend, url, findings }: ServerReport, locate: CheckInput['locate']): CheckProblem[] {
-  const [, kind = '', namespace = '', name = ''] = /^(\S+) ([^/]+)\/(.+)$/.exec(backend) ?? [];
-  const identity = { kind, namespace, name };
-  return findings.flatMap(({ check, mark, text, advice }) =>
-    mark === 'bad'
-      ? [
-          {
-            ...nowhere,
-            ...locate(identity),
-            ...identity,
-            code: 'mcp_server',
-            message: `${backend} at ${url}: ${check}: ${text}. ${advice ?? ''}`.trimEnd(),
-          },
-        ]
-      : [],
-  );
-}
-
-const nowhere = { file: null, line: null, column: null, kind: null, namespace: null, name: null, path: '' } as const;
-
-function describeSourceProblem(problem: SourceProblem): CheckProblem {
-  const {
-    file,
-    line = null,
-    column = null,
-    kind = null,
-    namespace = null,
-    name = null,
-    code,
-    message,
-    consequence,
-  } = problem;
-  const text = consequence === undefined ? message : `${message} (${consequence})`;
-  return { file, line, column, kind, namespace, name, path: formatFieldPath(problem.path), code, message: text };
-}
-
-/** The field that a finding is about, where it is about one: the name or the section of a target that does not exist. */
-function findField({ kind, namespace, name, condition, reference }: StatusFinding, resources: Resources): FieldPath {
-  if (kind !== 'ProxyPolicy' || condition?.reason !== 'TargetNotFound' || reference === undefined) return [];
-  const policy = resources.proxyPolicies.find(
-    ({ metadata }) => metadata.namespace === namespace && metadata.name === name,
-  );
-  const index = (policy?.spec.targetRefs ?? []).findIndex(
-    (target) =>
-      target.kind === reference.kind && target.name === reference.name && target.sectionName === reference.sectionName,
-  );
-  if (index < 0) return [];
-  const isThere = [...resources.gateways, ...resources.httpRoutes].some(
-    ({ kind: present, metadata }) =>
-      present === reference.kind && metadata.namespace === namespace && metadata.name === reference.name,
-  );
-  return ['spec', 'targetRefs', index, isThere ? 'sectionName' : 'name'];
-}
-
-function describeFinding(
-  finding: StatusFinding,
-  path: FieldPath,
-  effect: string,
-  locate: CheckInput['locate'],
-): CheckProblem {
-  const { kind, namespace, name, condition, message } = finding;
-  const state = condition === undefined ? '' : `${condition.type} is ${condition.status} (${condition.reason}): `;
-  return {
-    ...nowhere,
-    ...locate(finding, path),
-    kind,
-    namespace,
-    name,
-    path: formatFieldPath(path),
-    code: condition === undefined ? 'not_served' : 'condition',
-    message: `${formatSubject(finding)}: ${state}${message}${effect}`,
-  };
-}
-
-/** "Gateway default/public, listener http". */
-export function formatSubject({
-  kind,
-  namespace,
-  name,
-  part,
-}: Pick<StatusFinding, 'kind' | 'namespace' | 'name' | 'part'>): string {
-  return `${kind} ${namespace === '' ? name : `${namespace}/${name}`}${part === '' ? '' : `, ${part}`}`;
 }
 
 function describeCondition({ kind, namespace, name, part, condition }: StatusFinding): CheckedCondition[] {

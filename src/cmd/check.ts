@@ -15,7 +15,7 @@ import { formatOnline, formatServers } from './format-online-report.ts';
 import { configureFromFiles, allowUnattachedFlag } from './unattached-policies.ts';
 import type { FileSettings } from './explain/compile-files.ts';
 import { compileUnconnected } from './unconnected-idp.ts';
-import { formatCheckProblems, formatServed } from './format-check-report.ts';
+import { countProblems, formatCheckProblems, formatServed } from './format-check-report.ts';
 
 export const checkCommand = defineCommand({
   name: 'check',
@@ -27,12 +27,13 @@ issuers of tokens with where their keys come from, and conditions that are not a
 Exit code: 0 all is well, 1 there are problems, 2 wrong usage.
 
 With --json, every member is always there; what does not apply is null or empty:
-  problems    [{file, line, column, kind, namespace, name, path, code, message}]
+  problems    [{file, line, column, kind, namespace, name, path, code, message, causedBy}]
               code: unknown_field, required, invalid, not_supported_yet   a field of a resource
                     not_found, unreadable, no_resources, syntax           a path or a file
                     duplicate, unresolved_value                           a resource, a value of a Secret
                     condition, not_served, unusable                       what becomes of a resource that is valid
                     identity_provider, mcp_server                         what an identity provider or an MCP server answers, with --online
+              causedBy: the index of the problem that this one follows from; null for a cause
   gateways    [{namespace, name, listeners: [{name, addresses, port, protocol, hostname, served, routes: [
                 {hostname, path: {type, value}, method, headers, queryParams, httpRoute, rule,
                  backends: [{backend, weight, answers}], filters, answers: {status, reason, message},
@@ -155,7 +156,6 @@ function printReport(report: CheckReport, json: boolean, io: CommandIo): void {
     io.stdout(`${JSON.stringify({ ...report, problems }, null, 2)}\n`);
     return;
   }
-  const count = report.problems.length;
   // Crosses are shown where they belong, among the ticks.
   const shown = report.problems.filter(({ code }) => code !== 'identity_provider' && code !== 'mcp_server');
   io.stderr(formatCheckProblems(shown, workingDirectory, io.color));
@@ -163,6 +163,6 @@ function printReport(report: CheckReport, json: boolean, io: CommandIo): void {
   io.stdout(formatServed(report, io.color));
   if (report.online !== null) io.stdout(formatOnline(report.online, io.color));
   if (report.servers !== null) io.stdout(formatServers(report.servers, io.color));
-  if (count > 0) io.stderr(`${count === 1 ? '1 problem' : `${count} problems`}\n`);
+  if (report.problems.length > 0) io.stderr(`${countProblems(report.problems)}\n`);
   else io.stdout('No problems.\n');
 }

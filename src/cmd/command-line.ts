@@ -54,13 +54,28 @@ export async function runCommandLine(
     write(formatUsage(listed, group));
     return asked === undefined ? 2 : 0;
   }
+  if (asked.startsWith('-'))
+    return endCommand(group, refuse(`flags follow a command, as in mcp-gatehouse ${listed[0]?.[0]} --help`), io);
   const known = listed.map(([each]) => each.slice(group.length).trimStart());
-  const nearest = findNearestName(asked, known);
+  const words = group === '' ? [...known, ...known.map((each) => each.split(' ')[0] ?? '')] : known;
+  const nearest = findNearestName(asked, words) ?? known.find((each) => each === otherNames.get(asked));
   // What follows the name of a group is not repeated: it may be a token.
   const problem = group === '' ? `there is no command ${JSON.stringify(asked)}` : 'there is no such command';
   const advice = nearest === undefined ? `there is ${listAlternatives(known)}` : `did you mean ${nearest}?`;
   return endCommand(group, refuse(`${problem}; ${advice}`), io);
 }
+
+/** What other programs call such commands. */
+const otherNames: ReadonlyMap<string, string> = new Map([
+  ['start', 'run'],
+  ['serve', 'run'],
+  ['up', 'run'],
+  ['validate', 'check'],
+  ['lint', 'check'],
+  ['test', 'check'],
+  ['inspect', 'token inspect'],
+  ['auth', 'login'],
+]);
 
 type Listed = readonly (readonly [name: string, command: ListedCommand])[];
 

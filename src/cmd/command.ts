@@ -43,7 +43,7 @@ export async function executeCommand<T extends FlagTable, Io extends CommandIo>(
 ): Promise<number> {
   const read = readFlags(command, args, io.env);
   if (read.kind === 'help') {
-    io.stdout(formatHelp(command));
+    io.stdout(formatHelp(command, read.all));
     return 0;
   }
   if (read.kind === 'problems') return endCommand(command.name, refuse(...read.problems), io);

@@ -65,6 +65,9 @@ for (const name of [...Object.keys(allCommands), 'version']) {
 
     test('--help has one layout', async () => {
       const { code, out, err } = await runProgram(name, ['--help', '--no-such-flag']);
+      const common = flags.filter(
+        ([, flag]) => command?.commonFlags?.some((key) => command.flags[key] === flag) ?? true,
+      );
       assert.deepEqual([code, err], [0, '']);
       const parts = /^Usage: mcp-gatehouse (.*)\n\n(.+?)\n\nFlags:\n(.+?)\n(?:\nExamples:\n((?: {2}\S.*\n)+))?$/s.exec(
         out,
@@ -75,14 +78,28 @@ for (const name of [...Object.keys(allCommands), 'version']) {
       assert.match(summary, /^[A-Z]/);
       for (const line of [...summary.split('\n').filter((each) => !each.startsWith(' ')), ...table.split('\n')])
         assert.ok(line.length <= 100, line);
-      for (const [flagName, flag] of flags) {
+      for (const [flagName, flag] of common) {
         assert.match(table, new RegExp(`^ {2}(-\\w,| {3}) ${flagName.replace(/^--/, '--(no-)?')}( |$)`, 'm'));
         if (flag.env !== undefined) assert.match(table, new RegExp(`env\\s+${flag.env}\\b`));
       }
       assert.match(table, /^ {2}-h, --help +print this text$/m);
+      assert.ok(common.length <= 12, 'about ten flags: name those that most people need in commonFlags');
       assert.equal(examples === undefined, flags.length === 0, 'commands with flags have examples');
       assert.deepEqual(await runProgram(name, ['-h']), { code, out, err });
       assert.deepEqual(await runProgram(`help ${name}`), { code, out, err });
+    });
+
+    test('--help-all lists all flags, and --help says how many more there are', async () => {
+      const { code, out, err } = await runProgram(name, ['--help-all']);
+      assert.deepEqual([code, err], [0, '']);
+      for (const [flagName, flag] of flags) {
+        assert.match(out, new RegExp(`^ {2}(-\\w,| {3}) ${flagName.replace(/^--/, '--(no-)?')}( |$)`, 'm'));
+        if (flag.env !== undefined) assert.match(out, new RegExp(`env\\s+${flag.env}\\b`));
+      }
+      const help = await runProgram(name, ['--help']);
+      const hidden = flags.length - (command?.commonFlags?.length ?? flags.length);
+      if (hidden === 0) assert.equal(help.out, out);
+      else assert.match(help.out, new RegExp(`^ {6}--help-all +list ${hidden} more flags$`, 'm'));
     });
 
     test('unknown flags are refused, with the flag that was meant', async () => {
@@ -239,6 +256,10 @@ describe('without a command', () => {
   test('an unknown command is refused, with the command that was meant', async () => {
     await expectRefusal('', ['chekc'], ['there is no command "chekc"; did you mean check?']);
     await expectRefusal('', ['__proto__'], [`there is no command "__proto__"; there is ${listNames()}`]);
+    await expectRefusal('', ['tokn', 'inspect'], ['there is no command "tokn"; did you mean token?']);
+    await expectRefusal('', ['validate'], ['there is no command "validate"; did you mean check?']);
+    await expectRefusal('', ['help', 'chekc'], ['there is no command "chekc"; did you mean check?']);
+    await expectRefusal('', ['-f', 'a.yaml'], ['flags follow a command, as in mcp-gatehouse run --help']);
     await expectRefusal('token', ['inspct'], ['there is no such command; did you mean inspect?']);
     await expectRefusal('token', ['eyJhbGciOiJub25lIn0'], ['there is no such command; there is inspect or new']);
   });

@@ -44,7 +44,7 @@ describe('controller flags', () => {
 
   test('help lists flags and variables', () => {
     assert.equal(readFlags(controllerCommandFlags, ['--help'], {}).kind, 'help');
-    const text = formatHelp(controllerCommandFlags);
+    const text = formatHelp(controllerCommandFlags, true);
     for (const { env } of Object.values(controllerCommandFlags.flags)) assert.ok(text.includes(env), env);
     assert.ok(text.includes('--no-xds-verify-pod-address'));
   });

@@ -142,6 +142,18 @@ export const controllerCommandFlags: CommandFlags<typeof controllerFlagTable> = 
   summary: `Configures gateways on Kubernetes: watches Gateway API resources, ProxyPolicies and ProxyBackends, deploys a gateway for each Gateway of class
 proxy, sends it its configuration over xDS, and writes what became of it into the status of the resources.`,
   flags: controllerFlagTable,
+  commonFlags: [
+    'namespace',
+    'discoveryNamespaceSelectors',
+    'gatewayClassParametersRefs',
+    'imageRegistry',
+    'imageTag',
+    'xdsTls',
+    'kubeconfig',
+    'context',
+    'inferenceExtension',
+    'logLevel',
+  ],
   examples: ['mcp-gatehouse controller --kubeconfig ~/.kube/config --log-format text'],
 };
 

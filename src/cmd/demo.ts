@@ -42,6 +42,7 @@ export const demoCommand = defineCommand({
   summary:
     'Runs an identity provider and a sample MCP server behind the gateway, and a page that explains it. For trying out: loopback only.',
   flags: demoFlagTable,
+  commonFlags: ['port', 'idpPort', 'serverPort', 'adminPort', 'logLevel'],
   examples: ['npm start', 'npm start -- --port 4000'],
   async run(values, host: ProcessHost, origins) {
     const problems = findGatewayFlagProblems(values);

@@ -15,6 +15,8 @@ export interface CommandFlags<T extends FlagTable> {
   /** What the command does, in sentences. Wrapped by --help, but for lines that begin with a space. */
   readonly summary: string;
   readonly flags: T;
+  /** Those that most people need, for --help; --help-all lists all of them, as --help does without this. */
+  readonly commonFlags?: readonly (keyof T & string)[];
   /** The flag to which arguments without a flag belong; without it they are an error, as are several unless it is a list. */
   readonly positionals?: keyof T & string;
   /** What to say about such an argument in place of repeating it: it may be a secret. */
@@ -35,7 +37,7 @@ export type FlagOrigins<T extends FlagTable> = Readonly<Record<keyof T, FlagOrig
 /** Outcome of reading a command line. */
 type FlagResult<T extends FlagTable> =
   | { readonly kind: 'values'; readonly values: FlagValues<T>; readonly origins: FlagOrigins<T> }
-  | { readonly kind: 'help' }
+  | { readonly kind: 'help'; readonly all: boolean }
   /** Everything that is wrong, one line each. */
   | { readonly kind: 'problems'; readonly problems: readonly string[] };
 
@@ -54,7 +56,7 @@ export function readFlags<T extends FlagTable>(
   env: Environment,
 ): FlagResult<T> {
   const parsed = readArguments(command, args);
-  if (parsed.help) return { kind: 'help' };
+  if (parsed.help !== 'none') return { kind: 'help', all: parsed.help === 'all' };
   const { problems, given } = parsed;
   const values: Record<string, Value | undefined> = {};
   const origins: Record<string, FlagOrigin> = {};
@@ -96,7 +98,7 @@ function findFormerVariable(name: string, env: Environment): string[] {
 }
 
 interface ReadArguments {
-  readonly help: boolean;
+  readonly help: 'none' | 'common' | 'all';
   readonly problems: string[];
   /** Texts by key; a boolean's are "true" and "false". */
   readonly given: ReadonlyMap<string, readonly string[]>;
@@ -111,6 +113,7 @@ function readArguments<T extends FlagTable>(command: CommandFlags<T>, args: read
     allowPositionals: true,
     options: {
       help: { type: 'boolean', short: 'h' },
+      'help-all': { type: 'boolean' },
       ...Object.fromEntries(
         [...keys].map(([name, key]) => {
           const flag = command.flags[key]!;
@@ -122,7 +125,7 @@ function readArguments<T extends FlagTable>(command: CommandFlags<T>, args: read
   });
   const problems: string[] = [];
   const given = new Map<string, string[]>();
-  let help = false;
+  let help = 'none' as ReadArguments['help'];
   let afterUnknown = false;
   for (const token of tokens) {
     if (token.kind === 'option-terminator') continue;
@@ -134,8 +137,8 @@ function readArguments<T extends FlagTable>(command: CommandFlags<T>, args: read
         problems.push(command.strayArgument ?? `unexpected argument ${JSON.stringify(token.value)}`);
       continue;
     }
-    if (token.name === 'help') {
-      help = true;
+    if (token.name === 'help' || token.name === 'help-all') {
+      help = token.name === 'help-all' || help === 'all' ? 'all' : 'common';
       continue;
     }
     const { key, text } = readOption(command.flags, keys, token);
@@ -181,7 +184,7 @@ function readOption(
 function describeUnknown(rawName: string, name: string, flags: FlagTable, keys: ReadonlyMap<string, string>): string {
   const renamed = Object.keys(flags).find((key) => flags[key]!.former?.name === name);
   if (renamed !== undefined) return `${rawName} is now ${formatFlagName(renamed)}`;
-  const nearest = rawName.startsWith('--') ? findNearestName(name, [...keys.keys(), 'help']) : undefined;
+  const nearest = rawName.startsWith('--') ? findNearestName(name, [...keys.keys(), 'help', 'help-all']) : undefined;
   return nearest === undefined
     ? `unknown flag ${rawName}; --help lists the flags`
     : `unknown flag ${rawName}; did you mean --${nearest}?`;

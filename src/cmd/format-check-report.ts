@@ -10,16 +10,15 @@ import {
   type CheckedJwtAuthentication,
   type CheckedListener,
   type CheckedRoute,
-  type CheckProblem,
   type CheckReport,
-  formatSubject,
 } from './check-report.ts';
+import { type CheckProblem, formatSubject } from './check-problems.ts';
 import type { CheckedPolicy } from './check-policies.ts';
 import { formatPicker } from './describe-picker.ts';
 import { formatBackendName } from '../gateway/request/backend-name.ts';
 import { ProtectionBlocks } from '../gateway/admin/format-protection.ts';
 
-/** The problems, one line each; empty when there are none. */
+/** The problems, one line each, those that follow from another one indented under it; empty when there are none. */
 export function formatCheckProblems(
   problems: readonly CheckProblem[],
   workingDirectory: string,
@@ -27,6 +26,14 @@ export function formatCheckProblems(
 ): string {
   const palette = createPalette(color);
   return problems.map((problem) => `${formatProblem(problem, workingDirectory, palette)}\n`).join('');
+}
+
+/** "2 problems, and 1 more because of them". */
+export function countProblems(problems: readonly CheckProblem[]): string {
+  const causes = problems.filter(({ causedBy }) => causedBy === null).length;
+  const others = problems.length - causes;
+  const count = causes === 1 ? '1 problem' : `${causes} problems`;
+  return others === 0 ? count : `${count}, and ${others} more because of ${causes === 1 ? 'it' : 'them'}`;
 }
 
 /** What would be served. */
@@ -76,8 +83,10 @@ function formatProblem(problem: CheckProblem, workingDirectory: string, palette:
       ? ''
       : formatPosition({ file, ...(line !== null && { line }), ...(column !== null && { column }) }, workingDirectory);
   const before = [place, path].filter((part) => part !== '').map(escapeControls);
-  const message = palette.red(escapeControls(problem.message));
-  return before.length === 0 ? message : `${palette.bold(before.join(' '))}: ${message}`;
+  const isConsequence = problem.causedBy !== null;
+  const message = palette[isConsequence ? 'yellow' : 'red'](escapeControls(problem.message));
+  const text = before.length === 0 ? message : `${palette.bold(before.join(' '))}: ${message}`;
+  return isConsequence ? `  ${palette.dim('because of this:')} ${text}` : text;
 }
 
 function formatGateway(

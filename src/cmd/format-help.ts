@@ -5,13 +5,19 @@ import { type CommandFlags, type FlagTable, formatFlagName } from './flags.ts';
 const helpWidth = 100;
 const maxNameWidth = 34;
 
-/** Usage, summary, every flag with its default and environment variable, examples. */
-export function formatHelp<T extends FlagTable>(command: CommandFlags<T>): string {
-  const rows: (readonly [string, string])[] = Object.entries(command.flags).map(([key, flag]) => [
+/** Usage, summary, flags with their defaults and environment variables, examples. `all`: not only the flags that most people need. */
+export function formatHelp<T extends FlagTable>(command: CommandFlags<T>, all = false): string {
+  const { flags, commonFlags } = command;
+  const listed = Object.entries(flags).filter(
+    ([key]) => all || commonFlags === undefined || commonFlags.some((each) => each === key),
+  );
+  const hidden = Object.keys(flags).length - listed.length;
+  const rows: (readonly [string, string])[] = listed.map(([key, flag]) => [
     formatHelpName(key, flag),
     formatHelpText(flag),
   ]);
   rows.push(['  -h, --help', 'print this text']);
+  if (hidden > 0) rows.push(['      --help-all', `list ${hidden} more flags`]);
   const width = Math.min(maxNameWidth, Math.max(...rows.map(([name]) => name.length))) + 2;
   const lines = [`Usage: mcp-gatehouse ${command.name} ${command.usage}`.trimEnd(), ''];
   lines.push(...wrapParagraphs(command.summary), '', 'Flags:');

@@ -65,7 +65,7 @@ describe('the flags of gateway', () => {
 
   test('are all in --help with their variables', () => {
     assert.equal(readFlags(gatewayCommandFlags, ['--help'], {}).kind, 'help');
-    const text = formatHelp(gatewayCommandFlags);
+    const text = formatHelp(gatewayCommandFlags, true);
     for (const name of [
       'CONTROLLER',
       'GATEWAY',

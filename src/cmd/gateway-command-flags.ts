@@ -48,6 +48,17 @@ export const gatewayCommandFlags: CommandFlags<typeof gatewayCommandFlagTable> =
     'Serves MCP traffic, configured by a controller. On Kubernetes the controller starts this for every Gateway.',
   usage: '--controller URL --gateway NAMESPACE/NAME [flags]',
   flags: gatewayCommandFlagTable,
+  commonFlags: [
+    'controller',
+    'gateway',
+    'nodeId',
+    'controllerCa',
+    'controllerToken',
+    'snapshotFile',
+    'adminPort',
+    'logLevel',
+    'workers',
+  ],
   examples: [
     'mcp-gatehouse gateway --controller http://proxy.proxy-system:9978 --gateway default/public --controller-token /var/run/token',
   ],

@@ -25,9 +25,9 @@ import { addSealKeys } from './seal-keys.ts';
 import { buildShortForm, printResources } from './short-form.ts';
 import { PortsTakenError, StartError } from './start-error.ts';
 import { type GatewayProcess, startGatewayProcess } from './start-gateway.ts';
-import { formatStatusProblems } from './status-problems.ts';
+import { type FilePlaces, formatStatusProblems, formatUnattached } from './status-problems.ts';
 import { listTestPolicies } from './test-policies.ts';
-import { configureFromFiles, describeUnattached } from './unattached-policies.ts';
+import { configureFromFiles } from './unattached-policies.ts';
 
 type RunValues = FlagValues<typeof runCommandFlags.flags>;
 
@@ -116,15 +116,19 @@ async function serve(
     metrics.config.setProblems(problems.length);
   };
   const inference = await loadInferenceTranslation(values.inferenceExtension);
+  const places: FilePlaces = {
+    locate: (...asked) => source.locate(...asked),
+    workingDirectory: process.cwd(),
+  };
   let wereUnattached = false;
   const translateResources = (resources: Resources): Configuration => {
     const translation = translate(withAddress(resources, values.address), { inference });
     const { allowUnattached } = values;
     const lines = [
-      ...formatStatusProblems(translation, resources.invalid, translation.unattached),
+      ...formatStatusProblems(translation, resources, places, translation.unattached),
       ...listTestPolicies(translation.configuration).map(({ policy, message }) => `ProxyPolicy ${policy}: ${message}`),
     ];
-    const unattached = translation.unattached.map((policy) => describeUnattached(policy, allowUnattached));
+    const unattached = formatUnattached(translation, resources, allowUnattached, places);
     for (const line of lines) if (!known.has(line)) log.warn({}, line);
     for (const line of unattached) if (!known.has(line)) log[allowUnattached ? 'warn' : 'error']({}, line);
     if (unattached.length === 0 && wereUnattached) log.info({}, 'every policy is attached again');

@@ -3,7 +3,7 @@ import { closeUnprotected, type UnattachedPolicy } from '../translate/close-unpr
 import type { Configuration } from '../ir/configuration.ts';
 import type { Translation } from '../translate/translate.ts';
 import type { Flag } from './flag-values.ts';
-import type { StatusFinding } from './status-findings.ts';
+import type { PlacedFinding } from './finding-causes.ts';
 
 /** For every command that serves files, or says what would be served. */
 export const allowUnattachedFlag = {
@@ -33,11 +33,12 @@ export function describeUnattached({ policy, message }: UnattachedPolicy, allowU
   return `ProxyPolicy ${policy} protects less than it should: ${message} ${effect}`;
 }
 
-/** Whether a finding says what describeUnattached says. */
+/** Whether a finding says what describeUnattached says. A target that did not validate is not missing: nothing of it is open. */
 export function isAboutUnattached(
-  { kind, namespace, name, condition, message }: StatusFinding,
+  { kind, namespace, name, condition, message, cause }: PlacedFinding,
   unattached: readonly UnattachedPolicy[],
 ): boolean {
+  if (cause !== undefined) return false;
   const isNotFound = condition?.reason === 'TargetNotFound' || message.startsWith('protects nothing');
   if (kind !== 'ProxyPolicy' || !isNotFound) return false;
   return unattached.some(({ policy }) => policy === `${namespace}/${name}`);

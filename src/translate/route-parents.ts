@@ -79,9 +79,10 @@ function attachToGateway(
   );
   if (named.length === 0) {
     const section = sectionName === undefined ? '' : ` ${sectionName}`;
+    const present = listeners.map((each) => `${each.name} on port ${each.port}`).join(', ');
     return refuse(
       'NoMatchingParent',
-      `Gateway ${gateway} has no listener${section}${port === undefined ? '' : ` on port ${port}`}`,
+      `Gateway ${gateway} has no listener${section}${port === undefined ? '' : ` on port ${port}`}; it has ${present}`,
     );
   }
   const takers = named.filter(({ takesHttpRoutes }) => takesHttpRoutes);

@@ -191,7 +191,7 @@ describe('at start', () => {
         await writeFile(join(folder, 'b.yaml'), Buffer.from([0x6b, 0xff, 0xfe]));
         return [folder];
       },
-      /^b\.yaml: is not UTF-8 text$/,
+      /^b\.yaml: is not UTF-8 text; save it as UTF-8$/,
     ],
     [
       'a file that is too large',
@@ -514,6 +514,7 @@ describe('keys of a policy in a file', () => {
       ["keys.json, inline: '{}'", /jwks: must have either inline or file, not both/],
       ['""', /jwks\.file: must not be empty/],
       ['[7]', /jwks\.file: must be a string/],
+      ['"${KEYS}"', /^[^\n]*jwks\.file: \$\{NAME\} is replaced in stringData of a Secret only[^\n]*$/],
     ] as const) {
       const { names, lines } = await startSource(t, { 'a.yaml': [keysPolicy('p', file)] });
       assert.deepEqual(names(), ['!ProxyPolicy/default/p']);
@@ -551,7 +552,9 @@ describe('Secrets', () => {
       ['from the environment', 'from a file'],
     );
     assert.deepEqual(names(), ['Secret/default/env', 'Secret/default/file', '!Secret/default/lost']);
-    assert.deepEqual(lines(), ['a.yaml:17:10 stringData.token: the environment variable NOPE is not set']);
+    assert.deepEqual(lines(), [
+      'a.yaml:17:10 stringData.token: the environment variable NOPE is not set; set it, or write ${file:/path/to/file}',
+    ]);
     assert.equal(source.problems.get()[0]?.code, 'unresolved_value');
     await writeFile(join(folder, 'token'), 'changed');
     await source.reload();

@@ -304,7 +304,7 @@ describe('flags and environment variables', limits, () => {
     }
     assert.equal(lines.length, checked.length + 1, output);
     assert.equal(lines.at(-1), 'See mcp-gatehouse run --help.');
-    const help = await runProgram(['run', '--help'], {});
+    const help = await runProgram(['run', '--help-all'], {});
     assert.equal(help.code, 0);
     for (const { key, env } of named) {
       const name = formatFlagName(key).slice(2);

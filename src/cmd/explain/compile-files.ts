@@ -13,8 +13,8 @@ import { needsSealKeys } from '../../ir/seal-keys.ts';
 import { formatProblemLine } from '../../sources/files/problem-line.ts';
 import { readFiles } from '../read-files.ts';
 import { addSealKeys, makeSealKeys } from '../seal-keys.ts';
-import { formatStatusProblems } from '../status-problems.ts';
-import { configureFromFiles, describeUnattached } from '../unattached-policies.ts';
+import { type FilePlaces, formatStatusProblems, formatUnattached } from '../status-problems.ts';
+import { configureFromFiles } from '../unattached-policies.ts';
 import type { AssumedKeys } from './assumed-keys.ts';
 
 /** What files say, and what is wrong with them. */
@@ -46,13 +46,14 @@ export async function readConfiguration(
   if (!read.ok)
     return { ok: false, problems: read.problems.map((problem) => formatProblemLine(problem, workingDirectory)) };
   const { source, resources, translation } = read;
+  const places: FilePlaces = { locate: (identity, path) => source.locate(identity, path), workingDirectory };
   return {
     ok: true,
     configuration: configureFromFiles(translation, allowUnattached),
     problems: [
       ...source.problems.get().map((problem) => formatProblemLine(problem, workingDirectory)),
-      ...formatStatusProblems(translation, resources.invalid, translation.unattached),
-      ...translation.unattached.map((policy) => describeUnattached(policy, allowUnattached)),
+      ...formatStatusProblems(translation, resources, places, translation.unattached),
+      ...formatUnattached(translation, resources, allowUnattached, places),
     ],
     notes: [],
   };

@@ -92,6 +92,19 @@ Without --online the signature of a token is checked where the policy has the ke
 Exit code: 0 the request is let through, 1 it is denied (of several tools: one of them), 2 wrong usage, or resources that cannot be read.
 The members of --json are in docs/explain.md.`,
   flags: explainFlagTable,
+  commonFlags: [
+    'file',
+    'fromCluster',
+    'request',
+    'token',
+    'claims',
+    'tool',
+    'toolsFrom',
+    'method',
+    'online',
+    'requestId',
+    'json',
+  ],
   positionals: 'file',
   examples: [
     "mcp-gatehouse explain -f gateway.yaml --request 'POST https://mcp.example.com/mcp' --claims alice.json --tool ticket_close",

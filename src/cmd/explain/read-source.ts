@@ -112,7 +112,7 @@ async function readFromCluster(
     if (!read.ok) return read;
     const inference = await loadInferenceTranslation(inferenceExtension);
     const translation = translate(read.resources, { placement: 'pods', inference });
-    const problems = formatStatusProblems(translation, read.resources.invalid);
+    const problems = formatStatusProblems(translation, read.resources);
     const invalid = read.resources.invalid.map(({ kind, name }) => `${kind} ${name} is invalid`);
     const chosen = chooseGateway(translation.configuration, { ...question, gateway });
     if (!chosen.ok) return { ok: false, problems: [chosen.problem] };

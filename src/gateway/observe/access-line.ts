@@ -8,7 +8,7 @@ import { describeCaller } from './describe-caller.ts';
 import type { RawHeaders } from '../http/exchange.ts';
 import type { RuleReference } from '../config/rule-set.ts';
 import { measureDuration, type RequestContext } from '../request/request-context.ts';
-import { showMessage } from '../request/seen-message.ts';
+import { readClaimedMessage, showMessage } from '../request/seen-message.ts';
 import type { Caller, VerifiedToken } from '../authentication/token/verified-token.ts';
 
 /** Formats what comes after level and time, with the end of the line. Members that are unknown are left out. */
@@ -41,7 +41,8 @@ export function createAccessLineFormatter(): AccessLineFormatter {
     if (context.reason !== undefined) line += formatReason(context.reason);
     if (context.detail !== undefined) line += formatDetail(context.detail);
     if (context.caller !== undefined) line += formatCaller(context.caller);
-    if (context.mcpMessage !== undefined) line += formatMessage(context.mcpMessage);
+    const seen = context.mcpMessage ?? readClaimedMessage(exchange.headers);
+    if (seen !== undefined) line += formatMessage(seen);
     line += formatPlace(context);
     if (context.retries !== 0) line += `,"retries":${context.retries}`;
     line += formatReceived(bytesReceived);

@@ -182,6 +182,24 @@ describe('access lines', () => {
     ]);
   });
 
+  test('name the message by the headers that repeat it, where no rules read the body', () => {
+    const read = (...headers: string[]): unknown[] => {
+      const line = parseRequest(buildContext({}, { headers }));
+      return [line['mcp_method'], line['mcp_item']];
+    };
+    assert.deepEqual(read('Mcp-Method', 'tools/call', 'mcp-name', 'open'), ['tools/call', 'open']);
+    assert.deepEqual(read('Mcp-Method', 'resources/read', 'Mcp-Name', 'file:///a?token=S3CRET'), [
+      'resources/read',
+      'file:///a',
+    ]);
+    assert.deepEqual(read('Mcp-Method', 'ping', 'Mcp-Name', 'task-1'), ['ping', undefined]);
+    assert.deepEqual(read('Mcp-Method', 'tools/call', 'Mcp-Name', '=?base64?YQ==?='), ['tools/call', undefined]);
+    assert.deepEqual(read('Mcp-Name', 'open'), [undefined, undefined]);
+    const rules = { method: 'tools/list', item: undefined, count: 1 };
+    const line = parseRequest(buildContext({ mcpMessage: rules }, { headers: ['Mcp-Method', 'ping'] }));
+    assert.equal(line['mcp_method'], 'tools/list');
+  });
+
   test('have the time at which the request ended', () => {
     const before = Date.now();
     const { time } = parseRequest(
@@ -217,7 +235,7 @@ describe('text form', () => {
     const read = (subject: string): string => logRequest(buildContext({ caller: tokenOf(subject, {}) }), 'text');
     assert.match(read('alice'), /mcp\.example\/mcp by alice -> ProxyBackend/);
     assert.match(read('a\u001b[2J\nb'), / by a\\x1b\[2J\\x0ab -> /);
-    assert.match(read('x'.repeat(300)), / by x{40}\.\.\. -> /);
+    assert.match(read('x'.repeat(300)), / by x{15}… -> tickets request-1\n$/);
   });
 
   test('has the message, shortened, and no control characters of it', () => {
@@ -226,9 +244,30 @@ describe('text form', () => {
     assert.match(read('open'), /mcp\.example\/mcp tools\/call open -> ProxyBackend/);
     assert.match(read('open', 3), / tools\/call open \(of 3\) -> /);
     assert.match(read('a\u001b[2J\nb'), / tools\/call a\\x1b\[2J\\x0ab -> /);
-    assert.match(read('x'.repeat(300)), / tools\/call x{60}\.\.\. -> /);
+    assert.match(read('x'.repeat(300)), / tools\/call x{31}… -> tickets request-1\n$/);
     const plain = buildContext({ mcpMessage: { method: 'ping', item: undefined, count: 1 } });
     assert.match(logRequest(plain, 'text'), /mcp\.example\/mcp ping -> /);
+  });
+
+  test('fits into 120 columns where possible; the id of a refused request is never cut', () => {
+    const requestId = '5f0c7f1e-5d2b-4c39-9f43-0c9c1a8a2f6b';
+    const context = buildContext({
+      requestId,
+      caller: tokenOf('auth0|5f7c8ec7c33c6c004bbafe82', {}),
+      mcpMessage: { method: 'tools/call', item: { kind: 'tool', name: 'search_tickets_of_customer' }, count: 1 },
+      path: '/teams/support/mcp',
+    });
+    const line = logRequest(context, 'text');
+    assert.match(
+      line,
+      / {5}[\d.]+ms mcp\.example\/teams\/support\/mcp tools\/call search_tickets_of_cust\S+… by auth0\|\S+… -> tickets 5f0c7f1e…\n$/,
+    );
+    const short = logRequest(buildContext({ requestId, path: '/mcp' }), 'text');
+    assert.match(short, / mcp\.example\/mcp -> tickets 5f0c7f1e-5d2b-4c39-9f43-0c9c1a8a2f6b\n$/);
+    assert.ok(short.length <= 121, short);
+    const refused = logRequest(buildContext({ requestId, status: 403, reason: 'rbac_denied' }), 'text');
+    assert.ok(refused.endsWith(` rbac_denied ${requestId}\n`), refused);
+    assert.match(logRequest(context, 'json'), /"mcp_item":"search_tickets_of_customer"/);
   });
 
   test('shows what went wrong, and no control characters', () => {

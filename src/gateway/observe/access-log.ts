@@ -1,10 +1,9 @@
 // One line per request, for people and machines. It holds the path but never the query, and no header except the User-Agent:
 // queries and headers are where credentials travel. Of a token it has the names of the caller, never the token; of a message its method
 // and what it uses, never the arguments.
-import { cutText } from '../../base/cut-text.ts';
 import type { LineLog } from '../../base/log.ts';
 import type { LogRecord } from '../../base/log-text.ts';
-import { escapeControls, type Palette } from '../../base/terminal.ts';
+import { createPalette, escapeControls, type Palette } from '../../base/terminal.ts';
 import { readWallClock } from '../../base/wall-clock.ts';
 import { createAccessLineFormatter } from './access-line.ts';
 import { reasons } from '../http/reasons.ts';
@@ -19,6 +18,12 @@ export const accessLogKind = 'access';
 /** On a terminal a subject is an aid, not the record; so is what a message uses. */
 const maxShownSubject = 40;
 const maxShownItem = 60;
+const maxShownPath = 80;
+const maxBriefId = 9;
+
+/** Lines are as long as most terminals are wide; the clock and the level come first. */
+const maxLineLength = 120;
+const prefixLength = '00:00:00.000 INFO  '.length;
 
 /** Creates the access log. Ordinary requests are logged at info, 5xx answers of the gateway itself at warn. */
 export function createAccessLog(log: LineLog): AccessLog {
@@ -31,34 +36,89 @@ export function createAccessLog(log: LineLog): AccessLog {
   };
 }
 
-/** The text form: status, method, path, time, the message, then where it went and what went wrong. */
+/** How an access line is shortened until it fits: the endpoint and the kind of the backend go first. A request that was not refused can do with the beginning of its id, one with an MCP method without the HTTP method. */
+interface Shortening {
+  readonly endpoint: boolean;
+  readonly wholeBackend: boolean;
+  readonly wholeId: boolean;
+  readonly httpMethod: boolean;
+  readonly subject: number;
+  readonly item: number;
+  readonly path: number;
+  readonly detail: number;
+}
+
+const inFull: Shortening = {
+  endpoint: true,
+  wholeBackend: true,
+  wholeId: true,
+  httpMethod: true,
+  subject: maxShownSubject,
+  item: maxShownItem,
+  path: maxShownPath,
+  detail: Number.POSITIVE_INFINITY,
+};
+const named: Shortening = { ...inFull, endpoint: false, wholeBackend: false };
+const brief: Shortening = { ...named, wholeId: false, httpMethod: false };
+const shortenings: readonly Shortening[] = [
+  inFull,
+  { ...inFull, endpoint: false },
+  named,
+  { ...named, wholeId: false },
+  brief,
+  { ...brief, subject: 16, item: 32, path: 40 },
+  { ...brief, subject: 12, item: 24, path: 20, detail: 60 },
+];
+
+/** The text form: status, method, path, time, the message, then where it went and what went wrong. Fits into a line of a terminal where possible. */
 export function formatAccessText(record: LogRecord, palette: Palette): string {
+  const plain = createPalette(false);
+  const fitting = shortenings.find((each) => formatParts(record, plain, each).length <= maxLineLength - prefixLength);
+  return formatParts(record, palette, fitting ?? shortenings.at(-1)!);
+}
+
+function formatParts(record: LogRecord, palette: Palette, shortening: Shortening): string {
   const text = (name: string): string => {
     const value = record[name];
     return typeof value === 'string' || typeof value === 'number' ? escapeControls(String(value)) : '';
   };
   const parts = [
     colorStatus(text('status'), palette),
-    text('method').padEnd(7),
+    ...(shortening.httpMethod || record['mcp_method'] === undefined ? [text('method').padEnd(7)] : []),
     `${text('duration_ms')}ms`.padStart(10),
-    `${palette.bold(text('host'))}${text('path')}`,
+    `${palette.bold(shorten(text('host'), maxShownPath))}${shorten(text('path'), shortening.path)}`,
   ];
   if (record['mcp_method'] !== undefined)
-    parts.push(formatMessage(text('mcp_method'), text('mcp_item'), text('mcp_messages')));
-  if (record['subject'] !== undefined) parts.push(palette.dim('by'), cutText(text('subject'), maxShownSubject));
-  if (record['backend'] !== undefined) parts.push(palette.dim('->'), text('backend'));
-  if (record['endpoint'] !== undefined) parts.push(palette.dim(`(${text('endpoint')})`));
+    parts.push(formatMessage(text('mcp_method'), text('mcp_item'), text('mcp_messages'), shortening.item));
+  if (record['subject'] !== undefined) parts.push(palette.dim('by'), shorten(text('subject'), shortening.subject));
+  if (record['backend'] !== undefined) {
+    const backend = text('backend');
+    parts.push(palette.dim('->'), shortening.wholeBackend ? backend : shortenBackend(backend));
+  }
+  if (record['endpoint'] !== undefined && shortening.endpoint) parts.push(palette.dim(`(${text('endpoint')})`));
   if (record['reason'] !== undefined) parts.push(palette.red(text('reason')));
   else if (record['complete'] === false) parts.push(palette.yellow('incomplete'));
-  if (record['detail'] !== undefined) parts.push(text('detail'));
-  parts.push(palette.dim(text('request_id')));
+  if (record['detail'] !== undefined) parts.push(shorten(text('detail'), shortening.detail));
+  const id = text('request_id');
+  const isWhole = shortening.wholeId || record['reason'] !== undefined;
+  parts.push(palette.dim(isWhole ? id : shorten(id, maxBriefId)));
   return parts.join(' ');
 }
 
 /** "tools/call open_ticket (of 3)": the number is that of a batch. */
-function formatMessage(method: string, item: string, count: string): string {
-  const used = item === '' ? '' : ` ${cutText(item, maxShownItem)}`;
-  return `${cutText(method, maxShownItem)}${used}${count === '' ? '' : ` (of ${count})`}`;
+function formatMessage(method: string, item: string, count: string, maxLength: number): string {
+  const used = item === '' ? '' : ` ${shorten(item, maxLength)}`;
+  return `${shorten(method, maxLength)}${used}${count === '' ? '' : ` (of ${count})`}`;
+}
+
+/** Without kind and namespace: "tickets". A Service keeps its port: "web/80". */
+function shortenBackend(backend: string): string {
+  const [kind = '', namespace = '', ...name] = backend.split('/');
+  return name.length === 0 ? [kind, namespace].join('/') : name.join('/');
+}
+
+function shorten(text: string, maxLength: number): string {
+  return text.length <= maxLength ? text : `${text.slice(0, maxLength - 1)}…`;
 }
 
 /** An answer the gateway made because something behind it, or in it, is broken: an operator wants to see it. */

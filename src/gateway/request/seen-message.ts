@@ -2,6 +2,7 @@
 import { copyText, cutText } from '../../base/cut-text.ts';
 import { hasNoCredentials, redactText } from '../../base/redact.ts';
 import { rememberTexts } from '../../base/text-memory.ts';
+import type { RawHeaders } from '../http/exchange.ts';
 
 /** The message of a request; of a batch the first one that was refused, else the first. */
 export interface SeenMessage {
@@ -33,6 +34,32 @@ export function seeMessage(method: string, item: SeenMessage['item'], count: num
     item: item === undefined ? undefined : { kind: item.kind, name: cutText(item.name, maxKeptLength) },
     count,
   };
+}
+
+const itemKinds: ReadonlyMap<string, NonNullable<SeenMessage['item']>['kind']> = new Map([
+  ['tools/call', 'tool'],
+  ['prompts/get', 'prompt'],
+  ['resources/read', 'resource'],
+  ['resources/subscribe', 'resource'],
+  ['resources/unsubscribe', 'resource'],
+]);
+
+/** The message by the headers that repeat it (MCP 2026-07-28), where nothing reads the body: what the client says, for the log only. */
+export function readClaimedMessage(headers: RawHeaders): SeenMessage | undefined {
+  let method: string | undefined;
+  let name: string | undefined;
+  for (let index = 0; index < headers.length; index += 2) {
+    const field = headers[index]!;
+    if (field.length === 10 && method === undefined && field.toLowerCase() === 'mcp-method')
+      method = headers[index + 1];
+    else if (field.length === 8 && name === undefined && field.toLowerCase() === 'mcp-name') name = headers[index + 1];
+  }
+  if (method === undefined || method === '') return undefined;
+  const kind = itemKinds.get(method);
+  // Names that are no plain text are encoded; those are left out.
+  const isEncoded = name?.startsWith('=?') === true;
+  const item = kind === undefined || name === undefined || name === '' || isEncoded ? undefined : { kind, name };
+  return seeMessage(method, item, 1);
 }
 
 /** Shortens and copies the texts, so that they do not keep the body in memory, and redacts possible credentials. */

@@ -1,5 +1,6 @@
 // One reading of all files: their present content, merged with what was good before. Puts nothing in force.
 import { basename, dirname, sep } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import type { Extension } from '../../api/kinds.ts';
 import { isMapping } from '../../api/mapping.ts';
 import { collectResources, type Snapshot } from '../resource-snapshot.ts';
@@ -12,7 +13,7 @@ import { keptFile, loadFile, type FileContent, type LoadedFile } from './load-fi
 import { readText } from './read-text.ts';
 import type { RawResource } from './read-yaml.ts';
 import { listKeyFiles, resolveKeyFiles } from './resolve-key-files.ts';
-import { substituteEnvironment, type SubstitutionProblem } from './substitute-environment.ts';
+import { findStrayReferences, substituteEnvironment, type SubstitutionProblem } from './substitute-environment.ts';
 import { Turns } from './take-turns.ts';
 import type { FileLook, WatchedFolder } from './watch-files.ts';
 
@@ -203,7 +204,8 @@ async function validateContents(
       const substituted = await substituteEnvironment(written.raw, sources);
       const resolved = await resolveKeyFiles(substituted.raw, sources);
       for (const path of [...substituted.files, ...resolved.files]) valueFiles.add(path);
-      const found = [...substituted.problems, ...resolved.problems];
+      // As it is written: the text of a key file is no part of it.
+      const found = listUnresolved(findStrayReferences(written.raw), [...substituted.problems, ...resolved.problems]);
       const resource = { place: { file, written }, result: validate(written, resolved.raw, found, options) };
       resources.push(resource);
       if (found.length > 0) unresolved.set(resource, found);
@@ -228,7 +230,15 @@ function validate(
   return result;
 }
 
-/** A resource with unresolved values is invalid. */
+/** A reference where nobody resolves one is the whole problem of its field: a file of that name is not missing. */
+function listUnresolved(
+  stray: readonly SubstitutionProblem[],
+  others: readonly SubstitutionProblem[],
+): readonly SubstitutionProblem[] {
+  return [...stray, ...others.filter(({ path }) => !stray.some((each) => isDeepStrictEqual(each.path, path)))];
+}
+
+/** A resource with unresolved values is invalid. What is wrong with such a value otherwise need not be said. */
 function addUnresolved(
   result: ValidationResult,
   raw: unknown,
@@ -236,7 +246,10 @@ function addUnresolved(
 ): ValidationResult {
   if (unresolved.length === 0) return result;
   const problems = unresolved.map(({ path, message }) => ({ path, code: 'invalid' as const, message }));
-  if (!result.ok) return { ...result, problems: [...result.problems, ...problems] };
+  if (!result.ok) {
+    const others = result.problems.filter(({ path }) => !problems.some((each) => isDeepStrictEqual(each.path, path)));
+    return { ...result, problems: [...others, ...problems] };
+  }
   const { identity } = result;
   const named = { kind: identity.kind, metadata: { name: identity.name, namespace: identity.namespace } };
   // The targets of a policy are closed: they stand in it. The values of a Secret go no further than here.

@@ -24,15 +24,22 @@ export async function readText(path: string, maxBytes: number): Promise<ReadText
         if (length > maxBytes) return { ok: false, message: `is larger than ${formatBytes(maxBytes)}, the maximum` };
         chunks.push(buffer.subarray(0, bytesRead));
       }
-      return { ok: true, value: new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks)) };
+      const bytes = Buffer.concat(chunks);
+      if (isUtf16(bytes)) return { ok: false, message: 'is UTF-16 text; save it as UTF-8' };
+      return { ok: true, value: new TextDecoder('utf-8', { fatal: true }).decode(bytes) };
     } finally {
       await handle.close();
     }
   } catch (error) {
     const isBadText =
       error instanceof TypeError && 'code' in error && error.code === 'ERR_ENCODING_INVALID_ENCODED_DATA';
-    return { ok: false, message: isBadText ? 'is not UTF-8 text' : describeFileError(error) };
+    return { ok: false, message: isBadText ? 'is not UTF-8 text; save it as UTF-8' : describeFileError(error) };
   }
+}
+
+/** By its byte order mark. Redirections of PowerShell write such files. */
+function isUtf16(bytes: Buffer): boolean {
+  return (bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff);
 }
 
 function formatBytes(bytes: number): string {

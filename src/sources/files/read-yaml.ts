@@ -2,14 +2,12 @@
 // Reads strictly: what a person could misread (duplicate keys, tags, YAML 1.1) is refused. Messages never quote the text, it may hold secrets.
 import { Composer, isAlias, isCollection, isNode, isScalar, isSeq, LineCounter, Parser } from 'yaml';
 import type { Alias, Document, Node, YAMLError, YAMLMap, YAMLSeq } from 'yaml';
+import { describeYamlError, maxDepth } from './describe-yaml-error.ts';
 import { locateField, type FieldSide, type TextPosition } from './locate-field.ts';
 import type { Turns } from './take-turns.ts';
 
 /** Larger files are refused: parsing them would hold up the gateway, and no hand-written configuration is that large. */
 export const maxFileBytes = 8 * 1024 * 1024;
-
-/** Deeper nesting is refused. The deepest field of any kind lies at about 12. */
-const maxDepth = 100;
 
 /** How many values aliases may add to what is written. Aliases of aliases multiply ("billion laughs"). */
 const maxAliasedValues = 100_000;
@@ -137,7 +135,8 @@ function isEmptyDocument(document: Document.Parsed): boolean {
 function describeFirstError({ errors, warnings }: Complaints, { text, lineCounter }: ParsedText): TextProblem[] {
   const error = errors[0] ?? warnings[0];
   if (error === undefined) return [];
-  return [{ position: toPosition(error.pos[0], lineCounter), message: describeYamlError(error, text) }];
+  const { offset, message } = describeYamlError(error, text);
+  return [{ position: toPosition(offset, lineCounter), message }];
 }
 
 function checkDocument(document: Document.Parsed, parsed: ParsedText): TextProblem[] {
@@ -183,7 +182,7 @@ class NodeCheck {
         alias,
         isInside
           ? 'an alias inside of its own anchor never ends'
-          : 'an alias (*name) needs an anchor (&name) before it in the same document',
+          : 'an alias (*name) needs an anchor (&name) before it in the same document; put a value that begins with * in quotes: "*.example.com"',
       );
       return 1;
     }
@@ -206,8 +205,11 @@ class NodeCheck {
       return size;
     }
     const seen = new Set<string>();
+    const second = depth === 1 ? findSecondResource(node) : undefined;
+    if (second !== undefined)
+      this.#report(second, 'a second resource begins here; put a line with --- between two resources');
     for (const { key, value } of node.items) {
-      this.#checkKey(key, node, seen);
+      if (second === undefined || !seen.has(readKeyName(key) ?? '')) this.#checkKey(key, node, seen);
       size += this.measure(key, depth + 1) + this.measure(value, depth + 1);
     }
     return size;
@@ -216,11 +218,29 @@ class NodeCheck {
   #checkKey(key: unknown, map: YAMLMap, seen: Set<string>): void {
     const name = readKeyName(key);
     if (name === undefined) this.#report(isNode(key) ? key : map, 'a key must be a plain name, in quotes if need be');
+    else if (/^[\u00a0\u2000-\u200b\u202f\u3000\ufeff]/.test(name))
+      this.#report(
+        key,
+        'begins with a space that is none for YAML, often from a web page; replace it with ordinary spaces',
+      );
     else if (name === '__proto__') this.#report(key, 'this key is not allowed');
     else if (seen.has(name))
       this.#report(key, `the key ${JSON.stringify(name)} appears twice in the same mapping; keep one of the two`);
     else seen.add(name);
   }
+}
+
+/** The second apiVersion of a mapping that has all of a second resource: the line between the two is missing. */
+function findSecondResource(node: YAMLMap): unknown {
+  const named = (name: string): unknown[] =>
+    node.items.map(({ key }) => key).filter((key) => readKeyName(key) === name);
+  const [versions, kinds] = [named('apiVersion'), named('kind')];
+  if (versions.length < 2 || kinds.length < 2) return undefined;
+  return [versions[1], kinds[1]].toSorted((left, right) => startOf(left) - startOf(right))[0];
+}
+
+function startOf(node: unknown): number {
+  return (isScalar(node) ? node.range?.[0] : undefined) ?? 0;
 }
 
 /** YAML reads `1:` and `true:` as a number and a truth value; as names they are their text, as in Kubernetes. */
@@ -259,47 +279,6 @@ function expandLists(resource: RawResource, resources: RawResource[], problems: 
 
 function isListKind(raw: object & { kind: unknown }): boolean {
   return typeof raw.kind === 'string' && raw.kind.endsWith('List') && (raw.kind === 'List' || 'items' in raw);
-}
-
-/** In sentences of our own: some messages of the library quote the text. */
-function describeYamlError(error: YAMLError, text: string): string {
-  switch (error.code) {
-    case 'TAB_AS_INDENT':
-      return 'indented with a tab; YAML takes spaces only';
-    case 'BAD_INDENT':
-      return 'the indentation does not fit the lines above it, or a bracket opened above is not closed';
-    case 'BLOCK_AS_IMPLICIT_KEY':
-      return 'a second mapping on the same line; put the value in quotes if it has a colon in it, or start a new line';
-    case 'MULTILINE_IMPLICIT_KEY':
-      return 'a key without a value: put a colon after it, or indent it like the lines that it belongs to';
-    case 'MISSING_CHAR':
-      return error.message.startsWith('Missing closing')
-        ? 'a quote was opened and never closed'
-        : 'a character is missing here, such as a colon, a comma, a space or a closing bracket';
-    case 'BAD_SCALAR_START':
-      return 'a value cannot start with this character unless it is in quotes';
-    case 'BAD_DQ_ESCAPE':
-      return 'not an escape sequence; write \\\\ for a backslash, or use single quotes';
-    case 'BAD_ALIAS':
-      return 'not a valid name of an anchor or alias';
-    case 'TAG_RESOLVE_FAILED':
-    case 'BAD_COLLECTION_TYPE':
-      return 'tags (!name) are not read; write the value without it';
-    case 'BAD_DIRECTIVE':
-      return 'this directive is not known; remove it';
-    case 'RESOURCE_EXHAUSTION':
-      return `nested deeper than ${maxDepth} levels`;
-    case 'UNEXPECTED_TOKEN':
-      return followsDollar(error, text)
-        ? 'inside { } a reference needs quotes: "${NAME}"'
-        : 'this does not belong here; look for a missing quote, bracket or line break before it';
-    default:
-      return 'not valid YAML';
-  }
-}
-
-function followsDollar(error: YAMLError, text: string): boolean {
-  return text.startsWith('${', error.pos[0] - 1);
 }
 
 function describeCrash(error: unknown): string {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { substituteEnvironment, type Substitution } from './substitute-environment.ts';
+import { findStrayReferences, substituteEnvironment, type Substitution } from './substitute-environment.ts';
 
 const files: Record<string, string> = {
   '/run/secrets/token': 'from-file\n',
@@ -38,8 +38,8 @@ describe('substituteEnvironment', () => {
     ['$$ $$TOKEN', '$$ $$TOKEN'],
     ['$${TOKEN}', '${TOKEN}'],
     ['a}b', 'a}b'],
-    ['${MISSING}', 'the environment variable MISSING is not set'],
-    ['${toString}', 'the environment variable toString is not set'],
+    ['${MISSING}', 'the environment variable MISSING is not set; set it, or write ${file:/path/to/file}'],
+    ['${toString}', 'the environment variable toString is not set; set it, or write ${file:/path/to/file}'],
     ['${EMPTY}', 'the environment variable EMPTY is empty'],
     ['${file:/nope}', 'the file /nope does not exist'],
     ['${file:/empty}', 'the file /empty is empty'],
@@ -96,4 +96,14 @@ describe('substituteEnvironment', () => {
       ],
     );
   });
+});
+
+test('references outside of a Secret are found when they are the whole value', () => {
+  const raw = { kind: 'A', spec: { issuer: '${ISSUER}', list: ['x', '${file:/a}'], text: 'a ${B}', rewrite: '${1}' } };
+  assert.deepEqual(
+    findStrayReferences(raw).map(({ path }) => path.join('.')),
+    ['spec.issuer', 'spec.list.1'],
+  );
+  assert.deepEqual(findStrayReferences({ ...raw, kind: 'Secret' }), []);
+  assert.deepEqual(findStrayReferences('x'), []);
 });

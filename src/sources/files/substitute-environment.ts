@@ -58,6 +58,21 @@ export async function substituteEnvironment(raw: unknown, sources: ValueSources)
   return { raw: { ...raw, stringData: Object.fromEntries(values) }, problems, files: [...files] };
 }
 
+/** Values of other resources that are nothing but a reference: nobody resolves them, and they would be taken as they are. */
+export function findStrayReferences(raw: unknown): readonly SubstitutionProblem[] {
+  if (!isObject(raw) || raw['kind'] === 'Secret') return [];
+  const problems: SubstitutionProblem[] = [];
+  const visit = (value: unknown, path: readonly (string | number)[]): void => {
+    if (typeof value === 'string' && /^\$\{(?:file:[^}]+|[A-Z_][A-Z0-9_]*)\}$/.test(value)) {
+      const message = '${NAME} is replaced in stringData of a Secret only; write the value itself here';
+      problems.push({ path, message });
+    } else if (Array.isArray(value)) value.forEach((item: unknown, index) => visit(item, [...path, index]));
+    else if (isObject(value)) for (const [key, member] of Object.entries(value)) visit(member, [...path, key]);
+  };
+  visit(raw['spec'], ['spec']);
+  return problems;
+}
+
 type Part = { readonly type: 'text' | 'reference'; readonly text: string };
 
 function splitReferences(value: string): Part[] {
@@ -97,7 +112,11 @@ async function resolveReference(
     };
   }
   const value = Object.hasOwn(sources.environment, reference) ? sources.environment[reference] : undefined;
-  if (value === undefined) return { ok: false, message: `the environment variable ${reference} is not set` };
+  if (value === undefined)
+    return {
+      ok: false,
+      message: `the environment variable ${reference} is not set; set it, or write \${file:/path/to/file}`,
+    };
   return checkValue(value, `the environment variable ${reference}`);
 }
 
