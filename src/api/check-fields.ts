@@ -90,8 +90,8 @@ export function checkFields(node: FieldNode, raw: unknown, origin: Origin): Chec
       (each) => each.at !== at && !Object.hasOwn(each.mapping, key) && each.at.names?.includes(key) === true,
     );
     if (outer !== undefined || path.length > 0) return outer?.path;
-    const parts = ['spec', 'metadata'].filter((part) => at.find(part)?.names?.includes(key) === true);
-    return parts[0] === undefined ? undefined : [parts[0]];
+    const part = ['spec', 'metadata'].find((each) => at.find(each)?.names?.includes(key) === true);
+    return part === undefined ? undefined : [part];
   }
 
   return { value: visit(node, raw, []), problems, misspelled };

@@ -83,7 +83,7 @@ const cases: readonly (readonly [name: string, edit: (text: string) => string])[
     'two listeners on one port',
     change('---\n', '  - name: other\n    protocol: HTTP\n    port: 8080\n    hostname: mcp.example.com\n---\n'),
   ],
-  ['two protocols on one port', change('---\n', `${secureListener.replace('8443', '8080')}`)],
+  ['two protocols on one port', change('---\n', secureListener.replace('8443', '8080'))],
   ['a protocol that is not supported', change('protocol: HTTP', 'protocol: TCP')],
   ['an address that cannot be bound', change('  listeners:', '  addresses:\n  - value: 224.0.0.1\n  listeners:')],
   ['a resource that is there twice', (text) => `${text}---\n${text.split('\n---\n')[3]}\n`],
@@ -97,6 +97,9 @@ const cases: readonly (readonly [name: string, edit: (text: string) => string])[
     'wrong apiVersion',
     change('apiVersion: gateway.networking.k8s.io/v1', 'apiVersion: gateway.networking.k8s.io/v1beta9'),
   ],
+  ['a field outside of spec', change('  gatewayClassName: proxy', 'gatewayClassName: proxy')],
+  ['a field too deep', change('  rules:\n  - matches', '    rules:\n    - matches')],
+  ['an unresolved reference outside of a Secret', change('issuer: https://idp.example.com', 'issuer: ${ISSUER}')],
   ['wrong kind', change('kind: HTTPRoute', 'kind: HttpRoute')],
 ];
 

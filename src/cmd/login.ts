@@ -58,7 +58,9 @@ With --json: {url, ok, steps: [{title, standard, ok, exchanges: [{method, url, n
     if (values.url === undefined) return refuse('say which server: mcp-gatehouse login URL');
     const url = readServerUrl(values.url);
     if (url === undefined)
-      return refuse(`${JSON.stringify(values.url)} is not a URL such as https://mcp.example.com/mcp`);
+      return refuse(
+        `${JSON.stringify(values.url)} is not a URL such as https://mcp.example.com/mcp${suggestUrl(values.url)}`,
+      );
     if (!isLoopbackUri(values.redirectUri))
       return refuse('--redirect-uri must be http on 127.0.0.1, localhost or [::1]: this program waits there itself');
     if (values.clientSecretFile !== undefined && values.clientId === undefined)
@@ -137,4 +139,11 @@ async function readSecret(file: string | undefined): Promise<ReadSecret> {
   if (!read.ok) return read;
   const value = read.value.replace(/\r?\n$/, '');
   return value === '' ? { ok: false, message: 'is empty' } : { ok: true, value };
+}
+
+/** For a host without a scheme; http for this machine. */
+function suggestUrl(text: string): string {
+  if (!/^[\w-]+(?:\.[\w-]+)*(?::\d+)?(?:\/\S*)?$/.test(text) || !/[.:]/.test(text)) return '';
+  const url = `${/^(?:localhost|127\.)/.test(text) ? 'http' : 'https'}://${text}`;
+  return URL.canParse(url) ? `; did you mean ${url} ?` : '';
 }

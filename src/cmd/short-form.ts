@@ -98,8 +98,8 @@ export function buildShortForm(options: ShortFormOptions): ShortForm {
     return refuse(`--target cannot be served as it is (${problem}); use a URL such as ${example}`);
   }
   for (const resource of authentication.resources) {
-    const problem = findProblem(resource);
-    if (problem !== undefined) return refuse(`--issuer and its flags cannot be used as they are (${problem})`);
+    const problem = findAuthenticationProblem(resource);
+    if (problem !== undefined) return refuse(problem);
   }
   return { ok: true, resources: [...resources, ...authentication.resources] };
 }
@@ -111,6 +111,23 @@ function findProblem(resource: object): string | undefined {
   return problem === undefined
     ? 'it is not valid'
     : `${formatFieldPath(problem.path)} of the ${result.identity.kind} ${problem.message}`;
+}
+
+const flagsOfFields: Readonly<Record<string, string>> = {
+  issuer: '--issuer',
+  audiences: '--audience',
+  requiredScopes: '--required-scope',
+  clientId: '--client-id',
+};
+
+/** The same, said of the flag that the field is made of. */
+function findAuthenticationProblem(resource: object): string | undefined {
+  const result = validateResource(resource, 'file');
+  const [problem] = result.ok ? [] : result.problems;
+  const field = problem?.path.findLast((step) => typeof step === 'string' && Object.hasOwn(flagsOfFields, step));
+  if (problem !== undefined && field !== undefined) return `${flagsOfFields[field]} ${problem.message}`;
+  const other = findProblem(resource);
+  return other === undefined ? undefined : `--issuer and its flags cannot be used as they are (${other})`;
 }
 
 const secretName = 'idp-client';
@@ -181,8 +198,8 @@ function readTarget(text: string): Target {
   const url = URL.parse(text);
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
     const guess = /^[\w.[\]:-]+(?:\/\S*)?$/.test(text) ? URL.parse(`http://${text}`) : null;
-    const advice = guess === null || text.includes('://') ? `such as ${example}` : `did you mean http://${text} ?`;
-    return refuse(`--target must be a URL that begins with http:// or https://, ${advice}`);
+    const advice = guess === null || text.includes('://') ? `, such as ${example}` : `; did you mean http://${text} ?`;
+    return refuse(`--target must be a URL that begins with http:// or https://${advice}`);
   }
   // Not repeated in the message: it goes to logs and screens.
   if (url.username !== '' || url.password !== '') {

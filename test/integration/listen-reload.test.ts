@@ -129,12 +129,13 @@ describe('reconcile', () => {
       {
         bindKey: `127.0.0.1|${taken}`,
         code: 'EADDRINUSE',
-        message: `Cannot listen on 127.0.0.1 port ${taken}: another process or listener already uses it.`,
+        message: `Cannot listen on 127.0.0.1 port ${taken}: another process or listener already uses it. End that one, or choose another port.`,
       },
       {
         bindKey: '192.0.2.1|1',
         code: 'EADDRNOTAVAIL',
-        message: 'Cannot listen on 192.0.2.1 port 1: this machine does not have that address.',
+        message:
+          'Cannot listen on 192.0.2.1 port 1: this machine does not have that address. Use one that it has, or none for all of them.',
       },
     ]);
     assert.deepEqual([...listeners.addresses().keys()], [good.bindKey]);

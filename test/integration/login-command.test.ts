@@ -441,7 +441,7 @@ describe('login refuses what it cannot do, with exit code 2', () => {
   const cases: readonly [args: readonly string[], message: RegExp][] = [
     [[], /say which server/],
     [['http://a/', 'http://b/'], /unexpected argument "http:\/\/b\/"/],
-    [['mcp.example.com'], /is not a URL such as/],
+    [['mcp.example.com'], /is not a URL such as .*; did you mean https:\/\/mcp\.example\.com \?$/m],
     [['ftp://mcp.example.com'], /is not a URL/],
     [['https://user:hunter2@mcp.example.com/mcp'], /is not a URL/],
     [['http://a/', '--redirect-uri', 'https://evil.example/cb'], /must be http on 127\.0\.0\.1/],

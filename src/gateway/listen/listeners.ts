@@ -163,9 +163,9 @@ export function describeBindProblem(config: PortConfig, error: unknown): BindPro
   const code = (error as NodeJS.ErrnoException).code ?? 'EUNKNOWN';
   const where = formatPlace(config);
   const explanations: Record<string, string> = {
-    EADDRINUSE: `Cannot listen on ${where}: another process or listener already uses it.`,
-    EACCES: `Cannot listen on ${where}: this process has no permission. Ports below 1024 usually need extra rights.`,
-    EADDRNOTAVAIL: `Cannot listen on ${where}: this machine does not have that address.`,
+    EADDRINUSE: `Cannot listen on ${where}: another process or listener already uses it. End that one, or choose another port.`,
+    EACCES: `Cannot listen on ${where}: this process has no permission. Ports below 1024 usually need extra rights; choose another, such as 8080.`,
+    EADDRNOTAVAIL: `Cannot listen on ${where}: this machine does not have that address. Use one that it has, or none for all of them.`,
     ENOTFOUND: `Cannot listen on ${where}: the address cannot be resolved.`,
   };
   const message =
