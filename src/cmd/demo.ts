@@ -62,7 +62,7 @@ async function serve(values: FlagValues<typeof demoFlagTable>, host: ProcessHost
   const idp = await openPort(values.idpPort, 'the identity provider', '--idp-port', () =>
     startDemoIdp({ port: values.idpPort }),
   );
-  const gateway = await startGatewayProcess(values, host);
+  const gateway = await startGatewayProcess(values, host, 'the demo has no files');
   const mcpUrl = `http://127.0.0.1:${values.port}${mcpPath}`;
   const page = await startLandingPage({
     mcpUrl,

@@ -1,4 +1,5 @@
 // A gateway process: log, metrics, traces, the gateway itself, its own ports, and how it ends. Shared by the commands that have one inside.
+import { createHangup } from '../base/hangup.ts';
 import { createHealth } from '../base/health.ts';
 import { createLocalGuard } from '../base/local-guard.ts';
 import { createLog, type LogLevel, type RootLog } from '../base/log.ts';
@@ -27,7 +28,7 @@ import {
   readUpstreamLimits,
   readWorkers,
 } from './gateway-flags.ts';
-import { type ProcessHost, wholeProcess } from './process-host.ts';
+import type { ProcessHost } from './process-host.ts';
 import type { Serving } from './serving.ts';
 import { formatServing, type OwnPages, summarizeServing } from './serving-lines.ts';
 import { StartError } from './start-error.ts';
@@ -51,6 +52,8 @@ export interface GatewayProcess {
    * that stay are not said again.
    */
   applyAny(configuration: Configuration): Promise<ApplyReport>;
+  /** What SIGHUP does from now on. Without it the log says that there is nothing to reload. */
+  onReload(reload: () => Promise<void>): void;
   /** Closes everything that is open, for a start that cannot succeed. */
   abandon(): Promise<void>;
   /** Says what is served: a few lines on a terminal, one record in a JSON log. */
@@ -60,7 +63,9 @@ export interface GatewayProcess {
 /** Opens the process's own ports and builds the gateway. Throws a StartError when a port cannot be opened. */
 export async function startGatewayProcess(
   values: FlagValues<typeof gatewayFlags>,
-  host: ProcessHost = wholeProcess(),
+  host: ProcessHost,
+  /** Completes "there is nothing to reload: ", for commands whose configuration is in no file. */
+  otherwise: string,
 ): Promise<GatewayProcess> {
   const proxies = readTrustedProxies(values);
   if (!proxies.ok) throw new StartError(proxies.problem);
@@ -82,6 +87,7 @@ export async function startGatewayProcess(
     releaseMemoryWhenQuiet();
   }
   const shutdown = createShutdown({ ...host, log });
+  const hangup = createHangup({ log, shutdown, otherwise, signals: host.signals });
   const registry = createMetrics({ processMetrics: true });
   const metrics = createGatewayMetrics(registry, version);
   const health = createHealth();
@@ -201,6 +207,7 @@ export async function startGatewayProcess(
     shutdown,
     pages,
     abandon,
+    onReload: (reload) => hangup.onReload(reload),
     announceServing() {
       const served = describeRoutes(gateway.runtime);
       if (log.isText) {
