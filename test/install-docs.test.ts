@@ -155,7 +155,7 @@ function listFixedParts(text: string): string[] {
     .replace(/^(?:Programmed|Accepted) is False, (\w+): /, '$1...')
     .replace(/spec\.[^:]+: line \d+, column \d+: /, '')
     .split(
-      /\.\.\.|proxy\.proxy-system\.svc|tools\/[\w-]+|; issuer|\(\/etc\/mcp-gatehouse\/xds-tls\)|; the configuration in force/,
+      /\.\.\.|proxy\.proxy-system\.svc|tools\/[\w-]+|; issuer|\(\/etc\/mcp-gateway\/xds-tls\)|; the configuration in force/,
     )
     .map((part) => part.replace(/^\W+|[\s.;:,]+$/g, ''))
     .filter((part) => part.length > 6);

@@ -130,6 +130,12 @@ export const proxyPolicySchema = z.object({
     z.object({
       targetRefs: targetRefsSchema.optional().describe('What the policy is for, by name.'),
       targetSelectors: targetSelectorsSchema.optional().describe('What the policy is for, by labels.'),
+      enforcement: z
+        .enum(['Default', 'Override'])
+        .default('Default')
+        .describe(
+          'Default: more specific policies replace the settings of this one. Override, for Gateways only: they cannot replace or weaken them.',
+        ),
       backend: backendSchema.optional().describe('For requests to a backend. Targets ProxyBackend.'),
       traffic: trafficSchema.optional().describe('For incoming requests. Targets Gateway or HTTPRoute.'),
     }),
@@ -147,6 +153,19 @@ export const proxyPolicySchema = z.object({
         message: 'can only target Gateway or HTTPRoute',
         path: ['traffic'],
         holds: (spec) => spec.traffic === undefined || kindsOf(spec).every((kind) => kind !== 'ProxyBackend'),
+      },
+      {
+        cel: "!has(self.enforcement) || self.enforcement != 'Override' || ((!has(self.targetRefs) || self.targetRefs.all(t, t.kind == 'Gateway')) && (!has(self.targetSelectors) || self.targetSelectors.all(t, t.kind == 'Gateway')))",
+        message: 'can be Override only when the targets are Gateways',
+        path: ['enforcement'],
+        holds: (spec) => spec.enforcement !== 'Override' || kindsOf(spec).every((kind) => kind === 'Gateway'),
+      },
+      {
+        cel: "!has(self.enforcement) || self.enforcement != 'Override' || !has(self.traffic) || !has(self.traffic.jwtAuthentication) || !has(self.traffic.jwtAuthentication.mode) || self.traffic.jwtAuthentication.mode == 'Strict'",
+        message: 'must be Strict in an Override, which would otherwise replace stricter policies',
+        path: ['traffic', 'jwtAuthentication', 'mode'],
+        holds: (spec) =>
+          spec.enforcement !== 'Override' || (spec.traffic?.jwtAuthentication?.mode ?? 'Strict') === 'Strict',
       },
     ],
   ).describe('The rules of the policy and its targets.'),

@@ -71,6 +71,8 @@ export const conditionReasons = {
       'Programmed',
       'Invalid',
       'Conflicted',
+      'Overridden',
+      'PartiallyProgrammed',
       'TargetNotFound',
       'WaitingForGateway',
       'Rejected',

@@ -21,6 +21,7 @@ import {
   formatResourcePlace,
   settleClaim,
 } from './policy-conflicts.ts';
+import { type OverriddenField, findOverrides } from './policy-overrides.ts';
 import type { PolicyReach } from './policy-reach.ts';
 import { type TargetOutcome, describeInvalidPolicy, describePolicy } from './policy-status.ts';
 import {
@@ -146,8 +147,9 @@ export function preparePolicies(surroundings: PolicySurroundings): Policies {
   };
 }
 
-// The older first, unknown age last, then by name, like sortByAge.
+// Overrides first; then the older first, unknown age last, then by name, like sortByAge.
 function compareClaimants(left: Claimant, right: Claimant): number {
+  if (left.isOverride !== right.isOverride) return left.isOverride ? -1 : 1;
   const [leftAge, rightAge] = [left.createdAt || Infinity, right.createdAt || Infinity];
   if (leftAge !== rightAge) return leftAge < rightAge ? -1 : 1;
   return compareText(left.policy, right.policy);
@@ -162,7 +164,11 @@ function readClaims({ index, reach }: PolicySurroundings, selections: Selections
   const resource = policy.spec.backend?.mcp.authentication?.resourceMetadata?.resource;
   const gateways = resource === undefined ? [] : new Set(present.flatMap((target) => reach.listGateways(target)));
   return {
-    claimant: { policy: formatName(policy), createdAt: readCreatedAt(policy) },
+    claimant: {
+      policy: formatName(policy),
+      createdAt: readCreatedAt(policy),
+      isOverride: policy.spec.enforcement === 'Override',
+    },
     targets,
     places: [...places, ...[...gateways].map((gateway) => formatResourcePlace(gateway, resource!))],
   };
@@ -304,6 +310,7 @@ function attach(
       messages: isClosed ? [closeWhole(policy, target, missingSection, problems)] : [],
       servingGateways: isClosed ? reach.listServingGateways(missingSection.whole) : [],
       conflicts: [],
+      overridden: [],
       problems,
       wins: 0,
     };
@@ -312,6 +319,7 @@ function attach(
   const isServed = reach.isServed(target);
   const messages: Policy[] = [];
   const conflicts: PolicyConflict[] = [];
+  const overridden: OverriddenField[] = [];
   let wins = 0;
   for (const { kind, translation } of fields) {
     const outcome = settleClaim(claims, claimant, kind, target);
@@ -321,6 +329,7 @@ function attach(
     }
     wins += 1;
     if (!isServed) continue;
+    overridden.push(...findOverrides(claims, reach, claimant, kind, target));
     // One problem closes all targets: a policy is never enforced in part.
     let spec = createFailure(problems.join('; '));
     if (problems.length === 0 && translation.valid) {
@@ -329,10 +338,20 @@ function attach(
       used.backends.push(...translation.backends);
     }
     const key = formatPolicyKey(namespace, name, kind, formatTarget(target));
-    messages.push(createPolicy(key, formatName(policy), target, spec, outcome.rivals));
+    messages.push(createPolicy(key, formatName(policy), target, spec, outcome.rivals, claimant.isOverride));
   }
   const servingGateways = messages.length === 0 ? [] : reach.listServingGateways(target);
-  return { target, found: true, missingSection: undefined, messages, servingGateways, conflicts, problems, wins };
+  return {
+    target,
+    found: true,
+    missingSection: undefined,
+    messages,
+    servingGateways,
+    conflicts,
+    overridden,
+    problems,
+    wins,
+  };
 }
 
 // The key names the section, so that two missing sections of one object get different keys.
@@ -375,6 +394,7 @@ function createPolicy(
   target: PolicyTarget,
   spec: PolicySpec,
   rivals: PolicyRival[] = [],
+  isOverride = false,
 ): Policy {
   const { kind, namespace } = target;
   const [name, sectionName] = kind === 'Namespace' ? ['', ''] : [target.name, target.sectionName];
@@ -384,5 +404,6 @@ function createPolicy(
     target: { kind: convertTargetKind(kind), namespace, name, sectionName },
     spec,
     rivals,
+    isOverride,
   });
 }

@@ -1,4 +1,4 @@
-// Two policies set the same field at the same target: the older takes precedence, then the first by name; the other has no effect there (GEP-713).
+// Two policies set the same field at the same target: an Override takes precedence, then the older, then the first by name; the other has no effect there (GEP-713).
 import { create } from '@bufbuild/protobuf';
 import { type PolicyRival, PolicyRivalSchema } from '../ir/gen/config_pb.ts';
 import type { PolicyKind } from '../ir/policy-kinds.ts';
@@ -13,7 +13,7 @@ export interface PolicyConflict {
   readonly target: PolicyTarget;
   /** namespace/name of the policy that takes precedence. */
   readonly owner: string;
-  /** Why that one: "is older", "comes first by name". */
+  /** Why that one: "is an Override", "is older", "comes first by name". */
   readonly because: string;
 }
 
@@ -23,6 +23,7 @@ export interface Claimant {
   readonly policy: string;
   /** In seconds since 1970; 0 when it is not known. */
   readonly createdAt: number;
+  readonly isOverride: boolean;
 }
 
 /** Claimants by place; the first of a list takes precedence. */
@@ -46,18 +47,27 @@ export function formatResourcePlace(gateway: string, resource: string): string {
 /** Decides whether a policy gets a field that it claims at a target. */
 export function settleClaim(
   claims: Claims,
-  { policy, createdAt }: Claimant,
+  { policy, createdAt, isOverride }: Claimant,
   field: PolicyKind,
   target: PolicyTarget,
 ): ClaimOutcome {
   const [owner, ...others] = claims.get(formatPlace(field, target)) ?? [];
   if (owner === undefined || owner.policy === policy) {
     const rivals = others.map((rival) =>
-      create(PolicyRivalSchema, { source: rival.policy, isYounger: rival.createdAt !== createdAt }),
+      create(PolicyRivalSchema, {
+        source: rival.policy,
+        isYounger: rival.createdAt !== createdAt,
+        isDefault: isOverride && !rival.isOverride,
+      }),
     );
     return { granted: true, rivals };
   }
-  const because = owner.createdAt === createdAt ? 'comes first by name' : 'is older';
+  const because =
+    owner.isOverride && !isOverride
+      ? 'is an Override'
+      : owner.createdAt === createdAt
+        ? 'comes first by name'
+        : 'is older';
   return { granted: false, conflict: { policy, field, target, owner: owner.policy, because } };
 }
 

@@ -14,6 +14,8 @@ export interface PolicyReach {
   readonly listGateways: (target: PolicyTarget) => readonly string[];
   /** Of those, the Gateways whose configuration has something that the target names. */
   readonly listServingGateways: (target: PolicyTarget) => readonly string[];
+  /** The names of a Gateway's listeners that serve the target. */
+  readonly listServingListeners: (target: PolicyTarget, gateway: string) => readonly string[];
   /** Whether the configuration has anything that the target names. */
   readonly isServed: (target: PolicyTarget) => boolean;
   /** The rules that are served and send requests to a ProxyBackend; none for other targets. */
@@ -70,6 +72,22 @@ export function prepareReach(surroundings: ReachSurroundings): PolicyReach {
       if (target.kind === 'Gateway') return isGatewayServed(name, target.sectionName) ? [name] : [];
       const serving = findRoutes(target).filter((route) => isServedBy(target, route));
       return sortUnique(serving.map(({ servingGateways }) => servingGateways));
+    },
+    listServingListeners(target, gateway) {
+      const served = listeners.get(gateway).filter(({ isServed }) => isServed);
+      if (target.kind === 'Namespace') return served.map(({ spec }) => spec.name);
+      if (target.kind === 'Gateway')
+        return served
+          .filter(({ spec }) => target.sectionName === '' || spec.name === target.sectionName)
+          .map(({ spec }) => spec.name);
+      const keys = new Set(
+        findRoutes(target).flatMap(({ messages }) =>
+          messages
+            .filter(({ ruleName }) => target.sectionName === '' || ruleName === target.sectionName)
+            .flatMap(({ parents }) => parents.map(({ listener }) => listener)),
+        ),
+      );
+      return served.filter(({ key }) => keys.has(key)).map(({ spec }) => spec.name);
     },
     listRules(target) {
       if (target.kind !== 'ProxyBackend') return [];

@@ -6,6 +6,7 @@ import { createCondition, type Condition, type ParentReference, type ProxyPolicy
 import type { MissingSection } from './missing-section.ts';
 import { compareText } from './order.ts';
 import { type PolicyConflict, formatConflict } from './policy-conflicts.ts';
+import { type OverriddenField, formatOverridden } from './policy-overrides.ts';
 import type { PolicyReach } from './policy-reach.ts';
 import { type PolicyTarget, formatTarget, readTargetGroup } from './policy-targets.ts';
 import { readGeneration } from './read-raw.ts';
@@ -23,6 +24,8 @@ export interface TargetOutcome {
   readonly servingGateways: readonly string[];
   /** Fields that another policy has at the same target. */
   readonly conflicts: readonly PolicyConflict[];
+  /** Fields that Overrides of less specific levels have instead. */
+  readonly overridden: readonly OverriddenField[];
   /** Why the policy cannot be enforced, here and anywhere. */
   readonly problems: readonly string[];
   /** How many of its fields the policy decides here. */
@@ -174,25 +177,33 @@ function describeAttached(
     `Attached to ${winners.join(', ')}.`,
     generation,
   );
-  if (served.length > 0)
-    return [
-      accepted,
-      attached,
-      createCondition(
-        'policyAncestor',
-        'Programmed',
-        'True',
-        'Programmed',
-        `In force for ${served.join(', ')}.`,
-        generation,
-      ),
-    ];
+  if (served.length > 0) return [accepted, attached, describeInForce(gateway, outcomes, served, generation)];
   const message = `Not served yet: ${winners.join(', ')}.`;
   return [
     accepted,
     attached,
     createCondition('policyAncestor', 'Programmed', 'False', 'WaitingForGateway', message, generation),
   ];
+}
+
+function describeInForce(
+  gateway: string,
+  outcomes: readonly TargetOutcome[],
+  served: readonly string[],
+  generation: number,
+): Condition {
+  const inForce = `In force for ${served.join(', ')}`;
+  const overridden = outcomes.flatMap((outcome) => outcome.overridden.filter((field) => field.gateway === gateway));
+  if (overridden.length === 0)
+    return createCondition('policyAncestor', 'Programmed', 'True', 'Programmed', `${inForce}.`, generation);
+  const sentence = overridden.map(formatOverridden).join('; ');
+  const fields = outcomes
+    .filter(({ servingGateways }) => servingGateways.includes(gateway))
+    .reduce((sum, { wins }) => sum + wins, 0);
+  if (overridden.filter(({ isPartly }) => !isPartly).length === fields)
+    return createCondition('policyAncestor', 'Programmed', 'False', 'Overridden', `${sentence}.`, generation);
+  const message = `${inForce}, but ${sentence}.`;
+  return createCondition('policyAncestor', 'Programmed', 'True', 'PartiallyProgrammed', message, generation);
 }
 
 function describeAccepted(conflicts: readonly string[], generation: number): Condition {

@@ -39,8 +39,11 @@ const makeStatus = createStatusMaker((original: ProxyPolicyStatus, verdicts: Ver
 }));
 
 function createProgrammed({ status, reason, message }: Verdict, original: Condition): Condition {
-  const text = status === 'True' ? `${original.message} ${message}` : message;
-  return createCondition('policyAncestor', 'Programmed', status, reason, text, original.observedGeneration);
+  const [why, text] = status === 'True' ? [original.reason, `${original.message} ${message}`] : [reason, message];
+  return {
+    ...createCondition('policyAncestor', 'Programmed', status, reason, text, original.observedGeneration),
+    reason: why,
+  };
 }
 
 function judge(view: FactsView, keys: readonly string[]): Verdict | undefined {

@@ -96,6 +96,10 @@ export const adviceByReason: Readonly<Record<ConditionSubject, Readonly<Record<s
     TargetNotFound:
       'Create what targetRefs names, in the namespace of the policy, or correct kind, name and sectionName.',
     Pending: 'It protects nothing yet: attach what it targets to a Gateway of this controller, or correct targetRefs.',
+    Overridden:
+      'A policy of the Gateway with enforcement: Override has this field instead. Remove the field here, or ask the people who run the Gateway.',
+    PartiallyProgrammed:
+      'A policy of the Gateway with enforcement: Override has some of the fields instead; the message names them. The others are in force.',
     WaitingForGateway: waitForGateway,
     KeysUnavailable:
       'The gateways cannot fetch the keys of the identity provider, and answer 503 until they can: see that its URL is right and reachable from their pods. mcp-gatehouse check --online asks it from here.',

@@ -12,7 +12,8 @@ import {
 } from '../../ir/policy-kinds.ts';
 import type { BackendPolicies, PolicyConfigs, RouteConfig, WeightedBackendConfig } from '../config/runtime-config.ts';
 import { describeMode } from '../authentication/authentication-mode.ts';
-import type { Rule, RuleAction, RuleSet } from '../config/rule-set.ts';
+import type { Rule, RuleAction } from '../config/rule-set.ts';
+import { listRules } from '../authorization/decide-rules.ts';
 import type { PolicyConflict, PolicyLevel, PolicyPlace } from '../config/policy-level.ts';
 import { formatBackendName } from '../request/backend-name.ts';
 
@@ -109,7 +110,13 @@ function describeOverridden(
 function describeRoutePolicies(route: RouteConfig): DescribedPolicy[] {
   return route.policies.provenance.map(({ policy, level, target, field, overriddenBy }): DescribedPolicy => {
     const place = { policy, level, target };
-    if (overriddenBy !== undefined) return describeOverridden(place, field, overriddenBy, 'a more specific level wins');
+    if (overriddenBy !== undefined)
+      return describeOverridden(
+        place,
+        field,
+        overriddenBy,
+        overriddenBy.isOverride === true ? 'it is an Override' : 'a more specific level wins',
+      );
     return { ...place, field, inForce: true, ...nothing, ...routeDetails[field](route, place) };
   });
 }
@@ -195,10 +202,6 @@ function describeRule(
 
 function readsClaims({ expressions }: Rule): boolean {
   return expressions.some(({ reads }) => reads.some(([variable]) => variable === 'jwt'));
-}
-
-function listRules(rules: RuleSet | undefined): readonly Rule[] {
-  return rules === undefined ? [] : [...rules.deny, ...rules.require, ...rules.allow];
 }
 
 function isSamePlace(left: PolicyPlace, right: PolicyPlace): boolean {

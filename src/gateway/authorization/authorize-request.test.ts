@@ -174,7 +174,7 @@ describe('a request that the rules deny', () => {
 
   test('by a long expression: the detail stays a line', () => {
     const long: Expression = { ...expressionOf('true'), source: `jwt.sub ==\n\n  "${'x'.repeat(4_000)}"` };
-    const { denial } = judge({ deny: [ruleOf('long', 'Deny', [long])], require: [], allow: [] });
+    const { denial } = judge({ deny: [ruleOf('long', 'Deny', [long])], require: [], allow: [], allowOverrides: [] });
     assert.match(denial!.detail, /: jwt\.sub == "x+\.\.\.$/);
     assert.ok(denial!.detail.length < 300);
   });
@@ -183,7 +183,12 @@ describe('a request that the rules deny', () => {
 test('a denial can be read by scripts, like every other one', () => {
   const context = buildContext();
   const exchange = { ...context.exchange, headers: ['origin', 'https://app.example'] };
-  const route = routeOf({ deny: [ruleOf('no', 'Deny', [expressionOf('true')])], require: [], allow: [] });
+  const route = routeOf({
+    deny: [ruleOf('no', 'Deny', [expressionOf('true')])],
+    require: [],
+    allow: [],
+    allowOverrides: [],
+  });
   const verdict = authorize({ ...context, exchange, route }, route);
   assert.ok(!(verdict instanceof Promise) && verdict.kind === 'deny');
   assert.deepEqual(verdict.responseHeaders, [

@@ -8,7 +8,7 @@ import type { VerifiedToken } from '../authentication/token/verified-token.ts';
 import { continueUnchanged, type Verdict } from '../request/verdict.ts';
 import type { RouteRequest } from '../request/run-steps.ts';
 import { exposeToScripts } from '../authentication/browser-access.ts';
-import { decideRules, type RuleApplication } from './decide-rules.ts';
+import { decideRules, listRules, type RuleApplication } from './decide-rules.ts';
 import { describeDenial } from './describe-denial.ts';
 import { listOutcomes } from './describe-outcomes.ts';
 import { readRequestVariables } from './request-variables.ts';
@@ -58,7 +58,7 @@ function decide(
   const detail = describeDenial(rules, decision, outcomes);
   noteDecision(context, {
     step: 'traffic.authorization',
-    policy: decidedBy?.policy ?? rules.allow[0]!.policy,
+    policy: (decidedBy ?? decision.unmatchedOverride ?? rules.allow[0]!).policy,
     mode: '',
     outcome: 'deny',
     reason: 'rbac_denied',
@@ -90,7 +90,7 @@ function findAllowDecision(rules: RuleSet, decidedBy: RuleReference | undefined)
   const key = decidedBy ?? rules;
   let pass = allowDecisions.get(key);
   if (pass === undefined) {
-    const policy = decidedBy?.policy ?? [...rules.deny, ...rules.require, ...rules.allow][0]!.policy;
+    const policy = decidedBy?.policy ?? listRules(rules)[0]!.policy;
     pass = {
       step: 'traffic.authorization',
       policy,

@@ -23,6 +23,10 @@ function rule(action: RuleAction, ...values: WrittenValue[]): WrittenRule {
   return { action, values };
 }
 
+function override(...values: WrittenValue[]): WrittenRule {
+  return { action: 'Allow', values, isOverride: true };
+}
+
 const failed = 'no such key: team';
 
 // Every line: rules in the order of their policies (p0, p1...), and the verdict.
@@ -67,11 +71,24 @@ const table: readonly (readonly [rules: WrittenRule[], verdict: string])[] = [
   [[rule('Require', 'true'), rule('Deny', 'false')], 'allowed'],
   [[rule('Allow', 'true'), rule('Require', 'true'), rule('Deny', 'false')], 'allowed by default/p0 Allow[0]'],
   [[rule('Allow', 'true'), rule('Require', 'true'), rule('Deny', 'true')], 'denied by default/p2 Deny[0]'],
+  // Overrides: each must allow by itself.
+  [[override('true')], 'allowed by default/p0 Allow[0]'],
+  [[override('false')], 'denied'],
+  [[override('error')], 'denied'],
+  [[override('false'), rule('Allow', 'true')], 'denied'],
+  [[override('true'), rule('Allow', 'false')], 'denied'],
+  [[override('true'), rule('Allow', 'true')], 'allowed by default/p1 Allow[0]'],
+  [[override('true'), override('false', 'error'), rule('Allow', 'true')], 'denied'],
+  [[override('true'), override('false', 'true')], 'allowed by default/p1 Allow[1]'],
+  [[override('true'), rule('Deny', 'true')], 'denied by default/p1 Deny[0]'],
 ];
 
 describe('rules decide', () => {
   for (const [written, verdict] of table) {
-    const name = written.map(({ action, values }) => `${action}(${values.join(', ')})`).join(' + ') || 'no rules';
+    const name =
+      written
+        .map(({ action, values, isOverride }) => `${isOverride ? 'Override ' : ''}${action}(${values.join(', ')})`)
+        .join(' + ') || 'no rules';
     test(`${name}: ${verdict}`, () => {
       assert.equal(decide(rulesOf(written)), verdict);
       assert.equal(judgeByTheWords(written), verdict.startsWith('allowed'), 'the documented words say the same');
@@ -105,6 +122,7 @@ describe('rules decide', () => {
       ],
       require: [],
       allow: [],
+      allowOverrides: [],
     };
     assert.deepEqual(decideRules(rules, variables).decidedBy, {
       policy: 'default/x',
@@ -167,6 +185,7 @@ test('any rules decide as the documented words say', () => {
   const written = fc.record({
     action: fc.constantFrom<RuleAction>('Allow', 'Deny', 'Require'),
     values: fc.array(value, { minLength: 1, maxLength: 4 }),
+    isOverride: fc.boolean(),
   });
   fc.assert(
     fc.property(fc.array(written, { maxLength: 6 }), fc.boolean(), (rules, skippedAllows) => {

@@ -1,4 +1,5 @@
-// The verdict of a set of rules: any Deny that matches denies; every Require must hold; if there is any Allow, one must match.
+// The verdict of a set of rules: any Deny that matches denies; every Require must hold; the Allow of every Override must match; if there is any other Allow,
+// one must match.
 // An expression that cannot be evaluated matches for Deny, and does not hold for the others: a broken rule never opens the door.
 import type { Expression, ExpressionOutcome, ExpressionVariables } from '../../cel/expression.ts';
 import type { Rule, RuleDecision, RuleReference, RuleSet } from '../config/rule-set.ts';
@@ -42,20 +43,42 @@ export function decideRules(
       if (!outcome.ok || !outcome.value) return conclude(rule, index, outcome);
     }
   }
-  if (rules.allow.length === 0) return unopposed;
+  let allowed = unopposed;
+  for (const rule of rules.allowOverrides) {
+    const match = findMatch(rule, variables, application);
+    if (match === undefined) return { ...unmatched, unmatchedOverride: rule };
+    allowed = match;
+  }
+  if (rules.allow.length === 0) return allowed;
   for (const rule of rules.allow) {
-    const { expressions } = rule;
-    for (let index = 0; index < expressions.length; index += 1) {
-      const expression = expressions[index]!;
-      if (application?.applies(expression) === false) {
-        if (application.skippedAllows) return unopposed;
-        continue;
-      }
-      const outcome = evaluate(expression, variables, application);
-      if (outcome.ok && outcome.value) return conclude(rule, index, outcome);
-    }
+    const match = findMatch(rule, variables, application);
+    if (match !== undefined) return match;
   }
   return unmatched;
+}
+
+/** What an Allow rule decides; undefined when it does not match. */
+function findMatch(
+  rule: Rule,
+  variables: ExpressionVariables,
+  application: RuleApplication | undefined,
+): RuleDecision | undefined {
+  const { expressions } = rule;
+  for (let index = 0; index < expressions.length; index += 1) {
+    const expression = expressions[index]!;
+    if (application?.applies(expression) === false) {
+      if (application.skippedAllows) return unopposed;
+      continue;
+    }
+    const outcome = evaluate(expression, variables, application);
+    if (outcome.ok && outcome.value) return conclude(rule, index, outcome);
+  }
+  return undefined;
+}
+
+/** All rules of a set, in the order in which they are evaluated. */
+export function listRules(rules: RuleSet | undefined): readonly Rule[] {
+  return rules === undefined ? [] : [...rules.deny, ...rules.require, ...rules.allowOverrides, ...rules.allow];
 }
 
 /** The outcome of one expression, or its replacement. */

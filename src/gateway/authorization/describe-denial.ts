@@ -1,6 +1,6 @@
 // Why rules denied something, in one sentence for the operator's log.
 import { cutText } from '../../base/cut-text.ts';
-import type { RuleDecision, RuleOutcome, RuleReference, RuleSet } from '../config/rule-set.ts';
+import type { Rule, RuleDecision, RuleOutcome, RuleReference, RuleSet } from '../config/rule-set.ts';
 
 const maxSourceLength = 160;
 const maxProblemLength = 200;
@@ -12,13 +12,18 @@ const maxPolicies = 8;
  */
 export function describeDenial(
   rules: RuleSet,
-  { decidedBy, problem }: RuleDecision,
+  { decidedBy, problem, unmatchedOverride }: RuleDecision,
   outcomes: readonly RuleOutcome[] = [],
 ): string {
   if (decidedBy !== undefined) return describeExpression(decidedBy, problem);
-  const failed = outcomes.find(({ action, value }) => action === 'Allow' && value === 'error');
+  const unmatched = unmatchedOverride === undefined ? rules.allow : [unmatchedOverride];
+  const failed = outcomes.find(
+    ({ action, value, policy }) =>
+      action === 'Allow' && value === 'error' && unmatched.some((rule) => rule.policy === policy),
+  );
   const broken = failed === undefined ? '' : `; ${describeExpression(failed, failed.problem)}`;
-  return `no Allow rule matches: ${listPolicies(rules)}${broken}`;
+  const whose = unmatchedOverride === undefined ? '' : ' of an Override';
+  return `no Allow rule${whose} matches: ${listPolicies(unmatched)}${broken}`;
 }
 
 /** "policy default/tickets, Deny, matchExpressions[0] matches: ..." */
@@ -32,8 +37,8 @@ function describeExpression({ policy, action, index, source }: RuleReference, pr
   return `policy ${policy}, ${action}, matchExpressions[${index}] ${outcome}: ${shortenSource(source)}`;
 }
 
-function listPolicies({ allow }: RuleSet): string {
-  const policies = [...new Set(allow.map(({ policy }) => policy))];
+function listPolicies(rules: readonly Rule[]): string {
+  const policies = [...new Set(rules.map(({ policy }) => policy))];
   const named = policies.slice(0, maxPolicies).join(', ');
   const more = policies.length > maxPolicies ? ` and ${policies.length - maxPolicies} more` : '';
   return `${policies.length === 1 ? 'policy' : 'policies'} ${named}${more}`;

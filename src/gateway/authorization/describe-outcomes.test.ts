@@ -50,7 +50,7 @@ const variables: ExpressionVariables = {
 
 function reading(...reads: string[][]): RuleSet {
   const expression: Expression = { ...expressionOf('true'), reads };
-  return { deny: [], require: [], allow: [ruleOf('p', 'Allow', [expression])] };
+  return { deny: [], require: [], allow: [ruleOf('p', 'Allow', [expression])], allowOverrides: [] };
 }
 
 /** What one expression that reads this attribute is said to have seen. */

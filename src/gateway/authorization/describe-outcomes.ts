@@ -4,7 +4,7 @@ import { cutText } from '../../base/cut-text.ts';
 import { isSecretName, isSecretParameter, redactValue } from '../../base/redact.ts';
 import { ambiguous, type Expression, type ExpressionVariables } from '../../cel/expression.ts';
 import type { TokenLocation } from '../../ir/gen/config_pb.ts';
-import { evaluate, refer, type RuleApplication } from './decide-rules.ts';
+import { evaluate, listRules, refer, type RuleApplication } from './decide-rules.ts';
 import type { RuleOutcome, RuleSet } from '../config/rule-set.ts';
 
 /** The rules to evaluate, and how. */
@@ -25,7 +25,7 @@ export function listOutcomes({ rules, variables, application, tokenLocation }: O
     if (viewer === undefined) viewers.set(seen, (viewer = createViewer(hideCredentials(seen, tokenLocation))));
     return viewer(expression);
   };
-  return [...rules.deny, ...rules.require, ...rules.allow].flatMap((rule) =>
+  return listRules(rules).flatMap((rule) =>
     rule.expressions.map((expression, index): RuleOutcome => {
       const reference = refer(rule, index);
       if (application?.applies(expression) === false)

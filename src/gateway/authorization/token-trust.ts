@@ -13,9 +13,14 @@ interface TrustLevel {
   readonly rule: Rule | undefined;
 }
 
-/** Finds the rules that do not trust every token; levels are given from the most specific to the least. Undefined: every rule sees every token. */
-export function arrangeTrust(levels: readonly TrustLevel[]): TokenTrust | undefined {
-  const winner = levels.find(({ jwt }) => jwt !== undefined)?.jwt;
+/**
+ * Finds the rules that do not trust every token; levels are given from the most specific to the least, `winner` is the JWT authentication in force. Undefined:
+ * every rule sees every token.
+ */
+export function arrangeTrust(
+  levels: readonly TrustLevel[],
+  winner: JwtAuthenticationConfig | undefined,
+): TokenTrust | undefined {
   if (winner === undefined) return undefined;
   const ofBackend = levels.flatMap(({ rule }, index): AnchoredRule[] => {
     const anchors = levels.slice(index).flatMap(({ jwt }) => jwt ?? []);

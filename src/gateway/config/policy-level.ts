@@ -11,6 +11,8 @@ export interface PolicyPlace {
   readonly level: PolicyLevel;
   /** For people: "Gateway default/public, listener http". */
   readonly target: string;
+  /** Policies of more specific levels neither replace nor weaken it. */
+  readonly isOverride?: true;
 }
 
 /** A field that another policy already sets at the same place: the policy has no effect there. */
@@ -20,13 +22,13 @@ export interface PolicyConflict {
   readonly field: PolicyKind;
   /** The policy that sets the field, and where. */
   readonly owner: PolicyPlace;
-  /** Why the owner wins: "is older", "comes first by name". */
+  /** Why the owner wins: "is an Override", "is older", "comes first by name". */
   readonly because: string;
 }
 
 /** One field of one policy that targets a rule or a level above it, and whether it takes effect. */
 export interface PolicyProvenance extends PolicyPlace {
   readonly field: RoutePolicyKind;
-  /** Set when a more specific policy (or the rule's own filter) overrides the field. */
-  readonly overriddenBy: { readonly policy: string; readonly level: PolicyLevel; readonly target: string } | undefined;
+  /** Set when an Override of a less specific level, a more specific policy or the rule's own filter has the field. */
+  readonly overriddenBy: PolicyPlace | undefined;
 }

@@ -15,7 +15,10 @@ export interface Rule extends PolicyPlace {
 export interface RuleSet {
   readonly deny: readonly Rule[];
   readonly require: readonly Rule[];
+  /** One of them must match. */
   readonly allow: readonly Rule[];
+  /** Allow rules of Overrides: each must match by itself, whatever the others allow. */
+  readonly allowOverrides: readonly Rule[];
 }
 
 /** One expression of a rule. */
@@ -43,6 +46,8 @@ export interface RuleDecision {
   readonly decidedBy: RuleReference | undefined;
   /** The expression that decided could not be evaluated. */
   readonly problem: string | undefined;
+  /** The Override whose Allow rule did not match. */
+  readonly unmatchedOverride?: Rule;
 }
 
 /** A rule that sees a token only when one of the anchors accepts it. */

@@ -8,6 +8,8 @@ export type WrittenValue = 'true' | 'false' | 'error' | 'skipped';
 export interface WrittenRule {
   readonly action: RuleAction;
   readonly values: readonly WrittenValue[];
+  /** Of a policy with enforcement: Override. */
+  readonly isOverride?: boolean;
 }
 
 /** Whether a request passes. */
@@ -22,8 +24,11 @@ export function judgeByTheWords(rules: readonly WrittenRule[], skippedAllows = f
   if (having('Deny').some(applies)) return false;
   // "Every Require must hold."
   if (!having('Require').every(applies)) return false;
+  // "The Allow rule of an Override must match by itself, in addition to what the other levels allow."
+  if (!having('Allow').every((rule) => rule.isOverride !== true || applies(rule))) return false;
   // "If there is any Allow rule at any level, one of them must match."
-  return having('Allow').length === 0 || having('Allow').some(applies);
+  const others = having('Allow').filter(({ isOverride }) => isOverride !== true);
+  return others.length === 0 || others.some(applies);
 }
 
 // "An expression that cannot be evaluated is false for Allow and Require, and true for Deny." A skipped Deny or Require does not count; for Allow, `skippedAllows` decides.

@@ -23,16 +23,15 @@ export function ruleOf(name: string, action: RuleAction, expressions: readonly E
 
 /** The set of written rules; policies are called p0, p1... in their order. */
 export function rulesOf(written: readonly WrittenRule[], asked: string[] = []): RuleSet {
-  const rules = written.map(({ action, values }, at) =>
-    ruleOf(
-      `p${at}`,
-      action,
-      values.map((value) => expressionOf(value, asked)),
-    ),
-  );
+  const rules = written.map(({ action, values, isOverride }, at): Rule => {
+    const expressions = values.map((value) => expressionOf(value, asked));
+    const rule = ruleOf(`p${at}`, action, expressions);
+    return isOverride === true ? { ...rule, isOverride } : rule;
+  });
   return {
     deny: rules.filter(({ action }) => action === 'Deny'),
     require: rules.filter(({ action }) => action === 'Require'),
-    allow: rules.filter(({ action }) => action === 'Allow'),
+    allow: rules.filter(({ action, isOverride }) => action === 'Allow' && isOverride !== true),
+    allowOverrides: rules.filter(({ action, isOverride }) => action === 'Allow' && isOverride === true),
   };
 }

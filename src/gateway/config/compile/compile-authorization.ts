@@ -25,7 +25,8 @@ export function collectRules(rules: readonly Rule[]): RuleSet | undefined {
   return {
     deny: rules.filter(({ action }) => action === 'Deny'),
     require: rules.filter(({ action }) => action === 'Require'),
-    allow: rules.filter(({ action }) => action === 'Allow'),
+    allow: rules.filter(({ action, isOverride }) => action === 'Allow' && isOverride !== true),
+    allowOverrides: rules.filter(({ action, isOverride }) => action === 'Allow' && isOverride === true),
   };
 }
 

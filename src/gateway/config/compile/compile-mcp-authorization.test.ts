@@ -49,7 +49,7 @@ test('rules are sorted by what they do, and say where they come from', () => {
 test('scopes alone are no rules', () => {
   const compiled = compile({ scopes: [{ methods: ['tools/call'], tools: [], scopes: ['a'] }] });
   assert.equal(compiled.hasRules, false);
-  assert.deepEqual(compiled.rules, { deny: [], require: [], allow: [] });
+  assert.deepEqual(compiled.rules, { deny: [], require: [], allow: [], allowOverrides: [] });
   assert.deepEqual([...compiled.scopes[0]!.methods!], ['tools/call']);
   assert.equal(compiled.scopes[0]!.matchesTool, undefined);
 });

@@ -15,7 +15,7 @@ import type { TakeoverCache } from './takeover-cache.ts';
 /** Compiled rules by their content. */
 export type McpAuthorizationCache = TakeoverCache<McpAuthorizationConfig>;
 
-const noRules: RuleSet = { deny: [], require: [], allow: [] };
+const noRules: RuleSet = { deny: [], require: [], allow: [], allowOverrides: [] };
 
 /** Compiles the rules, or throws: then the backend is closed. */
 export function compileMcpAuthorization(

@@ -1,5 +1,6 @@
 // Policy messages -> what applies to one rule on one listener, or to one backend. Levels: Gateway < listener < HTTPRoute < rule;
-// the more specific policy wins per field. A policy that cannot be enforced wins at every level: its target fails closed.
+// the more specific policy wins per field, unless there is an Override: then the less specific Override wins. A policy that cannot be
+// enforced wins at every level: its target fails closed.
 import type { Policy } from '../../../ir/gen/config_pb.ts';
 import {
   allPolicyKinds,
@@ -9,6 +10,7 @@ import {
   exclusivePolicyKinds,
   findPolicyKind,
   type PolicyKind,
+  type RoutePolicyKind,
   policyKinds,
   routePolicyKinds,
 } from '../../../ir/policy-kinds.ts';
@@ -247,10 +249,13 @@ function areSame<Kind extends PolicyKind>(
 
 function mergeLevels(levels: readonly TargetPolicies[]): RoutePolicies {
   if (levels.length === 0) return noPolicies;
+  const exclusive = takeWinners(levels);
   return {
     failure: levels.find(({ failure }) => failure !== undefined)?.failure?.value,
-    ...takeMostSpecific(levels),
-    identityHeaders: listIdentityHeaders(levels.flatMap((level) => level['traffic.jwtAuthentication']?.value ?? [])),
+    ...exclusive,
+    identityHeaders: listIdentityHeaders(
+      listByPrecedence(levels, 'traffic.jwtAuthentication').map(({ value }) => value),
+    ),
     // Rules of all levels apply; the most specific ones are evaluated first.
     'traffic.authorization': collectRules(levels.flatMap((level) => level['traffic.authorization']?.value ?? [])),
     trust: arrangeTrust(
@@ -258,17 +263,29 @@ function mergeLevels(levels: readonly TargetPolicies[]): RoutePolicies {
         jwt: level['traffic.jwtAuthentication']?.value,
         rule: level['traffic.authorization']?.value,
       })),
+      exclusive['traffic.jwtAuthentication'],
     ),
     provenance: listProvenance(levels),
   };
 }
 
-function takeMostSpecific(levels: readonly TargetPolicies[]): ExclusivePolicies {
-  const entries = exclusivePolicyKinds.map((kind) => {
-    const level = levels.find((each) => each[kind] !== undefined);
-    return [kind, level?.[kind]?.value] as const;
-  });
+function takeWinners(levels: readonly TargetPolicies[]): ExclusivePolicies {
+  const entries = exclusivePolicyKinds.map((kind) => [kind, listByPrecedence(levels, kind)[0]?.value] as const);
   return Object.fromEntries(entries) as unknown as ExclusivePolicies;
+}
+
+/** The settings of a kind: Overrides from the least specific level to the most, then the others from the most specific to the least (GEP-713). */
+function listByPrecedence<Kind extends RoutePolicyKind>(
+  levels: readonly TargetPolicies[],
+  kind: Kind,
+): readonly Placed<PolicyConfigs[Kind]>[] {
+  const placed = levels.flatMap((level): readonly Placed<PolicyConfigs[Kind]>[] => {
+    const each: Placed<PolicyConfigs[Kind]> | undefined = level[kind];
+    return each === undefined ? [] : [each];
+  });
+  const overrides = placed.filter(({ place }) => place.isOverride === true);
+  if (overrides.length === 0) return placed;
+  return [...overrides.toReversed(), ...placed.filter(({ place }) => place.isOverride !== true)];
 }
 
 function createBackendPolicies(own: TargetPolicies | undefined, failure: BackendPolicies['failure']): BackendPolicies {
@@ -281,18 +298,18 @@ function listConflicts(policy: Policy): readonly PolicyConflict[] {
   const field = findPolicyKind(policy);
   if (field === undefined) return [];
   const owner = describePlace(policy);
-  return policy.rivals.map(({ source, isYounger }) => ({
+  return policy.rivals.map(({ source, isYounger, isDefault }) => ({
     policy: source,
     field,
     owner,
-    because: isYounger ? 'is older' : 'comes first by name',
+    because: isDefault ? 'is an Override' : isYounger ? 'is older' : 'comes first by name',
   }));
 }
 
 /** The policies of a rule without any. */
 export const noPolicies: RoutePolicies = {
   failure: undefined,
-  ...takeMostSpecific([]),
+  ...takeWinners([]),
   identityHeaders: undefined,
   'traffic.authorization': undefined,
   trust: undefined,
@@ -310,10 +327,10 @@ function listIdentityHeaders(levels: readonly JwtAuthenticationConfig[]): Readon
   return names.every((name) => winner.claimHeaders.has(name)) ? undefined : new Set([...winner.claimHeaders, ...names]);
 }
 
-/** From the most specific level to the least: the policy that sets each field, and the policies that it overrides. */
+/** By precedence: the policy that sets each field, and the policies that it overrides. */
 function listProvenance(levels: readonly TargetPolicies[]): readonly PolicyProvenance[] {
   return routePolicyKinds.flatMap((field) => {
-    const places = levels.flatMap((level) => level[field]?.place ?? []);
+    const places = listByPrecedence(levels, field).map(({ place }) => place);
     const isExclusive = policyKinds[field].levels === 'most-specific';
     return places.map((place, index): PolicyProvenance => {
       const winner = isExclusive && index > 0 ? places[0] : undefined;

@@ -163,7 +163,12 @@ function checkTarget({ target }: Policy, kind: PolicyKind): void {
 }
 
 /** Describes the place of a policy. A target of an unknown kind closes a whole namespace and needs no better name. */
-export function describePlace({ source: policy, target }: Policy): PolicyPlace {
+export function describePlace(message: Policy): PolicyPlace {
+  const place = describeTarget(message);
+  return message.isOverride ? { ...place, isOverride: true } : place;
+}
+
+function describeTarget({ source: policy, target }: Policy): PolicyPlace {
   const { kind, namespace = '', name = '', sectionName = '' } = target ?? {};
   const hasSection = sectionName !== '';
   const section = (what: string): string => (hasSection ? `, ${what} ${sectionName}` : '');

@@ -92,12 +92,19 @@ export function attachRule(rule: CompiledRule, found: RoutePolicies): RouteConfi
     ruleIndex: message.ruleIndex,
     failure: rule.failure,
     // The filter is part of the rule itself, so it is the most specific setting.
-    policies: rule.filters.cors === undefined ? found : overrideCors(found, rule.filters.cors, message.httpRoute),
+    policies:
+      rule.filters.cors === undefined || isCorsEnforced(found)
+        ? found
+        : overrideCors(found, rule.filters.cors, message.httpRoute),
     filters: rule.filters.filters,
     backends: rule.backends,
     requestTimeoutMs: message.requestTimeoutMs,
     backendRequestTimeoutMs: message.backendRequestTimeoutMs,
   };
+}
+
+function isCorsEnforced({ provenance }: RoutePolicies): boolean {
+  return provenance.some(({ field, isOverride }) => field === 'traffic.cors' && isOverride === true);
 }
 
 function overrideCors(found: RoutePolicies, cors: CompiledCors, httpRoute: string): RoutePolicies {
