@@ -86,7 +86,7 @@ describe('with the Node of this checkout', () => exercise(() => process.execPath
 describe(`with Node ${oldest}, the oldest that it is for`, () => {
   const nodePackage = nodePackages[`${process.platform}-${process.arch}`];
   if (nodePackage === undefined) {
-    test.skip('there is no package of this Node for the machine');
+    void test.skip('there is no package of this Node for the machine');
     return;
   }
   before(() => install('node', `${nodePackage}@${oldest}`));
@@ -96,7 +96,7 @@ describe(`with Node ${oldest}, the oldest that it is for`, () => {
 describe("with the machine's own Node", () => {
   const own = findMachineNode();
   if (own === undefined) {
-    test.skip('the machine has none');
+    void test.skip('the machine has none');
     return;
   }
   test('it runs, or says what to do', async () => {
