@@ -17,7 +17,7 @@ const jwksObject = z.object(
       .string()
       .min(1)
       .max(4096)
-      .regex(/^[^\0-\x1F\x7F]+$/, 'must be a path without control characters')
+      .regex(/^\P{Cc}+$/u, 'must be a path without control characters')
       .optional()
       .describe(
         'The path of a file with the key set, as JSON; a relative one starts at the folder of the file that names it. Only for a gateway that reads files, which follows its changes; refused on Kubernetes.',

@@ -61,7 +61,7 @@ export interface GatewayProcess {
 export async function startGatewayProcess(
   values: FlagValues<typeof gatewayFlags>,
   host: ProcessHost = wholeProcess(),
-  policies: Pick<GatewayOptions, 'acceptsTestIssuers'> = {},
+  acceptance: Pick<GatewayOptions, 'acceptsTestIssuers'> = {},
 ): Promise<GatewayProcess> {
   const proxies = readTrustedProxies(values);
   if (!proxies.ok) throw new StartError(proxies.problem);
@@ -105,7 +105,7 @@ export async function startGatewayProcess(
     trustedProxies: proxies.trustedProxies,
     guard: createLocalGuard(localGuard),
     tracing,
-    ...policies,
+    ...acceptance,
   };
   // Code for workers is loaded where there are some.
   const serving: Serving = isAlone

@@ -499,7 +499,7 @@ describe('keys of a policy in a file', () => {
       /jwks\.file: the file .*nowhere\/keys\.json does not exist \(its target refuses requests until this is fixed\)$/,
     );
     const [invalid] = source.resources.get().invalid;
-    assert.deepEqual((invalid?.raw as { spec: { targetRefs: unknown } }).spec.targetRefs, [
+    assert.deepEqual((invalid!.raw as { spec: { targetRefs: unknown } }).spec.targetRefs, [
       { group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'public' },
     ]);
   });
