@@ -17,7 +17,7 @@ const jwksObject = z.object(
       .string()
       .min(1)
       .max(4096)
-      .regex(/^\P{Cc}+$/u, 'must be a path without control characters')
+      .regex(/^[^\t\r\n]+$/, 'must be a path without tabs and line breaks')
       .optional()
       .describe(
         'The path of a file with the key set, as JSON; a relative one starts at the folder of the file that names it. Only for a gateway that reads files, which follows its changes; refused on Kubernetes.',
