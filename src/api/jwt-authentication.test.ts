@@ -220,3 +220,11 @@ describe('authorization', () => {
     ],
   ]);
 });
+
+test('keys in a file are refused in Kubernetes', () => {
+  const keys = 'jwtAuthentication: {providers: [{name: a, issuer: a, jwks: {file: keys.json}}]}';
+  assert.deepEqual(listProblems(fillTemplate(policy, keys), 'file'), []);
+  assert.deepEqual(listProblems(fillTemplate(policy, keys), 'kubernetes'), [
+    'spec.traffic.jwtAuthentication.providers[0].jwks.file: is only for a gateway that reads files; use url, inline or backendRef',
+  ]);
+});
