@@ -27,7 +27,7 @@ const jwksObject = z.object(
       fileIsForFiles,
       { origin: 'kubernetes' },
     ).describe(
-      'The path of a file with the key set, as JSON; a relative one starts at the folder of the file that names it. Only for a gateway that reads files, which follows its changes; refused on Kubernetes.',
+      'The path of a file with the key set, as JSON; a relative one starts at the folder of the file that names it. The gateway follows its changes.',
     ),
     backendRef: z
       .object({
