@@ -77,7 +77,7 @@ describe('without --online nobody is asked', () => {
     assert.match(run.out, /metadata {2}http:\/\/127\.0\.0\.1:3000\/\.well-known\/oauth-protected-resource\/mcp\n/);
     assert.match(
       run.out,
-      / login required \[1\]$[^]*\[1\] protected by ProxyPolicy default\/mcp \(backend\.mcp\.authentication, on ProxyBackend default\/mcp\): Strict$/m,
+      / login default\/mcp \[1\]$[^]*\[1\] protected by ProxyPolicy default\/mcp \(backend\.mcp\.authentication, on ProxyBackend default\/mcp\): Strict$/m,
     );
   });
 
