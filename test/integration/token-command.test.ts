@@ -206,7 +206,7 @@ Claims
       [['inspect', token], token, `mcp-gatehouse token inspect: ${history}`],
       [['inspect', '0a1b2c3d'], '', `mcp-gatehouse token inspect: ${history}`],
       [[token], token, 'mcp-gatehouse token: there is no such command; there is inspect or new'],
-      [['decode'], token, 'mcp-gatehouse token: there is no such command; there is inspect'],
+      [['decode'], token, 'mcp-gatehouse token: there is no such command; there is inspect or new'],
       [[], token, 'Usage: mcp-gatehouse token COMMAND [flags]'],
       [['inspect', '--online'], token, 'mcp-gatehouse token inspect: --online goes with -f'],
       [
