@@ -1,5 +1,6 @@
-// Which program the launcher starts: what `npm run build` has made, as long as it is of the sources that are there, and otherwise the sources.
-import { readFileSync, statSync } from 'node:fs';
+// Which program the launcher starts, and which Node that needs. From npm it is the bundle in dist. In a checkout it is what `npm run build` has made, as long
+// as it is of the sources that are there, and otherwise the sources.
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import module from 'node:module';
 import { join } from 'node:path';
 
@@ -11,8 +12,18 @@ const builtCommands = new Map([
   ['controller', 'controller'],
 ]);
 
+/** The oldest Node that runs the program, as [major, minor]: the sources need what strips their types, the bundle of the package is made for that of `engines`. */
+export function findNeededNode(checkout) {
+  return hasSources(checkout) ? [26, 0] : [22, 19];
+}
+
+function hasSources(checkout) {
+  return existsSync(join(checkout, 'src', 'cmd', 'main.ts'));
+}
+
 /** The file to start for a command, and whether it was built. */
 export function findProgram(checkout, command) {
+  if (!hasSources(checkout)) return { file: join(checkout, 'dist', 'mcp-gatehouse.js'), isBuilt: true };
   const folder = builtCommands.get(command);
   if (folder !== undefined) {
     const built = join(checkout, 'build', folder);

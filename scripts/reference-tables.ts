@@ -99,7 +99,7 @@ export function isRefusedWhole(node: SchemaNode): boolean {
 export function describeRefusal(node: SchemaNode): string {
   const refusal = node[refusalKey];
   if (refusal === undefined) return '';
-  const scope = refusal.origin === 'file' ? ' in files' : '';
+  const scope = refusal.origin === undefined ? '' : refusal.origin === 'file' ? ' in files' : ' on Kubernetes';
   const [, advice] = refusal.message.split(/: (.*)/s);
   const about =
     refusal.values !== undefined

@@ -276,13 +276,18 @@ test('source files stay small enough to be one concern', () => {
 
 test('the lock file is complete for every platform and names no registry host', () => {
   const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
-    packages: Record<string, { optionalDependencies?: Record<string, string>; resolved?: string }>;
+    packages: Record<string, { optionalDependencies?: Record<string, string>; resolved?: string; link?: true }>;
   };
   const entries = Object.entries(lock.packages);
   assert.ok(entries.length > 100);
   assert.deepEqual(
-    entries.filter(([, { resolved }]) => resolved !== undefined).map(([name]) => name),
+    entries.filter(([, { resolved, link }]) => resolved !== undefined && link === undefined).map(([name]) => name),
     [],
+  );
+  // Of a workspace it is its folder.
+  assert.deepEqual(
+    entries.flatMap(([, { resolved, link }]) => (link === true ? [resolved] : [])),
+    ['scripts/checkout-node'],
   );
   // `npm ci` refuses a lock file that leaves out another platform's packages.
   const missing = entries.flatMap(([, { optionalDependencies = {} }]) =>

@@ -41,7 +41,7 @@ async function check(path: string): Promise<CheckResult> {
 }
 
 describe('examples', () => {
-  const files = globSync('examples/**/*.yaml', { cwd: root });
+  const files = globSync('examples/*.yaml', { cwd: root });
   test('there are some', () => assert.ok(files.length >= 5, `${files.length} found`));
   for (const file of files) {
     test(file, async () => {
@@ -54,7 +54,7 @@ describe('examples', () => {
 
 // `echo '...' > file` and `npx mcp-gatehouse explain ...  # what comes of it`, in the comments of the examples.
 describe('commands in the examples', () => {
-  const found = globSync('examples/**/*.yaml', { cwd: root }).flatMap((file) => {
+  const found = globSync('examples/*.yaml', { cwd: root }).flatMap((file) => {
     const lines = readFileSync(join(root, file), 'utf8').split('\n');
     const commands = lines.flatMap((line) => /^# {3}(.+)$/.exec(line)?.[1] ?? []);
     return commands.some((command) => command.includes(' explain ')) ? [{ file, commands }] : [];

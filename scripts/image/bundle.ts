@@ -22,16 +22,22 @@ const checkout = join(import.meta.dirname, '..', '..');
 /** Packages that others try to load and do without. They are in no image. */
 const optionalPackages = ['bufferutil', 'supports-color', 'utf-8-validate'];
 
-/** Its ES module hides what it requires from the bundler; its CommonJS form is the same code and does not. */
+/** Other forms of packages than the bundler would take. */
 const forms = {
+  // Its ES module hides what it requires from the bundler; its CommonJS form is the same code and does not.
   '@opentelemetry/otlp-grpc-exporter-base': './node_modules/@opentelemetry/otlp-grpc-exporter-base/dist/index.cjs',
+  // Under the demo's identity provider: its form for Node makes functions by eval, to warn of deprecated calls; that for browsers does not.
+  depd: './node_modules/depd/lib/browser/index.js',
 };
 
 /** The commands whose start time matters. What one of them needs at its start is merged into as few files as possible. */
 const servingCommands = new Set(['run', 'gateway', 'workers/worker', 'controller'].map((name) => `src/cmd/${name}.ts`));
 
+/** The Node that a bundle is for, as esbuild names it; without one it is the Node that makes the bundle. */
+export const thisNode = `node${process.versions.node}`;
+
 /** Makes the bundle; `entry` is relative to the checkout. */
-export async function bundleEntryPoint(entry: string): Promise<Bundle> {
+export async function bundleEntryPoint(entry: string, target = thisNode): Promise<Bundle> {
   const { outputFiles, metafile, warnings } = await build({
     absWorkingDir: checkout,
     entryPoints: { [bundleEntry.replace(/\.js$/, '')]: entry },
@@ -41,7 +47,7 @@ export async function bundleEntryPoint(entry: string): Promise<Bundle> {
     bundle: true,
     splitting: true,
     platform: 'node',
-    target: `node${process.versions.node}`,
+    target,
     format: 'esm',
     // Not the names: a stack trace of a container is to name our functions.
     minifyWhitespace: true,
@@ -70,8 +76,12 @@ export async function bundleEntryPoint(entry: string): Promise<Bundle> {
     files,
     metafile.outputs,
     roots.map(([path]) => basename(path)),
+    target,
   );
-  return { files: await wrapChunks(merged, bundleEntry), inputs: [...new Set([...inputs, loaderSource])].toSorted() };
+  return {
+    files: await wrapChunks(merged, bundleEntry, target),
+    inputs: [...new Set([...inputs, loaderSource])].toSorted(),
+  };
 }
 
 /** Packages that a file of the bundle would look for when it runs. Bundlers, ours and those of packages, call the function by that name. */

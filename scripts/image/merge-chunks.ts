@@ -16,6 +16,7 @@ export async function mergeChunks(
   files: Files,
   outputs: Metafile['outputs'],
   roots: readonly string[],
+  target: string,
 ): Promise<Files> {
   const imports = readImports(outputs);
   const groups = groupChunks(imports, roots);
@@ -55,7 +56,7 @@ export async function mergeChunks(
     write: false,
     bundle: true,
     platform: 'node',
-    target: `node${process.versions.node}`,
+    target,
     format: 'esm',
     minifyWhitespace: true,
     minifySyntax: true,

@@ -18,7 +18,7 @@ interface Manifest {
   readonly license?: string;
 }
 
-const licenceFile = /^(?:licen[cs]e|copying|notice)(?:[.-].*)?$/i;
+const licenceFile = /^(?:licen[cs]e|copying|notice|third[-_]party[-_]notices)(?:[.-].*)?$/i;
 
 /** Packages of files, which are relative to the checkout; each package once, in the order of names. */
 export async function findNpmPackages(checkout: string, files: readonly string[]): Promise<readonly NpmPackage[]> {

@@ -10,25 +10,24 @@ type Files = Readonly<Record<string, string>>;
 export const loaderSource = 'src/cmd/load-bundle.ts';
 
 const checkout = join(import.meta.dirname, '..', '..');
-const target = `node${process.versions.node}`;
 
 /** The same program, of files that the loader loads. The loader takes the name of the one to start, which becomes `main`. */
-export async function wrapChunks(files: Files, entry: string): Promise<Files> {
+export async function wrapChunks(files: Files, entry: string, target: string): Promise<Files> {
   const main = 'main.js';
   if (main in files) throw new Error(`the bundle has a file ${main} already`);
   const wrapped = await Promise.all(
     Object.entries(files).map(
-      async ([name, text]) => [name === entry ? main : name, await wrapChunk(name, text)] as const,
+      async ([name, text]) => [name === entry ? main : name, await wrapChunk(name, text, target)] as const,
     ),
   );
   const hash = createHash('sha256');
   for (const [name, text] of wrapped.toSorted(([one], [other]) => (one < other ? -1 : 1)))
     hash.update(`${name}\n${text}\n`);
-  const loader = await bundleLoader(main, hash.digest('hex').slice(0, 16));
+  const loader = await bundleLoader(main, hash.digest('hex').slice(0, 16), target);
   return { ...Object.fromEntries(wrapped), [entry]: loader };
 }
 
-async function wrapChunk(name: string, text: string): Promise<string> {
+async function wrapChunk(name: string, text: string, target: string): Promise<string> {
   const { code, warnings } = await transform(text, {
     sourcefile: name,
     format: 'cjs',
@@ -46,7 +45,7 @@ async function wrapChunk(name: string, text: string): Promise<string> {
   return `(function(exports,require,module,importMetaUrl){${code}})`;
 }
 
-async function bundleLoader(main: string, id: string): Promise<string> {
+async function bundleLoader(main: string, id: string, target: string): Promise<string> {
   const { outputFiles } = await build({
     absWorkingDir: checkout,
     entryPoints: [loaderSource],

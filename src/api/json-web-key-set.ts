@@ -4,24 +4,31 @@ import { oneOf, withRules, type CelRule } from './cel-rules.ts';
 import { caCertificateReferenceSchema } from './certificate-reference.ts';
 import { boundedDurationSchema } from './duration.ts';
 import { namespaceNameSchema, portNumberSchema, serviceNameSchema } from './kubernetes-names.ts';
+import { refuse } from './not-supported-yet.ts';
 import { allowInsecureHttpSchema, httpUrlSchema, secureUrl } from './secure-url.ts';
 
 /** The most characters of a key set in a policy, and bytes of one in a file. */
 export const maxKeySetLength = 65536;
 
+/** Why a gateway that a controller configures has no use for `file`. */
+export const fileIsForFiles = 'is only for a gateway that reads files; use url, inline or backendRef';
+
 const jwksObject = z.object(
   {
     url: httpUrlSchema.optional().describe('The URL of the key set.'),
     inline: z.string().min(2).max(maxKeySetLength).optional().describe('The key set itself, as JSON.'),
-    file: z
-      .string()
-      .min(1)
-      .max(4096)
-      .regex(/^[^\0-\x1F\x7F]+$/, 'must be a path without control characters')
-      .optional()
-      .describe(
-        'The path of a file with the key set, as JSON; a relative one starts at the folder of the file that names it. Only for a gateway that reads files, which follows its changes; refused on Kubernetes.',
-      ),
+    file: refuse(
+      z
+        .string()
+        .min(1)
+        .max(4096)
+        .regex(/^[^\t\r\n]+$/, 'must be a path without tabs and line breaks')
+        .optional(),
+      fileIsForFiles,
+      { origin: 'kubernetes' },
+    ).describe(
+      'The path of a file with the key set, as JSON; a relative one starts at the folder of the file that names it. The gateway follows its changes.',
+    ),
     backendRef: z
       .object({
         group: z.enum(['']).default('').describe('The core group, where Service lives.'),
@@ -59,22 +66,12 @@ const jwksObject = z.object(
 
 type JwksObject = z.output<typeof jwksObject>;
 
-/** Why a gateway that a controller configures has no use for `file`. */
-export const fileIsForFiles = 'is only for a gateway that reads files; use url, inline or backendRef';
-
 const rules: readonly CelRule<JwksObject>[] = [
   secureUrl('url'),
   {
     cel: 'has(self.path) == has(self.backendRef)',
     message: 'path and backendRef belong together; set both or neither',
     holds: (jwks) => (jwks.path === undefined) === (jwks.backendRef === undefined),
-  },
-  {
-    // Files have it. The translator refuses it where this rule was not asked: in a cluster with an older CRD.
-    cel: '!has(self.file)',
-    message: fileIsForFiles,
-    path: ['file'],
-    holds: () => true,
   },
 ];
 

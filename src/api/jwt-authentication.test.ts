@@ -106,7 +106,7 @@ describe('jwtAuthentication.providers', () => {
       'jwks: must have exactly one of url, inline, file and backendRef',
     ],
     ['name: a, issuer: a, jwks: {file: ""}', 'jwks.file: must not be empty'],
-    ['name: a, issuer: a, jwks: {file: "a\\tb"}', 'jwks.file: must be a path without control characters'],
+    ['name: a, issuer: a, jwks: {file: "a\\tb"}', 'jwks.file: must be a path without tabs and line breaks'],
     ['name: a, issuer: a, jwks: {url: "http://a/k"}', `jwks.url: ${insecure}`],
     ['name: a, issuer: a, jwks: {url: "http://a/k", allowInsecureHttp: true}'],
     ['name: a, issuer: a, jwks: {url: "http://127.0.0.1:9000/k"}'],
@@ -218,5 +218,13 @@ describe('authorization', () => {
       `policy: {matchExpressions: ["'${'a'.repeat(4096)}' == ''"]}`,
       'policy.matchExpressions[0]: must have at most 4096 characters, has 4104',
     ],
+  ]);
+});
+
+test('keys in a file are refused in Kubernetes', () => {
+  const keys = 'jwtAuthentication: {providers: [{name: a, issuer: a, jwks: {file: keys.json}}]}';
+  assert.deepEqual(listProblems(fillTemplate(policy, keys), 'file'), []);
+  assert.deepEqual(listProblems(fillTemplate(policy, keys), 'kubernetes'), [
+    'spec.traffic.jwtAuthentication.providers[0].jwks.file: is only for a gateway that reads files; use url, inline or backendRef',
   ]);
 });

@@ -101,10 +101,10 @@ function mergeIntOrString(node: SchemaNode): StructuralSchema {
   return bounds;
 }
 
-/** A field that can never be there is refused by the API server as well. */
+/** A field that can never be there, or not in a cluster, is refused by the API server as well. */
 function forbidField(name: string, field: SchemaNode): readonly CelRuleNode[] {
   const refusal = field[refusalKey];
-  if (refusal?.code !== 'invalid' || refusal.origin !== undefined) return [];
+  if (refusal?.code !== 'invalid' || refusal.origin === 'file') return [];
   // A word that CEL keeps for itself.
   const member = name === 'namespace' ? '__namespace__' : name;
   return [{ rule: `!has(self.${member})`, message: refusal.message, fieldPath: `.${name}` }];

@@ -32,7 +32,7 @@ export interface ShutdownOptions {
   readonly now?: () => number;
   /** What emits the signals. Default: process. */
   readonly signals?: {
-    on(signal: EndSignal, listener: () => void): unknown;
+    on(signal: EndSignal | 'SIGHUP', listener: () => void): unknown;
     off(signal: EndSignal, listener: () => void): unknown;
   };
 }

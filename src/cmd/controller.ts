@@ -1,4 +1,5 @@
 // `mcp-gatehouse controller`: flags, log, own ports and signals around a replica of the controller (src/controller/start-controller.ts).
+import { createHangup } from '../base/hangup.ts';
 import { createHealth, type Health } from '../base/health.ts';
 import { createLog, type RootLog } from '../base/log.ts';
 import { createMetrics, type Metrics } from '../base/metrics.ts';
@@ -47,6 +48,7 @@ async function serve(settings: ControllerSettings): Promise<void> {
   const log = createLog({ level: settings.logLevel, format: settings.logFormat });
   logCrashes(log);
   const shutdown = createShutdown({ log });
+  createHangup({ log, shutdown, otherwise: 'the controller follows the cluster by itself' });
   const metrics = createMetrics({ processMetrics: true });
   const health = createHealth();
   const running = health.addCheck('process', 'starting');

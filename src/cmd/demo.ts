@@ -74,7 +74,7 @@ async function serve(
   const idp = await openPort(values.idpPort, 'the identity provider', '--idp-port', () =>
     startDemoIdp({ port: values.idpPort }),
   );
-  const gateway = await startGatewayProcess(values, host, { movablePorts });
+  const gateway = await startGatewayProcess(values, host, { movablePorts, otherwise: 'the demo has no files' });
   const mcpUrl = `http://127.0.0.1:${values.port}${mcpPath}`;
   const sealKeys = makeSealKeys();
   const configure = (policy: object): Configuration => {

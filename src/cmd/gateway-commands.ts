@@ -1,5 +1,6 @@
 // The commands around serving traffic: what the image of gateways has.
 import type { CommandTable } from './command-line.ts';
+import { probeListed } from './controller-commands.ts';
 
 export const gatewayCommands: CommandTable = {
   run: {
@@ -39,6 +40,7 @@ export const gatewayCommands: CommandTable = {
     summary: 'Put a new key into the seal key file, without logging anyone out',
     load: async () => (await import('./rotate-key.ts')).rotateKeyCommand,
   },
+  probe: probeListed,
   schema: {
     summary: 'Print the JSON Schema of the resources, for editors',
     load: async () => (await import('./schema.ts')).schemaCommand,

@@ -24,7 +24,8 @@ export const gatewayCommand = defineCommand({
   async run(values, host: ProcessHost) {
     const checked = checkGatewayCommandFlags(values, hostname());
     if (!checked.ok) return refuse(...checked.problems);
-    await serve(await startGatewayProcess(checked.settings, host), checked.settings);
+    const otherwise = 'the controller sends every change by itself';
+    await serve(await startGatewayProcess(checked.settings, host, { otherwise }), checked.settings);
     return 0;
   },
 });

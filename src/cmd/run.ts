@@ -1,6 +1,7 @@
 // `mcp-gatehouse run`: resources from files (or the short form) -> translate -> seal keys -> the gateway, again on every change.
 import { isIP } from 'node:net';
 import type { Resources } from '../api/resources.ts';
+import type { Log } from '../base/log.ts';
 import type { Configuration } from '../ir/configuration.ts';
 import { needsSealKeys } from '../ir/seal-keys.ts';
 import { FilesSource } from '../sources/files/files-source.ts';
@@ -81,8 +82,10 @@ async function startProcess(
   movable: ReadonlySet<OwnPort>,
   source: ResourceSource,
 ): Promise<GatewayProcess> {
+  const otherwise =
+    values.target === undefined ? 'it starts' : 'flags say what is served; start it anew to change them';
   try {
-    return await startGatewayProcess(values, host, { movablePorts: movable, acceptsTestIssuers: true });
+    return await startGatewayProcess(values, host, { movablePorts: movable, acceptsTestIssuers: true, otherwise });
   } catch (error) {
     if (!(error instanceof PortsTakenError)) throw error;
     const { configuration } = translate(withAddress(source.resources.get(), values.address));
@@ -179,12 +182,25 @@ async function serve(
     applyLatest();
   });
   sealKeys.keys.subscribe(applyLatest);
+  if (source instanceof FilesSource) gateway.onReload(() => readAgain(source, sealKeys, log));
 
   const first = translated;
   await gateway.applyFirst(await completeConfiguration(first));
   isServing = true;
   gateway.announceServing();
   if (translated !== first) applyLatest();
+}
+
+/** What SIGHUP asks for. Changes are followed anyway; this also takes those that nobody told the watchers about. */
+async function readAgain(source: FilesSource, sealKeys: SealKeySource, log: Log): Promise<void> {
+  log.info({}, 'SIGHUP: reading the files again');
+  const before = source.resources.get();
+  await Promise.all([source.reload(), sealKeys.reload()]);
+  const isChanged = source.resources.get() !== before;
+  log.info(
+    { problems: source.problems.get().length },
+    `the files were read again; ${isChanged ? 'they have changed' : 'nothing has changed'}`,
+  );
 }
 
 /** Puts the content of files in the place of the references in Secrets, as reading them with -f would. */

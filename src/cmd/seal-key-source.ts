@@ -39,6 +39,12 @@ export class SealKeySource {
     return this.#opening;
   }
 
+  /** Reads the file now, if the keys have been needed at all. */
+  async reload(): Promise<void> {
+    const { path } = this.#options;
+    if (this.#watch !== undefined && path !== undefined) (await this.#load(resolve(path))).apply();
+  }
+
   /** Ends the watching. */
   async stop(): Promise<void> {
     await this.#opening?.catch(() => {});

@@ -1,4 +1,5 @@
 // A gateway process: log, metrics, traces, the gateway itself, its own ports, and how it ends. Shared by the commands that have one inside.
+import { createHangup } from '../base/hangup.ts';
 import { createHealth } from '../base/health.ts';
 import { createLocalGuard } from '../base/local-guard.ts';
 import { createLog, type LogLevel, type RootLog } from '../base/log.ts';
@@ -30,7 +31,7 @@ import {
 } from './gateway-flags.ts';
 import { countStreams, describeWait } from './open-streams.ts';
 import { type OpenedPort, openOwnPorts, type OwnPort } from './own-ports.ts';
-import { type ProcessHost, wholeProcess } from './process-host.ts';
+import type { ProcessHost } from './process-host.ts';
 import type { Serving } from './serving.ts';
 import { describeNothing, formatServing, type OwnPages, summarizeServing } from './serving-lines.ts';
 import { StartError } from './start-error.ts';
@@ -56,6 +57,8 @@ export interface GatewayProcess {
   applyAny(configuration: Configuration): Promise<ApplyReport>;
   /** Shows at the admin port what is wrong with the resources, whatever is in force of them. */
   showProblems(problems: readonly string[]): void;
+  /** What SIGHUP does from now on. Without it the log says that there is nothing to reload. */
+  onReload(reload: () => Promise<void>): void;
   /** Closes everything that is open, for a start that cannot succeed. */
   abandon(): Promise<void>;
   /** Says what is served: a few lines on a terminal, one record in a JSON log. */
@@ -68,13 +71,15 @@ interface GatewaySetting {
   readonly movablePorts?: ReadonlySet<OwnPort>;
   /** Whether policies may accept test tokens: only where files are read. */
   readonly acceptsTestIssuers?: boolean;
+  /** Completes "there is nothing to reload: ", for commands whose configuration is in no file. */
+  readonly otherwise: string;
 }
 
 /** Opens the process's own ports and builds the gateway. Throws a PortsTakenError when they cannot be opened; `movablePorts` move up before that. */
 export async function startGatewayProcess(
   values: FlagValues<typeof gatewayFlags>,
-  host: ProcessHost = wholeProcess(),
-  { movablePorts = new Set(), acceptsTestIssuers = false }: GatewaySetting = {},
+  host: ProcessHost,
+  { movablePorts = new Set(), acceptsTestIssuers = false, otherwise }: GatewaySetting,
 ): Promise<GatewayProcess> {
   const proxies = readTrustedProxies(values);
   if (!proxies.ok) throw new StartError(proxies.problem);
@@ -96,6 +101,7 @@ export async function startGatewayProcess(
     releaseMemoryWhenQuiet();
   }
   const shutdown = createShutdown({ ...host, log });
+  const hangup = createHangup({ log, shutdown, otherwise, signals: host.signals });
   const registry = createMetrics({ processMetrics: true });
   const metrics = createGatewayMetrics(registry, version);
   const health = createHealth();
@@ -290,6 +296,7 @@ export async function startGatewayProcess(
     showProblems(problems) {
       sourceProblems = problems;
     },
+    onReload: (reload) => hangup.onReload(reload),
     announceServing() {
       const served = describeRoutes(gateway.runtime);
       if (log.isText) {

@@ -31,7 +31,7 @@ export interface ConnectedClient extends KubernetesClient {
   readonly namespace: string;
 }
 
-/** Makes a client. Sends nothing yet. The library for kubeconfig files is loaded only when there is one to read. */
+/** Makes a client. Sends nothing yet. */
 export async function connectKubernetes(options: ConnectOptions): Promise<ConnectedClient> {
   const { server, proxy, namespace, readAccess } = await findEndpoint(options);
   return { ...createRestClient({ server, proxy, readAccess, name: options.name }), namespace };

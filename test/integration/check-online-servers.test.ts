@@ -150,10 +150,10 @@ test('it ends the session that it made, and calls no tool', async (t) => {
   const upstream = await startMcpUpstream();
   t.after(() => upstream.close());
   await ask(upstream.port);
-  const seen = upstream.requests.map(({ method, all, body }) => [
-    method,
-    all('mcp-session-id')[0],
-    body === '' ? '' : (JSON.parse(body) as Rpc).method,
+  const seen = upstream.requests.map((request) => [
+    request.method,
+    request.all('mcp-session-id')[0],
+    request.body === '' ? '' : (JSON.parse(request.body) as Rpc).method,
   ]);
   assert.deepEqual(seen, [
     ['POST', undefined, 'initialize'],
@@ -237,9 +237,9 @@ describe('what is wrong', () => {
 
   test('no answer', async (t) => {
     const silent = createTcpServer();
-    const { port, close } = await listenOnLoopback(silent);
-    t.after(() => close());
-    const report = await ask(port, {}, { timeoutMs: 50 });
+    const listening = await listenOnLoopback(silent);
+    t.after(() => listening.close());
+    const report = await ask(listening.port, {}, { timeoutMs: 50 });
     assert.match(
       linesOf(report)[0]!,
       /^bad connection: no answer within 0\.05 s → Is 127\.0\.0\.1:\d+ overloaded, or behind a firewall\?$/,

@@ -94,6 +94,8 @@ describe('the command', () => {
     const holder = (): unknown =>
       (cluster.find('Lease', 'proxy-system/proxy-controller')!['spec'] as { holderIdentity: string }).holderIdentity;
     assert.equal(holder(), 'proxy-7');
+    command.process.kill('SIGHUP');
+    await waitFor('it says what SIGHUP does', () => command.lines.find(({ msg }) => msg.startsWith('SIGHUP: ')));
     command.process.kill('SIGTERM');
     assert.equal(await command.exit, 0, JSON.stringify(command.lines.slice(-5)));
     assert.equal(holder(), '');

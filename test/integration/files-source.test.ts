@@ -499,7 +499,7 @@ describe('keys of a policy in a file', () => {
       /jwks\.file: the file .*nowhere\/keys\.json does not exist \(its target refuses requests until this is fixed\)$/,
     );
     const [invalid] = source.resources.get().invalid;
-    assert.deepEqual((invalid?.raw as { spec: { targetRefs: unknown } }).spec.targetRefs, [
+    assert.deepEqual((invalid!.raw as { spec: { targetRefs: unknown } }).spec.targetRefs, [
       { group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'public' },
     ]);
   });
@@ -511,6 +511,7 @@ describe('keys of a policy in a file', () => {
       ['/dev/zero', /the file \/dev\/zero is not a regular file/],
       [join(folder, 'pipe'), /pipe is not a regular file/],
       [folder, /is (?:a folder|not a regular file)/],
+      ['"a\\0b"', /cannot be read \(ERR_INVALID_ARG_VALUE\)/],
       ["keys.json, inline: '{}'", /jwks: must have either inline or file, not both/],
       ['""', /jwks\.file: must not be empty/],
       ['[7]', /jwks\.file: must be a string/],

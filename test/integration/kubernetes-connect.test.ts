@@ -1,13 +1,11 @@
 // Which API server, with which credentials: from a pod's ServiceAccount or from kubeconfigs, and what is said when neither can be used.
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { mkdtempSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect as connectTcp } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { promisify } from 'node:util';
 import { silentLog } from '../../src/base/log.ts';
 import { createManualClock } from '../kit/manual-clock.ts';
 import { rememberAccess } from '../../src/kubernetes/access.ts';
@@ -414,20 +412,4 @@ test('a refusal of the API server comes through as such', async (context) => {
   cluster.acceptedTokens = new Set();
   const kubeconfig = write(makeFolder(context), 'config', makeKubeconfig(cluster, { user: { token: 'x' } }));
   await assert.rejects((await connect(context, { kubeconfig })).list(Secret, {}), ApiError);
-});
-
-test('the library for kubeconfigs is not loaded in a pod', async (context) => {
-  const { folder, env } = await startPod(context);
-  const script = `
-    import { registerHooks } from 'node:module';
-    registerHooks({ resolve(name, at, next) { if (name.startsWith('@kubernetes/')) throw new Error(name); return next(name, at); } });
-    const { connectKubernetes } = await import(${JSON.stringify(new URL('../../src/kubernetes/connect.ts', import.meta.url))});
-    const log = { debug() {}, warn() {}, info() {} };
-    const client = await connectKubernetes({ log, env: process.env, name: 'x', serviceAccountFolder: ${JSON.stringify(folder)} });
-    console.log((await client.list({ group: '', version: 'v1', kind: 'Secret', plural: 'secrets', namespaced: true }, {})).items.length);
-    await client.close();`;
-  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], {
-    env: { ...env, PATH: process.env['PATH'] },
-  });
-  assert.equal(stdout.trim(), '0');
 });

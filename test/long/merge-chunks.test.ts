@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
+import { thisNode } from '../../scripts/image/bundle.ts';
 import { mergeChunks } from '../../scripts/image/merge-chunks.ts';
 
 const sources: Readonly<Record<string, string>> = {
@@ -61,7 +62,7 @@ test('files that a command always loads together become one, and nothing else ch
     Object.entries(metafile.outputs)
       .find(([, { entryPoint }]) => entryPoint === source)![0]
       .replace('out/', '');
-  const merged = await mergeChunks(files, metafile.outputs, [rootOf('main.js'), rootOf('serve.js')]);
+  const merged = await mergeChunks(files, metafile.outputs, [rootOf('main.js'), rootOf('serve.js')], thisNode);
   const built = await makeFolder(t, { ...merged, 'package.json': '{"type":"module"}' });
 
   // log.js is of both; one, two, only and count are of serve alone, although check and help share them in different ways.

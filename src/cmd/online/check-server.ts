@@ -124,7 +124,7 @@ async function advise(
   answer: ServerAnswer,
 ): Promise<string> {
   if (answer.ok && answer.status >= 300 && answer.status < 400)
-    return `It redirects to ${String(answer.headers.location ?? 'an unknown place').slice(0, 200)}: set the path, host and port of where it leads.`;
+    return `It redirects to ${(answer.headers.location ?? 'an unknown place').slice(0, 200)}: set the path, host and port of where it leads.`;
   if (answer.ok && answer.status >= 500) return 'The server is in trouble. Its log may say more.';
   const own: readonly (readonly [Transport, string])[] = [
     [transport === 'sse' ? 'streamable-http' : 'sse', path],

@@ -65,7 +65,7 @@ function findKeySets(raw: unknown): NamedKeySet[] {
   return paths.flatMap((path) => {
     const jwks = readAt(raw, path);
     // What is not a path, the schema refuses.
-    return isMapping(jwks) && typeof jwks['file'] === 'string' && /^[^\0]+$/.test(jwks['file'])
+    return isMapping(jwks) && typeof jwks['file'] === 'string' && jwks['file'] !== ''
       ? [{ path, jwks, file: jwks['file'] }]
       : [];
   });

@@ -14,7 +14,7 @@ export function createKeySource(jwks: Jwks, field: string, references: PolicyRef
     allowInsecureHttp: url !== undefined && allowInsecureHttp,
   });
   if (url !== undefined) keys.source = { case: 'url', value: url };
-  // The source that read the file has put its text there.
+  // The source that read the file has put its text there. Objects of a cluster are refused before, by the schema.
   if (file !== undefined && (references.placement === 'pods' || inline === undefined))
     references.refuse(`${field}.file`, fileIsForFiles);
   if (inline !== undefined) {
