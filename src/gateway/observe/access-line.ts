@@ -41,7 +41,7 @@ export function createAccessLineFormatter(): AccessLineFormatter {
     if (context.reason !== undefined) line += formatReason(context.reason);
     if (context.detail !== undefined) line += formatDetail(context.detail);
     if (context.caller !== undefined) line += formatCaller(context.caller);
-    const seen = context.mcpMessage ?? readClaimedMessage(exchange.headers);
+    const seen = context.mcpMessage ?? context.glimpsed ?? readClaimedMessage(exchange.headers);
     if (seen !== undefined) line += formatMessage(seen);
     line += formatPlace(context);
     if (context.retries !== 0) line += `,"retries":${context.retries}`;

@@ -15,7 +15,6 @@ const closing: ReadonlySet<number> = new Set(['}', ']', '\n', '\r', ' '].map((te
 export class BodyGlances {
   /** Those that hold bytes. */
   readonly #open = new Map<RequestContext, Uint8Array[]>();
-  #seen = new WeakMap<RequestContext, SeenMessage>();
 
   /** Looks at the body of a request, when it comes. */
   open(context: RequestContext): void {
@@ -34,22 +33,20 @@ export class BodyGlances {
       const seen = readMessage(Buffer.concat(chunks));
       readings += 1;
       if (seen === undefined) return readings < maxReadings ? undefined : this.#end(context);
-      this.#seen.set(context, seen);
+      context.glimpsed = seen;
       this.#end(context);
     };
   }
 
-  /** The message of a request that has ended; undefined when there is none that could be read. */
-  close(context: RequestContext): SeenMessage | undefined {
+  /** The request has ended. */
+  close(context: RequestContext): void {
     this.#end(context);
-    return this.#seen.get(context);
   }
 
   /** Nobody watches any more. */
   forget(): void {
     for (const context of this.#open.keys()) context.glance = undefined;
     this.#open.clear();
-    this.#seen = new WeakMap();
   }
 
   #end(context: RequestContext): void {

@@ -126,6 +126,20 @@ describe('a glance at a body', () => {
     assert.deepEqual(read('{"method":"tools/call","params":7}'), { method: 'tools/call', item: undefined, count: 1 });
   });
 
+  test('is taken without watchers where the log is read on a terminal', () => {
+    const live = new LiveRequests(undefined, true);
+    const context = buildContext();
+    live.start(context);
+    context.glance?.(Buffer.from(call));
+    assert.deepEqual(context.glimpsed, { method: 'tools/call', item: { kind: 'tool', name: 'find' }, count: 1 });
+    live.watch(() => {})();
+    const open = buildContext();
+    live.start(open);
+    assert.notEqual(open.glance, undefined, 'a watcher who leaves changes nothing');
+    live.finish(open);
+    assert.equal(open.glance, undefined);
+  });
+
   test('is never surprised', () => {
     for (const text of ['', '{', '7', 'null', '[]', '[null]', '{"method":7}', '['.repeat(16_000)])
       assert.equal(read(text), undefined, text.slice(0, 20));

@@ -63,8 +63,12 @@ export class LiveRequests implements RequestObserver {
   #skipped = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(limits: LiveLimits = liveLimits) {
+  readonly #isLogged: boolean;
+
+  /** `isLogged`: somebody reads the log on a terminal, and wants to know the tool whether anybody watches or not. */
+  constructor(limits: LiveLimits = liveLimits, isLogged = false) {
     this.#limits = limits;
+    this.#isLogged = isLogged;
   }
 
   get isWatched(): boolean {
@@ -93,10 +97,11 @@ export class LiveRequests implements RequestObserver {
   }
 
   start(context: RequestContext): void {
-    if (this.#isWatched) this.#glances.open(context);
+    if (this.#isWatched || this.#isLogged) this.#glances.open(context);
   }
 
   finish(context: RequestContext): void {
+    if (this.#isWatched || this.#isLogged) this.#glances.close(context);
     if (this.#isWatched) this.#note(context);
   }
 
@@ -109,12 +114,11 @@ export class LiveRequests implements RequestObserver {
   }
 
   #note(context: RequestContext): void {
-    const seen = this.#glances.close(context);
     if (this.#requests.length >= this.#limits.maxPerBatch) {
       this.#skipped += 1;
       return;
     }
-    const message = context.mcpMessage ?? seen;
+    const message = context.mcpMessage ?? context.glimpsed;
     this.#requests.push(describeRequest(context, message === undefined ? undefined : showMessage(message)));
   }
 
@@ -124,7 +128,7 @@ export class LiveRequests implements RequestObserver {
     if (isWatched) this.#timer = setInterval(() => this.#flush(), this.#limits.flushMs).unref();
     this.#requests = [];
     this.#skipped = 0;
-    this.#glances.forget();
+    if (!this.#isLogged) this.#glances.forget();
     for (const follower of this.#followers) follower(isWatched);
   }
 

@@ -63,6 +63,8 @@ export interface RequestContext {
   mcpMessage: SeenMessage | undefined;
   /** Sees the chunks of a body that is forwarded unread, and may not keep them; undefined: nobody watches. */
   glance: ((chunk: Uint8Array) => void) | undefined;
+  /** The message that `glance` saw. It decides nothing. */
+  glimpsed: SeenMessage | undefined;
   /** What policies decided, in order. */
   decisions: readonly Decision[];
   /** Every rule is evaluated and noted, not only those that decide: for `explain`. */
@@ -113,6 +115,7 @@ export function startRequest(exchange: Exchange, explained = false, trustedProxi
     caller: undefined,
     mcpMessage: undefined,
     glance: undefined,
+    glimpsed: undefined,
     decisions: noDecisions,
     explained,
   };
