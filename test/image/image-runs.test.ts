@@ -160,6 +160,12 @@ describe('the gateway', () => {
     const certificate = createCertificate({ names: ['mcp.example.com', '*.example.com'] });
     const examples = globSync('*.yaml', { cwd: exampleFolder });
     assert.ok(examples.length >= 5, `${examples.length} examples`);
+    const keyFiles = Object.fromEntries(
+      globSync('keys/*', { cwd: exampleFolder }).map((file) => [
+        `/etc/${file}`,
+        readFileSync(join(exampleFolder, file), 'utf8'),
+      ]),
+    );
     for (const example of examples) {
       const text = readFileSync(join(exampleFolder, example), 'utf8');
       const { exitCode, output } = await runInRoot({
@@ -170,7 +176,7 @@ describe('the gateway', () => {
           '/etc/example.yaml',
           ...(text.includes('kind: InferencePool') ? ['--inference-extension'] : []),
         ],
-        files: { '/etc/example.yaml': text },
+        files: { '/etc/example.yaml': text, ...keyFiles },
         env: { TLS_CRT: certificate.cert, TLS_KEY: certificate.key },
       });
       assert.equal(exitCode, 0, `${example}: ${output}`);

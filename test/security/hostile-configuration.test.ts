@@ -293,20 +293,22 @@ describe('hostile YAML: reported at once, and the gateway goes on with what it h
 
 test('environment substitution only in Secrets', async (t: TestContext) => {
   const reference = '${HIDDEN_VALUE}';
-  const filters = [
+  const filtersWith = (value: string): object[] => [
     {
       type: 'RequestHeaderModifier',
       requestHeaderModifier: {
         set: [
-          { name: 'x-environment', value: reference },
-          { name: 'x-file', value: '${file:/proc/self/environ}' },
+          { name: 'x-environment', value },
+          { name: 'x-file', value: 'of ${file:/proc/self/environ}' },
         ],
       },
     },
   ];
   gateway.write([
     ...base(gateway.port),
-    routeResource('literal', [ruleTo('/literal', 'open', { filters })]),
+    routeResource('literal', [ruleTo('/literal', 'open', { filters: filtersWith(`of ${reference}`) })]),
+    // Probably meant to be replaced: refused, and not taken as it is.
+    routeResource('refused', [ruleTo('/refused', 'open', { filters: filtersWith(reference) })]),
     { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'c' }, data: { a: reference } },
     { apiVersion: 'v1', kind: 'Secret', metadata: { name: 's' }, stringData: { a: reference } },
     {
@@ -319,8 +321,10 @@ test('environment substitution only in Secrets', async (t: TestContext) => {
   await waitUntilRead();
   assert.equal((await fetch(`http://127.0.0.1:${gateway.port}/literal`)).status, 200);
   const [request] = open.requests;
-  assert.deepEqual(request?.all('x-environment'), [reference]);
-  assert.deepEqual(request?.all('x-file'), ['${file:/proc/self/environ}']);
+  assert.deepEqual(request?.all('x-environment'), [`of ${reference}`]);
+  assert.deepEqual(request?.all('x-file'), ['of ${file:/proc/self/environ}']);
+  assert.equal((await fetch(`http://127.0.0.1:${gateway.port}/refused`)).status, 404);
+  assert.match(gateway.readOutput(), /is replaced in stringData of a Secret only/);
   // Nor does the value that a Secret did take show anywhere.
   for (const page of ['/config', '/routes', '/routes?format=json', '/']) {
     const text = await (await fetch(`http://127.0.0.1:${gateway.adminPort}${page}`)).text();
