@@ -39,7 +39,7 @@ export function isAboutUnattached(
   unattached: readonly UnattachedPolicy[],
 ): boolean {
   if (cause !== undefined) return false;
-  const isNotFound = condition?.reason === 'TargetNotFound' || message.startsWith('protects nothing');
+  const isNotFound = condition?.reason === 'TargetNotFound' || /^protects (?:nothing|less)/.test(message);
   if (kind !== 'ProxyPolicy' || !isNotFound) return false;
   return unattached.some(({ policy }) => policy === `${namespace}/${name}`);
 }

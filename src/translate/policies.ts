@@ -40,7 +40,7 @@ import { readText } from './read-raw.ts';
 import { proxyGroup } from './references.ts';
 import { type ResourceIndex, formatProblems } from './resource-index.ts';
 import type { Secrets } from './secrets.ts';
-import { listMissing, listMissingOfInvalid, mayRefuse } from './unattached-targets.ts';
+import { listEmptySelectors, listMissing, listMissingOfInvalid, mayRefuse } from './unattached-targets.ts';
 
 const mostAncestors = 16;
 
@@ -193,8 +193,13 @@ function translatePolicy(
   const used: Used = { secrets: [], backends: [] };
   const outcomes = targets.map((target) => attach(surroundings, claims, policy, claimant, fields, target, used));
   const status = describePolicy(policy, outcomes, reach, controllerName);
-  const remarks = targets.length === 0 ? ['protects nothing: its targetSelectors select nothing'] : [];
   const isGuard = fields.some(({ kind }) => policyKinds[kind].isGuard);
+  const remarks =
+    targets.length === 0
+      ? ['protects nothing: its targetSelectors select nothing']
+      : isGuard
+        ? listEmptySelectors(selections, policy).map((text) => `protects less than it should: ${text}`)
+        : [];
   return finishPolicy(
     policy,
     {

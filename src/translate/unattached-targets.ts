@@ -12,18 +12,22 @@ import type { ResourceIndex } from './resource-index.ts';
 export function listMissing(
   index: ResourceIndex,
   selections: Selections,
-  { metadata, spec }: ProxyPolicy,
+  policy: ProxyPolicy,
   outcomes: readonly TargetOutcome[],
 ): readonly string[] {
   const named = outcomes.flatMap(({ target, absence }) =>
     absence === undefined || isInvalidTarget(index, target) ? [] : [absence],
   );
-  const selected = (spec.targetSelectors ?? []).flatMap(({ kind, matchLabels }, position) =>
+  return [...named, ...listEmptySelectors(selections, policy)];
+}
+
+/** The selectors that select nothing. */
+export function listEmptySelectors(selections: Selections, { metadata, spec }: ProxyPolicy): readonly string[] {
+  return (spec.targetSelectors ?? []).flatMap(({ kind, matchLabels }, position) =>
     selections.select(kind, metadata.namespace, matchLabels).length > 0
       ? []
       : [`spec.targetSelectors[${position}] selects no ${kind} in namespace ${metadata.namespace}.`],
   );
-  return [...named, ...selected];
 }
 
 /** The same for a policy that did not validate, of which less is known. */
