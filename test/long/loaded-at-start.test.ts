@@ -100,7 +100,7 @@ test('the program that is built has few files to load', async (t) => {
 
   const loaded = await readLoaded(gateway);
   const files = loaded.files.filter((file) => file.includes('/build/'));
-  assert.ok(files.length > 1 && files.length <= 8, files.join('\n'));
+  assert.ok(files.length > 1 && files.length <= 10, files.join('\n'));
 });
 
 test('the HTTP client for identity providers is loaded with the first call to one', async (t) => {

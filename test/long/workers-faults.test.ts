@@ -113,7 +113,7 @@ describe('the end', () => {
     // Signals within a moment of each other are one.
     await waitFor(() => {
       if (gateway.exitCode() === undefined) process.kill(gateway.child.pid, 'SIGTERM');
-      return gateway.readOutput().includes('second signal');
+      return gateway.readOutput().includes('second signal: exiting');
     });
     assert.equal(await gateway.child.waitForExit(), 143);
     await waitFor(() => before.every(isGone));
