@@ -6,8 +6,8 @@ import { after, before, describe, test } from 'node:test';
 import { SignJWT } from 'jose';
 import { createSigningKey, type SigningKey } from '../idp/signing-keys.ts';
 import { type EverythingServer, startEverythingServer } from '../mcp/everything-server.ts';
-import { runExplain } from './explain-fixture.ts';
-import { resource } from './gateway-fixture.ts';
+import { runExplain } from '../integration/explain-fixture.ts';
+import { resource } from '../integration/gateway-fixture.ts';
 import {
   type DeskClient,
   type DeskLibrary,
@@ -15,7 +15,7 @@ import {
   deskV2,
   deskV2Stateless,
   type SeenItems,
-} from './mcp-rules-clients-drivers.ts';
+} from '../integration/mcp-rules-clients-drivers.ts';
 import {
   type AnswerForm,
   type DeskServer,
@@ -23,7 +23,7 @@ import {
   sessionVersions,
   startDeskServer,
   statelessVersion,
-} from './mcp-rules-clients-server.ts';
+} from '../integration/mcp-rules-clients-server.ts';
 import { backendResource, gatewayResource, routeResource, ruleTo } from '../kit/gateway-resources.ts';
 import { type GatewayRun, runGateway } from '../kit/run-gateway.ts';
 import { waitFor } from '../kit/wait-for.ts';

@@ -7,7 +7,7 @@ import { startDialogueServer } from '../mcp/dialogue-server.ts';
 import { startEverythingServer } from '../mcp/everything-server.ts';
 import { type ClientLibrary, sdkV1, sdkV2, sdkV2Stateless } from '../mcp/sdk-clients.ts';
 import { dialogueFixture, everythingFixture, type ServerFixture } from '../mcp/server-fixtures.ts';
-import { gatewayOf, resource } from './gateway-fixture.ts';
+import { gatewayOf, resource } from '../integration/gateway-fixture.ts';
 import { routeResource, ruleTo } from '../kit/gateway-resources.ts';
 import { type GatewayRun, runGateway } from '../kit/run-gateway.ts';
 

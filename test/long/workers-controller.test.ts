@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { findFreePorts } from '../kit/free-ports.ts';
-import { startCountingUpstream } from './counting-upstream.ts';
+import { startCountingUpstream } from '../integration/counting-upstream.ts';
 import {
   configure,
   makeFolder,
@@ -11,9 +11,9 @@ import {
   startController,
   startGatewayCommandProcess,
   waitForSettled,
-} from './gateway-command-fixture.ts';
+} from '../integration/gateway-command-fixture.ts';
 import { waitFor } from '../kit/wait-for.ts';
-import { connectToEach, listWorkers } from './workers-fixture.ts';
+import { connectToEach, listWorkers } from '../integration/workers-fixture.ts';
 
 test('a configuration is acknowledged once, when both workers have it, and comes back from the snapshot file', async (t) => {
   const upstream = await startCountingUpstream();

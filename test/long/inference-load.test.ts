@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { sendPrompts, wishHeader } from '../inference/concurrent-prompts.ts';
 import type { PickerCall } from '../inference/fake-picker.ts';
 import { pick } from '../inference/picker-scripts.ts';
-import { startInferenceGateway, startModel, startPicker, waitUntilIdle } from './inference-fixture.ts';
+import { startInferenceGateway, startModel, startPicker, waitUntilIdle } from '../integration/inference-fixture.ts';
 import { effort } from '../kit/effort.ts';
 
 const count = effort(1_000, 100);
