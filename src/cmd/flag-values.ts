@@ -1,5 +1,6 @@
 // The values that flags and environment variables can hold: how each type is read, described and shown.
 import { delimiter } from 'node:path';
+import { formatDuration } from '../base/format-duration.ts';
 
 interface FlagCommon {
   /** One sentence for --help, without a final full stop. */
@@ -134,24 +135,6 @@ export function parseDuration(text: string): number | undefined {
     total += Number(amount) * (unit === 'h' ? 3_600_000 : unit === 'm' ? 60_000 : unit === 's' ? 1_000 : 1);
   }
   return total;
-}
-
-/** The shortest spelling of milliseconds that parseDuration reads back. */
-export function formatDuration(milliseconds: number): string {
-  if (milliseconds === 0) return '0s';
-  let rest = milliseconds;
-  let text = '';
-  for (const [unit, size] of [
-    ['h', 3_600_000],
-    ['m', 60_000],
-    ['s', 1_000],
-    ['ms', 1],
-  ] as const) {
-    const amount = Math.floor(rest / size);
-    if (amount > 0) text += `${amount}${unit}`;
-    rest -= amount * size;
-  }
-  return text;
 }
 
 const byteUnits: Readonly<Record<string, number>> = {

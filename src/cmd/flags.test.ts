@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { delimiter } from 'node:path';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { formatBytes, formatDuration, parseBytes, parseDuration } from './flag-values.ts';
+import { formatDuration } from '../base/format-duration.ts';
+import { formatBytes, parseBytes, parseDuration } from './flag-values.ts';
 import { type CommandFlags, defineFlags, type FlagTable, readFlags } from './flags.ts';
 import { formatHelp } from './format-help.ts';
 

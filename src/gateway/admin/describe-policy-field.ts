@@ -1,4 +1,5 @@
 // A field of a ProxyPolicy as operators write it, from its message: one function per kind of policy.
+import { formatDuration } from '../../base/format-duration.ts';
 import { readJsonObject } from '../../base/json-object.ts';
 import {
   type Authorization,
@@ -18,7 +19,7 @@ import {
 import type { PolicyKind, PolicyMessage } from '../../ir/policy-kinds.ts';
 import { describeMode } from '../authentication/authentication-mode.ts';
 import type { YamlValue } from './format-yaml.ts';
-import { formatDuration, listOrNone, readReference, textOrNone } from './resource-words.ts';
+import { listOrNone, readReference, textOrNone } from './resource-words.ts';
 
 type Describers = { readonly [Kind in PolicyKind]: (message: PolicyMessage<Kind>, namespace: string) => YamlValue };
 

@@ -1,5 +1,6 @@
 // The configuration in force in the words of the resources it came from: Gateways, HTTPRoutes, ProxyBackends, ProxyPolicies, with the names and fields that
 // operators write. Pure. Values are the effective ones, defaults included; what messages no longer know (labels, selectors) is not shown.
+import { formatDuration } from '../../base/format-duration.ts';
 import { isJsonObject } from '../../base/json-object.ts';
 import type { Configuration } from '../../ir/configuration.ts';
 import {
@@ -17,7 +18,7 @@ import { redactNamedValues, summariseSecret } from './dump-config.ts';
 import { describePolicyField } from './describe-policy-field.ts';
 import { describeRule } from './describe-rule.ts';
 import type { YamlValue } from './format-yaml.ts';
-import { findGroup, formatDuration, listOrNone, readReference, textOrNone } from './resource-words.ts';
+import { findGroup, listOrNone, readReference, textOrNone } from './resource-words.ts';
 
 /** One resource. */
 export interface DescribedResource {

@@ -1,4 +1,5 @@
 // A rule of an HTTPRoute as operators write it, from its message.
+import { formatDuration } from '../../base/format-duration.ts';
 import {
   type Filter,
   type HeaderModifier,
@@ -11,7 +12,7 @@ import {
 } from '../../ir/gen/config_pb.ts';
 import { describeCors } from './describe-policy-field.ts';
 import type { YamlValue } from './format-yaml.ts';
-import { formatDuration, listOrNone, readReference, textOrNone } from './resource-words.ts';
+import { listOrNone, readReference, textOrNone } from './resource-words.ts';
 
 /** Describes a rule; references are seen from the namespace of its route. */
 export function describeRule(rule: Route, namespace: string): YamlValue {

@@ -1,5 +1,5 @@
 // What protects a route in one word each, for tables: OPEN, login, JWT, rules, with the policies behind each word.
-import type { PolicyKind } from '../../ir/policy-kinds.ts';
+import { policyKinds } from '../../ir/policy-kinds.ts';
 import type { DescribedPolicy, DescribedProtection } from './describe-protection.ts';
 
 /** A word and what it means. */
@@ -10,15 +10,6 @@ export interface Badge {
   /** namespace/name of the ProxyPolicies behind it. */
   readonly policies: readonly string[];
 }
-
-/** Undefined: the kind does not decide about callers. */
-const words: Readonly<Record<PolicyKind, string | undefined>> = {
-  'traffic.cors': undefined,
-  'traffic.jwtAuthentication': 'JWT',
-  'backend.mcp.authentication': 'login',
-  'traffic.authorization': 'rules',
-  'backend.mcp.authorization': 'rules',
-};
 
 const openings: ReadonlyMap<string, Pick<Badge, 'word' | 'tone'>> = new Map([
   ['open', { word: 'OPEN', tone: 'bad' }],
@@ -43,7 +34,8 @@ export function listBadges({ state, closedBy, policies }: DescribedProtection): 
 
 const modes = { '': '', Strict: '', Optional: ' optional', Permissive: ' never required' };
 
+/** Undefined: the kind does not decide about callers. */
 function findWord({ field, mode }: DescribedPolicy): string | undefined {
-  const word = words[field];
-  return word === undefined ? undefined : `${word}${modes[mode]}`;
+  const { isGuard, badge } = policyKinds[field];
+  return isGuard ? `${badge}${modes[mode]}` : undefined;
 }

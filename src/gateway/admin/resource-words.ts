@@ -18,23 +18,6 @@ export function listOrNone<T extends YamlValue>(list: readonly T[]): readonly T[
   return list.length === 0 ? undefined : list;
 }
 
-/** "1h30m", "500ms"; "0s" for none. */
-export function formatDuration(milliseconds: number): string {
-  let left = milliseconds;
-  let text = '';
-  for (const [unit, size] of [
-    ['h', 3_600_000],
-    ['m', 60_000],
-    ['s', 1_000],
-    ['ms', 1],
-  ] as const) {
-    const number = Math.floor(left / size);
-    left -= number * size;
-    if (number > 0) text += `${number}${unit}`;
-  }
-  return text === '' ? '0s' : text;
-}
-
 /** "Secret/default/tls" as a reference from a namespace; the last part of a longer key is an entry or a port. */
 export function readReference(key: string, from: string): { readonly [name: string]: YamlValue } {
   const [kind = '', namespace = '', name = '', entry] = key.split('/');
