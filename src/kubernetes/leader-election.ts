@@ -9,6 +9,10 @@ import { formatApiVersion, resourceTypes } from './resource-type.ts';
 
 /** The annotation of the Lease with the address of the leader for other replicas: address:port. */
 export const leaderAddressAnnotation = 'gateway.proxy/xds-address';
+/** The annotation with which a leader says that it is not fit to lead: a fit replica may ask for the Lease. */
+export const unfitAnnotation = 'gateway.proxy/leader-unfit';
+/** The annotation with which a fit replica asks an unfit leader for the Lease: its identity. Only the holder ever releases a Lease that has not expired. */
+export const wantedByAnnotation = 'gateway.proxy/lease-wanted-by';
 
 /** Milliseconds. */
 export interface LeaseTimes {
@@ -38,6 +42,8 @@ interface LeaderElectionOptions {
   readonly elapsed: () => number;
   /** In [0, 1). */
   readonly random: () => number;
+  /** Whether this replica can do the work of a leader; undefined: always. One that cannot leads only while no other replica asks for the Lease. */
+  readonly isFit?: ReadonlyWatchable<boolean>;
   readonly times?: LeaseTimes;
 }
 
@@ -73,6 +79,7 @@ export class LeaderElection {
   /** Aborts writes. They may outlast `stop` briefly: the server may execute an aborted write all the same. */
   readonly #abortWrites = new AbortController();
   readonly #running: Promise<void>;
+  readonly #unsubscribe: (() => void) | undefined;
   /** The Lease as last seen, and when it was first seen like this. */
   #lease: { readonly object: KubernetesObject; readonly since: number } | undefined;
   /** When the last successful renewal was sent, by `elapsed`. */
@@ -88,6 +95,7 @@ export class LeaderElection {
   constructor(options: LeaderElectionOptions) {
     this.#options = options;
     this.#times = options.times ?? defaultLeaseTimes;
+    this.#unsubscribe = options.isFit?.subscribe(() => this.#wake?.());
     this.#running = this.#run();
   }
 
@@ -114,6 +122,7 @@ export class LeaderElection {
   async stop(): Promise<void> {
     if (this.#abort.signal.aborted) return;
     this.#abort.abort();
+    this.#unsubscribe?.();
     AbortSignal.timeout(lastWriteMs).addEventListener('abort', () => this.#abortWrites.abort(), { once: true });
     this.#wake?.();
     await this.#running;
@@ -183,10 +192,13 @@ export class LeaderElection {
     }
     this.#observe(current);
     const { holderIdentity = '' } = readSpec(current);
-    const isHeld = holderIdentity !== '' && holderIdentity !== identity && this.#remainingMs(this.#lease!) > 0;
-    if (isHeld) {
+    const isPromised = this.#isPromised(current);
+    if (isPromised && holderIdentity === identity) return this.#yield(current);
+    const isOthers = isPromised || (holderIdentity !== '' && holderIdentity !== identity);
+    if (isOthers && this.#remainingMs(this.#lease!) > 0) {
       this.#stepDown();
       this.#follow();
+      if (this.#mayAskFor(current)) await this.#askFor(current);
     } else {
       await this.#put(current, startedAt);
     }
@@ -214,11 +226,60 @@ export class LeaderElection {
     this.#lead(await this.#write((signal) => client.replace(resourceTypes.Lease, object, signal)), startedAt);
   }
 
-  /** The annotations with our address in them, or none if we have none. */
+  /** The annotations of a Lease that we hold: with our address, if we have one, and whether we are fit. */
   #annotate(annotations: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-    const { [leaderAddressAnnotation]: _other, ...rest } = annotations;
+    const {
+      [leaderAddressAnnotation]: _address,
+      [unfitAnnotation]: _unfit,
+      [wantedByAnnotation]: _wanted,
+      ...rest
+    } = annotations;
     const { address } = this.#options;
-    return address === undefined ? rest : { ...rest, [leaderAddressAnnotation]: address };
+    return {
+      ...rest,
+      ...(address !== undefined && { [leaderAddressAnnotation]: address }),
+      ...(!this.#isFit && { [unfitAnnotation]: 'true' }),
+    };
+  }
+
+  get #isFit(): boolean {
+    return this.#options.isFit?.get() ?? true;
+  }
+
+  /** We are not fit, and another replica asked for the Lease. */
+  #isPromised(lease: KubernetesObject): boolean {
+    const wantedBy = lease.metadata.annotations?.[wantedByAnnotation];
+    return !this.#isFit && wantedBy !== undefined && wantedBy !== this.#options.identity;
+  }
+
+  /** We are fit, the leader is not, and nobody has asked for the Lease yet. */
+  #mayAskFor(lease: KubernetesObject): boolean {
+    const { holderIdentity = '' } = readSpec(lease);
+    const { [unfitAnnotation]: unfit, [wantedByAnnotation]: wantedBy } = lease.metadata.annotations ?? {};
+    const isOthers = holderIdentity !== '' && holderIdentity !== this.#options.identity;
+    return this.#isFit && isOthers && unfit === 'true' && wantedBy === undefined;
+  }
+
+  /** Asks an unfit leader for the Lease: its next renewal conflicts with this, and it reads who asked. */
+  async #askFor(seen: KubernetesObject): Promise<void> {
+    const { client, identity, log } = this.#options;
+    const annotations = { ...seen.metadata.annotations, [wantedByAnnotation]: identity };
+    const object: KubernetesObject = { ...seen, metadata: { ...seen.metadata, annotations } };
+    this.#observe(await this.#call((signal) => client.replace(resourceTypes.Lease, object, signal)));
+    log.info({ leader: readSpec(seen).holderIdentity }, 'the leader cannot serve gateways; asked it for the lease');
+  }
+
+  /** Gives the Lease to the replica that asked for it. It is reserved for fit replicas for as long as a leader is waited for. */
+  async #yield(seen: KubernetesObject): Promise<void> {
+    const { client, log } = this.#options;
+    this.#stepDown();
+    const released = this.#describeRelease(seen, Math.ceil(this.#times.leaseDuration / 1_000));
+    this.#observe(await this.#write((signal) => client.replace(resourceTypes.Lease, released, signal)));
+    log.warn(
+      { to: seen.metadata.annotations?.[wantedByAnnotation] },
+      'this replica cannot serve gateways; it gave the lease to one that can',
+    );
+    this.#follow();
   }
 
   #describeHolding(seen: KubernetesObject | undefined): LeaseSpec {
@@ -297,6 +358,7 @@ export class LeaderElection {
           return;
         }
         this.#stepDown();
+        if (this.#mayAskFor(event.object)) this.#wake?.();
       }
     } catch (error) {
       // Polling goes on, and starts the watch again.
@@ -330,12 +392,16 @@ export class LeaderElection {
     }
   }
 
-  #describeRelease(seen: KubernetesObject): KubernetesObject {
-    const { [leaderAddressAnnotation]: _address, ...annotations } = seen.metadata.annotations ?? {};
+  #describeRelease(seen: KubernetesObject, leaseDurationSeconds = 1): KubernetesObject {
+    const {
+      [leaderAddressAnnotation]: _address,
+      [unfitAnnotation]: _unfit,
+      ...annotations
+    } = seen.metadata.annotations ?? {};
     const now = formatMicroTime(this.#options.clock.now());
     const spec: LeaseSpec = {
       holderIdentity: '',
-      leaseDurationSeconds: 1,
+      leaseDurationSeconds,
       acquireTime: now,
       renewTime: now,
       leaseTransitions: readSpec(seen).leaseTransitions ?? 0,
