@@ -8,6 +8,7 @@ import { after, describe, test } from 'node:test';
 import { createAuthority, createCertificate, type TestCertificate } from '../../test/self-signed-certificate.ts';
 import { silentLog } from '../base/log.ts';
 import { createManualClock } from '../../test/kit/manual-clock.ts';
+import { CertificateFolder } from './certificate-folder.ts';
 import { checkCertificate } from './check-certificate.ts';
 import { XdsCertificateWatch } from './xds-certificate.ts';
 
@@ -87,7 +88,7 @@ async function startWatch(name: string) {
   const clock = createManualClock(now);
   const errors: object[] = [];
   const log = { ...silentLog, error: (fields: object) => void errors.push(fields) };
-  const watch = new XdsCertificateWatch({ folder, serverName, log, clock });
+  const watch = new XdsCertificateWatch({ source: new CertificateFolder(folder), serverName, log, clock });
   await watch.start();
   return { folder, clock, watch, errors };
 }
