@@ -65,7 +65,10 @@ describe('words', () => {
 
   test('none: also why the last good one does not serve', () => {
     assert.equal(describeChoice(), 'tls.key does not match tls.crt (Secret proxy-xds-cert)');
-    assert.match(describeChoice(expired)!, /the last good certificate expired at 2025-12-22T.*, and gateways refuse it/);
+    assert.match(
+      describeChoice(expired)!,
+      /the last good certificate expired at 2025-12-22T.*, and gateways refuse it/,
+    );
     assert.match(
       describeChoice(undefined, { ok: false, problem: 'tls.crt has expired' })!,
       /nor can the copy of the last good certificate be used: tls\.crt has expired/,

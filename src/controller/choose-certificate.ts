@@ -28,7 +28,10 @@ export type CertificateState =
   | { readonly state: 'none'; readonly problem: string; readonly isPending: boolean };
 
 /** Chooses; `now` in milliseconds since 1970. */
-export function chooseCertificate({ present, isPending = false, last, copy }: Candidates, now: number): CertificateState {
+export function chooseCertificate(
+  { present, isPending = false, last, copy }: Candidates,
+  now: number,
+): CertificateState {
   if (present.ok) return { state: 'good', certificate: present.certificate };
   const { problem } = present;
   const fromCopy = copy?.ok === true && copy.certificate.expiresAt > now ? copy.certificate : undefined;

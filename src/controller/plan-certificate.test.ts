@@ -15,7 +15,8 @@ const makeAt = (now: number, name = serverName): MadeCertificate =>
   makeCertificate({ names: [name], validFrom: now - backdateMs, validTo: now + validityMs });
 const render = (made: MadeCertificate, next?: MadeCertificate): KubernetesObject =>
   renderMadeCertificate(made, 'proxy-system', undefined, next);
-const plan = (secret: KubernetesObject | undefined, now: number): string => planCertificate(secret, serverName, now).step;
+const plan = (secret: KubernetesObject | undefined, now: number): string =>
+  planCertificate(secret, serverName, now).step;
 
 function change(secret: KubernetesObject, entries: Readonly<Record<string, string>>): KubernetesObject {
   const encoded = Object.entries(entries).map(([key, text]) => [key, Buffer.from(text).toString('base64')]);

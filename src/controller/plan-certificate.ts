@@ -29,15 +29,17 @@ export type CertificatePlan =
   | { readonly step: 'switch'; readonly next: UsableCertificate };
 
 /** Decides. A Secret that somebody else made or changed is left alone. `now` in milliseconds since 1970. */
-export function planCertificate(secret: KubernetesObject | undefined, serverName: string, now: number): CertificatePlan {
+export function planCertificate(
+  secret: KubernetesObject | undefined,
+  serverName: string,
+  now: number,
+): CertificatePlan {
   if (secret === undefined) return { step: 'make' };
   if (!isMadeByController(secret)) return { step: 'wait', until: undefined };
   const current = checkCertificate(readCertificateFiles(secret), serverName, now);
   const next = checkCertificate(readNextFiles(secret), serverName, now);
   if (!current.ok)
-    return next.ok
-      ? { step: 'switch', next: next.certificate }
-      : { step: 'replace', problem: current.problem };
+    return next.ok ? { step: 'switch', next: next.certificate } : { step: 'replace', problem: current.problem };
   if (next.ok) {
     const until = next.certificate.validFrom + backdateMs + overlapMs;
     return now >= until ? { step: 'switch', next: next.certificate } : { step: 'wait', until };
