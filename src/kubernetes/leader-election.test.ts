@@ -12,7 +12,8 @@ import {
   type KubernetesObject,
   type WatchEvent,
 } from './client.ts';
-import { leaderAddressAnnotation, LeaderElection, unfitAnnotation, wantedByAnnotation } from './leader-election.ts';
+import { LeaderElection } from './leader-election.ts';
+import { leaderAddressAnnotation, unfitAnnotation, wantedByAnnotation } from './lease.ts';
 import { effort } from '../../test/kit/effort.ts';
 
 function refuse(code: number, reason: string): ApiError {

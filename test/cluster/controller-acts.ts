@@ -396,9 +396,11 @@ function createSealKeyActs(stage: ControllerStage): readonly Act[] {
 
 function createCertificateActs(stage: ControllerStage): readonly Act[] {
   const { cluster } = stage;
-  const [own, copy] = ['proxy-xds-cert', 'proxy-xds-cert-last-good'].map(
-    (name): ResourceName => ({ kind: 'Secret', name, namespace: installationNamespace }),
-  ) as [ResourceName, ResourceName];
+  const [own, copy] = ['proxy-xds-cert', 'proxy-xds-cert-last-good'].map((name): ResourceName => ({
+    kind: 'Secret',
+    name,
+    namespace: installationNamespace,
+  })) as [ResourceName, ResourceName];
   const readEntry = async (secret: ResourceName, key: string): Promise<string | undefined> =>
     ((await stage.find(secret)) as { readonly data?: Readonly<Record<string, string>> } | undefined)?.data?.[key];
   const broken = Buffer.from('broken').toString('base64');
