@@ -139,7 +139,7 @@ export class XdsCertificateWatch {
     const now = this.#options.clock.now();
     const present = 'files' in reading ? this.#check(reading.files, now) : { ok: false as const, ...reading };
     if (present.ok) this.#last = present.certificate;
-    const isPending = 'isPending' in reading && reading.isPending === true;
+    const isPending = 'problem' in reading && (reading.isPending ?? false);
     const kept = present.ok ? undefined : copy?.get();
     const checkedCopy = kept && this.#check(kept, now);
     const state = chooseCertificate({ present, isPending, last: this.#last, copy: checkedCopy }, now);

@@ -52,13 +52,11 @@ test('one helm command, and a gateway is programmed over TLS', async (t) => {
 
 test('a Secret that is deleted is made anew, and gateways trust the new authority', async (t) => {
   const load = await gateway.startLoad(t);
-  const before = await cluster.api.get<SecretObject>(secret);
+  const old = await cluster.api.get<SecretObject>(secret);
   await cluster.api.delete(secret);
-  await cluster.waitForObject<SecretObject>(
-    secret,
-    (now) => readEntry(now, 'tls.crt') !== readEntry(before, 'tls.crt'),
-    { what: 'there is another certificate' },
-  );
+  await cluster.waitForObject<SecretObject>(secret, (now) => readEntry(now, 'tls.crt') !== readEntry(old, 'tls.crt'), {
+    what: 'there is another certificate',
+  });
   // All connections end with the processes; new ones need the new authority.
   for (const { metadata } of await controller.listPods())
     await cluster.signalContainer({ namespace: installationNamespace, pod: metadata.name }, 'SIGKILL');

@@ -67,7 +67,7 @@ describe('a Secret that cannot be used any more', () => {
     await waitForCopy(cluster, cert);
     assert.equal(readEntry(cluster.find('Secret', copyName), 'ca.crt'), authority.cert);
     writeFileSync(join(folder, 'tls.key'), createCertificate({ names: ['other'] }).key);
-    await waitFor('it says that it is degraded', () => /^degraded: /.test(readCheck(replica).reason ?? ''));
+    await waitFor('it says that it is degraded', () => readCheck(replica).reason?.startsWith('degraded: '));
     assert.match(
       readCheck(replica).reason!,
       /^degraded: tls\.key does not match tls\.crt \(Secret proxy-xds-cert, mounted at .*\); the last good certificate is served until 2/,
