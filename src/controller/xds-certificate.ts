@@ -18,6 +18,12 @@ export type CertificateReading =
   | { readonly files: CertificateFiles }
   | { readonly problem: string; readonly isPending?: boolean };
 
+/** The copy of the last good certificate. `isKnown` is false until it was looked for; without files there is none. */
+export interface KnownCopy {
+  readonly isKnown: boolean;
+  readonly files: CertificateFiles | undefined;
+}
+
 /** Where the certificate comes from. */
 export interface CertificateSource {
   /** For the operator. */
@@ -32,8 +38,8 @@ export interface CertificateSource {
 
 interface XdsCertificateOptions {
   readonly source: CertificateSource;
-  /** The copy of the last good certificate; undefined: there is none, or it is not known. */
-  readonly copy?: ReadonlyWatchable<CertificateFiles | undefined>;
+  /** The copy of the last good certificate; undefined: none is ever kept. */
+  readonly copy?: ReadonlyWatchable<KnownCopy>;
   /** The name under which gateways reach the controller. */
   readonly serverName: string;
   readonly log: Log;
@@ -139,9 +145,10 @@ export class XdsCertificateWatch {
     const now = this.#options.clock.now();
     const present = 'files' in reading ? this.#check(reading.files, now) : { ok: false as const, ...reading };
     if (present.ok) this.#last = present.certificate;
-    const isPending = 'problem' in reading && (reading.isPending ?? false);
-    const kept = present.ok ? undefined : copy?.get();
-    const checkedCopy = kept && this.#check(kept, now);
+    const kept = copy?.get();
+    // A copy may come in a moment: until then nothing is wrong enough to be told.
+    const isPending = ('problem' in reading && reading.isPending === true) || kept?.isKnown === false;
+    const checkedCopy = present.ok || kept?.files === undefined ? undefined : this.#check(kept.files, now);
     const state = chooseCertificate({ present, isPending, last: this.#last, copy: checkedCopy }, now);
     // Files that are being replaced one by one briefly do not match: report only the second failure in a row.
     const isFirst = source.mayTear && !this.#hasFailedOnce && this.#state.get().state === 'good';

@@ -6,12 +6,11 @@ import type { KubernetesClient } from '../kubernetes/client.ts';
 import type { Leadership } from '../kubernetes/leader-election.ts';
 import { CertificateFolder } from './certificate-folder.ts';
 import { certificateSecretName, copySecretName } from './certificate-secret.ts';
-import type { CertificateFiles } from './check-certificate.ts';
 import type { RelistObserver } from './controller-metrics.ts';
 import { readCopy, startCopyKeeper } from './copy-certificate.ts';
 import { CertificateOfSecret, startCertificateKeeper } from './keep-certificate.ts';
 import { watchSecret } from './watch-secret.ts';
-import { XdsCertificateWatch } from './xds-certificate.ts';
+import { type KnownCopy, XdsCertificateWatch } from './xds-certificate.ts';
 
 interface XdsTlsOptions {
   readonly client: KubernetesClient;
@@ -42,8 +41,10 @@ export async function startXdsTls(options: XdsTlsOptions): Promise<XdsTls> {
   const { client, log, clock, random, serverName, serviceName, onRelist } = options;
   const namespace = options.installationNamespace;
   const copySecret = watchSecret({ client, log, namespace, name: copySecretName, onRelist });
-  const copy = new Watchable<CertificateFiles | undefined>(undefined, equalFiles);
-  copySecret.sighting.subscribe((sighting) => void copy.set(readCopy(sighting)));
+  const copy = new Watchable<KnownCopy>({ isKnown: false, files: undefined });
+  copySecret.sighting.subscribe(
+    (sighting) => void copy.set({ isKnown: sighting.state !== 'unknown', files: readCopy(sighting) }),
+  );
   const ownSecret =
     options.source === 'generate'
       ? watchSecret({ client, log, namespace, name: certificateSecretName, onRelist })
@@ -78,12 +79,4 @@ export async function startXdsTls(options: XdsTlsOptions): Promise<XdsTls> {
     stopKeeping: async () => void (await Promise.all(keepers.map((keeper) => keeper.stop()))),
     stop: async () => void (await Promise.all([certificate.stop(), copySecret.stop(), ownSecret?.stop()])),
   };
-}
-
-function equalFiles(left: CertificateFiles | undefined, right: CertificateFiles | undefined): boolean {
-  return (
-    left?.certificateChain === right?.certificateChain &&
-    left?.privateKey === right?.privateKey &&
-    left?.ca === right?.ca
-  );
 }

@@ -111,6 +111,7 @@ describe('a Secret that cannot be used any more', () => {
     await waitFor('a gateway is configured', () => gateway.configuration);
     await waitForCondition(cluster, 'Gateway', 'team/edge', 'Programmed', 'True');
     assert.equal(readEntry(cluster.find('Secret', copyName), 'tls.crt'), cert, 'the copy stays');
+    assert.ok(!cluster.list('Event').some(({ reason }) => reason === 'CertificateUnusable'), 'no false alarm');
     assert.equal(
       cluster.find('Lease', 'proxy-system/proxy-controller')?.metadata.annotations?.['gateway.proxy/leader-unfit'],
       undefined,
