@@ -28,7 +28,7 @@ export function serveWithWorkers(
   startProcess: StartWorkerProcess = startWorkerProcess,
 ): Serving {
   const { log, values, registry, health, shutdown, flows, live, localGuard } = context;
-  const fetcher = createFetcher({ log, guard: options.guard });
+  const fetcher = createFetcher({ log, guard: options.guard, proxy: options.egress });
   const desk = new LoginDesk(fetcher);
   const sources = new PublishedSources(
     {
