@@ -43,7 +43,12 @@ const authorizationRequestSchema = withRules(
 );
 
 const clientIdMetadataDocumentsSchema = z.object({
-  enabled: z.boolean().default(true).describe('Whether a client_id may be the https URL of a metadata document.'),
+  enabled: z
+    .boolean()
+    .optional()
+    .describe(
+      'Whether a client_id may be the https URL of a metadata document. When absent it may, and this is offered to clients while the gateway can fetch such documents, or when they cannot register instead; true offers it always.',
+    ),
   allowedDomains: z
     .array(z.string().min(1).max(253))
     .max(64)

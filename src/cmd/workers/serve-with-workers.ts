@@ -29,7 +29,7 @@ export function serveWithWorkers(
 ): Serving {
   const { log, values, registry, health, shutdown, flows, live, localGuard } = context;
   const fetcher = createFetcher({ log, guard: options.guard, proxy: options.egress });
-  const desk = new LoginDesk(fetcher);
+  const desk = new LoginDesk(fetcher, Date.now, log);
   const sources = new PublishedSources(
     {
       takeKeys: (news) => group.tell('takeKeys', news),

@@ -162,9 +162,9 @@ async function findClient(
   }
   const found = await findDescribedClient(request, sealer, documents, clientId);
   if (found.ok) return found;
-  const { reason, problem, detail } = found;
+  const { reason, problem, detail, advice: ownAdvice = advice } = found;
   const message = problem === undefined ? {} : { message: problem };
-  return { ok: false, answer: answerErrorPage(request, { reason, ...message, advice, detail }) };
+  return { ok: false, answer: answerErrorPage(request, { reason, ...message, advice: ownAdvice, detail }) };
 }
 
 type RedirectOutcome =
