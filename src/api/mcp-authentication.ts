@@ -42,6 +42,19 @@ const authorizationRequestSchema = withRules(
   ],
 );
 
+/** Identity providers with presets. */
+export const identityProviders = [
+  'Keycloak',
+  'Auth0',
+  'Okta',
+  'Entra',
+  'Descope',
+  'Authentik',
+  'Google',
+  'Dex',
+  'Spring',
+] as const;
+
 const clientIdMetadataDocumentsSchema = z.object({
   enabled: z
     .boolean()
@@ -91,7 +104,7 @@ export const mcpAuthenticationSchema = withRules(
       .optional()
       .describe('The keys of the issuer; from the jwks_uri of its metadata when absent.'),
     provider: z
-      .enum(['Keycloak', 'Auth0', 'Okta', 'Entra', 'Descope', 'Authentik', 'Google', 'Dex', 'Spring'])
+      .enum(identityProviders)
       .optional()
       .describe('Settings for an identity provider with quirks. A standard one needs none.'),
     flow: z
