@@ -11,6 +11,7 @@ import { checkServers } from './online/check-server.ts';
 import type { OnlineReport, ServerReport } from './online/online-report.ts';
 import type { CommandIo } from './process-host.ts';
 import { readFiles } from './read-files.ts';
+import { describeAuthentications } from '../gateway/admin/describe-authentications.ts';
 import { requireEgressProxy } from './egress.ts';
 import { formatOnline, formatServers } from './format-online-report.ts';
 import { configureFromFiles, allowUnattachedFlag } from './unattached-policies.ts';
@@ -46,7 +47,7 @@ With --json, every member is always there; what does not apply is null or empty:
   backends    [{backend, transport, endpoints, picker: {endpoints, tls: none | unverified | verified, failureMode, timeoutMs}}]
               picker: who chooses among the endpoints of an InferencePool; null for other backends
   policies    [{namespace, name, attachments: [{field, target, closed}], conflicts: [{field, target, owner, because}]}]
-  authentications  [{policy, mode, issuer, flow: {flow, reason}, resources: [{url, listener, backend, metadataUrls}]}]
+  authentications  [{policy, mode, issuer, flow: {flow, reason}, resources: [{url, listener, backend, metadataUrls, callbackUrls}]}]
               flow is null when it depends on what the identity provider answers
   jwtAuthentications  [{policy, mode, location, providers: [{name, issuer, audiences, keys}]}]
   conditions  [{kind, namespace, name, part, type, status, reason, message}]   those that are not as they should be
@@ -119,7 +120,7 @@ const notAsked = { online: null, servers: null };
 async function askAll(
   runtime: RuntimeConfig,
   translation: Translation,
-  options: CheckIdpOptions,
+  options: Omit<CheckIdpOptions, 'callbackUrls'>,
 ): Promise<{ readonly online: OnlineReport[]; readonly servers: ServerReport[] }> {
   const forwardsTokens = [...runtime.authentications, ...runtime.jwtAuthentications].some(
     ({ message }) => message.forwardToken,
@@ -132,17 +133,28 @@ async function askAll(
 }
 
 async function askProviders(
-  { authentications, jwtAuthentications }: RuntimeConfig,
+  runtime: RuntimeConfig,
   { configuration }: Translation,
-  options: CheckIdpOptions,
+  options: Omit<CheckIdpOptions, 'callbackUrls'>,
 ): Promise<OnlineReport[]> {
+  const { authentications, jwtAuthentications } = runtime;
+  const callbacks = new Map(
+    describeAuthentications(runtime).map(({ policy, resources }) => [
+      policy,
+      [...new Set(resources.flatMap(({ callbackUrls }) => callbackUrls))],
+    ]),
+  );
   const anchors = new Map(configuration.secrets.map(({ key, value }) => [key, value]));
   const readCa = (key: string): string | undefined => {
     const value = anchors.get(key);
     return value?.case === 'caCertificates' ? value.value : undefined;
   };
   const [logins, tokens] = await Promise.all([
-    Promise.all(authentications.map((config) => checkIdp(config, options))),
+    Promise.all(
+      authentications.map((config) =>
+        checkIdp(config, { ...options, callbackUrls: callbacks.get(config.source) ?? [] }),
+      ),
+    ),
     Promise.all(jwtAuthentications.map((config) => checkJwtProviders(config, { fetcher: options.fetcher, readCa }))),
   ]);
   return [...logins, ...tokens.flat()];

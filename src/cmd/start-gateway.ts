@@ -9,6 +9,7 @@ import { createPalette } from '../base/terminal.ts';
 import { createShutdown, logCrashes, type Shutdown } from '../base/shutdown.ts';
 import { accessLogKind, createAccessLog, formatAccessText } from '../gateway/observe/access-log.ts';
 import { startAdminServer } from '../gateway/admin/admin-server.ts';
+import { describeAuthentications, listCallbackUrls } from '../gateway/admin/describe-authentications.ts';
 import { describeRoutes } from '../gateway/admin/describe-routes.ts';
 import { startMetricsServer } from '../gateway/admin/metrics-server.ts';
 import { startReadinessServer } from '../gateway/admin/readiness-server.ts';
@@ -304,7 +305,8 @@ export async function startGatewayProcess(
       const served = describeRoutes(gateway.runtime);
       if (log.isText) {
         log.flushSync();
-        host.stdout(formatServing(served, pages, createPalette(host.color)));
+        const callbacks = listCallbackUrls(describeAuthentications(gateway.runtime));
+        host.stdout(formatServing(served, callbacks, pages, createPalette(host.color)));
       } else log.info({ version, served: summarizeServing(served), pages }, 'serving');
     },
     async applyFirst(configuration) {
