@@ -38,10 +38,11 @@ With --json, every member is always there; what does not apply is null or empty:
                 {hostname, path: {type, value}, method, headers, queryParams, httpRoute, rule,
                  backends: [{backend, weight, answers}], filters, answers: {status, reason, message},
                  protection: {state: closed | protected | partly | redirect | open, summary, closedBy,
-                   closedBecause: invalid | unattached, guards: [{kind, policy}], policies: [
+                   closedBecause: invalid | unattached, clientCertificate, guards: [{kind, policy}], policies: [
                    {policy, level, target, field, inForce, mode, issuers, action, expressions, scopes,
                     overriddenBy: {policy, level, target}, because, remark}]}}]}]}]
-              protection: every policy on the way to a rule, the most specific first, and why one has no say; guards: those that keep somebody out
+              protection: every policy on the way to a rule, the most specific first, and why one has no say; guards: those that keep somebody out;
+              clientCertificate: the listener serves only clients whose certificate it validates
   backends    [{backend, transport, endpoints, picker: {endpoints, tls: none | unverified | verified, failureMode, timeoutMs}}]
               picker: who chooses among the endpoints of an InferencePool; null for other backends
   policies    [{namespace, name, attachments: [{field, target, closed}], conflicts: [{field, target, owner, because}]}]

@@ -20,7 +20,7 @@ function match(path: string, protection: Partial<ServedMatch['protection']>): Se
       { backend: 'Service/default/s/80', weight: 1, endpoints: ['192.0.2.1:80'], authentication: undefined, answers: undefined },
     ],
     filters: [],
-    protection: { state: 'open', summary: 'open: no policy', closedBy: null, closedBecause: null, guards: [], policies: [], ...protection },
+    protection: { state: 'open', summary: 'open: no policy', closedBy: null, closedBecause: null, clientCertificate: false, guards: [], policies: [], ...protection },
     answers: undefined,
   }; // prettier-ignore
 }
@@ -50,6 +50,14 @@ test('each route says what protects it, and taken ports are named', () => {
       '',
     ].join('\n'),
   );
+});
+
+test('a client certificate that the listener requires protects, beside policies or alone', () => {
+  const alone = match('/', { state: 'protected', summary: 'client certificate required', clientCertificate: true });
+  const beside = { ...guarded, protection: { ...guarded.protection, clientCertificate: true } };
+  const lines = formatServing(serve(beside, alone), pages, createPalette(true));
+  assert.ok(lines.includes('\u001b[32mclient certificate\u001b[39m'), lines);
+  assert.ok(lines.includes('client certificate, login default/login, rules default/rules'), lines);
 });
 
 test('what is open is red on a terminal', () => {
