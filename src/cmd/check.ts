@@ -1,8 +1,10 @@
 // `mcp-gatehouse check`: validates files and prints what would be served. Opens no port and changes nothing; makes network requests only with --online.
+import { resolve } from 'node:path';
+import type { Resources } from '../api/resources.ts';
 import { shortenPath } from '../sources/files/problem-line.ts';
 import type { Translation } from '../translate/translate.ts';
 import type { RuntimeConfig } from '../gateway/config/runtime-config.ts';
-import { buildCheckReport, buildFailedReport, type CheckReport } from './check-report.ts';
+import { buildCheckReport, buildEmptyReport, buildFailedReport, type CheckReport } from './check-report.ts';
 import { defineCommand, refuse } from './command.ts';
 import { filesFlag, inferenceExtensionFlag } from './resource-flags.ts';
 import { checkIdp, type CheckIdpOptions } from './online/check-idp.ts';
@@ -97,6 +99,8 @@ async function checkFiles(
   const read = await readFiles(paths, environment, inferenceExtension);
   if (!read.ok) return buildFailedReport(read.problems);
   const { source, resources, translation } = read;
+  const problems = source.problems.get();
+  if (problems.length === 0 && isEmpty(resources)) return buildEmptyReport(paths.map((path) => resolve(path)));
   const { fetcher, ...compilation } = compileUnconnected(configureFromFiles(translation, allowUnattached));
   try {
     return buildCheckReport({
@@ -104,13 +108,18 @@ async function checkFiles(
       translation,
       compilation,
       allowUnattached,
-      problems: source.problems.get(),
+      problems,
       ...(online === undefined ? notAsked : await askAll(compilation.runtime, translation, { fetcher, ...online })),
       locate: (identity, path) => source.locate(identity, path),
     });
   } finally {
     await fetcher.close();
   }
+}
+
+/** Comments alone, or nothing: a template that was left out, or a file that was not saved. */
+function isEmpty(resources: Resources): boolean {
+  return Object.values(resources).every((list: readonly unknown[]) => list.length === 0);
 }
 
 const notAsked = { online: null, servers: null };
