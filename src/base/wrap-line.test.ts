@@ -15,7 +15,8 @@ test('a word that is too long stays whole', () => {
 });
 
 test('colours take no column', () => {
-  const { red } = createPalette(true);
+  const palette = createPalette(true);
+  const red = (text: string): string => palette.red(text);
   assert.equal(wrapLine(`${red('abc')} de`, 6, 1), `${red('abc')} de`);
   assert.equal(wrapLine(`${red('abc')} de f`, 6, 1), `${red('abc')} de\n f`);
 });
