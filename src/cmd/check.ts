@@ -1,8 +1,10 @@
 // `mcp-gatehouse check`: validates files and prints what would be served. Opens no port and changes nothing; makes network requests only with --online.
+import { resolve } from 'node:path';
+import type { Resources } from '../api/resources.ts';
 import { shortenPath } from '../sources/files/problem-line.ts';
 import type { Translation } from '../translate/translate.ts';
 import type { RuntimeConfig } from '../gateway/config/runtime-config.ts';
-import { buildCheckReport, buildFailedReport, type CheckReport } from './check-report.ts';
+import { buildCheckReport, buildEmptyReport, buildFailedReport, type CheckReport } from './check-report.ts';
 import { defineCommand, refuse } from './command.ts';
 import { filesFlag, inferenceExtensionFlag } from './resource-flags.ts';
 import { checkIdp, type CheckIdpOptions } from './online/check-idp.ts';
@@ -40,10 +42,11 @@ With --json, every member is always there; what does not apply is null or empty:
                 {hostname, path: {type, value}, method, headers, queryParams, httpRoute, rule,
                  backends: [{backend, weight, answers}], filters, answers: {status, reason, message},
                  protection: {state: closed | protected | partly | redirect | open, summary, closedBy,
-                   closedBecause: invalid | unattached, guards: [{kind, policy}], policies: [
+                   closedBecause: invalid | unattached, clientCertificate, guards: [{kind, policy}], policies: [
                    {policy, level, target, field, inForce, mode, issuers, action, expressions, scopes,
                     overriddenBy: {policy, level, target}, because, remark}]}}]}]}]
-              protection: every policy on the way to a rule, the most specific first, and why one has no say; guards: those that keep somebody out
+              protection: every policy on the way to a rule, the most specific first, and why one has no say; guards: those that keep somebody out;
+              clientCertificate: the listener serves only clients whose certificate it validates
   backends    [{backend, transport, endpoints, picker: {endpoints, tls: none | unverified | verified, failureMode, timeoutMs}}]
               picker: who chooses among the endpoints of an InferencePool; null for other backends
   policies    [{namespace, name, attachments: [{field, target, closed}], conflicts: [{field, target, owner, because}]}]
@@ -98,6 +101,8 @@ async function checkFiles(
   const read = await readFiles(paths, environment, inferenceExtension);
   if (!read.ok) return buildFailedReport(read.problems);
   const { source, resources, translation } = read;
+  const problems = source.problems.get();
+  if (problems.length === 0 && isEmpty(resources)) return buildEmptyReport(paths.map((path) => resolve(path)));
   const egress = online === undefined ? undefined : requireEgressProxy(environment);
   const { fetcher, ...compilation } = compileUnconnected(configureFromFiles(translation, allowUnattached), egress);
   try {
@@ -106,13 +111,18 @@ async function checkFiles(
       translation,
       compilation,
       allowUnattached,
-      problems: source.problems.get(),
+      problems,
       ...(online === undefined ? notAsked : await askAll(compilation.runtime, translation, { fetcher, ...online })),
       locate: (identity, path) => source.locate(identity, path),
     });
   } finally {
     await fetcher.close();
   }
+}
+
+/** Comments alone, or nothing: a template that was left out, or a file that was not saved. */
+function isEmpty(resources: Resources): boolean {
+  return Object.values(resources).every((list: readonly unknown[]) => list.length === 0);
 }
 
 const notAsked = { online: null, servers: null };

@@ -20,7 +20,7 @@ function match(path: string, protection: Partial<ServedMatch['protection']>): Se
       { backend: 'Service/default/s/80', weight: 1, endpoints: ['192.0.2.1:80'], authentication: undefined, answers: undefined },
     ],
     filters: [],
-    protection: { state: 'open', summary: 'open: no policy', closedBy: null, closedBecause: null, guards: [], policies: [], ...protection },
+    protection: { state: 'open', summary: 'open: no policy', closedBy: null, closedBecause: null, clientCertificate: false, guards: [], policies: [], ...protection },
     answers: undefined,
   }; // prettier-ignore
 }
@@ -61,6 +61,14 @@ test('callbacks that have to be entered at identity providers are named', () => 
   const lines = formatServing(serve(guarded), callbacks, pages, createPalette(false)).split('\n');
   assert.equal(lines[2], 'Redirect URI of the client at https://idp.example: https://h1.example/.oauth/mcp/callback');
   assert.match(lines[3] ?? '', /h4\.example\/\.oauth\/mcp\/callback, and more: http:\/\/127\.0\.0\.1:15001\/routes$/);
+});
+
+test('a client certificate that the listener requires protects, beside policies or alone', () => {
+  const alone = match('/', { state: 'protected', summary: 'client certificate required', clientCertificate: true });
+  const beside = { ...guarded, protection: { ...guarded.protection, clientCertificate: true } };
+  const lines = formatServing(serve(beside, alone), new Map(), pages, createPalette(true));
+  assert.ok(lines.includes('\u001b[32mclient certificate\u001b[39m'), lines);
+  assert.ok(lines.includes('client certificate, login default/login, rules default/rules'), lines);
 });
 
 test('what is open is red on a terminal', () => {

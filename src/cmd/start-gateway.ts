@@ -15,7 +15,7 @@ import { startMetricsServer } from '../gateway/admin/metrics-server.ts';
 import { startReadinessServer } from '../gateway/admin/readiness-server.ts';
 import { createFlowInspector } from '../gateway/observe/flow-inspector.ts';
 import { type ApplyReport, createGateway, type Gateway, type GatewayOptions } from '../gateway/gateway.ts';
-import { liveLimits, LiveRequests } from '../gateway/observe/live-requests.ts';
+import { LiveRequests } from '../gateway/observe/live-requests.ts';
 import { createRequestJournal } from '../gateway/observe/request-journal.ts';
 import { createGatewayMetrics, type GatewayMetrics } from '../gateway/observe/request-metrics.ts';
 import { startTracing } from '../gateway/observe/tracing.ts';
@@ -112,7 +112,8 @@ export async function startGatewayProcess(
   const tracing = isAlone ? await startTracing(host.env, log, version) : undefined;
   const flows = createFlowInspector();
   const journal = createRequestJournal();
-  const live = new LiveRequests(liveLimits, log.isText && values.accessLog);
+  const live = new LiveRequests();
+  if (log.isText && values.accessLog) live.lookForLog();
   const localGuard = readLocalGuard(values);
   const options: GatewayOptions = {
     log,

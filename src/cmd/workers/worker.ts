@@ -110,6 +110,7 @@ async function serveForSupervisor(): Promise<CommandEnd> {
     });
     const log = root.child({ worker: settings.number });
     setLevel = (level) => root.setLevel(level);
+    if (root.isText && settings.accessLog) live.lookForLog();
     logCrashes(log);
     releaseMemoryWhenQuiet();
     bodyBudget.limit(settings.maxHeldBytes);
