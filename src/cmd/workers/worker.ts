@@ -84,6 +84,9 @@ async function serveForSupervisor(): Promise<CommandEnd> {
       unwatch?.();
       unwatch = isWatched ? live.watch((batch) => channel.tell('tellRequests', batch)) : undefined;
     },
+    async setStale(detail) {
+      (await started.promise).gateway.setStale(detail);
+    },
     async stopAccepting() {
       await (await started.promise).gateway.stopAccepting();
     },

@@ -63,6 +63,8 @@ export interface WorkerCalls {
   listEndpoints(nothing: undefined): Promise<readonly EndpointState[]>;
   /** From now on, requests that end are told; or no longer. */
   watchRequests(isWatched: boolean): void;
+  /** As Gateway.setStale. */
+  setStale(detail: string | undefined): Promise<void>;
   /** Called in all workers before any of them drains: a disconnected client must not reconnect to a port that is about to close. */
   stopAccepting(nothing: undefined): Promise<void>;
   /** The worker ends when all is closed. */
