@@ -4,6 +4,7 @@ import { createManualClock } from '../../test/kit/manual-clock.ts';
 import { createHealth } from '../base/health.ts';
 import { type RootLog, silentLog } from '../base/log.ts';
 import { createMetrics } from '../base/metrics.ts';
+import type { StaleState } from '../gateway/request/stale-gate.ts';
 import { chooseTimes, watchStaleness } from './stale-gateway.ts';
 
 interface Given {
@@ -16,7 +17,7 @@ function start({ onStale, silentMs = 0, ...given }: Given = {}) {
   const maxStaleness = 'maxStaleness' in given ? given.maxStaleness : 10_000;
   const clock = createManualClock();
   const startedAt = clock.now();
-  const seen = { lines: [] as string[], problems: [] as readonly string[], closedFor: undefined as string | undefined };
+  const seen = { lines: [] as string[], problems: [] as readonly string[], state: undefined as StaleState | undefined };
   const log = {
     ...silentLog,
     warn: (_: object, message: string) => void seen.lines.push(`warn ${message}`),
@@ -30,7 +31,7 @@ function start({ onStale, silentMs = 0, ...given }: Given = {}) {
       registry,
       health,
       showProblems: (problems) => (seen.problems = problems),
-      gateway: { setStale: (detail) => (seen.closedFor = detail) },
+      gateway: { setStale: (state) => (seen.state = state) },
     },
     { maxStaleness, onStale },
     silentMs,
@@ -52,7 +53,7 @@ describe('a stale gateway', () => {
     assert.deepEqual(health.read().checks[1], { name: 'controller', ready: false, reason: since });
     assert.deepEqual(seen.problems, [`This gateway is stale, so it is not ready: ${since}.`]);
     assert.deepEqual(seen.lines, [`warn this gateway is stale, so it is not ready: ${since}`]);
-    assert.equal(seen.closedFor, undefined, 'it still serves');
+    assert.deepEqual(seen.state, { detail: since, closes: false }, 'it still serves');
     assert.equal(await readMetric('mcp_gateway_stale'), 1);
     assert.equal(await readMetric('mcp_gateway_controller_silence_seconds'), 12);
 
@@ -69,16 +70,16 @@ describe('a stale gateway', () => {
   test('that is to close closes, and opens again', async () => {
     const { clock, seen, watch } = start({ onStale: 'close' });
     await clock.advance(10_000);
-    assert.equal(seen.closedFor, since);
+    assert.deepEqual(seen.state, { detail: since, closes: true });
     assert.match(seen.problems[0]!, /so it is not ready and answers every request with 503: no controller/);
     watch.heard();
-    assert.equal(seen.closedFor, undefined);
+    assert.equal(seen.state, undefined);
   });
 
   test('is so from the start when it is not known how old its configuration is', async () => {
     const { clock, seen, health, readMetric } = start({ onStale: 'close', silentMs: Infinity });
     assert.equal(
-      seen.closedFor,
+      seen.state?.detail,
       'it is not known when a controller was last heard, which may be longer ago than 10s (maxStaleness)',
     );
     assert.equal(health.read().ready, false);

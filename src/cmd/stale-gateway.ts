@@ -42,7 +42,7 @@ export function watchStaleness(
         return;
       }
       const reason = describeStaleness(watch.silentMs, maxStaleness!, clocks.clock.now());
-      if (closes) gateway.setStale(reason);
+      gateway.setStale({ detail: reason, closes });
       const effect = closes ? 'it is not ready and answers every request with 503' : 'it is not ready';
       showProblems([`This gateway is stale, so ${effect}: ${reason}.`]);
       check?.fail(reason);

@@ -1,7 +1,9 @@
 // `mcp-gatehouse gateway --max-staleness`: a gateway that is cut off from its controller, or starts without one, and what it does about it.
 import assert from 'node:assert/strict';
 import { copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
+import { connect as connectHttp2 } from 'node:http2';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -113,6 +115,7 @@ describe('a gateway that is cut off from its controller', () => {
     await waitFor('it is closed', async () => (await getStatus(port, '/')) === 503);
     const refused = await fetch(`http://127.0.0.1:${port}/`);
     assert.equal(refused.headers.get('retry-after'), '5');
+    assert.equal(refused.headers.get('connection'), 'close', 'the next request may get to another gateway');
     assert.equal(((await refused.json()) as { error: string }).error, 'configuration_stale');
     assert.equal((await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', body: '{}' })).status, 503);
     await waitFor('both streams are over', () => events.state.end !== undefined && upgraded.state.end !== undefined);
@@ -158,9 +161,17 @@ describe('a gateway that is cut off from its controller', () => {
     const gateway = await startGatewayCommand(t, `http://127.0.0.1:${server.port}`, ['--max-staleness', '1s']);
     publish(server, openTo(port));
     await waitFor(() => gateway.isReady());
+    const events = await openWhenServed(port, '/events', 'data: first');
+    const session = connectHttp2(`http://127.0.0.1:${port}`);
+    t.after(() => [events, { close: () => session.destroy() }].forEach(({ close }) => close()));
+    const goaway = once(session, 'goaway');
     await server.close();
     await waitFor('it is not ready', async () => !(await gateway.isReady()));
-    assert.equal(await getStatus(port, '/'), 200);
+    const served = await fetch(`http://127.0.0.1:${port}/`);
+    assert.equal(served.status, 200);
+    assert.equal(served.headers.get('connection'), 'close', 'the next request may get to another gateway');
+    await goaway;
+    assert.equal(events.state.end, undefined, 'streams go on');
     assert.match(
       gateway.child.readOutput(),
       /this gateway is stale, so it is not ready: no controller was heard since/,
@@ -169,6 +180,10 @@ describe('a gateway that is cut off from its controller', () => {
     const again = await startController(t, { port: server.port });
     publish(again, openTo(port));
     await waitFor('it is ready again', () => gateway.isReady());
+    await waitFor('connections are kept again', async () => {
+      const answer = await fetch(`http://127.0.0.1:${port}/`);
+      return answer.headers.get('connection') === 'keep-alive';
+    });
   });
 });
 

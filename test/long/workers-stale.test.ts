@@ -4,7 +4,6 @@ import { test } from 'node:test';
 import { startCountingUpstream } from '../integration/counting-upstream.ts';
 import {
   configure,
-  getStatus,
   publish,
   route,
   startController,
@@ -18,46 +17,46 @@ test('two workers close, and open again', async (t) => {
   const upstream = await startCountingUpstream();
   t.after(() => upstream.close());
   const [port] = (await findFreePorts(1)) as [number];
+  const url = `http://127.0.0.1:${port}/a`;
   const controller = await startController(t);
   const flags = ['--workers', '2', '--max-staleness', '5s', '--on-stale', 'close'];
   const gateway = await startGatewayCommandProcess(t, `http://127.0.0.1:${controller.port}`, flags);
   const configuration = configure(port, upstream.port, { routes: [route('a', '/a')] });
   publish(controller, configuration);
   await waitFor(() => gateway.isReady());
-  const before = listWorkers(gateway.child.pid);
-  const connections = await connectToEach(before, port, '/a');
-  t.after(() => {
-    for (const connection of connections.values()) connection.close();
-  });
-  assert.equal(connections.size, 2);
-  const stream = await fetch(`http://127.0.0.1:${port}/a`);
+  /** The statuses of so many requests, each on its own connection, that both workers get some. */
+  const sample = async (): Promise<readonly number[]> => {
+    const statuses = new Set<number>();
+    for (let count = 0; count < 40; count += 1) {
+      const answer = await fetch(url, { method: 'POST', body: '{}', headers: { connection: 'close' } });
+      await answer.arrayBuffer();
+      statuses.add(answer.status);
+    }
+    return [...statuses];
+  };
+  const expectSample = (status: number): Promise<unknown> =>
+    waitFor(`all workers answer ${status}`, async () => (await sample()).join() === String(status));
+  await expectSample(200);
+  const stream = await fetch(url);
   const broken = assert.rejects(stream.text());
 
   await controller.close();
-  for (const connection of connections.values())
-    await waitFor('the worker is closed', async () => (await connection.post('/a')).status === 503);
+  await expectSample(503);
   await broken;
   assert.equal(await gateway.isReady(), false);
 
+  const before = listWorkers(gateway.child.pid);
   killHard(before[0]!);
-  const after = await waitFor('there is another worker', () => {
-    const pids = listWorkers(gateway.child.pid);
-    return pids.length === 2 && !pids.includes(before[0]!) && pids;
+  await waitFor('there is another worker, and it serves', async () => {
+    const text = await (await fetch(`http://127.0.0.1:${gateway.metricsPort}/metrics`)).text();
+    return /^mcp_gateway_workers 2$/m.test(text) && !listWorkers(gateway.child.pid).includes(before[0]!);
   });
-  const others = await waitFor('it listens', async () => {
-    const found = await connectToEach(after, port, '/a');
-    if (found.size === 2) return found;
-    for (const connection of found.values()) connection.close();
-    return undefined;
-  });
-  t.after(() => {
-    for (const connection of others.values()) connection.close();
-  });
-  for (const connection of others.values()) assert.equal((await connection.post('/a')).status, 503);
+  assert.deepEqual(await sample(), [503]);
 
   publish(await startController(t, { port: controller.port }), configuration);
-  for (const connection of others.values())
-    await waitFor('the worker is open', async () => (await connection.post('/a')).status === 200);
+  await expectSample(200);
   await waitFor(() => gateway.isReady());
-  assert.equal(await getStatus(port, '/b'), 404);
+  const connections = await connectToEach(listWorkers(gateway.child.pid), port, '/a');
+  for (const connection of connections.values()) connection.close();
+  assert.equal(connections.size, 2);
 });

@@ -38,7 +38,7 @@ export function serveWithWorkers(
     (id) => desk.forgetIdp(id),
   );
   const watched = new WatchedAgents();
-  let stale: string | undefined;
+  let stale: Parameters<Gateway['setStale']>[0];
   const readiness = health.addCheck('workers', 'no worker is ready yet');
   const legacySseKey = crypto.getRandomValues(new Uint8Array(32));
   const running = registry.gauge('mcp_gateway_workers', 'Workers that take requests now.', {});
@@ -115,9 +115,9 @@ export function serveWithWorkers(
     if (shutdown.started) group.killAll();
   });
 
-  const gateway = createSharedGateway(options, sources, fetcher, group, (detail) => {
-    stale = detail;
-    group.tell('setStale', detail);
+  const gateway = createSharedGateway(options, sources, fetcher, group, (state) => {
+    stale = state;
+    group.tell('setStale', state);
   });
   return {
     gateway,

@@ -21,6 +21,8 @@ export interface BoundPort {
   readonly connectionCount: number;
   /** Closes the listening socket; the address is free when it resolves. Connections stay. */
   stopAccepting(): Promise<void>;
+  /** While true, every connection closes after its requests, as when draining, and new ones are still accepted. */
+  sendClientsAway(isOn: boolean): void;
   /** Stops accepting, lets requests in progress end, and aborts the rest after the timeout. Resolves when the last connection is closed. */
   drain(timeoutMs: number): Promise<void>;
 }
@@ -29,13 +31,14 @@ export interface BoundPort {
 export async function bindPort(context: PortContext, http1: Http1Server, budget: ConnectionBudget): Promise<BoundPort> {
   const connections = new Map<Socket, ClientConnection | undefined>();
   let draining = false;
+  let sendsAway = false;
   let stopped: Promise<void> | undefined;
   const empty = Promise.withResolvers<void>();
 
   const adopt = (raw: Socket, connection: ClientConnection): void => {
     if (!connections.has(raw)) return;
     connections.set(raw, connection);
-    if (draining) connection.startDraining();
+    if (draining || sendsAway) connection.startDraining();
   };
   const closeUnlessDecided = (raw: Socket): void => {
     const timer = setTimeout(() => {
@@ -133,6 +136,10 @@ export async function bindPort(context: PortContext, http1: Http1Server, budget:
       return connections.size;
     },
     stopAccepting,
+    sendClientsAway(isOn) {
+      sendsAway = isOn;
+      if (isOn) for (const connection of connections.values()) connection?.startDraining();
+    },
     async drain(timeoutMs) {
       await stopAccepting();
       draining = true;

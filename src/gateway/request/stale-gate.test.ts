@@ -12,17 +12,22 @@ function createStream() {
   return stream;
 }
 
-test('an open gate lets everything through', () => {
+test('an open gate lets everything through, also of a stale gateway that does not close', () => {
   const gate = new StaleGate();
   const { context, answered } = createContext();
   assert.equal(gate.refuse(context), false);
+  const stream = createStream();
+  gate.openStream(stream.context);
+  gate.set({ detail: 'stale', closes: false });
+  assert.equal(gate.refuse(context), false);
+  assert.equal(stream.aborted, 0);
   assert.deepEqual([context.reason, answered.status], [undefined, 0]);
 });
 
 test('a closed gate answers 503 with its reason and Retry-After, and the operator learns why', async () => {
   await nextTurn();
   const gate = new StaleGate();
-  gate.set('no controller was heard');
+  gate.set({ detail: 'no controller was heard', closes: true });
   const { context, answered } = createContext();
   assert.equal(gate.refuse(context), true);
   assert.deepEqual(
@@ -42,14 +47,14 @@ test('closing ends the streams that are open, and no others', () => {
   const [open, left] = [createStream(), createStream()];
   gate.openStream(open.context);
   gate.openStream(left.context)();
-  gate.set('stale');
+  gate.set({ detail: 'stale', closes: true });
   assert.deepEqual([open.aborted, left.aborted], [1, 0]);
   assert.deepEqual([open.context.reason, open.context.detail], ['configuration_stale', 'stale']);
 });
 
 test('a stream whose request came before, and whose answer begins after, ends too', async () => {
   const gate = new StaleGate();
-  gate.set('stale');
+  gate.set({ detail: 'stale', closes: true });
   const [late, gone] = [createStream(), createStream()];
   gate.openStream(late.context);
   gate.openStream(gone.context)();

@@ -5,13 +5,22 @@ import type { RequestContext } from './request-context.ts';
 /** A gateway that looks for its controller finds it again within a few seconds. */
 const retryAfter = ['retry-after', '5'];
 
+/** What a gateway is to do about its old configuration. */
+export interface StaleState {
+  /** Why it is stale, for the operator. */
+  readonly detail: string;
+  /** No request is served. */
+  readonly closes: boolean;
+}
+
 /** One for all requests of a process. */
 export class StaleGate {
   readonly #streams = new Set<RequestContext>();
   #detail: string | undefined;
 
-  /** Closes the gate with a sentence for the operator, or opens it. */
-  set(detail: string | undefined): void {
+  /** Closes the gate, or opens it. */
+  set(state: StaleState | undefined): void {
+    const detail = state?.closes === true ? state.detail : undefined;
     this.#detail = detail;
     if (detail !== undefined) for (const context of [...this.#streams]) end(context, detail);
   }
