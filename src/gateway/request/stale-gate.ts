@@ -22,7 +22,7 @@ export class StaleGate {
   set(state: StaleState | undefined): void {
     const detail = state?.closes === true ? state.detail : undefined;
     this.#detail = detail;
-    if (detail !== undefined) for (const context of [...this.#streams]) end(context, detail);
+    if (detail !== undefined) for (const context of this.#streams) end(context, detail);
   }
 
   /** Answers the request if the gate is closed. */
