@@ -171,7 +171,15 @@ describe('a gateway that is cut off from its controller', () => {
     assert.equal(served.status, 200);
     assert.equal(served.headers.get('connection'), 'close', 'the next request may get to another gateway');
     await goaway;
+    const another = connectHttp2(`http://127.0.0.1:${port}`);
+    t.after(() => another.destroy());
+    await once(another, 'remoteSettings');
+    const stream = another.request({ ':path': '/' });
+    stream.resume();
+    const [headers] = (await once(stream, 'response')) as [{ ':status'?: number }];
+    assert.equal(headers[':status'], 200, 'a new connection is served before it is sent away');
     assert.equal(events.state.end, undefined, 'streams go on');
+    events.close();
     assert.match(
       gateway.child.readOutput(),
       /this gateway is stale, so it is not ready: no controller was heard since/,
