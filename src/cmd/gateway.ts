@@ -59,9 +59,9 @@ async function serve(gateway: GatewayProcess, settings: GatewayCommandSettings):
     apply: (configuration) => health.apply(configuration),
     ...(saver === undefined ? {} : { save: (resources: HeldResources) => saver.save(resources) }),
     observer: createControllerLinkMetrics(gateway.registry),
-    onHeard() {
-      saver?.heard();
-      staleness.heard();
+    onHeard(agoMs) {
+      saver?.heard(agoMs);
+      staleness.heard(agoMs);
     },
     times: chooseTimes(settings),
   });
@@ -118,7 +118,7 @@ function startSaving(
   );
   return {
     save: (resources: HeldResources) => snapshots.save(resources),
-    heard: () => heard.heard(readMoment()),
+    heard: (agoMs: number) => heard.heard(readMoment(agoMs)),
     async close() {
       await snapshots.close();
       await heard.close();
@@ -126,8 +126,8 @@ function startSaving(
   };
 }
 
-function readMoment(): HeardMoment {
-  return { wallMs: Date.now(), uptimeMs: readUptime() };
+function readMoment(agoMs = 0): HeardMoment {
+  return { wallMs: Date.now() - agoMs, uptimeMs: readUptime() - agoMs };
 }
 
 /** What a connection to the controller needs cannot be read. It is tried again with the next one. */

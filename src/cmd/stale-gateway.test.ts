@@ -42,7 +42,7 @@ function start({ onStale, silentMs = 0, ...given }: Given = {}) {
   return { clock, seen, health, watch, readMetric };
 }
 
-const since = 'no controller was heard since 2026-01-01T00:00:00Z, longer than 10s (maxStaleness)';
+const since = 'no contact with a controller since 2026-01-01T00:00:00Z, longer than 10s (maxStaleness)';
 
 describe('a stale gateway', () => {
   test('is not ready, and says why at every place, once', async () => {
@@ -57,11 +57,11 @@ describe('a stale gateway', () => {
     assert.equal(await readMetric('mcp_gateway_stale'), 1);
     assert.equal(await readMetric('mcp_gateway_controller_silence_seconds'), 12);
 
-    watch.heard();
+    watch.heard(0);
     assert.equal(health.read().ready, true);
     assert.deepEqual(seen.problems, []);
     assert.deepEqual(seen.lines.slice(1), [
-      'info a controller was heard: this gateway is up to date, and no longer stale',
+      'info this gateway is in contact with a controller, up to date, and no longer stale',
     ]);
     assert.equal(await readMetric('mcp_gateway_stale'), 0);
     assert.equal(await readMetric('mcp_gateway_controller_silence_seconds'), 0);
@@ -71,8 +71,8 @@ describe('a stale gateway', () => {
     const { clock, seen, watch } = start({ onStale: 'close' });
     await clock.advance(10_000);
     assert.deepEqual(seen.state, { detail: since, closes: true });
-    assert.match(seen.problems[0]!, /so it is not ready and answers every request with 503: no controller/);
-    watch.heard();
+    assert.match(seen.problems[0]!, /so it is not ready and answers every request with 503: no contact/);
+    watch.heard(0);
     assert.equal(seen.state, undefined);
   });
 
@@ -80,7 +80,7 @@ describe('a stale gateway', () => {
     const { clock, seen, health, readMetric } = start({ onStale: 'close', silentMs: Infinity });
     assert.equal(
       seen.state?.detail,
-      'it is not known when a controller was last heard, which may be longer ago than 10s (maxStaleness)',
+      'it is not known when there was last contact with a controller, which may be longer ago than 10s (maxStaleness)',
     );
     assert.equal(health.read().ready, false);
     await clock.advance(4_000);

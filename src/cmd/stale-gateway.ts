@@ -19,7 +19,7 @@ interface Clocks {
   readonly readUptime: () => number;
 }
 
-/** Begins to watch. `silentMs`: how long no controller was heard before this process started; Infinity: not known. */
+/** Begins to watch. `silentMs`: how long there was no contact before this process started; Infinity: not known. */
 export function watchStaleness(
   { log, registry, health, showProblems, gateway }: StaleProcess,
   { maxStaleness, onStale }: StaleSettings,
@@ -38,7 +38,7 @@ export function watchStaleness(
         gateway.setStale(undefined);
         showProblems([]);
         check?.pass();
-        log.info({}, 'a controller was heard: this gateway is up to date, and no longer stale');
+        log.info({}, 'this gateway is in contact with a controller, up to date, and no longer stale');
         return;
       }
       const reason = describeStaleness(watch.silentMs, maxStaleness!, clocks.clock.now());
@@ -64,9 +64,9 @@ export function watchStaleness(
 function describeStaleness(silentMs: number, maxMs: number, nowMs: number): string {
   const longest = `${formatDuration(maxMs)} (maxStaleness)`;
   if (silentMs === Infinity)
-    return `it is not known when a controller was last heard, which may be longer ago than ${longest}`;
+    return `it is not known when there was last contact with a controller, which may be longer ago than ${longest}`;
   const since = new Date(nowMs - silentMs).toISOString().replace(/\.\d+Z$/, 'Z');
-  return `no controller was heard since ${since}, longer than ${longest}`;
+  return `no contact with a controller since ${since}, longer than ${longest}`;
 }
 
 /** Pings and looks that are frequent enough: a controller that answers must never be silent for half of the time. */

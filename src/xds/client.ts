@@ -8,6 +8,7 @@ import { Code, ConnectError } from '@connectrpc/connect';
 import { systemClock } from '../base/clock.ts';
 import { cutText } from '../base/cut-text.ts';
 import type { Log } from '../base/log.ts';
+import { readUptime } from '../base/uptime.ts';
 import type { Configuration } from '../ir/configuration.ts';
 import { DeltaDiscoveryRequestSchema, NodeSchema } from '../ir/gen/discovery_pb.ts';
 import { type BindProblem, GatewayReportSchema, type KeyProblem } from '../ir/gen/report_pb.ts';
@@ -73,9 +74,9 @@ export interface XdsClientOptions {
   readonly observer: XdsClientObserver;
   /**
    * Called again and again while the configuration is up to date: a connection has brought a whole update, it is in force, and bytes still come (messages, or
-   * answers to pings).
+   * answers to pings). `agoMs`: they came at most this long ago.
    */
-  readonly onHeard?: () => void;
+  readonly onHeard?: (agoMs: number) => void;
   /** Random number in [0, 1), for jitter. */
   readonly random?: () => number;
   readonly times?: Partial<XdsClientTimes>;
@@ -168,6 +169,7 @@ class DiscoveryClient {
     });
     this.#contact = new ContactWatch({
       clock: systemClock,
+      readUptime,
       lookMs: this.#times.lookMs,
       onHeard: options.onHeard ?? (() => {}),
     });

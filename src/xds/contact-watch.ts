@@ -3,9 +3,12 @@ import type { Clock } from '../base/clock.ts';
 
 interface ContactWatchOptions {
   readonly clock: Clock;
+  /** Goes on while this process or its machine is paused. */
+  readonly readUptime: () => number;
   /** How often to look for new bytes. */
   readonly lookMs: number;
-  readonly onHeard: () => void;
+  /** The other end was heard, at most this long ago. */
+  readonly onHeard: (agoMs: number) => void;
 }
 
 /** Watches one connection at a time, from `begin` to `end`. */
@@ -20,7 +23,7 @@ export class ContactWatch {
   /** The other end was heard just now. `countBytes`: how many it has sent so far. */
   begin(countBytes: () => number): void {
     this.end();
-    this.#options.onHeard();
+    this.#options.onHeard(0);
     this.#look(countBytes, countBytes());
   }
 
@@ -29,11 +32,13 @@ export class ContactWatch {
     this.#cancel = undefined;
   }
 
+  /** Bytes may have come right after the previous look. After a pause that is long ago: they waited in a buffer. */
   #look(countBytes: () => number, before: number): void {
-    const { clock, lookMs, onHeard } = this.#options;
+    const { clock, readUptime, lookMs, onHeard } = this.#options;
+    const lookedAt = readUptime();
     this.#cancel = clock.setTimer(() => {
       const now = countBytes();
-      if (now > before) onHeard();
+      if (now > before) onHeard(Math.max(0, readUptime() - lookedAt));
       this.#look(countBytes, now);
     }, lookMs);
   }

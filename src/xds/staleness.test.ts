@@ -32,10 +32,10 @@ describe('a gateway', () => {
   test('that hears again is fresh at once, and stale again after another silence', async () => {
     const { clock, watch, changes } = start();
     await clock.advance(15_000);
-    watch.heard();
+    watch.heard(0);
     assert.equal(watch.silentMs, 0);
     await clock.advance(9_500);
-    watch.heard();
+    watch.heard(0);
     await clock.advance(10_000);
     assert.deepEqual(changes, ['stale at 10000', 'fresh at 15000', 'stale at 34500']);
   });
@@ -44,7 +44,7 @@ describe('a gateway', () => {
     const { clock, watch, changes } = start();
     for (let second = 0; second < 1_000; second += 1) {
       await clock.advance(9_000);
-      watch.heard();
+      watch.heard(0);
     }
     assert.deepEqual(changes, []);
   });
@@ -62,6 +62,17 @@ describe('a gateway', () => {
     watch.start();
     await clock.advance(86_400_000);
     assert.deepEqual([watch.isStale, watch.silentMs, clock.pendingDelays()], [false, 86_400_005, []]);
+  });
+
+  test('that hears what was said long ago stays stale', async () => {
+    const { clock, watch, changes } = start();
+    await clock.advance(20_000);
+    watch.heard(10_000);
+    assert.deepEqual([watch.isStale, watch.silentMs], [true, 10_000]);
+    watch.heard(9_000);
+    watch.heard(9_500);
+    assert.deepEqual([watch.isStale, watch.silentMs], [false, 9_000]);
+    assert.deepEqual(changes, ['stale at 10000', 'fresh at 20000']);
   });
 
   test('is told nothing any more after the end', async () => {
@@ -86,7 +97,7 @@ describe('the silence before the start', () => {
       const { watch, changes } = start({ silentMs });
       assert.equal(watch.isStale, true);
       assert.equal(watch.silentMs, silentMs);
-      watch.heard();
+      watch.heard(0);
       assert.deepEqual(changes, ['stale at 0', 'fresh at 0']);
     }
   });

@@ -46,10 +46,10 @@ export class StalenessWatch {
     this.#cancel?.();
   }
 
-  /** A controller was heard just now. */
-  heard(): void {
-    this.#heardAt = this.#options.readUptime();
-    this.#change(false);
+  /** A controller was heard, this long ago. */
+  heard(agoMs: number): void {
+    this.#heardAt = Math.max(this.#heardAt, this.#options.readUptime() - agoMs);
+    if (this.silentMs < (this.#options.maxMs ?? Infinity)) this.#change(false);
   }
 
   #look(maxMs: number): void {

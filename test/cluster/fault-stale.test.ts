@@ -86,7 +86,7 @@ async function expectLeft({ pod, other, since }: CutOff, t: TestContext): Promis
   assert.ok(stale >= 8, 'not before it was silent for long enough');
   const page = await fetch(`http://${addressOf(pod)}:15021/ready`);
   assert.equal(page.status, 503);
-  assert.match(await page.text(), /no controller was heard since \S+, longer than 10s \(maxStaleness\)/);
+  assert.match(await page.text(), /no contact with a controller since \S+, longer than 10s \(maxStaleness\)/);
   assert.equal(await gateway.readMetric(other, 'mcp_gateway_stale'), 0);
 }
 

@@ -120,16 +120,19 @@ describe('a gateway that is cut off from its controller', () => {
     assert.equal((await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', body: '{}' })).status, 503);
     await waitFor('both streams are over', () => events.state.end !== undefined && upgraded.state.end !== undefined);
     assert.notEqual(events.state.end, 'ended', 'a client must see that the stream was broken off');
-    assert.match(gateway.child.readOutput(), /"reason":"configuration_stale","detail":"no controller was heard since /);
+    assert.match(
+      gateway.child.readOutput(),
+      /"reason":"configuration_stale","detail":"no contact with a controller since /,
+    );
 
     assert.equal(await gateway.isReady(), false);
     const check = await readCheck(gateway);
-    assert.match(check!.reason!, /^no controller was heard since \S+Z, longer than 2s \(maxStaleness\)$/);
+    assert.match(check!.reason!, /^no contact with a controller since \S+Z, longer than 2s \(maxStaleness\)$/);
     assert.equal((await fetch(`http://127.0.0.1:${gateway.readinessPort}/live`)).status, 200);
     assert.equal(await readMetric(gateway, 'mcp_gateway_stale'), 1);
     assert.ok((await readMetric(gateway, 'mcp_gateway_controller_silence_seconds')) >= 2);
     const page = await (await fetch(`http://127.0.0.1:${gateway.adminPort}/`)).text();
-    assert.match(page, /This gateway is stale, so it is not ready and answers every request with 503: no controller/);
+    assert.match(page, /This gateway is stale, so it is not ready and answers every request with 503: no contact/);
 
     // What was with the upstream before is answered: sending it again could do it twice.
     release();
@@ -150,7 +153,7 @@ describe('a gateway that is cut off from its controller', () => {
     assert.ok(countLines(gateway, 'this gateway is stale') >= 1);
     assert.equal(
       countLines(gateway, 'this gateway is stale, so it is not ready and answers every request with 503'),
-      countLines(gateway, 'this gateway is up to date, and no longer stale'),
+      countLines(gateway, 'up to date, and no longer stale'),
       'each is said once',
     );
   });
@@ -182,7 +185,7 @@ describe('a gateway that is cut off from its controller', () => {
     events.close();
     assert.match(
       gateway.child.readOutput(),
-      /this gateway is stale, so it is not ready: no controller was heard since/,
+      /this gateway is stale, so it is not ready: no contact with a controller since/,
     );
 
     const again = await startController(t, { port: server.port });
@@ -235,12 +238,12 @@ describe('a gateway that starts from its snapshot file', () => {
       await gateway.stop();
     };
     set(Number(wall) - 3_600_000);
-    await expectStale(/^no controller was heard since \S+Z, longer than 1h \(maxStaleness\)$/);
+    await expectStale(/^no contact with a controller since \S+Z, longer than 1h \(maxStaleness\)$/);
     // The clock was set back since: nobody knows how long ago it was.
     set(Number(wall) + 3_600_000);
-    await expectStale(/^it is not known when a controller was last heard/);
+    await expectStale(/^it is not known when there was last contact/);
     rmSync(`${left}.heard`);
-    await expectStale(/^it is not known when a controller was last heard/);
+    await expectStale(/^it is not known when there was last contact/);
 
     // It is stale until it hears from one.
     const later = await startController(t);
