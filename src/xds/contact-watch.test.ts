@@ -8,7 +8,7 @@ function start() {
   const seen = { bytes: 100, heard: 0, agoMs: -1 };
   const watch = new ContactWatch({
     clock,
-    readUptime: clock.now,
+    readUptime: () => clock.now(),
     lookMs: 500,
     onHeard(agoMs) {
       seen.heard += 1;
