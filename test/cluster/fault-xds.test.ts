@@ -134,13 +134,13 @@ async function runStatus(): Promise<{ readonly exitCode: number | null; readonly
 
 test('one of two gateways is cut off and an audience is revoked: 1 of 2 has it until both have, whatever happens meanwhile', async (t) => {
   const load = await gateway.startLoad(t);
-  const before = await gateway.change();
-  await gateway.expectChange(t, before);
+  const revoked = await gateway.change();
+  await gateway.expectChange(t, revoked);
   const [cutOff, other] = await gateway.listPods();
   const { name } = cutOff!.metadata;
   const heal = await cluster.blackHole({ from: cutOff!.status.podIP!, to: await controller.findAddress(), port: 9978 });
   const change = await gateway.change();
-  const promise = watchPromise(before.audience);
+  const promise = watchPromise(revoked.audience);
   const behind = { status: 'False', type: 'Programmed', reason: 'GatewayBehind' } as const;
   const message = new RegExp(`^1 of 2 gateways has this\\. Pod ${name} `);
   await waitForCondition(cluster, protectingPolicy, { ...behind, message });
@@ -148,7 +148,7 @@ test('one of two gateways is cut off and an audience is revoked: 1 of 2 has it u
   t.diagnostic(`the status said 1 of 2 after ${toldAfterMs} ms`);
   assert.ok(toldAfterMs <= 10_000, `it took ${toldAfterMs} ms`);
   assert.equal(await gateway.isEnforced(change.audience, [other!]), true);
-  assert.equal(await gateway.isEnforced(before.audience, [cutOff!]), true, 'it enforces what it had');
+  assert.equal(await gateway.isEnforced(revoked.audience, [cutOff!]), true, 'it enforces what it had');
 
   // The connection is found dead, and the grace period ends. Before, this was when the pod was forgotten.
   const lost = new RegExp(`^1 of 2 gateways has this\\. Pod ${name} takes traffic without a connection`);
@@ -172,7 +172,7 @@ test('one of two gateways is cut off and an audience is revoked: 1 of 2 has it u
     { what: 'it is ready again' },
   );
   load.takeFailures(); // those that reached the pod while no process was up
-  assert.equal(await gateway.isEnforced(before.audience, [cutOff!]), true);
+  assert.equal(await gateway.isEnforced(revoked.audience, [cutOff!]), true);
   // The next controller knows only what it sees.
   await restartController();
   await controller.waitUntilReady();
