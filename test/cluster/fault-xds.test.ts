@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { connect } from 'node:tls';
 import { program } from '../kit/gateway-program.ts';
 import { createAuthority, createCertificate, type TestAuthority } from '../self-signed-certificate.ts';
@@ -101,7 +102,7 @@ function watchPromise(audience: string): { stop(): Promise<{ promised: number; p
   };
   const state = { promised: 0, passed: 0, isRunning: true };
   const running = (async () => {
-    while (state.isRunning) {
+    for (; state.isRunning; await sleep(100)) {
       const pods = await gateway.listPods();
       // Both before and after: in between the promise was made.
       if (!(await readsTrue())) continue;
@@ -141,12 +142,13 @@ test('one of two gateways is cut off and an audience is revoked: 1 of 2 has it u
   const heal = await cluster.blackHole({ from: cutOff!.status.podIP!, to: await controller.findAddress(), port: 9978 });
   const change = await gateway.change();
   const promise = watchPromise(revoked.audience);
+  t.after(() => promise.stop());
   const behind = { status: 'False', type: 'Programmed', reason: 'GatewayBehind' } as const;
   const message = new RegExp(`^1 of 2 gateways has this\\. Pod ${name} `);
   await waitForCondition(cluster, protectingPolicy, { ...behind, message });
   const toldAfterMs = Math.round(performance.now() - change.madeAt);
   t.diagnostic(`the status said 1 of 2 after ${toldAfterMs} ms`);
-  assert.ok(toldAfterMs <= 10_000, `it took ${toldAfterMs} ms`);
+  assert.ok(toldAfterMs <= 30_000, `it took ${toldAfterMs} ms`);
   assert.equal(await gateway.isEnforced(change.audience, [other!]), true);
   assert.equal(await gateway.isEnforced(revoked.audience, [cutOff!]), true, 'it enforces what it had');
 
@@ -165,10 +167,11 @@ test('one of two gateways is cut off and an audience is revoked: 1 of 2 has it u
 
   // It crashes, and serves the old policy from its snapshot: Ready, and still behind.
   await cluster.signalContainer({ namespace: home, pod: name }, 'SIGKILL');
-  const podPath = locateResource({ kind: 'Pod', name });
+  const restarts = cutOff!.status.containerStatuses?.[0]?.restartCount ?? 0;
   await cluster.waitForObject<PodObject>(
-    podPath,
-    ({ status }) => status.containerStatuses?.[0]?.restartCount === 1 && status.containerStatuses[0].ready,
+    locateResource({ kind: 'Pod', name }),
+    ({ status: { containerStatuses: [container] = [] } }) =>
+      container?.restartCount === restarts + 1 && container.ready,
     { what: 'it is ready again' },
   );
   load.takeFailures(); // those that reached the pod while no process was up
