@@ -208,8 +208,13 @@ describe('processes', () => {
 });
 
 /** As the EndpointSlices of the Gateway's Service have them. */
-function podsOf(serving: readonly string[], retiring: readonly string[] = []): FactSources['pods'] {
-  return new Map([['team/edge', { serving: new Set(serving), retiring: new Set(retiring) }]]);
+function podsOf(
+  serving: readonly string[],
+  others: { readonly unready?: readonly string[]; readonly retiring?: readonly string[] } = {},
+): FactSources['pods'] {
+  const { unready = [], retiring = [] } = others;
+  const pods = { serving: new Set(serving), unready: new Set(unready), retiring: new Set(retiring) };
+  return new Map([['team/edge', pods]]);
 }
 
 /** Two pods on the first snapshot, and a second snapshot that one of them does not get: it was lost before. */
@@ -259,7 +264,7 @@ describe('pods that take traffic', () => {
   });
 
   test('it does not count when its pod is gone, or takes no traffic', async () => {
-    for (const pods of [podsOf(['pod-b']), podsOf(['pod-b'], ['pod-a'])]) {
+    for (const pods of [podsOf(['pod-b']), podsOf(['pod-b'], { retiring: ['pod-a'] })]) {
       const { clock, read, change, pods: before, present } = createLost();
       change();
       assert.equal(read({ connected: [present], pods: before })!.isSettled('policies', 'a'), false);
@@ -267,6 +272,22 @@ describe('pods that take traffic', () => {
       const facts = read({ connected: [present], pods })!;
       assert.deepEqual([facts.processes, facts.behind, facts.isSettled('policies', 'a')], [1, [], true]);
     }
+  });
+
+  test('one that is not ready for a moment, as after a crash, still counts', async () => {
+    const { clock, collect, read, change, pods, present } = createLost();
+    change();
+    collect({ connected: [present], pods });
+    await clock.advance(60_000);
+    const crashed = podsOf(['pod-b'], { unready: ['pod-a'] });
+    const { facts, recheckAfterMs } = collect({ connected: [present], pods: crashed });
+    assert.deepEqual([facts.get('team/edge')!.behind, recheckAfterMs], [lost, 10_000]);
+    await clock.advance(9_999);
+    assert.equal(read({ connected: [present], pods: crashed })!.isSettled('policies', 'a'), false);
+    await clock.advance(1);
+    const gone = read({ connected: [present], pods: crashed })!;
+    assert.deepEqual([gone.processes, gone.isSettled('policies', 'a')], [1, true], 'nobody asks it');
+    assert.equal(read({ connected: [present], pods })!.isSettled('policies', 'a'), false, 'it is back');
   });
 
   test('the only pod is lost: after the grace period nothing is settled', async () => {
@@ -334,7 +355,7 @@ describe('pods that take traffic', () => {
     await clock.advance(2_000);
     const facts = read({ connected, pods })!;
     assert.deepEqual(facts.listBehind('policies', 'a'), [{ name: 'pod-a', isConnected: true }]);
-    const terminating = read({ connected, pods: podsOf(['pod-b'], ['pod-a']) })!;
+    const terminating = read({ connected, pods: podsOf(['pod-b'], { retiring: ['pod-a'] }) })!;
     assert.deepEqual([terminating.processes, terminating.isSettled('policies', 'a')], [1, true]);
   });
 
@@ -381,7 +402,10 @@ describe('pods that take traffic', () => {
           if (what === 'unready') ready.delete(pod);
           await clock.advance(waitMs);
           const processes = Array.from(connected, ([nodeId, settled]) => createProcess({ nodeId, settled }));
-          const facts = read({ connected: processes, pods: podsOf([...ready]) });
+          const facts = read({
+            connected: processes,
+            pods: podsOf([...ready], { unready: names.filter((name) => !ready.has(name)) }),
+          });
           if (facts?.isSettled('policies', 'a') !== true) continue;
           for (const name of ready) assert.equal(enforced.get(name), snapshot.digest, name);
         }

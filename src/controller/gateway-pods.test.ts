@@ -28,20 +28,22 @@ function createSlice(name: string, pods: Readonly<Record<string, Conditions>>, l
   });
 }
 
-function read(...slices: readonly EndpointSlice[]): readonly [serving: string[], retiring: string[]] | undefined {
+function read(
+  ...slices: readonly EndpointSlice[]
+): readonly [serving: string[], unready: string[], retiring: string[]] | undefined {
   const pods = listGatewayPods(slices).get('team/edge-proxy');
-  return pods && [[...pods.serving], [...pods.retiring]];
+  return pods && [[...pods.serving], [...pods.unready], [...pods.retiring]];
 }
 
 test('pods that are ready serve, of all slices, each once', () => {
   const slices = [createSlice('a', { one: { ready: true }, two: {} }), createSlice('b', { one: {}, three: {} })];
-  assert.deepEqual(read(...slices), [['one', 'two', 'three'], []]);
+  assert.deepEqual(read(...slices), [['one', 'two', 'three'], [], []]);
 });
 
 test('pods that are not ready do not; those that terminate retire while others serve', () => {
   const terminating = { ready: false, serving: true, terminating: true };
   const slice = createSlice('a', { starting: { ready: false }, old: terminating, young: { ready: true } });
-  assert.deepEqual(read(slice), [['young'], ['old']]);
+  assert.deepEqual(read(slice), [['young'], ['starting'], ['old']]);
 });
 
 test('without one that is ready, those that still serve while they terminate get the traffic', () => {
@@ -50,7 +52,7 @@ test('without one that is ready, those that still serve while they terminate get
     old: { ready: false, serving: true, terminating: true },
     older: { ready: false, serving: false, terminating: true },
   });
-  assert.deepEqual(read(slice), [['old'], []]);
+  assert.deepEqual(read(slice), [['old'], ['starting'], []]);
 });
 
 test('Services of others, and endpoints that are not pods, do not count', () => {
@@ -59,6 +61,6 @@ test('Services of others, and endpoints that are not pods, do not count', () => 
   assert.equal(read({ ...other, metadata: { ...other.metadata, labels } }), undefined);
   const [endpoint] = other.endpoints;
   const bare = { ...other, endpoints: [{ ...endpoint!, targetRef: undefined }] };
-  assert.deepEqual(read(bare), [[], []]);
+  assert.deepEqual(read(bare), [[], [], []]);
   assert.equal(read(), undefined);
 });

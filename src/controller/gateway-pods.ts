@@ -7,6 +7,8 @@ import { gatewayNameLabel } from '../api/gateway.ts';
 export interface GatewayPods {
   /** Pods that new connections go to. */
   readonly serving: ReadonlySet<string>;
+  /** Pods that are not ready, and do not terminate: they may serve at any moment, as after the restart of a container. */
+  readonly unready: ReadonlySet<string>;
   /** Terminating pods, while others serve: no new connections go to them. */
   readonly retiring: ReadonlySet<string>;
 }
@@ -37,15 +39,19 @@ function choosePods(slices: readonly EndpointSlice[]): GatewayPods {
   const ready = new Set<string>();
   const lastResort = new Set<string>();
   const terminating = new Set<string>();
+  const unready = new Set<string>();
   for (const { conditions, targetRef } of slices.flatMap(({ endpoints }) => endpoints)) {
     const pod = readPodName(targetRef);
     if (pod === undefined) continue;
     const { ready: isReady = true, serving: isServing = isReady, terminating: isTerminating = false } = conditions;
     if (isReady) ready.add(pod);
     else if (isTerminating) terminating.add(pod);
+    else unready.add(pod);
     if (isServing) lastResort.add(pod);
   }
-  return ready.size > 0 ? { serving: ready, retiring: terminating } : { serving: lastResort, retiring: new Set() };
+  return ready.size > 0
+    ? { serving: ready, unready, retiring: terminating }
+    : { serving: lastResort, unready, retiring: new Set() };
 }
 
 function readPodName(targetRef: unknown): string | undefined {

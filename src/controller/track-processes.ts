@@ -54,9 +54,13 @@ interface KnownProcess {
   readonly lapsedAt: number | undefined;
   /** Since when it has been without the present configuration. */
   readonly behindSince: number | undefined;
+  /** When its pod stopped taking traffic: Infinity while it does, -Infinity if it never did. */
+  readonly servedUntil: number;
+  /** Whether its pod takes traffic, or is not ready and did so within the grace period: a container that has crashed is soon back. */
+  readonly isServing: boolean;
 }
 
-const noPods: GatewayPods = { serving: new Set(), retiring: new Set() };
+const noPods: GatewayPods = { serving: new Set(), unready: new Set(), retiring: new Set() };
 
 /** Remembers processes from call to call. */
 export class ProcessTracker {
@@ -76,16 +80,17 @@ export class ProcessTracker {
     const live = new Map([...relayed, ...connected].map((process) => [formatKey(process), process]));
     const occupied = new Set(Array.from(live.values(), ({ gateway }) => gateway));
     const known = new Map<string, KnownProcess>();
-    for (const [key, process] of live) known.set(key, this.#noteLive(process, this.#known.get(key)));
+    for (const [key, process] of live)
+      known.set(key, this.#noteLive(process, this.#known.get(key), pods.get(process.gateway) ?? noPods));
     for (const [key, before] of this.#known) {
       if (live.has(key)) continue;
       const kept = this.#noteLost(before, pods.get(before.gateway) ?? noPods, occupied);
       if (kept !== undefined) known.set(key, kept);
     }
-    for (const [gateway, { serving }] of pods) {
-      for (const name of serving) {
+    for (const [gateway, own] of pods) {
+      for (const name of own.serving) {
         const key = formatKey({ gateway, nodeId: name });
-        if (!known.has(key)) known.set(key, this.#noteUnheard(gateway, name));
+        if (!known.has(key)) known.set(key, this.#noteUnheard(gateway, name, own));
       }
     }
     this.#known = known;
@@ -101,40 +106,48 @@ export class ProcessTracker {
     return { processes, recheckAt: this.#recheckAt };
   }
 
-  #noteLive(process: ConnectedGateway, before: KnownProcess | undefined): KnownProcess {
-    const now = this.#clock.now();
+  #noteLive(process: ConnectedGateway, before: KnownProcess | undefined, pods: GatewayPods): KnownProcess {
     const { gateway, nodeId: name, settled } = process;
     const found = settled === undefined ? undefined : this.#history.findRound(gateway, settled);
-    if (found !== undefined) return this.#note({ gateway, name, process, round: found, lapsedAt: undefined }, before);
-    const lapsedAt = before?.lapsedAt ?? now;
+    if (found !== undefined)
+      return this.#note({ gateway, name, process, round: found, lapsedAt: undefined }, before, pods);
+    const lapsedAt = before?.lapsedAt ?? this.#clock.now();
     const round = this.#isOver(lapsedAt) ? 0 : (before?.round ?? 0);
-    return this.#note({ gateway, name, process, round, lapsedAt }, before);
+    return this.#note({ gateway, name, process, round, lapsedAt }, before, pods);
   }
 
   /** Undefined: it is gone. */
   #noteLost(before: KnownProcess, pods: GatewayPods, occupied: ReadonlySet<string>): KnownProcess | undefined {
+    const { gateway, name } = before;
     const lapsedAt = before.lapsedAt ?? this.#clock.now();
     const isOver = this.#isOver(lapsedAt);
-    if (pods.serving.has(before.name))
-      return isOver
-        ? this.#note(
-            { ...before, process: undefined, round: 0, lapsedAt },
-            { ...before, behindSince: before.behindSince ?? lapsedAt },
-          )
-        : this.#note({ ...before, lapsedAt }, before);
+    const kept = this.#note({ ...before, lapsedAt }, before, pods);
+    if (kept.isServing) {
+      if (!isOver) return kept;
+      const behindSince = before.behindSince ?? lapsedAt;
+      return this.#note({ gateway, name, process: undefined, round: 0, lapsedAt }, { ...before, behindSince }, pods);
+    }
     // No grace period if the Gateway has other processes or pods: a rollout must not wait for the pods that it replaced.
-    if (occupied.has(before.gateway) || pods.serving.size > 0 || isOver) return undefined;
-    return this.#note({ ...before, lapsedAt }, before);
+    return occupied.has(gateway) || pods.serving.size > 0 || isOver ? undefined : kept;
   }
 
   /** A pod that takes traffic, and whose process has never been connected as far as we know: it may serve from its snapshot file. */
-  #noteUnheard(gateway: string, name: string): KnownProcess {
-    return this.#note({ gateway, name, process: undefined, round: 0, lapsedAt: this.#clock.now() }, undefined);
+  #noteUnheard(gateway: string, name: string, pods: GatewayPods): KnownProcess {
+    return this.#note({ gateway, name, process: undefined, round: 0, lapsedAt: this.#clock.now() }, undefined, pods);
   }
 
-  #note(next: Omit<KnownProcess, 'behindSince'>, before: KnownProcess | undefined): KnownProcess {
-    const isBehind = next.round < this.#history.findPresentRound(next.gateway);
-    return { ...next, behindSince: isBehind ? (before?.behindSince ?? this.#clock.now()) : undefined };
+  #note(
+    next: Pick<KnownProcess, 'gateway' | 'name' | 'process' | 'round' | 'lapsedAt'>,
+    before: KnownProcess | undefined,
+    { serving, unready }: GatewayPods,
+  ): KnownProcess {
+    const { gateway, name, process, round, lapsedAt } = next;
+    const now = this.#clock.now();
+    const isBehind = round < this.#history.findPresentRound(gateway);
+    const behindSince = isBehind ? (before?.behindSince ?? now) : undefined;
+    const servedUntil = serving.has(name) ? Infinity : Math.min(before?.servedUntil ?? -Infinity, now);
+    const isServing = serving.has(name) || (unready.has(name) && now - servedUntil < graceMs);
+    return { gateway, name, process, round, lapsedAt, behindSince, servedUntil, isServing };
   }
 
   /** Undefined: it does not count. */
@@ -143,10 +156,11 @@ export class ProcessTracker {
     { serving, retiring }: GatewayPods,
     live: ReadonlyMap<string, ConnectedGateway>,
   ): TrackedProcess | undefined {
-    const { gateway, name, process, round, lapsedAt, behindSince } = known;
+    const { gateway, name, process, round, lapsedAt, behindSince, servedUntil, isServing } = known;
     const now = this.#clock.now();
+    if (isServing && !serving.has(name)) this.#recheckBy(servedUntil + graceMs);
     if (lapsedAt !== undefined && !this.#isOver(lapsedAt)) this.#recheckBy(lapsedAt + graceMs);
-    const counts = round > 0 || serving.has(name) || (lapsedAt !== undefined && this.#isOver(lapsedAt));
+    const counts = round > 0 || isServing || (lapsedAt !== undefined && this.#isOver(lapsedAt));
     const isLate = counts && behindSince !== undefined && now - behindSince >= lateMs;
     if (counts && behindSince !== undefined && !isLate) this.#recheckBy(behindSince + lateMs);
     // Its last connections are being drained, and it will not be there for long: a rollout does not wait for its answer.
