@@ -22,6 +22,7 @@ import {
 import { QuietWatch } from './client-quiet.ts';
 import { ProblemTable, type StatedRejection, ToldRejections } from './client-rejections.ts';
 import { type HeldResources, type ReceivedResponse, ResourceBook } from './client-resources.ts';
+import { ConnectTimeout } from './connect-timeout.ts';
 import { resourceTypes } from './resource-types.ts';
 
 /** The result of putting a configuration in force. */
@@ -35,15 +36,18 @@ export interface ApplyOutcome {
 }
 
 export interface XdsClientTimes extends ConnectionTimes, BackoffTimes {
+  /** The longest timeout of an attempt to connect; `connectMs` is that of the first. */
+  readonly connectMaxMs: number;
   /** The timeout for the rest of an update; the very first update gets ten times as long. */
   readonly quietMs: number;
   /** If a connected controller sends no configuration for this long, a warning is logged. */
   readonly patienceMs: number;
 }
 
-const defaultXdsClientTimes: XdsClientTimes = {
+export const defaultXdsClientTimes: XdsClientTimes = {
   ...defaultConnectionTimes,
   ...defaultBackoffTimes,
+  connectMaxMs: 12_000,
   quietMs: 10_000,
   patienceMs: 10_000,
 };
@@ -122,6 +126,7 @@ class DiscoveryClient {
   readonly #times: XdsClientTimes;
   readonly #book: ResourceBook;
   readonly #backoff: Backoff;
+  readonly #connectTimeout: ConnectTimeout;
   readonly #quiet: QuietWatch;
   readonly #closed = new AbortController();
   /** Of the configuration in force. */
@@ -148,6 +153,7 @@ class DiscoveryClient {
     this.#times = { ...defaultXdsClientTimes, ...options.times };
     this.#book = new ResourceBook(options.gateway, options.initial);
     this.#backoff = new Backoff(this.#times, options.random ?? Math.random);
+    this.#connectTimeout = new ConnectTimeout(this.#times);
     this.#quiet = new QuietWatch({
       clock: systemClock,
       quietMs: this.#times.quietMs,
@@ -216,7 +222,8 @@ class DiscoveryClient {
   async #createConnection(): Promise<ControllerConnection> {
     const { server, readCa, readToken, log } = this.#options;
     const [ca, token] = await Promise.all([readCa?.(), readToken?.()]);
-    return new ControllerConnection({ server, ca, token, times: this.#times, log });
+    const times = { ...this.#times, connectMs: this.#connectTimeout.ms };
+    return new ControllerConnection({ server, ca, token, times, log });
   }
 
   #askForEverything(connection: ControllerConnection): void {
@@ -258,6 +265,8 @@ class DiscoveryClient {
     const reason = describeConnectionError(error);
     const isRefusal = code === Code.Unauthenticated || code === Code.PermissionDenied;
     const isGraceful = answeredAt !== undefined && code === Code.Unavailable;
+    const isTimeout = answeredAt === undefined && code === Code.DeadlineExceeded;
+    this.#connectTimeout.note(isTimeout ? 'timed-out' : 'other');
     if (!this.#closed.signal.aborted) {
       this.#options.observer.disconnected(reason);
       this.#logEnd(isRefusal ? 'refusal' : isGraceful ? 'good-bye' : 'accident', reason);
