@@ -10,7 +10,7 @@ import { cutText } from '../base/cut-text.ts';
 import type { Log } from '../base/log.ts';
 import type { Configuration } from '../ir/configuration.ts';
 import { DeltaDiscoveryRequestSchema, NodeSchema } from '../ir/gen/discovery_pb.ts';
-import { type BindProblem, GatewayReportSchema, type KeyProblem } from '../ir/gen/report_pb.ts';
+import { type BindProblem, GatewayReportSchema, type KeptCertificate, type KeyProblem } from '../ir/gen/report_pb.ts';
 import { formatAnswer } from './client-answer.ts';
 import { Backoff, type BackoffTimes, type ConnectionEnd, defaultBackoffTimes } from './client-backoff.ts';
 import {
@@ -90,6 +90,7 @@ export interface XdsClientObserver {
 export interface GatewayHealthReport {
   readonly keyProblems: readonly KeyProblem[];
   readonly bindProblems: readonly BindProblem[];
+  readonly keptCertificates?: readonly KeptCertificate[];
 }
 
 export interface XdsClient {
@@ -361,13 +362,14 @@ class DiscoveryClient {
 
   #sendReport(): void {
     const { nodeId, gateway } = this.#options;
-    const { keyProblems, bindProblems } = this.#report!;
+    const { keyProblems, bindProblems, keptCertificates = [] } = this.#report!;
     this.#connection?.report(
       create(GatewayReportSchema, {
         nodeId,
         gateway,
         keyProblems: [...keyProblems],
         bindProblems: [...bindProblems],
+        keptCertificates: [...keptCertificates],
       }),
     );
   }
