@@ -59,7 +59,7 @@ before(async () => {
     createRoute('echo', { to: toService('echo') }),
   ]);
   await waitUntilWell(cluster, [web, { kind: 'HTTPRoute', name: 'echo' }]);
-  address = await waitUntilReachable(cluster, 'web');
+  address = await waitUntilReachable(cluster, 'web', namespace, 443);
   pods = await cluster.waitFor(
     async () => {
       const found = await listGatewayPods(cluster, 'web');
