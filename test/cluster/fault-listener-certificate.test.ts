@@ -89,7 +89,7 @@ function hasHandshake(host: string): Promise<boolean> {
 function startLoad(t: TestContext) {
   const failures: string[] = [];
   let completed = 0;
-  let isRunning = true;
+  const state = { isRunning: true };
   const ask = (agent: Agent): Promise<void> =>
     new Promise((resolve) => {
       const call = request(
@@ -119,14 +119,14 @@ function startLoad(t: TestContext) {
     });
   const loops = [false, false, false, true].map(async (keepAlive) => {
     const agent = new Agent({ keepAlive });
-    while (isRunning) {
+    while (state.isRunning) {
       await ask(agent);
       await sleep(20);
     }
     agent.destroy();
   });
   const stop = async (): Promise<void> => {
-    isRunning = false;
+    state.isRunning = false;
     await Promise.all(loops);
   };
   t.after(stop);

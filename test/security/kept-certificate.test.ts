@@ -183,7 +183,7 @@ describe('what is taken away on purpose is closed at once', () => {
 });
 
 test('a gateway that starts without the Secret has nothing to serve for it, and another name is not given away', async (t) => {
-  const before = gateway;
+  const first = gateway;
   [plainPort] = (await findFreePorts(1)) as [number];
   const other = await runGateway({ resources: (port) => createResources(port, { first: undefined }) });
   t.after(() => other.stop());
@@ -192,6 +192,6 @@ test('a gateway that starts without the Secret has nothing to serve for it, and 
     assert.deepEqual(await readBoth(), [undefined, 'second']);
     assert.match(other.readOutput(), /this process never had a good one, and handshakes are refused/);
   } finally {
-    gateway = before;
+    gateway = first;
   }
 });
