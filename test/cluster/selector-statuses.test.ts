@@ -21,7 +21,15 @@ const policy: ResourceName = { kind: 'ProxyPolicy', name: 'web' };
 const foreignParent = {
   parentRef: { group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'elsewhere' },
   controllerName: 'example.com/other',
-  conditions: [],
+  conditions: [
+    {
+      type: 'Accepted',
+      status: 'False',
+      reason: 'NoMatchingParent',
+      message: '',
+      lastTransitionTime: '2026-01-01T00:00:00Z',
+    },
+  ],
 };
 let cluster: Cluster;
 let address: string;
