@@ -1,7 +1,7 @@
 // A gateway process: log, metrics, traces, the gateway itself, its own ports, and how it ends. Shared by the commands that have one inside.
 import { systemClock } from '../base/clock.ts';
 import { createHangup } from '../base/hangup.ts';
-import { createHealth } from '../base/health.ts';
+import { createHealth, type Health } from '../base/health.ts';
 import { createLocalGuard } from '../base/local-guard.ts';
 import { createLog, type LogLevel, type RootLog } from '../base/log.ts';
 import { createMetrics, type Metrics } from '../base/metrics.ts';
@@ -49,6 +49,8 @@ export interface GatewayProcess {
   readonly metrics: GatewayMetrics;
   /** Where further metrics of the process go. */
   readonly registry: Metrics;
+  /** Where further checks of its readiness go. */
+  readonly health: Health;
   readonly shutdown: Shutdown;
   readonly pages: OwnPages;
   /** Applies the first configuration. Every port must open: a gateway that serves half of its ports would hide the fault. */
@@ -313,6 +315,7 @@ export async function startGatewayProcess(
     gateway,
     metrics,
     registry,
+    health,
     shutdown,
     pages,
     abandon,

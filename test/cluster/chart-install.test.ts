@@ -212,7 +212,7 @@ const stays: readonly (readonly [row: RegExp, objects: readonly string[]])[] = [
   [/^the three CRDs of `proxy-crds`/, crds],
   [/^the GatewayClass `proxy`/, ['GatewayClass proxy']],
   [
-    /`proxy-seal-\.\.\.`.*Lease `proxy-controller`.*ConfigMap `proxy-controller-namespaces`.*Secret `proxy-xds-cert`.*pod `proxy-test`.*`proxy-system`/,
+    /`proxy-seal-\.\.\.`.*Lease `proxy-controller`.*ConfigMap `proxy-controller-namespaces`.*Secret `proxy-xds-cert`.*`proxy-xds-cert-last-good`.*pod `proxy-test`.*`proxy-system`/,
     [
       'ConfigMap proxy-system/proxy-controller-namespaces',
       'Lease proxy-system/proxy-controller',
@@ -220,6 +220,7 @@ const stays: readonly (readonly [row: RegExp, objects: readonly string[]])[] = [
       'Pod proxy-system/proxy-test',
       'Secret proxy-system/proxy-seal-...',
       'Secret proxy-system/proxy-xds-cert',
+      'Secret proxy-system/proxy-xds-cert-last-good',
     ],
   ],
 ];
