@@ -6,7 +6,7 @@ import * as fc from 'fast-check';
 import { createManualClock } from '../../test/kit/manual-clock.ts';
 import { emptyConfiguration } from '../ir/configuration.ts';
 import { PolicySchema } from '../ir/gen/config_pb.ts';
-import { BindProblemSchema, KeyProblemSchema } from '../ir/gen/report_pb.ts';
+import { BindProblemSchema, KeptCertificateSchema, KeyProblemSchema } from '../ir/gen/report_pb.ts';
 import type { ConnectedGateway } from '../xds/connected-gateway.ts';
 import { resourceTypes } from '../xds/resource-types.ts';
 import { buildSnapshot, type Snapshot } from '../xds/snapshot.ts';
@@ -447,6 +447,24 @@ describe('problems', () => {
       reason: 'away',
       neverLoaded: true,
     });
+  });
+
+  test('certificates that are kept: by how many, since when, and for how long', () => {
+    const { read } = createFixture();
+    const kept = (listener: string, since: number, expiresAt: number) =>
+      create(KeptCertificateSchema, { listener, secret: 'Secret/team/web', since, expiresAt });
+    const connected = [
+      createProcess({ keptCertificates: [kept('team/edge/a', 10, 90), kept('team/edge/a', 12, 80)] }),
+      createProcess({ nodeId: 'pod-b', keptCertificates: [kept('team/edge/a', 9, 99), kept('team/edge/b', 1, 2)] }),
+      createProcess({ nodeId: 'pod-c' }),
+    ];
+    assert.deepEqual(
+      [...read({ connected })!.keptCertificates!],
+      [
+        ['team/edge/a', { processes: 2, since: 9_000, expiresAt: 80_000 }],
+        ['team/edge/b', { processes: 1, since: 1_000, expiresAt: 2_000 }],
+      ],
+    );
   });
 
   test('ports that could not be opened', () => {

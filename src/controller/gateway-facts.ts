@@ -1,6 +1,12 @@
 // The observed state of each Gateway: its connected processes, here and at other replicas, its pods that take traffic, and the result of deploying it.
 import type { Clock } from '../base/clock.ts';
-import type { BehindGateway, GatewayFacts, KeysProblem, MessageRejection } from '../translate/gateway-facts.ts';
+import type {
+  BehindGateway,
+  GatewayFacts,
+  KeptCertificates,
+  KeysProblem,
+  MessageRejection,
+} from '../translate/gateway-facts.ts';
 import type { ConnectedGateway } from '../xds/connected-gateway.ts';
 import { resourceTypes } from '../xds/resource-types.ts';
 import type { SnapshotHistory } from './snapshot-history.ts';
@@ -100,6 +106,7 @@ export class FactCollector {
       rejections: this.#collectRejections(gateway, processes),
       keyProblems: collectKeyProblems(processes),
       bindProblems: collectBindProblems(processes),
+      keptCertificates: collectKeptCertificates(processes),
     };
     this.#facts.set(gateway, { inputs, facts });
     return facts;
@@ -133,7 +140,8 @@ function describeBehind({ name, isConnected }: TrackedProcess): BehindGateway {
 }
 
 function listInputs({ name, process, isConnected, round, isLate }: TrackedProcess): readonly unknown[] {
-  return [name, isConnected, round, isLate, process?.rejections, process?.keyProblems, process?.bindProblems];
+  const { rejections, keyProblems, bindProblems, keptCertificates } = process ?? {};
+  return [name, isConnected, round, isLate, rejections, keyProblems, bindProblems, keptCertificates];
 }
 
 /** Of several processes, one that never loaded keys takes precedence over one that still has earlier keys. */
@@ -154,6 +162,21 @@ function collectBindProblems(processes: readonly ConnectedGateway[]): ReadonlyMa
   return new Map(
     Array.from(counted, ([port, { reason, count: times }]) => [port, addCount(reason, times, processes.length)]),
   );
+}
+
+function collectKeptCertificates(processes: readonly ConnectedGateway[]): ReadonlyMap<string, KeptCertificates> {
+  const kept = new Map<string, KeptCertificates>();
+  for (const { keptCertificates = [] } of processes) {
+    for (const [listener, own] of Map.groupBy(keptCertificates, (each) => each.listener)) {
+      const known = kept.get(listener) ?? { processes: 0, since: Infinity, expiresAt: Infinity };
+      kept.set(listener, {
+        processes: known.processes + 1,
+        since: Math.min(known.since, ...own.map(({ since }) => since * 1_000)),
+        expiresAt: Math.min(known.expiresAt, ...own.map(({ expiresAt }) => expiresAt * 1_000)),
+      });
+    }
+  }
+  return kept;
 }
 
 function count<K, V extends { count: number }>(counted: Map<K, V>, key: K, create: () => V): void {

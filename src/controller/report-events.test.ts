@@ -152,6 +152,23 @@ describe('events', () => {
     assert.equal(events.length, 3);
   });
 
+  test('a certificate that is kept', () => {
+    const { events, report } = createFixture();
+    const kept = { processes: 1, since: Date.UTC(2026, 0, 1), expiresAt: Date.UTC(2026, 1, 1) };
+    report({ facts: facts({ processes: 1, keptCertificates: new Map([['team/edge/https', kept]]) }) });
+    assert.deepEqual(
+      events.map(({ subject, type, reason, note }) => [subject.name, type, reason, note]),
+      [
+        [
+          'edge',
+          'Warning',
+          'CertificateKept',
+          'Listener https: a certificate is missing or unusable; gateways keep serving the last good certificate, since 2026-01-01T00:00:00Z, until it expires at 2026-02-01T00:00:00Z.',
+        ],
+      ],
+    );
+  });
+
   test('keys, ports and conflicts', () => {
     const { events, report } = createFixture();
     const problem = { issuer: 'https://idp', reason: 'refused', neverLoaded: true };

@@ -60,7 +60,7 @@ export const conditionReasons = {
       'UnsupportedProtocol',
       'InvalidCACertificateRef',
     ],
-    PartiallyInvalid: ['UnsupportedValue', 'IncompatibleFilters'],
+    PartiallyInvalid: ['UnsupportedValue', 'IncompatibleFilters', 'Shadowed'],
   },
   proxyBackend: {
     Accepted: ['Accepted', 'Invalid'],

@@ -23,6 +23,17 @@ export interface GatewayFacts {
   readonly keyProblems: ReadonlyMap<string, KeysProblem>;
   /** Ports that a process could not open, and why. */
   readonly bindProblems: ReadonlyMap<number, string>;
+  /** Certificates that processes serve although their Secret is missing or unusable, by key of the Listener message. Absent: none. */
+  readonly keptCertificates?: ReadonlyMap<string, KeptCertificates>;
+}
+
+/** The last good certificates of a listener. Times are milliseconds since 1970. */
+export interface KeptCertificates {
+  /** How many processes serve them. */
+  readonly processes: number;
+  readonly since: number;
+  /** When the first of them expires. */
+  readonly expiresAt: number;
 }
 
 /** A gateway process that enforces an earlier configuration, or none that is known. */

@@ -76,6 +76,8 @@ export const adviceByReason: Readonly<Record<ConditionSubject, Readonly<Record<s
       'Correct sectionName or port of the parentRef, which fit no listener of the Gateway, or leave them out to attach to all of them.',
     UnsupportedValue: mendResource,
     IncompatibleFilters: 'Remove one of the filters that the message names: they cannot be used in one rule.',
+    Shadowed:
+      'Choose another path: MCP clients find the login of the policy that the message names at this one, so the gateway answers there before it looks for a route.',
     Pending: findGateway,
     RefNotPermitted: grantReference,
     InvalidKind:
