@@ -20,7 +20,7 @@ import { keepEqual, keepList, keepShallow, Memory } from './memory.ts';
 import { type Notice, type Notices, collectNotices } from './notices.ts';
 import { compareText } from './order.ts';
 import { prepareOverallSteps } from './overall-steps.ts';
-import { nothingIsDeployed } from './parameters.ts';
+import { nothingIsDeployed, type ParametersReference } from './parameters.ts';
 import type { Placement } from './placement.ts';
 import { planGateways } from './plan-gateways.ts';
 import { preparePolicies, type TranslatedPolicy } from './policies.ts';
@@ -57,6 +57,8 @@ export interface TranslateOptions {
   readonly placement?: Placement;
   /** What translates InferencePools (the Inference Extension); they are not served when absent. */
   readonly inference?: InferenceTranslation | undefined;
+  /** What the controller writes as parametersRef into its own GatewayClass; it counts before that is done, and while the class is gone. */
+  readonly classParameters?: ParametersReference | undefined;
 }
 
 /** Translates one set of resources after the other. */
@@ -78,7 +80,7 @@ export function createTranslator(options: TranslateOptions = {}): Translator {
   const memory = new Memory();
   const index = new ResourceIndex(memory);
 
-  const classes = prepareGatewayClasses(memory, index, controllerName, placement);
+  const classes = prepareGatewayClasses(memory, index, controllerName, placement, options.classParameters);
   const gateways = prepareGateways(memory, index, classes, placement);
   const secrets = prepareSecrets(memory, index);
   const listeners = prepareListeners(memory, gateways, secrets, placement);
@@ -118,6 +120,7 @@ export function createTranslator(options: TranslateOptions = {}): Translator {
       routes: ownRoutes,
       policies: ownPolicies,
       invalidPolicies,
+      denials: overall.listDenials(ownListeners),
       backends: overall.keepBackends(backendKeys.flatMap((key) => backends.build(key) ?? [])),
     });
 

@@ -32,10 +32,10 @@ export interface DescribedProtection {
   readonly state: 'closed' | RuleProtection['state'];
   /** In few words: "token required, rules", "open: no policy". */
   readonly summary: string;
-  /** namespace/name of the policy that closes the rule; null when none does. */
+  /** namespace/name of the policy that closes the rule; for `unprotected` the flag or the GatewayParameters that want it closed. Null: nothing does. */
   readonly closedBy: string | null;
-  /** invalid: that policy cannot be enforced. unattached: it misses a target, which may be this rule. */
-  readonly closedBecause: 'invalid' | 'unattached' | null;
+  /** invalid: that policy cannot be enforced. unattached: it misses a target, which may be this rule. unprotected: nothing protects the rule, which therefore is closed. */
+  readonly closedBecause: 'invalid' | 'unattached' | 'unprotected' | null;
   /** The policies that keep somebody out, in the order in which a request meets them. */
   readonly guards: readonly Guard[];
   /** By field in the order in which they are asked, CORS last; of one field the most specific first. */
@@ -62,7 +62,7 @@ export interface DescribedPolicy extends PolicyPlace {
 
 /** Describes the protection of a rule. */
 export function describeProtection(route: RouteConfig, conflicts: readonly PolicyConflict[] = []): DescribedProtection {
-  const closing = route.policies.failure ?? route.unprotected;
+  const closing = route.policies.failure ?? route.unprotected ?? route.closedByDefault;
   const { state, guards } = judgeProtection(route);
   const words = listWords(route);
   const opening = { open: 'open: ', partly: 'open for some backends: ', redirect: 'redirect: ', protected: '' }[state];
@@ -70,13 +70,18 @@ export function describeProtection(route: RouteConfig, conflicts: readonly Polic
     state: closing === undefined ? state : 'closed',
     summary: closing === undefined ? `${opening}${words.length === 0 ? 'no policy' : words.join(', ')}` : 'closed',
     closedBy: closing?.source ?? null,
-    closedBecause:
-      route.policies.failure === undefined ? (route.unprotected === undefined ? null : 'unattached') : 'invalid',
+    closedBecause: findClosingReason(route),
     guards: closing === undefined ? guards : [],
     policies: addConflicts([...describeRoutePolicies(route), ...describeBackendPolicies(route)], conflicts).toSorted(
       (left, right) => fieldOrder.indexOf(left.field) - fieldOrder.indexOf(right.field),
     ),
   };
+}
+
+function findClosingReason(route: RouteConfig): DescribedProtection['closedBecause'] {
+  if (route.policies.failure !== undefined) return 'invalid';
+  if (route.unprotected !== undefined) return 'unattached';
+  return route.closedByDefault === undefined ? null : 'unprotected';
 }
 
 /** What decides about callers first. */
@@ -143,6 +148,7 @@ type Details = Partial<DescribedPolicy>;
 /** The details of a policy for routes. */
 const routeDetails: Readonly<Record<RoutePolicyKind, (route: RouteConfig, place: PolicyPlace) => Details>> = {
   'traffic.cors': () => ({}),
+  'traffic.publicAccess': () => ({}),
   'traffic.jwtAuthentication': ({ policies: { 'traffic.jwtAuthentication': config } }) =>
     config === undefined
       ? {}
