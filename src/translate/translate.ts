@@ -128,7 +128,11 @@ export function createTranslator(options: TranslateOptions = {}): Translator {
     const statuses = listStatuses({
       gatewayClasses: [classes.listStatuses()],
       gateways: [invalid.gateways, ownGateways.map(({ name }) => ({ name, status: gatewayStatuses.get(name) }))],
-      httpRoutes: [invalid.httpRoutes, ownRoutes],
+      // On a host `check` and the admin pages tell; nobody reads statuses there.
+      httpRoutes: [
+        invalid.httpRoutes,
+        placement === 'pods' ? overall.describeAccess(ownRoutes, ownListeners, configuration) : ownRoutes,
+      ],
       proxyBackends: [invalid.proxyBackends, backends.listStatuses()],
       proxyPolicies: [ownPolicies, invalidPolicies],
       inferencePools: [poolStatuses?.listStatuses() ?? []],

@@ -68,7 +68,7 @@ export function denyUnprotected(configuration: Configuration): Configuration {
 }
 
 function createMessage(namespace: string, name: string, { by, because }: DeniedRoutes, gateway: string): Policy {
-  const message = `nothing protects this rule, and ${because}. Attach a ProxyPolicy that authenticates, or open the route on purpose with traffic.publicAccess`;
+  const message = `nothing keeps requests without a token out of this rule, and ${because}. Attach a ProxyPolicy that authenticates, or open the route on purpose with traffic.publicAccess`;
   return create(PolicySchema, {
     key: formatPolicyKey(namespace, name, 'failure', 'UnprotectedRoutes'),
     source: by,
