@@ -179,5 +179,11 @@ function listUnattached(policies: readonly TranslatedPolicy[]): readonly Unattac
 
 function noteParameters(index: ResourceIndex, notices: Notices): void {
   for (const parameters of index.gatewayParameters.values())
-    notices.add('GatewayParameters', parameters, `has no effect here: ${nothingIsDeployed}`);
+    notices.add(
+      'GatewayParameters',
+      parameters,
+      parameters.spec.unprotectedRoutes === 'Deny'
+        ? `has no effect here: ${nothingIsDeployed}. To close routes that nothing protects, use the flag --deny-unprotected`
+        : `has no effect here: ${nothingIsDeployed}`,
+    );
 }

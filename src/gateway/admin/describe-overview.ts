@@ -64,6 +64,10 @@ export interface OverviewRoute {
   readonly badges: readonly Badge[];
   /** Anybody is served, by one of its backends at least. */
   readonly isOpen: boolean;
+  /** A policy opens it on purpose. */
+  readonly isPublic: boolean;
+  /** It is closed because nothing protects it. */
+  readonly isUnprotected: boolean;
   /** What it answers instead of being served; undefined: it is served. */
   readonly answers: string | undefined;
 }
@@ -125,19 +129,65 @@ export function describeOverview(configuration: Configuration, runtime: RuntimeC
     listeners: describeListeners(configuration, served, applied),
     routes: groupRoutes(served),
     backends: [...runtime.backends.values()].map((backend) => describeBackend(backend, state.endpoints)),
-    policies: describePolicies(configuration.policies, runtime, state),
+    // What closes unprotected routes is a setting, not a policy.
+    policies: describePolicies(
+      configuration.policies.filter(({ needsAuthentication }) => !needsAuthentication),
+      runtime,
+      state,
+    ),
     idps: describeIdps(runtime),
   };
 }
 
-/** How many routes anybody may use: "2 of 7 routes are OPEN". */
-export function formatOpenCount(routes: readonly OverviewRoute[]): string {
-  const open = routes.filter(({ isOpen }) => isOpen).length;
-  const [noun, verb] = routes.length === 1 ? ['route', 'is'] : ['routes', 'are'];
-  if (routes.length === 0) return 'No routes are served';
-  return open === 0
-    ? `None of ${routes.length} ${noun} ${verb} OPEN`
-    : `${open} of ${routes.length} ${noun} ${verb} OPEN`;
+/** How many routes anybody may use. */
+export interface AccessCount {
+  /** All of them. */
+  readonly routes: number;
+  readonly open: number;
+  /** Of the open ones: those that a policy opens on purpose. */
+  readonly publicAccess: number;
+  /** Those that are closed because nothing protects them. */
+  readonly closed: number;
+}
+
+/** Counts routes. */
+export function countAccess(routes: readonly OverviewRoute[]): AccessCount {
+  const open = routes.filter(({ isOpen }) => isOpen);
+  return {
+    routes: routes.length,
+    open: open.length,
+    publicAccess: open.filter(({ isPublic }) => isPublic).length,
+    closed: routes.filter(({ isUnprotected }) => isUnprotected).length,
+  };
+}
+
+/** "2 of 7 routes are OPEN". */
+export function formatOpenCount(all: readonly OverviewRoute[]): string {
+  return formatCount(countAccess(all));
+}
+
+function formatCount({ routes, open }: AccessCount): string {
+  const [noun, verb] = routes === 1 ? ['route', 'is'] : ['routes', 'are'];
+  if (routes === 0) return 'No routes are served';
+  return open === 0 ? `None of ${routes} ${noun} ${verb} OPEN` : `${open} of ${routes} ${noun} ${verb} OPEN`;
+}
+
+/** Both: "2 of 7 routes are OPEN, 1 of them on purpose, 1 closed because nothing protects it". */
+export function formatAccess(count: AccessCount): string {
+  const details = formatDetails(count);
+  return details === '' ? formatCount(count) : `${formatCount(count)}, ${details}`;
+}
+
+/** What else is to be said about the count: "1 of them on purpose", "2 closed because nothing protects them"; empty: nothing. */
+export function formatOpenDetails(all: readonly OverviewRoute[]): string {
+  return formatDetails(countAccess(all));
+}
+
+function formatDetails({ publicAccess, closed }: AccessCount): string {
+  return [
+    ...(publicAccess === 0 ? [] : [`${publicAccess} of them on purpose`]),
+    ...(closed === 0 ? [] : [`${closed} closed because nothing protects ${closed === 1 ? 'it' : 'them'}`]),
+  ].join(', ');
 }
 
 function describeListeners(
@@ -209,6 +259,8 @@ export function describeRoute(
     filters,
     badges: serves || protection.state === 'closed' || protection.policies.length > 0 ? listBadges(protection) : [],
     isOpen,
+    isPublic: protection.policies.some(({ field, inForce }) => field === 'traffic.publicAccess' && inForce),
+    isUnprotected: protection.closedBecause === 'unprotected',
     answers: answers === undefined ? undefined : `${answers.status} ${answers.reason}: ${answers.message}`,
   };
 }

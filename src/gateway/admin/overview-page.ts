@@ -4,6 +4,7 @@ import { type LogLevel, logLevels } from '../../base/log.ts';
 import { type CardColumn, formatCardTable, formatLines } from './card-table.ts';
 import {
   formatOpenCount,
+  formatOpenDetails,
   type Overview,
   type OverviewBackend,
   type OverviewEndpoint,
@@ -70,8 +71,14 @@ function formatCounts({ listeners, routes, backends, policies, idps, problems }:
   const troubled = new Set(policies.filter(isFailing).map(({ policy }) => policy)).size;
   const keyless = idps.filter(hasKeyTrouble).length;
   const open = routes.some(({ isOpen }) => isOpen);
+  const details = formatOpenDetails(routes);
   const tiles: readonly (readonly [id: string, isAlarm: boolean, text: string, detail: string])[] = [
-    ['routes', open, formatOpenCount(routes), open ? 'anybody may use them' : 'nobody gets in unasked'],
+    [
+      'routes',
+      open,
+      formatOpenCount(routes),
+      `${open ? 'anybody may use them' : 'nobody gets in unasked'}${details === '' ? '' : `, ${details}`}`,
+    ],
     [
       'listeners',
       closed > 0,

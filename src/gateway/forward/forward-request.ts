@@ -40,6 +40,7 @@ export function createForwarder(options: ForwarderOptions): Forward {
     legacySseKey: options.legacySseKey ?? crypto.getRandomValues(new Uint8Array(32)),
     onStream: options.onStream ?? (() => () => {}),
     streams: options.streams,
+    anonymous: options.anonymous,
     picks: options.picks ?? silentPickObserver,
   };
   return (context, plan) => {
@@ -104,11 +105,18 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner, Watched {
     this.#fail('internal_error', error instanceof Error ? describeError(error) : String(error));
   }
 
+  get context(): RequestContext {
+    return this.#context;
+  }
+
   start(): void {
-    const { upstreams, clock, legacySseKey } = this.#settings;
+    const { upstreams, clock, legacySseKey, anonymous } = this.#settings;
     const plan = this.#plan;
     this.#exchange.onClose((clean) => this.#onClientClosed(clean));
     // The client may have left while policies were at work.
+    if (this.#done) return;
+    anonymous?.add(this);
+    // The route may have been closed meanwhile.
     if (this.#done) return;
 
     const unsendable =
@@ -331,7 +339,7 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner, Watched {
       this.#countStream();
       this.#finish();
       const answered = this.prepareHeaders(this.#upgrade.answer(headers));
-      relayUpgrade(
+      const breakOff = relayUpgrade(
         this.#exchange.acceptUpgrade(status, answered),
         stream,
         this.#plan.backend.idleTimeoutMs,
@@ -340,6 +348,10 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner, Watched {
           this.#context.detail ??= detail;
         },
       );
+      const { anonymous } = this.#settings;
+      const upgraded = { context: this.#context, breakOff };
+      this.#exchange.onClose(() => anonymous?.remove(upgraded));
+      anonymous?.add(upgraded);
     });
   }
 
@@ -440,6 +452,7 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner, Watched {
 
   #finish(): void {
     this.#done = true;
+    this.#settings.anonymous?.remove(this);
     this.#relay?.close();
     clearTimeout(this.#requestTimer);
     clearTimeout(this.#attemptTimer);

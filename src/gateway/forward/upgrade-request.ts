@@ -62,7 +62,7 @@ export function relayUpgrade(
   upstream: Duplex,
   idleTimeoutMs: number,
   report: (reason: Reason, detail: string) => void,
-): void {
+): (reason: Reason, detail: string) => void {
   const { stream, head } = client;
   let ended = false;
   const breakOff = (reason: Reason, detail: string): void => {
@@ -102,4 +102,5 @@ export function relayUpgrade(
     if (!upstream.readableEnded) breakOff('upstream_aborted', 'the upstream closed the connection');
     else clearTimeout(timer);
   });
+  return breakOff;
 }
