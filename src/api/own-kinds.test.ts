@@ -202,7 +202,7 @@ describe('ProxyPolicy', () => {
     [`targetRefs: [${route}], traffic: {publicAccess: true, cors: {}}`],
     [
       `targetRefs: [${route}], traffic: {publicAccess: false}`,
-      'spec.traffic.publicAccess: must be true; leave the field out where a route is not public',
+      'spec.traffic.publicAccess: must be true',
     ],
     [
       `targetRefs: [${gateway}], traffic: {publicAccess: true}`,

@@ -1,7 +1,8 @@
 // What `check` found, as data: the problems, and what would be served. The same tables decide here as in a running gateway.
 import type { Resources } from '../api/resources.ts';
 import { describeRoutes, type ServedMatch, type ServedRoutes } from '../gateway/admin/describe-routes.ts';
-import { type AccessCount, countAccess, groupRoutes } from '../gateway/admin/describe-overview.ts';
+import type { AccessCount } from '../base/access-count.ts';
+import { countAccess, groupRoutes } from '../gateway/admin/describe-overview.ts';
 import { type DescribedAuthentication, describeAuthentications } from '../gateway/admin/describe-authentications.ts';
 import {
   type DescribedJwtAuthentication,

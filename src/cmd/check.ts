@@ -1,7 +1,7 @@
 // `mcp-gatehouse check`: validates files and prints what would be served. Opens no port and changes nothing; makes network requests only with --online.
 import { shortenPath } from '../sources/files/problem-line.ts';
 import type { Translation } from '../translate/translate.ts';
-import { formatAccess } from '../gateway/admin/describe-overview.ts';
+import { formatAccess } from '../base/access-count.ts';
 import type { RuntimeConfig } from '../gateway/config/runtime-config.ts';
 import { buildCheckReport, buildFailedReport, type CheckReport } from './check-report.ts';
 import { defineCommand, refuse } from './command.ts';

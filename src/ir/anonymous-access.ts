@@ -26,18 +26,16 @@ export interface BackendAccess {
  * Whether requests without a token can get to the backend. Strict authentication keeps them out. Optional authentication does so together with rules over requests that
  * need a token; rules over messages do not count, because messages that use no item pass them. Permissive authentication never does.
  */
-export function admitsAnonymous(rule: Omit<RuleAccess, 'backends'>, backend: BackendAccess | undefined): boolean {
-  if (rule.isClosed || rule.isRedirect || backend?.isClosed === true) return false;
-  const authentications = [rule.authentication, backend?.authentication];
+export function admitsAnonymous(rule: Omit<RuleAccess, 'backends'>, backend: BackendAccess): boolean {
+  if (rule.isClosed || rule.isRedirect || backend.isClosed) return false;
+  const authentications = [rule.authentication, backend.authentication];
   if (authentications.includes('Strict')) return false;
   return !(authentications.includes('Optional') && rule.rulesNeedToken);
 }
 
-/** Whether requests without a token can get to any backend. Without backends the rule itself decides. */
+/** Whether requests without a token can get to any backend. */
 export function isOpenToAnonymous(rule: RuleAccess): boolean {
-  const { backends } = rule;
-  if (backends.length === 0) return admitsAnonymous(rule, undefined);
-  return backends.some((backend) => admitsAnonymous(rule, backend));
+  return rule.backends.some((backend) => admitsAnonymous(rule, backend));
 }
 
 /** What a set of rules is made of, as far as requests without a token go. */

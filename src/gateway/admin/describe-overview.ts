@@ -1,4 +1,5 @@
 // The gateway on one page: what is open, listeners, routes, backends, policies, identity providers and the configuration, from what is in force. Pure.
+import { type AccessCount, formatOpen } from '../../base/access-count.ts';
 import { findPolicyKind, policyKinds, policyTargetNames } from '../../ir/policy-kinds.ts';
 import type { Configuration } from '../../ir/configuration.ts';
 import type { Policy } from '../../ir/gen/config_pb.ts';
@@ -139,17 +140,6 @@ export function describeOverview(configuration: Configuration, runtime: RuntimeC
   };
 }
 
-/** How many routes anybody may use. */
-export interface AccessCount {
-  /** All of them. */
-  readonly routes: number;
-  readonly open: number;
-  /** Of the open ones: those that a policy opens on purpose. */
-  readonly publicAccess: number;
-  /** Those that are closed because nothing protects them. */
-  readonly closed: number;
-}
-
 /** Counts routes. */
 export function countAccess(routes: readonly OverviewRoute[]): AccessCount {
   const open = routes.filter(({ isOpen }) => isOpen);
@@ -161,33 +151,9 @@ export function countAccess(routes: readonly OverviewRoute[]): AccessCount {
   };
 }
 
-/** "2 of 7 routes are OPEN". */
-export function formatOpenCount(all: readonly OverviewRoute[]): string {
-  return formatCount(countAccess(all));
-}
-
-function formatCount({ routes, open }: AccessCount): string {
-  const [noun, verb] = routes === 1 ? ['route', 'is'] : ['routes', 'are'];
-  if (routes === 0) return 'No routes are served';
-  return open === 0 ? `None of ${routes} ${noun} ${verb} OPEN` : `${open} of ${routes} ${noun} ${verb} OPEN`;
-}
-
-/** Both: "2 of 7 routes are OPEN, 1 of them on purpose, 1 closed because nothing protects it". */
-export function formatAccess(count: AccessCount): string {
-  const details = formatDetails(count);
-  return details === '' ? formatCount(count) : `${formatCount(count)}, ${details}`;
-}
-
-/** What else is to be said about the count: "1 of them on purpose", "2 closed because nothing protects them"; empty: nothing. */
-export function formatOpenDetails(all: readonly OverviewRoute[]): string {
-  return formatDetails(countAccess(all));
-}
-
-function formatDetails({ publicAccess, closed }: AccessCount): string {
-  return [
-    ...(publicAccess === 0 ? [] : [`${publicAccess} of them on purpose`]),
-    ...(closed === 0 ? [] : [`${closed} closed because nothing protects ${closed === 1 ? 'it' : 'them'}`]),
-  ].join(', ');
+/** How many routes anybody may use: "2 of 7 routes are OPEN". */
+export function formatOpenCount(routes: readonly OverviewRoute[]): string {
+  return formatOpen(countAccess(routes));
 }
 
 function describeListeners(

@@ -1,8 +1,9 @@
 // /routes as a page: every listener with its routes in the order in which they are tried, and every protection in full.
+import { formatAccess } from '../../base/access-count.ts';
 import { escapeHtml } from '../../base/escape-html.ts';
 import { formatCardTable, formatLines } from './card-table.ts';
 import { type DescribedAuthentication, formatFlow } from './describe-authentications.ts';
-import { countAccess, describeRoute, formatAccess, formatPlace, groupRoutes } from './describe-overview.ts';
+import { countAccess, describeRoute, formatPlace, groupRoutes } from './describe-overview.ts';
 import type { ServedMatch, ServedRoutes } from './describe-routes.ts';
 import { formatBadges } from './format-badges.ts';
 import { ProtectionBlocks, type ProtectionLine } from './format-protection.ts';

@@ -9,7 +9,6 @@ import { findRoute } from '../route/match-route.ts';
 
 /** One of them. */
 export interface AnonymousRequest {
-  readonly context: RequestContext;
   /** Ends it, with an answer if none has begun. */
   breakOff(reason: Reason, detail: string): void;
 }
@@ -17,7 +16,7 @@ export interface AnonymousRequest {
 /** All of them, of one gateway process. */
 export class AnonymousRequests {
   readonly #log: Log;
-  readonly #open = new Set<AnonymousRequest>();
+  readonly #open = new Map<AnonymousRequest, RequestContext>();
   #config: RuntimeConfig | undefined;
   #changedAt = 0;
   #listeners: ReadonlyMap<string, ListenerConfig> | undefined;
@@ -32,10 +31,10 @@ export class AnonymousRequests {
   }
 
   /** Takes a request that is about to be forwarded, unless a token identifies it. Its policies may be of a configuration that is no longer in force. */
-  add(request: AnonymousRequest): void {
-    if (request.context.caller !== undefined) return;
-    this.#open.add(request);
-    if (request.context.startedAt <= this.#changedAt) this.#judge(request);
+  add(request: AnonymousRequest, context: RequestContext): void {
+    if (context.caller !== undefined) return;
+    this.#open.set(request, context);
+    if (context.startedAt <= this.#changedAt) this.#judge(request, context);
   }
 
   /** The request has ended. */
@@ -48,11 +47,10 @@ export class AnonymousRequests {
     this.#config = config;
     this.#changedAt = performance.now();
     this.#listeners = undefined;
-    for (const request of [...this.#open]) this.#judge(request);
+    for (const [request, context] of [...this.#open]) this.#judge(request, context);
   }
 
-  #judge(request: AnonymousRequest): void {
-    const { context } = request;
+  #judge(request: AnonymousRequest, context: RequestContext): void {
     if (this.#config === undefined || context.listener === undefined) return;
     this.#listeners ??= indexListeners(this.#config);
     const listener = this.#listeners.get(context.listener.key);

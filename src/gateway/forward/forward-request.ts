@@ -23,7 +23,7 @@ import { startMirrors, type Mirror } from './mirror-request.ts';
 import { passToClient, passToUpstream } from './upstream/pass-chunk.ts';
 import { routeUpstreamRequest, type RoutedRequest } from './route-upstream-request.ts';
 import type { SilenceWatch, Watched } from './upstream/silence-watch.ts';
-import { prepareUpgrade, relayUpgrade, type UpgradeAnswer } from './upgrade-request.ts';
+import { joinUpgrade, prepareUpgrade, type UpgradeAnswer } from './upgrade-request.ts';
 import type { UpstreamCall, UpstreamEvents, UpstreamRequest } from './upstream/upstream-call.ts';
 import { classifyUpstreamError, describeError, PickerError, type UpstreamPhase } from './upstream/upstream-error.ts';
 import { type Endpoint, formatPickerKey, type UpstreamBackend } from './upstream/upstreams.ts';
@@ -105,18 +105,12 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner, Watched {
     this.#fail('internal_error', error instanceof Error ? describeError(error) : String(error));
   }
 
-  get context(): RequestContext {
-    return this.#context;
-  }
-
   start(): void {
     const { upstreams, clock, legacySseKey, anonymous } = this.#settings;
     const plan = this.#plan;
     this.#exchange.onClose((clean) => this.#onClientClosed(clean));
-    // The client may have left while policies were at work.
-    if (this.#done) return;
-    anonymous?.add(this);
-    // The route may have been closed meanwhile.
+    // The client may have left while policies were at work, and the route may have been closed.
+    if (!this.#done) anonymous?.add(this, this.#context);
     if (this.#done) return;
 
     const unsendable =
@@ -339,19 +333,13 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner, Watched {
       this.#countStream();
       this.#finish();
       const answered = this.prepareHeaders(this.#upgrade.answer(headers));
-      const breakOff = relayUpgrade(
-        this.#exchange.acceptUpgrade(status, answered),
-        stream,
-        this.#plan.backend.idleTimeoutMs,
-        (reason, detail) => {
-          this.#context.reason ??= reason;
-          this.#context.detail ??= detail;
-        },
-      );
-      const { anonymous } = this.#settings;
-      const upgraded = { context: this.#context, breakOff };
-      this.#exchange.onClose(() => anonymous?.remove(upgraded));
-      anonymous?.add(upgraded);
+      joinUpgrade({
+        context: this.#context,
+        client: this.#exchange.acceptUpgrade(status, answered),
+        upstream: stream,
+        idleTimeoutMs: this.#plan.backend.idleTimeoutMs,
+        anonymous: this.#settings.anonymous,
+      });
     });
   }
 

@@ -62,11 +62,11 @@ export function isOpenByMistake(rule: JudgedRule): boolean {
   return rule.policies['traffic.publicAccess'] === undefined && isOpenToAnonymous(describeAccess(rule));
 }
 
-/** Whether a request without a token can get to this backend of the rule. */
+/** Whether a request without a token can get to this backend of the rule, or could when it is not one of its backends any more. */
 export function admitsAnonymousTo(rule: JudgedRule, backend: string): boolean {
   const { backends, ...access } = describeAccess(rule);
   const chosen = listReachable(rule).findIndex((each) => each.backend === backend);
-  return admitsAnonymous(access, backends[chosen]);
+  return admitsAnonymous(access, backends[chosen] ?? { isClosed: false, authentication: undefined });
 }
 
 function describeAccess(rule: JudgedRule): RuleAccess {

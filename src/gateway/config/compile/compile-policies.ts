@@ -371,8 +371,9 @@ function listIdentityHeaders(
   levels: readonly JwtAuthenticationConfig[],
   winner: JwtAuthenticationConfig | undefined,
 ): ReadonlySet<string> | undefined {
-  const names = levels.flatMap(({ claimHeaders }) => [...claimHeaders]);
-  return names.every((name) => winner?.claimHeaders.has(name) === true) ? undefined : new Set(names);
+  const names = levels.filter((level) => level !== winner).flatMap(({ claimHeaders }) => [...claimHeaders]);
+  if (names.every((name) => winner?.claimHeaders.has(name) === true)) return undefined;
+  return new Set([...(winner?.claimHeaders ?? []), ...names]);
 }
 
 /** By precedence: the policy that sets each field, and the policies that it overrides. */
