@@ -200,10 +200,7 @@ describe('ProxyPolicy', () => {
       'spec.traffic.authorization.policy: required: a mapping',
     ],
     [`targetRefs: [${route}], traffic: {publicAccess: true, cors: {}}`],
-    [
-      `targetRefs: [${route}], traffic: {publicAccess: false}`,
-      'spec.traffic.publicAccess: must be true',
-    ],
+    [`targetRefs: [${route}], traffic: {publicAccess: false}`, 'spec.traffic.publicAccess: must be true'],
     [
       `targetRefs: [${gateway}], traffic: {publicAccess: true}`,
       'spec.traffic.publicAccess: can only target HTTPRoute: routes are opened one by one',

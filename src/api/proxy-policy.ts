@@ -172,7 +172,8 @@ export const proxyPolicySchema = z.object({
         cel: "!has(self.traffic) || !has(self.traffic.publicAccess) || ((!has(self.targetRefs) || self.targetRefs.all(t, t.kind == 'HTTPRoute')) && (!has(self.targetSelectors) || self.targetSelectors.all(t, t.kind == 'HTTPRoute')))",
         message: 'can only target HTTPRoute: routes are opened one by one',
         path: ['traffic', 'publicAccess'],
-        holds: (spec) => spec.traffic?.publicAccess === undefined || kindsOf(spec).every((kind) => kind === 'HTTPRoute'),
+        holds: (spec) =>
+          spec.traffic?.publicAccess === undefined || kindsOf(spec).every((kind) => kind === 'HTTPRoute'),
       },
       {
         cel: "!has(self.enforcement) || self.enforcement != 'Override' || ((!has(self.targetRefs) || self.targetRefs.all(t, t.kind == 'Gateway')) && (!has(self.targetSelectors) || self.targetSelectors.all(t, t.kind == 'Gateway')))",

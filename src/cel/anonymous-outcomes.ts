@@ -52,15 +52,24 @@ function judgeCall(node: CallNode, around: Surroundings): AnonymousOutcomes {
   const operand = (index: number): AnonymousOutcomes => judge(node.args[index]!, around);
   switch (node.name) {
     case '_&&_':
-      return { canBeTrue: operand(0).canBeTrue && operand(1).canBeTrue, canBeFalse: operand(0).canBeFalse || operand(1).canBeFalse };
+      return {
+        canBeTrue: operand(0).canBeTrue && operand(1).canBeTrue,
+        canBeFalse: operand(0).canBeFalse || operand(1).canBeFalse,
+      };
     case '_||_':
-      return { canBeTrue: operand(0).canBeTrue || operand(1).canBeTrue, canBeFalse: operand(0).canBeFalse && operand(1).canBeFalse };
+      return {
+        canBeTrue: operand(0).canBeTrue || operand(1).canBeTrue,
+        canBeFalse: operand(0).canBeFalse && operand(1).canBeFalse,
+      };
     case '!_':
       return { canBeTrue: operand(0).canBeFalse, canBeFalse: operand(0).canBeTrue };
     case '_?_:_': {
       const condition = operand(0);
       const taken = [...(condition.canBeTrue ? [operand(1)] : []), ...(condition.canBeFalse ? [operand(2)] : [])];
-      return { canBeTrue: taken.some(({ canBeTrue }) => canBeTrue), canBeFalse: taken.some(({ canBeFalse }) => canBeFalse) };
+      return {
+        canBeTrue: taken.some(({ canBeTrue }) => canBeTrue),
+        canBeFalse: taken.some(({ canBeFalse }) => canBeFalse),
+      };
     }
     default:
       return alwaysErrs(node, around) ? neither : either;

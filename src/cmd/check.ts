@@ -21,7 +21,8 @@ import { countProblems, formatCheckProblems, formatServed } from './format-check
 
 export const checkCommand = defineCommand({
   name: 'check',
-  usage: '-f PATH... [--inference-extension] [--deny-unprotected] [--allow-unattached] [--online [--try-registration]] [--json]',
+  usage:
+    '-f PATH... [--inference-extension] [--deny-unprotected] [--allow-unattached] [--online [--try-registration]] [--json]',
   summary: `Validates files and prints what would be served: listeners, hosts and paths in the order in which they are tried, what protects
 each of them, what that overrides and why, backends, policies with where they are in force, protected MCP servers with their metadata URLs,
 issuers of tokens with where their keys come from, and conditions that are not as they should be. Problems go to standard error. With --online the identity providers are asked as a gateway would ask them, and the MCP servers who they are; no tool is called.

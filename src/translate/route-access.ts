@@ -69,11 +69,7 @@ export function listOpenRules({ routes, listeners, policies }: Configuration): r
   return routes.flatMap((route) => listOpen(route, byKey, index));
 }
 
-function listOpen(
-  route: Route,
-  listeners: ReadonlyMap<string, Listener>,
-  index: PolicyIndex,
-): readonly OpenRule[] {
+function listOpen(route: Route, listeners: ReadonlyMap<string, Listener>, index: PolicyIndex): readonly OpenRule[] {
   const { key, ruleIndex, ruleName, parents, failure } = route;
   if (failure !== undefined) return [];
   return parents.flatMap(({ listener }): OpenRule[] => {
@@ -226,7 +222,9 @@ function describeOpen(open: readonly OpenRule[], because: string | undefined, ge
   const served = because === undefined ? others : [];
   const said = [
     ...(served.length === 0 ? [] : [`Nothing keeps requests without a token out of ${nameRules(served)}.`]),
-    ...(onPurpose.length === 0 ? [] : [`A ProxyPolicy opens ${nameRules(onPurpose)} on purpose (traffic.publicAccess).`]),
+    ...(onPurpose.length === 0
+      ? []
+      : [`A ProxyPolicy opens ${nameRules(onPurpose)} on purpose (traffic.publicAccess).`]),
   ];
   if (said.length > 0)
     conditions.push(

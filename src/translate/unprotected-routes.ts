@@ -17,7 +17,10 @@ export interface DeniedRoutes {
 }
 
 /** What the flag says. */
-export const deniedByFlag: DeniedRoutes = { by: '--deny-unprotected', because: 'the gateway runs with --deny-unprotected' };
+export const deniedByFlag: DeniedRoutes = {
+  by: '--deny-unprotected',
+  because: 'the gateway runs with --deny-unprotected',
+};
 
 /** What the parameters of the class and of the Gateway say together; undefined: unprotected rules are served. Parameters that cannot be read may have said Deny. */
 export function resolveUnprotectedRoutes(

@@ -91,7 +91,10 @@ before(async () => {
     response.write('data: {"jsonrpc":"2.0","method":"notifications/message"}\n\n');
   });
   marker = createReadMarker();
-  gateway = await runGateway({ resources: base, flags: [...marker.flags, '--deny-unprotected', '--log-format', 'json'] });
+  gateway = await runGateway({
+    resources: base,
+    flags: [...marker.flags, '--deny-unprotected', '--log-format', 'json'],
+  });
 });
 
 after(async () => {
@@ -206,7 +209,9 @@ describe('a request without a token', () => {
   }
 
   test('a rule of its own is public, and the others are not', async () => {
-    const open = policy('HTTPRoute', 'tools', { traffic: { publicAccess: true } }) as { spec: { targetRefs: object[] } };
+    const open = policy('HTTPRoute', 'tools', { traffic: { publicAccess: true } }) as {
+      spec: { targetRefs: object[] };
+    };
     open.spec.targetRefs = [{ ...open.spec.targetRefs[0], sectionName: 'mcp' }];
     const others = routeResource('others', [ruleTo('/others', 'tools')]);
     await configure([...base(gateway.port), open, others]);
@@ -335,9 +340,7 @@ describe('requests that began while the route was open', () => {
       const isClosed = new Promise((resolve) => socket.on('close', resolve));
       socket.on('error', () => {});
       const head = new Promise<string>((resolve) => socket.once('data', (chunk: Buffer) => resolve(chunk.toString())));
-      socket.write(
-        'GET /stream HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: upgrade\r\nUpgrade: raw\r\n\r\n',
-      );
+      socket.write('GET /stream HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: upgrade\r\nUpgrade: raw\r\n\r\n');
       assert.match(await head, /^HTTP\/1\.1 101 /);
       await configure([...base(gateway.port), backend, socketRoute]);
       await isClosed;
@@ -397,7 +400,10 @@ describe('what people are told', () => {
   test('token inspect tells where a token is not asked for', async () => {
     const file = await write([...base(gateway.port), onGateway(jwt()), onRoute({ publicAccess: true })]);
     const { out } = await runToken(['inspect', '-f', file], { stdin: await issuer.sign({ sub: 'alice' }) });
-    assert.match(out, /HTTPRoute default\/tools, rule mcp, does not ask for it: ProxyPolicy default\/httproute-tools opens it \(traffic\.publicAccess\)/);
+    assert.match(
+      out,
+      /HTTPRoute default\/tools, rule mcp, does not ask for it: ProxyPolicy default\/httproute-tools opens it \(traffic\.publicAccess\)/,
+    );
   });
 
   test('check counts what is open and what is closed', async () => {
@@ -429,7 +435,9 @@ describe('what people are told', () => {
     assert.match(run.readOutput(), /CLOSED: nothing protects it \(--deny-unprotected\)/);
     const page = await (await fetch(`http://127.0.0.1:${run.adminPort}/`)).text();
     assert.match(page, /1 closed because nothing protects it/);
-    const config = await (await fetch(`http://127.0.0.1:${run.adminPort}/config`, { headers: { accept: 'text/html' } })).text();
+    const config = await (
+      await fetch(`http://127.0.0.1:${run.adminPort}/config`, { headers: { accept: 'text/html' } })
+    ).text();
     assert.match(config, /unprotectedRoutes: Deny/);
     const routes = await (await fetch(`http://127.0.0.1:${run.adminPort}/routes?format=text`)).text();
     assert.match(routes, /CLOSED: nothing protects it \(--deny-unprotected\)/);

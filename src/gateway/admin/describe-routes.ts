@@ -88,7 +88,9 @@ function describeMatch(hostname: string, entry: RouteMatchEntry<RouteConfig>, ru
     backends: describeBackends(route, runtime),
     filters: describeFilters(route.filters),
     protection: describeProtection(route, runtime.policyConflicts),
-    answers: describeFailure(route.failure ?? route.policies.failure?.failure ?? route.unprotected?.failure ?? route.closedByDefault?.failure),
+    answers: describeFailure(
+      route.failure ?? route.policies.failure?.failure ?? route.unprotected?.failure ?? route.closedByDefault?.failure,
+    ),
   };
 }
 

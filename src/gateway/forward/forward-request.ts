@@ -332,10 +332,9 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner, Watched {
       this.#beginAnswer(status);
       this.#countStream();
       this.#finish();
-      const answered = this.prepareHeaders(this.#upgrade.answer(headers));
       joinUpgrade({
         context: this.#context,
-        client: this.#exchange.acceptUpgrade(status, answered),
+        client: this.#exchange.acceptUpgrade(status, this.prepareHeaders(this.#upgrade.answer(headers))),
         upstream: stream,
         idleTimeoutMs: this.#plan.backend.idleTimeoutMs,
         anonymous: this.#settings.anonymous,

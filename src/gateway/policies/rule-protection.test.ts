@@ -55,7 +55,9 @@ function withRules(mode: AuthenticationMode, action: RuleAction, ...sources: str
 
 describe('requests without a token', () => {
   const { STRICT, OPTIONAL, PERMISSIVE } = AuthenticationMode;
-  const strictBackend = backend({ 'backend.mcp.authentication': { message: { mode: STRICT } } } as Partial<BackendPolicies>);
+  const strictBackend = backend({
+    'backend.mcp.authentication': { message: { mode: STRICT } },
+  } as Partial<BackendPolicies>);
   for (const [what, judged, admits] of [
     ['no policy', rule(noPolicies), true],
     ['Strict', rule(jwt(STRICT)), false],
