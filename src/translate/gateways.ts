@@ -98,7 +98,7 @@ function resolveGateway(
     return { ...common, pending: `GatewayClass ${gatewayClassName} exists but is invalid` };
   if (classState.state !== 'ours') return undefined;
   const ofClass = classState.parameters;
-  const own = resolveGatewayParameters(index, gateway, placement);
+  const own = resolveGatewayParameters(index, gateway, placement, ofClass.usable ? ofClass.parameters : undefined);
   // On a host only the flag decides.
   const known = { ...common, deniedRoutes: placement === 'pods' ? resolveUnprotectedRoutes(ofClass, own) : undefined };
   const parametersProblem = findParametersProblem(gatewayClassName, ofClass, own);

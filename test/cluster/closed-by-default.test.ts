@@ -40,17 +40,17 @@ async function startStrangers(t: TestContext, path = '/guarded'): Promise<{ stop
   const pods = await gateway.listPods();
   assert.equal(pods.length, 2);
   const answers = new Map<number, number>();
-  let isRunning = true;
+  const state = { isRunning: true };
   const loops = pods.flatMap(({ status }) =>
     Array.from({ length: 3 }, async () => {
-      while (isRunning) {
+      while (state.isRunning) {
         const code = await askPod(status.podIP ?? '', path);
         answers.set(code, (answers.get(code) ?? 0) + 1);
       }
     }),
   );
   const stop = async (): Promise<void> => {
-    isRunning = false;
+    state.isRunning = false;
     await Promise.all(loops);
   };
   t.after(stop);

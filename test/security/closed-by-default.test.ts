@@ -286,7 +286,7 @@ describe('requests that began while the route was open', () => {
     });
     assert.equal(answer.status, 200);
     const reader = answer.body!.getReader();
-    assert.match(Buffer.from((await reader.read()).value!).toString(), /notifications\/message/);
+    assert.match(Buffer.from((await reader.read()).value ?? []).toString(), /notifications\/message/);
     const ended = (async () => {
       try {
         while (!(await reader.read()).done);
@@ -382,8 +382,14 @@ describe('what people are told', () => {
     for (const [what, [policies, answer]] of Object.entries(cases)) {
       const file = await write([...base(gateway.port), ...policies]);
       const { out } = await runExplain([
-        ...['-f', file, '--deny-unprotected', '--json', '--method', 'tools/list'],
-        ...['--request', `POST http://127.0.0.1:${gateway.port}/tools`],
+        '-f',
+        file,
+        '--deny-unprotected',
+        '--json',
+        '--method',
+        'tools/list',
+        '--request',
+        `POST http://127.0.0.1:${gateway.port}/tools`,
       ]);
       const { verdict } = JSON.parse(out) as ExplainReport;
       const said = verdict.reason ?? '200';

@@ -67,6 +67,7 @@ export interface ProtectionLine {
 export function formatProtection({
   closedBy,
   closedBecause,
+  clientCertificate,
   policies,
 }: DescribedProtection): readonly ProtectionLine[] {
   const lines: ProtectionLine[] = [];
@@ -77,6 +78,7 @@ export function formatProtection({
   if (closedBecause === 'unattached')
     say(`closed because ProxyPolicy ${closedBy} misses a target, and nothing protects this rule`);
   if (closedBecause === 'unprotected') say(`closed because nothing protects this rule (${closedBy})`);
+  if (clientCertificate) say('clients need a certificate that the listener validates');
   const mentioned = new Set<DescribedPolicy>();
   const remarks = new Set<string>();
   for (const policy of policies) {
