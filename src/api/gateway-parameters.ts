@@ -114,6 +114,12 @@ const specFields = z.object({
     .describe(
       'Allow servers and identity providers on loopback of the pod (a container beside the gateway), link-local and metadata addresses; refused when absent. Only parameters of a GatewayClass may set it. The gateway never connects to its own ports.',
     ),
+  unprotectedRoutes: z
+    .enum(['Allow', 'Deny'])
+    .optional()
+    .describe(
+      'What becomes of rules that nothing protects; Allow when absent. Deny: they answer 403. Protected means Strict authentication on the rule or on each of its backends, or Optional authentication with rules that no request without a token can pass. A ProxyPolicy with traffic.publicAccess opens a route on purpose. Parameters of a Gateway cannot change the Deny of its class.',
+    ),
   maxStaleness: boundedDurationSchema({ min: '10s', max: '168h' })
     .optional()
     .describe(

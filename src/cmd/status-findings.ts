@@ -59,9 +59,9 @@ export function listStatusFindings({ statuses, notices }: Translation): StatusFi
   return findings;
 }
 
-/** Most conditions are good when True; a few say that something is wrong. OverlappingTLSConfig is a remark: 421 handles it. */
+/** Most conditions are good when True; a few say that something is wrong. OverlappingTLSConfig and Open are remarks: 421 handles the one, the other may be wanted. */
 export function isBadCondition({ type, status }: Pick<Condition, 'type' | 'status'>): boolean {
-  if (type === 'OverlappingTLSConfig') return false;
+  if (type === 'OverlappingTLSConfig' || type === 'Open') return false;
   const isGoodWhenFalse = ['Conflicted', 'PartiallyInvalid', 'InsecureFrontendValidationMode'].includes(type);
   return isGoodWhenFalse ? status === 'True' : status !== 'True';
 }

@@ -119,7 +119,7 @@ export async function startController(options: ControllerOptions): Promise<Runni
     watchCertificateHealth({ certificate, health, events, installationNamespace, podName });
 
   const inference = await loadInferenceTranslation(inferenceExtension);
-  const translator = createTranslator({ placement: 'pods', inference });
+  const translator = createTranslator({ placement: 'pods', inference, classParameters: options.classParameters });
   const history = new SnapshotHistory();
   let server: Awaited<ReturnType<typeof startXdsServer>>;
   const configurator = new GatewayConfigurator({

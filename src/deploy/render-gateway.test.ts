@@ -96,6 +96,8 @@ describe('every field of GatewayParameters has an effect', () => {
       const rendered = render(without(raw['spec'], path));
       // Here it has the value that it has without being said.
       if (formatFieldPath(path) === 'service.type') assert.deepEqual(rendered, whole);
+      // It is part of the configuration that gateways get: translate/testdata/pods-unprotected-routes-are-closed.yaml.
+      else if (formatFieldPath(path) === 'unprotectedRoutes') assert.deepEqual(rendered, whole);
       else assert.notDeepEqual(rendered, whole);
     });
   }

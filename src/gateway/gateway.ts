@@ -11,6 +11,7 @@ import type { AppliedConfiguration } from './config/compile/applied-configuratio
 import type { CompileProblem } from './config/compile/compile-problem.ts';
 import { ConfigStore } from './config/compile/config-store.ts';
 import type { RuntimeConfig } from './config/runtime-config.ts';
+import { AnonymousRequests } from './forward/anonymous-requests.ts';
 import { createForwarder } from './forward/forward-request.ts';
 import type { UpstreamLimits } from './forward/upstream/upstream-limits.ts';
 import { LoopGuard } from './forward/loop-guard.ts';
@@ -118,6 +119,8 @@ export function createGateway(options: GatewayOptions): Gateway {
   // Last: clients react to these notifications at once with new requests.
   const streams = new NotificationStreams(log);
   store.subscribe((current) => streams.reconcile(current));
+  const anonymous = new AnonymousRequests(log);
+  store.subscribe((current) => anonymous.reconcile(current));
   const loopGuard = new LoopGuard(options.legacySseKey);
   store.subscribe((current) => loopGuard.useKeys(current.sealKeys));
   const staleGate = new StaleGate();
@@ -129,6 +132,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       upstreams,
       log,
       streams,
+      anonymous,
       onStream(context) {
         const [count, leave] = [options.metrics.openStream(context), staleGate.openStream(context)];
         return () => {

@@ -61,6 +61,10 @@ export const conditionReasons = {
       'InvalidCACertificateRef',
     ],
     PartiallyInvalid: ['UnsupportedValue', 'IncompatibleFilters', 'Shadowed'],
+    /** False while rules are closed because nothing protects them; otherwise absent. */
+    Protected: ['Unprotected'],
+    /** True while rules serve requests without a token; otherwise absent. */
+    Open: ['Unprotected', 'PublicAccess'],
   },
   proxyBackend: {
     Accepted: ['Accepted', 'Invalid'],

@@ -11,9 +11,17 @@ import { findWeakenedStaleness } from './weakened-staleness.ts';
 /** The parameters (undefined: none are asked for), or what is wrong with the reference. */
 export type ParametersResolution =
   | { readonly usable: true; readonly parameters: GatewayParameters | undefined }
-  | { readonly usable: false; readonly message: string };
+  | {
+      readonly usable: false;
+      readonly message: string;
+      /** GatewayParameters that exist and must not be used here; undefined: there are none, or they do not validate. */
+      readonly refused?: GatewayParameters;
+      /** Why it is not known whether unprotectedRoutes is Deny; undefined: it is known. */
+      readonly unknown?: string;
+    };
 
-interface ParametersReference {
+/** A reference to parameters, in the namespace that it means. */
+export interface ParametersReference {
   readonly group: string;
   readonly kind: string;
   readonly name: string;
@@ -23,13 +31,17 @@ interface ParametersReference {
 /** Why parameters have no effect where nothing is deployed. */
 export const nothingIsDeployed = 'only a controller deploys Gateways; `run` does not';
 
-/** The parameters of a class. GatewayParameters are namespaced, so a class has to name the namespace. */
+/**
+ * The parameters of a class; undefined: it has no object. GatewayParameters are namespaced, so a class has to name the namespace. `own` is what the controller keeps
+ * writing into its own class: it counts also while somebody has removed it.
+ */
 export function resolveClassParameters(
   index: ResourceIndex,
-  { spec }: GatewayClass,
+  gatewayClass: GatewayClass | undefined,
   placement: Placement,
+  own?: ParametersReference,
 ): ParametersResolution {
-  const { parametersRef } = spec;
+  const parametersRef = gatewayClass?.spec.parametersRef ?? own;
   if (parametersRef === undefined) return { usable: true, parameters: undefined };
   const { namespace } = parametersRef;
   return resolveParameters(index, 'spec.parametersRef', { ...parametersRef, namespace }, placement);
@@ -52,7 +64,7 @@ export function resolveGatewayParameters(
   const forbidden = findForbiddenParameters(own) ?? findWeakenedStaleness(own, ofClass?.spec);
   if (forbidden === undefined) return resolved;
   const message = `${field}: GatewayParameters ${namespace}/${parametersRef.name} cannot be used: ${forbidden}`;
-  return { usable: false, message };
+  return { usable: false, message, refused: resolved.parameters };
 }
 
 function resolveParameters(
@@ -69,7 +81,6 @@ function resolveParameters(
     return refuse(`namespace is required, because GatewayParameters ${name} is in a namespace`);
   const parameters = index.gatewayParameters.get(`${namespace}/${name}`);
   if (parameters !== undefined) return { usable: true, parameters };
-  return refuse(
-    `GatewayParameters ${namespace}/${name} ${describeAbsence(index, 'GatewayParameters', namespace, name)}`,
-  );
+  const unknown = `GatewayParameters ${namespace}/${name} ${describeAbsence(index, 'GatewayParameters', namespace, name)}`;
+  return { usable: false, message: `${field}: ${unknown}`, unknown };
 }

@@ -82,6 +82,7 @@ function checkOwn(gateway: string, slice: Configuration, whole: Configuration): 
     const prefix = `${target?.namespace}/`;
     const isOwn: Readonly<Record<number, boolean>> = {
       [PolicyTargetKind.GATEWAY]: full === gateway,
+      [PolicyTargetKind.UNPROTECTED]: full === gateway,
       [PolicyTargetKind.HTTP_ROUTE]: routes.some(({ httpRoute }) => httpRoute === full),
       [PolicyTargetKind.PROXY_BACKEND]: used.has(`ProxyBackend/${full}`),
       [PolicyTargetKind.NAMESPACE]:

@@ -68,6 +68,9 @@ export const adviceByReason: Readonly<Record<ConditionSubject, Readonly<Record<s
       'Nothing needs to be done: clients that reuse a connection are told to open another one (421). Separate ports avoid that.',
   },
   routeParent: {
+    Unprotected:
+      'Attach a ProxyPolicy that authenticates, to the route, its Gateway or each of its backends; or open the route on purpose with traffic.publicAccess: true.',
+    PublicAccess: 'Nothing needs to be done: a policy says so. Delete that policy to close the route.',
     NotAllowedByListeners:
       'Let the listener take it: allowedRoutes.namespaces of the Gateway (from: All, or a Selector that selects this namespace), or put the route where the listener allows it.',
     NoMatchingListenerHostname:

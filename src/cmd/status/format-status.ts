@@ -1,4 +1,5 @@
 // The report for a person: a table per kind, then what is not well, why, and what to do. Pure.
+import { formatAccess } from '../../base/access-count.ts';
 import { createPalette, escapeControls, type Palette } from '../../base/terminal.ts';
 import { type Column, fitTable, type TableCell, wrapText } from './fit-table.ts';
 import { findCondition } from './judge-conditions.ts';
@@ -31,6 +32,7 @@ export function formatStatus(report: StatusReport, { color, width }: FormatOptio
     ...tables.filter(({ rows }) => rows.length > 0).map((table) => formatTable(table, width, palette)),
     formatNothing(report),
     formatOthers(report, palette),
+    formatOpenRoutes(report, palette),
     formatProblems(report, width, palette),
     formatRemarks(report, width, palette),
     formatEnd(report, palette),
@@ -367,6 +369,12 @@ function indentText(text: string, indent: number, width: number | undefined): st
   // A terminal of a few columns is no reason to put every letter on a line of its own.
   const room = width === undefined ? undefined : Math.max(20, width - indent);
   return wrapText(text, room).map((line) => `${' '.repeat(indent)}${line}`);
+}
+
+function formatOpenRoutes({ access }: StatusReport, palette: Palette): string[] {
+  if (access.open === 0 && access.closed === 0) return [];
+  const text = `${formatAccess(access)}.`;
+  return [access.open > access.publicAccess ? palette.yellow(text) : text];
 }
 
 function formatEnd(report: StatusReport, palette: Palette): string[] {

@@ -117,7 +117,7 @@ describe('status: every reason', () => {
     const goodWhenFalse = ['Conflicted', 'PartiallyInvalid', 'InsecureFrontendValidationMode'].includes(type);
     const own = {
       type,
-      status: goodWhenFalse || type === 'OverlappingTLSConfig' ? 'True' : 'False',
+      status: goodWhenFalse || type === 'OverlappingTLSConfig' || type === 'Open' ? 'True' : 'False',
       reason,
       message: 'What the controller says about it.',
       observedGeneration: 2,
@@ -179,7 +179,7 @@ describe('status: every reason', () => {
     );
     const report = buildStatusReport(viewObjects(objects, { namespace: 'default' }), createNameFilter([]), now);
     for (const { type, reason } of subjects) {
-      if (type === 'OverlappingTLSConfig') continue; // a remark, not a fault
+      if (type === 'OverlappingTLSConfig' || type === 'Open') continue; // remarks, not faults
       const found = report.problems.filter(({ condition }) => condition?.type === type && condition.reason === reason);
       assert.ok(found.length > 0, `${type} ${reason}`);
       assert.ok(found.every(({ advice, message }) => advice !== '' && message !== ''));

@@ -100,6 +100,8 @@ export interface RouteConfig {
   readonly failure: Failure | undefined;
   /** Set: nothing protects the rule, and a policy that was to protect something is attached to nothing. The rule answers this. */
   readonly unprotected: PolicyFailure | undefined;
+  /** Set: requests without a token would be served, and such rules are to be closed. The rule answers this. */
+  readonly closedByDefault: PolicyFailure | undefined;
   readonly policies: RoutePolicies;
   readonly filters: RouteFilters;
   readonly backends: WeightedBackends;
@@ -117,6 +119,7 @@ export interface MatchedRoute {
 /** What a policy of each kind is compiled to. */
 export interface PolicyConfigs {
   readonly 'traffic.cors': CompiledCors;
+  readonly 'traffic.publicAccess': PublicAccess;
   readonly 'traffic.jwtAuthentication': JwtAuthenticationConfig;
   readonly 'backend.mcp.authentication': McpAuthenticationConfig;
   readonly 'traffic.authorization': Rule;
@@ -126,7 +129,7 @@ export interface PolicyConfigs {
 /** A policy that cannot be enforced: its target answers with this failure (fail closed). */
 export interface PolicyFailure {
   readonly failure: Failure;
-  /** namespace/name of the ProxyPolicy. */
+  /** namespace/name of the ProxyPolicy; or who wants rules without protection to be closed. */
   readonly source: string;
 }
 
@@ -168,6 +171,12 @@ export interface MirrorConfig {
   readonly denominator: number;
   /** The backend's policies. Copies are not judged, so the backend gets only copies of requests that these same policies allowed. */
   readonly policies: BackendPolicies;
+}
+
+/** A rule that is open on purpose. */
+export interface PublicAccess {
+  /** namespace/name of the ProxyPolicy. */
+  readonly source: string;
 }
 
 /** CORS settings with everything precomputed that does not depend on the request. */

@@ -40,6 +40,11 @@ export const reasons = {
     description:
       'A policy of this gateway protects nothing, because its target does not exist, so routes without protection are closed. The operator of this gateway can see which policy.',
   },
+  route_unprotected: {
+    status: 403,
+    description:
+      'No policy protects this route, and this gateway serves only protected routes. The operator of this gateway can see what is missing.',
+  },
   upgrade_failed: { status: 502, description: 'The upstream server did not switch protocols.' },
   upstream_unreachable: { status: 502, description: 'The upstream server cannot be reached.' },
   upstream_reset: { status: 502, description: 'The upstream server closed the connection before it answered.' },
