@@ -1,0 +1,81 @@
+// Secrets of named namespaces only: one list-watch for each that exists, and one for the installation namespace. A namespace whose Secrets may not be read any more, or not yet,
+// holds nobody else up: its owner may have removed the controller's right.
+import type { Kind } from '../../api/kinds.ts';
+import type { WatchGroup } from './watch-group.ts';
+
+interface SecretCoverageOptions {
+  /** The namespaces whose Secrets are to be read. */
+  readonly namespaces: readonly string[];
+  /** Its Secrets are read in any case. */
+  readonly installationNamespace: string;
+  /** Starts the list-watch of a namespace. */
+  readonly startGroup: (namespace: string) => WatchGroup;
+  /** A Secret of a namespace that is gone is not shown any more. */
+  readonly onMoved: (kind: Kind, key: string) => void;
+}
+
+export class SecretCoverage {
+  readonly #options: SecretCoverageOptions;
+  readonly #wanted: ReadonlySet<string>;
+  readonly #groups = new Map<string, WatchGroup>();
+  readonly #stopping = new Set<Promise<void>>();
+
+  constructor(options: SecretCoverageOptions) {
+    this.#options = options;
+    const { namespaces, installationNamespace } = options;
+    this.#wanted = new Set([installationNamespace, ...namespaces]);
+    this.#groups.set(installationNamespace, options.startGroup(installationNamespace));
+  }
+
+  get groups(): readonly WatchGroup[] {
+    return [...this.#groups.values()];
+  }
+
+  /** The group of a namespace; undefined: its Secrets are not read. */
+  findGroup(namespace: string): WatchGroup | undefined {
+    return this.#groups.get(namespace);
+  }
+
+  /** Whether all that may be read is known. */
+  get isSettled(): boolean {
+    return [...this.#groups].every(([namespace, group]) => group.isSettled || this.#isRefused(namespace, group));
+  }
+
+  /** Whether a group fails because of its own rights: nothing waits for it. */
+  isRefusedGroup(group: WatchGroup): boolean {
+    return group.namespace !== undefined && this.#isRefused(group.namespace, group);
+  }
+
+  /** Whether Secrets of a namespace are known, or were before the right was taken away. */
+  isReadable(namespace: string): boolean {
+    const group = this.#groups.get(namespace);
+    return group !== undefined && !(this.#isRefused(namespace, group) && !group.wasSynced);
+  }
+
+  /** Sets the namespaces that there are. */
+  follow(present: ReadonlySet<string>): void {
+    const { installationNamespace, startGroup, onMoved } = this.#options;
+    for (const [namespace, group] of this.#groups) {
+      if (namespace === installationNamespace || present.has(namespace)) continue;
+      this.#groups.delete(namespace);
+      group.forEach(onMoved);
+      this.#stop(group);
+    }
+    for (const namespace of this.#wanted)
+      if (present.has(namespace) && !this.#groups.has(namespace)) this.#groups.set(namespace, startGroup(namespace));
+  }
+
+  async stop(): Promise<void> {
+    for (const group of this.#groups.values()) this.#stop(group);
+    await Promise.all(this.#stopping);
+  }
+
+  #isRefused(namespace: string, group: WatchGroup): boolean {
+    return namespace !== this.#options.installationNamespace && group.isForbidden;
+  }
+
+  #stop(group: WatchGroup): void {
+    const stopping = group.stop().finally(() => this.#stopping.delete(stopping));
+    this.#stopping.add(stopping);
+  }
+}
