@@ -19,10 +19,11 @@ import { listShortcomings, waitForEvent } from './resource-conditions.ts';
 import { locateResource, type ResourceName } from './resource-paths.ts';
 import { ApiError, type ApiObject } from './api-client.ts';
 
-/** Debug: what is tried again and again is said only there. TLS: without it no ConfigMap is deployed. The extension: the only value with more rights. */
+/** Debug: what is tried again and again is said only there. TLS: without it no ConfigMap is deployed. The extension and network policies: the values with more rights. */
 export const stageValues = {
   controller: { logLevel: 'debug', xds: { tls: { enabled: true } } },
   inferenceExtension: { enabled: true },
+  networkPolicy: { enabled: true },
 };
 
 /** One resource of each kind that has a status. */
