@@ -11,6 +11,7 @@ import type { ListWatchTiming, RelistReason } from '../../kubernetes/list-watch.
 import type { CachedObject } from './cached-object.ts';
 import { ChangeOrder } from './change-order.ts';
 import { describeSync } from './describe-sync.ts';
+import { listNamespaces, readLabels } from './known-namespaces.ts';
 import { NamespaceCoverage } from './namespace-coverage.ts';
 import { formatObjectKey, splitObjectKey } from './object-key.ts';
 import { createResourceLists, type ResourceLists } from './resource-lists.ts';
@@ -131,7 +132,6 @@ class RunningSource implements KubernetesSource {
   #followingSince = 0;
   #isFailing = false;
   #missing: readonly string[] = [];
-  #refused: readonly string[] = [];
   #isStopped = false;
   #cancelFlush: (() => void) | undefined;
 
@@ -154,6 +154,7 @@ class RunningSource implements KubernetesSource {
       this.#secrets = new SecretCoverage({
         namespaces: secretsInNamespaces,
         installationNamespace,
+        log: options.log,
         startGroup: (namespace) => this.#startGroup({ kinds: [watchedKindsByName.get('Secret')!], namespace }),
         onMoved: (kind, key) => this.#show(kind, key),
       });
@@ -308,7 +309,7 @@ class RunningSource implements KubernetesSource {
     if (this.#isStopped) return;
     this.#discover();
     this.#coverage?.settle();
-    const refused = this.#secrets?.groups.filter((group) => this.#secrets?.isRefusedGroup(group)) ?? [];
+    const refused = this.#secrets?.refusedGroups ?? [];
     const states = this.#listGroups().flatMap((group) =>
       refused.includes(group) ? [] : group.members.map(({ watched, watch }) => ({ watched, state: watch.state })),
     );
@@ -321,9 +322,9 @@ class RunningSource implements KubernetesSource {
     this.#isSynced ||= isReady;
     if (isReady) {
       if (this.#coverage !== undefined) this.#tell(() => this.namespaces.set(this.#selected));
-      this.#tell(() => this.resources.set(this.#addUnreadable(this.#lists.build())));
+      this.#tell(() => this.resources.set(this.#buildResources()));
     }
-    this.#logRefused(refused.map(({ namespace = '' }) => namespace));
+    this.#secrets?.logRefused();
     const reasons = describeSync(states, awaited);
     const counts = Object.fromEntries(this.#kinds.map(({ kind }) => [kind, this.#lists.count(kind)]));
     const isFailing = states.some(({ state }) => state.state === 'failing');
@@ -341,6 +342,12 @@ class RunningSource implements KubernetesSource {
     if (this.#order.size > 0 || !hasCaughtUp) this.#schedule();
   }
 
+  /** The same object as long as nothing changes. */
+  #buildResources(): Resources {
+    const built = this.#lists.build();
+    return this.#secrets === undefined ? built : this.#secrets.addUnreadable(built, this.resources.get());
+  }
+
   /** Once when it begins and once when it is over, not for every list-watch. */
   #logReasons(reasons: readonly string[], isFailing: boolean): void {
     if (isFailing === this.#isFailing) return;
@@ -348,40 +355,6 @@ class RunningSource implements KubernetesSource {
     if (isFailing)
       this.#options.log.warn({ reasons }, 'the cluster cannot be watched; the last known resources stay in force');
     else this.#options.log.info({}, 'the cluster can be watched again');
-  }
-
-  /** Missing rights to read the Secrets of a namespace block nothing else, so they are logged, and conditions say so. */
-  #logRefused(namespaces: readonly string[]): void {
-    if (isDeepStrictEqual(namespaces, this.#refused)) return;
-    this.#refused = namespaces;
-    const { log } = this.#options;
-    if (namespaces.length > 0)
-      log.warn(
-        { namespaces },
-        'Secrets of these namespaces may not be read, although --secrets-in-namespaces names them',
-      );
-    else log.info({}, 'Secrets of all named namespaces may be read');
-  }
-
-  /** The same object as long as nothing changes. */
-  #addUnreadable(built: Resources): Resources {
-    if (this.#secrets === undefined) return built;
-    const unreadable = this.#listNamespaces().filter((name) => this.#secrets?.isReadable(name) === false);
-    const shown = this.resources.get();
-    const isSame = isDeepStrictEqual(unreadable, shown.unreadableSecretNamespaces);
-    const resources = { ...built, unreadableSecretNamespaces: isSame ? shown.unreadableSecretNamespaces : unreadable };
-    const lists = Object.keys(resources) as (keyof Resources)[];
-    return lists.every((list) => resources[list] === shown[list]) ? shown : resources;
-  }
-
-  /** Every namespace that there is and is not being deleted, selected or not. */
-  #listNamespaces(): readonly string[] {
-    const names: string[] = [];
-    this.#clusterGroup.forEach((kind, key) => {
-      if (kind === 'Namespace' && !isBeingDeleted(this.#clusterGroup.find(kind, key)))
-        names.push(splitObjectKey(key).name);
-    });
-    return names.toSorted();
   }
 
   /** Kinds that are not installed do not block syncing, so they are only logged. */
@@ -412,7 +385,7 @@ class RunningSource implements KubernetesSource {
   #discover(): void {
     if (!this.#hasNamespaceChanges || !this.#clusterGroup.isSettled) return;
     this.#hasNamespaceChanges = false;
-    this.#secrets?.follow(new Set(this.#listNamespaces()));
+    this.#secrets?.follow(listNamespaces(this.#clusterGroup));
     if (this.#coverage === undefined) return;
     const { namespaceSelectors } = this.#options;
     const selected = new Set<string>();
@@ -440,18 +413,4 @@ class RunningSource implements KubernetesSource {
       for (const listener of this.#statusListeners.values()) this.#tell(() => listener(kind, namespace, name));
     }
   }
-}
-
-/** The rights in a namespace go with it, before it is gone. */
-function isBeingDeleted(cached: CachedObject | undefined): boolean {
-  return cached?.outcome.state === 'valid' && cached.outcome.resource.metadata.deletionTimestamp !== undefined;
-}
-
-function readLabels(cached: CachedObject | undefined): Readonly<Record<string, string>> {
-  if (cached?.outcome.state === 'valid') return cached.outcome.resource.metadata.labels;
-  // Labels count even where something else about the namespace is not understood.
-  const raw = cached?.outcome.invalid.raw as
-    | { readonly metadata?: { readonly labels?: Record<string, string> } }
-    | undefined;
-  return raw?.metadata?.labels ?? {};
 }

@@ -1,6 +1,9 @@
 // Secrets of named namespaces only: one list-watch for each that exists, and one for the installation namespace. A namespace whose Secrets may not be read any more, or not yet,
 // holds nobody else up: its owner may have removed the controller's right.
+import { isDeepStrictEqual } from 'node:util';
 import type { Kind } from '../../api/kinds.ts';
+import type { Resources } from '../../api/resources.ts';
+import type { Log } from '../../base/log.ts';
 import type { WatchGroup } from './watch-group.ts';
 
 interface SecretCoverageOptions {
@@ -8,6 +11,7 @@ interface SecretCoverageOptions {
   readonly namespaces: readonly string[];
   /** Its Secrets are read in any case. */
   readonly installationNamespace: string;
+  readonly log: Log;
   /** Starts the list-watch of a namespace. */
   readonly startGroup: (namespace: string) => WatchGroup;
   /** A Secret of a namespace that is gone is not shown any more. */
@@ -19,6 +23,8 @@ export class SecretCoverage {
   readonly #wanted: ReadonlySet<string>;
   readonly #groups = new Map<string, WatchGroup>();
   readonly #stopping = new Set<Promise<void>>();
+  #present: readonly string[] = [];
+  #logged: readonly string[] = [];
 
   constructor(options: SecretCoverageOptions) {
     this.#options = options;
@@ -41,19 +47,38 @@ export class SecretCoverage {
     return [...this.#groups].every(([namespace, group]) => group.isSettled || this.#isRefused(namespace, group));
   }
 
-  /** Whether a group fails because of its own rights: nothing waits for it. */
-  isRefusedGroup(group: WatchGroup): boolean {
-    return group.namespace !== undefined && this.#isRefused(group.namespace, group);
+  /** The groups that fail because of their own rights: nothing waits for them. */
+  get refusedGroups(): readonly WatchGroup[] {
+    return [...this.#groups].flatMap(([namespace, group]) => (this.#isRefused(namespace, group) ? [group] : []));
   }
 
-  /** Whether Secrets of a namespace are known, or were before the right was taken away. */
-  isReadable(namespace: string): boolean {
-    const group = this.#groups.get(namespace);
-    return group !== undefined && !(this.#isRefused(namespace, group) && !group.wasSynced);
+  /** Resources with the namespaces whose Secrets may not be read; those that were shown last, when nothing has changed. */
+  addUnreadable(built: Resources, shown: Resources): Resources {
+    const unreadable = this.#present.filter((namespace) => !this.#isReadable(namespace));
+    const isSame = isDeepStrictEqual(unreadable, shown.unreadableSecretNamespaces);
+    const resources = { ...built, unreadableSecretNamespaces: isSame ? shown.unreadableSecretNamespaces : unreadable };
+    const lists = Object.keys(resources) as (keyof Resources)[];
+    return lists.every((list) => resources[list] === shown[list]) ? shown : resources;
+  }
+
+  /** Once when it changes. Conditions of what refers to such Secrets say it, too. */
+  logRefused(): void {
+    const namespaces = this.refusedGroups.map(({ namespace = '' }) => namespace);
+    if (isDeepStrictEqual(namespaces, this.#logged)) return;
+    this.#logged = namespaces;
+    const { log } = this.#options;
+    if (namespaces.length > 0)
+      log.warn(
+        { namespaces },
+        'Secrets of these namespaces may not be read, although --secrets-in-namespaces names them',
+      );
+    else log.info({}, 'Secrets of all named namespaces may be read');
   }
 
   /** Sets the namespaces that there are. */
-  follow(present: ReadonlySet<string>): void {
+  follow(namespaces: readonly string[]): void {
+    this.#present = namespaces;
+    const present = new Set(namespaces);
     const { installationNamespace, startGroup, onMoved } = this.#options;
     for (const [namespace, group] of this.#groups) {
       if (namespace === installationNamespace || present.has(namespace)) continue;
@@ -68,6 +93,12 @@ export class SecretCoverage {
   async stop(): Promise<void> {
     for (const group of this.#groups.values()) this.#stop(group);
     await Promise.all(this.#stopping);
+  }
+
+  /** Whether Secrets of a namespace are known, or were before the right was taken away. */
+  #isReadable(namespace: string): boolean {
+    const group = this.#groups.get(namespace);
+    return group !== undefined && (group.wasSynced || !this.#isRefused(namespace, group));
   }
 
   #isRefused(namespace: string, group: WatchGroup): boolean {
