@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { parse, parseAllDocuments } from 'yaml';
-import { type LabelSelector, matchesLabels } from '../../src/api/label-selector.ts';
+import { matchesLabels } from '../../src/api/label-selector.ts';
 import { ownKinds } from '../../src/api/structural-schema.ts';
 import { version } from '../../src/cmd/version.ts';
 import { combinations } from './combinations.ts';
@@ -105,7 +105,7 @@ describe('NOTES.txt', () => {
         ...(expected as { labels?: object }).labels,
         'kubernetes.io/metadata.name': namespace!.metadata['name']!,
       };
-      assert.ok(matchesLabels(selector as LabelSelector, labels), 'the selector selects it');
+      assert.ok(matchesLabels(selector, labels), 'the selector selects it');
     });
 
   test('say which Secret TLS needs', async () => {
