@@ -11,6 +11,7 @@ import { checkServers } from './online/check-server.ts';
 import type { OnlineReport, ServerReport } from './online/online-report.ts';
 import type { CommandIo } from './process-host.ts';
 import { readFiles } from './read-files.ts';
+import { requireEgressProxy } from './egress.ts';
 import { formatOnline, formatServers } from './format-online-report.ts';
 import { configureFromFiles, allowUnattachedFlag } from './unattached-policies.ts';
 import type { FileSettings } from './explain/compile-files.ts';
@@ -96,7 +97,8 @@ async function checkFiles(
   const read = await readFiles(paths, environment, inferenceExtension);
   if (!read.ok) return buildFailedReport(read.problems);
   const { source, resources, translation } = read;
-  const { fetcher, ...compilation } = compileUnconnected(configureFromFiles(translation, allowUnattached));
+  const egress = online === undefined ? undefined : requireEgressProxy(environment);
+  const { fetcher, ...compilation } = compileUnconnected(configureFromFiles(translation, allowUnattached), egress);
   try {
     return buildCheckReport({
       resources,

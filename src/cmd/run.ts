@@ -52,6 +52,8 @@ export const runCommand = defineCommand({
         target: values.target,
         audiences: values.audience,
         requiredScopes: values.requiredScope,
+        extraScopes: values.extraScope,
+        provider: values.provider,
       });
       if (!short.ok) return refuse(short.message);
       if (values.print) {
@@ -240,6 +242,8 @@ function findMistakes(values: RunValues): string[] {
       ['--issuer', values.issuer !== undefined],
       ['--audience', values.audience.length > 0],
       ['--required-scope', values.requiredScope.length > 0],
+      ['--extra-scope', values.extraScope.length > 0],
+      ['--provider', values.provider !== undefined],
       ['--client-id', values.clientId !== undefined],
       ['--client-secret-file', values.clientSecretFile !== undefined],
     ] as const) {

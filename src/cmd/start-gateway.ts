@@ -20,6 +20,7 @@ import { createGatewayMetrics, type GatewayMetrics } from '../gateway/observe/re
 import { startTracing } from '../gateway/observe/tracing.ts';
 import type { Configuration } from '../ir/configuration.ts';
 import { readOrCreateAdminToken } from './admin-token-file.ts';
+import { requireEgressProxy } from './egress.ts';
 import type { FlagValues } from './flags.ts';
 import {
   type gatewayFlags,
@@ -85,6 +86,7 @@ export async function startGatewayProcess(
   if (!proxies.ok) throw new StartError(proxies.problem);
   const workers = readWorkers(values);
   if (!workers.ok) throw new StartError(workers.problem);
+  const egress = requireEgressProxy(host.env);
   const adminToken = values.adminTokenFile === '' ? undefined : readOrCreateAdminToken(values.adminTokenFile);
   if (adminToken?.ok === false) throw new StartError(adminToken.message);
   const isAlone = workers.workers === 1;
@@ -125,6 +127,7 @@ export async function startGatewayProcess(
     accessLog: values.accessLog ? createAccessLog(log) : undefined,
     trustedProxies: proxies.trustedProxies,
     guard: createLocalGuard(localGuard),
+    egress,
     tracing,
     acceptsTestIssuers,
   };

@@ -1,5 +1,6 @@
 // A gateway: configuration in, traffic served. Puts the parts of both paths together and owns their order.
 import type { AddressInfo } from 'node:net';
+import type { EgressProxy } from '../base/egress-proxy.ts';
 import { createFetcher, type GuardedFetcher } from '../base/fetch-json.ts';
 import type { LocalGuard } from '../base/local-guard.ts';
 import type { Log } from '../base/log.ts';
@@ -45,6 +46,8 @@ export interface GatewayOptions extends Observability {
   readonly guard?: LocalGuard | undefined;
   /** Calls identity providers; the gateway makes its own, with the rules of address-guard.ts, when absent. */
   readonly fetcher?: GuardedFetcher;
+  /** What calls to identity providers and for documents of clients go through; none when absent. */
+  readonly egress?: EgressProxy | undefined;
   /** Fetches keys and metadata of identity providers; the gateway itself when absent. */
   readonly idps?: IdpAccess;
   /** Signs the message URLs of legacy SSE servers; a random one when absent. All processes on the same ports need the same key. */
@@ -88,7 +91,7 @@ export interface Gateway {
 /** Builds a gateway that serves nothing yet. */
 export function createGateway(options: GatewayOptions): Gateway {
   const { log } = options;
-  const fetcher = options.fetcher ?? createFetcher({ log, guard: options.guard });
+  const fetcher = options.fetcher ?? createFetcher({ log, guard: options.guard, proxy: options.egress });
   const idps = options.idps ?? { connectIdp, openKeySource };
   const authentications = new AuthenticationRegistry({ ...idps, createSealer, findPreset, fetcher, log });
   const jwtAuthentications = new JwtAuthenticationRegistry({ ...idps, fetcher, log });

@@ -5,6 +5,7 @@ import { chooseFlow } from '../../gateway/authentication/login/idp/choose-flow.t
 import { type Discovery, discoverMetadata } from '../../gateway/authentication/login/idp/discover-metadata.ts';
 import type { FlowChoice, IdpMetadata } from '../../gateway/config/idp-connection.ts';
 import type { McpAuthenticationConfig } from '../../gateway/config/protected-resource.ts';
+import { listAddedScopes } from '../../gateway/authentication/login/idp/login-scopes.ts';
 import { findPreset } from '../../gateway/authentication/login/idp/presets.ts';
 import { findRegistrationEndpoint } from '../../gateway/authentication/login/idp/registration-endpoint.ts';
 import { checkKeys } from './check-keys.ts';
@@ -168,8 +169,8 @@ function describeCredential({ initialAccessToken, message }: McpAuthenticationCo
   return initialAccessToken === undefined ? ', without a credential' : ', with the initial access token';
 }
 
-function reportScopes(findings: Findings, { message, preset }: McpAuthenticationConfig, metadata: IdpMetadata): void {
-  const asked = [...message.requiredScopes, ...message.extraScopes, ...(preset.requiredLoginScopes ?? [])];
+function reportScopes(findings: Findings, config: McpAuthenticationConfig, metadata: IdpMetadata): void {
+  const asked = [...config.message.requiredScopes, ...listAddedScopes(config, metadata)];
   const listed = metadata.scopes_supported;
   const unlisted = [...new Set(asked)].filter((scope) => listed !== undefined && !listed.includes(scope));
   if (unlisted.length > 0)

@@ -28,8 +28,8 @@ export function serveWithWorkers(
   startProcess: StartWorkerProcess = startWorkerProcess,
 ): Serving {
   const { log, values, registry, health, shutdown, flows, live, localGuard } = context;
-  const fetcher = createFetcher({ log, guard: options.guard });
-  const desk = new LoginDesk(fetcher);
+  const fetcher = createFetcher({ log, guard: options.guard, proxy: options.egress });
+  const desk = new LoginDesk(fetcher, Date.now, log);
   const sources = new PublishedSources(
     {
       takeKeys: (news) => group.tell('takeKeys', news),

@@ -23,6 +23,7 @@ import { keepQuiet } from '../../gateway/workers/quiet-log.ts';
 import { createRemoteLogins } from '../../gateway/workers/remote-logins.ts';
 import type { SupervisorCalls, WorkerCalls, WorkerSettings } from '../../gateway/workers/worker-calls.ts';
 import { type CommandEnd, defineCommand, fail } from '../command.ts';
+import { requireEgressProxy } from '../egress.ts';
 import { version } from '../version.ts';
 
 /** What a worker consists of once it knows its settings. */
@@ -132,6 +133,7 @@ async function serveForSupervisor(): Promise<CommandEnd> {
       trustedProxies: networks.length === 0 ? undefined : createTrustedProxies(networks),
       tracing,
       guard: createLocalGuard(settings.localGuard),
+      egress: requireEgressProxy(process.env),
       idps: sources,
       legacySseKey: settings.legacySseKey,
       acceptsTestIssuers: settings.acceptsTestIssuers,

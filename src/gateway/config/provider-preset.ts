@@ -12,8 +12,8 @@ export interface ProviderPreset {
   readonly supportsPkce?: boolean;
   /** Scopes that every login needs. */
   readonly requiredLoginScopes?: readonly string[];
-  /** `scope` and other members that registration refuses. */
-  readonly omitRegistrationMembers?: readonly string[];
+  /** The scope without which there is no refresh token; asked for unless the identity provider lists its scopes without it. */
+  readonly refreshScope?: string;
   /** Values of `scope` that registration refuses, although a login takes them. */
   readonly omitRegistrationScopes?: readonly string[];
   /** There is no dynamic registration: Forward cannot work. */

@@ -88,6 +88,8 @@ export interface SupervisorCalls {
     readonly address: string;
     readonly perMinute: number;
   }): Promise<ClientDocumentResult>;
+  /** Whether documents can be fetched, as far as the last fetches show. */
+  canFetchDocuments(asked: undefined): boolean;
   claimRegistration(name: string): Promise<RegistrationClaim>;
   /** `result` undefined: there is none, and another worker may try. */
   settleRegistration(settled: { readonly name: string; readonly result: DocumentRegistrationResult | undefined }): void;

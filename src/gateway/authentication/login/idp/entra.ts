@@ -20,6 +20,7 @@ export const entra: ProviderPreset = {
     return tenant !== undefined && tenant === readTenant(found);
   },
   resourceParameter: 'none',
+  refreshScope: 'offline_access',
   supportsPkce: true,
   hasNoRegistration: true,
   needsBroker: 'Entra has no dynamic registration and refuses `resource`',

@@ -23,6 +23,7 @@ const rows: readonly ProviderPreset[] = [
   {
     name: 'Auth0',
     resourceParameter: 'audience',
+    refreshScope: 'offline_access',
     needsBroker: 'Auth0 expects `audience` in place of `resource`, which MCP clients do not send',
     remarks: [
       "The audience of the API in Auth0 has to be the resource's URL, or be listed in audiences. Without an API of that name tokens are opaque.",
@@ -33,6 +34,7 @@ const rows: readonly ProviderPreset[] = [
   {
     name: 'Okta',
     resourceParameter: 'audience',
+    refreshScope: 'offline_access',
     initialAccessTokenScheme: 'SSWS',
     needsBroker: 'Okta expects `audience` in place of `resource`, which MCP clients do not send',
     remarks: [
@@ -46,6 +48,7 @@ const rows: readonly ProviderPreset[] = [
   {
     name: 'Authentik',
     resourceParameter: 'none',
+    refreshScope: 'offline_access',
     hasNoRegistration: true,
     needsBroker: 'authentik has no dynamic registration',
     remarks: [
@@ -69,6 +72,7 @@ const rows: readonly ProviderPreset[] = [
     name: 'Dex',
     resourceParameter: 'none',
     requiredLoginScopes: ['openid'],
+    refreshScope: 'offline_access',
     hasNoRegistration: true,
     needsBroker: 'Dex has no dynamic registration',
     remarks: [
@@ -77,10 +81,9 @@ const rows: readonly ProviderPreset[] = [
       "A second login of the same user ends the first one's refresh token.",
     ],
   },
-  // Spring Authorization Server: as shipped, registration refuses any `scope`, and initial access tokens work once.
+  // Spring Authorization Server: as shipped, registration refuses any `scope` (the gateway then tries without), and initial access tokens work once.
   {
     name: 'Spring',
-    omitRegistrationMembers: ['scope'],
     remarks: [
       'Registration needs an initial access token, which works once: use registration.initialAccessTokenFrom.clientCredentials with the scope client.create.',
       'Public clients get no refresh token; through the broker, with a confidential client, they do.',
