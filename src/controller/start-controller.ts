@@ -34,7 +34,7 @@ import { SnapshotHistory } from './snapshot-history.ts';
 import { StatusWriter } from './write-statuses.ts';
 import { warnOfPlaintext } from './warn-plaintext.ts';
 import { watchCertificateHealth } from './certificate-health.ts';
-import { XdsCertificateWatch } from './xds-certificate.ts';
+import { startXdsTls } from './xds-tls.ts';
 
 /** The settings and dependencies of a controller. */
 export interface ControllerOptions {
@@ -63,6 +63,8 @@ export interface ControllerOptions {
     readonly port: number;
     /** Set: xDS is served over TLS, with the files of this folder. */
     readonly tlsFolder: string | undefined;
+    /** Set: xDS is served over TLS, with the Secret that the controller makes if there is none; no folder is read. Off when absent. */
+    readonly generateCertificate?: boolean;
     readonly tokenFile: string;
     readonly verifyPodAddress: boolean;
     readonly recheckIntervalMs?: XdsServerOptions['recheckIntervalMs'];
@@ -101,11 +103,21 @@ export async function startController(options: ControllerOptions): Promise<Runni
   const serverName = `${options.serviceName}.${installationNamespace}.svc`;
   const events = createEventRecorder({ client, log, clock, controller: controllerName, instance: podName });
 
-  const certificate =
-    xds.tlsFolder === undefined
-      ? undefined
-      : new XdsCertificateWatch({ folder: xds.tlsFolder, serverName, log, clock });
-  await certificate?.start();
+  const certificateSource = xds.generateCertificate === true ? ('generate' as const) : toFolder(xds.tlsFolder);
+  const tls =
+    certificateSource &&
+    (await startXdsTls({
+      client,
+      log,
+      clock,
+      random,
+      installationNamespace,
+      serviceName: options.serviceName,
+      serverName,
+      source: certificateSource,
+      onRelist: metrics.relisted,
+    }));
+  const certificate = tls?.certificate;
   if (certificate !== undefined)
     watchCertificateHealth({ certificate, health, events, installationNamespace, podName });
 
@@ -144,7 +156,7 @@ export async function startController(options: ControllerOptions): Promise<Runni
       observer: metrics.xds,
     });
   } catch (error) {
-    await certificate?.stop();
+    await tls?.stop();
     throw error;
   }
   listening.pass();
@@ -181,6 +193,7 @@ export async function startController(options: ControllerOptions): Promise<Runni
       () => performance.now(),
     ),
     random,
+    ...(certificate === undefined ? {} : { isFit: certificate.canServe }),
     ...(options.leaseTimes === undefined ? {} : { times: options.leaseTimes }),
   });
   if (certificate === undefined)
@@ -201,6 +214,7 @@ export async function startController(options: ControllerOptions): Promise<Runni
     isLeading: () => election.isLeading(),
   });
   const leaderClient = guardWrites(client, () => election.isLeading());
+  tls?.keep(election.leadership, leaderClient);
   const parameters = options.classParameters;
   const duties = new LeaderDuties({
     writer,
@@ -272,12 +286,17 @@ export async function startController(options: ControllerOptions): Promise<Runni
     pendingStatuses: () => writer.pending,
     deployProblems: () => [...duties.deployed.values()].filter(({ problem }) => problem !== undefined).length,
     certificateExpiry: () => certificate?.expiresAt,
+    certificateState: () => certificate?.state.get().state,
   });
   noteSync();
   loop.start();
 
   const steps: readonly ControllerStep[] = [
-    { name: 'stop writing', timeoutMs: 2_000, run: () => loop.stop() },
+    {
+      name: 'stop writing',
+      timeoutMs: 2_000,
+      run: async () => void (await Promise.all([loop.stop(), tls?.stopKeeping()])),
+    },
     { name: 'release the lease', timeoutMs: 3_000, run: () => election.stop() },
     {
       name: 'disconnect gateways',
@@ -289,7 +308,7 @@ export async function startController(options: ControllerOptions): Promise<Runni
       timeoutMs: 5_000,
       async run() {
         gatewayApi.stop();
-        await Promise.all([source.stop(), certificate?.stop(), events.stop()]);
+        await Promise.all([source.stop(), tls?.stop(), events.stop()]);
       },
     },
   ];
@@ -301,6 +320,10 @@ export async function startController(options: ControllerOptions): Promise<Runni
       for (const step of steps) await step.run();
     },
   };
+}
+
+function toFolder(folder: string | undefined): { readonly folder: string } | undefined {
+  return folder === undefined ? undefined : { folder };
 }
 
 function formatAddress(address: string, port: number): string {

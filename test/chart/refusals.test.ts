@@ -263,6 +263,12 @@ const bySchema: readonly Refusal[] = [
 /** The schema has nothing to say here. */
 const beyondTheSchema: readonly Refusal[] = [
   {
+    name: 'a certificate to make without TLS',
+    values: { controller: { xds: { tls: { generate: true } } } },
+    message:
+      'controller.xds.tls.generate goes with controller.xds.tls.enabled: without TLS there is no certificate to make',
+  },
+  {
     name: 'a label by which the controller is selected',
     values: { podLabels: { 'app.kubernetes.io/component': 'gateway' } },
     message: "podLabels must not have app.kubernetes.io/component: such labels select the controller's pods",

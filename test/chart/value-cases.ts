@@ -138,6 +138,20 @@ export function listRules(rendering: Rendering): readonly string[] {
   );
 }
 
+/** The names of the Secrets that the controller may change in its own namespace. */
+function listUpdatedSecrets(rendering: Rendering): readonly string[] {
+  const { rules } = rendering.get('Role') as unknown as {
+    readonly rules: readonly {
+      readonly resources: readonly string[];
+      readonly verbs: readonly string[];
+      readonly resourceNames?: readonly string[];
+    }[];
+  };
+  return rules
+    .filter(({ resources, verbs }) => resources.includes('secrets') && verbs.includes('update'))
+    .flatMap(({ resourceNames = ['*'] }) => resourceNames);
+}
+
 const nodeAffinity = {
   requiredDuringSchedulingIgnoredDuringExecution: {
     nodeSelectorTerms: [{ matchExpressions: [{ key: 'disk', operator: 'In', values: ['fast'] }] }],
@@ -340,6 +354,23 @@ export const valueCases: readonly ValueCase[] = [
         optional: true,
         items: [{ key: 'ca.crt', path: 'ca.crt' }],
       });
+      assert.deepEqual(listUpdatedSecrets(rendering), ['proxy-xds-cert-last-good']);
+    },
+  },
+  {
+    key: 'controller.xds.tls.generate',
+    value: true,
+    with: { controller: { xds: { tls: { enabled: true } } } },
+    check: (rendering) => {
+      const { xdsTls, xdsTlsGenerate } = readSettings(rendering);
+      assert.deepEqual([xdsTls, xdsTlsGenerate], [true, true]);
+      // It is read from the API server: a volume would show it a minute later.
+      assert.deepEqual(
+        rendering.pod.volumes?.map(({ name }) => name),
+        ['xds-token'],
+      );
+      assert.deepEqual(listUpdatedSecrets(rendering), ['proxy-xds-cert', 'proxy-xds-cert-last-good']);
+      assert.ok(rendering.testPod.containers[0].args.includes('--ca'));
     },
   },
   {

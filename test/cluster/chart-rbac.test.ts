@@ -50,10 +50,15 @@ test('every right is granted once, and by name, not by asterisk', () => {
   assert.doesNotMatch(names.join('\n'), /\*/);
 });
 
-test('no value changes the rights but those for InferencePools and network policies, which add these, and the one for Secrets', async () => {
+test('no value changes the rights but those for InferencePools, network policies and TLS, which add these, and the one for Secrets', async () => {
   const pools = 'inference.networking.k8s.io/inferencepools';
   const policies = 'networking.k8s.io/networkpolicies';
+  const updates = (name: string): string => `core/secrets update ${name} in ${installationNamespace}`;
+  const ofCopy = [updates('proxy-xds-cert-last-good')];
+  /** By the value, or the first part of its key. */
   const addedFor: Readonly<Record<string, readonly string[]>> = {
+    'controller.xds.tls.enabled': ofCopy,
+    'controller.xds.tls.generate': [updates('proxy-xds-cert'), ...ofCopy],
     inferenceExtension: [
       `${pools} get`,
       `${pools} list`,
@@ -64,10 +69,10 @@ test('no value changes the rights but those for InferencePools and network polic
     ],
     networkPolicy: ['get', 'list', 'watch', 'create', 'patch', 'delete'].map((verb) => `${policies} ${verb}`),
   };
-  const added = Object.values(addedFor).flat();
+  const added = new Set(Object.values(addedFor).flat());
   const all = granted.map(formatRight);
-  const usual = all.filter((right) => !added.includes(right));
-  assert.equal(usual.length, all.length - added.length);
+  const usual = all.filter((right) => !added.has(right));
+  assert.equal(usual.length, all.length - added.size);
   const everywhere = ['core/secrets list', 'core/secrets watch'];
   assert.deepEqual(
     usual.filter((right) => everywhere.includes(right)),
@@ -76,7 +81,7 @@ test('no value changes the rights but those for InferencePools and network polic
   for (const valueCase of valueCases) {
     const given = listGranted(await renderChart(toValues(valueCase))).map(formatRight);
     const { key } = valueCase;
-    const own = addedFor[key.split('.')[0]!] ?? [];
+    const own = addedFor[key] ?? addedFor[key.split('.')[0]!] ?? [];
     const expected = all.filter((right) => usual.includes(right) || own.includes(right));
     if (key === 'rbac.secretsInNamespaces') {
       const inNamespaces = (valueCase.value as readonly string[]).flatMap((namespace) =>

@@ -43,6 +43,10 @@ Checks what the schema cannot check, and repeats its most important checks for i
 {{- $problems = append $problems (printf "controller.image.pullPolicy must be empty or one of %s, not %q" (join ", " $policies) (toString $controller.image.pullPolicy)) -}}
 {{- end -}}
 
+{{- if and $controller.xds.tls.generate (not $controller.xds.tls.enabled) -}}
+{{- $problems = append $problems "controller.xds.tls.generate goes with controller.xds.tls.enabled: without TLS there is no certificate to make" -}}
+{{- end -}}
+
 {{- range $key, $digest := dict "image.digest" .Values.image.digest "controller.image.digest" $controller.image.digest -}}
 {{- if not (regexMatch "^(sha256:[a-f0-9]{64})?$" (toString $digest)) -}}
 {{- $problems = append $problems (printf "%s must be sha256: and 64 hexadecimal digits, not %q" $key (toString $digest)) -}}
