@@ -39,7 +39,7 @@ describe('values-production.yaml', () => {
 
   test('TLS to gateways, and network policies', () => {
     const settings = readSettings(rendering);
-    assert.equal(settings.xdsTls, true);
+    assert.deepEqual([settings.xdsTls, settings.xdsTlsGenerate], [true, true]);
     assert.ok(settings.networkPolicy !== undefined);
     assert.equal(rendering.get('NetworkPolicy').metadata.name, 'proxy');
   });
