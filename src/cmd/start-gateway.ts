@@ -1,6 +1,6 @@
 // A gateway process: log, metrics, traces, the gateway itself, its own ports, and how it ends. Shared by the commands that have one inside.
 import { createHangup } from '../base/hangup.ts';
-import { createHealth } from '../base/health.ts';
+import { createHealth, type Health } from '../base/health.ts';
 import { createLocalGuard } from '../base/local-guard.ts';
 import { createLog, type LogLevel, type RootLog } from '../base/log.ts';
 import { createMetrics, type Metrics } from '../base/metrics.ts';
@@ -9,12 +9,13 @@ import { createPalette } from '../base/terminal.ts';
 import { createShutdown, logCrashes, type Shutdown } from '../base/shutdown.ts';
 import { accessLogKind, createAccessLog, formatAccessText } from '../gateway/observe/access-log.ts';
 import { startAdminServer } from '../gateway/admin/admin-server.ts';
+import { describeAuthentications, listCallbackUrls } from '../gateway/admin/describe-authentications.ts';
 import { describeRoutes } from '../gateway/admin/describe-routes.ts';
 import { startMetricsServer } from '../gateway/admin/metrics-server.ts';
 import { startReadinessServer } from '../gateway/admin/readiness-server.ts';
 import { createFlowInspector } from '../gateway/observe/flow-inspector.ts';
 import { type ApplyReport, createGateway, type Gateway, type GatewayOptions } from '../gateway/gateway.ts';
-import { liveLimits, LiveRequests } from '../gateway/observe/live-requests.ts';
+import { LiveRequests } from '../gateway/observe/live-requests.ts';
 import { createRequestJournal } from '../gateway/observe/request-journal.ts';
 import { createGatewayMetrics, type GatewayMetrics } from '../gateway/observe/request-metrics.ts';
 import { startTracing } from '../gateway/observe/tracing.ts';
@@ -45,6 +46,8 @@ export interface GatewayProcess {
   readonly metrics: GatewayMetrics;
   /** Where further metrics of the process go. */
   readonly registry: Metrics;
+  /** Where further checks of its readiness go. */
+  readonly health: Health;
   readonly shutdown: Shutdown;
   readonly pages: OwnPages;
   /** Applies the first configuration. Every port must open: a gateway that serves half of its ports would hide the fault. */
@@ -111,7 +114,8 @@ export async function startGatewayProcess(
   const tracing = isAlone ? await startTracing(host.env, log, version) : undefined;
   const flows = createFlowInspector();
   const journal = createRequestJournal();
-  const live = new LiveRequests(liveLimits, log.isText && values.accessLog);
+  const live = new LiveRequests();
+  if (log.isText && values.accessLog) live.lookForLog();
   const localGuard = readLocalGuard(values);
   const options: GatewayOptions = {
     log,
@@ -293,6 +297,7 @@ export async function startGatewayProcess(
     gateway,
     metrics,
     registry,
+    health,
     shutdown,
     pages,
     abandon,
@@ -304,7 +309,8 @@ export async function startGatewayProcess(
       const served = describeRoutes(gateway.runtime);
       if (log.isText) {
         log.flushSync();
-        host.stdout(formatServing(served, pages, createPalette(host.color)));
+        const callbacks = listCallbackUrls(describeAuthentications(gateway.runtime));
+        host.stdout(formatServing(served, callbacks, pages, createPalette(host.color)));
       } else log.info({ version, served: summarizeServing(served), pages }, 'serving');
     },
     async applyFirst(configuration) {

@@ -95,7 +95,7 @@ function resolveGateway(
   if (classState.state !== 'ours') return undefined;
   if (!classState.parameters.usable)
     return { ...common, parametersProblem: `GatewayClass ${gatewayClassName}: ${classState.parameters.message}` };
-  const own = resolveGatewayParameters(index, gateway, placement);
+  const own = resolveGatewayParameters(index, gateway, placement, classState.parameters.parameters);
   if (!own.usable) return { ...common, parametersProblem: own.message };
   return { ...common, parameters: [classState.parameters.parameters ?? [], own.parameters ?? []].flat() };
 }

@@ -85,6 +85,9 @@ async function serveForSupervisor(): Promise<CommandEnd> {
       unwatch?.();
       unwatch = isWatched ? live.watch((batch) => channel.tell('tellRequests', batch)) : undefined;
     },
+    async setStale(state) {
+      (await started.promise).gateway.setStale(state);
+    },
     async stopAccepting() {
       await (await started.promise).gateway.stopAccepting();
     },
@@ -110,6 +113,7 @@ async function serveForSupervisor(): Promise<CommandEnd> {
     });
     const log = root.child({ worker: settings.number });
     setLevel = (level) => root.setLevel(level);
+    if (root.isText && settings.accessLog) live.lookForLog();
     logCrashes(log);
     releaseMemoryWhenQuiet();
     bodyBudget.limit(settings.maxHeldBytes);

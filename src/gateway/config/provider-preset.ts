@@ -8,6 +8,8 @@ export interface ProviderPreset {
   readonly acceptsIssuer?: (configured: string, found: string) => boolean;
   /** How `resource` (RFC 8707) is sent to the authorization endpoint: unchanged, as another parameter, or not at all. */
   readonly resourceParameter?: 'resource' | 'audience' | 'none';
+  /** The `aud` of its tokens is the id of the client, unless it is told otherwise by other means than the login. */
+  readonly audienceIsClient?: boolean;
   /** PKCE works although the metadata does not say so. */
   readonly supportsPkce?: boolean;
   /** Scopes that every login needs. */
@@ -24,6 +26,10 @@ export interface ProviderPreset {
   readonly needsBroker?: string;
   /** Access tokens are opaque or lack claims: what `check` tells the operator. */
   readonly remarks?: readonly string[];
+  /** The same, where the gateway registers clients. */
+  readonly forwardRemarks?: readonly string[];
+  /** The same, where it does so without a credential. */
+  readonly anonymousRemarks?: readonly string[];
 }
 
 export const standardPreset: ProviderPreset = { name: '' };

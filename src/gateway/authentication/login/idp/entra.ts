@@ -24,8 +24,8 @@ export const entra: ProviderPreset = {
   supportsPkce: true,
   hasNoRegistration: true,
   needsBroker: 'Entra has no dynamic registration and refuses `resource`',
+  forwardRemarks: ['Entra registers no clients: use registration.mode Shared with an app registration of its own.'],
   remarks: [
-    'Entra registers no clients: use registration.mode Shared with an app registration of its own.',
     'Ask for a scope of your API in authorizationRequest.extraScopes (api://.../access), or tokens are for Microsoft Graph and cannot be validated.',
     'Set audiences to the application ID (version 2 tokens) or the application ID URI (version 1 tokens).',
   ],

@@ -73,5 +73,6 @@ test('Okta: registration takes an API token in a scheme of its own', () => {
 
 test('Spring: initial access tokens work once', () => {
   const spring = findPreset('Spring')!;
-  assert.ok(spring.remarks!.some((remark) => /works once/.test(remark)));
+  assert.ok(spring.anonymousRemarks!.some((remark) => /works once/.test(remark)));
+  assert.equal(spring.audienceIsClient, true);
 });
