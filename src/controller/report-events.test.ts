@@ -26,6 +26,8 @@ function facts(overrides: Partial<GatewayFacts>): ReadonlyMap<string, GatewayFac
         addressProblem: undefined,
         processes: 1,
         isSettled: () => true,
+        behind: [],
+        listBehind: () => [],
         rejections: [],
         keyProblems: new Map(),
         bindProblems: new Map(),
@@ -72,6 +74,38 @@ describe('events', () => {
         ],
       ],
     );
+  });
+
+  test('a gateway that is behind is told once, beside its Gateway, with the name of its pod', () => {
+    const { events, report } = createFixture();
+    const behind = [
+      { name: 'edge-a', isConnected: false },
+      { name: 'edge-b', isConnected: true },
+    ];
+    report({ facts: facts({ behind }) });
+    report({ facts: facts({ behind }) });
+    assert.deepEqual(
+      events.map(({ type, subject, reason, note }) => [type, subject.kind, subject.name, reason, note]),
+      [
+        [
+          'Warning',
+          'Gateway',
+          'edge',
+          'GatewayBehind',
+          'Pod edge-a takes traffic without a connection to the controller: it enforces what it last received.',
+        ],
+        [
+          'Warning',
+          'Gateway',
+          'edge',
+          'GatewayBehind',
+          'Pod edge-b is connected, but does not apply the present configuration.',
+        ],
+      ],
+    );
+    report({ facts: facts({}) });
+    report({ facts: facts({ behind }) });
+    assert.equal(events.length, 4, 'it was over, and is so again');
   });
 
   test('what a gateway refuses is told beside the resource that it was made of', () => {

@@ -285,6 +285,7 @@ export async function startController(options: ControllerOptions): Promise<Runni
     configurationSize: () => configurator.measure(),
     pendingStatuses: () => writer.pending,
     deployProblems: () => [...duties.deployed.values()].filter(({ problem }) => problem !== undefined).length,
+    behindGateways: () => loop.behindGateways,
     certificateExpiry: () => certificate?.expiresAt,
     certificateState: () => certificate?.state.get().state,
   });

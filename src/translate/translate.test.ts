@@ -49,7 +49,7 @@ interface FactsDocument {
   readonly gatewayApiVersions?: readonly string[];
 }
 
-type WrittenFacts = Partial<Omit<GatewayFacts, 'keyProblems' | 'bindProblems' | 'isSettled'>> & {
+type WrittenFacts = Partial<Omit<GatewayFacts, 'keyProblems' | 'bindProblems' | 'isSettled' | 'listBehind'>> & {
   readonly keyProblems?: Readonly<Record<string, KeysProblem>>;
   readonly bindProblems?: Readonly<Record<string, string>>;
   /** List and key of messages that not every process has answered for. */
@@ -63,8 +63,10 @@ function readFacts({ unsettled = [], keyProblems = {}, bindProblems = {}, ...res
     addressProblem: undefined,
     processes: 0,
     rejections: [],
+    behind: [],
     ...rest,
     isSettled: (list, key) => !unsettled.includes(`${list} ${key}`),
+    listBehind: () => rest.behind ?? [],
     keyProblems: new Map(Object.entries(keyProblems)),
     bindProblems: new Map(Object.entries(bindProblems).map(([port, reason]) => [Number(port), reason])),
   };
