@@ -138,9 +138,12 @@ function describeController(
       registry: settings.imageRegistry,
       repository: settings.imageRepository,
       tag: settings.imageTag,
+      digest: settings.imageDigest,
       pullPolicy: settings.imagePullPolicy,
     },
     imagePullSecrets: settings.imagePullSecrets,
+    networkPolicy: settings.networkPolicy,
+    secretsInNamespaces: settings.secretsInNamespaces,
     xds: {
       address: everyInterface,
       port: settings.xdsPort,

@@ -55,6 +55,10 @@ export interface ControllerOptions {
   readonly inferenceExtension?: boolean;
   readonly image: DeploySettings['image'];
   readonly imagePullSecrets: readonly string[];
+  /** Set: a NetworkPolicy is deployed with each gateway. */
+  readonly networkPolicy?: DeploySettings['networkPolicy'];
+  /** Set: Secrets are read in these namespaces and in the installation namespace only; all when absent or empty. */
+  readonly secretsInNamespaces?: readonly string[];
   readonly xds: {
     readonly address: string;
     readonly port: number;
@@ -163,6 +167,7 @@ export async function startController(options: ControllerOptions): Promise<Runni
     log,
     namespaceSelectors: options.namespaceSelectors,
     installationNamespace,
+    ...(options.secretsInNamespaces !== undefined && { secretsInNamespaces: options.secretsInNamespaces }),
     extensions: inferenceExtension ? ['inference'] : [],
     onRelist: metrics.relisted,
   });
@@ -227,7 +232,14 @@ export async function startController(options: ControllerOptions): Promise<Runni
       writer,
       inferenceExtension,
     }),
-    startDeployer: () => startDeployer({ client: leaderClient, log, events, onRelist: metrics.relisted }),
+    startDeployer: () =>
+      startDeployer({
+        client: leaderClient,
+        log,
+        events,
+        hasNetworkPolicies: options.networkPolicy !== undefined,
+        onRelist: metrics.relisted,
+      }),
     startSealKeyKeeper: () =>
       startSealKeyKeeper({ client: leaderClient, log, installationNamespace, onRelist: metrics.relisted }),
     readTermNumber: () => election.term,
@@ -244,6 +256,7 @@ export async function startController(options: ControllerOptions): Promise<Runni
       xdsCa,
       image: options.image,
       imagePullSecrets: options.imagePullSecrets,
+      networkPolicy: options.networkPolicy,
     });
   };
   settleDeploySettings();

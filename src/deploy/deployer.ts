@@ -40,6 +40,8 @@ interface DeployerOptions {
   readonly client: KubernetesClient;
   readonly log: Log;
   readonly events: Pick<EventRecorder, 'record'>;
+  /** Whether the settings have a NetworkPolicy; false when absent. */
+  readonly hasNetworkPolicies?: boolean;
   /** Called each time the objects of a kind have to be listed again. */
   readonly onRelist?: (kind: string, reason: RelistReason) => void;
   readonly clock?: Clock;
@@ -105,6 +107,7 @@ class RunningDeployer implements Deployer {
     this.#managed = watchManagedObjects({
       client: options.client,
       log: options.log,
+      hasNetworkPolicies: options.hasNetworkPolicies === true,
       ...(options.watchTiming !== undefined && { timing: options.watchTiming }),
       onRelist: options.onRelist,
       onChange: (object, live) => {

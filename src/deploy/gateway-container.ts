@@ -39,6 +39,7 @@ function formatImage(image: MergedParameters['image'], { image: usual }: DeployS
   const repository = image?.repository ?? usual.repository;
   const name = registry === '' ? repository : `${registry}/${repository}`;
   if (image?.digest !== undefined) return `${name}${image.tag === undefined ? '' : `:${image.tag}`}@${image.digest}`;
+  if (image?.tag === undefined && usual.digest !== undefined) return `${name}@${usual.digest}`;
   return `${name}:${image?.tag ?? usual.tag}`;
 }
 

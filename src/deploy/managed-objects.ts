@@ -7,7 +7,7 @@ import { managedBy, managedByLabel } from './deployed-names.ts';
 import { type GatewayAddresses, readAddresses } from './gateway-addresses.ts';
 import { isJson } from './merge-values.ts';
 
-/** The kinds that are deployed for Gateways. */
+/** The kinds that may be deployed for Gateways. */
 export const managedTypes: readonly ResourceType[] = [
   resourceTypes.ServiceAccount,
   resourceTypes.ConfigMap,
@@ -15,6 +15,7 @@ export const managedTypes: readonly ResourceType[] = [
   resourceTypes.Deployment,
   resourceTypes.HorizontalPodAutoscaler,
   resourceTypes.PodDisruptionBudget,
+  resourceTypes.NetworkPolicy,
 ];
 
 /** Pods of a Deployment. */
@@ -40,6 +41,8 @@ export interface ManagedObject {
 interface ManagedObjectsOptions {
   readonly client: KubernetesClient;
   readonly log: Log;
+  /** Whether NetworkPolicies are deployed; otherwise there is no right to read them. */
+  readonly hasNetworkPolicies: boolean;
   /** An object is new or has changed. `live` must not be kept. */
   readonly onChange: (object: ManagedObject, live: KubernetesObject) => void;
   readonly onGone: (object: ManagedObject) => void;
@@ -64,7 +67,8 @@ export function watchManagedObjects(options: ManagedObjectsOptions): ManagedObje
   const { client, log } = options;
   /** By the Gateway's namespace and name, then by kind and name. */
   const byOwner = new Map<string, Map<string, ManagedObject>>();
-  const unsynced = new Set(managedTypes);
+  const types = managedTypes.filter((type) => type !== resourceTypes.NetworkPolicy || options.hasNetworkPolicies);
+  const unsynced = new Set(types);
 
   const forget = (object: ManagedObject): void => {
     const key = formatOwner(object.namespace, object.owner.name);
@@ -73,7 +77,7 @@ export function watchManagedObjects(options: ManagedObjectsOptions): ManagedObje
     if (objects?.size === 0) byOwner.delete(key);
   };
 
-  const watches: readonly ListWatch[] = managedTypes.map((type) => {
+  const watches: readonly ListWatch[] = types.map((type) => {
     /** By namespace and name: a deletion comes without the owner. */
     const known = new Map<string, ManagedObject>();
     const drop = (live: KubernetesObject): ManagedObject | undefined => {

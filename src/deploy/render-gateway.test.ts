@@ -117,6 +117,28 @@ test('the type of the Service', () => {
   }
 });
 
+describe('the image of gateways', () => {
+  const digest = `sha256:${'0'.repeat(64)}`;
+  const other = `sha256:${'1'.repeat(64)}`;
+  const pinned = { ...usualSettings, image: { ...usualSettings.image, digest } };
+  for (const [what, image, expected] of [
+    ['the digest of the installation stands in place of its tag', {}, `registry.example.com/gateway@${digest}`],
+    ['a mirror has the same', { registry: 'mirror.example' }, `mirror.example/gateway@${digest}`],
+    ['a tag of parameters replaces it', { tag: '2.0' }, 'registry.example.com/gateway:2.0'],
+    ['so does their digest', { digest: other }, `registry.example.com/gateway@${other}`],
+  ] as const)
+    test(what, () => {
+      const parameters = { spec: { image } } as unknown as GatewayParameters;
+      const rendered = renderGateway(makePlan(makeGateway('web'), [parameters]), pinned);
+      assert.ok(rendered.ok);
+      const deployment = rendered.objects.find(({ type }) => type.kind === 'Deployment')!.object;
+      const { template } = deployment['spec'] as {
+        template: { readonly spec: { readonly containers: readonly { readonly image: string }[] } };
+      };
+      assert.equal(template.spec.containers[0]?.image, expected);
+    });
+});
+
 test('rendering is pure', () => {
   const { plan, settings } = readPlan(readFileSync(new URL('everything.yaml', folder), 'utf8').split(separator)[0]!);
   const before = JSON.stringify(plan);

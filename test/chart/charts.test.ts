@@ -4,11 +4,12 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { parse } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
+import { matchesLabels } from '../../src/api/label-selector.ts';
 import { ownKinds } from '../../src/api/structural-schema.ts';
 import { version } from '../../src/cmd/version.ts';
 import { combinations } from './combinations.ts';
-import { crdChart, kubeVersion, proxyChart, renderChart, runHelm, type Values } from './helm.ts';
+import { crdChart, kubeVersion, productionValues, proxyChart, renderChart, runHelm, type Values } from './helm.ts';
 
 describe('helm lint --strict', () => {
   for (const chart of [proxyChart, crdChart]) {
@@ -26,6 +27,11 @@ describe('helm lint --strict', () => {
       assert.doesNotMatch(stdout, /WARNING|ERROR/);
     });
   }
+});
+
+test('helm lint --strict, values-production.yaml', async () => {
+  const args = ['lint', proxyChart, '--strict', '--kube-version', kubeVersion, '--values', productionValues];
+  assert.doesNotMatch((await runHelm(args)).stdout, /WARNING|ERROR/);
 });
 
 describe('NOTES.txt', () => {
@@ -70,6 +76,38 @@ describe('NOTES.txt', () => {
     assert.match(notes, /proxy-xds-cert in edge-system\. The controller makes it/);
     assert.doesNotMatch(notes, /without TLS|WARNING|helm upgrade|is ready once/);
   });
+
+  const selections: readonly (readonly [what: string, selector: object, metadata: object])[] = [
+    ['labels', { matchLabels: { mcp: 'yes', tier: '1' } }, { name: 'mcp-gateways', labels: { mcp: 'yes', tier: '1' } }],
+    [
+      'expressions',
+      {
+        matchExpressions: [
+          { key: 'team', operator: 'In', values: ['a', 'b'] },
+          { key: 'mcp', operator: 'Exists' },
+          { key: 'old', operator: 'DoesNotExist' },
+          { key: 'env', operator: 'NotIn', values: ['dev'] },
+        ],
+      },
+      { name: 'mcp-gateways', labels: { team: 'a', mcp: 'yes' } },
+    ],
+    ['a name', { matchLabels: { 'kubernetes.io/metadata.name': 'tools' } }, { name: 'tools' }],
+    ['everything', {}, { name: 'mcp-gateways' }],
+  ];
+  for (const [what, selector, expected] of selections)
+    test(`suggest a Gateway where it is looked after: selected by ${what}`, async () => {
+      const notes = await readNotes({ discoveryNamespaceSelectors: [selector, { matchLabels: { other: 'x' } }] });
+      const [namespace, gateway] = parseAllDocuments(/<<'END'\n(.*)^END$/ms.exec(notes)![1]!).map(
+        (document) => document.toJS() as { readonly kind: string; readonly metadata: Record<string, string> },
+      );
+      assert.deepEqual([namespace?.kind, namespace?.metadata], ['Namespace', expected]);
+      assert.deepEqual([gateway?.kind, gateway?.metadata['namespace']], ['Gateway', namespace?.metadata['name']]);
+      const labels = {
+        ...(expected as { labels?: object }).labels,
+        'kubernetes.io/metadata.name': namespace!.metadata['name']!,
+      };
+      assert.ok(matchesLabels(selector, labels), 'the selector selects it');
+    });
 
   test('say which Secret TLS needs', async () => {
     const notes = await readNotes({ controller: { xds: { tls: { enabled: true } } } });

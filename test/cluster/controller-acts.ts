@@ -65,6 +65,7 @@ const deployedKinds = [
   { kind: 'Deployment', resource: 'apps/deployments', isReadAbove: false },
   { kind: 'HorizontalPodAutoscaler', resource: 'autoscaling/horizontalpodautoscalers', isReadAbove: false },
   { kind: 'PodDisruptionBudget', resource: 'policy/poddisruptionbudgets', isReadAbove: false },
+  { kind: 'NetworkPolicy', resource: 'networking.k8s.io/networkpolicies', isReadAbove: false },
 ];
 const toldKinds = [
   `${gatewayApi}/gatewayclasses`,

@@ -17,10 +17,11 @@ import { listShortcomings } from './resource-conditions.ts';
 import { locateResource, type ResourceName } from './resource-paths.ts';
 import { ApiError, type ApiObject } from './api-client.ts';
 
-/** Debug: what is tried again and again is said only there. TLS: without it no ConfigMap is deployed. The extension and the certificate: values with more rights. */
+/** Debug: what is tried again and again is said only there. TLS: without it no ConfigMap is deployed. The extension, the certificate and network policies: values with more rights. */
 export const stageValues = {
   controller: { logLevel: 'debug', xds: { tls: { enabled: true, generate: true } } },
   inferenceExtension: { enabled: true },
+  networkPolicy: { enabled: true },
 };
 
 /** One resource of each kind that has a status. */

@@ -24,6 +24,9 @@
       "MCP_GATEHOUSE_XDS_TOKEN_FILE" "/var/run/secrets/mcp-gateway/token"
 -}}
 {{- if .Values.image.registry -}}{{- $_ := set $variables "MCP_GATEHOUSE_IMAGE_REGISTRY" .Values.image.registry -}}{{- end -}}
+{{- if .Values.image.digest -}}{{- $_ := set $variables "MCP_GATEHOUSE_IMAGE_DIGEST" .Values.image.digest -}}{{- end -}}
+{{- if .Values.networkPolicy.enabled -}}{{- $_ := set $variables "MCP_GATEHOUSE_NETWORK_POLICY" (include "proxy.gatewayNetworkPolicy" .) -}}{{- end -}}
+{{- with .Values.rbac.secretsInNamespaces -}}{{- $_ := set $variables "MCP_GATEHOUSE_SECRETS_IN_NAMESPACES" (join "," .) -}}{{- end -}}
 {{- if $pullSecrets -}}{{- $_ := set $variables "MCP_GATEHOUSE_IMAGE_PULL_SECRETS" (join "," $pullSecrets) -}}{{- end -}}
 {{- if .Values.controller.xds.tls.generate -}}{{- $_ := set $variables "MCP_GATEHOUSE_XDS_TLS_GENERATE" "true" -}}
 {{- else if $tls -}}{{- $_ := set $variables "MCP_GATEHOUSE_XDS_TLS_FOLDER" "/etc/mcp-gateway/xds-tls" -}}{{- end -}}
