@@ -62,7 +62,9 @@ export function listStatusFindings({ statuses, notices }: Translation): StatusFi
 /** Most conditions are good when True; a few say that something is wrong. OverlappingTLSConfig is a remark: 421 handles it. */
 export function isBadCondition({ type, status }: Pick<Condition, 'type' | 'status'>): boolean {
   if (type === 'OverlappingTLSConfig') return false;
-  const isGoodWhenFalse = ['Conflicted', 'PartiallyInvalid', 'InsecureFrontendValidationMode'].includes(type);
+  const isGoodWhenFalse = ['Conflicted', 'PartiallyInvalid', 'InsecureFrontendValidationMode', 'RolloutStuck'].includes(
+    type,
+  );
   return isGoodWhenFalse ? status === 'True' : status !== 'True';
 }
 

@@ -12,6 +12,8 @@ interface DeployedGateway {
   readonly problem: string | undefined;
   /** Set: an address that the Gateway requests is not available. */
   readonly addressProblem: string | undefined;
+  /** Set: its pods are being replaced. */
+  readonly rollout?: GatewayFacts['rollout'];
 }
 
 /** The inputs of the facts. */
@@ -109,6 +111,7 @@ export class FactCollector {
       rejections: this.#collectRejections(gateway, processes),
       keyProblems: collectKeyProblems(processes),
       bindProblems: collectBindProblems(processes),
+      rollout: deployed?.rollout,
     };
     this.#facts.set(gateway, { inputs, facts });
     return facts;

@@ -1,5 +1,5 @@
-// Events that the owners of resources get in addition to the status: a gateway rejects a message, keys cannot be loaded, a port cannot be opened, policies
-// conflict, a policy misses its target. Each is reported when it comes up; the recorder counts repetitions.
+// Events that the owners of resources get in addition to the status: a gateway rejects a message, keys cannot be loaded, a port cannot be opened, a
+// rollout is stuck, policies conflict, a policy misses its target. Each is reported when it comes up; the recorder counts repetitions.
 import type { EventRecord, EventRecorder, EventSubject } from '../kubernetes/events.ts';
 import { formatApiVersion, resourceTypes } from '../kubernetes/resource-type.ts';
 import type { UnattachedPolicy } from '../translate/close-unprotected.ts';
@@ -50,7 +50,7 @@ function listEvents(sources: EventSources): readonly NewEvent[] {
   const add = (subject: EventSubject | undefined, event: Omit<NewEvent, 'subject'>): void => {
     if (subject !== undefined) events.push({ subject, ...event });
   };
-  for (const [gateway, { rejections, keyProblems, bindProblems }] of sources.facts) {
+  for (const [gateway, { rejections, keyProblems, bindProblems, rollout }] of sources.facts) {
     for (const rejection of rejections) {
       const subject = findRejected(sources, gateway, rejection);
       const effect =
@@ -66,6 +66,10 @@ function listEvents(sources: EventSources): readonly NewEvent[] {
     for (const [port, reason] of bindProblems) {
       const note = `Port ${port} cannot be opened: ${reason}`;
       add(findObject(sources, 'Gateway', gateway), { reason: 'PortUnavailable', action: 'Listen', note });
+    }
+    if (rollout?.problem !== undefined) {
+      const note = `Pods do not get ready: ${rollout.problem.message}.`;
+      add(findObject(sources, 'Gateway', gateway), { reason: 'RolloutStuck', action: 'Deploy', note });
     }
   }
   for (const conflict of sources.conflicts)

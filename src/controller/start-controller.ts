@@ -258,6 +258,7 @@ export async function startController(options: ControllerOptions): Promise<Runni
     configurationSize: () => configurator.measure(),
     pendingStatuses: () => writer.pending,
     deployProblems: () => [...duties.deployed.values()].filter(({ problem }) => problem !== undefined).length,
+    rollouts: () => duties.deployed,
     certificateExpiry: () => certificate?.expiresAt,
   });
   noteSync();

@@ -34,6 +34,8 @@ export function renderDeployment(
       spec: {
         ...(parameters.replicas !== undefined && { replicas: parameters.replicas }),
         selector,
+        // Images are small and start within seconds: a rollout that takes longer is stuck.
+        progressDeadlineSeconds: 180,
         // A pod is removed only when its replacement is ready: a rollout interrupts no requests.
         strategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
         template: {

@@ -6,6 +6,7 @@ import { type FactsView, viewFacts } from './facts-view.ts';
 import { describeProgrammedGateway } from './programmed-gateway.ts';
 import { describeProgrammedPolicy } from './programmed-policy.ts';
 import { describeRejectedRoutes } from './programmed-routes.ts';
+import { describeRolloutCondition } from './rollout-condition.ts';
 import { describeClassVersion } from './supported-version.ts';
 import type { Translation } from './translate.ts';
 
@@ -28,7 +29,7 @@ export function describeProgrammed(
         : mapStatuses(statuses.gatewayClasses, (_, status) => describeClassVersion(status, gatewayApiVersions)),
     gateways: mapStatuses(statuses.gateways, (name, status) => {
       const view = views.get(name);
-      return view === undefined ? status : describeProgrammedGateway(status, view);
+      return view === undefined ? status : describeRolloutCondition(describeProgrammedGateway(status, view), view);
     }),
     httpRoutes: describeRejectedRoutes(translation, views),
     proxyBackends: statuses.proxyBackends,
