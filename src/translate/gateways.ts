@@ -95,7 +95,8 @@ function resolveGateway(
   if (classState.state !== 'ours') return undefined;
   if (!classState.parameters.usable)
     return { ...common, parametersProblem: `GatewayClass ${gatewayClassName}: ${classState.parameters.message}` };
-  const own = resolveGatewayParameters(index, gateway, placement);
+  const { parameters: ofClass } = classState.parameters;
+  const own = resolveGatewayParameters(index, gateway, placement, ofClass?.spec.delegation);
   if (!own.usable) return { ...common, parametersProblem: own.message };
-  return { ...common, parameters: [classState.parameters.parameters ?? [], own.parameters ?? []].flat() };
+  return { ...common, parameters: [ofClass ?? [], own.parameters ?? []].flat() };
 }

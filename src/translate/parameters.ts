@@ -1,4 +1,5 @@
 // parametersRef of a GatewayClass and of a Gateway: which GatewayParameters are meant, or why they cannot be used.
+import type { Delegation } from '../api/delegation.ts';
 import type { GatewayClass } from '../api/gateway-class.ts';
 import type { Gateway } from '../api/gateway.ts';
 import type { GatewayParameters } from '../api/gateway-parameters.ts';
@@ -34,11 +35,12 @@ export function resolveClassParameters(
   return resolveParameters(index, 'spec.parametersRef', { ...parametersRef, namespace }, placement);
 }
 
-/** The parameters of a Gateway, in its own namespace; they may set less than those of a class. */
+/** The parameters of a Gateway, in its own namespace; they may set less than those of a class, and what it delegates. */
 export function resolveGatewayParameters(
   index: ResourceIndex,
   { metadata, spec }: Gateway,
   placement: Placement,
+  delegation: Delegation | undefined,
 ): ParametersResolution {
   const parametersRef = spec.infrastructure?.parametersRef;
   if (parametersRef === undefined) return { usable: true, parameters: undefined };
@@ -46,7 +48,7 @@ export function resolveGatewayParameters(
   const field = 'spec.infrastructure.parametersRef';
   const resolved = resolveParameters(index, field, { ...parametersRef, namespace }, placement);
   if (!resolved.usable || resolved.parameters === undefined) return resolved;
-  const forbidden = findForbiddenParameters(resolved.parameters.spec);
+  const forbidden = findForbiddenParameters(resolved.parameters.spec, delegation);
   if (forbidden === undefined) return resolved;
   const message = `${field}: GatewayParameters ${namespace}/${parametersRef.name} cannot be used: ${forbidden}`;
   return { usable: false, message };

@@ -8,7 +8,13 @@ import { listGatewayPods } from './deployed-gateway.ts';
 import { claimNamespace } from './file-namespace.ts';
 import { installController, type InstalledController } from './installed-controller.ts';
 import { deployProtectedGateway, type ProtectedGateway } from './protected-gateway.ts';
-import { listConditions, type ToldCondition, type ToldEvent, waitForCondition, waitUntilWell } from './resource-conditions.ts';
+import {
+  listConditions,
+  type ToldCondition,
+  type ToldEvent,
+  waitForCondition,
+  waitUntilWell,
+} from './resource-conditions.ts';
 import { locateResource, type ResourceName } from './resource-paths.ts';
 import { CommandFailedError, runCommand } from './run-command.ts';
 import { joinCluster, leaveCluster } from './shared-cluster.ts';
@@ -108,7 +114,12 @@ test('an image that cannot be pulled', async (t) => {
   const load = await gateway.startLoad(t);
   const old = await listNames();
   await setClass({ image: { repository: 'no-such-gateway', tag: '2.0.0' } });
-  await expectStuck(t, performance.now(), 'ImagePullBackOff', /ImagePullBackOff: image no-such-gateway:2\.0\.0 cannot be pulled/);
+  await expectStuck(
+    t,
+    performance.now(),
+    'ImagePullBackOff',
+    /ImagePullBackOff: image no-such-gateway:2\.0\.0 cannot be pulled/,
+  );
   const pods = (await gateway.listPods()).filter(({ metadata }) => old.includes(metadata.name));
   assert.equal(pods.length, 2);
   await gateway.proveChange(t, pods);

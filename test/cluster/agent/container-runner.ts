@@ -125,7 +125,10 @@ export class ContainerRunner {
       const { image } = this.#options.container;
       return { reason: 'ImagePullBackOff', message: `Back-off pulling image "${image}": ErrImagePull: ${message}` };
     }
-    return { reason: error instanceof ContainerConfigError ? 'CreateContainerConfigError' : 'CreateContainerError', message };
+    return {
+      reason: error instanceof ContainerConfigError ? 'CreateContainerConfigError' : 'CreateContainerError',
+      message,
+    };
   }
 
   async #runOnce(plan: ContainerPlan): Promise<Terminated> {
