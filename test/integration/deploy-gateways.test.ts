@@ -192,6 +192,7 @@ test('an address that cannot be had keeps nothing from being deployed', async (c
     addressProblem: 'spec.addresses: 192.0.2.2 cannot be assigned beside 192.0.2.1: a Service has one address',
     addresses: [],
     replicas: { wanted: 1, ready: 0 },
+    rollout: undefined,
   });
 });
 
