@@ -36,8 +36,12 @@ export function readDeployment({ metadata, spec, status }: KubernetesObject): Se
           (type === 'ReplicaFailure' && value === 'True') ||
           (type === 'Progressing' && value === 'False' && reason === deadlineReason),
       )
-      .map(({ reason, message }) => ({ reason: `${reason}`, message: `${message}`.trim().replace(/\.$/, '') })),
+      .map(({ reason, message }) => ({ reason: readText(reason), message: readText(message).replace(/\.$/, '') })),
   };
+}
+
+function readText(value: unknown): string {
+  return typeof value === 'string' ? value.trim() : '';
 }
 
 const deadlineReason = 'ProgressDeadlineExceeded';

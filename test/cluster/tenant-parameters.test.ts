@@ -174,7 +174,7 @@ describe('refused', () => {
   };
   for (const [name, [spec, field]] of Object.entries(wishes))
     test(name, async () => {
-      const before = await readDeployed();
+      const deployed = await readDeployed();
       const pods = (await listGatewayPods(cluster, 'web')).map(({ metadata }) => metadata.name);
       await setParameters(spec);
       const told = await cluster.waitFor(
@@ -189,7 +189,7 @@ describe('refused', () => {
         { what: `the Gateway says what is wrong with ${field}` },
       );
       assert.match(told, /only parameters of the GatewayClass may set this/);
-      assert.equal(await readDeployed(), before);
+      assert.equal(await readDeployed(), deployed);
       assert.deepEqual(
         (await listGatewayPods(cluster, 'web')).map(({ metadata }) => metadata.name),
         pods,

@@ -165,6 +165,7 @@ test('addresses and pods are those of the live objects', async (context) => {
     addressProblem: undefined,
     addresses: [],
     replicas: { wanted: 1, ready: 0 },
+    rollout: undefined,
   });
   cluster.change('Service', 'default/web-proxy', (service) => {
     service['status'] = { loadBalancer: { ingress: [{ ip: '192.0.2.1' }, { hostname: 'lb.example.com' }, {}] } };
