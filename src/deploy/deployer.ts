@@ -143,6 +143,9 @@ class RunningDeployer implements Deployer {
         const name = this.#owners.get(`${namespace}/${deployment}`);
         if (name !== undefined) this.#publish(name);
       },
+      onSettled: () => {
+        for (const name of new Set([...this.#states.keys(), ...this.#owners.values()])) this.#publish(name);
+      },
     });
   }
 
@@ -300,6 +303,8 @@ class RunningDeployer implements Deployer {
   }
 
   #describe(name: string): DeployResult | undefined {
+    // What a leader of before has told stays until all of it is known here.
+    if (!this.#pods.isSettled) return undefined;
     const state = this.#states.get(name);
     if (state !== undefined && state.problems === undefined) return undefined;
     const [namespace = '', gatewayName = ''] = name.split('/');

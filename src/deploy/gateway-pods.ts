@@ -17,18 +17,24 @@ interface GatewayPodsOptions {
   readonly log: Log;
   /** The problems of a Deployment's pods have changed. */
   readonly onChange: (namespace: string, deployment: string) => void;
+  /** All pods have been listed, or cannot be. */
+  readonly onSettled: () => void;
   readonly onRelist?: ((kind: string, reason: RelistReason) => void) | undefined;
   readonly timing?: ListWatchOptions['timing'];
 }
 
 export interface GatewayPods {
+  /** Whether pods have been listed, or cannot be: until then an earlier problem may still be there. */
+  readonly isSettled: boolean;
   /** The pods of a Deployment that do not start, by name. */
   listFailing(namespace: string, deployment: string): readonly FailingPod[];
   stop(): Promise<void>;
 }
 
 /** Starts to watch. Without the right to do so nothing is known of pods; Deployments still tell when a rollout is stuck. */
-export function watchGatewayPods({ client, log, onChange, onRelist, timing }: GatewayPodsOptions): GatewayPods {
+export function watchGatewayPods(options: GatewayPodsOptions): GatewayPods {
+  const { client, log, onChange, onSettled, onRelist, timing } = options;
+  let isSettled = false;
   /** By namespace and Deployment, then by pod. Pods without a problem are left out. */
   const failing = new Map<string, Map<string, PodProblem>>();
   /** The Deployment of each pod in `failing`, by namespace and pod: a deletion comes without its owner. */
@@ -70,11 +76,17 @@ export function watchGatewayPods({ client, log, onChange, onRelist, timing }: Ga
     onState(sync) {
       if (sync.state === 'failing')
         log.warn({ reason: sync.reason }, 'the pods of gateways cannot be watched; why they do not start is not told');
+      if (isSettled || sync.state === 'syncing') return;
+      isSettled = true;
+      onSettled();
     },
     onRelist: (reason) => onRelist?.(resourceTypes.Pod.kind, reason),
   });
 
   return {
+    get isSettled() {
+      return isSettled;
+    },
     listFailing: (namespace, deployment) =>
       Array.from(failing.get(formatKey(namespace, deployment)) ?? [], ([name, problem]) => ({
         name,
