@@ -26,10 +26,19 @@ function isExpected(complaint: string): boolean {
   return complaint.includes('status of 401') && complaint.includes('/mcp)');
 }
 
+/** Gets to the login page. On a busy machine the identity provider may not answer the gateway in time (503): whoever looks at the page clicks again. */
 async function begin(page: Page, first = 'Alice'): Promise<void> {
+  const loginPage = `http://127.0.0.1:${demo.ports['--idp-port']}/interaction/`;
   await page.goto(`${demo.url}/`);
-  await page.getByRole('button', { name: `Log in as ${first}` }).click();
-  await page.waitForURL(`http://127.0.0.1:${demo.ports['--idp-port']}/interaction/**`);
+  await waitFor(`the login page of ${first}`, async () => {
+    await page.getByRole('button', { name: `Log in as ${first}` }).click();
+    const refusal = page.locator('#result.bad');
+    const isThere = page.waitForURL(`${loginPage}**`).then(() => true);
+    if (await Promise.race([isThere, refusal.waitFor().then(() => false)]).catch(() => false)) return true;
+    const told = await page.locator('#flow').innerText();
+    assert.match(told, / 503 from /, `the page is stuck: ${told}`);
+    return false;
+  });
 }
 
 async function readResult(page: Page): Promise<string> {
