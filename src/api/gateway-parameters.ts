@@ -71,7 +71,7 @@ const networkSchema = withRules(z.string().min(1).max(43), [
   },
 ]);
 
-const specSchema = z.object({
+const specFields = z.object({
   image: containerImageSchema.optional().describe('The image of the gateway.'),
   replicas: z
     .int()
@@ -115,6 +115,17 @@ const specSchema = z.object({
     .describe(
       'Allow servers and identity providers on loopback of the pod (a container beside the gateway), link-local and metadata addresses; refused when absent. Only parameters of a GatewayClass may set it. The gateway never connects to its own ports.',
     ),
+  maxStaleness: boundedDurationSchema({ min: '10s', max: '168h' })
+    .optional()
+    .describe(
+      'How long a pod may be without contact with a controller before it is stale: not ready, so that the Service sends it no more requests. When absent, pods serve their last configuration for any time. Parameters of a Gateway must not make it longer than those of a GatewayClass with `onStale: Close`.',
+    ),
+  onStale: z
+    .enum(['Unready', 'Close'])
+    .optional()
+    .describe(
+      'What a stale pod does: with Unready, which is meant when absent, it is not ready and serves whoever still reaches it. With Close it also answers every request with 503 and ends open streams. Parameters of a Gateway must not replace the Close of a GatewayClass.',
+    ),
   shutdown: z
     .object({
       drain: boundedDurationSchema({ min: '0s', max: '1h' })
@@ -132,6 +143,15 @@ const specSchema = z.object({
     .optional()
     .describe('What parameters of Gateways may ask for in addition. Only parameters of a GatewayClass may set it.'),
 });
+
+const specSchema = withRules(specFields, [
+  {
+    cel: '!has(self.onStale) || has(self.maxStaleness)',
+    message: 'has a meaning only with maxStaleness, which says when a pod is stale',
+    path: ['onStale'],
+    holds: ({ onStale, maxStaleness }) => onStale === undefined || maxStaleness !== undefined,
+  },
+]);
 
 /** A GatewayParameters. */
 export const gatewayParametersSchema = z.object({

@@ -42,8 +42,26 @@ const authorizationRequestSchema = withRules(
   ],
 );
 
+/** Identity providers with presets. */
+export const identityProviders = [
+  'Keycloak',
+  'Auth0',
+  'Okta',
+  'Entra',
+  'Descope',
+  'Authentik',
+  'Google',
+  'Dex',
+  'Spring',
+] as const;
+
 const clientIdMetadataDocumentsSchema = z.object({
-  enabled: z.boolean().default(true).describe('Whether a client_id may be the https URL of a metadata document.'),
+  enabled: z
+    .boolean()
+    .optional()
+    .describe(
+      'Whether a client_id may be the https URL of a metadata document. When absent it may, and this is offered to clients while the gateway can fetch such documents, or when they cannot register instead; true offers it always.',
+    ),
   allowedDomains: z
     .array(z.string().min(1).max(253))
     .max(64)
@@ -86,7 +104,7 @@ export const mcpAuthenticationSchema = withRules(
       .optional()
       .describe('The keys of the issuer; from the jwks_uri of its metadata when absent.'),
     provider: z
-      .enum(['Keycloak', 'Auth0', 'Okta', 'Entra', 'Descope', 'Authentik', 'Google', 'Dex', 'Spring'])
+      .enum(identityProviders)
       .optional()
       .describe('Settings for an identity provider with quirks. A standard one needs none.'),
     flow: z

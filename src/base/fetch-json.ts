@@ -3,7 +3,8 @@
 import { isIP } from 'node:net';
 import type { SecureContext } from 'node:tls';
 import { type AddressPolicy, classifyAddress, guardAddress } from './address-guard.ts';
-import type { EgressProxy, LookupAddresses } from './guarded-connector.ts';
+import type { EgressProxy } from './egress-proxy.ts';
+import type { LookupAddresses } from './guarded-connector.ts';
 import {
   type CallLimit,
   fail,
@@ -31,7 +32,7 @@ export interface FetcherOptions {
   /** PEM; for requests that name no `ca` of their own. Default: the system's roots. */
   readonly ca?: string;
   /** Calls beyond loopback and cluster go through it. Default: none. */
-  readonly proxy?: EgressProxy;
+  readonly proxy?: EgressProxy | undefined;
   /** In place of the system's resolver and DNS. */
   readonly lookup?: LookupAddresses;
   /** Replaces the rules of address-guard.ts; for tests, whose servers are all on loopback. */

@@ -1,12 +1,15 @@
 // One guarded call, on a connection of its own. Loaded with the first call: the HTTP client is large.
 import type { SecureContext } from 'node:tls';
 import { Client, errors } from 'undici';
+import type { AddressChoice } from './address-guard.ts';
+import { chooseProxy, type EgressProxy } from './egress-proxy.ts';
+import { connectToProxy, EgressProxyError, formatProxyCredentials, refuseByProxy } from './egress-tunnel.ts';
 import {
   BlockedAddressError,
+  checkProxied,
   type ConnectorEnvironment,
   createGuardedConnector,
   createTrust,
-  EgressProxyError,
   type LookupAddresses,
   lookupAddresses,
 } from './guarded-connector.ts';
@@ -23,6 +26,7 @@ import {
 export interface CallEnvironment extends Omit<ConnectorEnvironment, 'lookup'> {
   /** In place of the system's resolver and DNS. */
   readonly lookup: LookupAddresses | undefined;
+  readonly proxy: EgressProxy | undefined;
   /** PEM; for requests that name no `ca` of their own. */
   readonly ca: string | undefined;
   /** By PEM. Reading a list of roots takes milliseconds; there are only as many as the configuration names. */
@@ -37,18 +41,21 @@ export async function makeGuardedCall(
   limit: CallLimit,
 ): Promise<FetchOutcome> {
   const call: Call = { url, limit, isConnected: false };
+  const proxy = chooseProxy(environment.proxy, url);
   let client: Client | undefined;
   try {
-    const connector = createGuardedConnector(
-      { ...environment, lookup: environment.lookup ?? lookupAddresses },
-      {
-        chosenBy: request.chosenBy,
-        port: url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port),
-        secureContext: getTrust(environment.trusts, request.ca ?? environment.ca),
-        timeoutMs: limit.timeoutMs,
-        signal: limit.signal,
-      },
-    );
+    if (proxy !== undefined && url.protocol === 'http:') {
+      await checkProxied(withLookup(environment), url.hostname.replace(/^\[|\]$/g, ''), describeCaller(request, url));
+      client = connectToProxy(proxy, limit.timeoutMs);
+      return await exchange(client, request, url, limit.signal, proxy);
+    }
+    const connector = createGuardedConnector(withLookup(environment), {
+      ...describeCaller(request, url),
+      proxy,
+      secureContext: getTrust(environment.trusts, request.ca ?? environment.ca),
+      timeoutMs: limit.timeoutMs,
+      signal: limit.signal,
+    });
     client = new Client(url.origin, {
       connect: (target, callback) =>
         connector(target, (...outcome) => {
@@ -63,10 +70,18 @@ export async function makeGuardedCall(
     });
     return await exchange(client, request, url, limit.signal);
   } catch (error) {
-    return describeError(call, error);
+    return describeError(call, error, proxy);
   } finally {
     void client?.destroy();
   }
+}
+
+function withLookup(environment: CallEnvironment): ConnectorEnvironment {
+  return { ...environment, lookup: environment.lookup ?? lookupAddresses };
+}
+
+function describeCaller({ chosenBy }: GuardedRequest, url: URL): { chosenBy: AddressChoice; port: number } {
+  return { chosenBy, port: url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port) };
 }
 
 function getTrust(trusts: Map<string, SecureContext>, ca: string | undefined): SecureContext {
@@ -78,16 +93,24 @@ function getTrust(trusts: Map<string, SecureContext>, ca: string | undefined): S
   return trust;
 }
 
-async function exchange(client: Client, request: GuardedRequest, url: URL, signal: AbortSignal): Promise<FetchOutcome> {
+/** With a proxy it is the proxy that gets the request, for the whole URL (RFC 9112 3.2.2). */
+async function exchange(
+  client: Client,
+  request: GuardedRequest,
+  url: URL,
+  signal: AbortSignal,
+  proxy?: URL,
+): Promise<FetchOutcome> {
   const maxBytes = request.maxBytes ?? 1_048_576;
   const response = await client.request({
-    path: `${url.pathname}${url.search}`,
+    path: `${proxy === undefined ? '' : url.origin}${url.pathname}${url.search}`,
     method: request.method ?? 'GET',
     headers: {
       'user-agent': 'mcp-gatehouse',
       ...lowerCaseNames(request.headers ?? {}),
       // Compressed content could be a thousand times larger than its limit.
       'accept-encoding': 'identity',
+      ...(proxy === undefined ? {} : { host: url.host, ...formatProxyCredentials(proxy) }),
     },
     ...(request.body === undefined ? {} : { body: request.body }),
     signal,
@@ -95,6 +118,7 @@ async function exchange(client: Client, request: GuardedRequest, url: URL, signa
   const { statusCode: status, body } = response;
   // Without a listener a late error of the body would end the process.
   body.on('error', () => {});
+  if (proxy !== undefined && status === 407) throw refuseByProxy(proxy, status);
   const headers = new Map(
     Object.entries(response.headers).map(([name, value]) => [
       name,
@@ -136,7 +160,7 @@ interface Call {
 }
 
 /** Texts of errors are used only from before the request was sent: later ones could quote what was sent. */
-function describeError({ url, limit, isConnected }: Call, error: unknown): FetchFailure {
+function describeError({ url, limit, isConnected }: Call, error: unknown, proxy: URL | undefined): FetchFailure {
   const name = nameUrl(url);
   if (limit.isTimedOut) return fail('timeout', `${name} did not answer within ${limit.timeoutMs / 1_000} s`);
   if (limit.signal.aborted) return fail('unreachable', `${name}: the call was aborted`);
@@ -150,7 +174,9 @@ function describeError({ url, limit, isConnected }: Call, error: unknown): Fetch
   if (isConnected) {
     return fail('broken', `${name} broke off or does not speak HTTP${code === undefined ? '' : ` (${code})`}`);
   }
-  return fail('unreachable', `${name} cannot be reached: ${explainConnectError(error, code)}`);
+  const forwarded = proxy !== undefined && url.protocol === 'http:';
+  const reason = forwarded ? `the egress proxy ${proxy.host} cannot be reached` : explainConnectError(error, code);
+  return fail('unreachable', `${name} cannot be reached: ${reason}`);
 }
 
 function readErrorCode(error: unknown): string | undefined {

@@ -3,11 +3,13 @@
 import { lookup as lookupWithSystem, Resolver } from 'node:dns/promises';
 import { isIP, type LookupFunction, type Socket } from 'node:net';
 import { createSecureContext, type SecureContext } from 'node:tls';
+import { setTimeout } from 'node:timers/promises';
 import { callbackify } from 'node:util';
-import { buildConnector, Client } from 'undici';
+import { buildConnector } from 'undici';
 import type { AddressChoice, AddressPolicy } from './address-guard.ts';
+import { openTunnel } from './egress-tunnel.ts';
 import type { LocalGuard } from './local-guard.ts';
-import { isClusterName, isLoopbackName } from './local-names.ts';
+import { isInternalName, isLoopbackName } from './local-names.ts';
 
 interface ResolvedAddress {
   readonly address: string;
@@ -16,14 +18,6 @@ interface ResolvedAddress {
 
 /** Resolves a name to all of its addresses. Throws when it has none. */
 export type LookupAddresses = (hostname: string, chosenBy: AddressChoice) => Promise<readonly ResolvedAddress[]>;
-
-/** An HTTP proxy that calls to the outside go through. */
-export interface EgressProxy {
-  /** http or https; user and password in it are sent to the proxy. */
-  readonly url: string;
-  /** Hosts that are called directly: names, domains with all names below them, addresses. Loopback and cluster names always are. */
-  readonly bypass?: readonly string[];
-}
 
 /** The address must not be called. */
 export class BlockedAddressError extends Error {
@@ -35,27 +29,18 @@ export class BlockedAddressError extends Error {
   }
 }
 
-/** The proxy did not make the connection. */
-export class EgressProxyError extends Error {
-  readonly code = 'egress_proxy_failed';
-
-  constructor(message: string) {
-    super(message);
-    this.name = 'EgressProxyError';
-  }
-}
-
 export interface ConnectorEnvironment {
   readonly policy: AddressPolicy;
   /** Refuses addresses of this machine. */
   readonly guard?: LocalGuard | undefined;
   readonly lookup: LookupAddresses;
-  readonly proxy: EgressProxy | undefined;
 }
 
 interface ConnectorRequest {
   /** Of the URL. */
   readonly port: number;
+  /** The egress proxy to tunnel through; undefined: none. */
+  readonly proxy: URL | undefined;
   readonly chosenBy: AddressChoice;
   readonly secureContext: SecureContext;
   readonly timeoutMs: number;
@@ -104,23 +89,19 @@ export function createGuardedConnector(
     timeout: request.timeoutMs,
   });
   return (options, callback) => {
-    // Node does not look up what is an address already.
     const hostname = options.hostname.replace(/^\[|\]$/g, '');
+    const { proxy } = request;
+    if (proxy !== undefined) {
+      callbackify(connectThrough)(environment, proxy, hostname, request, (error, httpSocket) => {
+        if (error === null) connect({ ...options, hostname, httpSocket }, callback);
+        else callback(error, null);
+      });
+      return;
+    }
+    // Node does not look up what is an address already.
     const refusal = isIP(hostname) === 0 ? undefined : refuseAddress(environment, hostname, request);
-    if (refusal !== undefined) {
-      callback(new BlockedAddressError(`${hostname} is ${refusal}`), null);
-      return;
-    }
-    const { proxy } = environment;
-    if (proxy === undefined || isBypassed(proxy, hostname)) {
-      connect({ ...options, hostname }, callback);
-      return;
-    }
-    callbackify(openTunnel)(environment, proxy, request, hostname, options, (error, httpSocket) => {
-      if (error !== null) callback(error, null);
-      else if (options.protocol === 'https:') connect({ ...options, hostname, httpSocket }, callback);
-      else callback(null, httpSocket);
-    });
+    if (refusal === undefined) connect({ ...options, hostname }, callback);
+    else callback(new BlockedAddressError(`${hostname} is ${refusal}`), null);
   };
 }
 
@@ -152,53 +133,41 @@ async function resolveAllowed(
   throw new BlockedAddressError(`${hostname} resolves to ${refusals[0] ?? 'an address that is not called'}`);
 }
 
-/** RFC 9110 9.3.6. The proxy resolves names of the operator; for names of clients it gets the address that was checked here. */
-async function openTunnel(
+async function connectThrough(
   environment: ConnectorEnvironment,
-  proxy: EgressProxy,
-  request: ConnectorRequest,
+  proxy: URL,
   hostname: string,
-  options: buildConnector.Options,
+  request: ConnectorRequest,
 ): Promise<Socket> {
-  const isName = isIP(hostname) === 0;
-  const checked =
-    request.chosenBy === 'client' && isName ? await resolveAllowed(environment, hostname, request) : undefined;
-  const target = checked?.[0]?.address ?? hostname;
-  const port = options.port === '' ? (options.protocol === 'https:' ? '443' : '80') : options.port;
-  const authority = `${isIP(target) === 6 ? `[${target}]` : target}:${port}`;
-  const url = new URL(proxy.url);
-  const client = new Client(url.origin, { pipelining: 0, connect: { allowH2: false, timeout: request.timeoutMs } });
+  await checkProxied(environment, hostname, request);
+  return openTunnel(proxy, hostname, request.port, request);
+}
+
+/** How long a name that a client chose may take to resolve here before the proxy alone judges it. */
+const proxiedLookupMs = 1_000;
+
+/**
+ * Checks what a proxy is about to be asked for. The proxy resolves names, so that what it resolves is its own to refuse; here addresses are judged as ever, and
+ * names that clients chose must be public ones. If they resolve here as well, it must not be to a refused address.
+ */
+export async function checkProxied(environment: ConnectorEnvironment, hostname: string, caller: Caller): Promise<void> {
+  if (isIP(hostname) !== 0) {
+    const refusal = refuseAddress(environment, hostname, caller);
+    if (refusal !== undefined) throw new BlockedAddressError(`${hostname} is ${refusal}`);
+    return;
+  }
+  if (caller.chosenBy !== 'client') return;
+  if (isInternalName(hostname)) throw new BlockedAddressError(`${hostname} is a name of an internal network`);
+  const timer = new AbortController();
   try {
-    const { statusCode, socket } = await client.connect({
-      path: authority,
-      headers: { host: authority, ...formatProxyCredentials(url) },
-      signal: request.signal,
-    });
-    const tunnel = socket as Socket;
-    if (statusCode === 200) return tunnel;
-    tunnel.on('error', () => {}).destroy();
-    throw new EgressProxyError(`the egress proxy ${url.host} answers ${statusCode}`);
+    await Promise.race([
+      resolveAllowed(environment, hostname, caller),
+      setTimeout(proxiedLookupMs, undefined, { signal: timer.signal }),
+    ]);
   } catch (error) {
-    if (error instanceof EgressProxyError) throw error;
-    throw new EgressProxyError(`the egress proxy ${url.host} cannot be reached`);
+    // Behind a proxy names of the outside often resolve only there.
+    if (error instanceof BlockedAddressError) throw error;
   } finally {
-    // The tunnel is detached from the client by now.
-    void client.destroy();
+    timer.abort();
   }
-}
-
-function formatProxyCredentials(url: URL): Record<string, string> {
-  if (url.username === '') return {};
-  const credentials = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
-  return { 'proxy-authorization': `Basic ${Buffer.from(credentials).toString('base64')}` };
-}
-
-function isBypassed(proxy: EgressProxy, hostname: string): boolean {
-  if (isLoopbackName(hostname) || isClusterName(hostname) || hostname === '::1' || hostname.startsWith('127.')) {
-    return true;
-  }
-  return (proxy.bypass ?? []).some((entry) => {
-    const domain = entry.toLowerCase().replace(/^\*?\./, '');
-    return hostname === domain || (isIP(hostname) === 0 && hostname.endsWith(`.${domain}`));
-  });
 }

@@ -27,3 +27,11 @@ export function isLoopbackHost(hostname: string): boolean {
 export function isClusterName(hostname: string): boolean {
   return /^[^.].*\.svc(?:\.cluster\.local)?\.?$/.test(hostname);
 }
+
+/** Names that no public DNS has: single labels, and domains that are reserved for internal networks (RFC 6761, RFC 6762, RFC 8375, `.internal`). */
+export function isInternalName(hostname: string): boolean {
+  const name = hostname.replace(/\.$/, '');
+  return (
+    !name.includes('.') || isClusterName(name) || /\.(?:localhost|local|internal|home\.arpa|lan|corp|home)$/.test(name)
+  );
+}

@@ -3,7 +3,8 @@ import { describe, test } from 'node:test';
 import { formatLogText } from './log-text.ts';
 import { escapeControls, shouldUseColor } from './terminal.ts';
 
-const options = { color: false, formatters: {} };
+const options = { color: false, isTerminal: false, formatters: {} };
+const onTerminal = { ...options, isTerminal: true };
 
 describe('text lines', () => {
   test('an error shows its message, and its stack below', () => {
@@ -27,6 +28,34 @@ describe('text lines', () => {
   test('what is no JSON object stays as it is', () => {
     assert.equal(formatLogText('plain\n', options), 'plain\n');
     assert.equal(formatLogText('[1]', options), '[1]');
+  });
+
+  test('a problem that is longer than a terminal is wide goes on below its beginning; in a file a line stays a line', () => {
+    const msg = `gateway.yaml:7:21 spec.rules[0].backendRefs[0].name: ${'HTTPRoute default/tickets names no backend '.repeat(4)}(BackendNotFound)`;
+    const record = JSON.stringify({ level: 'warn', time: 0, msg });
+    const lines = formatLogText(record, onTerminal).trimEnd().split('\n');
+    assert.equal(lines.length, 3);
+    assert.match(lines[0]!, /^[\d:.]{12} WARN  gateway\.yaml:7:21 /);
+    for (const line of lines) assert.ok(line.length <= 120, line);
+    for (const line of lines.slice(1)) assert.match(line, /^ {19}\S/);
+    const whole = formatLogText(record, options);
+    assert.equal(lines.map((line) => line.trimStart()).join(' '), whole.trimEnd());
+    assert.equal(whole.indexOf('\n'), whole.length - 1);
+  });
+
+  test('long values are cut in the middle; what failed is shown in full', () => {
+    const file = `/srv/${'a'.repeat(60)}/gateway.yaml`;
+    const error = `connect ECONNREFUSED ${'b'.repeat(60)}`;
+    const record = JSON.stringify({ level: 'error', time: 0, err: { message: error }, file, msg: 'cannot be read' });
+    const line = formatLogText(record, options);
+    assert.match(line, / file=\/srv\/a+…a+\/gateway\.yaml\n$/);
+    assert.ok(line.includes(`error="${error}"`), line);
+    const wrapped = formatLogText(record, onTerminal).split('\n');
+    assert.ok(wrapped.length > 2, wrapped.join('\n'));
+    assert.ok(
+      wrapped.every((each) => each.length <= 120),
+      wrapped.join('\n'),
+    );
   });
 
   test('a line without a time still has one column for it', () => {

@@ -1,5 +1,7 @@
-// Log lines for people: aligned, coloured on a terminal. Made from the JSON line, so both forms always say the same.
+// Log lines for people: aligned, on a terminal coloured and wrapped. Made from the JSON line, so both forms always say the same.
+import { cutMiddle } from './cut-text.ts';
 import { createPalette, escapeControls, type Palette } from './terminal.ts';
+import { wrapLine } from './wrap-line.ts';
 
 /** A parsed log line. */
 export type LogRecord = Readonly<Record<string, unknown>>;
@@ -9,14 +11,17 @@ export type TextFormatter = (record: LogRecord, palette: Palette) => string;
 
 interface LogTextOptions {
   readonly color: boolean;
+  /** Where the terminal would break a line anywhere, it is broken between words. Elsewhere a line stays a line. */
+  readonly isTerminal: boolean;
   readonly formatters: Readonly<Record<string, TextFormatter>>;
 }
 
 const messageWidth = 40;
 
-/** Lines are as long as most terminals are wide, where possible: then long values are cut. Errors are shown in full. */
-const maxLineLength = 120;
-const prefixLength = '00:00:00.000 INFO  '.length;
+/** Lines are as long as most terminals are wide, where possible: then long values are cut. Messages and errors are shown in full. */
+export const maxLineLength = 120;
+/** The clock and the level come first. */
+export const prefixLength = '00:00:00.000 INFO  '.length;
 const maxCutValue = 48;
 
 /** Formats one JSON line. Something that is no JSON object stays as it is. */
@@ -27,7 +32,14 @@ export function formatLogText(line: string, options: LogTextOptions): string {
   const { level, time, kind, ...rest } = record;
   const formatter = typeof kind === 'string' ? options.formatters[kind] : undefined;
   const body = formatter === undefined ? formatGeneral(rest, palette) : formatter(rest, palette);
-  return `${palette.dim(formatClock(time))} ${formatLevel(level, palette)} ${body}\n`;
+  const text = `${palette.dim(formatClock(time))} ${formatLevel(level, palette)} ${body}\n`;
+  return options.isTerminal ? wrapHead(text) : text;
+}
+
+/** Stacks below the first line stay as they are. */
+function wrapHead(text: string): string {
+  const end = text.indexOf('\n');
+  return `${wrapLine(text.slice(0, end), maxLineLength, prefixLength)}${text.slice(end)}`;
 }
 
 /** One field as name=value; undefined values are left to the caller. */
@@ -52,7 +64,7 @@ function formatGeneral(record: LogRecord, palette: Palette): string {
 }
 
 function cutValue(value: unknown): unknown {
-  return typeof value === 'string' && value.length > maxCutValue ? `${value.slice(0, maxCutValue - 1)}…` : value;
+  return typeof value === 'string' ? cutMiddle(value, maxCutValue) : value;
 }
 
 /** Everything after the message, indented under its line. */

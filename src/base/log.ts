@@ -87,6 +87,7 @@ export function createLog(options: LogOptions): RootLog {
   const asText = options.format === 'text' || (options.format === 'auto' && destination.isTerminal);
   const textOptions = {
     color: shouldUseColor(options.env ?? process.env, destination.isTerminal),
+    isTerminal: destination.isTerminal,
     formatters: options.textFormatters ?? {},
   };
   const state = { level: options.level, threshold: thresholds[options.level] };

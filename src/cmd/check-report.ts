@@ -203,6 +203,12 @@ export function buildFailedReport(problems: readonly SourceProblem[]): CheckRepo
   };
 }
 
+/** The report of files that hold no resource at all, by their absolute paths. */
+export function buildEmptyReport(files: readonly string[]): CheckReport {
+  const message = '0 resources: nothing is served';
+  return buildFailedReport(files.map((file) => ({ file, path: [], code: 'no_resources', message })));
+}
+
 function describeAuthentication(described: DescribedAuthentication): CheckedAuthentication {
   const { policy, mode, issuer, flow, resources } = described;
   return { policy, mode, issuer, flow, resources };

@@ -1,8 +1,10 @@
 // `mcp-gatehouse check`: validates files and prints what would be served. Opens no port and changes nothing; makes network requests only with --online.
+import { resolve } from 'node:path';
+import type { Resources } from '../api/resources.ts';
 import { shortenPath } from '../sources/files/problem-line.ts';
 import type { Translation } from '../translate/translate.ts';
 import type { RuntimeConfig } from '../gateway/config/runtime-config.ts';
-import { buildCheckReport, buildFailedReport, type CheckReport } from './check-report.ts';
+import { buildCheckReport, buildEmptyReport, buildFailedReport, type CheckReport } from './check-report.ts';
 import { defineCommand, refuse } from './command.ts';
 import { filesFlag, inferenceExtensionFlag } from './resource-flags.ts';
 import { checkIdp, type CheckIdpOptions } from './online/check-idp.ts';
@@ -11,6 +13,8 @@ import { checkServers } from './online/check-server.ts';
 import type { OnlineReport, ServerReport } from './online/online-report.ts';
 import type { CommandIo } from './process-host.ts';
 import { readFiles } from './read-files.ts';
+import { describeAuthentications } from '../gateway/admin/describe-authentications.ts';
+import { requireEgressProxy } from './egress.ts';
 import { formatOnline, formatServers } from './format-online-report.ts';
 import { configureFromFiles, allowUnattachedFlag } from './unattached-policies.ts';
 import type { FileSettings } from './explain/compile-files.ts';
@@ -38,14 +42,15 @@ With --json, every member is always there; what does not apply is null or empty:
                 {hostname, path: {type, value}, method, headers, queryParams, httpRoute, rule,
                  backends: [{backend, weight, answers}], filters, answers: {status, reason, message},
                  protection: {state: closed | protected | partly | redirect | open, summary, closedBy,
-                   closedBecause: invalid | unattached, guards: [{kind, policy}], policies: [
+                   closedBecause: invalid | unattached, clientCertificate, guards: [{kind, policy}], policies: [
                    {policy, level, target, field, inForce, mode, issuers, action, expressions, scopes,
                     overriddenBy: {policy, level, target}, because, remark}]}}]}]}]
-              protection: every policy on the way to a rule, the most specific first, and why one has no say; guards: those that keep somebody out
+              protection: every policy on the way to a rule, the most specific first, and why one has no say; guards: those that keep somebody out;
+              clientCertificate: the listener serves only clients whose certificate it validates
   backends    [{backend, transport, endpoints, picker: {endpoints, tls: none | unverified | verified, failureMode, timeoutMs}}]
               picker: who chooses among the endpoints of an InferencePool; null for other backends
   policies    [{namespace, name, attachments: [{field, target, closed}], conflicts: [{field, target, owner, because}]}]
-  authentications  [{policy, mode, issuer, flow: {flow, reason}, resources: [{url, listener, backend, metadataUrls}]}]
+  authentications  [{policy, mode, issuer, flow: {flow, reason}, resources: [{url, listener, backend, metadataUrls, callbackUrls}]}]
               flow is null when it depends on what the identity provider answers
   jwtAuthentications  [{policy, mode, location, providers: [{name, issuer, audiences, keys}]}]
   conditions  [{kind, namespace, name, part, type, status, reason, message}]   those that are not as they should be
@@ -96,14 +101,17 @@ async function checkFiles(
   const read = await readFiles(paths, environment, inferenceExtension);
   if (!read.ok) return buildFailedReport(read.problems);
   const { source, resources, translation } = read;
-  const { fetcher, ...compilation } = compileUnconnected(configureFromFiles(translation, allowUnattached));
+  const problems = source.problems.get();
+  if (problems.length === 0 && isEmpty(resources)) return buildEmptyReport(paths.map((path) => resolve(path)));
+  const egress = online === undefined ? undefined : requireEgressProxy(environment);
+  const { fetcher, ...compilation } = compileUnconnected(configureFromFiles(translation, allowUnattached), egress);
   try {
     return buildCheckReport({
       resources,
       translation,
       compilation,
       allowUnattached,
-      problems: source.problems.get(),
+      problems,
       ...(online === undefined ? notAsked : await askAll(compilation.runtime, translation, { fetcher, ...online })),
       locate: (identity, path) => source.locate(identity, path),
     });
@@ -112,12 +120,17 @@ async function checkFiles(
   }
 }
 
+/** Comments alone, or nothing: a template that was left out, or a file that was not saved. */
+function isEmpty(resources: Resources): boolean {
+  return Object.values(resources).every((list: readonly unknown[]) => list.length === 0);
+}
+
 const notAsked = { online: null, servers: null };
 
 async function askAll(
   runtime: RuntimeConfig,
   translation: Translation,
-  options: CheckIdpOptions,
+  options: Omit<CheckIdpOptions, 'callbackUrls'>,
 ): Promise<{ readonly online: OnlineReport[]; readonly servers: ServerReport[] }> {
   const forwardsTokens = [...runtime.authentications, ...runtime.jwtAuthentications].some(
     ({ message }) => message.forwardToken,
@@ -130,17 +143,28 @@ async function askAll(
 }
 
 async function askProviders(
-  { authentications, jwtAuthentications }: RuntimeConfig,
+  runtime: RuntimeConfig,
   { configuration }: Translation,
-  options: CheckIdpOptions,
+  options: Omit<CheckIdpOptions, 'callbackUrls'>,
 ): Promise<OnlineReport[]> {
+  const { authentications, jwtAuthentications } = runtime;
+  const callbacks = new Map(
+    describeAuthentications(runtime).map(({ policy, resources }) => [
+      policy,
+      [...new Set(resources.flatMap(({ callbackUrls }) => callbackUrls))],
+    ]),
+  );
   const anchors = new Map(configuration.secrets.map(({ key, value }) => [key, value]));
   const readCa = (key: string): string | undefined => {
     const value = anchors.get(key);
     return value?.case === 'caCertificates' ? value.value : undefined;
   };
   const [logins, tokens] = await Promise.all([
-    Promise.all(authentications.map((config) => checkIdp(config, options))),
+    Promise.all(
+      authentications.map((config) =>
+        checkIdp(config, { ...options, callbackUrls: callbacks.get(config.source) ?? [] }),
+      ),
+    ),
     Promise.all(jwtAuthentications.map((config) => checkJwtProviders(config, { fetcher: options.fetcher, readCa }))),
   ]);
   return [...logins, ...tokens.flat()];

@@ -9,6 +9,7 @@ import type { Configuration } from '../ir/configuration.ts';
 import { createFixedSource } from '../sources/fixed-source.ts';
 import { translate } from '../translate/translate.ts';
 import { defineCommand, fail, refuse } from './command.ts';
+import { findTakenDemoPorts } from './demo-ports.ts';
 import { defineFlags, type FlagValues } from './flags.ts';
 import { findGatewayFlagProblems, gatewayFlags } from './gateway-flags.ts';
 import { listMovable, type OwnPort } from './own-ports.ts';
@@ -47,8 +48,11 @@ export const demoCommand = defineCommand({
   async run(values, host: ProcessHost, origins) {
     const problems = findGatewayFlagProblems(values);
     if (problems.length > 0) return refuse(...problems);
+    const movable = listMovable(origins);
+    const taken = await findTakenDemoPorts(values, movable);
+    if (taken.length > 0) return fail(1, ...taken);
     try {
-      await serve(values, host, listMovable(origins));
+      await serve(values, host, movable);
       return 0;
     } catch (error) {
       if (!(error instanceof StartError)) throw error;

@@ -195,9 +195,14 @@ function formatAuthentication({ policy, mode, issuer, flow, resources }: Checked
     [{ text: `ProxyPolicy ${policy}` }, { text: 'issuer', color: 'dim' }, { text: issuer, color: 'cyan' }],
     [{ text: '' }, { text: 'mode', color: 'dim' }, { text: mode, ...(mode === 'Permissive' && { color: 'yellow' }) }],
     [{ text: '' }, { text: 'flow', color: 'dim' }, { text: chosen, color: 'magenta' }],
-    ...resources.flatMap(({ url, metadataUrls }): Cell[][] => [
+    ...resources.flatMap(({ url, metadataUrls, callbackUrls }): Cell[][] => [
       [{ text: '' }, { text: 'resource', color: 'dim' }, { text: url, color: 'green' }],
       ...metadataUrls.map((each): Cell[] => [{ text: '' }, { text: 'metadata', color: 'dim' }, { text: each }]),
+      ...callbackUrls.map((each): Cell[] => [
+        { text: '' },
+        { text: 'callback', color: 'dim' },
+        { text: `${each}  (a redirect URI of the client at the identity provider)` },
+      ]),
     ]),
     ...(resources.length === 0
       ? [[{ text: '' }, { text: 'protects nothing that is served', color: 'yellow' } as Cell]]

@@ -3,15 +3,18 @@
 import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { create } from '@bufbuild/protobuf';
+import { readUptime } from '../base/uptime.ts';
 import type { Configuration } from '../ir/configuration.ts';
 import { BindProblemSchema, KeyProblemSchema } from '../ir/gen/report_pb.ts';
 import { type ApplyOutcome, type GatewayHealthReport, startXdsClient, type XdsClient } from '../xds/client.ts';
 import type { HeldResources } from '../xds/client-resources.ts';
+import { findHeardFile, type HeardMoment, HeardWriter, measureSilence, readHeardFile } from '../xds/heard-file.ts';
 import { readSnapshotFile, SnapshotWriter } from '../xds/snapshot-file.ts';
 import { defineCommand, refuse } from './command.ts';
 import { createControllerLinkMetrics } from './controller-link-metrics.ts';
 import { checkGatewayCommandFlags, gatewayCommandFlags, type GatewayCommandSettings } from './gateway-command-flags.ts';
 import type { ProcessHost } from './process-host.ts';
+import { chooseTimes, watchStaleness } from './stale-gateway.ts';
 import { type GatewayProcess, startGatewayProcess } from './start-gateway.ts';
 import { version } from './version.ts';
 
@@ -36,8 +39,13 @@ async function serve(gateway: GatewayProcess, settings: GatewayCommandSettings):
   const initial = snapshotFile === undefined ? undefined : await readInitial(snapshotFile, gateway, settings);
   log.info({ version, controller, gateway: settings.gateway, pages }, 'started; the controller says what to serve');
 
-  const writer =
-    snapshotFile === undefined ? undefined : new SnapshotWriter({ path: snapshotFile, gateway: settings.gateway, log });
+  const saver = snapshotFile === undefined ? undefined : startSaving(snapshotFile, gateway, settings, initial);
+  // Before the first configuration is in force: it may be too old to be served.
+  const staleness = watchStaleness(
+    gateway,
+    settings,
+    initial === undefined ? 0 : measureSilence(initial.heard, readMoment()),
+  );
   const health = new HealthWatch(gateway);
   const client = startXdsClient({
     log,
@@ -47,10 +55,15 @@ async function serve(gateway: GatewayProcess, settings: GatewayCommandSettings):
     nodeId: settings.nodeId,
     gateway: settings.gateway,
     version,
-    initial,
+    initial: initial?.resources,
     apply: (configuration) => health.apply(configuration),
-    ...(writer === undefined ? {} : { save: (resources: HeldResources) => writer.save(resources) }),
+    ...(saver === undefined ? {} : { save: (resources: HeldResources) => saver.save(resources) }),
     observer: createControllerLinkMetrics(gateway.registry),
+    onHeard(agoMs) {
+      saver?.heard(agoMs);
+      staleness.heard(agoMs);
+    },
+    times: chooseTimes(settings),
   });
   health.start(client);
 
@@ -60,26 +73,61 @@ async function serve(gateway: GatewayProcess, settings: GatewayCommandSettings):
     timeoutMs: 2_000,
     run() {
       health.stop();
+      staleness.stop();
       return client.close();
     },
   });
-  shutdown.addStep({ name: 'write the snapshot file', timeoutMs: 5_000, run: () => writer?.close() });
+  shutdown.addStep({ name: 'write the snapshot file', timeoutMs: 5_000, run: () => saver?.close() });
 }
 
-/** What was served before; undefined: the controller has to say. */
+/** What was served before, and when a controller was last heard then; undefined: not known. */
+interface Initial {
+  readonly resources: HeldResources;
+  readonly heard: HeardMoment | undefined;
+}
+
+/** Undefined: the controller has to say. */
 async function readInitial(
   path: string,
   { log }: GatewayProcess,
   { gateway }: GatewayCommandSettings,
-): Promise<HeldResources | undefined> {
+): Promise<Initial | undefined> {
   const read = await readSnapshotFile(path, gateway);
   if (read.kind === 'read') {
     log.info({ file: path }, 'serving what the snapshot file has, until the controller says otherwise');
-    return read.resources;
+    return { resources: read.resources, heard: await readHeardFile(findHeardFile(path), gateway, read.checksum) };
   }
   if (read.kind === 'refused')
     log.error({ file: path }, `the snapshot file ${read.problem}; nothing is served before the controller is there`);
   return undefined;
+}
+
+/** Keeps what a restart needs: the configuration, and when a controller was last heard. */
+function startSaving(
+  path: string,
+  { log }: GatewayProcess,
+  { gateway, maxStaleness }: GatewayCommandSettings,
+  initial: Initial | undefined,
+) {
+  const snapshots = new SnapshotWriter({ path, gateway, log, onWritten: () => heard.write() });
+  // After a crash the time in the file may be this much too old.
+  const everyMs = Math.min(60_000, Math.max(500, (maxStaleness ?? Infinity) / 10));
+  const heard = new HeardWriter(
+    { path: findHeardFile(path), gateway, log, everyMs, readChecksum: () => snapshots.checksum },
+    initial?.heard,
+  );
+  return {
+    save: (resources: HeldResources) => snapshots.save(resources),
+    heard: (agoMs: number) => heard.heard(readMoment(agoMs)),
+    async close() {
+      await snapshots.close();
+      await heard.close();
+    },
+  };
+}
+
+function readMoment(agoMs = 0): HeardMoment {
+  return { wallMs: Date.now() - agoMs, uptimeMs: readUptime() - agoMs };
 }
 
 /** What a connection to the controller needs cannot be read. It is tried again with the next one. */

@@ -7,6 +7,7 @@ import { isLoopbackUri, LoopbackListenError } from './login/loopback-listener.ts
 import { LineNarrator, type Narrator, StepCollector, tellAll } from './login/narration.ts';
 import { openBrowser } from './login/open-browser.ts';
 import { runLogin } from './login/run-login.ts';
+import { useEgress } from './login/use-egress.ts';
 import type { CommandIo } from './process-host.ts';
 
 /** What the command needs beyond standard output; tests put their own browser here. */
@@ -73,6 +74,7 @@ With --json: {url, ok, steps: [{title, standard, ok, exchanges: [{method, url, n
     const narrator: Narrator = values.json ? collector : tellAll([collector, lines]);
     if (!values.json) io.stdout(`${createPalette(io.color).bold(`Logging in at ${escapeControls(url)}`)}\n`);
     let tools: readonly Tool[] | undefined;
+    const leaveProxy = useEgress(io.env);
     try {
       tools = await runLogin(narrator, {
         url,
@@ -86,6 +88,8 @@ With --json: {url, ok, steps: [{title, standard, ok, exchanges: [{method, url, n
     } catch (error) {
       if (error instanceof LoopbackListenError) return fail(2, error.message);
       throw error;
+    } finally {
+      leaveProxy();
     }
     if (values.json) {
       const { steps } = collector;

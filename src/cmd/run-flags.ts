@@ -1,4 +1,5 @@
 // The flags of `run`.
+import { identityProviders } from '../api/mcp-authentication.ts';
 import { defaultWatchTimes } from '../sources/files/watch-files.ts';
 import type { Flag } from './flag-values.ts';
 import { type CommandFlags, defineFlags } from './flags.ts';
@@ -45,6 +46,17 @@ const runFlagTable = defineFlags({
     env: 'MCP_GATEHOUSE_REQUIRED_SCOPE',
     help: 'With --issuer: a scope that every token needs',
   },
+  extraScope: {
+    type: 'strings',
+    env: 'MCP_GATEHOUSE_EXTRA_SCOPE',
+    help: 'With --issuer: a scope to ask for in every login, whatever the client asks for',
+  },
+  provider: {
+    type: 'enum',
+    values: identityProviders,
+    env: 'MCP_GATEHOUSE_PROVIDER',
+    help: 'With --issuer: which identity provider it is, if it is one with quirks',
+  },
   clientId: {
     type: 'string',
     env: 'MCP_GATEHOUSE_CLIENT_ID',
@@ -88,6 +100,7 @@ export const runCommandFlags: CommandFlags<typeof runFlagTable> = {
     'port',
     'issuer',
     'audience',
+    'provider',
     'clientId',
     'clientSecretFile',
     'print',

@@ -1,6 +1,7 @@
 // `mcp-gatehouse run`: resources from files (or the short form) -> translate -> seal keys -> the gateway, again on every change.
 import { isIP } from 'node:net';
 import type { Resources } from '../api/resources.ts';
+import { createLocalGuard } from '../base/local-guard.ts';
 import type { Log } from '../base/log.ts';
 import type { Configuration } from '../ir/configuration.ts';
 import { needsSealKeys } from '../ir/seal-keys.ts';
@@ -14,7 +15,7 @@ import { loadInferenceTranslation } from '../translate/load-inference-translatio
 import { translate } from '../translate/translate.ts';
 import { defineCommand, fail, refuse } from './command.ts';
 import type { FlagValues } from './flags.ts';
-import { findGatewayFlagProblems } from './gateway-flags.ts';
+import { findGatewayFlagProblems, readLocalGuard } from './gateway-flags.ts';
 import { listExtensions } from './resource-flags.ts';
 import { overrideAddress } from './override-address.ts';
 import { listMovable, type OwnPort } from './own-ports.ts';
@@ -52,6 +53,8 @@ export const runCommand = defineCommand({
         target: values.target,
         audiences: values.audience,
         requiredScopes: values.requiredScope,
+        extraScopes: values.extraScope,
+        provider: values.provider,
       });
       if (!short.ok) return refuse(short.message);
       if (values.print) {
@@ -189,6 +192,20 @@ async function serve(
   isServing = true;
   gateway.announceServing();
   if (translated !== first) applyLatest();
+  if (values.target !== undefined) void tellOfTarget(values.target, gateway, values);
+}
+
+/** Says when nobody answers at the target. Nothing waits for it. */
+async function tellOfTarget(
+  target: string,
+  { gateway, log, shutdown }: GatewayProcess,
+  values: RunValues,
+): Promise<void> {
+  const [backend] = gateway.runtime.backends.values();
+  if (backend === undefined) return;
+  const { probeTarget } = await import('./probe-target.ts');
+  const problem = await probeTarget(target, backend, createLocalGuard(readLocalGuard(values)));
+  if (problem !== undefined && !shutdown.started) log.warn({}, problem);
 }
 
 /** What SIGHUP asks for. Changes are followed anyway; this also takes those that nobody told the watchers about. */
@@ -240,6 +257,8 @@ function findMistakes(values: RunValues): string[] {
       ['--issuer', values.issuer !== undefined],
       ['--audience', values.audience.length > 0],
       ['--required-scope', values.requiredScope.length > 0],
+      ['--extra-scope', values.extraScope.length > 0],
+      ['--provider', values.provider !== undefined],
       ['--client-id', values.clientId !== undefined],
       ['--client-secret-file', values.clientSecretFile !== undefined],
     ] as const) {

@@ -13,11 +13,17 @@ export interface OwnPages {
 }
 
 const maxMatches = 12;
+const maxCallbacks = 4;
 
 const badgeColors = { bad: 'red', good: 'green', quiet: 'dim' } as const;
 
-/** Writes the lines: of each route where it is, what protects it, and where it leads. */
-export function formatServing(served: ServedRoutes, pages: OwnPages, palette: Palette): string {
+/** Writes the lines: of each route where it is, what protects it, and where it leads; then the callbacks to enter at identity providers, by issuer. */
+export function formatServing(
+  served: ServedRoutes,
+  callbacks: ReadonlyMap<string, readonly string[]>,
+  pages: OwnPages,
+  palette: Palette,
+): string {
   const lines: string[] = [];
   for (const port of served.ports) {
     const scheme = port.protocol === 'HTTPS' ? 'https' : 'http';
@@ -41,6 +47,10 @@ export function formatServing(served: ServedRoutes, pages: OwnPages, palette: Pa
       }
     }
   }
+  for (const [issuer, urls] of callbacks)
+    lines.push(
+      `Redirect URI of the client at ${issuer}: ${urls.slice(0, maxCallbacks).join(', ')}${urls.length > maxCallbacks ? `, and more: ${pages.admin}/routes` : ''}`,
+    );
   const nothing = describeNothing(served);
   if (nothing !== undefined) lines.push(palette.red(`${nothing} The gateway is not ready.`));
   const { admin, metrics, readiness, taken } = pages;

@@ -137,6 +137,12 @@ describe('buildShortForm with an identity provider', () => {
     assert.equal(secrets.length, 0);
   });
 
+  test('--provider, --extra-scope', () => {
+    const { authentication } = readPolicy({ provider: 'Dex', extraScopes: ['groups', 'email'] });
+    assert.equal(authentication?.provider, 'Dex');
+    assert.deepEqual(authentication?.authorizationRequest?.extraScopes, ['groups', 'email']);
+  });
+
   test('--audience, --required-scope, --client-id', () => {
     const { authentication } = readPolicy({ audiences: ['a', 'b'], requiredScopes: ['s'], clientId: 'gateway' });
     assert.deepEqual(authentication?.audiences, ['a', 'b']);
@@ -177,6 +183,10 @@ describe('buildShortForm with an identity provider', () => {
     [{ issuer: 'idp.example.com' }, /^--issuer must be an absolute URL such as https:/],
     [{ issuer: 'http://idp.example.com' }, /^--issuer .*https/],
     [{ requiredScopes: ['a b'] }, /^--required-scope /],
+    [{ issuer: undefined, extraScopes: ['a'] }, /^--extra-scope goes with --issuer/],
+    [{ issuer: undefined, provider: 'Dex' }, /^--provider goes with --issuer/],
+    [{ extraScopes: ['a b'] }, /^--extra-scope /],
+    [{ provider: 'dex' }, /^--provider /],
   ];
   for (const [options, message] of refusals) {
     test(`refuses ${JSON.stringify(options)}`, () => {

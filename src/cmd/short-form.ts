@@ -19,6 +19,10 @@ export interface ShortFormOptions {
   readonly audiences?: readonly string[];
   /** --required-scope: what every token needs. */
   readonly requiredScopes?: readonly string[];
+  /** --extra-scope: what is asked for in every login. */
+  readonly extraScopes?: readonly string[];
+  /** --provider: the preset for the quirks of the identity provider; none when absent. */
+  readonly provider?: string | undefined;
   /** --client-id: a client that is registered at the identity provider already and stands for all. */
   readonly clientId?: string | undefined;
   /** --client-secret-file: the file with its secret. Its content is not part of the resources. */
@@ -117,6 +121,8 @@ const flagsOfFields: Readonly<Record<string, string>> = {
   issuer: '--issuer',
   audiences: '--audience',
   requiredScopes: '--required-scope',
+  extraScopes: '--extra-scope',
+  provider: '--provider',
   clientId: '--client-id',
 };
 
@@ -135,11 +141,21 @@ const secretEntry = 'client-secret';
 
 /** The policy for an identity provider, and the Secret that it names; nothing without --issuer. */
 function buildAuthentication(options: ShortFormOptions): ShortForm {
-  const { issuer, audiences = [], requiredScopes = [], clientId, clientSecretFile } = options;
+  const {
+    issuer,
+    audiences = [],
+    requiredScopes = [],
+    extraScopes = [],
+    provider,
+    clientId,
+    clientSecretFile,
+  } = options;
   if (issuer === undefined) {
     const lonely = [
       audiences.length > 0 ? '--audience' : undefined,
       requiredScopes.length > 0 ? '--required-scope' : undefined,
+      extraScopes.length > 0 ? '--extra-scope' : undefined,
+      provider === undefined ? undefined : '--provider',
       clientId === undefined ? undefined : '--client-id',
       clientSecretFile === undefined ? undefined : '--client-secret-file',
     ].find((flag) => flag !== undefined);
@@ -171,7 +187,9 @@ function buildAuthentication(options: ShortFormOptions): ShortForm {
           authentication: {
             issuer,
             ...(audiences.length > 0 && { audiences }),
+            ...(provider !== undefined && { provider }),
             ...(requiredScopes.length > 0 && { requiredScopes }),
+            ...(extraScopes.length > 0 && { authorizationRequest: { extraScopes } }),
             ...(clientId !== undefined && {
               registration: {
                 mode: 'Shared',

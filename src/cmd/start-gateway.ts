@@ -1,6 +1,6 @@
 // A gateway process: log, metrics, traces, the gateway itself, its own ports, and how it ends. Shared by the commands that have one inside.
 import { createHangup } from '../base/hangup.ts';
-import { createHealth } from '../base/health.ts';
+import { createHealth, type Health } from '../base/health.ts';
 import { createLocalGuard } from '../base/local-guard.ts';
 import { createLog, type LogLevel, type RootLog } from '../base/log.ts';
 import { createMetrics, type Metrics } from '../base/metrics.ts';
@@ -9,17 +9,19 @@ import { createPalette } from '../base/terminal.ts';
 import { createShutdown, logCrashes, type Shutdown } from '../base/shutdown.ts';
 import { accessLogKind, createAccessLog, formatAccessText } from '../gateway/observe/access-log.ts';
 import { startAdminServer } from '../gateway/admin/admin-server.ts';
+import { describeAuthentications, listCallbackUrls } from '../gateway/admin/describe-authentications.ts';
 import { describeRoutes } from '../gateway/admin/describe-routes.ts';
 import { startMetricsServer } from '../gateway/admin/metrics-server.ts';
 import { startReadinessServer } from '../gateway/admin/readiness-server.ts';
 import { createFlowInspector } from '../gateway/observe/flow-inspector.ts';
 import { type ApplyReport, createGateway, type Gateway, type GatewayOptions } from '../gateway/gateway.ts';
-import { liveLimits, LiveRequests } from '../gateway/observe/live-requests.ts';
+import { LiveRequests } from '../gateway/observe/live-requests.ts';
 import { createRequestJournal } from '../gateway/observe/request-journal.ts';
 import { createGatewayMetrics, type GatewayMetrics } from '../gateway/observe/request-metrics.ts';
 import { startTracing } from '../gateway/observe/tracing.ts';
 import type { Configuration } from '../ir/configuration.ts';
 import { readOrCreateAdminToken } from './admin-token-file.ts';
+import { requireEgressProxy } from './egress.ts';
 import type { FlagValues } from './flags.ts';
 import {
   type gatewayFlags,
@@ -44,6 +46,8 @@ export interface GatewayProcess {
   readonly metrics: GatewayMetrics;
   /** Where further metrics of the process go. */
   readonly registry: Metrics;
+  /** Where further checks of its readiness go. */
+  readonly health: Health;
   readonly shutdown: Shutdown;
   readonly pages: OwnPages;
   /** Applies the first configuration. Every port must open: a gateway that serves half of its ports would hide the fault. */
@@ -85,6 +89,7 @@ export async function startGatewayProcess(
   if (!proxies.ok) throw new StartError(proxies.problem);
   const workers = readWorkers(values);
   if (!workers.ok) throw new StartError(workers.problem);
+  const egress = requireEgressProxy(host.env);
   const adminToken = values.adminTokenFile === '' ? undefined : readOrCreateAdminToken(values.adminTokenFile);
   if (adminToken?.ok === false) throw new StartError(adminToken.message);
   const isAlone = workers.workers === 1;
@@ -109,7 +114,8 @@ export async function startGatewayProcess(
   const tracing = isAlone ? await startTracing(host.env, log, version) : undefined;
   const flows = createFlowInspector();
   const journal = createRequestJournal();
-  const live = new LiveRequests(liveLimits, log.isText && values.accessLog);
+  const live = new LiveRequests();
+  if (log.isText && values.accessLog) live.lookForLog();
   const localGuard = readLocalGuard(values);
   const options: GatewayOptions = {
     log,
@@ -125,6 +131,7 @@ export async function startGatewayProcess(
     accessLog: values.accessLog ? createAccessLog(log) : undefined,
     trustedProxies: proxies.trustedProxies,
     guard: createLocalGuard(localGuard),
+    egress,
     tracing,
     acceptsTestIssuers,
   };
@@ -290,6 +297,7 @@ export async function startGatewayProcess(
     gateway,
     metrics,
     registry,
+    health,
     shutdown,
     pages,
     abandon,
@@ -301,7 +309,8 @@ export async function startGatewayProcess(
       const served = describeRoutes(gateway.runtime);
       if (log.isText) {
         log.flushSync();
-        host.stdout(formatServing(served, pages, createPalette(host.color)));
+        const callbacks = listCallbackUrls(describeAuthentications(gateway.runtime));
+        host.stdout(formatServing(served, callbacks, pages, createPalette(host.color)));
       } else log.info({ version, served: summarizeServing(served), pages }, 'serving');
     },
     async applyFirst(configuration) {

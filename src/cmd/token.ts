@@ -1,6 +1,7 @@
 // `mcp-gatehouse token inspect`: what is in a token, and who would take it. It is read from standard input and goes nowhere.
 import { createFetcher } from '../base/fetch-json.ts';
 import { defineCommand, fail, refuse } from './command.ts';
+import { requireEgressProxy } from './egress.ts';
 import { AssumedKeys } from './explain/assumed-keys.ts';
 import { compileExplained, readConfiguration } from './explain/compile-files.ts';
 import { defineFlags, type FlagValues } from './flags.ts';
@@ -82,8 +83,9 @@ async function judge(
 ): Promise<Judged> {
   const read = await readConfiguration(file, environment, { inferenceExtension, allowUnattached: false });
   if (!read.ok) return read;
-  const compiled = compileExplained(read.configuration, new AssumedKeys({ kind: 'none' }));
-  const fetcher = createFetcher();
+  const egress = online ? requireEgressProxy(environment) : undefined;
+  const compiled = compileExplained(read.configuration, new AssumedKeys({ kind: 'none' }), egress);
+  const fetcher = createFetcher({ proxy: egress });
   try {
     const { runtime } = compiled;
     const providers = listProviders({ runtime, secrets: read.configuration.secrets, resource, fetcher });

@@ -1,4 +1,5 @@
 // Compiles for `check`: all that a gateway would do with a configuration but for connecting to identity providers. Opens no socket by itself.
+import type { EgressProxy } from '../base/egress-proxy.ts';
 import { createFetcher, type GuardedFetcher } from '../base/fetch-json.ts';
 import { silentLog } from '../base/log.ts';
 import { createSealer } from '../base/sealed.ts';
@@ -18,8 +19,8 @@ interface UnconnectedCompilation extends Compilation {
 }
 
 /** Compiles. The caller closes the fetcher. */
-export function compileUnconnected(configuration: Configuration): UnconnectedCompilation {
-  const fetcher = createFetcher();
+export function compileUnconnected(configuration: Configuration, egress?: EgressProxy): UnconnectedCompilation {
+  const fetcher = createFetcher({ proxy: egress });
   const registry = new AuthenticationRegistry({
     connectIdp: describeIdp,
     createSealer,

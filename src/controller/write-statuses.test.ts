@@ -396,6 +396,31 @@ describe('writing', () => {
     await clock.advance(45_000);
     assert.equal(readMessage(api, key), 'newest');
   });
+
+  test('an API server that is busy is left alone for as long as it asks, up to 30 s', async () => {
+    for (const [retryAfterSeconds, waitMs] of [
+      [5, 5_000],
+      [86_400, 30_000],
+    ] as const) {
+      const api = createApi();
+      api.put(key, undefined);
+      api.follow();
+      api.setFailure(
+        new ApiError('busy', { code: 429, reason: 'TooManyRequests', message: 'busy', retryAfterSeconds }),
+      );
+      const { writer, counts, clock } = createWriter(api);
+      writer.start();
+      writer.setStatuses(routes('team/a'), around());
+      await clock.advance(0);
+      assert.equal(counts.failed, 1);
+      await clock.advance(waitMs - 1);
+      assert.equal(counts.failed, 1);
+      // The queue adds jitter.
+      await clock.advance(waitMs);
+      assert.equal(counts.failed, 2);
+      await writer.stop();
+    }
+  });
 });
 
 describe('taking back', () => {

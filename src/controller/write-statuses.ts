@@ -341,7 +341,9 @@ export class StatusWriter {
       this.#loggedErrors.set(key, message);
       log.warn({ object: key, reason: message }, 'a status could not be written; it is tried again');
     }
-    const retryAfterMs = error instanceof ApiError ? (error.status.retryAfterSeconds ?? 0) * 1_000 : 0;
+    const askedMs = error instanceof ApiError ? (error.status.retryAfterSeconds ?? 0) * 1_000 : 0;
+    // A wrong status misleads people: nobody may postpone it for longer than the backoff would.
+    const retryAfterMs = Math.min(askedMs, failureBackoff.maxMs);
     return { done: false, afterMs: Math.max(retryAfterMs, findBackoffDelay(failures, failureBackoff)) };
   }
 }

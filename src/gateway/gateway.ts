@@ -1,5 +1,6 @@
 // A gateway: configuration in, traffic served. Puts the parts of both paths together and owns their order.
 import type { AddressInfo } from 'node:net';
+import type { EgressProxy } from '../base/egress-proxy.ts';
 import { createFetcher, type GuardedFetcher } from '../base/fetch-json.ts';
 import type { LocalGuard } from '../base/local-guard.ts';
 import type { Log } from '../base/log.ts';
@@ -18,6 +19,7 @@ import { describeConnectFailure } from './forward/upstream/upstream-error.ts';
 import type { UpstreamObserver } from './forward/upstream/upstream-observer.ts';
 import { Upstreams } from './forward/upstream/upstreams.ts';
 import { createRequestHandler } from './handle-request.ts';
+import { StaleGate, type StaleState } from './request/stale-gate.ts';
 import type { ListenLimits } from './listen/limits.ts';
 import { type BindProblem, createListeners, type Listeners, type ListenersOptions } from './listen/listeners.ts';
 import type { ListenEvent } from './listen/port-context.ts';
@@ -45,6 +47,8 @@ export interface GatewayOptions extends Observability {
   readonly guard?: LocalGuard | undefined;
   /** Calls identity providers; the gateway makes its own, with the rules of address-guard.ts, when absent. */
   readonly fetcher?: GuardedFetcher;
+  /** What calls to identity providers and for documents of clients go through; none when absent. */
+  readonly egress?: EgressProxy | undefined;
   /** Fetches keys and metadata of identity providers; the gateway itself when absent. */
   readonly idps?: IdpAccess;
   /** Signs the message URLs of legacy SSE servers; a random one when absent. All processes on the same ports need the same key. */
@@ -79,6 +83,11 @@ export interface Gateway {
   listKeyProblems(): readonly PolicyKeyProblem[];
   /** The actual addresses of the open ports, by bind key. */
   addresses(): ReadonlyMap<string, AddressInfo>;
+  /**
+   * The configuration is too old; undefined: no longer. Clients have to connect anew for each request, so that they get to another gateway. If it closes, every
+   * request is answered with 503 `configuration_stale`, and open streams end.
+   */
+  setStale(state: StaleState | undefined): void;
   /** Closes the ports for new connections; those that are open go on. */
   stopAccepting(): Promise<void>;
   /** Finishes what was accepted, closes streams after the time, and resolves when nothing is open. */
@@ -88,7 +97,7 @@ export interface Gateway {
 /** Builds a gateway that serves nothing yet. */
 export function createGateway(options: GatewayOptions): Gateway {
   const { log } = options;
-  const fetcher = options.fetcher ?? createFetcher({ log, guard: options.guard });
+  const fetcher = options.fetcher ?? createFetcher({ log, guard: options.guard, proxy: options.egress });
   const idps = options.idps ?? { connectIdp, openKeySource };
   const authentications = new AuthenticationRegistry({ ...idps, createSealer, findPreset, fetcher, log });
   const jwtAuthentications = new JwtAuthenticationRegistry({ ...idps, fetcher, log });
@@ -111,14 +120,22 @@ export function createGateway(options: GatewayOptions): Gateway {
   store.subscribe((current) => streams.reconcile(current));
   const loopGuard = new LoopGuard(options.legacySseKey);
   store.subscribe((current) => loopGuard.useKeys(current.sealKeys));
+  const staleGate = new StaleGate();
   const handler = createRequestHandler({
     loopGuard,
+    staleGate,
     getConfig: () => store.current,
     forward: createForwarder({
       upstreams,
       log,
       streams,
-      onStream: (context) => options.metrics.openStream(context),
+      onStream(context) {
+        const [count, leave] = [options.metrics.openStream(context), staleGate.openStream(context)];
+        return () => {
+          count();
+          leave();
+        };
+      },
       picks: options.upstreamMetrics.picks,
       ...(options.legacySseKey !== undefined && { legacySseKey: options.legacySseKey }),
     }),
@@ -158,6 +175,10 @@ export function createGateway(options: GatewayOptions): Gateway {
     listEndpoints: () => upstreams.listEndpoints(),
     listKeyProblems: () => listKeyProblems(store.current.keyUsers),
     addresses: () => listeners.addresses(),
+    setStale(state) {
+      staleGate.set(state);
+      listeners.sendClientsAway(state !== undefined);
+    },
     stopAccepting: () => listeners.stopAccepting(),
     async drain(timeoutMs) {
       await listeners.drain({ timeoutMs });

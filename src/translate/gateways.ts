@@ -96,7 +96,7 @@ function resolveGateway(
   if (!classState.parameters.usable)
     return { ...common, parametersProblem: `GatewayClass ${gatewayClassName}: ${classState.parameters.message}` };
   const { parameters: ofClass } = classState.parameters;
-  const own = resolveGatewayParameters(index, gateway, placement, ofClass?.spec.delegation);
+  const own = resolveGatewayParameters(index, gateway, placement, ofClass);
   if (!own.usable) return { ...common, parametersProblem: own.message };
   return { ...common, parameters: [ofClass ?? [], own.parameters ?? []].flat() };
 }

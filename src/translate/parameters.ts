@@ -1,5 +1,4 @@
 // parametersRef of a GatewayClass and of a Gateway: which GatewayParameters are meant, or why they cannot be used.
-import type { Delegation } from '../api/delegation.ts';
 import type { GatewayClass } from '../api/gateway-class.ts';
 import type { Gateway } from '../api/gateway.ts';
 import type { GatewayParameters } from '../api/gateway-parameters.ts';
@@ -7,6 +6,7 @@ import { findForbiddenParameters } from './parameter-limits.ts';
 import type { Placement } from './placement.ts';
 import { proxyGroup } from './references.ts';
 import { type ResourceIndex, describeAbsence } from './resource-index.ts';
+import { findWeakenedStaleness } from './weakened-staleness.ts';
 
 /** The parameters (undefined: none are asked for), or what is wrong with the reference. */
 export type ParametersResolution =
@@ -35,12 +35,12 @@ export function resolveClassParameters(
   return resolveParameters(index, 'spec.parametersRef', { ...parametersRef, namespace }, placement);
 }
 
-/** The parameters of a Gateway, in its own namespace; they may set less than those of a class, and what it delegates. */
+/** The parameters of a Gateway, in its own namespace; they may set less than those of its class (`ofClass`) and what it delegates, and not weaken what it limits. */
 export function resolveGatewayParameters(
   index: ResourceIndex,
   { metadata, spec }: Gateway,
   placement: Placement,
-  delegation: Delegation | undefined,
+  ofClass: GatewayParameters | undefined,
 ): ParametersResolution {
   const parametersRef = spec.infrastructure?.parametersRef;
   if (parametersRef === undefined) return { usable: true, parameters: undefined };
@@ -48,7 +48,8 @@ export function resolveGatewayParameters(
   const field = 'spec.infrastructure.parametersRef';
   const resolved = resolveParameters(index, field, { ...parametersRef, namespace }, placement);
   if (!resolved.usable || resolved.parameters === undefined) return resolved;
-  const forbidden = findForbiddenParameters(resolved.parameters.spec, delegation);
+  const own = resolved.parameters.spec;
+  const forbidden = findForbiddenParameters(own, ofClass?.spec.delegation) ?? findWeakenedStaleness(own, ofClass?.spec);
   if (forbidden === undefined) return resolved;
   const message = `${field}: GatewayParameters ${namespace}/${parametersRef.name} cannot be used: ${forbidden}`;
   return { usable: false, message };

@@ -322,7 +322,13 @@ function attach(
     return {
       target,
       found: false,
-      absence: missingSection?.message ?? describeMissingTarget(index, target),
+      absence:
+        missingSection?.message ??
+        describeMissingTarget(
+          index,
+          target,
+          fields.map(({ kind }) => kind),
+        ),
       missingSection,
       messages: isClosed ? [closeWhole(policy, target, missingSection, problems)] : [],
       servingGateways: isClosed ? reach.listServingGateways(missingSection.whole) : [],

@@ -82,6 +82,11 @@ export class ControllerConnection {
     return this.#session.silentMs;
   }
 
+  /** How many bytes have come, answers to pings included. */
+  countBytes(): number {
+    return this.#session.countBytes();
+  }
+
   /** Ends the connection: `open` throws this error. */
   giveUp(reason: ConnectError): void {
     this.#session.close(reason);

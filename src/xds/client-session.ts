@@ -95,6 +95,11 @@ export class ControllerSession implements SessionManager {
     return performance.now() - this.#readAt;
   }
 
+  /** How many bytes have come, answers to pings included. */
+  countBytes(): number {
+    return this.#session.destroyed ? 0 : (this.#session.socket?.bytesRead ?? 0);
+  }
+
   close(reason = new ConnectError('the connection was closed here', Code.Canceled)): void {
     this.#destroy(reason);
   }

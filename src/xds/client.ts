@@ -8,6 +8,7 @@ import { Code, ConnectError } from '@connectrpc/connect';
 import { systemClock } from '../base/clock.ts';
 import { cutText } from '../base/cut-text.ts';
 import type { Log } from '../base/log.ts';
+import { readUptime } from '../base/uptime.ts';
 import type { Configuration } from '../ir/configuration.ts';
 import { DeltaDiscoveryRequestSchema, NodeSchema } from '../ir/gen/discovery_pb.ts';
 import { type BindProblem, GatewayReportSchema, type KeyProblem } from '../ir/gen/report_pb.ts';
@@ -20,6 +21,7 @@ import {
   describeConnectionError,
 } from './client-connection.ts';
 import { QuietWatch } from './client-quiet.ts';
+import { ContactWatch } from './contact-watch.ts';
 import { ProblemTable, type StatedRejection, ToldRejections } from './client-rejections.ts';
 import { type HeldResources, type ReceivedResponse, ResourceBook } from './client-resources.ts';
 import { resourceTypes } from './resource-types.ts';
@@ -39,6 +41,8 @@ export interface XdsClientTimes extends ConnectionTimes, BackoffTimes {
   readonly quietMs: number;
   /** If a connected controller sends no configuration for this long, a warning is logged. */
   readonly patienceMs: number;
+  /** How often to look whether the controller still talks. */
+  readonly lookMs: number;
 }
 
 const defaultXdsClientTimes: XdsClientTimes = {
@@ -46,6 +50,7 @@ const defaultXdsClientTimes: XdsClientTimes = {
   ...defaultBackoffTimes,
   quietMs: 10_000,
   patienceMs: 10_000,
+  lookMs: 500,
 };
 
 export interface XdsClientOptions {
@@ -67,6 +72,11 @@ export interface XdsClientOptions {
   /** Called with the configuration in force, to save it for a restart. Must not throw. */
   readonly save?: (resources: HeldResources) => void;
   readonly observer: XdsClientObserver;
+  /**
+   * Called again and again while the configuration is up to date: a connection has brought a whole update, it is in force, and bytes still come (messages, or
+   * answers to pings). `agoMs`: they came at most this long ago.
+   */
+  readonly onHeard?: (agoMs: number) => void;
   /** Random number in [0, 1), for jitter. */
   readonly random?: () => number;
   readonly times?: Partial<XdsClientTimes>;
@@ -123,6 +133,7 @@ class DiscoveryClient {
   readonly #book: ResourceBook;
   readonly #backoff: Backoff;
   readonly #quiet: QuietWatch;
+  readonly #contact: ContactWatch;
   readonly #closed = new AbortController();
   /** Of the configuration in force. */
   #problems = new ProblemTable();
@@ -133,6 +144,8 @@ class DiscoveryClient {
   #connection: ControllerConnection | undefined;
   /** The controller has answered on this connection. */
   #isKnown = false;
+  /** What came on this connection last is in force. */
+  #isUpToDate = false;
   #told = new ToldRejections();
   #unanswered: ReceivedResponse[] = [];
   #report: GatewayHealthReport | undefined;
@@ -153,6 +166,12 @@ class DiscoveryClient {
       quietMs: this.#times.quietMs,
       readSilentMs: () => this.#connection?.silentMs ?? 0,
       onQuiet: () => this.#giveUp(),
+    });
+    this.#contact = new ContactWatch({
+      clock: systemClock,
+      readUptime,
+      lookMs: this.#times.lookMs,
+      onHeard: options.onHeard ?? (() => {}),
     });
   }
 
@@ -204,9 +223,11 @@ class DiscoveryClient {
     } finally {
       clearTimeout(patience);
       this.#quiet.stop();
+      this.#contact.end();
       connection?.close();
       this.#connection = undefined;
       this.#isKnown = false;
+      this.#isUpToDate = false;
       this.#told = new ToldRejections();
       this.#unanswered = [];
     }
@@ -310,11 +331,20 @@ class DiscoveryClient {
       const isNews = this.#book.isChanged || this.#hasFailed || !this.#hasApplied;
       const failure = isNews ? await this.#apply() : undefined;
       // A connection that was lost meanwhile needs no answers.
-      if (connection !== undefined && connection === this.#connection) this.#answer(connection, responses, failure);
+      if (connection === undefined || connection !== this.#connection) return;
+      this.#answer(connection, responses, failure);
+      this.#followContact(connection, failure === undefined);
     })().finally(() => {
       this.#applying = undefined;
       this.#proceed();
     });
+  }
+
+  #followContact(connection: ControllerConnection, isUpToDate: boolean): void {
+    if (isUpToDate === this.#isUpToDate) return;
+    this.#isUpToDate = isUpToDate;
+    if (isUpToDate) this.#contact.begin(() => connection.countBytes());
+    else this.#contact.end();
   }
 
   /** Returns why the configuration could not be put in force; undefined: it is in force. */

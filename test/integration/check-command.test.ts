@@ -142,6 +142,24 @@ describe('check', () => {
     assert.doesNotMatch(out, /No problems/);
   });
 
+  test('a file without any resource is a problem: nothing is served', async (t) => {
+    const folder = await writeFolder(t, {
+      'comments.yaml': '# later\n---\n',
+      'empty.yaml': '',
+      'gateway.yaml': printGoodResources(),
+    });
+    for (const name of ['comments.yaml', 'empty.yaml']) {
+      const { code, err, out } = await runCheck(['-f', join(folder, name)]);
+      assert.equal(code, 1);
+      assert.match(err, new RegExp(`^\\S*${name}: 0 resources: nothing is served$`, 'm'));
+      assert.doesNotMatch(out, /No problems/);
+    }
+    const { code, out } = await runCheck(['--json', '-f', join(folder, 'empty.yaml')]);
+    const { problems } = JSON.parse(out) as CheckReport;
+    assert.deepEqual([code, problems.map((problem) => problem.code)], [1, ['no_resources']]);
+    assert.equal((await runCheck(['-f', folder])).code, 0, 'an empty file beside others says nothing');
+  });
+
   test('a file that cannot be read, and a path that does not exist, are problems', async (t) => {
     const folder = await writeFolder(t, { 'a.yaml': 'a: [\n' });
     const { code, err, out } = await runCheck(['-f', join(folder, 'a.yaml'), '-f', join(folder, 'nope')]);

@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
+import { createServer as createHttp2Server, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
 import { createServer as createTlsServer } from 'node:https';
-import { createServer as createTcpServer } from 'node:net';
+import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
@@ -296,6 +297,24 @@ describe('what is wrong', () => {
     const report = await ask(port, {}, { forwardsTokens: true });
     assert.ok(report.ok);
     assert.match(linesOf(report)[0]!, /^remark credentials: .*; clients bring theirs, with forwardToken$/);
+  });
+
+  test('HTTP/2 without TLS, where the Service says so; and what is said when it does not speak it', async (t) => {
+    const listener = serveRpc('/mcp', ({ method }) =>
+      method === 'initialize' ? { result: hello } : method === 'tools/list' ? { result: { tools: [] } } : undefined,
+    ) as unknown as (request: Http2ServerRequest, response: Http2ServerResponse) => void;
+    const server = createHttp2Server(listener);
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    t.after(() => server.close());
+    const report = await ask((server.address() as AddressInfo).port, { protocol: 'h2c' });
+    assert.ok(report.ok, linesOf(report).join('\n'));
+    assert.deepEqual(report.server, { name: 'quirky', version: '7' });
+    const http1 = await serve(
+      t,
+      serveRpc('/mcp', () => ({ result: hello })),
+    );
+    const wrong = await ask(http1, { protocol: 'h2c' });
+    assert.match(linesOf(wrong).join('\n'), /^bad connection: .* → Does 127\.0\.0\.1:\d+ speak HTTP\/2 without TLS\?/);
   });
 
   test('an SSE server that announces another host', async (t) => {

@@ -186,6 +186,8 @@ describe('--online puts a cross where it is wrong, with what to change', () => {
     readonly flags?: readonly string[];
     readonly check: string;
     readonly lines: RegExp;
+    /** Worth knowing, and no problem. */
+    readonly isRemark?: boolean;
   }
   const anyKey = { kty: 'RSA', n: 'AQAB', e: 'AQAB' };
   const cases: readonly Case[] = [
@@ -273,11 +275,39 @@ describe('--online puts a cross where it is wrong, with what to change', () => {
       name: 'a preset whose tokens do not carry the resource, with Forward',
       policy: { provider: 'Keycloak', metadataUrl: 'the RFC 8414 one' },
       check: 'audience',
+      isRemark: true,
       lines:
-        /✗ audience +Keycloak does not put the resource into tokens.*\n.*→ Set audiences, and use Shared, or an audience mapper/,
+        /! audience +the resource's own URL, which Keycloak puts into tokens only if it was set up to.*\n.*→ Only a login shows it/,
+    },
+    {
+      name: 'a preset whose tokens are for the client, with Forward',
+      policy: { provider: 'Spring', audiences: ['api'] },
+      check: 'audience',
+      isRemark: true,
+      lines: /! audience +api; tokens of Spring are for the client's own id.*\n.*→ .*Use registration\.mode Shared/,
+    },
+    {
+      name: 'an audience that only a login shows',
+      check: 'audience',
+      isRemark: true,
+      lines:
+        /! audience +the resource's own URL, which clients ask for.*some identity providers ignore that\n.*→ Only a login/,
+    },
+    {
+      name: 'a registration that cannot be removed',
+      idp: {
+        overrides: () => ({
+          'DELETE /register/client-1': () => ({ status: 500 }),
+          'DELETE /register/client-2': () => ({ status: 500 }),
+        }),
+      },
+      flags: ['--try-registration'],
+      check: 'registration',
+      isRemark: true,
+      lines: /stays there: removing it failed, the identity provider answered 500/,
     },
   ];
-  for (const { name, idp, policy, flags = [], check, lines } of cases) {
+  for (const { name, idp, policy, flags = [], check, lines, isRemark = false } of cases) {
     test(name, async (t) => {
       const server = await startIdp(t, idp);
       const authentication: Authentication = { issuer: server.origin, ...policy };
@@ -285,8 +315,9 @@ describe('--online puts a cross where it is wrong, with what to change', () => {
         authentication['metadataUrl'] = `${server.origin}/.well-known/oauth-authorization-server`;
       }
       const run = await runCheck(t, authentication, '--online', ...flags);
-      assert.equal(run.code, 1, run.out);
+      assert.equal(run.code, isRemark ? 0 : 1, run.out);
       assert.match(linesOf(run, check), lines);
+      if (isRemark) return;
       assert.match(run.err, /^\d problems?\n$/);
       const report = readReport(await runCheck(t, authentication, '--online', '--json', ...flags));
       const problem = report.problems.find(({ code }) => code === 'identity_provider');
@@ -296,6 +327,92 @@ describe('--online puts a cross where it is wrong, with what to change', () => {
         if (mark === 'bad') assert.notEqual(advice, null);
     });
   }
+
+  describe('a client that stands for all', () => {
+    const shared = { registration: { mode: 'Shared', clientId: 'gateway' } };
+
+    test('is known, and its callbacks are named for every host', async (t) => {
+      const server = await startIdp(t);
+      const run = await runCheck(t, { issuer: server.origin, ...shared }, '--online');
+      assert.equal(run.code, 0, run.out);
+      assert.match(linesOf(run, 'registration'), /✓ registration +Shared: the client gateway stands for all/);
+      assert.match(linesOf(run, 'client'), /✓ client +gateway is known, without a secret/);
+      assert.match(
+        linesOf(run, 'callback'),
+        /! callback +http:\/\/127\.0\.0\.1:3000\/\.oauth\/mcp\/callback has to be/,
+      );
+      assert.match(linesOf(run, 'callback'), /http:\/\/localhost:3000\/\.oauth\/mcp\/callback has to be/);
+      assert.match(
+        run.out,
+        /callback {2}http:\/\/127\.0\.0\.1:3000\/\.oauth\/mcp\/callback {2}\(a redirect URI of the client/,
+      );
+      const token = server.requests.find(({ url }) => url.pathname === '/token');
+      assert.match(token?.body ?? '', /grant_type=authorization_code&code=mcp-gatehouse-check-/);
+      assert.equal(server.clients.size, 0);
+    });
+
+    for (const [name, path, answer, check, lines] of [
+      [
+        'a wrong secret',
+        '/token',
+        { status: 401, body: { error: 'invalid_client' } },
+        'client',
+        /✗ client +the identity provider does not accept the client gateway without a secret: invalid_client\n.*→ Set registration\.clientSecretRef/,
+      ],
+      [
+        'one that may not log people in',
+        '/token',
+        { status: 400, body: { error: 'unauthorized_client' } },
+        'client',
+        /✗ client +the client gateway may not log people in/,
+      ],
+      [
+        'a callback that is not registered',
+        '/authorize',
+        { status: 400, body: '<p>Invalid parameter: redirect_uri</p>' },
+        'callback',
+        /✗ callback +the identity provider does not know http:.*\n.*→ Enter it there as a redirect URI of the client/,
+      ],
+    ] as const)
+      test(name, async (t) => {
+        const server = await startIdp(t, { overrides: () => ({ [path]: () => answer }) });
+        const run = await runCheck(t, { issuer: server.origin, ...shared }, '--online');
+        assert.equal(run.code, 1, run.out);
+        assert.match(linesOf(run, check), lines);
+        assert.match(run.out, /MCP clients\n {2}✗ {2}SDK v1 +cannot log in: see the client above/);
+      });
+
+    test('an identity provider that does not tell is not judged', async (t) => {
+      const server = await startIdp(t, {
+        overrides: () => ({
+          '/token': () => ({ status: 500, body: 'oops' }),
+          '/authorize': () => ({ status: 200, body: '<p>Log in. Your redirect_uri is fine.</p>' }),
+        }),
+      });
+      const run = await runCheck(t, { issuer: server.origin, ...shared }, '--online');
+      assert.equal(run.code, 0, run.out);
+      assert.match(linesOf(run, 'client'), /! client +whether gateway and its secret are right cannot be told/);
+      assert.match(linesOf(run, 'callback'), /! callback/);
+    });
+
+    test('the configured resource decides the host of the callback', async (t) => {
+      const policy = { ...shared, resourceMetadata: { resource: 'https://mcp.example.com/mcp' } };
+      const run = await runCheck(t, { issuer: 'https://idp.example.com', ...policy }, '--json');
+      assert.deepEqual(readReport(run).authentications[0]?.resources[0]?.callbackUrls, [
+        'https://mcp.example.com/.oauth/mcp/callback',
+      ]);
+    });
+  });
+
+  test('no client works beside a cross of keys or registration', async (t) => {
+    const server = await startIdp(t, { overrides: () => ({ '/jwks': () => ({ status: 500 }) }) });
+    const run = await runCheck(t, { issuer: server.origin }, '--online');
+    assert.match(run.out, /✗ {2}SDK v1 +every token is refused: the keys cannot be used\n/);
+    assert.doesNotMatch(run.out, /✓ {2}(?:SDK|in a|with CIMD)/);
+    const refusing = await startIdp(t, { overrides: () => ({ 'POST /register': () => ({ status: 403 }) }) });
+    const tried = await runCheck(t, { issuer: refusing.origin }, '--online', '--try-registration');
+    assert.match(tried.out, /✗ {2}SDK v1 +cannot register: see registration above\n/);
+  });
 
   test('one bad key among good ones is a remark, not a cross', async (t) => {
     const server = await startIdp(t, {

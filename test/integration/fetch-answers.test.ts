@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import { connect } from 'node:net';
 import { describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
+import { readEgressProxy } from '../../src/base/egress-proxy.ts';
 import {
   createFetcher,
   fetchJsonObject,
@@ -267,6 +268,12 @@ describe('TLS', () => {
 });
 
 describe('an egress proxy', () => {
+  function via(url: string, bypass = '') {
+    const reading = readEgressProxy({ HTTPS_PROXY: url, HTTP_PROXY: url, NO_PROXY: bypass });
+    assert.ok(reading.ok);
+    return reading.proxy;
+  }
+
   async function serveProxy(context: Parameters<typeof serveHttp>[0], upstreamPort: number) {
     const seen: { target: string | undefined; authorization: string | undefined }[] = [];
     const proxy = await serveTcp(context, (socket) => {
@@ -298,7 +305,7 @@ describe('an egress proxy', () => {
       response.end('{"a":1}');
     });
     const { proxy, seen } = await serveProxy(context, server.port);
-    const options = { proxy: { url: `http://user:p%40ss@127.0.0.1:${proxy.port}` } };
+    const options = { proxy: via(`http://user:p%40ss@127.0.0.1:${proxy.port}`) };
     const outcome = await fetchOnce('https://idp.example.com/jwks', { ca }, options);
     assert.equal(outcome.ok && outcome.body, '{"a":1}');
     assert.deepEqual(seen, [
@@ -308,27 +315,79 @@ describe('an egress proxy', () => {
     expectFailure(await fetchOnce('https://idp.example.com/', {}, options), 'unreachable', /not trusted/);
   });
 
-  test('for a client it is told the address that was checked', async (context) => {
+  test('a name that a client chose is checked here where it resolves, and resolved by the proxy', async (context) => {
     const server = await serveHttps(context, (_request, response) => response.end('{}'));
     const { proxy, seen } = await serveProxy(context, server.port);
-    const options = {
-      proxy: { url: `http://127.0.0.1:${proxy.port}` },
-      lookup: createLookup(['8.8.8.8'], ['10.0.0.1']),
-    };
+    const unknown = (): Promise<never> => Promise.reject(Object.assign(new Error('no'), { code: 'ENOTFOUND' }));
+    const never = (): Promise<never> => new Promise(() => {});
     const url = 'https://idp.example.com/client.json';
-    const fetcher = createFetcher(options);
-    assert.equal((await fetcher.fetch({ url, ca, chosenBy: 'client' })).ok, true);
+    for (const [lookup, expected] of [
+      [createLookup(['8.8.8.8']), 'ok'],
+      [unknown, 'ok'],
+      [never, 'ok'],
+      [createLookup(['10.0.0.1']), 'blocked'],
+      [createLookup(['169.254.169.254']), 'blocked'],
+    ] as const) {
+      const options = { proxy: via(`http://127.0.0.1:${proxy.port}`), lookup };
+      const outcome = await fetchOnce(url, { ca, chosenBy: 'client' }, options);
+      assert.equal(outcome.ok ? 'ok' : outcome.code, expected);
+    }
     assert.deepEqual(
       seen.map(({ target }) => target),
-      ['8.8.8.8:443'],
+      Array(3).fill('idp.example.com:443'),
     );
-    expectFailure(await fetcher.fetch({ url, ca, chosenBy: 'client' }), 'blocked', /a private address/);
-    assert.equal(seen.length, 1);
+  });
+
+  test('internal names that a client chose do not go through it', async (context) => {
+    const { proxy, seen } = await serveProxy(context, 1);
+    const options = { proxy: via(`http://127.0.0.1:${proxy.port}`), lookup: createLookup(['8.8.8.8']) };
+    for (const host of ['vault', 'metadata.google.internal', 'printer.local', 'router.home.arpa', 'idp.corp'])
+      expectFailure(
+        await fetchOnce(`https://${host}/client.json`, { chosenBy: 'client' }, options),
+        'blocked',
+        /a name of an internal network/,
+      );
+    for (const host of ['10.0.0.1', '[fd00::1]'])
+      expectFailure(
+        await fetchOnce(`https://${host}/`, { chosenBy: 'client' }, options),
+        'blocked',
+        /private|unique local/,
+      );
+    assert.deepEqual(seen, []);
+  });
+
+  test('http goes to it as a request for the whole URL', async (context) => {
+    const seen: string[] = [];
+    const proxy = await serveHttp(context, (request, response) => {
+      seen.push(`${request.method} ${request.url} ${request.headers.host} ${request.headers['proxy-authorization']}`);
+      response.writeHead(request.url?.includes('closed') === true ? 407 : 200).end('{"a":1}');
+    });
+    const options = { proxy: via(`http://u:p@127.0.0.1:${proxy.port}`) };
+    const outcome = await fetchOnce('http://idp.example.com:8080/jwks?a=b', { allowInsecureHttp: true }, options);
+    assert.equal(outcome.ok && outcome.body, '{"a":1}');
+    assert.deepEqual(seen, ['GET http://idp.example.com:8080/jwks?a=b idp.example.com:8080 Basic dTpw']);
+    expectFailure(
+      await fetchOnce('http://idp.example.com/closed', { allowInsecureHttp: true }, options),
+      'unreachable',
+      /egress proxy 127\.0\.0\.1:\d+ answers 407/,
+    );
+    expectFailure(
+      await fetchOnce('http://169.254.169.254/', { allowInsecureHttp: true }, options),
+      'blocked',
+      /link-local/,
+    );
+    const gone = { proxy: via('http://127.0.0.1:1') };
+    expectFailure(
+      await fetchOnce('http://idp.example.com/', { allowInsecureHttp: true }, gone),
+      'unreachable',
+      /egress proxy 127\.0\.0\.1:1 cannot be reached/,
+    );
+    assert.equal(seen.length, 2);
   });
 
   test('forbidden addresses do not go through it either', async (context) => {
     const { proxy, seen } = await serveProxy(context, 1);
-    const options = { proxy: { url: `http://127.0.0.1:${proxy.port}` } };
+    const options = { proxy: via(`http://127.0.0.1:${proxy.port}`) };
     expectFailure(await fetchOnce('https://169.254.169.254/', {}, options), 'blocked', /link-local/);
     assert.deepEqual(seen, []);
   });
@@ -337,7 +396,7 @@ describe('an egress proxy', () => {
     const server = await serveHttp(context, (_request, response) => response.end('{}'));
     const { proxy, seen } = await serveProxy(context, 1);
     const options = {
-      proxy: { url: `http://127.0.0.1:${proxy.port}`, bypass: ['.internal.example.com', 'direct.example.com'] },
+      proxy: via(`http://127.0.0.1:${proxy.port}`, '.internal.example.com,direct.example.com'),
       lookup: createLookup(['127.0.0.1']),
     };
     for (const host of ['127.0.0.1', 'localhost', 'dex.auth.svc', 'direct.example.com', 'idp.internal.example.com']) {
@@ -349,11 +408,11 @@ describe('an egress proxy', () => {
 
   test('a proxy that refuses or is not there', async (context) => {
     const { proxy } = await serveProxy(context, 1);
-    const refusing = { proxy: { url: `http://user:secret@127.0.0.1:${proxy.port}` } };
+    const refusing = { proxy: via(`http://user:secret@127.0.0.1:${proxy.port}`) };
     const refused = await fetchOnce('https://refused.example.com/', {}, refusing);
     expectFailure(refused, 'unreachable', /egress proxy 127\.0\.0\.1:\d+ answers 403/);
     assert.doesNotMatch(JSON.stringify(refused), /secret/);
-    const gone = await fetchOnce('https://idp.example.com/', {}, { proxy: { url: 'http://127.0.0.1:1' } });
+    const gone = await fetchOnce('https://idp.example.com/', {}, { proxy: via('http://127.0.0.1:1') });
     expectFailure(gone, 'unreachable', /egress proxy 127\.0\.0\.1:1 cannot be reached/);
   });
 });

@@ -10,6 +10,8 @@ import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { startChild } from '../kit/child-process.ts';
 import { findFreePorts } from '../kit/free-ports.ts';
+import { runCommandHere } from '../kit/run-command.ts';
+import { runCommand as runHere } from '../../src/cmd/run.ts';
 import { startCountingUpstream } from './counting-upstream.ts';
 import { backendResource, gatewayResource, routeResource, ruleTo } from '../kit/gateway-resources.ts';
 import { runGateway } from '../kit/run-gateway.ts';
@@ -300,6 +302,22 @@ test('the short form serves, and says what', async (t) => {
   );
   assert.equal((await postTo(port, '/mcp')).status, 200);
   assert.equal(await child.stop(), 0);
+  assert.doesNotMatch(child.readOutput(), /does not answer yet/);
+});
+
+test('the short form says once that nobody answers at the target, after what it serves', async (t) => {
+  const [port, target] = (await findFreePorts(2)) as [number, number];
+  const own = ['--admin-port', '0', '--metrics-port', '0', '--readiness-port', '0'];
+  const url = `http://127.0.0.1:${target}/mcp`;
+  const args = ['--target', url, '--port', String(port), '--log-format', 'text', ...own];
+  const run = runCommandHere(runHere, args, process.env);
+  t.after(() => run.stop());
+  const warning = `${url} does not answer yet (connection refused); requests get 502 until it does`;
+  await waitFor('it says so', () => run.readOutput().includes(warning));
+  assert.ok(run.readOutput().indexOf('Serving http') < run.readOutput().indexOf(warning), run.readOutput());
+  assert.equal((await postTo(port, '/mcp')).status, 502);
+  assert.equal(run.readOutput().split('does not answer yet').length, 2, 'once');
+  assert.equal(await run.stop(), 0);
 });
 
 test('web pages of other sites do not reach a loopback listener', async (t) => {

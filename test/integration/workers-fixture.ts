@@ -118,13 +118,17 @@ export function killHard(pid: number): void {
 /** A gateway with two workers, in front of one upstream at `/a`. */
 export async function startWorkers(
   t: { after(end: () => Promise<unknown>): void },
-  { flags = [], delayMs = 0 }: { readonly flags?: readonly string[]; readonly delayMs?: number } = {},
+  {
+    flags = [],
+    delayMs = 0,
+    logFormat = 'json',
+  }: { readonly flags?: readonly string[]; readonly delayMs?: number; readonly logFormat?: 'json' | 'text' } = {},
 ): Promise<{ gateway: GatewayProcessRun; upstream: CountingUpstream; pids: () => number[] }> {
   const upstream = await startCountingUpstream({ delayMs });
   t.after(() => upstream.close());
   const gateway = await runGatewayProcess({
     resources: (port) => describeResources(port, upstream.port, '/a'),
-    flags: ['--workers', '2', '--log-format', 'json', ...flags],
+    flags: ['--workers', '2', '--log-format', logFormat, ...flags],
   });
   t.after(() => gateway.stop());
   return { gateway, upstream, pids: () => listWorkers(gateway.child.pid) };

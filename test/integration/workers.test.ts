@@ -22,9 +22,15 @@ import {
 const anyPorts = ['--admin-port', '0', '--metrics-port', '0', '--readiness-port', '0'];
 
 describe('two workers on one port', () => {
-  test('both answer, a change is in force at both, and metrics are those of all', async (t) => {
-    const { gateway, upstream } = await startWorkers(t);
+  test('both answer, a change is in force at both, metrics are those of all, and log lines for people name the tool', async (t) => {
+    const { gateway, upstream } = await startWorkers(t, { logFormat: 'text' });
     const connections = [...(await connectToBoth(t, gateway)).values()];
+    const call = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'open_ticket' } });
+    for (const connection of connections) await connection.post('/a', { 'content-type': 'application/json' }, call);
+    await waitFor('both workers name the tool', () => {
+      const lines = gateway.child.readOutput().split('\n');
+      return lines.filter((line) => line.includes(' tools/call open_ticket ')).length === 2;
+    });
     const before = await countRequests(gateway);
     for (const connection of connections) assert.equal((await connection.post('/a')).status, 200);
     await waitFor(async () => (await countRequests(gateway)) === before + 2);

@@ -3,6 +3,8 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { after, before, describe, test, type TestContext } from 'node:test';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
+import type { ServedRoutes } from '../../src/gateway/admin/describe-routes.ts';
+import { describeBadge } from '../../src/gateway/admin/protection-badge.ts';
 import {
   askHttp2,
   gatewayOf,
@@ -31,7 +33,12 @@ let upstream: Upstream;
 let gateway: GatewayRun;
 
 /** The Gateway that is guarded has the port of the other one, which is not, and takes all other names on it. */
-function createResources(port: number, authority: string | undefined, version: string): readonly object[] {
+function createResources(
+  port: number,
+  authority: string | undefined,
+  version: string,
+  mode = 'AllowValidOnly',
+): readonly object[] {
   const https = (name: string, rest: object = {}): object => ({
     name,
     protocol: 'HTTPS',
@@ -46,7 +53,7 @@ function createResources(port: number, authority: string | undefined, version: s
       ? guarded
       : {
           ...guarded,
-          spec: { ...guarded.spec, tls: { frontend: { default: { validation: { caCertificateRefs } } } } },
+          spec: { ...guarded.spec, tls: { frontend: { default: { validation: { caCertificateRefs, mode } } } } },
         },
     gatewayOf('open', [https('open')]),
     tlsSecretOf('server', server.cert, server.key),
@@ -103,10 +110,30 @@ async function askFor(connection: RawClient, host: string): Promise<string> {
   return head;
 }
 
+/** What the admin port says about the routes: the listener, what protects it, and what is counted as open. */
+async function readProtection(): Promise<readonly string[]> {
+  const answer = await fetch(`http://127.0.0.1:${gateway.adminPort}/routes?format=json`);
+  const served = (await answer.json()) as ServedRoutes;
+  return served.ports
+    .flatMap(({ listeners }) => listeners)
+    .map(({ listener, matches: [match] }) => `${listener}: ${describeBadge(match!.protection, false).text}`)
+    .toSorted();
+}
+
 describe('a listener that wants certificates', { timeout: 180_000 }, () => {
   test('serves clients that have one', async (t) => {
     const connection = await openConnection(t, { servername: 'guarded.test', ...client });
     assert.match(await askFor(connection, 'guarded.test'), /^HTTP\/1.1 200 /);
+  });
+
+  test('protects its routes by that, and the listener beside it is open', async () => {
+    assert.deepEqual(await readProtection(), [
+      'default/guarded/guarded: client certificate',
+      'default/open/open: OPEN: no policy',
+    ]);
+    const overview = await (await fetch(`http://127.0.0.1:${gateway.adminPort}/`)).text();
+    assert.match(overview, /1 of 2 routes/);
+    assert.match(overview, />client certificate</);
   });
 
   test('serves none on a connection for a listener that does not want one', async (t) => {
@@ -152,5 +179,13 @@ describe('a listener that wants certificates', { timeout: 180_000 }, () => {
     assert.match(await askFor(old, 'guarded.test'), /^HTTP\/1.1 421 /);
     const fresh = await openConnection(t, { servername: 'guarded.test', ...otherClient });
     assert.match(await askFor(fresh, 'guarded.test'), /^HTTP\/1.1 200 /);
+
+    // Clients without a certificate are served as well.
+    gateway.write(createResources(gateway.port, clients.cert, 'fallback', 'AllowInsecureFallback'));
+    await waitForVersion('fallback');
+    assert.deepEqual(await readProtection(), [
+      'default/guarded/guarded: OPEN: no policy',
+      'default/open/open: OPEN: no policy',
+    ]);
   });
 });

@@ -1,4 +1,5 @@
 // Files -> the configuration that a gateway would have in force, without a gateway: nothing is opened, and network requests are made only with --online.
+import type { EgressProxy } from '../../base/egress-proxy.ts';
 import { createFetcher, type GuardedFetcher } from '../../base/fetch-json.ts';
 import { silentLog } from '../../base/log.ts';
 import { createSealer } from '../../base/sealed.ts';
@@ -70,8 +71,9 @@ interface ExplainedConfiguration {
 export function compileExplained(
   configuration: Configuration,
   assumed: AssumedKeys | undefined,
+  egress: EgressProxy | undefined,
 ): ExplainedConfiguration {
-  const outside = createFetcher();
+  const outside = createFetcher({ proxy: egress });
   // Looking is all that is allowed: an explained registration must not register anybody.
   const fetcher: GuardedFetcher = {
     ...outside,

@@ -7,6 +7,7 @@ import { findListener } from '../../gateway/route/find-listener.ts';
 import { findOwnEndpoint } from '../../gateway/route/find-protection.ts';
 import { findRoute } from '../../gateway/route/match-route.ts';
 import type { TokenInput } from '../token/read-token-input.ts';
+import { requireEgressProxy } from '../egress.ts';
 import { AssumedKeys } from './assumed-keys.ts';
 import { buildReport } from './build-report.ts';
 import { choosePort } from './choose-port.ts';
@@ -41,7 +42,8 @@ export async function explainRequest(
   if (!read.ok) return { ok: false, problems: read.problems };
   const { credential } = asked.question;
   const assumed = new AssumedKeys(credential);
-  const compiled = compileExplained(read.configuration, values.online ? undefined : assumed);
+  const egress = values.online ? requireEgressProxy(environment) : undefined;
+  const compiled = compileExplained(read.configuration, values.online ? undefined : assumed, egress);
   try {
     const explained = await answerQuestion(asked.question, compiled.runtime, assumed, values);
     if (!explained.ok) return explained;

@@ -82,6 +82,12 @@ function describeFailure(error: unknown, url: string): { problem: string; advice
       advice: `Is ${host} overloaded, or behind a firewall?`,
     };
   }
+  const refusal = findProxyRefusal(error);
+  if (refusal !== undefined)
+    return {
+      problem: `the egress proxy answers ${refusal}`,
+      advice: `Does the proxy of HTTPS_PROXY allow ${host}? NO_PROXY=${host} goes around it.`,
+    };
   const code = findCode(error);
   if (code === 'ECONNREFUSED')
     return { problem: 'connection refused', advice: `Nothing listens at ${host}. Is it started?` };
@@ -97,6 +103,15 @@ function describeFailure(error: unknown, url: string): { problem: string; advice
     };
   }
   return { problem: code ?? 'the connection failed', advice: `Is ${url.split(':')[0]} the right scheme for ${host}?` };
+}
+
+/** The status with which the proxy refused a tunnel, which only a text has. */
+function findProxyRefusal(error: unknown): string | undefined {
+  for (let each: unknown = error; each instanceof Error; each = each.cause) {
+    const status = /^Proxy response \((\d{3})\)/.exec(each.message)?.[1];
+    if (status !== undefined) return status;
+  }
+  return undefined;
 }
 
 /** fetch wraps what really happened, sometimes twice. */

@@ -1,11 +1,12 @@
 // One HTTP exchange with an MCP server for `check --online`, over a connection that is made as the gateway's upstreams make theirs. Bounded in time and size,
 // never redirected.
-import { request, type IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { createLocalGuard } from '../../base/local-guard.ts';
 import type { BackendConfig } from '../../gateway/config/runtime-config.ts';
 import { createConnector } from '../../gateway/forward/upstream/endpoint-connector.ts';
 import { describeConnectFailure, describeError } from '../../gateway/forward/upstream/upstream-error.ts';
 import { gatewayFlags } from '../gateway-flags.ts';
+import { sendHttp1, sendHttp2 } from './send-request.ts';
 
 /** One of the addresses of a backend. */
 export type Endpoint = BackendConfig['endpoints'][number];
@@ -78,32 +79,38 @@ export function callServer(address: ServerAddress, asked: ServerRequest): Promis
       );
       const failed = (cause: Error): void => finish({ ok: false, cause: 'other', detail: describeError(cause) });
       asked.signal?.addEventListener('abort', () => failed(new Error('it was closed')), { once: true });
-      const sent = request(
+      let text = '';
+      let status = 0;
+      let headers: IncomingMessage['headers'] = {};
+      let contentType = '';
+      const end = (): void => finish({ ok: true, status, contentType, headers, text });
+      const send = backend.protocol === 'h2c' ? sendHttp2 : sendHttp1;
+      send(
+        socket,
         {
           method: asked.method,
           path: asked.path,
-          headers: { host: readHost(address), 'user-agent': 'mcp-gatehouse-check', ...asked.headers },
-          createConnection: () => socket,
+          host: readHost(address),
+          headers: { 'user-agent': 'mcp-gatehouse-check', ...asked.headers },
+          body: asked.body,
         },
-        (response) => {
-          let text = '';
-          const { statusCode: status = 0, headers } = response;
-          const contentType = (headers['content-type'] ?? '').split(';')[0]!.trim().toLowerCase();
-          const end = (): void => finish({ ok: true, status, contentType, headers, text });
-          const isStream = contentType === 'text/event-stream';
-          response.setEncoding('utf8');
-          response.on('data', (chunk: string) => {
+        {
+          head(answered, fields) {
+            status = answered;
+            headers = fields;
+            contentType = (fields['content-type'] ?? '').split(';')[0]!.trim().toLowerCase();
+          },
+          data(chunk) {
             text += chunk;
+            const isStream = contentType === 'text/event-stream';
             if (text.length > maxBytes)
               finish({ ok: false, cause: 'other', detail: 'the answer is larger than 4 MiB' });
             else if (isStream && asked.isComplete?.(text) === true) end();
-          });
-          response.on('end', end);
-          response.on('error', failed);
+          },
+          end,
+          error: failed,
         },
       );
-      sent.on('error', failed);
-      sent.end(asked.body);
     });
   });
 }

@@ -5,16 +5,20 @@ import { chooseFlow } from '../../gateway/authentication/login/idp/choose-flow.t
 import { type Discovery, discoverMetadata } from '../../gateway/authentication/login/idp/discover-metadata.ts';
 import type { FlowChoice, IdpMetadata } from '../../gateway/config/idp-connection.ts';
 import type { McpAuthenticationConfig } from '../../gateway/config/protected-resource.ts';
+import { listAddedScopes } from '../../gateway/authentication/login/idp/login-scopes.ts';
 import { findPreset } from '../../gateway/authentication/login/idp/presets.ts';
 import { findRegistrationEndpoint } from '../../gateway/authentication/login/idp/registration-endpoint.ts';
 import { checkKeys } from './check-keys.ts';
+import { checkSharedClient } from './check-shared-client.ts';
 import { forecastClients } from './forecast-clients.ts';
-import { guessProvider, suggestProvider } from './guess-provider.ts';
-import { Findings, type OnlineReport } from './online-report.ts';
+import { guessProvider, listRemarks, suggestProvider } from './guess-provider.ts';
+import { type ClientForecast, Findings, type OnlineReport } from './online-report.ts';
 import { tryRegistration } from './try-registration.ts';
 
 export interface CheckIdpOptions {
   readonly fetcher: GuardedFetcher;
+  /** The gateway's own, for the client that stands for all; empty: it has none. */
+  readonly callbackUrls: readonly string[];
   /** Registers a client, and removes it again where the identity provider offers that. */
   readonly tryRegistration: boolean;
 }
@@ -39,7 +43,7 @@ export async function checkIdp(config: McpAuthenticationConfig, options: CheckId
   if (discovery.ok) reportScopes(findings, config, discovery.metadata);
   reportAudience(findings, config);
   if (flow !== undefined) reportFlow(findings, flow, discovery);
-  for (const remark of preset.remarks ?? []) findings.remark('provider', remark);
+  for (const remark of listRemarks(preset, config)) findings.remark('provider', remark);
   suggestProvider(findings, config);
   return {
     policy: config.source,
@@ -48,8 +52,22 @@ export async function checkIdp(config: McpAuthenticationConfig, options: CheckId
     ok: findings.list.every(({ mark }) => mark !== 'bad'),
     findings: findings.list,
     flow: flow ?? null,
-    clients: flow === undefined || !discovery.ok ? [] : forecastClients(config, flow, discovery),
+    clients:
+      flow === undefined || !discovery.ok
+        ? []
+        : forecastClients(config, flow, discovery).map((forecast) => correctForecast(forecast, findings)),
   };
+}
+
+/** No client gets further than what was found broken. */
+function correctForecast(forecast: ClientForecast, { list }: Findings): ClientForecast {
+  const broken = new Set(list.filter(({ mark }) => mark === 'bad').map(({ check }) => check));
+  if (forecast.mark === 'bad') return forecast;
+  if (broken.has('keys')) return { ...forecast, mark: 'bad', text: 'every token is refused: the keys cannot be used' };
+  if (broken.has('registration')) return { ...forecast, mark: 'bad', text: 'cannot register: see registration above' };
+  if (broken.has('client') || broken.has('callback'))
+    return { ...forecast, mark: 'bad', text: 'cannot log in: see the client above' };
+  return forecast;
 }
 
 const flows: Readonly<Record<LoginFlow, 'Auto' | FlowChoice['flow']>> = {
@@ -82,7 +100,11 @@ function reportDiscovery(findings: Findings, discovery: Discovery, { message }: 
       problem.includes(url) ? problem : `${url}: ${problem}`,
     );
     for (const problem of problems) findings.remark('metadata', problem);
-    findings.bad('metadata', `No metadata of ${message.issuer} can be used.`, adviseOnMetadata(problems));
+    findings.bad(
+      'metadata',
+      `No metadata of ${message.issuer} can be used.`,
+      adviseOnMetadata(problems, message.metadataUrl),
+    );
     return;
   }
   const used = discovery.tries.find(({ url }) => url === discovery.url);
@@ -97,16 +119,19 @@ function reportDiscovery(findings: Findings, discovery: Discovery, { message }: 
 }
 
 /** By the most telling problem of all places. */
-function adviseOnMetadata(problems: readonly string[]): string {
+function adviseOnMetadata(problems: readonly string[], metadataUrl: string): string {
   const said = problems.join('\n');
   const found = /names the issuer "([^"]+)"/.exec(said)?.[1];
-  if (found !== undefined) return `Set issuer: ${found} (exactly), if this is the identity provider that you mean.`;
+  if (found !== undefined)
+    return `Set issuer: ${found} (exactly), if this is the identity provider that you mean${metadataUrl === '' ? '' : '; otherwise correct metadataUrl'}.`;
   if (/the document/.test(said)) return 'This is for the identity provider to mend. Another document: set metadataUrl.';
   if (/not trusted/.test(said)) return 'For a private authority set jwks.caCertificateRef.';
   if (/allowInsecureHttp/.test(said)) return 'Use https; in a network that you trust, set allowInsecureHttp: true.';
   if (/a redirect/.test(said)) return 'Set issuer, or metadataUrl, to where it leads.';
   if (/answers \d/.test(said))
-    return 'Is issuer right, down to the last slash? If its metadata is elsewhere, set metadataUrl.';
+    return metadataUrl === ''
+      ? 'Is issuer right, down to the last slash? If its metadata is elsewhere, set metadataUrl.'
+      : 'Is metadataUrl right? Without it the usual places under issuer are asked.';
   return 'Is the identity provider up, and reachable from this machine?';
 }
 
@@ -138,11 +163,7 @@ async function reportRegistration(
 ): Promise<void> {
   const endpoint = findRegistrationEndpoint(config, metadata);
   if (endpoint === 'shared') {
-    const { clientId = '' } = config.message.registration ?? {};
-    findings.good(
-      'registration',
-      `Shared: the client ${clientId} stands for all; its redirect URI there is the gateway's callback`,
-    );
+    await checkSharedClient(findings, config, metadata, options.callbackUrls);
     return;
   }
   if (endpoint === undefined) {
@@ -168,8 +189,8 @@ function describeCredential({ initialAccessToken, message }: McpAuthenticationCo
   return initialAccessToken === undefined ? ', without a credential' : ', with the initial access token';
 }
 
-function reportScopes(findings: Findings, { message, preset }: McpAuthenticationConfig, metadata: IdpMetadata): void {
-  const asked = [...message.requiredScopes, ...message.extraScopes, ...(preset.requiredLoginScopes ?? [])];
+function reportScopes(findings: Findings, config: McpAuthenticationConfig, metadata: IdpMetadata): void {
+  const asked = [...config.message.requiredScopes, ...listAddedScopes(config, metadata)];
   const listed = metadata.scopes_supported;
   const unlisted = [...new Set(asked)].filter((scope) => listed !== undefined && !listed.includes(scope));
   if (unlisted.length > 0)
@@ -181,33 +202,47 @@ function reportScopes(findings: Findings, { message, preset }: McpAuthentication
   else if (asked.length > 0) findings.good('scopes', [...new Set(asked)].join(' '));
 }
 
-/** The most common reason for a login that works and a token that does not. */
+/** The most common reason for a login that works and a token that does not. What is in a token shows only when there is one. */
 function reportAudience(findings: Findings, { message, preset }: McpAuthenticationConfig): void {
   const { audiences } = message;
-  const clientId = message.registration?.clientId ?? '';
   if (message.mode === AuthenticationMode.PERMISSIVE && audiences.length === 0) return;
+  const guessed = message.provider === '' ? findPreset(guessProvider(message.issuer) ?? '') : undefined;
+  const known = guessed ?? preset;
+  const clientId = message.registration?.clientId ?? '';
+  const look = 'Only a login shows it: mcp-gatehouse login URL --verbose prints the aud of a token.';
+  const findClientAdvice = (): string =>
+    isShared(message)
+      ? `Set audiences: [${clientId}], the id of the client.`
+      : 'Use registration.mode Shared and set audiences to the id of that client: tokens of clients that register carry ids that no list can have.';
   if (audiences.length > 0) {
-    findings.good('audience', audiences.join(', '));
+    const isOwn = isShared(message) && audiences.includes(clientId);
+    if (known.audienceIsClient === true && !isOwn)
+      findings.remark(
+        'audience',
+        `${audiences.join(', ')}; tokens of ${known.name} are for the client's own id, unless it was set up otherwise`,
+        `${look} ${findClientAdvice()}`,
+      );
+    else findings.good('audience', `${audiences.join(', ')}; whether tokens carry it shows in a login`);
     return;
   }
-  const guessed = message.provider === '' ? findPreset(guessProvider(message.issuer) ?? '') : undefined;
-  if (guessed?.resourceParameter === 'none') {
+  if (known.audienceIsClient === true)
     findings.remark(
       'audience',
-      `the resource's own URL, which ${guessed.name} does not put into tokens`,
-      'Set audiences to what its tokens carry.',
+      `the resource's own URL, but tokens of ${known.name} are for the client's own id, unless it was set up otherwise`,
+      findClientAdvice(),
     );
-    return;
-  }
-  if (preset.resourceParameter !== 'none') {
-    findings.good('audience', "the resource's own URL, which clients ask for (RFC 8707)");
-    return;
-  }
-  const what = `${preset.name} does not put the resource into tokens (RFC 8707), and audiences is empty: every token will be refused`;
-  const advice = isShared(message)
-    ? `Set audiences to what its tokens carry, often the client id: [${clientId}].`
-    : 'Set audiences, and use Shared, or an audience mapper: a token that is for its own client never matches a list.';
-  findings.bad('audience', what, advice);
+  else if (known.resourceParameter === 'none')
+    findings.remark(
+      'audience',
+      `the resource's own URL, which ${known.name} puts into tokens only if it was set up to (RFC 8707 is not supported)`,
+      `${look} Set audiences to what its tokens carry, or add the URL there by an audience mapper or a scope.`,
+    );
+  else
+    findings.remark(
+      'audience',
+      `the resource's own URL, which clients ask for (RFC 8707); some identity providers ignore that`,
+      look,
+    );
 }
 
 function reportFlow(findings: Findings, flow: FlowChoice, discovery: Discovery): void {

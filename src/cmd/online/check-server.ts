@@ -42,15 +42,11 @@ async function checkServer(
   const { path, transport } = backend.mcp!;
   const address: ServerAddress = { backend, endpoint, timeoutMs };
   let hello: Hello | undefined;
-  if (backend.protocol === 'h2c')
-    findings.remark('connection', 'not asked: it speaks HTTP/2 without TLS, which check does not');
-  else {
-    const talked = await talk(address, transport, path);
-    if (talked.ok) {
-      hello = talked.hello;
-      reportHello(findings, hello);
-    } else await reportFailure(findings, address, talked, forwardsTokens);
-  }
+  const talked = await talk(address, transport, path);
+  if (talked.ok) {
+    hello = talked.hello;
+    reportHello(findings, hello);
+  } else await reportFailure(findings, address, talked, forwardsTokens);
   return {
     backend: formatBackendName(backend.key),
     url: formatUrl(address, path),
@@ -155,6 +151,8 @@ function adviseOnConnection({ cause, detail }: Extract<ServerAnswer, { ok: false
         ? 'The server speaks no TLS there: take tls out of the target, or use its https port.'
         : 'For a private authority name its certificate in tls of the target; the name there must be one of the certificate.';
     case 'other':
+      if (backend.protocol === 'h2c')
+        return `Does ${where} speak HTTP/2 without TLS? For HTTP/1.1 take appProtocol kubernetes.io/h2c out of the Service.`;
       return backend.tls === undefined
         ? `Does ${where} speak HTTP? A server with TLS needs tls in the target.`
         : `Does ${where} speak HTTP over TLS?`;

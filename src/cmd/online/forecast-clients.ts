@@ -38,7 +38,7 @@ function forecastBroker(config: McpAuthenticationConfig, { metadata }: FoundDisc
       : works
         ? [
             'good',
-            `needs no registration: its client_id is its metadata document${isShared ? '' : ', registered at the identity provider once'}`,
+            `needs no registration: its client_id is its metadata document${isShared ? '' : ', registered at the identity provider once'}${config.message.clientIdMetadataAlways ? '' : '; registers like the others while the gateway cannot fetch it'}`,
           ]
         : registers,
   };

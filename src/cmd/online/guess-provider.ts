@@ -1,5 +1,7 @@
 // Recognises identity providers whose quirks a preset knows, so that `check --online` can suggest it. A guess: it decides nothing.
 import type { McpAuthenticationConfig } from '../../gateway/config/protected-resource.ts';
+import type { ProviderPreset } from '../../gateway/config/provider-preset.ts';
+import { RegistrationMode } from '../../ir/gen/config_pb.ts';
 import { findPreset } from '../../gateway/authentication/login/idp/presets.ts';
 import type { Findings } from './online-report.ts';
 
@@ -22,10 +24,23 @@ export function guessProvider(issuer: string): string | undefined {
 }
 
 /** Suggests the preset that a policy could use, with what it would say. */
-export function suggestProvider(findings: Findings, { message }: McpAuthenticationConfig): void {
+export function suggestProvider(findings: Findings, config: McpAuthenticationConfig): void {
+  const { message } = config;
   const provider = message.provider === '' ? guessProvider(message.issuer) : undefined;
   if (provider === undefined) return;
-  const { remarks = [] } = findPreset(provider) ?? {};
+  const preset = findPreset(provider);
   findings.remark('provider', `this looks like ${provider}: provider: ${provider} knows its quirks`);
-  for (const remark of remarks) findings.remark('provider', remark);
+  if (preset === undefined) return;
+  for (const remark of listRemarks(preset, config)) findings.remark('provider', remark);
+}
+
+/** What is worth knowing about the provider, for this way of registration. */
+export function listRemarks(
+  { remarks = [], forwardRemarks = [], anonymousRemarks = [] }: ProviderPreset,
+  { message, initialAccessToken }: McpAuthenticationConfig,
+): readonly string[] {
+  const { registration } = message;
+  if (registration?.mode === RegistrationMode.SHARED) return remarks;
+  const isAnonymous = initialAccessToken === undefined && registration?.initialAccessTokenFrom === undefined;
+  return [...forwardRemarks, ...(isAnonymous ? anonymousRemarks : []), ...remarks];
 }

@@ -46,12 +46,13 @@ export async function tryRegistration(
     `${endpoint.href} took a registration ${hasCredential ? 'with the initial access token' : 'from anybody'}`,
   );
   const { registration_client_uri: uri, registration_access_token: token, client_id: id } = outcome.answer;
-  if (await removeClient(config, endpoint, uri, token)) {
+  const removal = await removeClient(config, endpoint, uri, token);
+  if (removal === 'removed') {
     findings.good('registration', 'and removed it again (RFC 7592)');
   } else {
     findings.remark(
       'registration',
-      `the client ${id} ("${clientName}") stays there: it offers no way to remove it`,
+      `the client ${id} ("${clientName}") stays there: ${removal}`,
       'Delete it at the identity provider.',
     );
   }
@@ -62,11 +63,11 @@ async function removeClient(
   endpoint: URL,
   uri: unknown,
   token: unknown,
-): Promise<boolean> {
+): Promise<string> {
   const url = typeof uri === 'string' ? URL.parse(uri) : null;
   // The token goes to the identity provider, and not to other hosts that its metadata may name.
   if (url === null || url.origin !== endpoint.origin || typeof token !== 'string' || !/^[\x21-\x7E]+$/.test(token))
-    return false;
+    return 'the identity provider offers no way to remove it';
   const outcome = await config.idp.fetcher.fetch({
     url: url.href,
     method: 'DELETE',
@@ -75,7 +76,10 @@ async function removeClient(
     allowInsecureHttp: config.message.allowInsecureHttp,
     headers: { authorization: `Bearer ${token}` },
   });
-  return outcome.ok && outcome.status >= 200 && outcome.status < 300;
+  if (!outcome.ok) return `removing it failed: ${outcome.message}`;
+  return outcome.status >= 200 && outcome.status < 300
+    ? 'removed'
+    : `removing it failed, the identity provider answered ${outcome.status}`;
 }
 
 function adviseOnFailure({ kind, error }: RegistrationFailure, config: McpAuthenticationConfig): string {
@@ -83,6 +87,8 @@ function adviseOnFailure({ kind, error }: RegistrationFailure, config: McpAuthen
   if (error === 'invalid_redirect_uri') return 'Allow loopback redirect URIs for registered clients, or use Shared.';
   if (kind === 'refused')
     return 'The identity provider does not accept such clients. Its registration policies say which.';
+  if (config.message.registration?.initialAccessTokenFrom !== undefined)
+    return 'The initial access token is not accepted: do initialAccessTokenFrom.clientCredentials name the right client and scope?';
   return config.initialAccessToken === undefined
     ? 'Allow anonymous registration there, or set registration.initialAccessTokenRef, or use registration.mode Shared.'
     : 'The initial access token is not accepted: expired, used up, or of another realm?';

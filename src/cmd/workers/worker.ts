@@ -23,6 +23,7 @@ import { keepQuiet } from '../../gateway/workers/quiet-log.ts';
 import { createRemoteLogins } from '../../gateway/workers/remote-logins.ts';
 import type { SupervisorCalls, WorkerCalls, WorkerSettings } from '../../gateway/workers/worker-calls.ts';
 import { type CommandEnd, defineCommand, fail } from '../command.ts';
+import { requireEgressProxy } from '../egress.ts';
 import { version } from '../version.ts';
 
 /** What a worker consists of once it knows its settings. */
@@ -84,6 +85,9 @@ async function serveForSupervisor(): Promise<CommandEnd> {
       unwatch?.();
       unwatch = isWatched ? live.watch((batch) => channel.tell('tellRequests', batch)) : undefined;
     },
+    async setStale(state) {
+      (await started.promise).gateway.setStale(state);
+    },
     async stopAccepting() {
       await (await started.promise).gateway.stopAccepting();
     },
@@ -109,6 +113,7 @@ async function serveForSupervisor(): Promise<CommandEnd> {
     });
     const log = root.child({ worker: settings.number });
     setLevel = (level) => root.setLevel(level);
+    if (root.isText && settings.accessLog) live.lookForLog();
     logCrashes(log);
     releaseMemoryWhenQuiet();
     bodyBudget.limit(settings.maxHeldBytes);
@@ -132,6 +137,7 @@ async function serveForSupervisor(): Promise<CommandEnd> {
       trustedProxies: networks.length === 0 ? undefined : createTrustedProxies(networks),
       tracing,
       guard: createLocalGuard(settings.localGuard),
+      egress: requireEgressProxy(process.env),
       idps: sources,
       legacySseKey: settings.legacySseKey,
       acceptsTestIssuers: settings.acceptsTestIssuers,

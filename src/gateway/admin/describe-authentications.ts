@@ -1,6 +1,8 @@
 // MCP authentication as it is in force: policies, identity providers, the chosen flow and why, and the protected resources with their metadata URLs.
 // For /config, /routes, and `check`.
 import type { ListenerConfig, PortConfig, RuntimeConfig } from '../config/runtime-config.ts';
+import { RegistrationMode } from '../../ir/gen/config_pb.ts';
+import { formatEndpointPath } from '../authentication/endpoint-paths.ts';
 import { describeMode } from '../authentication/authentication-mode.ts';
 import type { FlowChoice } from '../config/idp-connection.ts';
 import type { McpAuthenticationConfig, ProtectedResource, ResourceHost } from '../config/protected-resource.ts';
@@ -27,6 +29,8 @@ interface DescribedResource {
   readonly backend: string;
   /** Where its metadata is: of the resource, of the authorization server. */
   readonly metadataUrls: readonly string[];
+  /** The redirect URIs that the client of the gateway must have at the identity provider; empty where clients are registered by the gateway, or log in directly. */
+  readonly callbackUrls: readonly string[];
 }
 
 /** Describes all of them, in the order of their policies. */
@@ -36,7 +40,7 @@ export function describeAuthentications(runtime: RuntimeConfig): DescribedAuthen
     for (const [, listener] of port.listeners.entries()) {
       for (const [, { resources: ofHost }] of listener.protection.entries()) {
         for (const resource of ofHost.values()) {
-          const described = describeResource(resource, formatBase(port, resource), listener);
+          const described = describeResource(resource, port, listener);
           const known = resources.get(resource.config) ?? new Map<string, DescribedResource>();
           known.set(`${described.listener} ${described.url}`, described);
           resources.set(resource.config, known);
@@ -61,8 +65,9 @@ export function formatFlow(flow: FlowChoice | null): string {
   return flow === null ? 'not known until the identity provider answers' : `${flow.flow}: ${flow.reason}`;
 }
 
-function describeResource(resource: ProtectedResource, base: string, listener: ListenerConfig): DescribedResource {
+function describeResource(resource: ProtectedResource, port: PortConfig, listener: ListenerConfig): DescribedResource {
   const { path, config, backend } = resource;
+  const base = formatBase(port, resource);
   return {
     url: config.message.resource === '' ? `${base}${path === '' ? '/' : path}` : config.message.resource,
     listener: listener.key,
@@ -70,7 +75,32 @@ function describeResource(resource: ProtectedResource, base: string, listener: L
     metadataUrls: ['oauth-protected-resource', 'oauth-authorization-server'].map(
       (name) => `${base}/.well-known/${name}${path}`,
     ),
+    callbackUrls: needsCallback(config) ? listCallbacks(resource, port, base) : [],
   };
+}
+
+/** The client was made by hand. */
+function needsCallback({ message }: McpAuthenticationConfig): boolean {
+  return message.registration?.mode === RegistrationMode.SHARED;
+}
+
+/** On loopback it has the name that the browser uses. */
+function listCallbacks({ host, path }: ProtectedResource, { port, protocol }: PortConfig, base: string): string[] {
+  const callback = formatEndpointPath(path, 'callback');
+  const scheme = protocol === 'HTTPS' ? 'https' : 'http';
+  const names = host.kind === 'loopback' ? [...new Set([base, `${scheme}://localhost:${port}`])] : [base];
+  return names.map((each) => `${each}${callback}`);
+}
+
+/** Where an identity provider has to send people back to, by issuer: what has to be entered there by hand. */
+export function listCallbackUrls(
+  authentications: readonly DescribedAuthentication[],
+): ReadonlyMap<string, readonly string[]> {
+  const urls = new Map<string, Set<string>>();
+  for (const { issuer, resources } of authentications)
+    for (const url of resources.flatMap(({ callbackUrls }) => callbackUrls))
+      urls.set(issuer, (urls.get(issuer) ?? new Set()).add(url));
+  return new Map(Array.from(urls, ([issuer, each]) => [issuer, [...each]]));
 }
 
 function formatBase({ address, port, protocol }: PortConfig, { host }: ProtectedResource): string {

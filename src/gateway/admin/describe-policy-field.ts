@@ -126,7 +126,7 @@ function describeMcpAuthentication(message: McpAuthentication, namespace: string
     registration: message.registration === undefined ? undefined : describeRegistration(message.registration),
     authorizationRequest: hasExtra ? extra : undefined,
     clientIdMetadataDocuments: {
-      enabled: message.clientIdMetadataDocuments,
+      enabled: describeDocuments(message),
       allowedDomains: listOrNone(message.clientIdMetadataDomains),
     },
     requiredScopes: listOrNone(message.requiredScopes),
@@ -205,4 +205,10 @@ function describeClaims(claims: readonly RequiredClaim[]): YamlValue {
 
 function describeClaimHeaders(entries: readonly ClaimToHeader[]): YamlValue {
   return listOrNone(entries.map(({ claim, header }) => ({ claim, header })));
+}
+
+/** As in the resource: absent is offered while documents can be fetched. */
+function describeDocuments(message: McpAuthentication): boolean | undefined {
+  if (!message.clientIdMetadataDocuments) return false;
+  return message.clientIdMetadataAlways ? true : undefined;
 }

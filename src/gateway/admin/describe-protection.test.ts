@@ -21,10 +21,11 @@ import { compile } from '../config/compile/compile.ts';
 import { JwtAuthenticationRegistry } from '../authentication/jwt/jwt-authentication-registry.ts';
 import { createInlineKeySource } from '../authentication/token/key-source.ts';
 import { describeJwtAuthentications } from './describe-jwt-authentications.ts';
-import type { DescribedProtection } from './describe-protection.ts';
+import { type DescribedProtection, describeProtection } from './describe-protection.ts';
 import { describeRoutes } from './describe-routes.ts';
 import { formatProtection, ProtectionBlocks } from './format-protection.ts';
 import { formatRoutes } from './format-routes.ts';
+import { listBadges } from './protection-badges.ts';
 
 type Spec = Exclude<MessageInitShape<typeof PolicySchema>['spec'], undefined>;
 
@@ -149,6 +150,32 @@ describe('in few words', () => {
     test(`${summary} (${policies.length} policies)`, () => {
       const described = describePolicies(policies, weights);
       assert.deepEqual([described.state, described.summary], [state, summary]);
+    });
+
+  const certificates: readonly (readonly [string, string, readonly Policy[], (readonly number[])?])[] = [
+    ['protected', 'client certificate required', []],
+    ['protected', 'client certificate required, token required', [policy('a', gateway, jwt())]],
+    [
+      'protected',
+      'client certificate required, message rules for some backends',
+      [policy('a', mcp, messageRules)],
+      [1, 1],
+    ],
+    ['closed', 'closed', [policy('a', httpRoute, failure)]],
+  ];
+  for (const [state, summary, policies, weights] of certificates)
+    test(`${summary}, where clients need a certificate (${policies.length} policies)`, () => {
+      const [port] = [...compilePolicies(policies, weights).ports.values()];
+      const [, { routes }] = port!.listeners.entries()[0]!;
+      const [, table] = routes.entries()[0]!;
+      const described = describeProtection(table.entries[0]!.route, [], true);
+      assert.deepEqual([described.state, described.summary], [state, summary]);
+      assert.deepEqual(
+        listBadges(described).filter(({ word }) => word === 'client certificate'),
+        state === 'closed' ? [] : [{ word: 'client certificate', tone: 'good', policies: [] }],
+      );
+      const sentence = 'clients need a certificate that the listener validates';
+      assert.ok(formatProtection(described).some(({ text }) => text === sentence));
     });
 });
 

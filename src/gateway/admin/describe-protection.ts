@@ -27,7 +27,7 @@ import { formatBackendName } from '../request/backend-name.ts';
 export interface DescribedProtection {
   /**
    * closed: a policy cannot be enforced, or may be missing here. open: anybody is served. partly: the answer depends on the backend. redirect: no request
-   * gets to a backend.
+   * gets to a backend. protected: also by the client certificate alone.
    */
   readonly state: 'closed' | RuleProtection['state'];
   /** In few words: "token required, rules", "open: no policy". */
@@ -36,6 +36,8 @@ export interface DescribedProtection {
   readonly closedBy: string | null;
   /** invalid: that policy cannot be enforced. unattached: it misses a target, which may be this rule. */
   readonly closedBecause: 'invalid' | 'unattached' | null;
+  /** The listener serves only clients whose certificate it validates. */
+  readonly clientCertificate: boolean;
   /** The policies that keep somebody out, in the order in which a request meets them. */
   readonly guards: readonly Guard[];
   /** By field in the order in which they are asked, CORS last; of one field the most specific first. */
@@ -60,23 +62,34 @@ export interface DescribedPolicy extends PolicyPlace {
   readonly remark: string | null;
 }
 
-/** Describes the protection of a rule. */
-export function describeProtection(route: RouteConfig, conflicts: readonly PolicyConflict[] = []): DescribedProtection {
+/** Describes the protection of a rule, where the listener requires a client certificate or does not. */
+export function describeProtection(
+  route: RouteConfig,
+  conflicts: readonly PolicyConflict[] = [],
+  clientCertificate = false,
+): DescribedProtection {
   const closing = route.policies.failure ?? route.unprotected;
   const { state, guards } = judgeProtection(route);
-  const words = listWords(route);
-  const opening = { open: 'open: ', partly: 'open for some backends: ', redirect: 'redirect: ', protected: '' }[state];
   return {
-    state: closing === undefined ? state : 'closed',
-    summary: closing === undefined ? `${opening}${words.length === 0 ? 'no policy' : words.join(', ')}` : 'closed',
+    state: closing !== undefined ? 'closed' : clientCertificate && state !== 'redirect' ? 'protected' : state,
+    summary: closing === undefined ? summarize(state, listWords(route), clientCertificate) : 'closed',
     closedBy: closing?.source ?? null,
     closedBecause:
       route.policies.failure === undefined ? (route.unprotected === undefined ? null : 'unattached') : 'invalid',
+    clientCertificate,
     guards: closing === undefined ? guards : [],
     policies: addConflicts([...describeRoutePolicies(route), ...describeBackendPolicies(route)], conflicts).toSorted(
       (left, right) => fieldOrder.indexOf(left.field) - fieldOrder.indexOf(right.field),
     ),
   };
+}
+
+const openings = { open: 'open: ', partly: 'open for some backends: ', redirect: 'redirect: ', protected: '' };
+
+function summarize(state: RuleProtection['state'], words: readonly string[], clientCertificate: boolean): string {
+  if (!clientCertificate) return `${openings[state]}${words.length === 0 ? 'no policy' : words.join(', ')}`;
+  const opening = state === 'redirect' ? openings.redirect : '';
+  return `${opening}${['client certificate required', ...words].join(', ')}${state === 'partly' ? ' for some backends' : ''}`;
 }
 
 /** What decides about callers first. */

@@ -1,6 +1,6 @@
 // What the gateway serves, from the tables that the request path uses: every match in the order in which it is tried, for /routes.
 import { isSecretName } from '../../base/redact.ts';
-import type { PortConfig, RouteConfig, RouteFilters, RuntimeConfig } from '../config/runtime-config.ts';
+import type { ListenerConfig, PortConfig, RouteConfig, RouteFilters, RuntimeConfig } from '../config/runtime-config.ts';
 import { type DescribedProtection, describeProtection } from './describe-protection.ts';
 import type { FlowChoice } from '../config/idp-connection.ts';
 import type { McpAuthenticationConfig } from '../config/protected-resource.ts';
@@ -70,12 +70,17 @@ function describePort(port: PortConfig, runtime: RuntimeConfig): ServedPort {
     hostname,
     matches: listener.routes
       .entries()
-      .flatMap(([host, table]) => table.entries.map((entry) => describeMatch(host, entry, runtime))),
+      .flatMap(([host, table]) => table.entries.map((entry) => describeMatch(host, entry, listener, runtime))),
   }));
   return { address: port.address, port: port.port, protocol: port.protocol, listeners };
 }
 
-function describeMatch(hostname: string, entry: RouteMatchEntry<RouteConfig>, runtime: RuntimeConfig): ServedMatch {
+function describeMatch(
+  hostname: string,
+  entry: RouteMatchEntry<RouteConfig>,
+  listener: ListenerConfig,
+  runtime: RuntimeConfig,
+): ServedMatch {
   const { route } = entry;
   return {
     hostname,
@@ -87,7 +92,7 @@ function describeMatch(hostname: string, entry: RouteMatchEntry<RouteConfig>, ru
     rule: route.ruleName === '' ? String(route.ruleIndex) : route.ruleName,
     backends: describeBackends(route, runtime),
     filters: describeFilters(route.filters),
-    protection: describeProtection(route, runtime.policyConflicts),
+    protection: describeProtection(route, runtime.policyConflicts, listener.clientAuthorities !== undefined),
     answers: describeFailure(route.failure ?? route.policies.failure?.failure ?? route.unprotected?.failure),
   };
 }

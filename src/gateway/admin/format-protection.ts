@@ -58,6 +58,7 @@ export interface ProtectionLine {
 export function formatProtection({
   closedBy,
   closedBecause,
+  clientCertificate,
   policies,
 }: DescribedProtection): readonly ProtectionLine[] {
   const lines: ProtectionLine[] = [];
@@ -67,6 +68,7 @@ export function formatProtection({
   if (closedBecause === 'invalid') say(`closed by ProxyPolicy ${closedBy}, which cannot be enforced`);
   if (closedBecause === 'unattached')
     say(`closed because ProxyPolicy ${closedBy} misses a target, and nothing protects this rule`);
+  if (clientCertificate) say('clients need a certificate that the listener validates');
   const mentioned = new Set<DescribedPolicy>();
   const remarks = new Set<string>();
   for (const policy of policies) {

@@ -30,7 +30,11 @@ export function formatRoutes(
     lines.push(`authentication ${policy} (${mode}), issuer ${issuer}`);
     lines.push(`  flow ${formatFlow(flow)}`);
     if (!keysLoaded) lines.push('  keys not loaded: every request is answered 503');
-    for (const { url, metadataUrls } of resources) lines.push(`  ${url}`, ...metadataUrls.map((each) => `    ${each}`));
+    for (const { url, metadataUrls, callbackUrls } of resources) {
+      lines.push(`  ${url}`, ...metadataUrls.map((each) => `    ${each}`));
+      for (const each of callbackUrls)
+        lines.push(`    ${each} (a redirect URI of the client at the identity provider)`);
+    }
     lines.push('');
   }
   for (const { policy, mode, location, providers } of jwtAuthentications) {

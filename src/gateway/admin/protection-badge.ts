@@ -4,18 +4,27 @@ import type { DescribedProtection } from './describe-protection.ts';
 
 /** The words, and how loud they are. */
 export interface ProtectionBadge {
-  /** "OPEN: no policy", "login default/sample", "JWT default/tokens, rules default/admins". */
+  /** "OPEN: no policy", "login default/sample", "JWT default/tokens, rules default/admins", "client certificate". */
   readonly text: string;
   /** bad: anybody is served. quiet: nothing to protect, or nothing is served. */
   readonly tone: 'bad' | 'good' | 'quiet';
 }
 
+/** It is the connection that is authenticated, not by a policy but by the listener. */
+export const certificateBadge = 'client certificate';
+
 /** Makes the badge of a rule. One that answers an error itself serves nobody, and is not open. */
 export function describeBadge(
-  { state, summary, guards }: Pick<DescribedProtection, 'state' | 'summary' | 'guards'>,
+  {
+    state,
+    summary,
+    guards,
+    clientCertificate,
+  }: Pick<DescribedProtection, 'state' | 'summary' | 'guards' | 'clientCertificate'>,
   answersError: boolean,
 ): ProtectionBadge {
-  const names = [...new Set(guards.map(({ kind, policy }) => `${policyKinds[kind].badge} ${policy}`))].join(', ');
+  const words = guards.map(({ kind, policy }) => `${policyKinds[kind].badge} ${policy}`);
+  const names = [...new Set([...(clientCertificate ? [certificateBadge] : []), ...words])].join(', ');
   if (state === 'closed' || answersError) return { text: 'closed', tone: 'quiet' };
   if (state === 'redirect') return { text: 'redirect', tone: 'quiet' };
   if (state === 'protected') return { text: names === '' ? 'closed' : names, tone: 'good' };

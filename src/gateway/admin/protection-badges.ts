@@ -1,6 +1,7 @@
-// What protects a route in one word each, for tables: OPEN, login, JWT, rules, with the policies behind each word.
+// What protects a route in one word each, for tables: OPEN, client certificate, login, JWT, rules, with the policies behind each word.
 import { policyKinds } from '../../ir/policy-kinds.ts';
 import type { DescribedPolicy, DescribedProtection } from './describe-protection.ts';
+import { certificateBadge } from './protection-badge.ts';
 
 /** A word and what it means. */
 export interface Badge {
@@ -18,10 +19,12 @@ const openings: ReadonlyMap<string, Pick<Badge, 'word' | 'tone'>> = new Map([
 ]);
 
 /** The badges of a route: whether it is open first, then what callers meet. */
-export function listBadges({ state, closedBy, policies }: DescribedProtection): readonly Badge[] {
+export function listBadges({ state, closedBy, clientCertificate, policies }: DescribedProtection): readonly Badge[] {
   const opening = openings.get(state);
   const badges = new Map<string, Badge>();
   if (opening !== undefined) badges.set(opening.word, { ...opening, policies: closedBy === null ? [] : [closedBy] });
+  if (clientCertificate && state !== 'closed')
+    badges.set(certificateBadge, { word: certificateBadge, tone: 'good', policies: [] });
   for (const policy of policies) {
     const word = policy.inForce ? findWord(policy) : undefined;
     if (word === undefined) continue;

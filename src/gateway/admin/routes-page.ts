@@ -85,12 +85,18 @@ function formatLine({ text, isDetail, kind }: ProtectionLine): string {
   return `<li class="${isDetail ? 'detail ' : ''}${tone}">${content}</li>`;
 }
 
+function formatCallbacks(urls: readonly string[]): string {
+  return urls.length === 0
+    ? ''
+    : `<p class="soft">Redirect URI of the client there:</p>${formatLines(urls.map((each) => `<code>${escapeHtml(each)}</code>`))}`;
+}
+
 function formatResources(authentications: readonly DescribedAuthentication[]): string {
   const rows = authentications.flatMap(({ policy, mode, issuer, flow, resources }) =>
-    resources.map(({ url, metadataUrls }) => [
+    resources.map(({ url, metadataUrls, callbackUrls }) => [
       `<code>${escapeHtml(url)}</code>`,
       `<code>${escapeHtml(policy)}</code> ${mode}`,
-      `<code>${escapeHtml(issuer)}</code><p class="soft">${escapeHtml(formatFlow(flow))}</p>`,
+      `<code>${escapeHtml(issuer)}</code><p class="soft">${escapeHtml(formatFlow(flow))}</p>${formatCallbacks(callbackUrls)}`,
       formatLines(metadataUrls.map((each) => `<code>${escapeHtml(each)}</code>`)),
     ]),
   );

@@ -8,12 +8,14 @@ export interface ProviderPreset {
   readonly acceptsIssuer?: (configured: string, found: string) => boolean;
   /** How `resource` (RFC 8707) is sent to the authorization endpoint: unchanged, as another parameter, or not at all. */
   readonly resourceParameter?: 'resource' | 'audience' | 'none';
+  /** The `aud` of its tokens is the id of the client, unless it is told otherwise by other means than the login. */
+  readonly audienceIsClient?: boolean;
   /** PKCE works although the metadata does not say so. */
   readonly supportsPkce?: boolean;
   /** Scopes that every login needs. */
   readonly requiredLoginScopes?: readonly string[];
-  /** `scope` and other members that registration refuses. */
-  readonly omitRegistrationMembers?: readonly string[];
+  /** The scope without which there is no refresh token; asked for unless the identity provider lists its scopes without it. */
+  readonly refreshScope?: string;
   /** Values of `scope` that registration refuses, although a login takes them. */
   readonly omitRegistrationScopes?: readonly string[];
   /** There is no dynamic registration: Forward cannot work. */
@@ -24,6 +26,10 @@ export interface ProviderPreset {
   readonly needsBroker?: string;
   /** Access tokens are opaque or lack claims: what `check` tells the operator. */
   readonly remarks?: readonly string[];
+  /** The same, where the gateway registers clients. */
+  readonly forwardRemarks?: readonly string[];
+  /** The same, where it does so without a credential. */
+  readonly anonymousRemarks?: readonly string[];
 }
 
 export const standardPreset: ProviderPreset = { name: '' };

@@ -22,7 +22,12 @@ export interface ClientDocument {
 export type ClientDocumentResult =
   | { readonly ok: true; readonly document: ClientDocument }
   /** `problem` is a sentence for the author of the client. */
-  | { readonly ok: false; readonly problem: string };
+  | {
+      readonly ok: false;
+      readonly problem: string;
+      /** The gateway could not get to its server. */
+      readonly isUnreachable?: boolean;
+    };
 
 /** The result of registering a client that has a metadata document. */
 export type DocumentRegistrationResult =
@@ -35,6 +40,8 @@ export interface SharedLogins {
   takeRegistration(address: string, perMinute: number): Promise<number>;
   /** The metadata document of a client. */
   loadDocument(url: string, address: string, perMinute: number): Promise<ClientDocumentResult>;
+  /** Whether documents can be fetched, as far as the last fetches show. */
+  canFetchDocuments(): Promise<boolean>;
   /** The registration by this name, or the result of `register`; concurrent callers share it. */
   findRegistration(
     name: string,

@@ -61,6 +61,11 @@ export const reasons = {
     status: 503,
     description: 'The endpoint picker chose no endpoint of this inference pool. Try again shortly.',
   },
+  configuration_stale: {
+    status: 503,
+    description:
+      'This gateway has had no contact with its controller for too long, so it serves nothing until it has. Try again shortly.',
+  },
   draining: { status: 503, description: 'The gateway is shutting down. Try again.' },
   upstream_connect_timeout: { status: 504, description: 'The upstream server did not accept a connection in time.' },
   upstream_timeout: { status: 504, description: 'The upstream server did not answer in time.' },

@@ -235,7 +235,7 @@ describe('text form', () => {
     const read = (subject: string): string => logRequest(buildContext({ caller: tokenOf(subject, {}) }), 'text');
     assert.match(read('alice'), /mcp\.example\/mcp by alice -> ProxyBackend/);
     assert.match(read('a\u001b[2J\nb'), / by a\\x1b\[2J\\x0ab -> /);
-    assert.match(read('x'.repeat(300)), / by x{15}… -> tickets request-1\n$/);
+    assert.match(read('x'.repeat(300)), / by x{8}…x{4}\.{3} -> tickets request-1\n$/);
   });
 
   test('has the message, shortened, and no control characters of it', () => {
@@ -244,7 +244,7 @@ describe('text form', () => {
     assert.match(read('open'), /mcp\.example\/mcp tools\/call open -> ProxyBackend/);
     assert.match(read('open', 3), / tools\/call open \(of 3\) -> /);
     assert.match(read('a\u001b[2J\nb'), / tools\/call a\\x1b\[2J\\x0ab -> /);
-    assert.match(read('x'.repeat(300)), / tools\/call x{31}… -> tickets request-1\n$/);
+    assert.match(read('x'.repeat(300)), / tools\/call x{16}…x{12}\.{3} -> tickets request-1\n$/);
     const plain = buildContext({ mcpMessage: { method: 'ping', item: undefined, count: 1 } });
     assert.match(logRequest(plain, 'text'), /mcp\.example\/mcp ping -> /);
   });
@@ -260,14 +260,37 @@ describe('text form', () => {
     const line = logRequest(context, 'text');
     assert.match(
       line,
-      / {5}[\d.]+ms mcp\.example\/teams\/support\/mcp tools\/call search_tickets_of_cust\S+… by auth0\|\S+… -> tickets 5f0c7f1e…\n$/,
+      / {5}[\d.]+ms mcp\.example\/teams…\S+\/mcp tools\/call search…\S+tomer by auth0\|…\S+ -> tickets 5f0c7f1e…\n$/,
     );
+    assert.ok(line.length <= 121, line);
     const short = logRequest(buildContext({ requestId, path: '/mcp' }), 'text');
     assert.match(short, / mcp\.example\/mcp -> tickets 5f0c7f1e-5d2b-4c39-9f43-0c9c1a8a2f6b\n$/);
     assert.ok(short.length <= 121, short);
     const refused = logRequest(buildContext({ requestId, status: 403, reason: 'rbac_denied' }), 'text');
     assert.ok(refused.endsWith(` rbac_denied ${requestId}\n`), refused);
     assert.match(logRequest(context, 'json'), /"mcp_item":"search_tickets_of_customer"/);
+  });
+
+  test('never cuts what went wrong: names give way, then the line is wrapped on a terminal', () => {
+    const requestId = '5f0c7f1e-5d2b-4c39-9f43-0c9c1a8a2f6b';
+    const named = {
+      requestId,
+      hostname: 'tickets-of-the-support-team.mcp.example.com',
+      path: '/teams/support/region/europe/mcp',
+      caller: tokenOf('auth0|5f7c8ec7c33c6c004bbafe82', {}),
+      mcpMessage: { method: 'tools/call', item: { kind: 'tool', name: 'search_tickets_of_customer' }, count: 1 },
+    } as const;
+    const served = logRequest(buildContext(named), 'text');
+    assert.ok(served.length <= 121, served);
+    assert.match(served, / ticket\S*…\S+\.com\/team\S*…\S+\/mcp tools\/call searc\S*…/);
+    const refused = logRequest(buildContext({ ...named, status: 403, reason: 'rbac_denied' }), 'text');
+    assert.ok(refused.endsWith(` rbac_denied ${requestId}\n`), refused);
+    assert.ok(refused.indexOf(requestId) <= 121, refused);
+    const detail =
+      'no Allow rule of default/tickets matches; the nearest is default/tickets/Allow/2, which needs the group support';
+    const told = logRequest(buildContext({ ...named, status: 403, reason: 'rbac_denied', detail }), 'text');
+    assert.ok(told.endsWith(` rbac_denied ${detail} ${requestId}\n`), told);
+    assert.ok(told.indexOf(detail) <= 121, told);
   });
 
   test('shows what went wrong, and no control characters', () => {

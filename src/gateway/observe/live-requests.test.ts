@@ -127,7 +127,8 @@ describe('a glance at a body', () => {
   });
 
   test('is taken without watchers where the log is read on a terminal', () => {
-    const live = new LiveRequests(undefined, true);
+    const live = new LiveRequests();
+    live.lookForLog();
     const context = buildContext();
     live.start(context);
     context.glance?.(Buffer.from(call));

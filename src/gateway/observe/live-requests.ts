@@ -62,13 +62,15 @@ export class LiveRequests implements RequestObserver {
   #requests: LiveRequest[] = [];
   #skipped = 0;
   #timer: NodeJS.Timeout | undefined;
+  #isLogged = false;
 
-  readonly #isLogged: boolean;
-
-  /** `isLogged`: somebody reads the log on a terminal, and wants to know the tool whether anybody watches or not. */
-  constructor(limits: LiveLimits = liveLimits, isLogged = false) {
+  constructor(limits: LiveLimits = liveLimits) {
     this.#limits = limits;
-    this.#isLogged = isLogged;
+  }
+
+  /** From now on, requests are looked at for the log, too: people who read it want to know the tool whether anybody watches or not. */
+  lookForLog(): void {
+    this.#isLogged = true;
   }
 
   get isWatched(): boolean {

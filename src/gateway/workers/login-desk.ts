@@ -1,6 +1,8 @@
 // The shared state of the logins of all workers, kept in one process: limits, client documents, and registrations at the IdP.
 import type { GuardedFetcher } from '../../base/fetch-json.ts';
+import type { Log } from '../../base/log.ts';
 import { createDocumentCache, type DocumentCache } from '../authentication/login/clients/client-id-metadata.ts';
+import { findDocumentEgress } from '../authentication/login/clients/document-egress.ts';
 import { lifetimeMs, maxRemembered } from '../authentication/login/clients/document-registration.ts';
 import type { ClientDocumentResult, DocumentRegistrationResult } from '../config/shared-logins.ts';
 import { createAddressLimiter, type AddressLimiter } from '../authentication/login/clients/address-limiter.ts';
@@ -9,7 +11,12 @@ import type { RegistrationClaim, SupervisorCalls } from './worker-calls.ts';
 /** The calls of one worker that are answered here. */
 export type LoginCalls = Pick<
   SupervisorCalls,
-  'takeRegistration' | 'loadDocument' | 'claimRegistration' | 'settleRegistration' | 'forgetRegistration'
+  | 'takeRegistration'
+  | 'loadDocument'
+  | 'canFetchDocuments'
+  | 'claimRegistration'
+  | 'settleRegistration'
+  | 'forgetRegistration'
 >;
 
 interface Known {
@@ -27,13 +34,15 @@ interface UnderWay {
 export class LoginDesk {
   readonly #fetcher: GuardedFetcher;
   readonly #now: () => number;
+  readonly #log: Log | undefined;
   readonly #limiters = new Map<string, AddressLimiter>();
   readonly #documents: DocumentCache = createDocumentCache();
   readonly #known = new Map<string, Known>();
   readonly #underWay = new Map<string, UnderWay>();
 
-  constructor(fetcher: GuardedFetcher, now: () => number = Date.now) {
+  constructor(fetcher: GuardedFetcher, now: () => number = Date.now, log?: Log) {
     this.#fetcher = fetcher;
+    this.#log = log;
     this.#now = now;
   }
 
@@ -42,7 +51,8 @@ export class LoginDesk {
     return {
       takeRegistration: ({ id, address, perMinute }) => this.#findLimiter(id).take(address, perMinute, this.#now()),
       loadDocument: (asked): Promise<ClientDocumentResult> =>
-        this.#documents.load({ ...asked, now: this.#now }, this.#fetcher),
+        this.#documents.load({ ...asked, now: this.#now, log: this.#log }, this.#fetcher),
+      canFetchDocuments: () => findDocumentEgress(this.#fetcher).isOpen(this.#now()),
       claimRegistration: (name) => this.#claim(worker, name),
       settleRegistration: ({ name, result }) => this.#settle(worker, name, result),
       forgetRegistration: (name) => void this.#known.delete(name),

@@ -15,6 +15,7 @@ export function createRemoteLogins(
       channel
         .ask('loadDocument', { url, address, perMinute })
         .catch(() => ({ ok: false, problem: 'the document cannot be fetched at the moment' })),
+    canFetchDocuments: () => channel.ask('canFetchDocuments', undefined).catch(() => true),
     async findRegistration(name, register) {
       const claim = await channel.ask('claimRegistration', name).catch(() => undefined);
       if (claim === undefined)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { FetchOutcome, GuardedRequest } from '../../../../base/fetch-json.ts';
 import { RegistrationMode } from '../../../../ir/gen/config_pb.ts';
+import { authorizationServerMetadataEndpoint } from '../endpoints/authorization-server-metadata.ts';
 import { createAuthorizeEndpoint } from '../endpoints/authorize.ts';
 import { callbackEndpoint } from '../endpoints/callback.ts';
 import { createClientDocuments, findClientUrlProblem, isClientUrl, readClientDocument } from './client-id-metadata.ts';
@@ -238,6 +239,43 @@ describe('a client with a document', () => {
       assert.equal(answer.status, 400, name);
       assert.equal(answer.reason, reason, name);
       assert.ok(!answer.body.includes('169.254'), 'where it leads is not told');
+    }
+  });
+
+  test('documents are offered while they can be fetched, and the page says what the operator can do', async () => {
+    let isReachable = false;
+    const { broker, query, authorizeEndpoint } = setUp({}, () =>
+      isReachable ? answerJson(document) : { ok: false, code: 'timeout', message: 'no answer' },
+    );
+    const isOffered = async (): Promise<unknown> => {
+      const { body } = await broker.call(authorizationServerMetadataEndpoint, {});
+      return (JSON.parse(body) as Record<string, unknown>)['client_id_metadata_document_supported'];
+    };
+    assert.equal(await isOffered(), true);
+    const answer = await broker.call(authorizeEndpoint, { query });
+    assert.equal(answer.reason, 'client_document_invalid');
+    const { host } = new URL(clientUrl);
+    assert.match(
+      answer.body,
+      new RegExp(`The gateway cannot reach ${host}, where the application describes itself\\.`),
+    );
+    assert.match(answer.body, new RegExp(`allow https to ${host} \\(HTTPS_PROXY for a proxy\\)`));
+    assert.equal(await isOffered(), undefined);
+    isReachable = true;
+    assert.equal((await broker.call(authorizeEndpoint, { query })).reason, undefined, 'still accepted');
+    assert.equal(await isOffered(), true);
+  });
+
+  test('documents that cannot be fetched are offered all the same where the operator says so, and where clients cannot register', async () => {
+    for (const options of [
+      { message: { clientIdMetadataAlways: true } },
+      { preset: { name: 'x', hasNoRegistration: true } },
+    ] as const) {
+      const served = (): FetchOutcome => ({ ok: false, code: 'unreachable', message: 'x' });
+      const { broker, query, authorizeEndpoint } = setUp(options, served);
+      await broker.call(authorizeEndpoint, { query });
+      const { body } = await broker.call(authorizationServerMetadataEndpoint, {});
+      assert.match(body, /"client_id_metadata_document_supported": true/);
     }
   });
 

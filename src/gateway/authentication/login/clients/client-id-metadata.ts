@@ -1,10 +1,12 @@
 // Client ID metadata documents (draft-ietf-oauth-client-id-metadata-document): a client_id that is an https URL, where the client
 // describes itself. Anyone can send any URL here, so target, size and rate of the fetches are limited.
 import { readFreshness } from '../../../../base/cache-lifetime.ts';
-import type { GuardedFetcher } from '../../../../base/fetch-json.ts';
+import type { FetchOutcome, GuardedFetcher } from '../../../../base/fetch-json.ts';
 import { readJsonObject } from '../../../../base/json-object.ts';
+import type { Log } from '../../../../base/log.ts';
 import type { OAuthRequest } from '../oauth-endpoint.ts';
 import { createAddressLimiter } from './address-limiter.ts';
+import { findDocumentEgress } from './document-egress.ts';
 import type { ClientDocument, ClientDocumentResult } from '../../../config/shared-logins.ts';
 
 /** The parts of a request that a document fetch depends on. */
@@ -14,6 +16,8 @@ interface DocumentRequest {
   readonly address: string;
   readonly perMinute: number;
   readonly now: () => number;
+  /** Told when documents can no longer be fetched, and when they can again. */
+  readonly log?: Log | undefined;
 }
 
 /** Documents in memory: a cache, nothing depends on it. */
@@ -63,7 +67,7 @@ export function createClientDocuments(): ClientDocuments {
       const { address } = request.context.client;
       const perMinute = message.registration!.perMinute;
       if (idp.shared !== undefined) return idp.shared.loadDocument(url, address, perMinute);
-      return cache.load({ url, address, perMinute, now: () => request.now() }, idp.fetcher);
+      return cache.load({ url, address, perMinute, now: () => request.now(), log: idp.log }, idp.fetcher);
     },
   };
 }
@@ -75,7 +79,10 @@ export function createDocumentCache(): DocumentCache {
 
   const limiter = createAddressLimiter();
 
-  async function fetchDocument({ url, now }: DocumentRequest, fetcher: GuardedFetcher): Promise<ClientDocumentResult> {
+  async function fetchDocument(
+    { url, now, log }: DocumentRequest,
+    fetcher: GuardedFetcher,
+  ): Promise<ClientDocumentResult> {
     const fetched = await fetcher.fetch({
       url,
       chosenBy: 'client',
@@ -83,7 +90,13 @@ export function createDocumentCache(): DocumentCache {
       timeoutMs,
       maxBytes,
     });
-    if (!fetched.ok) return { ok: false, problem: `the document cannot be fetched: ${fetched.code}` };
+    tellEgress(url, fetched, findDocumentEgress(fetcher).note(fetched, now()), log);
+    if (!fetched.ok)
+      return {
+        ok: false,
+        problem: `the document cannot be fetched: ${fetched.code}`,
+        isUnreachable: fetched.code === 'unreachable' || fetched.code === 'timeout',
+      };
     if (fetched.status !== 200)
       return { ok: false, problem: `the document cannot be fetched: its server answered ${fetched.status}` };
     // Sites with user uploads seldom serve them as JSON.
@@ -148,6 +161,21 @@ export function readClientDocument(url: string, body: string): ClientDocumentRes
       scope: typeof scope === 'string' ? scope : undefined,
     },
   };
+}
+
+function tellEgress(
+  url: string,
+  outcome: FetchOutcome,
+  change: 'opened' | 'closed' | undefined,
+  log: Log | undefined,
+): void {
+  const { host } = new URL(url);
+  if (change === 'opened') log?.info({ host }, 'client metadata documents can be fetched again, and are offered again');
+  if (change === 'closed' && !outcome.ok)
+    log?.warn(
+      { host, code: outcome.code },
+      `client metadata documents cannot be fetched: ${outcome.message}. Where clientIdMetadataDocuments.enabled is not set they are not offered for 10 minutes, and clients register; allow https to ${host}, set HTTPS_PROXY, or set enabled: false`,
+    );
 }
 
 function coversHost(domain: string, host: string): boolean {

@@ -33,6 +33,8 @@ type ClientResult<T> =
       readonly reason: 'unknown_client' | 'client_document_invalid';
       /** A sentence for the author of the client; undefined: the reason suffices. */
       readonly problem: string | undefined;
+      /** What the user or the operator can do; undefined: nothing special. */
+      readonly advice?: string;
       /** For the operator only. */
       readonly detail: string;
       /** Sealed with a key that was rotated out since. */
@@ -69,7 +71,10 @@ export async function findDescribedClient(
   const found = findByUrl(request, clientId);
   if (!found.ok) return found;
   const loaded = await documents.load(request, clientId);
-  if (!loaded.ok) return refuseDocument(loaded.problem);
+  if (!loaded.ok) {
+    const refused = refuseDocument(loaded.problem);
+    return loaded.isUnreachable === true ? { ...refused, ...explainUnreachable(clientId) } : refused;
+  }
   return { ok: true, client: { ...found.client, ...loaded.document, host: new URL(clientId).host } };
 }
 
@@ -111,7 +116,15 @@ function findRegistered(request: OAuthRequest, sealer: Sealer, clientId: string)
   return { ok: true, client: { clientId, digest, standing, redirectUris, name, scope, host: undefined } };
 }
 
-function refuseDocument(problem: string): ClientResult<never> {
+function explainUnreachable(clientId: string): { readonly problem: string; readonly advice: string } {
+  const { host } = new URL(clientId);
+  return {
+    problem: `The gateway cannot reach ${host}, where the application describes itself.`,
+    advice: `Go back to the application and connect again: it may register instead. If that does not help, tell the operator of this gateway to allow https to ${host} (HTTPS_PROXY for a proxy), or to set clientIdMetadataDocuments.enabled to false.`,
+  };
+}
+
+function refuseDocument(problem: string): Extract<ClientResult<never>, { readonly ok: false }> {
   const sentence = `The client cannot be used: ${problem}.`;
   return { ok: false, reason: 'client_document_invalid', problem: sentence, detail: problem };
 }

@@ -8,6 +8,7 @@ import type { ClientAuthMethod, IdpClient } from '../../../config/shared-logins.
 import { type ClientMetadata, pickShownMembers } from './client-metadata.ts';
 import type { IdpMetadata } from '../../../config/idp-connection.ts';
 import { getInitialAccessToken } from '../idp/initial-access-token.ts';
+import { listAddedScopes } from '../idp/login-scopes.ts';
 import type { OAuthRequest } from '../oauth-endpoint.ts';
 import { listNamedScopes } from '../resource-members.ts';
 import type { ProtectedResource } from '../../../config/protected-resource.ts';
@@ -80,7 +81,7 @@ function describeBrokeredClient(
   client: Parameters<typeof registerBrokeredClient>[3],
   authMethod: ClientAuthMethod,
 ): JsonObject {
-  const { message, preset } = request.resource.config;
+  const { message } = request.resource.config;
   const callback = formatCallbackUrl(request);
   // A client without scope gets the IdP's default. One with scope also needs the scopes that the gateway will request on its behalf.
   const scope =
@@ -89,8 +90,7 @@ function describeBrokeredClient(
       : joinScopes(
           keepNamedScopes(splitScope(client.scope), request, metadata),
           message.requiredScopes,
-          message.extraScopes,
-          preset.requiredLoginScopes ?? [],
+          listAddedScopes(request.resource.config, metadata),
         );
   return {
     redirect_uris: [callback],
@@ -110,13 +110,12 @@ function keepNamedScopes(
   { resource }: Registrant,
   metadata: IdpMetadata,
 ): readonly string[] {
-  const { message, preset } = resource.config;
+  const { message } = resource.config;
   const named = new Set([
     ...(metadata.scopes_supported ?? []),
     ...listNamedScopes(message),
     ...resource.messageScopes,
-    ...message.extraScopes,
-    ...(preset.requiredLoginScopes ?? []),
+    ...listAddedScopes(resource.config, metadata),
   ]);
   return scopes.filter((scope) => named.has(scope));
 }
@@ -225,11 +224,10 @@ function chooseSmaller(
 function reduceMembers(
   members: JsonObject,
   metadata: IdpMetadata,
-  preset: { readonly omitRegistrationMembers?: readonly string[]; readonly omitRegistrationScopes?: readonly string[] },
+  preset: { readonly omitRegistrationScopes?: readonly string[] },
   reduction: Reduction,
 ): JsonObject {
-  const omitted = new Set(preset.omitRegistrationMembers ?? []);
-  const reduced = Object.fromEntries(Object.entries(members).filter(([name]) => !omitted.has(name)));
+  const reduced: Record<string, unknown> = { ...members };
   const refused = new Set(preset.omitRegistrationScopes ?? []);
   if (reduction.scope === 'without openid') refused.add('openid');
   if (typeof reduced['scope'] === 'string') {

@@ -2,7 +2,9 @@
 // already known, so errors can be reported to the client.
 import { readJsonObject } from '../../../../base/json-object.ts';
 import type { Reason } from '../../../http/reasons.ts';
+import type { IdpMetadata } from '../../../config/idp-connection.ts';
 import type { McpAuthenticationConfig } from '../../../config/protected-resource.ts';
+import { listAddedScopes, listLastScopes } from '../idp/login-scopes.ts';
 import { isScope, joinScopes, namesOnlyResource, type RequestParameters, splitScope } from '../request-parameters.ts';
 
 /** An authorization request that can go on. */
@@ -27,21 +29,22 @@ type AskedAuthorizationResult =
   | { readonly ok: true; readonly asked: AskedAuthorization }
   | { readonly ok: false; readonly error: AuthorizationError };
 
-/** Checks the parameters. `resource` is the URL of this resource, `registeredScope` what the client registered. */
+/** Checks the parameters. `resource` is the URL of this resource, `registeredScope` what the client registered; `metadata` undefined: the IdP is down. */
 export function readAuthorizationRequest(
   config: McpAuthenticationConfig,
   resource: string,
   registeredScope: string | undefined,
+  metadata: IdpMetadata | undefined,
   parameters: RequestParameters,
 ): AskedAuthorizationResult {
   const error = findError(parameters, resource);
   if (error !== undefined) return { ok: false, error };
   const askedScopes = splitScope(parameters.get('scope'));
-  const scope = joinScopes(
+  const known = joinScopes(
     askedScopes.length > 0 ? askedScopes : findDefaultScopes(config, registeredScope),
-    config.message.extraScopes,
-    config.preset.requiredLoginScopes ?? [],
+    listAddedScopes(config, metadata),
   );
+  const scope = known === '' ? joinScopes(listLastScopes(metadata)) : known;
   const passedOn: Record<string, string> = {};
   for (const name of passedOnParameters) {
     const value = parameters.get(name);

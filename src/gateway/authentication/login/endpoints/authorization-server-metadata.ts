@@ -4,6 +4,7 @@ import { reasons } from '../../../http/reasons.ts';
 import { formatEndpointPath } from '../../endpoint-paths.ts';
 import type { IdpMetadata } from '../../../config/idp-connection.ts';
 import type { ProviderPreset } from '../../../config/provider-preset.ts';
+import { findDocumentEgress } from '../clients/document-egress.ts';
 import { answerIdpUnavailable, answerMetadata } from './metadata-answer.ts';
 import type { OAuthAnswer, OAuthEndpoint, OAuthRequest } from '../oauth-endpoint.ts';
 import { formatFacadeIssuer } from '../../read-base.ts';
@@ -39,7 +40,7 @@ async function serveAuthorizationServerMetadata(request: OAuthRequest): Promise<
       detail: 'with the flow Direct the identity provider publishes its own metadata',
     };
   }
-  const input = describeInput(request, state.metadata);
+  const input = describeInput(request, state.metadata, await offersClientDocuments(request, state.metadata));
   return answerMetadata(request.resource, choice.flow === 'Facade' ? describeFacade(input) : describeBroker(input));
 }
 
@@ -57,7 +58,7 @@ interface FacadeInput {
   readonly takesClientDocuments: boolean;
 }
 
-function describeInput(request: OAuthRequest, metadata: IdpMetadata): FacadeInput {
+function describeInput(request: OAuthRequest, metadata: IdpMetadata, takesClientDocuments: boolean): FacadeInput {
   const { base, resource, isRootForm = false } = request;
   const { config } = resource;
   return {
@@ -67,8 +68,18 @@ function describeInput(request: OAuthRequest, metadata: IdpMetadata): FacadeInpu
     // Endpoints of the root form are at the root too, so that the broker knows which issuer its answer must name.
     formatEndpoint: (name) => `${base}${formatEndpointPath(isRootForm ? '' : resource.path, name)}`,
     takesRegistrations: findRegistrationEndpoint(config, metadata) !== undefined,
-    takesClientDocuments: config.message.clientIdMetadataDocuments,
+    takesClientDocuments,
   };
+}
+
+/** Offered unless clients can register instead and documents cannot be fetched from here at the moment. */
+async function offersClientDocuments(request: OAuthRequest, metadata: IdpMetadata): Promise<boolean> {
+  const { config } = request.resource;
+  const { clientIdMetadataDocuments, clientIdMetadataAlways } = config.message;
+  if (!clientIdMetadataDocuments || clientIdMetadataAlways) return clientIdMetadataDocuments;
+  if (findRegistrationEndpoint(config, metadata) === undefined) return true;
+  const { shared, fetcher } = config.idp;
+  return shared === undefined ? findDocumentEgress(fetcher).isOpen(request.now()) : shared.canFetchDocuments();
 }
 
 /** Facade: the IdP's own document; only `issuer` and `registration_endpoint` differ. */

@@ -160,6 +160,20 @@ describe('a good authorization request', () => {
     assert.equal(await scopeOf({}, 'd e'), 'd e');
     assert.equal(await scopeOf({}), null);
     assert.equal(await scopeOf({ preset: { name: 'Dex', requiredLoginScopes: ['openid'] } }), 'openid');
+    const listing = (...scopes: readonly string[]): BrokerOptions => ({
+      metadata: { scopes_supported: scopes },
+    });
+    assert.equal(
+      await scopeOf(listing('openid', 'profile')),
+      'openid',
+      'some providers refuse a login without a scope',
+    );
+    assert.equal(await scopeOf(listing('openid', 'profile'), 'd'), 'd');
+    assert.equal(await scopeOf(listing('profile')), null);
+    const preset = { name: 'x', refreshScope: 'offline_access' };
+    assert.equal(await scopeOf({ preset }, 'd'), 'd offline_access');
+    assert.equal(await scopeOf({ preset, ...listing('offline_access') }, 'd'), 'd offline_access');
+    assert.equal(await scopeOf({ preset, ...listing('d') }, 'd'), 'd');
   });
 
   test('gets a nonce when openid is asked for and the client sent none', async () => {

@@ -85,7 +85,9 @@ async function authorize(request: OAuthRequest, parts: AuthorizeParts): Promise<
     isSeen ? redirectToClient(request, back, error, options) : answerReturnPage(request, back, error, options);
 
   // 3. The rest of the request.
-  const checked = readAuthorizationRequest(config, place.resource, client.scope, parameters);
+  const state = await config.idp.getMetadata();
+  const known = state.ok ? state.metadata : undefined;
+  const checked = readAuthorizationRequest(config, place.resource, client.scope, known, parameters);
   if (!checked.ok) {
     const { error, description, reason } = checked.error;
     return tellClient({ error, error_description: description }, { reason, detail: `${error}: ${description}` });
@@ -93,7 +95,6 @@ async function authorize(request: OAuthRequest, parts: AuthorizeParts): Promise<
   const { asked } = checked;
 
   // 4. The IdP, and the client there.
-  const state = await config.idp.getMetadata();
   const endpoint = state.ok ? findAuthorizationEndpoint(state.metadata) : undefined;
   if (!state.ok || endpoint === undefined) {
     const detail = state.ok ? 'the metadata of the IdP has no usable authorization_endpoint' : state.detail;
@@ -162,9 +163,9 @@ async function findClient(
   }
   const found = await findDescribedClient(request, sealer, documents, clientId);
   if (found.ok) return found;
-  const { reason, problem, detail } = found;
+  const { reason, problem, detail, advice: ownAdvice = advice } = found;
   const message = problem === undefined ? {} : { message: problem };
-  return { ok: false, answer: answerErrorPage(request, { reason, ...message, advice, detail }) };
+  return { ok: false, answer: answerErrorPage(request, { reason, ...message, advice: ownAdvice, detail }) };
 }
 
 type RedirectOutcome =

@@ -20,11 +20,12 @@ export const entra: ProviderPreset = {
     return tenant !== undefined && tenant === readTenant(found);
   },
   resourceParameter: 'none',
+  refreshScope: 'offline_access',
   supportsPkce: true,
   hasNoRegistration: true,
   needsBroker: 'Entra has no dynamic registration and refuses `resource`',
+  forwardRemarks: ['Entra registers no clients: use registration.mode Shared with an app registration of its own.'],
   remarks: [
-    'Entra registers no clients: use registration.mode Shared with an app registration of its own.',
     'Ask for a scope of your API in authorizationRequest.extraScopes (api://.../access), or tokens are for Microsoft Graph and cannot be validated.',
     'Set audiences to the application ID (version 2 tokens) or the application ID URI (version 1 tokens).',
   ],

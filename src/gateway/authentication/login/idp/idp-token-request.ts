@@ -6,7 +6,7 @@ import { findChoice } from './chosen-by.ts';
 import type { ClientAuthMethod, IdpClient } from '../../../config/shared-logins.ts';
 import { hideSecrets } from './hide-secrets.ts';
 import type { IdpMetadata } from '../../../config/idp-connection.ts';
-import type { OAuthRequest } from '../oauth-endpoint.ts';
+import type { McpAuthenticationConfig } from '../../../config/protected-resource.ts';
 
 export type IdpTokenOutcome =
   | { readonly kind: 'tokens'; readonly body: JsonObject }
@@ -23,9 +23,15 @@ export type IdpTokenOutcome =
 const timeoutMs = 10_000;
 const defaultRetrySeconds = 5;
 
+/** On whose behalf is asked. */
+interface Asker {
+  readonly resource: { readonly config: McpAuthenticationConfig };
+  readonly now: () => number;
+}
+
 /** Asks for tokens, for a client at the IdP. */
 export async function requestIdpTokens(
-  request: OAuthRequest,
+  request: Asker,
   metadata: IdpMetadata,
   form: Readonly<Record<string, string | undefined>>,
   client: IdpClient,

@@ -43,6 +43,7 @@ test('Authentik: no registration, and the client id is the audience', () => {
 test('Dex: every login needs openid, and there is no registration', () => {
   const dex = findPreset('Dex')!;
   assert.deepEqual(dex.requiredLoginScopes, ['openid']);
+  assert.equal(dex.refreshScope, 'offline_access');
   assert.equal(dex.hasNoRegistration, true);
   assert.ok(dex.remarks!.some((remark) => /requiredScopes/.test(remark)));
 });
@@ -70,8 +71,8 @@ test('Okta: registration takes an API token in a scheme of its own', () => {
   assert.match(okta.needsBroker!, /audience/);
 });
 
-test('Spring: no scope in a registration', () => {
+test('Spring: initial access tokens work once', () => {
   const spring = findPreset('Spring')!;
-  assert.deepEqual(spring.omitRegistrationMembers, ['scope']);
-  assert.ok(spring.remarks!.some((remark) => /works once/.test(remark)));
+  assert.ok(spring.anonymousRemarks!.some((remark) => /works once/.test(remark)));
+  assert.equal(spring.audienceIsClient, true);
 });

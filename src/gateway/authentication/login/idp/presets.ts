@@ -15,28 +15,32 @@ const rows: readonly ProviderPreset[] = [
     omitRegistrationScopes: ['openid'],
     remarks: [
       'Keycloak does not read `resource` (RFC 8707): set audiences, and give the client scope an audience mapper.',
-      'Without an initial access token, anonymous registration has to be allowed: Clients, Client registration, Trusted Hosts.',
       'Lightweight access tokens carry neither sub nor aud: leave them off, or add mappers for both.',
+    ],
+    anonymousRemarks: [
+      'Without an initial access token, anonymous registration has to be allowed: Clients, Client registration, Trusted Hosts.',
     ],
   },
   // Auth0: names the resource in `audience`, and gives opaque tokens when it is missing.
   {
     name: 'Auth0',
     resourceParameter: 'audience',
+    refreshScope: 'offline_access',
     needsBroker: 'Auth0 expects `audience` in place of `resource`, which MCP clients do not send',
     remarks: [
       "The audience of the API in Auth0 has to be the resource's URL, or be listed in audiences. Without an API of that name tokens are opaque.",
-      'Dynamic registration has to be enabled in the tenant, and connections promoted to domain level.',
     ],
+    forwardRemarks: ['Dynamic registration has to be enabled in the tenant, and connections promoted to domain level.'],
   },
   // Okta: names the resource in `audience`; registration needs an API token in a scheme of its own.
   {
     name: 'Okta',
     resourceParameter: 'audience',
+    refreshScope: 'offline_access',
     initialAccessTokenScheme: 'SSWS',
     needsBroker: 'Okta expects `audience` in place of `resource`, which MCP clients do not send',
+    anonymousRemarks: ['Registration needs an Okta API token: set registration.initialAccessTokenRef.'],
     remarks: [
-      'Registration needs an Okta API token: set registration.initialAccessTokenRef.',
       'Use a custom authorization server: tokens of the org authorization server cannot be validated by anybody else.',
     ],
   },
@@ -46,12 +50,12 @@ const rows: readonly ProviderPreset[] = [
   {
     name: 'Authentik',
     resourceParameter: 'none',
+    audienceIsClient: true,
+    refreshScope: 'offline_access',
     hasNoRegistration: true,
     needsBroker: 'authentik has no dynamic registration',
-    remarks: [
-      'authentik registers no clients: use registration.mode Shared.',
-      'The audience of its tokens is the client id: set audiences to the client id of the shared client.',
-    ],
+    forwardRemarks: ['authentik registers no clients: use registration.mode Shared.'],
+    remarks: ['The audience of its tokens is the client id: set audiences to the client id of the shared client.'],
   },
   // Google: no dynamic registration; access tokens are opaque.
   {
@@ -59,8 +63,8 @@ const rows: readonly ProviderPreset[] = [
     resourceParameter: 'none',
     hasNoRegistration: true,
     needsBroker: 'Google has no dynamic registration',
+    forwardRemarks: ['Google registers no clients: use registration.mode Shared.'],
     remarks: [
-      'Google registers no clients: use registration.mode Shared.',
       'The access tokens of Google are opaque, so no gateway can validate them. Put an identity provider that issues JWTs in between and let it log in with Google.',
     ],
   },
@@ -68,21 +72,25 @@ const rows: readonly ProviderPreset[] = [
   {
     name: 'Dex',
     resourceParameter: 'none',
+    audienceIsClient: true,
     requiredLoginScopes: ['openid'],
+    refreshScope: 'offline_access',
     hasNoRegistration: true,
     needsBroker: 'Dex has no dynamic registration',
+    forwardRemarks: ['Dex registers no clients: use registration.mode Shared.'],
     remarks: [
-      'Dex registers no clients: use registration.mode Shared.',
       'Its tokens carry no scopes: leave requiredScopes empty. Their audience is the client id: set audiences to it.',
       "A second login of the same user ends the first one's refresh token.",
     ],
   },
-  // Spring Authorization Server: as shipped, registration refuses any `scope`, and initial access tokens work once.
+  // Spring Authorization Server: as shipped, registration refuses any `scope` (the gateway then tries without), and initial access tokens work once.
   {
     name: 'Spring',
-    omitRegistrationMembers: ['scope'],
-    remarks: [
+    audienceIsClient: true,
+    anonymousRemarks: [
       'Registration needs an initial access token, which works once: use registration.initialAccessTokenFrom.clientCredentials with the scope client.create.',
+    ],
+    remarks: [
       'Public clients get no refresh token; through the broker, with a confidential client, they do.',
       'The scope of its tokens is a list; the gateway reads both forms.',
     ],

@@ -1,0 +1,128 @@
+// The client that stands for all (registration.mode Shared), asked about at the identity provider as far as that tells without a login: its secret at the
+// token endpoint with a code that does not exist, its redirect URI at the authorization endpoint.
+import { randomBytes } from 'node:crypto';
+import type { FetchOutcome } from '../../base/fetch-json.ts';
+import { readJsonObject } from '../../base/json-object.ts';
+import { findChoice } from '../../gateway/authentication/login/idp/chosen-by.ts';
+import { listAddedScopes, listLastScopes } from '../../gateway/authentication/login/idp/login-scopes.ts';
+import { findSharedClient } from '../../gateway/authentication/login/clients/shared-registration.ts';
+import { requestIdpTokens } from '../../gateway/authentication/login/idp/idp-token-request.ts';
+import type { IdpMetadata } from '../../gateway/config/idp-connection.ts';
+import type { McpAuthenticationConfig } from '../../gateway/config/protected-resource.ts';
+import type { Findings } from './online-report.ts';
+
+/** Asks, and reports. `callbackUrls` are the gateway's own. */
+export async function checkSharedClient(
+  findings: Findings,
+  config: McpAuthenticationConfig,
+  metadata: IdpMetadata,
+  callbackUrls: readonly string[],
+): Promise<void> {
+  const clientId = config.message.registration?.clientId ?? '';
+  findings.good('registration', `Shared: the client ${clientId} stands for all`);
+  const [callback] = callbackUrls;
+  if (callback === undefined) return;
+  await checkSecret(findings, config, metadata, callback);
+  for (const each of callbackUrls) await checkCallback(findings, config, metadata, each);
+}
+
+async function checkSecret(
+  findings: Findings,
+  config: McpAuthenticationConfig,
+  metadata: IdpMetadata,
+  callback: string,
+): Promise<void> {
+  const client = findSharedClient(config, metadata);
+  if (client === undefined) return;
+  const outcome = await requestIdpTokens(
+    { resource: { config }, now: () => Date.now() },
+    metadata,
+    {
+      grant_type: 'authorization_code',
+      code: `mcp-gatehouse-check-${randomBytes(8).toString('hex')}`,
+      redirect_uri: callback,
+      client_id: client.authMethod === 'none' ? client.clientId : undefined,
+      code_verifier: randomBytes(32).toString('base64url'),
+    },
+    client,
+  );
+  const hasSecret = client.secret !== undefined;
+  if (outcome.kind === 'refused' && isUnknownClient(outcome))
+    findings.bad(
+      'client',
+      `the identity provider does not accept the client ${client.clientId}${hasSecret ? ' with this secret' : ' without a secret'}: ${outcome.error ?? outcome.status}`,
+      hasSecret
+        ? 'Compare clientId and the secret of clientSecretRef with what the identity provider has.'
+        : 'Set registration.clientSecretRef, or make it a public client there.',
+    );
+  else if (outcome.kind === 'refused' && outcome.error === 'invalid_grant')
+    findings.good(
+      'client',
+      `${client.clientId} is known${hasSecret ? ', and its secret is right' : ', without a secret'}`,
+    );
+  else if (outcome.kind === 'refused' && outcome.error === 'unauthorized_client')
+    findings.bad(
+      'client',
+      `the client ${client.clientId} may not log people in: unauthorized_client`,
+      'Allow the authorization code grant for it at the identity provider.',
+    );
+  else
+    findings.remark(
+      'client',
+      `whether ${client.clientId} and its secret are right cannot be told without a login`,
+      'mcp-gatehouse login URL tries it.',
+    );
+}
+
+function isUnknownClient({ status, error }: { readonly status: number; readonly error: string | undefined }): boolean {
+  return error === 'invalid_client' || (status === 401 && error === undefined);
+}
+
+/** A page about the redirect URI is the only sign that all identity providers agree on: they must not redirect to it. */
+async function checkCallback(
+  findings: Findings,
+  config: McpAuthenticationConfig,
+  metadata: IdpMetadata,
+  callback: string,
+): Promise<void> {
+  const endpoint = metadata.authorization_endpoint;
+  const url = endpoint === undefined ? null : URL.parse(endpoint);
+  if (url === null) return;
+  const scopes = [...config.message.requiredScopes, ...listAddedScopes(config, metadata)];
+  const scope = (scopes.length > 0 ? scopes : listLastScopes(metadata)).join(' ');
+  const parameters = {
+    response_type: 'code',
+    client_id: config.message.registration?.clientId ?? '',
+    redirect_uri: callback,
+    state: 'mcp-gatehouse-check',
+    nonce: 'mcp-gatehouse-check',
+    code_challenge: randomBytes(32).toString('base64url'),
+    code_challenge_method: 'S256',
+    ...(scope !== '' && { scope }),
+  };
+  for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
+  const answer = await config.idp.fetcher.fetch({
+    url: url.href,
+    chosenBy: findChoice(url.href, config.message),
+    ca: config.ca,
+    allowInsecureHttp: config.message.allowInsecureHttp,
+    headers: { accept: 'text/html' },
+  });
+  if (isAboutRedirectUri(answer))
+    findings.bad(
+      'callback',
+      `the identity provider does not know ${callback}`,
+      'Enter it there as a redirect URI of the client, exactly as it is.',
+    );
+  else findings.remark('callback', `${callback} has to be a redirect URI of the client at the identity provider`);
+}
+
+/** "Invalid parameter: redirect_uri", "Unregistered redirect_uri", `{"error": "invalid_redirect_uri"}`, AADSTS50011... */
+function isAboutRedirectUri(answer: FetchOutcome): boolean {
+  if (!answer.ok) return false;
+  if (/AADSTS50011\b/.test(answer.body)) return true;
+  if (answer.status < 400 || answer.status >= 500) return false;
+  const json = readJsonObject(answer.body);
+  const text = json.ok ? `${String(json.value['error'])} ${String(json.value['error_description'])}` : answer.body;
+  return /redirect[_ -]?ur[il]|callback url/i.test(text);
+}
