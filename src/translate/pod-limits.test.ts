@@ -96,7 +96,14 @@ describe('containers', () => {
 
   test('variables of spec.env are those of the gateway', () => {
     refuses({ env: [{ name: 'NODE_OPTIONS', value: '--import=data:,' }] }, 'spec.env[0].name');
-    const names = ['MCP_GATEHOUSE_MAX_CONNECTIONS', 'OTEL_SERVICE_NAME', 'NODE_EXTRA_CA_CERTS', 'TZ'];
+    const names = [
+      'MCP_GATEHOUSE_MAX_CONNECTIONS',
+      'OTEL_SERVICE_NAME',
+      'NODE_EXTRA_CA_CERTS',
+      'TZ',
+      'HTTPS_PROXY',
+      'no_proxy',
+    ];
     assert.equal(judge({ env: names.map((name) => ({ name, value: 'a' })) }), undefined);
   });
 });

@@ -57,9 +57,10 @@ const containerFields: ReadonlySet<string> = new Set([
   'volumeMounts',
 ]);
 
-/** Node and the C library obey many variables, some of which load code. */
-const isPlainVariable = (name: unknown): boolean =>
-  typeof name === 'string' && (/^(MCP_GATEHOUSE|OTEL)_/.test(name) || ['NODE_EXTRA_CA_CERTS', 'TZ'].includes(name));
+/** Node and the C library obey many variables, some of which load code. These do not. */
+const plainVariables =
+  /^(?:(?:MCP_GATEHOUSE|OTEL)_.*|NODE_EXTRA_CA_CERTS|TZ|HTTPS?_PROXY|NO_PROXY|https?_proxy|no_proxy)$/;
+const isPlainVariable = (name: unknown): boolean => typeof name === 'string' && plainVariables.test(name);
 
 /** Nothing of the image and of the controller is there. */
 const isPlainMount = (path: unknown): boolean =>
@@ -76,7 +77,8 @@ const only =
   (keys: ReadonlySet<string>): Limit[2] =>
   (_value, key) =>
     keys.has(key);
-const variableRule = 'begin with MCP_GATEHOUSE_ or OTEL_, or be NODE_EXTRA_CA_CERTS or TZ';
+const variableRule =
+  'begin with MCP_GATEHOUSE_ or OTEL_, or be HTTPS_PROXY, HTTP_PROXY, NO_PROXY, NODE_EXTRA_CA_CERTS or TZ';
 
 const limits: readonly Limit[] = [
   ['env[].name', variableRule, isPlainVariable],
