@@ -36,7 +36,7 @@ test('the values are exactly these', () => {
       replicaCount: 1,
       service: { ports: { proxyGrpc: 9978, health: 9093, metrics: 9092 }, type: 'ClusterIP' },
       strategy: {},
-      xds: { tls: { enabled: false } },
+      xds: { tls: { enabled: false, generate: false } },
     },
     deploymentAnnotations: {},
     discoveryNamespaceSelectors: [],

@@ -106,6 +106,11 @@ describe('controller flags', () => {
     [['--log-level', 'loud'], /^--log-level must be one of trace, debug/],
     [['--image-pull-policy', 'Sometimes'], /^--image-pull-policy must be one of IfNotPresent/],
     [['--xds-tls-folder', '/x'], /^--xds-tls-folder goes with --xds-tls$/],
+    [['--xds-tls-generate'], /^--xds-tls-generate goes with --xds-tls: without TLS there is no certificate to make$/],
+    [
+      ['--xds-tls', '--xds-tls-generate', '--xds-tls-folder', '/x'],
+      /^--xds-tls-folder and --xds-tls-generate exclude each other: /,
+    ],
   ] as const)
     test(`${args.join(' ')} is refused in one line`, () => {
       const problems = refuse(args);

@@ -91,6 +91,11 @@ const controllerFlagTable = defineFlags({
     placeholder: 'FOLDER',
     help: 'With --xds-tls: the folder with tls.crt, tls.key and ca.crt; replaced files take effect by themselves',
   },
+  xdsTlsGenerate: {
+    type: 'boolean',
+    env: 'MCP_GATEHOUSE_XDS_TLS_GENERATE',
+    help: 'With --xds-tls: make the Secret proxy-xds-cert when there is none, and renew it; it is read from the API server, not from a folder',
+  },
   xdsTokenFile: {
     type: 'string',
     default: '/var/run/secrets/mcp-gateway/token',
@@ -199,6 +204,12 @@ export function checkControllerFlags(
   if (values.podAddress !== undefined && isIP(values.podAddress) === 0)
     problems.push(`${nameOf('podAddress')} must be an IP address, not ${JSON.stringify(values.podAddress)}`);
   if (!values.xdsTls && origins.xdsTlsFolder === 'flag') problems.push('--xds-tls-folder goes with --xds-tls');
+  if (values.xdsTlsGenerate && !values.xdsTls)
+    problems.push(`${nameOf('xdsTlsGenerate')} goes with --xds-tls: without TLS there is no certificate to make`);
+  if (values.xdsTlsGenerate && origins.xdsTlsFolder !== 'default')
+    problems.push(
+      `${nameOf('xdsTlsFolder')} and ${nameOf('xdsTlsGenerate')} exclude each other: a certificate that is made is read from its Secret`,
+    );
   const selectors = readJsonFlag(
     selectorsSchema,
     discoveryNamespaceSelectors ?? '[]',

@@ -144,7 +144,8 @@ function describeController(
     xds: {
       address: everyInterface,
       port: settings.xdsPort,
-      tlsFolder: settings.xdsTls ? settings.xdsTlsFolder : undefined,
+      tlsFolder: settings.xdsTls && !settings.xdsTlsGenerate ? settings.xdsTlsFolder : undefined,
+      generateCertificate: settings.xdsTls && settings.xdsTlsGenerate,
       tokenFile: settings.xdsTokenFile,
       verifyPodAddress: settings.xdsVerifyPodAddress,
     },

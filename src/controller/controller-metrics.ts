@@ -28,6 +28,8 @@ interface ControllerGauges {
   readonly rollouts: () => ReadonlyMap<string, { readonly rollout: Rollout | undefined }>;
   /** Milliseconds since 1970; undefined: there is no certificate. */
   readonly certificateExpiry: () => number | undefined;
+  /** Undefined: without TLS. */
+  readonly certificateState: () => 'good' | 'degraded' | 'none' | undefined;
 }
 
 /** Observes the control loop. Durations in milliseconds. */
@@ -38,7 +40,7 @@ export interface LoopObserver {
 }
 
 /** Called each time the objects of a kind have to be listed again. */
-type RelistObserver = (kind: string, reason: RelistReason) => void;
+export type RelistObserver = (kind: string, reason: RelistReason) => void;
 
 interface ControllerMetrics {
   readonly relisted: RelistObserver;
@@ -199,6 +201,16 @@ function addGauges(metrics: Metrics, gauges: ControllerGauges): void {
     'certificate_expiry_timestamp_seconds',
     'When the last usable xDS certificate expires or expired; 0 without one.',
     () => Math.floor((gauges.certificateExpiry() ?? 0) / 1_000),
+  );
+  add(
+    'certificate_degraded',
+    '1 while the Secret with the xDS certificate cannot be used, and the last good certificate is served.',
+    () => Number(gauges.certificateState() === 'degraded'),
+  );
+  add(
+    'certificate_missing',
+    '1 while this replica is to serve xDS over TLS and has no certificate: gateways cannot connect to it.',
+    () => Number(gauges.certificateState() === 'none'),
   );
   metrics.gaugesOf(`${prefix}_watched_objects`, 'Objects held, by kind.', 'kind', gauges.watchedObjects);
 }

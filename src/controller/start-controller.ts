@@ -34,7 +34,7 @@ import { SnapshotHistory } from './snapshot-history.ts';
 import { StatusWriter } from './write-statuses.ts';
 import { warnOfPlaintext } from './warn-plaintext.ts';
 import { watchCertificateHealth } from './certificate-health.ts';
-import { XdsCertificateWatch } from './xds-certificate.ts';
+import { startXdsTls } from './xds-tls.ts';
 
 /** The settings and dependencies of a controller. */
 export interface ControllerOptions {
@@ -59,6 +59,8 @@ export interface ControllerOptions {
     readonly port: number;
     /** Set: xDS is served over TLS, with the files of this folder. */
     readonly tlsFolder: string | undefined;
+    /** Set: xDS is served over TLS, with the Secret that the controller makes if there is none; no folder is read. Off when absent. */
+    readonly generateCertificate?: boolean;
     readonly tokenFile: string;
     readonly verifyPodAddress: boolean;
     readonly recheckIntervalMs?: XdsServerOptions['recheckIntervalMs'];
@@ -97,11 +99,21 @@ export async function startController(options: ControllerOptions): Promise<Runni
   const serverName = `${options.serviceName}.${installationNamespace}.svc`;
   const events = createEventRecorder({ client, log, clock, controller: controllerName, instance: podName });
 
-  const certificate =
-    xds.tlsFolder === undefined
-      ? undefined
-      : new XdsCertificateWatch({ folder: xds.tlsFolder, serverName, log, clock });
-  await certificate?.start();
+  const certificateSource = xds.generateCertificate === true ? ('generate' as const) : toFolder(xds.tlsFolder);
+  const tls =
+    certificateSource &&
+    (await startXdsTls({
+      client,
+      log,
+      clock,
+      random,
+      installationNamespace,
+      serviceName: options.serviceName,
+      serverName,
+      source: certificateSource,
+      onRelist: metrics.relisted,
+    }));
+  const certificate = tls?.certificate;
   if (certificate !== undefined)
     watchCertificateHealth({ certificate, health, events, installationNamespace, podName });
 
@@ -140,7 +152,7 @@ export async function startController(options: ControllerOptions): Promise<Runni
       observer: metrics.xds,
     });
   } catch (error) {
-    await certificate?.stop();
+    await tls?.stop();
     throw error;
   }
   listening.pass();
@@ -176,6 +188,7 @@ export async function startController(options: ControllerOptions): Promise<Runni
       () => performance.now(),
     ),
     random,
+    ...(certificate === undefined ? {} : { isFit: certificate.canServe }),
     ...(options.leaseTimes === undefined ? {} : { times: options.leaseTimes }),
   });
   if (certificate === undefined)
@@ -196,6 +209,7 @@ export async function startController(options: ControllerOptions): Promise<Runni
     isLeading: () => election.isLeading(),
   });
   const leaderClient = guardWrites(client, () => election.isLeading());
+  tls?.keep(election.leadership, leaderClient);
   const parameters = options.classParameters;
   const duties = new LeaderDuties({
     writer,
@@ -260,12 +274,17 @@ export async function startController(options: ControllerOptions): Promise<Runni
     deployProblems: () => [...duties.deployed.values()].filter(({ problem }) => problem !== undefined).length,
     rollouts: () => duties.deployed,
     certificateExpiry: () => certificate?.expiresAt,
+    certificateState: () => certificate?.state.get().state,
   });
   noteSync();
   loop.start();
 
   const steps: readonly ControllerStep[] = [
-    { name: 'stop writing', timeoutMs: 2_000, run: () => loop.stop() },
+    {
+      name: 'stop writing',
+      timeoutMs: 2_000,
+      run: async () => void (await Promise.all([loop.stop(), tls?.stopKeeping()])),
+    },
     { name: 'release the lease', timeoutMs: 3_000, run: () => election.stop() },
     {
       name: 'disconnect gateways',
@@ -277,7 +296,7 @@ export async function startController(options: ControllerOptions): Promise<Runni
       timeoutMs: 5_000,
       async run() {
         gatewayApi.stop();
-        await Promise.all([source.stop(), certificate?.stop(), events.stop()]);
+        await Promise.all([source.stop(), tls?.stop(), events.stop()]);
       },
     },
   ];
@@ -289,6 +308,10 @@ export async function startController(options: ControllerOptions): Promise<Runni
       for (const step of steps) await step.run();
     },
   };
+}
+
+function toFolder(folder: string | undefined): { readonly folder: string } | undefined {
+  return folder === undefined ? undefined : { folder };
 }
 
 function formatAddress(address: string, port: number): string {

@@ -50,24 +50,25 @@ describe('NOTES.txt', () => {
       'kubectl --namespace edge-system rollout status deployment/edge-proxy',
       'helm test edge --namespace edge-system --logs',
       "kubectl apply -f - <<'END'",
-      'helm upgrade edge charts/proxy --namespace edge-system --reset-then-reuse-values --set controller.xds.tls.enabled=true',
+      'helm upgrade edge charts/proxy --namespace edge-system --reset-then-reuse-values --set controller.xds.tls.enabled=true,controller.xds.tls.generate=true',
     ]);
     assert.equal(parse(/<<'END'\n(.*)^END$/ms.exec(notes)![1]!).kind, 'Gateway');
   });
 
-  test('warn of xDS without TLS, with the two commands that turn it on', async () => {
+  test('warn of xDS without TLS, with the command that turns it on', async () => {
     const [, commands = ''] = (await readNotes({})).split(/^WARNING: Gateways are served without TLS\. .*:$/m);
     const lines = commands.trim().split(/\n+/);
-    assert.equal(lines.length, 2, commands);
-    // The first makes what the chart mounts, for the name by which gateways look for the controller; the second sets a value that there is.
-    assert.match(
-      lines[0]!,
-      /subjectAltName=DNS:edge-proxy\.edge-system\.svc .*--namespace edge-system create secret generic proxy-xds-cert /,
-    );
-    const [, flag = ''] = / --set (\S+)$/.exec(lines[1]!)!;
+    assert.equal(lines.length, 1, commands);
+    const [, flag = ''] = / --set (\S+)$/.exec(lines[0]!)!;
     const rendering = await renderChart({}, { args: ['--set', flag] });
     assert.equal(rendering.variable('MCP_GATEHOUSE_XDS_TLS'), 'true');
-    for (const key of ['tls.crt', 'tls.key', 'ca.crt']) assert.match(lines[0]!, new RegExp(`--from-file=${key}[ =]`));
+    assert.equal(rendering.variable('MCP_GATEHOUSE_XDS_TLS_GENERATE'), 'true');
+  });
+
+  test('say that TLS needs nothing else when the certificate is made', async () => {
+    const notes = await readNotes({ controller: { xds: { tls: { enabled: true, generate: true } } } });
+    assert.match(notes, /proxy-xds-cert in edge-system\. The controller makes it/);
+    assert.doesNotMatch(notes, /without TLS|WARNING|helm upgrade|is ready once/);
   });
 
   test('say which Secret TLS needs', async () => {

@@ -202,6 +202,12 @@ const bySchema: readonly Refusal[] = [
 /** The schema has nothing to say here. */
 const beyondTheSchema: readonly Refusal[] = [
   {
+    name: 'a certificate to make without TLS',
+    values: { controller: { xds: { tls: { generate: true } } } },
+    message:
+      'controller.xds.tls.generate goes with controller.xds.tls.enabled: without TLS there is no certificate to make',
+  },
+  {
     name: 'two equal ports',
     values: port('health', 9092),
     message:

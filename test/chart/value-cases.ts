@@ -11,6 +11,8 @@ export interface ValueCase {
   /** When a key has several cases: which. */
   readonly variant?: string;
   readonly value: unknown;
+  /** Other values, without which this one has nothing to change. */
+  readonly with?: Values;
   /** Must hold for the rendering with the value, and not for that with defaults. */
   readonly check: (rendering: Rendering) => void;
 }
@@ -21,8 +23,20 @@ export function nameCase({ key, variant }: ValueCase): string {
 }
 
 /** The case as values for helm. */
-export function toValues({ key, value }: ValueCase): Values {
-  return key.split('.').reduceRight<unknown>((inner, name) => ({ [name]: inner }), value) as Values;
+export function toValues({ key, value, with: others = {} }: ValueCase): Values {
+  return merge(others, key.split('.').reduceRight<unknown>((inner, name) => ({ [name]: inner }), value) as Values);
+}
+
+/** Values over others, mapping by mapping as far as both have them. */
+function merge(others: Values, values: Values): Values {
+  const merged: Record<string, unknown> = { ...others };
+  for (const [key, value] of Object.entries(values))
+    merged[key] = isMapping(merged[key]) && isMapping(value) ? merge(merged[key], value) : value;
+  return merged;
+}
+
+function isMapping(value: unknown): value is Values {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 interface Port {
@@ -98,6 +112,20 @@ export function listRules(rendering: Rendering): readonly string[] {
       resources.flatMap((resource) => verbs.map((verb) => `${apiGroups[0]}/${resource} ${verb}`)),
     ),
   );
+}
+
+/** The names of the Secrets that the controller may change in its own namespace. */
+function listUpdatedSecrets(rendering: Rendering): readonly string[] {
+  const { rules } = rendering.get('Role') as unknown as {
+    readonly rules: readonly {
+      readonly resources: readonly string[];
+      readonly verbs: readonly string[];
+      readonly resourceNames?: readonly string[];
+    }[];
+  };
+  return rules
+    .filter(({ resources, verbs }) => resources.includes('secrets') && verbs.includes('update'))
+    .flatMap(({ resourceNames = ['*'] }) => resourceNames);
 }
 
 const nodeAffinity = {
@@ -293,6 +321,23 @@ export const valueCases: readonly ValueCase[] = [
         optional: true,
         items: [{ key: 'ca.crt', path: 'ca.crt' }],
       });
+      assert.deepEqual(listUpdatedSecrets(rendering), ['proxy-xds-cert-last-good']);
+    },
+  },
+  {
+    key: 'controller.xds.tls.generate',
+    value: true,
+    with: { controller: { xds: { tls: { enabled: true } } } },
+    check: (rendering) => {
+      const { xdsTls, xdsTlsGenerate } = readSettings(rendering);
+      assert.deepEqual([xdsTls, xdsTlsGenerate], [true, true]);
+      // It is read from the API server: a volume would show it a minute later.
+      assert.deepEqual(
+        rendering.pod.volumes?.map(({ name }) => name),
+        ['xds-token'],
+      );
+      assert.deepEqual(listUpdatedSecrets(rendering), ['proxy-xds-cert', 'proxy-xds-cert-last-good']);
+      assert.ok(rendering.testPod.containers[0].args.includes('--ca'));
     },
   },
   {

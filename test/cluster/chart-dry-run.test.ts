@@ -76,7 +76,7 @@ describe('helm itself', () => {
       'kubectl --namespace proxy-system rollout status deployment/proxy',
       'helm test proxy --namespace proxy-system --logs',
       "kubectl apply -f - <<'END'",
-      'helm upgrade proxy charts/proxy --namespace proxy-system --reset-then-reuse-values --set controller.xds.tls.enabled=true',
+      'helm upgrade proxy charts/proxy --namespace proxy-system --reset-then-reuse-values --set controller.xds.tls.enabled=true,controller.xds.tls.generate=true',
     ]);
   });
 

@@ -40,7 +40,7 @@ test('every right is granted once, and by name, not by asterisk', () => {
   assert.doesNotMatch(names.join('\n'), /\*/);
 });
 
-test('no value changes the rights but the one for InferencePools, which adds these', async () => {
+test('no value changes the rights but the one for InferencePools and those for TLS, which add these', async () => {
   const pools = 'inference.networking.k8s.io/inferencepools';
   const added = [
     `${pools} get`,
@@ -50,12 +50,20 @@ test('no value changes the rights but the one for InferencePools, which adds the
     'core/pods list',
     'core/pods watch',
   ];
+  const updates = (name: string): string => `core/secrets update ${name} in ${installationNamespace}`;
+  const ofCopy = [updates('proxy-xds-cert-last-good')];
+  const addedBy: Readonly<Record<string, readonly string[]>> = {
+    'inferenceExtension.enabled': added,
+    'controller.xds.tls.enabled': ofCopy,
+    'controller.xds.tls.generate': [updates('proxy-xds-cert'), ...ofCopy],
+  };
+  const extra = new Set(Object.values(addedBy).flat());
   const all = granted.map(formatRight);
-  const usual = all.filter((right) => !added.includes(right));
-  assert.equal(usual.length, all.length - added.length);
+  const usual = all.filter((right) => !extra.has(right));
+  assert.equal(usual.length, all.length - extra.size);
   for (const valueCase of valueCases) {
     const given = listGranted(await renderChart(toValues(valueCase))).map(formatRight);
-    const expected = valueCase.key === 'inferenceExtension.enabled' ? all : usual;
+    const expected = all.filter((right) => usual.includes(right) || addedBy[valueCase.key]?.includes(right) === true);
     assert.deepEqual(given, expected, nameCase(valueCase));
   }
 });

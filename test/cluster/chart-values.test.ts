@@ -39,8 +39,8 @@ const ofKubernetes = [
   'resources',
   'tolerations',
 ];
-/** Where else: chart-replicas.test.ts. */
-const shown = new Set(['controller.podDisruptionBudget']);
+/** Where else: chart-replicas.test.ts, generated-certificate.test.ts. */
+const shown = new Set(['controller.podDisruptionBudget', 'controller.xds.tls.generate']);
 
 /** A test that shows these values, named after them. */
 function shows(keys: readonly string[], what: string, run: () => Promise<void>): void {

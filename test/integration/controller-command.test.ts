@@ -153,6 +153,7 @@ describe('docs/control-plane.md', () => {
       deployProblems: () => 0,
       rollouts: () => new Map(),
       certificateExpiry: () => undefined,
+      certificateState: () => undefined,
     });
     const exposed = [...(await metrics.expose()).matchAll(/^# TYPE (\S+)/gm)].map((match) => match[1]!);
     const named = [...text.matchAll(/`(mcp_gateway_controller_\w+?)(?:\{[\w,]+\})?`/g)].map((match) => match[1]!);

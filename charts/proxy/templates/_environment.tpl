@@ -25,7 +25,8 @@
 -}}
 {{- if .Values.image.registry -}}{{- $_ := set $variables "MCP_GATEHOUSE_IMAGE_REGISTRY" .Values.image.registry -}}{{- end -}}
 {{- if $pullSecrets -}}{{- $_ := set $variables "MCP_GATEHOUSE_IMAGE_PULL_SECRETS" (join "," $pullSecrets) -}}{{- end -}}
-{{- if $tls -}}{{- $_ := set $variables "MCP_GATEHOUSE_XDS_TLS_FOLDER" "/etc/mcp-gateway/xds-tls" -}}{{- end -}}
+{{- if .Values.controller.xds.tls.generate -}}{{- $_ := set $variables "MCP_GATEHOUSE_XDS_TLS_GENERATE" "true" -}}
+{{- else if $tls -}}{{- $_ := set $variables "MCP_GATEHOUSE_XDS_TLS_FOLDER" "/etc/mcp-gateway/xds-tls" -}}{{- end -}}
 {{- range $name, $value := .Values.controller.extraEnv -}}
 {{- if not (kindIs "invalid" $value) -}}{{- $_ := set $variables $name $value -}}{{- end -}}
 {{- end -}}

@@ -43,6 +43,10 @@ Checks what the schema cannot check, and repeats its most important checks for i
 {{- $problems = append $problems (printf "controller.image.pullPolicy must be empty or one of %s, not %q" (join ", " $policies) (toString $controller.image.pullPolicy)) -}}
 {{- end -}}
 
+{{- if and $controller.xds.tls.generate (not $controller.xds.tls.enabled) -}}
+{{- $problems = append $problems "controller.xds.tls.generate goes with controller.xds.tls.enabled: without TLS there is no certificate to make" -}}
+{{- end -}}
+
 {{- if not (regexMatch "^[0-9]+$" (include "proxy.text" $controller.replicaCount)) -}}
 {{- $problems = append $problems (printf "controller.replicaCount must be a whole number of at least 0, not %s" (toJson $controller.replicaCount)) -}}
 {{- end -}}

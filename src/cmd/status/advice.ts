@@ -155,7 +155,7 @@ export function adviseUntouched(namespace: string): string {
 
 /** What to do about xDS without TLS. */
 export const adviseTls =
-  'Create the Secret proxy-xds-cert and set controller.xds.tls.enabled: docs/install.md has the two commands.';
+  'Set controller.xds.tls.enabled and controller.xds.tls.generate: docs/install.md has the command.';
 
 /** What to install when a kind is not there. */
 export const installAdvice = {
