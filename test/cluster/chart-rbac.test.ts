@@ -47,8 +47,6 @@ test('no value changes the rights but the one for InferencePools and those for T
     `${pools} list`,
     `${pools} watch`,
     `${pools}/status update`,
-    'core/pods list',
-    'core/pods watch',
   ];
   const updates = (name: string): string => `core/secrets update ${name} in ${installationNamespace}`;
   const ofCopy = [updates('proxy-xds-cert-last-good')];
