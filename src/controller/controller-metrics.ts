@@ -26,6 +26,8 @@ interface ControllerGauges {
   readonly deployProblems: () => number;
   /** How the rollouts of deployed Gateways get on, by namespace/name. */
   readonly rollouts: () => ReadonlyMap<string, { readonly rollout: Rollout | undefined }>;
+  /** Gateway processes without the present configuration, by Gateway; empty at replicas that do not lead. */
+  readonly behindGateways: () => Readonly<Record<string, number>>;
   /** Milliseconds since 1970; undefined: there is no certificate. */
   readonly certificateExpiry: () => number | undefined;
   /** Undefined: without TLS. */
@@ -211,6 +213,12 @@ function addGauges(metrics: Metrics, gauges: ControllerGauges): void {
     'certificate_missing',
     '1 while this replica is to serve xDS over TLS and has no certificate: gateways cannot connect to it.',
     () => Number(gauges.certificateState() === 'none'),
+  );
+  metrics.gaugesOf(
+    `${prefix}_behind_gateways`,
+    'Gateway processes without the present configuration, by Gateway: they do not answer, or their pods take traffic without being connected.',
+    'gateway',
+    gauges.behindGateways,
   );
   metrics.gaugesOf(`${prefix}_watched_objects`, 'Objects held, by kind.', 'kind', gauges.watchedObjects);
 }

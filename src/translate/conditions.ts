@@ -10,7 +10,7 @@ export const conditionReasons = {
   },
   gateway: {
     Accepted: ['Accepted', 'ListenersNotValid', 'Invalid', 'InvalidParameters', 'UnsupportedAddress', 'Pending'],
-    Programmed: ['Programmed', 'Invalid', 'AddressNotAssigned', 'AddressNotUsable', 'Pending'],
+    Programmed: ['Programmed', 'Invalid', 'AddressNotAssigned', 'AddressNotUsable', 'Pending', 'GatewayBehind'],
     ResolvedRefs: ['ResolvedRefs', 'ListenersNotResolved'],
     InsecureFrontendValidationMode: ['ConfigurationChanged'],
     RolloutStuck: ['RollingOut', ...rolloutReasons],
@@ -33,7 +33,15 @@ export const conditionReasons = {
       'InvalidRouteKinds',
       'RefNotPermitted',
     ],
-    Programmed: ['Programmed', 'Invalid', 'PortUnavailable', 'HostnameConflict', 'ProtocolConflict', 'Pending'],
+    Programmed: [
+      'Programmed',
+      'Invalid',
+      'PortUnavailable',
+      'HostnameConflict',
+      'ProtocolConflict',
+      'Pending',
+      'GatewayBehind',
+    ],
     OverlappingTLSConfig: ['OverlappingHostnames'],
   },
   routeParent: {
@@ -54,7 +62,7 @@ export const conditionReasons = {
       'UnsupportedProtocol',
       'InvalidCACertificateRef',
     ],
-    PartiallyInvalid: ['UnsupportedValue', 'IncompatibleFilters'],
+    PartiallyInvalid: ['UnsupportedValue', 'IncompatibleFilters', 'Shadowed'],
   },
   proxyBackend: {
     Accepted: ['Accepted', 'Invalid'],
@@ -77,6 +85,7 @@ export const conditionReasons = {
       'PartiallyProgrammed',
       'TargetNotFound',
       'WaitingForGateway',
+      'GatewayBehind',
       'Rejected',
       'KeysUnavailable',
     ],

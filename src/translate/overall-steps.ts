@@ -11,6 +11,7 @@ import type { Notice } from './notices.ts';
 import type { PolicyKeys, TranslatedPolicy } from './policies.ts';
 import { countAttachedRoutes, groupByBackend, groupByPool } from './route-census.ts';
 import type { BackendUsage, PoolUsage, TranslatedRoute } from './routes.ts';
+import { findShadowedMatches, type ShadowedMatches } from './shadowed-matches.ts';
 import { createListKeeper, createStep } from './step.ts';
 
 type Keeper<V> = (next: readonly V[]) => readonly V[];
@@ -41,6 +42,7 @@ interface OverallSteps {
   ) => readonly string[];
   readonly assemble: (parts: Parts) => Configuration;
   readonly findNotices: (routes: readonly TranslatedRoute[], configuration: Configuration) => readonly Notice[];
+  readonly findShadowed: (configuration: Configuration) => ShadowedMatches;
   /** By namespace/name of a policy: the keys of its messages, by Gateway. */
   readonly mapPolicyKeys: (
     policies: readonly TranslatedPolicy[],
@@ -69,6 +71,7 @@ export function prepareOverallSteps({ attachedRoutes, backendUsers, poolParents 
   const findBackends = createStep(listBackendKeys);
   const findMissingEndpoints = createStep(listMissingEndpoints);
   const findMixedProtection = createStep(listMixedProtection);
+  const findShadowed = createStep(findShadowedMatches);
   const mapPolicyKeys = createStep(
     (keys: readonly PolicyKeys[]) => new Map(keys.map(({ policy, byGateway }) => [policy, byGateway])),
   );
@@ -90,6 +93,7 @@ export function prepareOverallSteps({ attachedRoutes, backendUsers, poolParents 
       ...findMissingEndpoints(backends),
       ...findMixedProtection(routes, policies),
     ],
+    findShadowed: ({ routes, policies }) => findShadowed(routes, policies),
     mapPolicyKeys: (policies) => mapPolicyKeys(listPolicyKeys(policies)),
   };
 }

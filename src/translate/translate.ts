@@ -29,6 +29,7 @@ import { prepareReach } from './policy-reach.ts';
 import { ResourceIndex } from './resource-index.ts';
 import { prepareRoutes } from './routes.ts';
 import { prepareSecrets } from './secrets.ts';
+import { describeShadowedMatches } from './shadowed-matches.ts';
 
 /** What translation makes of a set of resources. */
 export interface Translation {
@@ -122,7 +123,7 @@ export function createTranslator(options: TranslateOptions = {}): Translator {
     });
 
     const invalid = invalidStatuses();
-    const statuses = listStatuses({
+    const written = listStatuses({
       gatewayClasses: [classes.listStatuses()],
       gateways: [invalid.gateways, ownGateways.map(({ name }) => ({ name, status: gatewayStatuses.get(name) }))],
       httpRoutes: [invalid.httpRoutes, ownRoutes],
@@ -130,6 +131,15 @@ export function createTranslator(options: TranslateOptions = {}): Translator {
       proxyPolicies: [ownPolicies, invalidPolicies],
       inferencePools: [poolStatuses?.listStatuses() ?? []],
     });
+    const shadowed = overall.findShadowed(configuration);
+    const httpRoutes = describeShadowedMatches(written.httpRoutes, shadowed);
+    const statuses =
+      httpRoutes === written.httpRoutes
+        ? written
+        : keepShallow(previous?.statuses, {
+            ...written,
+            httpRoutes: keepShallow(previous?.statuses.httpRoutes, httpRoutes),
+          });
 
     const notices = collectNotices();
     gateways.noteUnknown(notices);

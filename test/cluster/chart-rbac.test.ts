@@ -42,12 +42,7 @@ test('every right is granted once, and by name, not by asterisk', () => {
 
 test('no value changes the rights but the one for InferencePools and those for TLS, which add these', async () => {
   const pools = 'inference.networking.k8s.io/inferencepools';
-  const added = [
-    `${pools} get`,
-    `${pools} list`,
-    `${pools} watch`,
-    `${pools}/status update`,
-  ];
+  const added = [`${pools} get`, `${pools} list`, `${pools} watch`, `${pools}/status update`];
   const updates = (name: string): string => `core/secrets update ${name} in ${installationNamespace}`;
   const ofCopy = [updates('proxy-xds-cert-last-good')];
   const addedBy: Readonly<Record<string, readonly string[]>> = {

@@ -152,6 +152,7 @@ describe('docs/control-plane.md', () => {
       pendingStatuses: () => 0,
       deployProblems: () => 0,
       rollouts: () => new Map(),
+      behindGateways: () => ({ 'team/edge': 0 }),
       certificateExpiry: () => undefined,
       certificateState: () => undefined,
     });
