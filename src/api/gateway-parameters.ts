@@ -6,6 +6,7 @@ import { withRules } from './cel-rules.ts';
 import { containerEnvironmentSchema } from './container-environment.ts';
 import { containerImageSchema } from './container-image.ts';
 import { containerResourcesSchema } from './container-resources.ts';
+import { delegationSchema } from './delegation.ts';
 import { deployOverlaysSchema } from './deploy-overlays.ts';
 import { boundedDurationSchema } from './duration.ts';
 import { subdomainNameSchema } from './kubernetes-names.ts';
@@ -142,8 +143,11 @@ const specFields = z.object({
   overlays: deployOverlaysSchema
     .optional()
     .describe(
-      'Strategic merge patches over what is deployed, for what has no field of its own. They are applied last, in the order of the parameters. They cannot change the kind, the name, the namespace, the owner and the selector of an object. Only parameters of the GatewayClass may give pods more rights or access to Secrets.',
+      'Strategic merge patches over what is deployed, for what has no field of its own. They are applied last, in the order of the parameters. They cannot change the kind, the name, the namespace, the owner and the selector of an object. Only parameters of the GatewayClass may give pods other programs, more rights or access to Secrets.',
     ),
+  delegation: delegationSchema
+    .optional()
+    .describe('What parameters of Gateways may ask for in addition. Only parameters of a GatewayClass may set it.'),
 });
 
 const specSchema = withRules(specFields, [

@@ -19,6 +19,8 @@ interface DeployedGateway {
   readonly problem: string | undefined;
   /** Set: an address that the Gateway requests is not available. */
   readonly addressProblem: string | undefined;
+  /** Set: its pods are being replaced. */
+  readonly rollout?: GatewayFacts['rollout'];
 }
 
 /** The inputs of the facts. */
@@ -106,6 +108,7 @@ export class FactCollector {
       rejections: this.#collectRejections(gateway, processes),
       keyProblems: collectKeyProblems(processes),
       bindProblems: collectBindProblems(processes),
+      rollout: deployed?.rollout,
       keptCertificates: collectKeptCertificates(processes),
     };
     this.#facts.set(gateway, { inputs, facts });

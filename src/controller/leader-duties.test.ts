@@ -11,6 +11,7 @@ const result = (address: string): DeployResult => ({
   addressProblem: undefined,
   addresses: [{ type: 'IPAddress', value: address }],
   replicas: undefined,
+  rollout: undefined,
 });
 
 /** Work with Gateways by name and uid; the latter with a generation at its end. */

@@ -57,6 +57,18 @@ function reject(list: MessageRejection['list'], key: string): ReadonlyMap<string
 }
 
 describe('events', () => {
+  test('a rollout that is stuck is told once, however it is counted, and one that is under way is not', () => {
+    const { events, report } = createFixture();
+    const problem = { reason: 'FailedCreate', message: 'Deployment edge-proxy: FailedCreate: exceeded quota' } as const;
+    report({ facts: facts({ rollout: { progress: '0 of 2', ready: 2, problem: undefined } }) });
+    report({ facts: facts({ rollout: { progress: '0 of 2', ready: 2, problem } }) });
+    report({ facts: facts({ rollout: { progress: '1 of 2', ready: 1, problem } }) });
+    assert.deepEqual(
+      events.map(({ type, subject, reason, note }) => [type, subject.kind, subject.name, reason, note]),
+      [['Warning', 'Gateway', 'edge', 'RolloutStuck', `Pods do not get ready: ${problem.message}.`]],
+    );
+  });
+
   test('a policy that misses its target is told once, beside the policy', () => {
     const { events, report } = createFixture();
     const unattached = [{ policy: 'team/login', message: 'HTTPRoute/tols does not exist in namespace team.' }];

@@ -1,5 +1,5 @@
 // Events that the owners of resources get in addition to the status: a gateway rejects a message, keys cannot be loaded, a port cannot be opened, a
-// gateway is behind, policies conflict, a policy misses its target, a listener is served with its last good certificate. Each is reported when it comes
+// gateway is behind, a rollout is stuck, policies conflict, a policy misses its target, a listener is served with its last good certificate. Each is reported when it comes
 // up; the recorder counts repetitions.
 import type { EventRecord, EventRecorder, EventSubject } from '../kubernetes/events.ts';
 import { formatApiVersion, resourceTypes } from '../kubernetes/resource-type.ts';
@@ -54,7 +54,7 @@ function listEvents(sources: EventSources): readonly NewEvent[] {
     if (subject !== undefined) events.push({ subject, ...event });
   };
   for (const [gateway, facts] of sources.facts) {
-    const { rejections, keyProblems, bindProblems, behind, keptCertificates = [] } = facts;
+    const { rejections, keyProblems, bindProblems, behind, rollout, keptCertificates = [] } = facts;
     for (const rejection of rejections) {
       const subject = findRejected(sources, gateway, rejection);
       const effect =
@@ -70,6 +70,10 @@ function listEvents(sources: EventSources): readonly NewEvent[] {
     for (const [port, reason] of bindProblems) {
       const note = `Port ${port} cannot be opened: ${reason}`;
       add(findObject(sources, 'Gateway', gateway), { reason: 'PortUnavailable', action: 'Listen', note });
+    }
+    if (rollout?.problem !== undefined) {
+      const note = `Pods do not get ready: ${rollout.problem.message}.`;
+      add(findObject(sources, 'Gateway', gateway), { reason: 'RolloutStuck', action: 'Deploy', note });
     }
     for (const each of behind) {
       const note = each.isConnected

@@ -298,6 +298,7 @@ export async function startController(options: ControllerOptions): Promise<Runni
     configurationSize: () => configurator.measure(),
     pendingStatuses: () => writer.pending,
     deployProblems: () => [...duties.deployed.values()].filter(({ problem }) => problem !== undefined).length,
+    rollouts: () => duties.deployed,
     behindGateways: () => loop.behindGateways,
     certificateExpiry: () => certificate?.expiresAt,
     certificateState: () => certificate?.state.get().state,

@@ -4,6 +4,7 @@ import type { KubernetesClient, KubernetesObject } from '../kubernetes/client.ts
 import { type ListWatch, type ListWatchOptions, type RelistReason, startListWatch } from '../kubernetes/list-watch.ts';
 import { type ResourceType, resourceTypes } from '../kubernetes/resource-type.ts';
 import { managedBy, managedByLabel } from './deployed-names.ts';
+import { readDeployment, type SeenDeployment } from './describe-rollout.ts';
 import { type GatewayAddresses, readAddresses } from './gateway-addresses.ts';
 import { isJson } from './merge-values.ts';
 
@@ -36,6 +37,8 @@ export interface ManagedObject {
   readonly addresses: GatewayAddresses | undefined;
   /** Of a Deployment. */
   readonly replicas: SeenReplicas | undefined;
+  /** Of a Deployment whose status has been written. */
+  readonly deployment: SeenDeployment | undefined;
 }
 
 interface ManagedObjectsOptions {
@@ -151,6 +154,7 @@ function readManagedObject(type: ResourceType, live: KubernetesObject): ManagedO
     owner: { name: owner.name, uid: owner.uid },
     addresses: type.kind === 'Service' ? readAddresses(live) : undefined,
     replicas: type.kind === 'Deployment' ? readReplicas(live) : undefined,
+    deployment: type.kind === 'Deployment' ? readDeployment(live) : undefined,
   };
 }
 

@@ -98,6 +98,8 @@ describe('every field of GatewayParameters has an effect', () => {
       if (formatFieldPath(path) === 'service.type') assert.deepEqual(rendered, whole);
       // It is part of the configuration that gateways get: translate/testdata/pods-unprotected-routes-are-closed.yaml.
       else if (formatFieldPath(path) === 'unprotectedRoutes') assert.deepEqual(rendered, whole);
+      // It decides what other parameters and the Gateway may ask for: pod-limits.test.ts, testdata/infrastructure-with-domains.yaml.
+      else if (path[0] === 'delegation') assert.deepEqual(rendered, whole);
       else assert.notDeepEqual(rendered, whole);
     });
   }

@@ -1,5 +1,6 @@
 // Statuses as Kubernetes shapes them, and the closed list of conditions and reasons that they can have.
 // The vocabulary is Gateway API 1.6 (apis/v1) and GEP-713; programmed-status.ts adds what only running gateways know.
+import { rolloutReasons } from './rollout.ts';
 
 /** Subject -> condition type -> the reasons it can carry. Every reason occurs in a golden; a test asserts it. */
 export const conditionReasons = {
@@ -12,6 +13,7 @@ export const conditionReasons = {
     Programmed: ['Programmed', 'Invalid', 'AddressNotAssigned', 'AddressNotUsable', 'Pending', 'GatewayBehind'],
     ResolvedRefs: ['ResolvedRefs', 'ListenersNotResolved'],
     InsecureFrontendValidationMode: ['ConfigurationChanged'],
+    RolloutStuck: ['RollingOut', ...rolloutReasons],
   },
   listener: {
     Accepted: [

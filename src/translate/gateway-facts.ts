@@ -1,5 +1,6 @@
 // What only a running system knows of a Gateway: the controller learns it from its Service and from the gateways that are connected.
 import type { Configuration } from '../ir/configuration.ts';
+import type { Rollout } from './rollout.ts';
 
 /** The facts about one Gateway. A Gateway without facts has not been deployed yet. */
 export interface GatewayFacts {
@@ -23,6 +24,8 @@ export interface GatewayFacts {
   readonly keyProblems: ReadonlyMap<string, KeysProblem>;
   /** Ports that a process could not open, and why. */
   readonly bindProblems: ReadonlyMap<number, string>;
+  /** Its pods are being replaced; undefined: all of them are up to date, or nothing is known. */
+  readonly rollout?: Rollout | undefined;
   /** Certificates that processes serve although their Secret is missing or unusable, by key of the Listener message. Absent: none. */
   readonly keptCertificates?: ReadonlyMap<string, KeptCertificates>;
 }

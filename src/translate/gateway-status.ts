@@ -3,6 +3,7 @@ import { allowsInsecureFallback } from './client-validation.ts';
 import { createCondition, type Condition, type GatewayStatus, type ListenerStatus } from './conditions.ts';
 import type { Gateways, ResolvedGateway } from './gateways.ts';
 import { type ResolvedListener, describeListener } from './listeners.ts';
+import { allowsPodMetadata } from './pod-metadata.ts';
 import type { Derived, Memory, Table } from './memory.ts';
 
 /** Why a Gateway is not programmed. */
@@ -68,7 +69,14 @@ function describeAccepted(
     return createCondition('gateway', 'Accepted', 'False', 'UnsupportedAddress', binding.message, generation);
   const bad = listeners.filter(({ isValid }) => !isValid).map(({ spec }) => spec.name);
   if (bad.length === 0)
-    return createCondition('gateway', 'Accepted', 'True', 'Accepted', 'The Gateway is valid.', generation);
+    return createCondition(
+      'gateway',
+      'Accepted',
+      'True',
+      'Accepted',
+      `The Gateway is valid.${describePodMetadata(gateway)}`,
+      generation,
+    );
   const good = listeners.filter(({ isValid }) => isValid).map(({ spec }) => spec.name);
   const message = `listeners that cannot be served: ${bad.join(', ')}; listeners that can: ${good.length === 0 ? 'none' : good.join(', ')}`;
   return createCondition(
@@ -79,6 +87,19 @@ function describeAccepted(
     message,
     generation,
   );
+}
+
+/** Labels and annotations that the Gateway wants on everything, and that pods do not get. */
+function describePodMetadata({ gateway, parameters, placement }: ResolvedGateway): string {
+  if (placement !== 'pods') return '';
+  // Only those of the class have one.
+  const delegation = parameters.find(({ spec }) => spec.delegation !== undefined)?.spec.delegation;
+  const { labels, annotations } = gateway.spec.infrastructure ?? {};
+  const left = [...Object.keys(labels ?? {}), ...Object.keys(annotations ?? {})].filter(
+    (key) => !allowsPodMetadata(key, delegation),
+  );
+  if (left.length === 0) return '';
+  return ` Of spec.infrastructure, the Service and the Deployment get ${left.join(', ')}, pods and their ServiceAccount do not: delegation.podMetadata of the class does not allow it.`;
 }
 
 function describeProgrammed(

@@ -47,7 +47,7 @@ export function resolveClassParameters(
   return resolveParameters(index, 'spec.parametersRef', { ...parametersRef, namespace }, placement);
 }
 
-/** The parameters of a Gateway, in its own namespace; they may set less than those of a class, and not weaken what its class (`ofClass`) limits. */
+/** The parameters of a Gateway, in its own namespace; they may set less than those of its class (`ofClass`) and what it delegates, and not weaken what it limits. */
 export function resolveGatewayParameters(
   index: ResourceIndex,
   { metadata, spec }: Gateway,
@@ -61,7 +61,7 @@ export function resolveGatewayParameters(
   const resolved = resolveParameters(index, field, { ...parametersRef, namespace }, placement);
   if (!resolved.usable || resolved.parameters === undefined) return resolved;
   const own = resolved.parameters.spec;
-  const forbidden = findForbiddenParameters(own) ?? findWeakenedStaleness(own, ofClass?.spec);
+  const forbidden = findForbiddenParameters(own, ofClass?.spec.delegation) ?? findWeakenedStaleness(own, ofClass?.spec);
   if (forbidden === undefined) return resolved;
   const message = `${field}: GatewayParameters ${namespace}/${parametersRef.name} cannot be used: ${forbidden}`;
   return { usable: false, message, refused: resolved.parameters };

@@ -7,6 +7,7 @@ import { describeKeptCertificates } from './kept-certificates.ts';
 import { describeProgrammedGateway } from './programmed-gateway.ts';
 import { describeProgrammedPolicy } from './programmed-policy.ts';
 import { describeRejectedRoutes } from './programmed-routes.ts';
+import { describeRolloutCondition } from './rollout-condition.ts';
 import { describeClassVersion } from './supported-version.ts';
 import type { Translation } from './translate.ts';
 
@@ -29,7 +30,9 @@ export function describeProgrammed(
         : mapStatuses(statuses.gatewayClasses, (_, status) => describeClassVersion(status, gatewayApiVersions)),
     gateways: mapStatuses(statuses.gateways, (name, status) => {
       const view = views.get(name);
-      return view === undefined ? status : describeProgrammedGateway(describeKeptCertificates(status, view), view);
+      if (view === undefined) return status;
+      const described = describeProgrammedGateway(describeKeptCertificates(status, view), view);
+      return describeRolloutCondition(described, view);
     }),
     httpRoutes: describeRejectedRoutes(translation, views),
     proxyBackends: statuses.proxyBackends,

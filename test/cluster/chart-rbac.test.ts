@@ -59,14 +59,7 @@ test('no value changes the rights but those for InferencePools, network policies
   const addedFor: Readonly<Record<string, readonly string[]>> = {
     'controller.xds.tls.enabled': ofCopy,
     'controller.xds.tls.generate': [updates('proxy-xds-cert'), ...ofCopy],
-    inferenceExtension: [
-      `${pools} get`,
-      `${pools} list`,
-      `${pools} watch`,
-      `${pools}/status update`,
-      'core/pods list',
-      'core/pods watch',
-    ],
+    inferenceExtension: [`${pools} get`, `${pools} list`, `${pools} watch`, `${pools}/status update`],
     networkPolicy: ['get', 'list', 'watch', 'create', 'patch', 'delete'].map((verb) => `${policies} ${verb}`),
   };
   const added = new Set(Object.values(addedFor).flat());

@@ -13,6 +13,7 @@ const separateListeners = 'Give one of the listeners another port or another hos
 const separateProtocols = 'HTTP and HTTPS cannot share a port: give one of the listeners another port.';
 const freePort = 'Choose another port for the listener, or free this one.';
 const podsOfGateways = 'kubectl get pods -A -l gateway.networking.k8s.io/gateway-name';
+const logsOfGateways = 'kubectl logs -A --previous -l gateway.networking.k8s.io/gateway-name';
 const waitForGateway = `Wait a few seconds. If it stays so, see whether the pods of the Gateway run and are Ready: ${podsOfGateways}`;
 const catchUpGateway = `The pods that the message names may still enforce an earlier configuration. Their logs say why they cannot reach the controller; a NetworkPolicy may block its port 9978. If it cannot wait, delete these pods: new ones take no traffic before they have the configuration. The pods: ${podsOfGateways}`;
 const chooseOneOwner =
@@ -45,6 +46,17 @@ export const adviceByReason: Readonly<Record<ConditionSubject, Readonly<Record<s
     GatewayBehind: catchUpGateway,
     ConfigurationChanged:
       'Set mode to AllowValidOnly as soon as all clients have a certificate: in this mode the certificates protect nothing.',
+    ImagePullBackOff:
+      'Correct image in the GatewayParameters, or the image of the installation (image.* of the chart); if its name is right, see that the nodes reach the registry and that imagePullSecrets fit.',
+    CrashLoopBackOff: `The log of the pods says why they end: ${logsOfGateways}`,
+    CreateContainerConfigError:
+      'Create what the message names, or correct env and overlays of the GatewayParameters: most often a ConfigMap or a Secret is missing.',
+    CreateContainerError: 'Correct what the message names; overlays of the GatewayParameters are the usual cause.',
+    Unschedulable:
+      'Make room, or add nodes; or lower resources, or widen nodeSelector, tolerations and affinity in the GatewayParameters.',
+    FailedCreate:
+      'Correct what the message names: most often a ResourceQuota, a LimitRange or an admission webhook of the namespace refuses the pods.',
+    ProgressDeadlineExceeded: `See whether the pods of the Gateway run and are Ready, and their events: ${podsOfGateways}`,
     NoResources: 'See the events of its Deployment and pods: kubectl describe gateway, kubectl get events',
   },
   listener: {
@@ -134,10 +146,10 @@ export function findAdvice(subject: ConditionSubject, type: string, reason: stri
   const advice = Object.hasOwn(table, key) ? table[key]! : '';
   if (gateway === undefined) return advice;
   const [namespace, name] = gateway.split('/');
-  return advice.replace(
-    podsOfGateways,
-    `kubectl get pods -n ${namespace} -l gateway.networking.k8s.io/gateway-name=${name}`,
-  );
+  const ofGateway = `-n ${namespace} -l gateway.networking.k8s.io/gateway-name=${name}`;
+  return advice
+    .replace(podsOfGateways, `kubectl get pods ${ofGateway}`)
+    .replace(logsOfGateways, `kubectl logs --previous ${ofGateway}`);
 }
 
 /** Where to look when the controller is silent. */

@@ -32,6 +32,7 @@ export function formatStatus(report: StatusReport, { color, width }: FormatOptio
     ...tables.filter(({ rows }) => rows.length > 0).map((table) => formatTable(table, width, palette)),
     formatNothing(report),
     formatOthers(report, palette),
+    formatRollouts(report, width, palette),
     formatOpenRoutes(report, palette),
     formatProblems(report, width, palette),
     formatRemarks(report, width, palette),
@@ -298,6 +299,26 @@ function formatProblems(report: StatusReport, width: number | undefined, palette
   return lines;
 }
 
+/** Rollouts that simply take their time. Those that are stuck are problems. */
+function listRollouts({ gateways }: StatusReport): readonly { readonly title: string; readonly message: string }[] {
+  return gateways.flatMap(({ namespace, name: own, conditions }) => {
+    const condition = findCondition(conditions, 'RolloutStuck');
+    if (condition === undefined || !condition.good || condition.stale) return [];
+    return [{ title: `Gateway ${namespace}/${own}`, message: condition.message }];
+  });
+}
+
+function formatRollouts(report: StatusReport, width: number | undefined, palette: Palette): string[] {
+  const rollouts = listRollouts(report);
+  if (rollouts.length === 0) return [];
+  return [
+    palette.bold('Under way'),
+    ...rollouts.flatMap(({ title, message }) =>
+      formatFinding(palette.yellow('…'), [title], [{ text: message, advice: '' }], width, palette),
+    ),
+  ];
+}
+
 function formatRemarks({ remarks }: StatusReport, width: number | undefined, palette: Palette): string[] {
   if (remarks.length === 0) return [];
   const mark = palette.yellow('!');
@@ -378,6 +399,7 @@ function formatOpenRoutes({ access }: StatusReport, palette: Palette): string[] 
 }
 
 function formatEnd(report: StatusReport, palette: Palette): string[] {
+  if (report.well && listRollouts(report).length > 0) return [palette.green('All is well so far.')];
   if (report.well) return [palette.green('All is well.')];
   const all = listResources(report);
   const bad = all.filter(({ state }) => state !== 'well').length;

@@ -33,6 +33,7 @@ interface CaseOptions {
     readonly processes?: number;
     readonly deployProblem?: string;
     readonly bindProblems?: Readonly<Record<string, string>>;
+    readonly rollout?: GatewayFacts['rollout'];
     /** By namespace/name of the policy. */
     readonly rejected?: Readonly<Record<string, string>>;
     readonly keyProblems?: Readonly<Record<string, KeysProblem>>;
@@ -114,7 +115,9 @@ describe('status: every reason', () => {
   /** A resource that has this one condition bad, and the others good. */
   function makeSubject(subject: ConditionSubject, type: string, reason: string): object {
     const name = `${type}-${reason}`.toLowerCase();
-    const goodWhenFalse = ['Conflicted', 'PartiallyInvalid', 'InsecureFrontendValidationMode'].includes(type);
+    const goodWhenFalse = ['Conflicted', 'PartiallyInvalid', 'InsecureFrontendValidationMode', 'RolloutStuck'].includes(
+      type,
+    );
     const own = {
       type,
       status: goodWhenFalse || type === 'OverlappingTLSConfig' || type === 'Open' ? 'True' : 'False',

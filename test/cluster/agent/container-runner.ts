@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ContainerProcess } from './container-process.ts';
 import type { ContainerPlan } from './container-script.ts';
-import { ContainerConfigError } from './environment.ts';
+import { ContainerConfigError, ImagePullError } from './environment.ts';
 import type { Container, LifecycleHandler, Probe } from './pod.ts';
 import type { ContainerPhase, ContainerSituation, Terminated } from './pod-status.ts';
 import { ask, type ProbeTarget, runProbe } from './probe.ts';
@@ -98,12 +98,13 @@ export class ContainerRunner {
   /** Waits until it can be configured; undefined when it is to stop before that. */
   async #plan(): Promise<ContainerPlan | undefined> {
     let told = '';
+    let pulls = 0;
     while (!this.#stopping.signal.aborted) {
       try {
         return await this.#options.makePlan();
       } catch (error) {
-        const message = error instanceof Error ? error.message : String(error);
-        const reason = error instanceof ContainerConfigError ? 'CreateContainerConfigError' : 'CreateContainerError';
+        if (error instanceof ImagePullError) pulls += 1;
+        const { reason, message } = this.#describeFailure(error, pulls);
         this.#state = { waiting: { reason, message } };
         if (message !== told) {
           told = message;
@@ -114,6 +115,20 @@ export class ContainerRunner {
       }
     }
     return undefined;
+  }
+
+  /** As the kubelet words it: after the first failure to pull an image it backs off. */
+  #describeFailure(error: unknown, pulls: number): { readonly reason: string; readonly message: string } {
+    const message = error instanceof Error ? error.message : String(error);
+    if (error instanceof ImagePullError) {
+      if (pulls === 1) return { reason: 'ErrImagePull', message };
+      const { image } = this.#options.container;
+      return { reason: 'ImagePullBackOff', message: `Back-off pulling image "${image}": ErrImagePull: ${message}` };
+    }
+    return {
+      reason: error instanceof ContainerConfigError ? 'CreateContainerConfigError' : 'CreateContainerError',
+      message,
+    };
   }
 
   async #runOnce(plan: ContainerPlan): Promise<Terminated> {
