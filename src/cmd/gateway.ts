@@ -5,7 +5,7 @@ import { hostname } from 'node:os';
 import { create } from '@bufbuild/protobuf';
 import { readUptime } from '../base/uptime.ts';
 import type { Configuration } from '../ir/configuration.ts';
-import { BindProblemSchema, KeyProblemSchema } from '../ir/gen/report_pb.ts';
+import { BindProblemSchema, KeptCertificateSchema, KeyProblemSchema } from '../ir/gen/report_pb.ts';
 import { type ApplyOutcome, type GatewayHealthReport, startXdsClient, type XdsClient } from '../xds/client.ts';
 import type { HeldResources } from '../xds/client-resources.ts';
 import { findHeardFile, type HeardMoment, HeardWriter, measureSilence, readHeardFile } from '../xds/heard-file.ts';
@@ -154,7 +154,8 @@ class HealthWatch {
   readonly #gateway: GatewayProcess;
   #client: XdsClient | undefined;
   #timer: NodeJS.Timeout | undefined;
-  #hasConfiguration = false;
+  /** As it came. */
+  #configuration: Configuration | undefined;
   #bindProblems: GatewayHealthReport['bindProblems'] = [];
   #reported = '';
 
@@ -165,7 +166,7 @@ class HealthWatch {
   start(client: XdsClient): void {
     this.#client = client;
     this.#timer = setInterval(() => void this.#look(), watchMs).unref();
-    if (this.#hasConfiguration) this.#report();
+    if (this.#configuration !== undefined) this.#report();
   }
 
   stop(): void {
@@ -177,16 +178,16 @@ class HealthWatch {
     this.#bindProblems = bindProblems.map(({ bindKey, message }) =>
       create(BindProblemSchema, { port: Number(bindKey.slice(bindKey.lastIndexOf('|') + 1)), reason: message }),
     );
-    this.#hasConfiguration = true;
+    this.#configuration = configuration;
     // Before the configuration is acknowledged: the controller must not report success while keys are still being fetched.
     this.#report();
     return { problems };
   }
 
   async #look(): Promise<void> {
-    if (!this.#hasConfiguration) return;
+    if (this.#configuration === undefined) return;
     // A port that was taken may be free now.
-    if (this.#bindProblems.length > 0) await this.apply(this.#gateway.gateway.configuration);
+    if (this.#bindProblems.length > 0) await this.apply(this.#configuration);
     else this.#report();
   }
 
@@ -196,7 +197,15 @@ class HealthWatch {
       .map(({ policy, issuer, reason, hasNone }) =>
         create(KeyProblemSchema, { policy, issuer, reason, neverLoaded: hasNone }),
       );
-    const report = { keyProblems, bindProblems: this.#bindProblems };
+    const keptCertificates = this.#gateway.listKeptCertificates().map(({ listener, secret, since, expiresAt }) =>
+      create(KeptCertificateSchema, {
+        listener,
+        secret,
+        since: Math.floor(since / 1_000),
+        expiresAt: Math.min(Math.floor(expiresAt / 1_000), 2 ** 32 - 1),
+      }),
+    );
+    const report = { keyProblems, bindProblems: this.#bindProblems, keptCertificates };
     const text = JSON.stringify(report);
     if (text === this.#reported || this.#client === undefined) return;
     this.#reported = text;

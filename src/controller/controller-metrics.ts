@@ -23,6 +23,8 @@ interface ControllerGauges {
   readonly configurationSize: () => { readonly messages: number; readonly bytes: number };
   readonly pendingStatuses: () => number;
   readonly deployProblems: () => number;
+  /** Gateway processes without the present configuration, by Gateway; empty at replicas that do not lead. */
+  readonly behindGateways: () => Readonly<Record<string, number>>;
   /** Milliseconds since 1970; undefined: there is no certificate. */
   readonly certificateExpiry: () => number | undefined;
   /** Undefined: without TLS. */
@@ -199,6 +201,12 @@ function addGauges(metrics: Metrics, gauges: ControllerGauges): void {
     'certificate_missing',
     '1 while this replica is to serve xDS over TLS and has no certificate: gateways cannot connect to it.',
     () => Number(gauges.certificateState() === 'none'),
+  );
+  metrics.gaugesOf(
+    `${prefix}_behind_gateways`,
+    'Gateway processes without the present configuration, by Gateway: they do not answer, or their pods take traffic without being connected.',
+    'gateway',
+    gauges.behindGateways,
   );
   metrics.gaugesOf(`${prefix}_watched_objects`, 'Objects held, by kind.', 'kind', gauges.watchedObjects);
 }

@@ -31,6 +31,7 @@ function create() {
   const duties = new LeaderDuties({
     writer: idle,
     classKeeper: idle,
+    leftNamespaces: idle,
     startDeployer() {
       const results = new Watchable<ReadonlyMap<string, DeployResult>>(new Map());
       deployers.push(results);

@@ -26,6 +26,8 @@ function facts(overrides: Partial<GatewayFacts>): ReadonlyMap<string, GatewayFac
         addressProblem: undefined,
         processes: 1,
         isSettled: () => true,
+        behind: [],
+        listBehind: () => [],
         rejections: [],
         keyProblems: new Map(),
         bindProblems: new Map(),
@@ -74,6 +76,38 @@ describe('events', () => {
     );
   });
 
+  test('a gateway that is behind is told once, beside its Gateway, with the name of its pod', () => {
+    const { events, report } = createFixture();
+    const behind = [
+      { name: 'edge-a', isConnected: false },
+      { name: 'edge-b', isConnected: true },
+    ];
+    report({ facts: facts({ behind }) });
+    report({ facts: facts({ behind }) });
+    assert.deepEqual(
+      events.map(({ type, subject, reason, note }) => [type, subject.kind, subject.name, reason, note]),
+      [
+        [
+          'Warning',
+          'Gateway',
+          'edge',
+          'GatewayBehind',
+          'Pod edge-a takes traffic without a connection to the controller: it enforces what it last received.',
+        ],
+        [
+          'Warning',
+          'Gateway',
+          'edge',
+          'GatewayBehind',
+          'Pod edge-b is connected, but does not apply the present configuration.',
+        ],
+      ],
+    );
+    report({ facts: facts({}) });
+    report({ facts: facts({ behind }) });
+    assert.equal(events.length, 4, 'it was over, and is so again');
+  });
+
   test('what a gateway refuses is told beside the resource that it was made of', () => {
     const { events, report } = createFixture();
     for (const [list, key] of [
@@ -116,6 +150,23 @@ describe('events', () => {
     reporter.forget();
     report({ facts: rejected });
     assert.equal(events.length, 3);
+  });
+
+  test('a certificate that is kept', () => {
+    const { events, report } = createFixture();
+    const kept = { processes: 1, since: Date.UTC(2026, 0, 1), expiresAt: Date.UTC(2026, 1, 1) };
+    report({ facts: facts({ processes: 1, keptCertificates: new Map([['team/edge/https', kept]]) }) });
+    assert.deepEqual(
+      events.map(({ subject, type, reason, note }) => [subject.name, type, reason, note]),
+      [
+        [
+          'edge',
+          'Warning',
+          'CertificateKept',
+          'Listener https: a certificate is missing or unusable; gateways keep serving the last good certificate, since 2026-01-01T00:00:00Z, until it expires at 2026-02-01T00:00:00Z.',
+        ],
+      ],
+    );
   });
 
   test('keys, ports and conflicts', () => {

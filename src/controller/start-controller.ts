@@ -26,6 +26,7 @@ import { LeaderFollower } from './follow-leader.ts';
 import { GatewayApiVersionsWatch } from './gateway-api-versions.ts';
 import { guardWrites } from './guard-writes.ts';
 import { LeaderDuties } from './leader-duties.ts';
+import { LeftNamespaces } from './left-namespaces.ts';
 import { type ClassParametersReference, GatewayClassKeeper } from './own-gateway-class.ts';
 import { createOwnUsername } from './own-username.ts';
 import { EventReporter } from './report-events.ts';
@@ -214,6 +215,18 @@ export async function startController(options: ControllerOptions): Promise<Runni
   const duties = new LeaderDuties({
     writer,
     classKeeper: new GatewayClassKeeper({ client: leaderClient, log, events, clock, random, parameters }),
+    leftNamespaces: new LeftNamespaces({
+      client: leaderClient,
+      log,
+      clock,
+      random,
+      installationNamespace,
+      namespaces: source.namespaces,
+      sync: source.sync,
+      resources: source.resources,
+      writer,
+      inferenceExtension,
+    }),
     startDeployer: () => startDeployer({ client: leaderClient, log, events, onRelist: metrics.relisted }),
     startSealKeyKeeper: () =>
       startSealKeyKeeper({ client: leaderClient, log, installationNamespace, onRelist: metrics.relisted }),
@@ -272,6 +285,7 @@ export async function startController(options: ControllerOptions): Promise<Runni
     configurationSize: () => configurator.measure(),
     pendingStatuses: () => writer.pending,
     deployProblems: () => [...duties.deployed.values()].filter(({ problem }) => problem !== undefined).length,
+    behindGateways: () => loop.behindGateways,
     certificateExpiry: () => certificate?.expiresAt,
     certificateState: () => certificate?.state.get().state,
   });

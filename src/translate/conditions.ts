@@ -9,7 +9,7 @@ export const conditionReasons = {
   },
   gateway: {
     Accepted: ['Accepted', 'ListenersNotValid', 'Invalid', 'InvalidParameters', 'UnsupportedAddress', 'Pending'],
-    Programmed: ['Programmed', 'Invalid', 'AddressNotAssigned', 'AddressNotUsable', 'Pending'],
+    Programmed: ['Programmed', 'Invalid', 'AddressNotAssigned', 'AddressNotUsable', 'Pending', 'GatewayBehind'],
     ResolvedRefs: ['ResolvedRefs', 'ListenersNotResolved'],
     InsecureFrontendValidationMode: ['ConfigurationChanged'],
   },
@@ -31,7 +31,15 @@ export const conditionReasons = {
       'InvalidRouteKinds',
       'RefNotPermitted',
     ],
-    Programmed: ['Programmed', 'Invalid', 'PortUnavailable', 'HostnameConflict', 'ProtocolConflict', 'Pending'],
+    Programmed: [
+      'Programmed',
+      'Invalid',
+      'PortUnavailable',
+      'HostnameConflict',
+      'ProtocolConflict',
+      'Pending',
+      'GatewayBehind',
+    ],
     OverlappingTLSConfig: ['OverlappingHostnames'],
   },
   routeParent: {
@@ -52,7 +60,7 @@ export const conditionReasons = {
       'UnsupportedProtocol',
       'InvalidCACertificateRef',
     ],
-    PartiallyInvalid: ['UnsupportedValue', 'IncompatibleFilters'],
+    PartiallyInvalid: ['UnsupportedValue', 'IncompatibleFilters', 'Shadowed'],
     /** False while rules are closed because nothing protects them; otherwise absent. */
     Protected: ['Unprotected'],
     /** True while rules serve requests without a token; otherwise absent. */
@@ -79,6 +87,7 @@ export const conditionReasons = {
       'PartiallyProgrammed',
       'TargetNotFound',
       'WaitingForGateway',
+      'GatewayBehind',
       'Rejected',
       'KeysUnavailable',
     ],

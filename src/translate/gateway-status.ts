@@ -5,6 +5,9 @@ import type { Gateways, ResolvedGateway } from './gateways.ts';
 import { type ResolvedListener, describeListener } from './listeners.ts';
 import type { Derived, Memory, Table } from './memory.ts';
 
+/** Why a Gateway is not programmed. */
+export const noListenerMessage = 'No listener can be served.';
+
 /** Prepares the statuses of our Gateways, by namespace/name. `attachedRoutes` counts routes by the key of a listener. */
 export function prepareGatewayStatuses(
   memory: Memory,
@@ -40,7 +43,7 @@ function describeGateway(
     ...(placement === 'host' &&
     binding.usable &&
     binding.addresses.length > 0 &&
-    listeners.some(({ isServed }) => isServed)
+    listeners.some(({ isServed, isValid }) => isServed && isValid)
       ? { addresses: binding.addresses.map((value) => ({ type: 'IPAddress', value })) }
       : {}),
     conditions: [
@@ -86,9 +89,9 @@ function describeProgrammed(
   const { binding, placement, parametersProblem } = gateway;
   if (!binding.usable && binding.reason !== 'UnsupportedAddress')
     return createCondition('gateway', 'Programmed', 'False', binding.reason, binding.message, generation);
-  const served = listeners.filter(({ isServed }) => isServed).map(({ spec }) => spec.name);
+  const served = listeners.filter(({ isServed, isValid }) => isServed && isValid).map(({ spec }) => spec.name);
   if (served.length === 0)
-    return createCondition('gateway', 'Programmed', 'False', 'Invalid', 'No listener can be served.', generation);
+    return createCondition('gateway', 'Programmed', 'False', 'Invalid', noListenerMessage, generation);
   if (placement === 'pods' && (!binding.usable || parametersProblem !== undefined)) {
     const message = 'It cannot be deployed as requested; an earlier deployment stays unchanged and keeps serving.';
     return createCondition('gateway', 'Programmed', 'False', 'Invalid', message, generation);

@@ -16,6 +16,7 @@ import type { PolicyKeys, TranslatedPolicy } from './policies.ts';
 import { describeAccess } from './route-access.ts';
 import { countAttachedRoutes, groupByBackend, groupByPool } from './route-census.ts';
 import type { BackendUsage, PoolUsage, TranslatedRoute } from './routes.ts';
+import { findShadowedMatches, type ShadowedMatches } from './shadowed-matches.ts';
 import { createListKeeper, createMessageStep, createStep } from './step.ts';
 import { createDenial } from './unprotected-routes.ts';
 
@@ -55,6 +56,7 @@ interface OverallSteps {
     configuration: Configuration,
   ) => readonly Described<HttpRouteStatus>[];
   readonly findNotices: (routes: readonly TranslatedRoute[], configuration: Configuration) => readonly Notice[];
+  readonly findShadowed: (configuration: Configuration) => ShadowedMatches;
   /** By namespace/name of a policy: the keys of its messages, by Gateway. */
   readonly mapPolicyKeys: (
     policies: readonly TranslatedPolicy[],
@@ -84,6 +86,7 @@ export function prepareOverallSteps({ attachedRoutes, backendUsers, poolParents 
   const findAccess = createStep(describeAccess);
   const findMissingEndpoints = createStep(listMissingEndpoints);
   const findMixedProtection = createStep(listMixedProtection);
+  const findShadowed = createStep(findShadowedMatches);
   const mapPolicyKeys = createStep(
     (keys: readonly PolicyKeys[]) => new Map(keys.map(({ policy, byGateway }) => [policy, byGateway])),
   );
@@ -107,6 +110,7 @@ export function prepareOverallSteps({ attachedRoutes, backendUsers, poolParents 
       ...findMissingEndpoints(backends),
       ...findMixedProtection(routes, policies),
     ],
+    findShadowed: ({ routes, policies }) => findShadowed(routes, policies),
     mapPolicyKeys: (policies) => mapPolicyKeys(listPolicyKeys(policies)),
   };
 }

@@ -3,6 +3,7 @@
 import type { ProxyPolicyStatus, Statuses } from './conditions.ts';
 import type { GatewayFacts } from './gateway-facts.ts';
 import { type FactsView, viewFacts } from './facts-view.ts';
+import { describeKeptCertificates } from './kept-certificates.ts';
 import { describeProgrammedGateway } from './programmed-gateway.ts';
 import { describeProgrammedPolicy } from './programmed-policy.ts';
 import { describeRejectedRoutes } from './programmed-routes.ts';
@@ -28,7 +29,7 @@ export function describeProgrammed(
         : mapStatuses(statuses.gatewayClasses, (_, status) => describeClassVersion(status, gatewayApiVersions)),
     gateways: mapStatuses(statuses.gateways, (name, status) => {
       const view = views.get(name);
-      return view === undefined ? status : describeProgrammedGateway(status, view);
+      return view === undefined ? status : describeProgrammedGateway(describeKeptCertificates(status, view), view);
     }),
     httpRoutes: describeRejectedRoutes(translation, views),
     proxyBackends: statuses.proxyBackends,

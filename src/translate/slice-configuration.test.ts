@@ -69,7 +69,10 @@ function checkOwn(gateway: string, slice: Configuration, whole: Configuration): 
   const wanted = new Set([...used, ...references.flatMap((each) => each.backends)]);
   assert.deepEqual(new Set(backends.map(({ key }) => key)), wanted);
   const wantedSecrets = new Set([
-    ...listeners.flatMap(({ certificates, clientValidation }) => [...certificates, ...(clientValidation?.ca ?? [])]),
+    ...listeners.flatMap(({ certificates, awaitedCertificates, clientValidation }) => [
+      ...certificates.filter((key) => !awaitedCertificates.includes(key)),
+      ...(clientValidation?.ca ?? []),
+    ]),
     ...backends.flatMap(listBackendSecrets),
     ...references.flatMap((each) => each.secrets),
   ]);

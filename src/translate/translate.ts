@@ -29,6 +29,7 @@ import { prepareReach } from './policy-reach.ts';
 import { ResourceIndex } from './resource-index.ts';
 import { prepareRoutes } from './routes.ts';
 import { prepareSecrets } from './secrets.ts';
+import { describeShadowedMatches } from './shadowed-matches.ts';
 
 /** What translation makes of a set of resources. */
 export interface Translation {
@@ -125,7 +126,7 @@ export function createTranslator(options: TranslateOptions = {}): Translator {
     });
 
     const invalid = invalidStatuses();
-    const statuses = listStatuses({
+    const written = listStatuses({
       gatewayClasses: [classes.listStatuses()],
       gateways: [invalid.gateways, ownGateways.map(({ name }) => ({ name, status: gatewayStatuses.get(name) }))],
       // On a host `check` and the admin pages tell; nobody reads statuses there.
@@ -137,6 +138,15 @@ export function createTranslator(options: TranslateOptions = {}): Translator {
       proxyPolicies: [ownPolicies, invalidPolicies],
       inferencePools: [poolStatuses?.listStatuses() ?? []],
     });
+    const shadowed = overall.findShadowed(configuration);
+    const httpRoutes = describeShadowedMatches(written.httpRoutes, shadowed);
+    const statuses =
+      httpRoutes === written.httpRoutes
+        ? written
+        : keepShallow(previous?.statuses, {
+            ...written,
+            httpRoutes: keepShallow(previous?.statuses.httpRoutes, httpRoutes),
+          });
 
     const notices = collectNotices();
     gateways.noteUnknown(notices);

@@ -11,7 +11,7 @@ import type { Log } from '../base/log.ts';
 import { readUptime } from '../base/uptime.ts';
 import type { Configuration } from '../ir/configuration.ts';
 import { DeltaDiscoveryRequestSchema, NodeSchema } from '../ir/gen/discovery_pb.ts';
-import { type BindProblem, GatewayReportSchema, type KeyProblem } from '../ir/gen/report_pb.ts';
+import { type BindProblem, GatewayReportSchema, type KeptCertificate, type KeyProblem } from '../ir/gen/report_pb.ts';
 import { formatAnswer } from './client-answer.ts';
 import { Backoff, type BackoffTimes, type ConnectionEnd, defaultBackoffTimes } from './client-backoff.ts';
 import {
@@ -24,6 +24,7 @@ import { QuietWatch } from './client-quiet.ts';
 import { ContactWatch } from './contact-watch.ts';
 import { ProblemTable, type StatedRejection, ToldRejections } from './client-rejections.ts';
 import { type HeldResources, type ReceivedResponse, ResourceBook } from './client-resources.ts';
+import { ConnectTimeout } from './connect-timeout.ts';
 import { resourceTypes } from './resource-types.ts';
 
 /** The result of putting a configuration in force. */
@@ -37,6 +38,8 @@ export interface ApplyOutcome {
 }
 
 export interface XdsClientTimes extends ConnectionTimes, BackoffTimes {
+  /** The longest timeout of an attempt to connect; `connectMs` is that of the first. */
+  readonly connectMaxMs: number;
   /** The timeout for the rest of an update; the very first update gets ten times as long. */
   readonly quietMs: number;
   /** If a connected controller sends no configuration for this long, a warning is logged. */
@@ -45,9 +48,10 @@ export interface XdsClientTimes extends ConnectionTimes, BackoffTimes {
   readonly lookMs: number;
 }
 
-const defaultXdsClientTimes: XdsClientTimes = {
+export const defaultXdsClientTimes: XdsClientTimes = {
   ...defaultConnectionTimes,
   ...defaultBackoffTimes,
+  connectMaxMs: 12_000,
   quietMs: 10_000,
   patienceMs: 10_000,
   lookMs: 500,
@@ -96,6 +100,7 @@ export interface XdsClientObserver {
 export interface GatewayHealthReport {
   readonly keyProblems: readonly KeyProblem[];
   readonly bindProblems: readonly BindProblem[];
+  readonly keptCertificates?: readonly KeptCertificate[];
 }
 
 export interface XdsClient {
@@ -132,6 +137,7 @@ class DiscoveryClient {
   readonly #times: XdsClientTimes;
   readonly #book: ResourceBook;
   readonly #backoff: Backoff;
+  readonly #connectTimeout: ConnectTimeout;
   readonly #quiet: QuietWatch;
   readonly #contact: ContactWatch;
   readonly #closed = new AbortController();
@@ -161,6 +167,7 @@ class DiscoveryClient {
     this.#times = { ...defaultXdsClientTimes, ...options.times };
     this.#book = new ResourceBook(options.gateway, options.initial);
     this.#backoff = new Backoff(this.#times, options.random ?? Math.random);
+    this.#connectTimeout = new ConnectTimeout(this.#times);
     this.#quiet = new QuietWatch({
       clock: systemClock,
       quietMs: this.#times.quietMs,
@@ -237,7 +244,8 @@ class DiscoveryClient {
   async #createConnection(): Promise<ControllerConnection> {
     const { server, readCa, readToken, log } = this.#options;
     const [ca, token] = await Promise.all([readCa?.(), readToken?.()]);
-    return new ControllerConnection({ server, ca, token, times: this.#times, log });
+    const times = { ...this.#times, connectMs: this.#connectTimeout.ms };
+    return new ControllerConnection({ server, ca, token, times, log });
   }
 
   #askForEverything(connection: ControllerConnection): void {
@@ -279,6 +287,8 @@ class DiscoveryClient {
     const reason = describeConnectionError(error);
     const isRefusal = code === Code.Unauthenticated || code === Code.PermissionDenied;
     const isGraceful = answeredAt !== undefined && code === Code.Unavailable;
+    const isTimeout = answeredAt === undefined && code === Code.DeadlineExceeded;
+    this.#connectTimeout.note(isTimeout ? 'timed-out' : 'other');
     if (!this.#closed.signal.aborted) {
       this.#options.observer.disconnected(reason);
       this.#logEnd(isRefusal ? 'refusal' : isGraceful ? 'good-bye' : 'accident', reason);
@@ -382,13 +392,14 @@ class DiscoveryClient {
 
   #sendReport(): void {
     const { nodeId, gateway } = this.#options;
-    const { keyProblems, bindProblems } = this.#report!;
+    const { keyProblems, bindProblems, keptCertificates = [] } = this.#report!;
     this.#connection?.report(
       create(GatewayReportSchema, {
         nodeId,
         gateway,
         keyProblems: [...keyProblems],
         bindProblems: [...bindProblems],
+        keptCertificates: [...keptCertificates],
       }),
     );
   }

@@ -151,6 +151,7 @@ describe('docs/control-plane.md', () => {
       configurationSize: () => ({ messages: 0, bytes: 0 }),
       pendingStatuses: () => 0,
       deployProblems: () => 0,
+      behindGateways: () => ({ 'team/edge': 0 }),
       certificateExpiry: () => undefined,
       certificateState: () => undefined,
     });

@@ -14,6 +14,7 @@ const separateProtocols = 'HTTP and HTTPS cannot share a port: give one of the l
 const freePort = 'Choose another port for the listener, or free this one.';
 const podsOfGateways = 'kubectl get pods -A -l gateway.networking.k8s.io/gateway-name';
 const waitForGateway = `Wait a few seconds. If it stays so, see whether the pods of the Gateway run and are Ready: ${podsOfGateways}`;
+const catchUpGateway = `The pods that the message names may still enforce an earlier configuration. Their logs say why they cannot reach the controller; a NetworkPolicy may block its port 9978. If it cannot wait, delete these pods: new ones take no traffic before they have the configuration. The pods: ${podsOfGateways}`;
 const chooseOneOwner =
   'Two policies set the same field of the same target, and the older one has it. Move what you need into that one, or remove the field from one of the two.';
 
@@ -41,6 +42,7 @@ export const adviceByReason: Readonly<Record<ConditionSubject, Readonly<Record<s
     AddressNotUsable: 'Choose an address that the cluster can give to the Service, or leave spec.addresses out.',
     Pending: 'Wait a few seconds. If it stays so, look at its GatewayClass, and whether the controller runs.',
     'Programmed/Pending': `Correct what the message names. If it only waits, see whether the pods of the Gateway run and are Ready: ${podsOfGateways}`,
+    GatewayBehind: catchUpGateway,
     ConfigurationChanged:
       'Set mode to AllowValidOnly as soon as all clients have a certificate: in this mode the certificates protect nothing.',
     NoResources: 'See the events of its Deployment and pods: kubectl describe gateway, kubectl get events',
@@ -61,6 +63,7 @@ export const adviceByReason: Readonly<Record<ConditionSubject, Readonly<Record<s
     RefNotPermitted: grantReference,
     Invalid: 'Its other conditions say what is wrong; the listener is served as soon as they are mended.',
     Pending: waitForGateway,
+    GatewayBehind: catchUpGateway,
     OverlappingHostnames:
       'Nothing needs to be done: clients that reuse a connection are told to open another one (421). Separate ports avoid that.',
   },
@@ -76,6 +79,8 @@ export const adviceByReason: Readonly<Record<ConditionSubject, Readonly<Record<s
       'Correct sectionName or port of the parentRef, which fit no listener of the Gateway, or leave them out to attach to all of them.',
     UnsupportedValue: mendResource,
     IncompatibleFilters: 'Remove one of the filters that the message names: they cannot be used in one rule.',
+    Shadowed:
+      'Choose another path: MCP clients find the login of the policy that the message names at this one, so the gateway answers there before it looks for a route.',
     Pending: findGateway,
     RefNotPermitted: grantReference,
     InvalidKind:
@@ -104,6 +109,7 @@ export const adviceByReason: Readonly<Record<ConditionSubject, Readonly<Record<s
     PartiallyProgrammed:
       'A policy of the Gateway with enforcement: Override has some of the fields instead; the message names them. The others are in force.',
     WaitingForGateway: waitForGateway,
+    GatewayBehind: catchUpGateway,
     KeysUnavailable:
       'The gateways cannot fetch the keys of the identity provider, and answer 503 until they can: see that its URL is right and reachable from their pods. mcp-gatehouse check --online asks it from here.',
     Rejected:

@@ -6,7 +6,7 @@ import { describe, test } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
 import { parseDocument } from 'yaml';
 import { type ConditionSubject, conditionReasons } from '../../translate/conditions.ts';
-import type { GatewayFacts, KeysProblem } from '../../translate/gateway-facts.ts';
+import type { BehindGateway, GatewayFacts, KeysProblem } from '../../translate/gateway-facts.ts';
 import type { Translation } from '../../translate/translate.ts';
 import { goodReasons } from './testing/good-reasons.ts';
 import { buildStatusReport } from './build-status-report.ts';
@@ -36,16 +36,21 @@ interface CaseOptions {
     /** By namespace/name of the policy. */
     readonly rejected?: Readonly<Record<string, string>>;
     readonly keyProblems?: Readonly<Record<string, KeysProblem>>;
+    /** Gateways that have nothing of the present configuration. */
+    readonly behind?: readonly BehindGateway[];
   };
 }
 
 /** The same by the keys of messages. */
 function readFacts(facts: CaseOptions['facts'] = {}): (translation: Translation) => Partial<GatewayFacts> {
-  const { rejected = {}, keyProblems = {}, bindProblems = {}, ...rest } = facts;
+  const { rejected = {}, keyProblems = {}, bindProblems = {}, behind = [], ...rest } = facts;
   return ({ policyKeys }) => {
     const listKeys = (policy: string): readonly string[] => [...(policyKeys.get(policy)?.values() ?? [])].flat();
     return {
       ...rest,
+      behind,
+      isSettled: () => behind.length === 0,
+      listBehind: () => behind,
       bindProblems: new Map(Object.entries(bindProblems).map(([port, problem]) => [Number(port), problem])),
       rejections: Object.entries(rejected).flatMap(([policy, reason]) =>
         listKeys(policy).map((key) => ({ list: 'policies', key, reason }) as const),

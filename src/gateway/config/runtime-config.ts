@@ -1,4 +1,5 @@
 // The configuration in the form the request path uses: compiled once per change, immutable, swapped as a whole.
+import type { EndpointForm } from '../../ir/endpoint-paths.ts';
 import type { Cors, Failure, HeaderModifier, PathModifier, RequestRedirect } from '../../ir/gen/config_pb.ts';
 import type { AuthenticationKind, BackendPolicyKind, ExclusivePolicyKind } from '../../ir/policy-kinds.ts';
 import type { McpAuthorizationConfig } from './mcp-authorization-config.ts';
@@ -81,17 +82,6 @@ export interface HostProtection {
   /** By full path. */
   readonly endpoints: ReadonlyMap<string, OwnEndpoint>;
 }
-
-/** An endpoint by what it does; endpoints.ts has the implementation of each. */
-export type EndpointForm =
-  | 'protected-resource-metadata'
-  | 'authorization-server-metadata'
-  | 'openid-configuration'
-  | 'register'
-  | 'authorize'
-  | 'consent'
-  | 'callback'
-  | 'token';
 
 /** One of the gateway's own OAuth endpoints. */
 export interface OwnEndpoint {

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ContainerProcess } from './container-process.ts';
 import type { ContainerPlan } from './container-script.ts';
 import { ContainerConfigError } from './environment.ts';
-import type { Container, LifecycleHandler } from './pod.ts';
+import type { Container, LifecycleHandler, Probe } from './pod.ts';
 import type { ContainerPhase, ContainerSituation, Terminated } from './pod-status.ts';
 import { ask, type ProbeTarget, runProbe } from './probe.ts';
 
@@ -148,9 +148,9 @@ export class ContainerRunner {
     const target = this.#target(running);
     // Who is being ended is no longer judged for life, but still for readiness.
     const alive = AbortSignal.any([signal, this.#stopping.signal]);
-    const restart = (kind: string, reason: string): void => {
+    const restart = (kind: string, reason: string, probe: Probe): void => {
       onEvent('Unhealthy', `${kind} probe failed: ${reason}`);
-      void this.#end(running, graceSeconds);
+      void this.#end(running, probe.terminationGracePeriodSeconds ?? graceSeconds);
     };
     if (startupProbe !== undefined) {
       const judged = new AbortController();
@@ -162,7 +162,7 @@ export class ContainerRunner {
           this.#isReady = isWell && readinessProbe === undefined;
           judged.abort();
           if (isWell) onChange();
-          else restart('Startup', reason);
+          else restart('Startup', reason, startupProbe);
         },
         AbortSignal.any([alive, judged.signal]),
         'startup',
@@ -184,7 +184,7 @@ export class ContainerRunner {
       const judge = (isWell: boolean, reason: string): void => {
         if (isWell) return;
         judged.abort();
-        restart('Liveness', reason);
+        restart('Liveness', reason, livenessProbe);
       };
       judging.push(runProbe(livenessProbe, target, judge, AbortSignal.any([alive, judged.signal]), 'liveness'));
     }
