@@ -28,9 +28,8 @@ export interface BackendAccess {
  */
 export function admitsAnonymous(rule: Omit<RuleAccess, 'backends'>, backend: BackendAccess): boolean {
   if (rule.isClosed || rule.isRedirect || backend.isClosed) return false;
-  const authentications = [rule.authentication, backend.authentication];
-  if (authentications.includes('Strict')) return false;
-  return !(authentications.includes('Optional') && rule.rulesNeedToken);
+  const has = (mode: AuthenticationInForce): boolean => rule.authentication === mode || backend.authentication === mode;
+  return !has('Strict') && !(has('Optional') && rule.rulesNeedToken);
 }
 
 /** Whether requests without a token can get to any backend. */

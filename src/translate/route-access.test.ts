@@ -29,6 +29,21 @@ function listClosed({ ports }: RuntimeConfig): readonly string[] {
   return [...closed].toSorted();
 }
 
+/** Rules with something that only the gateway finds unusable, and answers an error for. */
+function listUnusable({ ports }: RuntimeConfig): ReadonlySet<string> {
+  const found = new Set<string>();
+  for (const { listeners } of ports.values())
+    for (const [, listener] of listeners.entries())
+      for (const [, table] of listener.routes.entries())
+        for (const { route } of table.entries)
+          if (
+            (route.failure ?? route.policies.failure) !== undefined ||
+            route.backends.entries.some(({ failure, policies }) => (failure ?? policies.failure) !== undefined)
+          )
+            found.add(`${route.key} at ${listener.key}`);
+  return found;
+}
+
 function listByMessages(configuration: Configuration, runtime: RuntimeConfig): readonly string[] {
   const known = new Set<string>();
   // Listeners on one port of a host can hide each other.
@@ -45,7 +60,9 @@ test('the controller and the gateway find the same rules', { timeout: 60_000 }, 
       const { runtime } = compile(denyUnprotected(configuration), undefined, connections);
       const closed = listClosed(runtime);
       found += closed.length;
-      assert.deepEqual(listByMessages(configuration, runtime), closed);
+      const unusable = listUnusable(runtime);
+      const isJudged = (rule: string): boolean => !unusable.has(rule);
+      assert.deepEqual(listByMessages(configuration, runtime).filter(isJudged), closed.filter(isJudged));
     }),
     { numRuns: effort(1_000, 60) },
   );

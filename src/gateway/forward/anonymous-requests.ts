@@ -47,7 +47,7 @@ export class AnonymousRequests {
     this.#config = config;
     this.#changedAt = performance.now();
     this.#listeners = undefined;
-    for (const [request, context] of [...this.#open]) this.#judge(request, context);
+    for (const [request, context] of this.#open) this.#judge(request, context);
   }
 
   #judge(request: AnonymousRequest, context: RequestContext): void {
