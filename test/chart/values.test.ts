@@ -59,10 +59,10 @@ describe('the defaults', () => {
     );
   });
 
-  test('give no right to InferencePools, and to Pods only the one to read them by name', () => {
+  test('give no right to InferencePools, and to Pods only those to read', () => {
     assert.deepEqual(
       listRules(defaults).filter((rule) => /inference|pods/.test(rule)),
-      ['/pods get'],
+      ['/pods get', '/pods list', '/pods watch'],
     );
   });
 
