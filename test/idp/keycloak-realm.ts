@@ -1,8 +1,7 @@
 // A realm for MCP as an operator of Keycloak sets it up: users, a scope with an audience mapper, and who may register clients.
-import { request } from 'node:http';
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AuthSetup, StartedIdp } from './auth-setups.ts';
 import type { Keycloak } from './keycloak.ts';
+import { passOn } from './pass-on.ts';
 import { startSwitchableServer } from './switchable-server.ts';
 import { type TestUser, testUsers } from './test-users.ts';
 
@@ -41,7 +40,7 @@ async function startRealm(
   if (registration === 'anonymous') await trustLoopback(keycloak, realm);
   if (registration === 'shared') await addSharedClient(keycloak, realm, callback);
   // In development mode Keycloak calls itself what the Host header calls it: the server in front, which notes what arrives.
-  const server = await startSwitchableServer(() => (incoming, outgoing) => pass(keycloak.origin, incoming, outgoing));
+  const server = await startSwitchableServer(() => (incoming, outgoing) => passOn(keycloak.origin, incoming, outgoing));
   const initialAccessToken =
     registration === 'initial-access-token' ? await createInitialAccessToken(keycloak, realm, server.origin) : '';
   const issuer = `${server.origin}/realms/${realm}`;
@@ -166,21 +165,4 @@ async function rotateKeys(keycloak: Keycloak, realm: string, withdrawOld: boolea
   });
   if (!withdrawOld) return;
   for (const old of signing) await keycloak.administer('DELETE', `/${realm}/components/${old.id}`);
-}
-
-/** A plain reverse proxy that keeps Host. */
-function pass(origin: string, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const onward = request(
-      origin + incoming.url!,
-      { method: incoming.method, headers: incoming.headers, setHost: false },
-      (answer) => {
-        outgoing.writeHead(answer.statusCode!, answer.headers);
-        answer.pipe(outgoing);
-        answer.once('end', resolve).once('error', reject);
-      },
-    );
-    onward.once('error', reject);
-    incoming.pipe(onward);
-  });
 }
