@@ -12,6 +12,7 @@ import { walkJourney } from '../idp/auth-journey.ts';
 import { type AuthSetup, oidcProviderSetups, profileSetups } from '../idp/auth-setups.ts';
 import { createDexSetup } from '../idp/dex.ts';
 import { offersDocuments, withUnreachableDocument } from '../idp/document-client.ts';
+import { readBlocks } from '../idp/page-blocks.ts';
 import { createKeycloakSetups } from '../idp/keycloak-realm.ts';
 import { type Keycloak, startKeycloak } from '../idp/keycloak.ts';
 import { type ProtectedSystem, startProtectedSystem } from '../idp/protected-system.ts';
@@ -22,6 +23,7 @@ import { waitFor } from '../kit/wait-for.ts';
 import { allowOrigin } from './allow-origin.ts';
 import { type AuthenticationRow, type Cell, formatAuthenticationSection } from './authentication-page.ts';
 import { type BrowserClient, ChromiumUnavailableError, startBrowserClient } from './browser-client.ts';
+import { checkForPage } from './checked-page.ts';
 import { writePageSection } from './page-section.ts';
 import { createPythonAuthLibrary } from './python-auth-client.ts';
 
@@ -209,6 +211,15 @@ function describeRow(setup: AuthSetup): void {
       row.flow = await readFlow(system);
       assert.equal(row.flow, setup.flow);
     });
+
+    const { page: shown } = setup;
+    if (shown !== undefined) {
+      test(`check --online prints what docs/${shown.path} shows`, async () => {
+        const printed = await checkForPage(system, shown.issuer);
+        const blocks = readBlocks(shown.path, 'text');
+        assert.ok(blocks.includes(printed), `not on the page:\n${printed}`);
+      });
+    }
 
     if (setup.flow === 'Broker') {
       test('the identity provider sees no redirect URI but the one of the gateway', () => {

@@ -22,6 +22,7 @@ export function createDexSetup(folder: string): AuthSetup {
     flow: 'Broker',
     isShared: true,
     refreshes: true,
+    page: { path: page, issuer: 'https://dex.example.com/dex' },
     start: (callback) => startDex(folder, callback),
   };
 }

@@ -1,6 +1,7 @@
 // A real Spring Authorization Server for tests (test/idp/spring): in memory, with a login page, and two ways to come by clients, each with the policy of docs/idp/spring.md.
 import { springVersion } from '../../scripts/install-spring.ts';
 import type { AuthSetup, StartedIdp } from './auth-setups.ts';
+import { readBlockWith } from './page-blocks.ts';
 import { readPagePolicy } from './page-policy.ts';
 import { passOn } from './pass-on.ts';
 import { startRealIdp } from './real-idp.ts';
@@ -15,58 +16,44 @@ type Properties = Readonly<Record<string, string>>;
 
 /** Shared and Forward. `program` is the jar. */
 export function createSpringSetups(program: string): AuthSetup[] {
+  const common = { flow: 'Broker', refreshes: true, page: { path: page, issuer: 'https://idp.example.com' } } as const;
   return [
     {
+      ...common,
       name: `Spring Authorization Server ${minor}, Shared`,
-      flow: 'Broker',
       isShared: true,
-      refreshes: true,
-      start: (callback) => startSpring(program, describeSharedClient(callback), readPagePolicy(page, 0)),
+      start: (callback) => {
+        const properties = readClient('gateway', sharedSecret, { 'redirect-uris': callback });
+        return startSpring(program, properties, readPagePolicy(page, 0));
+      },
     },
     {
+      ...common,
       name: `Spring Authorization Server ${minor}, Forward`,
-      flow: 'Broker',
       isShared: false,
-      refreshes: true,
-      start: () =>
-        startSpring(
-          program,
-          {
-            ...describeClient('registrar', registrarSecret, {
-              'authorization-grant-types': 'client_credentials',
-              scopes: 'client.create',
-            }),
-            'idp.audience': 'api://tickets',
-            'idp.registration-scopes': 'true',
-          },
-          readPagePolicy(page, 1),
-        ),
+      start: () => {
+        const properties = {
+          ...readClient('registrar', registrarSecret),
+          'idp.audience': 'api://tickets',
+          'idp.registration-scopes': 'true',
+        };
+        return startSpring(program, properties, readPagePolicy(page, 1));
+      },
     },
   ];
 }
 
-function describeSharedClient(callback: string): Properties {
-  return describeClient('gateway', sharedSecret, {
-    'authorization-grant-types': 'authorization_code,refresh_token',
-    'redirect-uris': callback,
-    scopes: 'openid,tickets:read',
-  });
-}
-
-/** A client as properties of Spring Boot. */
-function describeClient(id: string, secret: string, registration: Properties): Properties {
-  const all: Properties = {
-    'client-id': id,
-    'client-secret': `{noop}${secret}`,
-    'client-authentication-methods': 'client_secret_basic',
-    ...registration,
+/** A client as the page has it in properties of Spring Boot, with what differs here. */
+function readClient(id: string, secret: string, others: Properties = {}): Properties {
+  const start = `spring.security.oauth2.authorizationserver.client.${id}.registration.`;
+  const lines = readBlockWith(page, 'properties', start).trim().split('\n');
+  const changed = { 'client-secret': `{noop}${secret}`, ...others };
+  return {
+    ...Object.fromEntries(
+      lines.map((line): [string, string] => [line.split('=')[0]!, line.slice(line.indexOf('=') + 1)]),
+    ),
+    ...Object.fromEntries(Object.entries(changed).map(([name, value]) => [start + name, value])),
   };
-  return Object.fromEntries(
-    Object.entries(all).map(([name, value]) => [
-      `spring.security.oauth2.authorizationserver.client.${id}.registration.${name}`,
-      value,
-    ]),
-  );
 }
 
 async function startSpring(
