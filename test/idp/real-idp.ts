@@ -1,6 +1,7 @@
 // A real identity provider that runs as a process of its own for one test: started, waited for, stopped by its id.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
 
 /** Thrown when it does not start. */
 export class RealIdpError extends Error {
@@ -33,23 +34,20 @@ export async function startRealIdp({ title, command, args, findOrigin }: RealIdp
   child.stderr.setEncoding('utf8').on('data', hear);
   const leaveNothing = (): void => void child.kill('SIGKILL');
   process.once('exit', leaveNothing);
-  let hasEnded = false;
   const exited = once(child, 'close')
     .catch((error: unknown) => hear(String(error)))
-    .finally(() => {
-      hasEnded = true;
-      process.off('exit', leaveNothing);
-    });
+    .finally(() => process.off('exit', leaveNothing));
   const stop = async (): Promise<void> => {
     child.kill('SIGTERM');
     const insist = setTimeout(() => child.kill('SIGKILL'), 20_000);
     await exited;
     clearTimeout(insist);
   };
-  while (!hasEnded) {
+  const ended = exited.then(() => 'ended' as const);
+  for (;;) {
     const origin = await findOrigin(output);
     if (origin !== undefined) return { origin, stop };
-    await Promise.race([exited, new Promise((resolve) => setTimeout(resolve, pollMs))]);
+    if ((await Promise.race([ended, delay(pollMs)])) === 'ended') break;
   }
   throw new RealIdpError(`${title} ended before it was ready:\n${output}`);
 }

@@ -51,6 +51,8 @@ public class SpringIdp {
     if (!(provider instanceof OidcClientRegistrationAuthenticationProvider registration)) return;
     registration.setAuthenticationValidator(
         OidcClientRegistrationAuthenticationValidator.DEFAULT_REDIRECT_URI_VALIDATOR
+            .andThen(OidcClientRegistrationAuthenticationValidator.DEFAULT_POST_LOGOUT_REDIRECT_URI_VALIDATOR)
+            .andThen(OidcClientRegistrationAuthenticationValidator.DEFAULT_JWK_SET_URI_VALIDATOR)
             .andThen(OidcClientRegistrationAuthenticationValidator.SIMPLE_SCOPE_VALIDATOR));
   }
 
