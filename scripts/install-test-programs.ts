@@ -1,4 +1,5 @@
 // Builds the Go programs that the heavier suites need, in the order in which CI comes to them. Each suite builds what it needs itself where this was not done.
+import { installDex } from './install-dex.ts';
 import { installEtcd } from './install-etcd.ts';
 import { installGatewayApi } from './install-gateway-api.ts';
 import { runInstaller } from './install-go-programs.ts';
@@ -9,6 +10,7 @@ import { installKubernetes } from './install-kubernetes.ts';
 await runInstaller('Helm', installHelm);
 await runInstaller('etcd', installEtcd);
 await runInstaller('Gateway API', installGatewayApi);
+await runInstaller('Dex', installDex);
 await runInstaller('Kubernetes', installKubernetes);
 await runInstaller('Inference Extension', installInferenceExtension);
 await runInstaller('Endpoint picker', installEndpointPicker);

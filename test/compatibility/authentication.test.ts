@@ -2,19 +2,28 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
-import { installKeycloak, KeycloakUnavailableError, keycloakVersion } from '../../scripts/install-keycloak.ts';
+import { dexVersion, installDex } from '../../scripts/install-dex.ts';
+import { GoProgramUnavailableError } from '../../scripts/install-go-programs.ts';
+import { installKeycloak, keycloakVersion } from '../../scripts/install-keycloak.ts';
 import { installPythonMcp, pythonMcpVersions, PythonUnavailableError } from '../../scripts/install-python-mcp.ts';
+import { installSpring, springVersion } from '../../scripts/install-spring.ts';
+import { JavaProgramUnavailableError } from '../../scripts/java-programs.ts';
 import { walkJourney } from '../idp/auth-journey.ts';
 import { type AuthSetup, oidcProviderSetups, profileSetups } from '../idp/auth-setups.ts';
+import { createDexSetup } from '../idp/dex.ts';
+import { offersDocuments, withUnreachableDocument } from '../idp/document-client.ts';
+import { readBlocks } from '../idp/page-blocks.ts';
 import { createKeycloakSetups } from '../idp/keycloak-realm.ts';
 import { type Keycloak, startKeycloak } from '../idp/keycloak.ts';
 import { type ProtectedSystem, startProtectedSystem } from '../idp/protected-system.ts';
+import { createSpringSetups } from '../idp/spring.ts';
 import type { RecordedCall } from '../idp/switchable-server.ts';
 import { type AuthClientLibrary, authSdkV1, authSdkV2 } from '../idp/sdk-auth-clients.ts';
 import { waitFor } from '../kit/wait-for.ts';
 import { allowOrigin } from './allow-origin.ts';
 import { type AuthenticationRow, type Cell, formatAuthenticationSection } from './authentication-page.ts';
 import { type BrowserClient, ChromiumUnavailableError, startBrowserClient } from './browser-client.ts';
+import { checkForPage } from './checked-page.ts';
 import { writePageSection } from './page-section.ts';
 import { createPythonAuthLibrary } from './python-auth-client.ts';
 
@@ -39,6 +48,8 @@ function asClient(library: AuthClientLibrary): Client {
 interface Prepared {
   readonly libraries: readonly AuthClientLibrary[];
   readonly keycloakFolder: string;
+  readonly dexFolder: string;
+  readonly springProgram: string;
   readonly page: BrowserClient;
 }
 
@@ -48,13 +59,16 @@ async function prepare(): Promise<Prepared> {
     libraries.push(createPythonAuthLibrary(await installPythonMcp(version, report), version));
   }
   const keycloakFolder = await installKeycloak(report);
-  return { libraries, keycloakFolder, page: await startBrowserClient() };
+  const springProgram = await installSpring(report);
+  const dexFolder = await installDex(report);
+  return { libraries, keycloakFolder, dexFolder, springProgram, page: await startBrowserClient() };
 }
 
-const { libraries, keycloakFolder, page } = await prepare().catch((error: unknown) => {
+const { libraries, keycloakFolder, dexFolder, springProgram, page } = await prepare().catch((error: unknown) => {
   const isExpected =
     error instanceof PythonUnavailableError ||
-    error instanceof KeycloakUnavailableError ||
+    error instanceof JavaProgramUnavailableError ||
+    error instanceof GoProgramUnavailableError ||
     error instanceof ChromiumUnavailableError;
   if (!isExpected) throw error;
   console.error(error.message);
@@ -66,7 +80,16 @@ const browserClient: Client = {
   walk: ({ url }, setup) => page.walkJourney(url, setup),
   walkInVain: ({ url }) => page.walkInVain(url),
 };
-const clients: readonly Client[] = [...libraries.map(asClient), browserClient];
+const libraryWithDocument = withUnreachableDocument(authSdkV2);
+const clientWithDocument: Client = {
+  ...asClient(libraryWithDocument),
+  async walk(system, setup) {
+    // Otherwise the journey would not show what becomes of an offer that cannot be kept.
+    assert.equal(await offersDocuments(system.url), setup.flow === 'Broker', 'documents are offered');
+    await walkJourney(libraryWithDocument, system, setup);
+  },
+};
+const clients: readonly Client[] = [...libraries.map(asClient), browserClient, clientWithDocument];
 
 interface Obstacle {
   readonly why: string;
@@ -132,8 +155,17 @@ describe('Keycloak', () => {
   for (const setup of keycloakSetups) describeRow(setup);
 });
 
+describe('Dex', () => describeRow(createDexSetup(dexFolder)));
+
+describe('Spring Authorization Server', () => {
+  for (const setup of createSpringSetups(springProgram)) describeRow(setup);
+});
+
+/** The real ones are in the table. */
+const tried = new Set(['a stub like Dex', 'a stub like Spring']);
+
 describe('stubs', () => {
-  for (const setup of profileSetups) describeRow(setup);
+  for (const setup of profileSetups.filter(({ name }) => !tried.has(name))) describeRow(setup);
 });
 
 function describeRow(setup: AuthSetup): void {
@@ -180,6 +212,15 @@ function describeRow(setup: AuthSetup): void {
       assert.equal(row.flow, setup.flow);
     });
 
+    const { page: shown } = setup;
+    if (shown !== undefined) {
+      test(`check --online prints what docs/${shown.path} shows`, async () => {
+        const printed = await checkForPage(system, shown.issuer);
+        const blocks = readBlocks(shown.path, 'text');
+        assert.ok(blocks.includes(printed), `not on the page:\n${printed}`);
+      });
+    }
+
     if (setup.flow === 'Broker') {
       test('the identity provider sees no redirect URI but the one of the gateway', () => {
         const asked = system.idp.server.calls
@@ -208,5 +249,6 @@ async function listVersions(): Promise<string[]> {
     }),
   );
   const python = pythonMcpVersions.map((version) => `Python mcp ${version}`);
-  return [...installed, ...python, `Keycloak ${keycloakVersion}`, `Chromium ${page.version}`];
+  const real = [`Keycloak ${keycloakVersion}`, `Dex ${dexVersion}`, `Spring Authorization Server ${springVersion}`];
+  return [...installed, ...python, ...real, `Chromium ${page.version}`];
 }

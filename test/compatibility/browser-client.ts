@@ -144,11 +144,15 @@ async function answer(page: Page): Promise<void> {
   const moved = page.waitForEvent('framenavigated');
   if ((await password.count()) > 0) {
     const user = testUsers[0]!;
-    await page.locator('input[name=username]').fill(user.id);
+    // Dex asks for an address.
+    const address = page.locator('input[name=login]');
+    if ((await address.count()) > 0) await address.fill(`${user.id}@example.com`);
+    else await page.locator('input[name=username]').fill(user.id);
     await password.fill(user.password);
     await password.press('Enter');
   } else {
-    await page.getByRole('button', { name: /^(allow|yes|accept|continue)/i }).click();
+    for (const box of await page.getByRole('checkbox').all()) await box.check();
+    await page.getByRole('button', { name: /^(allow|yes|accept|continue|grant|submit consent)/i }).click();
   }
   await moved;
 }

@@ -31,6 +31,8 @@ export interface AuthSetup {
   readonly refreshes: boolean;
   /** Why no client can get through, when that is so. */
   readonly impossible?: string;
+  /** The page in docs whose policy this is, and the issuer in that policy. */
+  readonly page?: { readonly path: string; readonly issuer: string };
   /** `callback`: the address of the gateway that a pre-registered client redirects to. */
   start(callback: string): Promise<StartedIdp>;
 }

@@ -46,9 +46,16 @@ export class BrowserAgent {
     return this.#follow({ url: new URL(url), method: 'GET', body: undefined, from: undefined }, clientRedirectUri);
   }
 
-  /** Submits a form of a page with one of its buttons. */
-  submit(page: Page, form: HtmlForm, values: Record<string, string>, clientRedirectUri: string): Promise<Arrival> {
+  /** Submits a form of a page with one of its buttons, and with boxes ticked. */
+  submit(
+    page: Page,
+    form: HtmlForm,
+    values: Record<string, string>,
+    clientRedirectUri: string,
+    ticked: HtmlForm['checkboxes'] = [],
+  ): Promise<Arrival> {
     const body = new URLSearchParams({ ...form.fields, ...values });
+    for (const { name, value } of ticked) body.append(name, value);
     const url = new URL(form.action, page.url);
     if (form.method === 'GET') {
       url.search = body.toString();
@@ -78,13 +85,17 @@ export class BrowserAgent {
     }
     if ('password' in form.fields) {
       const user = testUsers.find(({ id }) => id === (person.user ?? 'alice'))!;
-      const login = { username: user.id, password: user.password };
+      // Dex asks for an address.
+      const name = 'login' in form.fields ? { login: `${user.id}@example.com` } : { username: user.id };
+      const login = { ...name, password: user.password };
       const button = pickButton(form, person.cancelsLogin === true ? 'deny' : 'allow');
       return this.submit(page, form, { ...login, ...button }, clientRedirectUri);
     }
     for (const each of page.forms) {
       const button = pickButton(each, person.consent ?? 'allow');
-      if (button !== undefined) return this.submit(page, each, button, clientRedirectUri);
+      // Whoever allows, allows everything that is asked for.
+      const ticked = person.consent === 'deny' ? [] : each.checkboxes;
+      if (button !== undefined) return this.submit(page, each, button, clientRedirectUri, ticked);
     }
     throw new BrowserBlockedError(`no button to ${person.consent ?? 'allow'} at ${page.url.href}:\n${page.html}`);
   }
@@ -177,7 +188,7 @@ function readFormAction(page: Page): ((url: URL) => boolean) | undefined {
 }
 
 const words = {
-  allow: /\b(allow|approve|accept|authorize|continue|confirm|agree|yes|log ?in|sign ?in)\b/i,
+  allow: /\b(allow|approve|grant|submit consent|accept|authorize|continue|confirm|agree|yes|log ?in|sign ?in)\b/i,
   deny: /\b(deny|cancel|refuse|reject|decline|no)\b/i,
 };
 

@@ -6,6 +6,8 @@ export interface HtmlForm {
   readonly method: 'GET' | 'POST';
   /** Names and values as the page has them; buttons are not among them. */
   readonly fields: Readonly<Record<string, string>>;
+  /** Boxes that are not ticked. */
+  readonly checkboxes: readonly { readonly name: string; readonly value: string }[];
   readonly buttons: readonly { readonly name: string; readonly value: string; readonly text: string }[];
 }
 
@@ -32,6 +34,9 @@ export function readForms(html: string): HtmlForm[] {
           .filter((input) => input.has('name') && !isButton(input) && !isUnchecked(input))
           .map((input) => [input.get('name')!, input.get('value') ?? '']),
       ),
+      checkboxes: inputs
+        .filter((input) => input.has('name') && input.get('type')?.toLowerCase() === 'checkbox' && isUnchecked(input))
+        .map((input) => ({ name: input.get('name')!, value: input.get('value') ?? 'on' })),
       buttons: [
         ...buttons,
         ...inputs.filter(isButton).map((input) => {

@@ -1,14 +1,16 @@
-// A realm for MCP as an operator of Keycloak sets it up: users, a scope with an audience mapper, and who may register clients.
-import { request } from 'node:http';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+// A realm for MCP as an operator of Keycloak sets it up: users, a scope with an audience mapper, and who may register clients; one of them by the commands of docs/idp/keycloak.md.
 import type { AuthSetup, StartedIdp } from './auth-setups.ts';
 import type { Keycloak } from './keycloak.ts';
+import { readBlockWith } from './page-blocks.ts';
+import { readPagePolicy } from './page-policy.ts';
+import { passOn } from './pass-on.ts';
 import { startSwitchableServer } from './switchable-server.ts';
 import { type TestUser, testUsers } from './test-users.ts';
 
 /** How clients come to be registered in a realm. */
 export type KeycloakRegistration = 'anonymous' | 'initial-access-token' | 'shared';
 
+const page = 'idp/keycloak.md';
 const scope = 'tickets:read';
 const audience = 'api://tickets';
 const sharedSecret = 'the-secret-of-the-shared-client';
@@ -25,6 +27,9 @@ export function createKeycloakSetups(getKeycloak: () => Keycloak): AuthSetup[] {
     flow: 'Broker',
     isShared: registration === 'shared',
     refreshes: true,
+    ...(registration === 'initial-access-token' && {
+      page: { path: page, issuer: 'https://idp.example.com/realms/mcp' },
+    }),
     start: (callback) => startRealm(getKeycloak(), registration, callback),
   }));
 }
@@ -34,27 +39,23 @@ async function startRealm(
   registration: KeycloakRegistration,
   callback: string,
 ): Promise<StartedIdp> {
-  const realm = `mcp-${registration}`;
-  await keycloak.administer('POST', '', { realm, enabled: true });
+  // In development mode Keycloak calls itself what the Host header calls it: the server in front, which notes what arrives.
+  const server = await startSwitchableServer(() => (incoming, outgoing) => passOn(keycloak.origin, incoming, outgoing));
+  const isByPage = registration === 'initial-access-token';
+  const realm = isByPage ? 'mcp' : `mcp-${registration}`;
+  const initialAccessToken = isByPage ? await followPage(keycloak, server.origin) : '';
+  if (!isByPage) {
+    await keycloak.administer('POST', '', { realm, enabled: true });
+    await addScope(keycloak, realm);
+  }
   for (const user of testUsers) await keycloak.administer('POST', `/${realm}/users`, describeUser(user));
-  await addScope(keycloak, realm);
   if (registration === 'anonymous') await trustLoopback(keycloak, realm);
   if (registration === 'shared') await addSharedClient(keycloak, realm, callback);
-  // In development mode Keycloak calls itself what the Host header calls it: the server in front, which notes what arrives.
-  const server = await startSwitchableServer(() => (incoming, outgoing) => pass(keycloak.origin, incoming, outgoing));
-  const initialAccessToken =
-    registration === 'initial-access-token' ? await createInitialAccessToken(keycloak, realm, server.origin) : '';
   const issuer = `${server.origin}/realms/${realm}`;
   return {
     issuer,
     server,
-    authentication: {
-      issuer,
-      provider: 'Keycloak',
-      audiences: [audience],
-      requiredScopes: [scope],
-      ...describeRegistration(registration),
-    },
+    authentication: { ...describeAuthentication(registration), issuer },
     secrets: { 'client-secret': sharedSecret, 'initial-access-token': initialAccessToken },
     quirky: undefined,
     rotateKeys: ({ withdrawOld = false } = {}) => rotateKeys(keycloak, realm, withdrawOld),
@@ -65,21 +66,20 @@ async function startRealm(
   };
 }
 
-function describeRegistration(registration: KeycloakRegistration): object {
-  switch (registration) {
-    case 'anonymous':
-      return {};
-    case 'initial-access-token':
-      return { registration: { initialAccessTokenRef: { name: 'idp', key: 'initial-access-token' } } };
-    case 'shared':
-      return {
-        registration: {
-          mode: 'Shared',
-          clientId: 'gateway',
-          clientSecretRef: { name: 'idp', key: 'client-secret' },
-        },
-      };
-  }
+/** The policy of the page. */
+function describeAuthentication(registration: KeycloakRegistration): Readonly<Record<string, unknown>> {
+  if (registration === 'shared') return readPagePolicy(page, 1);
+  const { registration: withToken, ...anonymous } = readPagePolicy(page, 0);
+  return registration === 'anonymous' ? anonymous : { ...anonymous, registration: withToken };
+}
+
+/** Runs the commands of the page, and returns the initial access token that they print. */
+async function followPage(keycloak: Keycloak, through: string): Promise<string> {
+  const commands = readBlockWith(page, 'sh', 'kcadm.sh').replaceAll('https://idp.example.com', through);
+  const output = await keycloak.runCommands(commands);
+  const token = /"token" : "([^"]+)"/.exec(output)?.[1];
+  if (token === undefined) throw new Error(`docs/${page}: the commands print no token:\n${output}`);
+  return token;
 }
 
 function describeUser({ id, password }: TestUser): object {
@@ -145,12 +145,6 @@ async function addSharedClient(keycloak: Keycloak, realm: string, callback: stri
   });
 }
 
-async function createInitialAccessToken(keycloak: Keycloak, realm: string, through: string): Promise<string> {
-  const path = `/${realm}/clients-initial-access`;
-  const created = await keycloak.administer('POST', path, { count: 1_000, expiration: 86_400 }, through);
-  return (created as { token: string }).token;
-}
-
 async function rotateKeys(keycloak: Keycloak, realm: string, withdrawOld: boolean): Promise<void> {
   const type = 'org.keycloak.keys.KeyProvider';
   const before = (await keycloak.administer('GET', `/${realm}/components?type=${type}`)) as Component[];
@@ -166,21 +160,4 @@ async function rotateKeys(keycloak: Keycloak, realm: string, withdrawOld: boolea
   });
   if (!withdrawOld) return;
   for (const old of signing) await keycloak.administer('DELETE', `/${realm}/components/${old.id}`);
-}
-
-/** A plain reverse proxy that keeps Host. */
-function pass(origin: string, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const onward = request(
-      origin + incoming.url!,
-      { method: incoming.method, headers: incoming.headers, setHost: false },
-      (answer) => {
-        outgoing.writeHead(answer.statusCode!, answer.headers);
-        answer.pipe(outgoing);
-        answer.once('end', resolve).once('error', reject);
-      },
-    );
-    onward.once('error', reject);
-    incoming.pipe(onward);
-  });
 }

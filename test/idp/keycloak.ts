@@ -15,6 +15,8 @@ export interface Keycloak {
    * `through` is another address that leads here: Keycloak binds the tokens that it hands out to the address it was called by.
    */
   administer(method: string, path: string, body?: object, through?: string): Promise<unknown>;
+  /** Runs commands for a shell, among them kcadm.sh, as the administrator; returns what they print. */
+  runCommands(commands: string): Promise<string>;
   stop(): Promise<void>;
 }
 
@@ -76,7 +78,28 @@ export async function startKeycloak(
     throw new KeycloakError(`Keycloak ended before it was ready:\n${output}`);
   }
   report(`Keycloak is ready at ${origin}`);
-  return { origin, administer: createAdministration(origin, password), stop };
+  const runCommands = async (commands: string): Promise<string> => {
+    // Unpacked without permissions, it is a command by this function only.
+    const kcadm = `kcadm.sh() { sh '${join(folder, 'bin', 'kcadm.sh')}' "$@"; }`;
+    const shell = spawn('bash', ['-e', '-c', `${kcadm}\n${commands}`], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      // kcadm.sh keeps its session in the home directory.
+      env: {
+        ...process.env,
+        HOME: temporary,
+        KC_CLI_PASSWORD: password,
+        KC_OPTS: `-Duser.home=${temporary} -XX:TieredStopAtLevel=1`,
+      },
+    });
+    let printed = '';
+    const hear = (text: string): void => void (printed += text);
+    shell.stdout.setEncoding('utf8').on('data', hear);
+    shell.stderr.setEncoding('utf8').on('data', hear);
+    const [code] = (await once(shell, 'close')) as [number | null];
+    if (code !== 0) throw new KeycloakError(`The commands end with ${code}:\n${printed}`);
+    return printed;
+  };
+  return { origin, administer: createAdministration(origin, password), runCommands, stop };
 }
 
 function killGroup(pid: number | undefined, signal: NodeJS.Signals): void {

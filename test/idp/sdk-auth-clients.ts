@@ -19,6 +19,8 @@ export interface AuthConnectOptions {
   /** Called between any two requests of the login. */
   readonly beforeRequest?: (url: string) => Promise<void>;
   readonly clientName?: string;
+  /** The address of the client's metadata document, if it has one: the SDKs use it wherever it is offered. */
+  readonly metadataUrl?: string;
 }
 
 /** One request that the client made, of whatever kind. */
@@ -64,6 +66,7 @@ interface StoredClient {
 /** What an application keeps for the SDK: the OAuthClientProvider of both versions. */
 export class AuthMemory {
   readonly redirectUrl: string;
+  declare readonly clientMetadataUrl?: string;
   readonly #clientName: string;
   stored: StoredTokens | undefined;
   client: StoredClient | undefined;
@@ -72,8 +75,9 @@ export class AuthMemory {
   #verifier = '';
   #discovery: unknown;
 
-  constructor(redirectUrl: string, clientName: string) {
+  constructor(redirectUrl: string, clientName: string, metadataUrl?: string) {
     this.redirectUrl = redirectUrl;
+    if (metadataUrl !== undefined) this.clientMetadataUrl = metadataUrl;
     this.#clientName = clientName;
   }
 
@@ -170,9 +174,10 @@ function createLibrary(name: string, open: (attempt: Attempt) => Connection): Au
       redirectUri = 'http://127.0.0.1:33419/callback',
       beforeRequest,
       clientName = name,
+      metadataUrl,
     }) {
       const requests: ClientRequest[] = [];
-      const memory = new AuthMemory(redirectUri, clientName);
+      const memory = new AuthMemory(redirectUri, clientName, metadataUrl);
       const attempt: Attempt = {
         memory,
         url: new URL(url),

@@ -187,7 +187,7 @@ test('the browser is as strict as browsers are', async (t) => {
     html: '',
     forms: [],
   };
-  const form = { action: `${idp.issuer}/login`, method: 'POST', fields: {}, buttons: [] } as const;
+  const form = { action: `${idp.issuer}/login`, method: 'POST', fields: {}, checkboxes: [], buttons: [] } as const;
   await assert.rejects(async () => browser.submit(page, form, {}, 'http://127.0.0.1:2/callback'), BrowserBlockedError);
   assert.equal(idp.server.calls.length, 0);
 });

@@ -18,6 +18,8 @@ export interface ProviderPreset {
   readonly refreshScope?: string;
   /** Values of `scope` that registration refuses, although a login takes them. */
   readonly omitRegistrationScopes?: readonly string[];
+  /** A client may ask for the scopes of its registration only: one that registered without `scope` cannot log in. */
+  readonly bindsRegisteredScopes?: boolean;
   /** There is no dynamic registration: Forward cannot work. */
   readonly hasNoRegistration?: boolean;
   /** How the initial access token is sent; default Bearer. */

@@ -230,6 +230,12 @@ describe('an IdP that refuses scopes', () => {
     const shipped = withPreset(spring);
     await shipped.register();
     assert.equal(shipped.sent[0]!['scope'], 'openid tickets', 'Spring may have been set up to take them');
+    await shipped.register({ ...client, scope: undefined });
+    assert.equal(
+      shipped.sent[1]!['scope'],
+      'openid',
+      'a client of Spring may ask for what it registered, and nothing else',
+    );
   });
 });
 

@@ -77,18 +77,23 @@ describe('discoverMetadata', () => {
     assert.deepEqual(found.metadata, { ...document, registration_endpoint: `${issuer}/oauth-register` });
   });
 
-  test('what only the other document says is not lost: registration, keys, iss', async () => {
+  test('what only the other document says is not lost: registration, keys, scopes, iss', async () => {
     const { jwks_uri: _left, ...keyless } = document;
     const { found } = await discover({
       [oauth]: answerJson(keyless),
       [openid]: answerJson({
         ...document,
         registration_endpoint: `${issuer}/register`,
+        scopes_supported: ['openid'],
         authorization_response_iss_parameter_supported: true,
       }),
     });
     assert.ok(found.ok);
-    assert.deepEqual(found.metadata, { ...keyless, registration_endpoint: `${issuer}/register` });
+    assert.deepEqual(found.metadata, {
+      ...keyless,
+      registration_endpoint: `${issuer}/register`,
+      scopes_supported: ['openid'],
+    });
     assert.equal(found.jwksUri, `${issuer}/jwks`);
     assert.equal(found.emitsIssuer, true);
   });

@@ -56,7 +56,7 @@ export function listMetadataUrls(
 
 /**
  * Fetches all URLs concurrently, so that a hanging one does not delay the others. The first valid document in order wins. When OAuth and OpenID
- * documents name different registration endpoints, the OAuth one wins; an endpoint that only one document names is used.
+ * documents name different registration endpoints, the OAuth one wins; an endpoint that only one document names is used, and so are scopes.
  */
 export async function discoverMetadata(options: DiscoveryOptions): Promise<Discovery> {
   const found = await Promise.all(listMetadataUrls(options).map((url) => fetchMetadata(options, url)));
@@ -72,9 +72,14 @@ export async function discoverMetadata(options: DiscoveryOptions): Promise<Disco
   const findMember = (name: 'registration_endpoint' | 'jwks_uri'): string | undefined =>
     valid.map(({ metadata }) => metadata[name]).find((value) => typeof value === 'string');
   const registration = findMember('registration_endpoint');
+  const scopes = valid.map(({ metadata }) => metadata.scopes_supported).find((value) => value !== undefined);
   return {
     ok: true,
-    metadata: { ...first.metadata, ...(registration !== undefined && { registration_endpoint: registration }) },
+    metadata: {
+      ...first.metadata,
+      ...(registration !== undefined && { registration_endpoint: registration }),
+      ...(scopes !== undefined && { scopes_supported: scopes }),
+    },
     url: first.url,
     jwksUri: findMember('jwks_uri'),
     emitsIssuer: valid.some(({ metadata }) => metadata.authorization_response_iss_parameter_supported === true),

@@ -75,4 +75,6 @@ test('Spring: initial access tokens work once', () => {
   const spring = findPreset('Spring')!;
   assert.ok(spring.anonymousRemarks!.some((remark) => /works once/.test(remark)));
   assert.equal(spring.audienceIsClient, true);
+  assert.equal(spring.bindsRegisteredScopes, true);
+  assert.ok(spring.forwardRemarks!.some((remark) => /Shared/.test(remark)));
 });

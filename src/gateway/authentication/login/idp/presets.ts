@@ -87,6 +87,10 @@ const rows: readonly ProviderPreset[] = [
   {
     name: 'Spring',
     audienceIsClient: true,
+    bindsRegisteredScopes: true,
+    forwardRemarks: [
+      'As shipped, its registration refuses scope, and a client without scopes cannot log in: let registration accept scopes, or use registration.mode Shared.',
+    ],
     anonymousRemarks: [
       'Registration needs an initial access token, which works once: use registration.initialAccessTokenFrom.clientCredentials with the scope client.create.',
     ],
