@@ -355,7 +355,7 @@ describe('login names the step that failed, and what to change', () => {
         }),
       },
       /step 8: Ask again/,
-      /answers 401: invalid_token: unknown token[^]*request_id +rid-7[^]*aud is "account", not http.*audience mapper/,
+      /answers 401: invalid_token: unknown token[^]*request_id +rid-7[^]*aud is "account", not http.*\n.*audience mapper/,
     ],
     [
       'an opaque token',
