@@ -11,6 +11,9 @@ export interface ClockOffsets {
 /** Whole seconds, a slow network, and a token that took its time. */
 const toleranceMs = 20_000;
 
+/** The most that clockSkew allows. */
+const longestSkewMs = 600_000;
+
 /** When a token was written, by its claims: iat, or what is left of exp without its lifetime. In milliseconds; undefined: it does not say. */
 export function readWrittenAt(
   claims: Readonly<Record<string, unknown>>,
@@ -48,20 +51,21 @@ export function judgeClocks({
       advice: "Set this machine's clock (NTP). The server judges tokens by its own: this is not why it refuses one.",
     };
   }
-  const bridge = `Until then, clockSkew of the policy bridges up to 10 min.`;
+  const bridge =
+    Math.abs(differenceMs) <= longestSkewMs ? ' Until then, clockSkew of the policy bridges up to 10 min.' : '';
   if (isSmall(serverMs))
     return {
       text: `The identity provider's clock is ${describe(differenceMs)} those of the server and this machine, which agree.`,
-      advice: `Set the identity provider's clock (NTP). ${bridge}`,
+      advice: `Set the identity provider's clock (NTP).${bridge}`,
     };
   if (isSmall(idpMs))
     return {
       text: `The server's clock is ${describe(-differenceMs)} those of the identity provider and this machine, which agree.`,
-      advice: `Set the server's clock, which is the gateway's if one stands before it (NTP). ${bridge}`,
+      advice: `Set the server's clock, which is the gateway's if one stands before it (NTP).${bridge}`,
     };
   return {
     text: `No two clocks agree: the identity provider's is ${describe(idpMs)} this machine's, and the server's is ${describe(serverMs)} it.`,
-    advice: `Set all of them by a time server (NTP). ${bridge}`,
+    advice: `Set all of them by a time server (NTP).${bridge}`,
   };
 }
 

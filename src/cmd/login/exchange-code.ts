@@ -21,6 +21,8 @@ export interface FoundToken {
   readonly claims: Readonly<Record<string, unknown>> | undefined;
   /** How far the clock that wrote the token is ahead of this machine's, in milliseconds; undefined: it does not show. */
   readonly clockMs: number | undefined;
+  /** Of the client that asked for it. */
+  readonly clientId: string;
 }
 
 /** Step 6. Undefined: it failed. */
@@ -98,7 +100,8 @@ export async function exchangeCode(narrator: Narrator, options: ExchangeOptions)
     if (value !== undefined) narrator.show(name, describeClaim(name, value), { minor: true });
   }
   const writtenAtMs = claims === undefined ? undefined : readWrittenAt(claims, asNumber(lifetime));
-  return { accessToken, claims, clockMs: writtenAtMs === undefined ? undefined : writtenAtMs - Date.now() };
+  const clockMs = writtenAtMs === undefined ? undefined : writtenAtMs - Date.now();
+  return { accessToken, claims, clockMs, clientId: client.id };
 }
 
 function asNumber(value: unknown): number | undefined {

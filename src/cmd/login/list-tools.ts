@@ -100,17 +100,17 @@ function explainRefusal(
   const error = bearer?.parameters.get('error');
   const why = bearer?.parameters.get('error_description') ?? readString(document, 'error_description');
   const said = joinSaid(error, why);
-  narrator.find(
-    'bad',
-    endSentence(`The server answers ${status}${said === '' ? '' : `: ${said}`}`),
-    adviseOnRefusal(status, error),
-  );
+  const answered = endSentence(`The server answers ${status}${said === '' ? '' : `: ${said}`}`);
+  const explained =
+    status === 401 && token !== undefined
+      ? explainTokenRefusal({ token, said, resource, serverClockMs: clockOffsetMs })
+      : undefined;
+  if (explained?.isSaid === true) narrator.find('bad', `${answered} ${explained.text}`, explained.advice);
+  else narrator.find('bad', answered, adviseOnRefusal(status, error));
   showRequestId(narrator, document);
   const scope = bearer?.parameters.get('scope');
   if (status === 403 && scope !== undefined) narrator.show('scope needed', scope);
-  if (status !== 401 || token === undefined) return;
-  const explained = explainTokenRefusal({ token, said, resource, serverClockMs: clockOffsetMs });
-  if (explained !== undefined) narrator.find('remark', explained.text, explained.advice);
+  if (explained?.isSaid === false) narrator.find('remark', explained.text, explained.advice);
 }
 
 function adviseOnRefusal(status: number, error: string | undefined): string {

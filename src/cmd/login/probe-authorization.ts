@@ -61,7 +61,7 @@ export async function probeAuthorization(
 }
 
 function adviseOnPage(page: string): string {
-  if (/metadata document|client_id URL/i.test(page))
+  if (/metadata document|client_id URL|describes itself/i.test(page))
     return 'The server, and not this machine, fetches the document of the client: it needs a way out (https, HTTPS_PROXY). Or leave --client-id out, and register.';
   if (/\bclient\b/i.test(page)) return 'Is the client registered there, with this client_id?';
   return 'The log of the authorization server may say more.';
@@ -73,10 +73,17 @@ function readPage(text: string): string {
   if (document !== undefined) return joinSaid(readString(document, 'error'), readString(document, 'error_description'));
   const words = text
     .replaceAll(/<(script|style|head)\b[^]*?<\/\1\s*>/gi, ' ')
-    .replaceAll(/<[^>]*>/g, ' ')
-    .replaceAll(/&(?:amp|lt|gt|quot|#39);/g, (entity) => entities[entity]!)
-    .replaceAll(/\s+/g, ' ')
-    .trim();
+    .split(/<\/?(?:h\d|p|div|li|ul|main|body|br|form|table|tr)\b[^>]*>/i)
+    .map((block) =>
+      block
+        .replaceAll(/<[^>]*>/g, ' ')
+        .replaceAll(/&(?:amp|lt|gt|quot|#39);/g, (entity) => entities[entity]!)
+        .replaceAll(/\s+/g, ' ')
+        .trim(),
+    )
+    .filter((block) => block !== '')
+    .map(endSentence)
+    .join(' ');
   return words.length <= maxWords ? words : `${words.slice(0, maxWords)}...`;
 }
 
@@ -87,7 +94,7 @@ const entities: Readonly<Record<string, string>> = {
   '&quot;': '"',
   '&#39;': "'",
 };
-const maxWords = 300;
+const maxWords = 500;
 
 /** What may have happened where nobody came back, and what to look for. */
 export function adviseOnSilence(

@@ -25,6 +25,9 @@ const cases: readonly [name: string, steps: readonly Step[], state: string, note
     'in progress',
     /^The client has not begun to log in\.$/,
   ],
+  ['metadata at the broker', [step('authorization-server-metadata')], 'in progress', /^The client has not begun/],
+  ['metadata, with Facade', [step('authorization-server-metadata')], 'in progress', /knows where to log in/, 'Facade'],
+  ['metadata, with Direct', [step('protected-resource-metadata')], 'in progress', /knows where to log in/, 'Direct'],
   ['registered at the broker', [step('register', { status: 201 })], 'in progress', /registered, and has not begun/],
   [
     'registered, with Facade',

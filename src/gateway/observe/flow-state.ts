@@ -65,7 +65,16 @@ function describeRefusal(steps: readonly JudgedStep[], { name, reason, detail, a
 /** A token that is younger is not too old. */
 const newTokenMs = 30_000;
 
-function describeWait({ flow, resource }: JudgedFlow, last: JudgedStep | undefined): string {
+const elsewhere =
+  'It logs in at the identity provider itself, which tells this gateway nothing: an error there shows in the log of the identity provider, and in mcp-gatehouse login.';
+
+/** After this a client that is registered already needs this gateway no more. */
+const lastSeen: Readonly<Record<string, string>> = {
+  Facade: 'authorization-server-metadata',
+  Direct: 'protected-resource-metadata',
+};
+
+function describeWait({ flow, resource, steps }: JudgedFlow, last: JudgedStep | undefined): string {
   switch (last?.name) {
     case 'authorize':
     case 'consent':
@@ -78,10 +87,12 @@ function describeWait({ flow, resource }: JudgedFlow, last: JudgedStep | undefin
     case 'register':
       return flow === 'Broker'
         ? 'The client is registered, and has not begun to log in.'
-        : 'The client is registered. It logs in at the identity provider itself, which tells this gateway nothing: an error there shows in its log, and in mcp-gatehouse login.';
+        : `The client is registered. ${elsewhere}`;
     default:
-      return flow === 'Direct'
-        ? 'The client logs in at the identity provider itself, which tells this gateway nothing.'
+      return steps.some(
+        ({ name }) => flow !== 'Broker' && (name === lastSeen[flow ?? ''] || name === 'openid-configuration'),
+      )
+        ? `The client knows where to log in. ${elsewhere}`
         : 'The client has not begun to log in.';
   }
 }

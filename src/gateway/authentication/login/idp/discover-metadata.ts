@@ -69,7 +69,8 @@ export async function discoverMetadata(options: DiscoveryOptions): Promise<Disco
   );
   const [first] = valid;
   if (first === undefined) {
-    const detail = tries.map(({ url, problem }) => `${url}: ${problem ?? ''}`).join('; ');
+    const said = tries.map(({ url, problem = '' }) => (problem.includes(url) ? problem : `${url}: ${problem}`));
+    const detail = said.join('; ');
     return { ok: false, detail: `no metadata of ${options.issuer} (${detail})`, tries };
   }
   const findMember = (name: 'registration_endpoint' | 'jwks_uri'): string | undefined =>
