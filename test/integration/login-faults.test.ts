@@ -24,7 +24,7 @@ function readTable(): Map<string, Readonly<Record<string, string>>> {
   const rows = lines.slice(head + 2, end).map(readCells);
   return new Map(
     rows.map(([fault, ...cells]) => {
-      assert.equal(cells.length, columns.length, fault);
+      assert.equal(cells.length, columns.length, `cells of ${fault}`);
       return [fault!, Object.fromEntries(columns.map((column, index) => [column, cells[index]!]))];
     }),
   );
