@@ -116,6 +116,6 @@ function findGatewayCallback(authorizationEndpoint: string, resource: string | u
   const owner = resource === undefined ? null : URL.parse(resource);
   if (owner === null || owner.origin !== origin) return undefined;
   const path = owner.pathname.replace(/\/$/, '');
-  const own = [formatEndpointPath(path, 'authorize'), formatEndpointPath('', 'authorize'), '/authorize'];
+  const own = [formatEndpointPath(path, 'authorize'), formatEndpointPath('', 'authorize')];
   return own.includes(pathname) ? `${origin}${formatEndpointPath(path, 'callback')}` : undefined;
 }
