@@ -1,6 +1,8 @@
-// Generates values.schema.json and the table of README.md of charts/proxy from its annotated values.yaml. With --check, fails when they are out of date.
+// Generates values.schema.json and the table of README.md of charts/proxy from its annotated values.yaml, and copies what the chart installs of docs/monitoring into it.
+// With --check, fails when they are out of date.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { parse, stringify } from 'yaml';
 import { type ChartValue, type JsonSchema, readChartValues } from './chart-values.ts';
 import { escapeCell } from './reference-tables.ts';
 import { writeOrCheck } from './write-generated.ts';
@@ -18,9 +20,14 @@ const globalSchema: JsonSchema = {
 /** The generated files, by path. */
 export async function renderChart(): Promise<Readonly<Record<string, string>>> {
   const root = join(import.meta.dirname, '..', folder);
+  const monitoring = join(import.meta.dirname, '..', 'docs', 'monitoring');
+  const dashboard: unknown = JSON.parse(await readFile(join(monitoring, 'dashboard.json'), 'utf8'));
+  const alerts = parse(await readFile(join(monitoring, 'alerts.yaml'), 'utf8')) as { readonly spec: object };
   const values = readChartValues(await readFile(join(root, 'values.yaml'), 'utf8'));
   return {
     [`${folder}/values.schema.json`]: `${JSON.stringify(buildSchema(values), null, 2)}\n`,
+    [`${folder}/files/alerts.yaml`]: `# Generated from docs/monitoring/alerts.yaml by scripts/generate-chart.ts: do not edit.\n${stringify(alerts.spec, { lineWidth: 0 })}`,
+    [`${folder}/files/dashboard.json`]: `${JSON.stringify(dashboard)}\n`,
     [`${folder}/README.md`]: replaceTable(await readFile(join(root, 'README.md'), 'utf8'), renderTable(values)),
   };
 }

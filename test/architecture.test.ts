@@ -28,7 +28,7 @@ const allowed: Record<string, readonly string[]> = {
   demo: ['base'],
   controller: ['api', 'base', 'deploy', 'ir', 'kubernetes', 'sources', 'translate', 'xds'],
   sources: ['api', 'base', 'kubernetes'],
-  translate: ['api', 'ir'],
+  translate: ['api', 'cel', 'ir'],
   xds: ['ir', 'base'],
   gateway: ['ir', 'base', 'cel', 'http1'],
   http1: [],

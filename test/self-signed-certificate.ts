@@ -1,6 +1,14 @@
-// X.509 certificates (RFC 5280) for tests, made with node:crypto and a few lines of DER (X.690): no openssl binary needed.
+// X.509 certificates (RFC 5280) for tests, made with node:crypto and src/base/der.ts: no openssl binary needed.
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 import { isIP } from 'node:net';
+import {
+  derBitString as bitString,
+  derElement as element,
+  derObjectIdentifier as objectIdentifier,
+  derSequence as sequence,
+  derTime as encodeTime,
+  formatPemCertificate,
+} from '../src/base/der.ts';
 
 /** A certificate and its private key, both PEM. */
 export interface TestCertificate {
@@ -113,8 +121,7 @@ function encodeCertificate(content: CertificateContent): string {
     element(0xa3, sequence(...content.extensions, ...identifiers)),
   );
   const certificate = sequence(body, algorithm, bitString(sign('sha256', body, issuer.privateKey), 0));
-  const lines = certificate.toString('base64').replace(/.{64}/g, '$&\n');
-  return `-----BEGIN CERTIFICATE-----\n${lines.trimEnd()}\n-----END CERTIFICATE-----\n`;
+  return formatPemCertificate(certificate);
 }
 
 function hashKey(key: KeyObject): Buffer {
@@ -126,14 +133,6 @@ function hashKey(key: KeyObject): Buffer {
 function encodeName(commonName: string): Buffer {
   const attribute = sequence(objectIdentifier('2.5.4.3'), element(0x0c, Buffer.from(commonName)));
   return sequence(element(0x31, attribute));
-}
-
-function encodeTime(date: Date): Buffer {
-  const digits = date.toISOString().replace(/[-:T]|\.\d+/g, '');
-  // Years from 2050 on need the long form (RFC 5280, 4.1.2.5).
-  return date.getUTCFullYear() < 2050
-    ? element(0x17, Buffer.from(digits.slice(2)))
-    : element(0x18, Buffer.from(digits));
 }
 
 function encodeAlternativeName(name: string): Buffer {
@@ -159,32 +158,4 @@ function encodeIpv6(address: string): Buffer {
 function extension(identifier: string, value: Buffer, critical = false): Buffer {
   const flag = critical ? [element(0x01, Buffer.from([0xff]))] : [];
   return sequence(objectIdentifier(identifier), ...flag, element(0x04, value));
-}
-
-function bitString(bytes: Buffer, unusedBits: number): Buffer {
-  return element(0x03, Buffer.concat([Buffer.from([unusedBits]), bytes]));
-}
-
-function objectIdentifier(dotted: string): Buffer {
-  const [first = 0, second = 0, ...rest] = dotted.split('.').map(Number);
-  const bytes = [first * 40 + second];
-  for (const part of rest) {
-    const groups = [part & 0x7f];
-    for (let left = Math.floor(part / 128); left > 0; left = Math.floor(left / 128))
-      groups.unshift((left & 0x7f) | 0x80);
-    bytes.push(...groups);
-  }
-  return element(0x06, Buffer.from(bytes));
-}
-
-function sequence(...elements: Buffer[]): Buffer {
-  return element(0x30, Buffer.concat(elements));
-}
-
-function element(tag: number, content: Buffer): Buffer {
-  const { length } = content;
-  if (length < 128) return Buffer.concat([Buffer.from([tag, length]), content]);
-  const lengthBytes: number[] = [];
-  for (let left = length; left > 0; left = Math.floor(left / 256)) lengthBytes.unshift(left & 0xff);
-  return Buffer.concat([Buffer.from([tag, 0x80 | lengthBytes.length, ...lengthBytes]), content]);
 }

@@ -10,6 +10,8 @@ const fieldsOfVariables: Readonly<Record<string, string>> = {
   MCP_GATEHOUSE_LOG_FORMAT: 'logging.format',
   MCP_GATEHOUSE_DRAIN_TIMEOUT: 'shutdown.drain',
   MCP_GATEHOUSE_LOCAL_UPSTREAMS: 'allowLocalUpstreams',
+  MCP_GATEHOUSE_MAX_STALENESS: 'maxStaleness',
+  MCP_GATEHOUSE_ON_STALE: 'onStale',
   MCP_GATEHOUSE_TRUSTED_PROXIES: 'trustedProxies',
 };
 

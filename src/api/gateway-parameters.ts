@@ -6,6 +6,7 @@ import { withRules } from './cel-rules.ts';
 import { containerEnvironmentSchema } from './container-environment.ts';
 import { containerImageSchema } from './container-image.ts';
 import { containerResourcesSchema } from './container-resources.ts';
+import { delegationSchema } from './delegation.ts';
 import { deployOverlaysSchema } from './deploy-overlays.ts';
 import { boundedDurationSchema } from './duration.ts';
 import { subdomainNameSchema } from './kubernetes-names.ts';
@@ -70,7 +71,7 @@ const networkSchema = withRules(z.string().min(1).max(43), [
   },
 ]);
 
-const specSchema = z.object({
+const specFields = z.object({
   image: containerImageSchema.optional().describe('The image of the gateway.'),
   replicas: z
     .int()
@@ -114,6 +115,23 @@ const specSchema = z.object({
     .describe(
       'Allow servers and identity providers on loopback of the pod (a container beside the gateway), link-local and metadata addresses; refused when absent. Only parameters of a GatewayClass may set it. The gateway never connects to its own ports.',
     ),
+  unprotectedRoutes: z
+    .enum(['Allow', 'Deny'])
+    .optional()
+    .describe(
+      'What becomes of rules that nothing protects; Allow when absent. Deny: they answer 403. Protected means Strict authentication on the rule or on each of its backends, or Optional authentication with rules that no request without a token can pass. A ProxyPolicy with traffic.publicAccess opens a route on purpose. Parameters of a Gateway cannot change the Deny of its class.',
+    ),
+  maxStaleness: boundedDurationSchema({ min: '10s', max: '168h' })
+    .optional()
+    .describe(
+      'How long a pod may be without contact with a controller before it is stale: not ready, so that the Service sends it no more requests. When absent, pods serve their last configuration for any time. Parameters of a Gateway must not make it longer than those of a GatewayClass with `onStale: Close`.',
+    ),
+  onStale: z
+    .enum(['Unready', 'Close'])
+    .optional()
+    .describe(
+      'What a stale pod does: with Unready, which is meant when absent, it is not ready and serves whoever still reaches it. With Close it also answers every request with 503 and ends open streams. Parameters of a Gateway must not replace the Close of a GatewayClass.',
+    ),
   shutdown: z
     .object({
       drain: boundedDurationSchema({ min: '0s', max: '1h' })
@@ -125,9 +143,21 @@ const specSchema = z.object({
   overlays: deployOverlaysSchema
     .optional()
     .describe(
-      'Strategic merge patches over what is deployed, for what has no field of its own. They are applied last, in the order of the parameters. They cannot change the kind, the name, the namespace, the owner and the selector of an object. Only parameters of the GatewayClass may give pods more rights or access to Secrets.',
+      'Strategic merge patches over what is deployed, for what has no field of its own. They are applied last, in the order of the parameters. They cannot change the kind, the name, the namespace, the owner and the selector of an object. Only parameters of the GatewayClass may give pods other programs, more rights or access to Secrets.',
     ),
+  delegation: delegationSchema
+    .optional()
+    .describe('What parameters of Gateways may ask for in addition. Only parameters of a GatewayClass may set it.'),
 });
+
+const specSchema = withRules(specFields, [
+  {
+    cel: '!has(self.onStale) || has(self.maxStaleness)',
+    message: 'has a meaning only with maxStaleness, which says when a pod is stale',
+    path: ['onStale'],
+    holds: ({ onStale, maxStaleness }) => onStale === undefined || maxStaleness !== undefined,
+  },
+]);
 
 /** A GatewayParameters. */
 export const gatewayParametersSchema = z.object({

@@ -22,6 +22,9 @@ import { namespacedMetadataSchema, statusSchema } from './object-metadata.ts';
 import type { Problem } from './problem.ts';
 import { localObjectReferenceSchema, secretObjectReferenceSchema } from './object-reference.ts';
 
+/** The label of deployed objects that has the name of their Gateway (GEP-1762). */
+export const gatewayNameLabel = 'gateway.networking.k8s.io/gateway-name';
+
 const listenerTlsSchema = z
   .object({
     mode: z

@@ -126,6 +126,7 @@ describe('ProxyBackend', () => {
 });
 
 const gateway = '{group: gateway.networking.k8s.io, kind: Gateway, name: g}';
+const route = '{group: gateway.networking.k8s.io, kind: HTTPRoute, name: r}';
 const tickets = '{group: gateway.proxy, kind: ProxyBackend, name: tickets}';
 const policy = '{apiVersion: gateway.proxy/v1alpha1, kind: ProxyPolicy, metadata: {name: a}, spec: {HERE}}';
 
@@ -140,7 +141,7 @@ describe('ProxyPolicy', () => {
     [`targetRefs: [${gateway}]`, 'spec: must have at least one of backend, traffic'],
     [
       `targetRefs: [${gateway}], traffic: {}`,
-      'spec.traffic: must have at least one of jwtAuthentication, authorization, cors',
+      'spec.traffic: must have at least one of jwtAuthentication, authorization, publicAccess, cors',
     ],
     ['targetRefs: [], traffic: {cors: {}}', 'spec.targetRefs: must have at least 1 entry, has 0'],
     [
@@ -197,6 +198,16 @@ describe('ProxyPolicy', () => {
     [
       `targetRefs: [${gateway}], traffic: {authorization: {}, cors: {}}`,
       'spec.traffic.authorization.policy: required: a mapping',
+    ],
+    [`targetRefs: [${route}], traffic: {publicAccess: true, cors: {}}`],
+    [`targetRefs: [${route}], traffic: {publicAccess: false}`, 'spec.traffic.publicAccess: must be true'],
+    [
+      `targetRefs: [${gateway}], traffic: {publicAccess: true}`,
+      'spec.traffic.publicAccess: can only target HTTPRoute: routes are opened one by one',
+    ],
+    [
+      `targetRefs: [${route}], traffic: {publicAccess: true, jwtAuthentication: {providers: [{name: a, issuer: "https://a", jwks: {url: "https://a/k"}}]}}`,
+      'spec.traffic.publicAccess: must be absent beside jwtAuthentication: a route is public or asks for a token',
     ],
     [`targetRefs: [${tickets}], backend: {mcp: {authentication: {issuer: "https://idp.example.com"}}}`],
     [

@@ -16,6 +16,7 @@ import { mcpAuthenticationSchema } from './mcp-authentication.ts';
 import { mcpAuthorizationSchema } from './mcp-authorization.ts';
 import { namespacedMetadataSchema, statusSchema } from './object-metadata.ts';
 import { proxyApiVersion } from './proxy-backend.ts';
+import { publicAccessSchema } from './public-access.ts';
 
 const targetFields = {
   group: z
@@ -111,10 +112,23 @@ const backendSchema = z.object({
 const trafficFieldsSchema = z.object({
   jwtAuthentication: jwtAuthenticationSchema.optional().describe('Requests need a valid JWT.'),
   authorization: authorizationSchema.optional().describe('Rules over requests and claims.'),
+  publicAccess: publicAccessSchema
+    .optional()
+    .describe(
+      'Opens the HTTPRoute, or the rule, to everybody on purpose: it is served where unprotectedRoutes is Deny, and authentication of the Gateway does not apply to it, unless that is an Override.',
+    ),
   cors: corsSchema.optional().describe('Cross-origin requests. A CORS filter of an HTTPRoute rule takes precedence.'),
 });
 
-const trafficSchema = withRules(trafficFieldsSchema, [someOf(trafficFieldsSchema.keyof().options)]);
+const trafficSchema = withRules(trafficFieldsSchema, [
+  someOf(trafficFieldsSchema.keyof().options),
+  {
+    cel: '!has(self.publicAccess) || !has(self.jwtAuthentication)',
+    message: 'must be absent beside jwtAuthentication: a route is public or asks for a token',
+    path: ['publicAccess'],
+    holds: ({ publicAccess, jwtAuthentication }) => publicAccess === undefined || jwtAuthentication === undefined,
+  },
+]);
 
 const kindsOf = (spec: {
   targetRefs?: readonly Target[] | undefined;
@@ -153,6 +167,13 @@ export const proxyPolicySchema = z.object({
         message: 'can only target Gateway or HTTPRoute',
         path: ['traffic'],
         holds: (spec) => spec.traffic === undefined || kindsOf(spec).every((kind) => kind !== 'ProxyBackend'),
+      },
+      {
+        cel: "!has(self.traffic) || !has(self.traffic.publicAccess) || ((!has(self.targetRefs) || self.targetRefs.all(t, t.kind == 'HTTPRoute')) && (!has(self.targetSelectors) || self.targetSelectors.all(t, t.kind == 'HTTPRoute')))",
+        message: 'can only target HTTPRoute: routes are opened one by one',
+        path: ['traffic', 'publicAccess'],
+        holds: (spec) =>
+          spec.traffic?.publicAccess === undefined || kindsOf(spec).every((kind) => kind === 'HTTPRoute'),
       },
       {
         cel: "!has(self.enforcement) || self.enforcement != 'Override' || ((!has(self.targetRefs) || self.targetRefs.all(t, t.kind == 'Gateway')) && (!has(self.targetSelectors) || self.targetSelectors.all(t, t.kind == 'Gateway')))",

@@ -31,6 +31,8 @@ export interface Resources {
   /** Empty without the Inference Extension, like `pods`. */
   readonly inferencePools: readonly InferencePool[];
   readonly pods: readonly Pod[];
+  /** Namespaces whose Secrets may not be read: that one is not in `secrets` does not mean that it does not exist. */
+  readonly unreadableSecretNamespaces: readonly string[];
   /** Resources that did not validate and have no earlier good form: translate fails closed what they would have protected. */
   readonly invalid: readonly InvalidResource[];
 }
@@ -59,5 +61,6 @@ export const emptyResources: Resources = {
   proxyPolicies: [],
   inferencePools: [],
   pods: [],
+  unreadableSecretNamespaces: [],
   invalid: [],
 };

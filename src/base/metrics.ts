@@ -41,6 +41,8 @@ export interface Metrics {
   gaugeOf(name: string, help: string, read: () => number): void;
   /** The same for several numbers that one label tells apart. The caller bounds them. */
   gaugesOf(name: string, help: string, label: string, read: () => Readonly<Record<string, number>>): void;
+  /** The same for numbers with several labels. The caller bounds them. */
+  gaugeSamplesOf(name: string, help: string, read: () => readonly Sample[]): void;
   /** The same as gaugeOf for a number that only grows. */
   counterOf(name: string, help: string, read: () => number): void;
   histogram<const L extends Labels>(
@@ -89,6 +91,9 @@ export function createMetrics(options: { readonly processMetrics?: boolean } = {
       const readSamples = (): Sample[] =>
         Object.entries(read()).map(([text, value]) => ({ labels: { [label]: text }, value }));
       exposition.add({ name, help, type: 'gauge', read: readSamples });
+    },
+    gaugeSamplesOf(name, help, read) {
+      exposition.add({ name, help, type: 'gauge', read });
     },
     counterOf(name, help, read) {
       exposition.add({ name, help, type: 'counter', read: () => [{ labels: {}, value: read() }] });

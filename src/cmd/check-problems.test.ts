@@ -101,6 +101,13 @@ const cases: readonly (readonly [name: string, edit: (text: string) => string])[
   ['a field too deep', change('  rules:\n  - matches', '    rules:\n    - matches')],
   ['an unresolved reference outside of a Secret', change('issuer: https://idp.example.com', 'issuer: ${ISSUER}')],
   ['wrong kind', change('kind: HTTPRoute', 'kind: HttpRoute')],
+  [
+    "a route at the gateway's own endpoint",
+    change(
+      '  rules:\n',
+      '  rules:\n  - matches: [{path: {type: Exact, value: /.well-known/oauth-protected-resource/tickets}}]\n    filters: [{type: RequestRedirect, requestRedirect: {path: {type: ReplaceFullPath, replaceFullPath: /}}}]\n',
+    ),
+  ],
 ];
 
 async function runCheck(t: TestContext, text: string, ...flags: readonly string[]) {

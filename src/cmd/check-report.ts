@@ -1,6 +1,8 @@
 // What `check` found, as data: the problems, and what would be served. The same tables decide here as in a running gateway.
 import type { Resources } from '../api/resources.ts';
 import { describeRoutes, type ServedMatch, type ServedRoutes } from '../gateway/admin/describe-routes.ts';
+import type { AccessCount } from '../base/access-count.ts';
+import { countAccess, groupRoutes } from '../gateway/admin/describe-overview.ts';
 import { type DescribedAuthentication, describeAuthentications } from '../gateway/admin/describe-authentications.ts';
 import {
   type DescribedJwtAuthentication,
@@ -46,6 +48,8 @@ export interface CheckReport {
   readonly online: readonly OnlineReport[] | null;
   /** What MCP servers answered; null without --online. */
   readonly servers: readonly ServerReport[] | null;
+  /** How many routes anybody may use, and how many are closed because nothing protects them. */
+  readonly access: AccessCount;
   /** Policies that accept test tokens, and those that miss a target where that is allowed. */
   readonly warnings: readonly CheckWarning[];
 }
@@ -155,6 +159,7 @@ export function buildCheckReport(input: CheckInput): CheckReport {
   const { configuration } = translation;
   const { runtime, problems: unusable } = input.compilation;
   const invalid = new Set(resources.invalid.map(({ kind, namespace, name }) => `${kind} ${namespace} ${name}`));
+  const served = describeRoutes(runtime);
   const findings = listStatusFindings(translation);
   const allowed = input.allowUnattached ? translation.unattached : [];
   // What is invalid was reported field by field.
@@ -167,7 +172,8 @@ export function buildCheckReport(input: CheckInput): CheckReport {
       ...(input.online ?? []).flatMap((report) => describeCrosses(report, locate)),
       ...(input.servers ?? []).flatMap((report) => describeServerCrosses(report, locate)),
     ],
-    gateways: describeGateways(resources, configuration, describeRoutes(runtime)),
+    gateways: describeGateways(resources, configuration, served),
+    access: countAccess(groupRoutes(served)),
     backends: configuration.backends.map((backend) =>
       describeBackend(backend, runtime.backends.get(backend.key)?.picker),
     ),
@@ -192,6 +198,7 @@ export function buildFailedReport(problems: readonly SourceProblem[]): CheckRepo
   return {
     problems: listProblems(problems, [], () => undefined),
     gateways: [],
+    access: countAccess([]),
     backends: [],
     policies: [],
     authentications: [],

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import type { Resources } from '../api/resources.ts';
 import { shortenPath } from '../sources/files/problem-line.ts';
 import type { Translation } from '../translate/translate.ts';
+import { formatAccess } from '../base/access-count.ts';
 import type { RuntimeConfig } from '../gateway/config/runtime-config.ts';
 import { buildCheckReport, buildEmptyReport, buildFailedReport, type CheckReport } from './check-report.ts';
 import { defineCommand, refuse } from './command.ts';
@@ -12,18 +13,20 @@ import { checkJwtProviders } from './online/check-jwt-provider.ts';
 import { checkServers } from './online/check-server.ts';
 import type { OnlineReport, ServerReport } from './online/online-report.ts';
 import type { CommandIo } from './process-host.ts';
+import { configureFromFiles, denyUnprotectedFlag, findContradiction } from './protection-flags.ts';
 import { readFiles } from './read-files.ts';
 import { describeAuthentications } from '../gateway/admin/describe-authentications.ts';
 import { requireEgressProxy } from './egress.ts';
 import { formatOnline, formatServers } from './format-online-report.ts';
-import { configureFromFiles, allowUnattachedFlag } from './unattached-policies.ts';
+import { allowUnattachedFlag } from './unattached-policies.ts';
 import type { FileSettings } from './explain/compile-files.ts';
 import { compileUnconnected } from './unconnected-idp.ts';
 import { countProblems, formatCheckProblems, formatServed } from './format-check-report.ts';
 
 export const checkCommand = defineCommand({
   name: 'check',
-  usage: '-f PATH... [--inference-extension] [--allow-unattached] [--online [--try-registration]] [--json]',
+  usage:
+    '-f PATH... [--inference-extension] [--deny-unprotected] [--allow-unattached] [--online [--try-registration]] [--json]',
   summary: `Validates files and prints what would be served: listeners, hosts and paths in the order in which they are tried, what protects
 each of them, what that overrides and why, backends, policies with where they are in force, protected MCP servers with their metadata URLs,
 issuers of tokens with where their keys come from, and conditions that are not as they should be. Problems go to standard error. With --online the identity providers are asked as a gateway would ask them, and the MCP servers who they are; no tool is called.
@@ -42,11 +45,13 @@ With --json, every member is always there; what does not apply is null or empty:
                 {hostname, path: {type, value}, method, headers, queryParams, httpRoute, rule,
                  backends: [{backend, weight, answers}], filters, answers: {status, reason, message},
                  protection: {state: closed | protected | partly | redirect | open, summary, closedBy,
-                   closedBecause: invalid | unattached, clientCertificate, guards: [{kind, policy}], policies: [
+                   closedBecause: invalid | unattached | unprotected, clientCertificate, guards: [{kind, policy}], policies: [
                    {policy, level, target, field, inForce, mode, issuers, action, expressions, scopes,
                     overriddenBy: {policy, level, target}, because, remark}]}}]}]}]
               protection: every policy on the way to a rule, the most specific first, and why one has no say; guards: those that keep somebody out;
               clientCertificate: the listener serves only clients whose certificate it validates
+  access      {routes, open, publicAccess, closed}   how many routes there are, how many of them anybody may use, how many of those on purpose,
+              and how many are closed because nothing protects them (--deny-unprotected)
   backends    [{backend, transport, endpoints, picker: {endpoints, tls: none | unverified | verified, failureMode, timeoutMs}}]
               picker: who chooses among the endpoints of an InferencePool; null for other backends
   policies    [{namespace, name, attachments: [{field, target, closed}], conflicts: [{field, target, owner, because}]}]
@@ -61,6 +66,10 @@ With --json, every member is always there; what does not apply is null or empty:
   flags: {
     file: filesFlag,
     inferenceExtension: inferenceExtensionFlag,
+    denyUnprotected: {
+      ...denyUnprotectedFlag,
+      help: 'As for run: routes that nothing protects answer 403, unless traffic.publicAccess of a policy opens them',
+    },
     allowUnattached: {
       ...allowUnattachedFlag,
       help: 'As for run: a policy that misses its target is a warning, and what it was to protect may be open',
@@ -81,10 +90,11 @@ With --json, every member is always there; what does not apply is null or empty:
     'mcp-gatehouse check -f gateway.yaml --online',
     'mcp-gatehouse check -f conf/ --json | jq .problems',
   ],
-  async run({ file, json, online, tryRegistration, inferenceExtension, allowUnattached }, io) {
+  async run({ file, json, online, tryRegistration, ...settings }, io) {
     if (file.length === 0) return refuse('say what to check: -f PATH');
     if (tryRegistration && !online) return refuse('--try-registration goes with --online');
-    const settings = { inferenceExtension, allowUnattached };
+    const contradiction = findContradiction(settings);
+    if (contradiction !== undefined) return refuse(contradiction);
     const report = await checkFiles(file, io.env, settings, online ? { tryRegistration } : undefined);
     printReport(report, json, io);
     return report.problems.length > 0 ? 1 : 0;
@@ -95,7 +105,7 @@ With --json, every member is always there; what does not apply is null or empty:
 async function checkFiles(
   paths: readonly string[],
   environment: NodeJS.ProcessEnv,
-  { inferenceExtension, allowUnattached }: FileSettings,
+  { inferenceExtension, ...protection }: FileSettings,
   online: { readonly tryRegistration: boolean } | undefined,
 ): Promise<CheckReport> {
   const read = await readFiles(paths, environment, inferenceExtension);
@@ -104,13 +114,13 @@ async function checkFiles(
   const problems = source.problems.get();
   if (problems.length === 0 && isEmpty(resources)) return buildEmptyReport(paths.map((path) => resolve(path)));
   const egress = online === undefined ? undefined : requireEgressProxy(environment);
-  const { fetcher, ...compilation } = compileUnconnected(configureFromFiles(translation, allowUnattached), egress);
+  const { fetcher, ...compilation } = compileUnconnected(configureFromFiles(translation, protection), egress);
   try {
     return buildCheckReport({
       resources,
       translation,
       compilation,
-      allowUnattached,
+      allowUnattached: protection.allowUnattached,
       problems,
       ...(online === undefined ? notAsked : await askAll(compilation.runtime, translation, { fetcher, ...online })),
       locate: (identity, path) => source.locate(identity, path),
@@ -187,6 +197,8 @@ function printReport(report: CheckReport, json: boolean, io: CommandIo): void {
   io.stdout(formatServed(report, io.color));
   if (report.online !== null) io.stdout(formatOnline(report.online, io.color));
   if (report.servers !== null) io.stdout(formatServers(report.servers, io.color));
+  const { open, closed } = report.access;
+  if (open > 0 || closed > 0) io.stdout(`${formatAccess(report.access)}.\n`);
   if (report.problems.length > 0) io.stderr(`${countProblems(report.problems)}\n`);
   else io.stdout('No problems.\n');
 }

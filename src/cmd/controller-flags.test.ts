@@ -106,6 +106,22 @@ describe('controller flags', () => {
     [['--log-level', 'loud'], /^--log-level must be one of trace, debug/],
     [['--image-pull-policy', 'Sometimes'], /^--image-pull-policy must be one of IfNotPresent/],
     [['--xds-tls-folder', '/x'], /^--xds-tls-folder goes with --xds-tls$/],
+    [['--xds-tls-generate'], /^--xds-tls-generate goes with --xds-tls: without TLS there is no certificate to make$/],
+    [
+      ['--xds-tls', '--xds-tls-generate', '--xds-tls-folder', '/x'],
+      /^--xds-tls-folder and --xds-tls-generate exclude each other: /,
+    ],
+    [['--image-digest', 'sha256:abc'], /^--image-digest must be sha256: and 64 hexadecimal digits, not "sha256:abc"$/],
+    [
+      ['--secrets-in-namespaces', 'a', '--secrets-in-namespaces', 'B'],
+      /^--secrets-in-namespaces must be names of namespaces, not "B"$/,
+    ],
+    [['--network-policy', '{}'], /^--network-policy\.controller required: /],
+    [['--network-policy', '{"controller":{}}'], /^--network-policy\.controller must have a label: /],
+    [
+      ['--network-policy', '{"controller":{"a":"b"},"upstreams":[{"pods":{}}]}'],
+      /^--network-policy\.upstreams\[0\]\.pods unknown field; /,
+    ],
   ] as const)
     test(`${args.join(' ')} is refused in one line`, () => {
       const problems = refuse(args);
@@ -122,6 +138,22 @@ describe('controller flags', () => {
       refuse([], { MCP_GATEHOUSE_INFERENCE_EXTENSION: 'maybe' })[0]!,
       /MCP_GATEHOUSE_INFERENCE_EXTENSION must be true or false, not "maybe"$/,
     );
+  });
+
+  test('the digest of gateways, their NetworkPolicies, and where Secrets are read', () => {
+    const defaults = read([]);
+    assert.deepEqual(
+      [defaults.imageDigest, defaults.networkPolicy, defaults.secretsInNamespaces],
+      [undefined, undefined, []],
+    );
+    const digest = `sha256:${'0'.repeat(64)}`;
+    const clients = [{ ipBlock: { cidr: '10.0.0.0/8', except: ['10.1.0.0/16'] } }];
+    const settings = read(['--image-digest', digest], {
+      MCP_GATEHOUSE_SECRETS_IN_NAMESPACES: 'a,b',
+      MCP_GATEHOUSE_NETWORK_POLICY: JSON.stringify({ controller: { app: 'proxy' }, clients }),
+    });
+    assert.deepEqual([settings.imageDigest, settings.secretsInNamespaces], [digest, ['a', 'b']]);
+    assert.deepEqual(settings.networkPolicy, { controller: { app: 'proxy' }, clients, metrics: [], upstreams: [] });
   });
 
   test('InferencePools are a backend only where somebody says so', () => {

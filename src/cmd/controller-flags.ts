@@ -2,8 +2,10 @@
 import { isIP } from 'node:net';
 import { hostname } from 'node:os';
 import * as z from 'zod';
+import { freeFormSchema } from '../api/free-form.ts';
 import { namespaceNameSchema, objectNameSchema, serviceNameSchema } from '../api/kubernetes-names.ts';
 import { type LabelSelector, labelSelectorSchema } from '../api/label-selector.ts';
+import type { NetworkPolicySettings } from '../deploy/network-policy-settings.ts';
 import {
   type CommandFlags,
   defineFlags,
@@ -62,6 +64,12 @@ const controllerFlagTable = defineFlags({
     env: 'MCP_GATEHOUSE_IMAGE_TAG',
     help: 'The tag of the image of gateways',
   },
+  imageDigest: {
+    type: 'string',
+    env: 'MCP_GATEHOUSE_IMAGE_DIGEST',
+    placeholder: 'DIGEST',
+    help: 'The digest of the image of gateways (sha256:...), in place of its tag',
+  },
   imagePullPolicy: {
     type: 'enum',
     values: ['IfNotPresent', 'Always', 'Never'],
@@ -74,6 +82,18 @@ const controllerFlagTable = defineFlags({
     env: 'MCP_GATEHOUSE_IMAGE_PULL_SECRETS',
     placeholder: 'NAME',
     help: 'Secrets with which the image of gateways is pulled, in the namespaces of the Gateways',
+  },
+  networkPolicy: {
+    type: 'string',
+    env: 'MCP_GATEHOUSE_NETWORK_POLICY',
+    placeholder: 'JSON',
+    help: 'Deploy a NetworkPolicy with each gateway: the labels of the controller\'s pods, and peers, such as {"controller":{"app":"proxy"},"clients":[],"metrics":[],"upstreams":[]}',
+  },
+  secretsInNamespaces: {
+    type: 'strings',
+    env: 'MCP_GATEHOUSE_SECRETS_IN_NAMESPACES',
+    placeholder: 'NAMESPACE',
+    help: "Read Secrets in these namespaces and in the controller's own only; in all that are looked after when absent",
   },
   xdsPort: {
     type: 'port',
@@ -90,6 +110,11 @@ const controllerFlagTable = defineFlags({
     env: 'MCP_GATEHOUSE_XDS_TLS_FOLDER',
     placeholder: 'FOLDER',
     help: 'With --xds-tls: the folder with tls.crt, tls.key and ca.crt; replaced files take effect by themselves',
+  },
+  xdsTlsGenerate: {
+    type: 'boolean',
+    env: 'MCP_GATEHOUSE_XDS_TLS_GENERATE',
+    help: 'With --xds-tls: make the Secret proxy-xds-cert when there is none, and renew it; it is read from the API server, not from a folder',
   },
   xdsTokenFile: {
     type: 'string',
@@ -170,12 +195,32 @@ interface ClassParameters {
 /** The settings of the controller, after validation. */
 export interface ControllerSettings extends Omit<
   FlagTexts,
-  'discoveryNamespaceSelectors' | 'gatewayClassParametersRefs' | 'podName'
+  'discoveryNamespaceSelectors' | 'gatewayClassParametersRefs' | 'networkPolicy' | 'podName'
 > {
+  readonly networkPolicy: NetworkPolicySettings | undefined;
   readonly namespaceSelectors: readonly LabelSelector[];
   readonly classParameters: ClassParameters | undefined;
   readonly podName: string;
 }
+
+const peersSchema = z
+  .array(
+    z.object({
+      podSelector: freeFormSchema().optional(),
+      namespaceSelector: freeFormSchema().optional(),
+      ipBlock: freeFormSchema().optional(),
+    }),
+  )
+  .max(64)
+  .default([]);
+const networkPolicySchema = z.object({
+  controller: z.record(z.string(), z.string()).refine((labels) => Object.keys(labels).length > 0, {
+    message: 'must have a label: it selects the pods of the controller',
+  }),
+  clients: peersSchema,
+  metrics: peersSchema,
+  upstreams: peersSchema,
+});
 
 const selectorsSchema = z.array(labelSelectorSchema).max(64);
 
@@ -189,7 +234,7 @@ const parametersReferencesSchema = z.object({ proxy: parametersReferenceSchema.o
 
 /** Checks what the types of flags cannot. One line for each mistake. */
 export function checkControllerFlags(
-  { discoveryNamespaceSelectors, gatewayClassParametersRefs, ...values }: FlagTexts,
+  { discoveryNamespaceSelectors, gatewayClassParametersRefs, networkPolicy, ...values }: FlagTexts,
   origins: FlagOrigins<typeof controllerFlagTable>,
 ):
   | { readonly ok: true; readonly settings: ControllerSettings }
@@ -199,6 +244,24 @@ export function checkControllerFlags(
   if (values.podAddress !== undefined && isIP(values.podAddress) === 0)
     problems.push(`${nameOf('podAddress')} must be an IP address, not ${JSON.stringify(values.podAddress)}`);
   if (!values.xdsTls && origins.xdsTlsFolder === 'flag') problems.push('--xds-tls-folder goes with --xds-tls');
+  if (values.xdsTlsGenerate && !values.xdsTls)
+    problems.push(`${nameOf('xdsTlsGenerate')} goes with --xds-tls: without TLS there is no certificate to make`);
+  if (values.xdsTlsGenerate && origins.xdsTlsFolder !== 'default')
+    problems.push(
+      `${nameOf('xdsTlsFolder')} and ${nameOf('xdsTlsGenerate')} exclude each other: a certificate that is made is read from its Secret`,
+    );
+  if (values.imageDigest !== undefined && !/^sha256:[a-f0-9]{64}$/.test(values.imageDigest))
+    problems.push(
+      `${nameOf('imageDigest')} must be sha256: and 64 hexadecimal digits, not ${JSON.stringify(values.imageDigest)}`,
+    );
+  for (const namespace of values.secretsInNamespaces)
+    if (!namespaceNameSchema.safeParse(namespace).success)
+      problems.push(`${nameOf('secretsInNamespaces')} must be names of namespaces, not ${JSON.stringify(namespace)}`);
+  const isolation =
+    networkPolicy === undefined
+      ? { ok: true as const, value: undefined }
+      : readJsonFlag(networkPolicySchema, networkPolicy, nameOf('networkPolicy'));
+  if (!isolation.ok) problems.push(...isolation.problems);
   const selectors = readJsonFlag(
     selectorsSchema,
     discoveryNamespaceSelectors ?? '[]',
@@ -207,7 +270,7 @@ export function checkControllerFlags(
   if (!selectors.ok) problems.push(...selectors.problems);
   const references = readClassParameters(gatewayClassParametersRefs ?? '{}', nameOf('gatewayClassParametersRefs'));
   if (!references.ok) problems.push(...references.problems);
-  if (problems.length > 0 || !selectors.ok || !references.ok) return { ok: false, problems };
+  if (problems.length > 0 || !selectors.ok || !references.ok || !isolation.ok) return { ok: false, problems };
   return {
     ok: true,
     settings: {
@@ -215,6 +278,7 @@ export function checkControllerFlags(
       podName: values.podName ?? hostname(),
       namespaceSelectors: selectors.value,
       classParameters: references.value,
+      networkPolicy: isolation.value,
     },
   };
 }

@@ -34,6 +34,21 @@ describe('the flags of gateway', () => {
     );
   });
 
+  test('of staleness are a duration and what to do', () => {
+    const checked = check([...good, '--max-staleness', '5m'], { MCP_GATEHOUSE_ON_STALE: 'close' });
+    assert.ok(checked.ok);
+    assert.deepEqual([checked.settings.maxStaleness, checked.settings.onStale], [300_000, 'close']);
+    const none = check(good);
+    assert.ok(none.ok);
+    assert.deepEqual([none.settings.maxStaleness, none.settings.onStale], [undefined, undefined]);
+    const read = readFlags(gatewayCommandFlags, [...good, '--max-staleness', '500ms', '--on-stale', 'Close'], {});
+    assert.ok(read.kind === 'problems');
+    assert.deepEqual(read.problems, [
+      '--max-staleness must be between 1s and 168h, not "500ms"',
+      '--on-stale must be one of unready, close, not "Close"',
+    ]);
+  });
+
   test('that are missing or wrong are said one by one', () => {
     const cases: readonly (readonly [readonly string[], readonly RegExp[]])[] = [
       [[], [/^say where the controller is/, /^say which Gateway to serve/]],
@@ -46,6 +61,10 @@ describe('the flags of gateway', () => {
           [['--controller', 'http://proxy', '--gateway', name], [/^--gateway must be NAMESPACE\/NAME, not/]] as const,
       ),
       [[...good, '--node-id', 'a/b'], [/^--node-id must be/]],
+      [
+        [...good, '--on-stale', 'close'],
+        [/^--on-stale goes with --max-staleness, which says when a gateway is stale$/],
+      ],
       [
         ['--controller', 'http://proxy', '--gateway', 'a/b', '--controller-ca', 'ca.crt'],
         [/^--controller-ca goes with a --controller that begins with https$/],

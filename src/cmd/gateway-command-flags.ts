@@ -39,6 +39,19 @@ const gatewayCommandFlagTable = defineFlags({
     placeholder: 'PATH',
     help: 'Where to keep the configuration for a restart without a controller. It holds private keys. When absent: nowhere',
   },
+  maxStaleness: {
+    type: 'duration',
+    min: 1_000,
+    max: 604_800_000,
+    env: 'MCP_GATEHOUSE_MAX_STALENESS',
+    help: 'How long the gateway may be without a controller before it is stale: not ready. When absent: for any time',
+  },
+  onStale: {
+    type: 'enum',
+    values: ['unready', 'close'],
+    env: 'MCP_GATEHOUSE_ON_STALE',
+    help: 'With --max-staleness: close also answers every request with 503 and ends open streams. When absent: unready',
+  },
   ...gatewayFlags,
 });
 
@@ -90,6 +103,9 @@ export function checkGatewayCommandFlags(
       : `--node-id must be a name of at most 253 characters without a slash, not ${JSON.stringify(nodeId)}`,
     values.controllerCa !== undefined && controller?.startsWith('http:') === true
       ? '--controller-ca goes with a --controller that begins with https'
+      : undefined,
+    values.onStale !== undefined && values.maxStaleness === undefined
+      ? '--on-stale goes with --max-staleness, which says when a gateway is stale'
       : undefined,
     ...findGatewayFlagProblems(values),
   ].filter((problem) => problem !== undefined);

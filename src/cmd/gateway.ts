@@ -3,15 +3,18 @@
 import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { create } from '@bufbuild/protobuf';
+import { readUptime } from '../base/uptime.ts';
 import type { Configuration } from '../ir/configuration.ts';
-import { BindProblemSchema, KeyProblemSchema } from '../ir/gen/report_pb.ts';
+import { BindProblemSchema, KeptCertificateSchema, KeyProblemSchema } from '../ir/gen/report_pb.ts';
 import { type ApplyOutcome, type GatewayHealthReport, startXdsClient, type XdsClient } from '../xds/client.ts';
 import type { HeldResources } from '../xds/client-resources.ts';
+import { findHeardFile, type HeardMoment, HeardWriter, measureSilence, readHeardFile } from '../xds/heard-file.ts';
 import { readSnapshotFile, SnapshotWriter } from '../xds/snapshot-file.ts';
 import { defineCommand, refuse } from './command.ts';
 import { createControllerLinkMetrics } from './controller-link-metrics.ts';
 import { checkGatewayCommandFlags, gatewayCommandFlags, type GatewayCommandSettings } from './gateway-command-flags.ts';
 import type { ProcessHost } from './process-host.ts';
+import { chooseTimes, watchStaleness } from './stale-gateway.ts';
 import { type GatewayProcess, startGatewayProcess } from './start-gateway.ts';
 import { version } from './version.ts';
 
@@ -36,8 +39,13 @@ async function serve(gateway: GatewayProcess, settings: GatewayCommandSettings):
   const initial = snapshotFile === undefined ? undefined : await readInitial(snapshotFile, gateway, settings);
   log.info({ version, controller, gateway: settings.gateway, pages }, 'started; the controller says what to serve');
 
-  const writer =
-    snapshotFile === undefined ? undefined : new SnapshotWriter({ path: snapshotFile, gateway: settings.gateway, log });
+  const saver = snapshotFile === undefined ? undefined : startSaving(snapshotFile, gateway, settings, initial);
+  // Before the first configuration is in force: it may be too old to be served.
+  const staleness = watchStaleness(
+    gateway,
+    settings,
+    initial === undefined ? 0 : measureSilence(initial.heard, readMoment()),
+  );
   const health = new HealthWatch(gateway);
   const client = startXdsClient({
     log,
@@ -47,10 +55,15 @@ async function serve(gateway: GatewayProcess, settings: GatewayCommandSettings):
     nodeId: settings.nodeId,
     gateway: settings.gateway,
     version,
-    initial,
+    initial: initial?.resources,
     apply: (configuration) => health.apply(configuration),
-    ...(writer === undefined ? {} : { save: (resources: HeldResources) => writer.save(resources) }),
+    ...(saver === undefined ? {} : { save: (resources: HeldResources) => saver.save(resources) }),
     observer: createControllerLinkMetrics(gateway.registry),
+    onHeard(agoMs) {
+      saver?.heard(agoMs);
+      staleness.heard(agoMs);
+    },
+    times: chooseTimes(settings),
   });
   health.start(client);
 
@@ -60,26 +73,61 @@ async function serve(gateway: GatewayProcess, settings: GatewayCommandSettings):
     timeoutMs: 2_000,
     run() {
       health.stop();
+      staleness.stop();
       return client.close();
     },
   });
-  shutdown.addStep({ name: 'write the snapshot file', timeoutMs: 5_000, run: () => writer?.close() });
+  shutdown.addStep({ name: 'write the snapshot file', timeoutMs: 5_000, run: () => saver?.close() });
 }
 
-/** What was served before; undefined: the controller has to say. */
+/** What was served before, and when a controller was last heard then; undefined: not known. */
+interface Initial {
+  readonly resources: HeldResources;
+  readonly heard: HeardMoment | undefined;
+}
+
+/** Undefined: the controller has to say. */
 async function readInitial(
   path: string,
   { log }: GatewayProcess,
   { gateway }: GatewayCommandSettings,
-): Promise<HeldResources | undefined> {
+): Promise<Initial | undefined> {
   const read = await readSnapshotFile(path, gateway);
   if (read.kind === 'read') {
     log.info({ file: path }, 'serving what the snapshot file has, until the controller says otherwise');
-    return read.resources;
+    return { resources: read.resources, heard: await readHeardFile(findHeardFile(path), gateway, read.checksum) };
   }
   if (read.kind === 'refused')
     log.error({ file: path }, `the snapshot file ${read.problem}; nothing is served before the controller is there`);
   return undefined;
+}
+
+/** Keeps what a restart needs: the configuration, and when a controller was last heard. */
+function startSaving(
+  path: string,
+  { log }: GatewayProcess,
+  { gateway, maxStaleness }: GatewayCommandSettings,
+  initial: Initial | undefined,
+) {
+  const snapshots = new SnapshotWriter({ path, gateway, log, onWritten: () => heard.write() });
+  // After a crash the time in the file may be this much too old.
+  const everyMs = Math.min(60_000, Math.max(500, (maxStaleness ?? Infinity) / 10));
+  const heard = new HeardWriter(
+    { path: findHeardFile(path), gateway, log, everyMs, readChecksum: () => snapshots.checksum },
+    initial?.heard,
+  );
+  return {
+    save: (resources: HeldResources) => snapshots.save(resources),
+    heard: (agoMs: number) => heard.heard(readMoment(agoMs)),
+    async close() {
+      await snapshots.close();
+      await heard.close();
+    },
+  };
+}
+
+function readMoment(agoMs = 0): HeardMoment {
+  return { wallMs: Date.now() - agoMs, uptimeMs: readUptime() - agoMs };
 }
 
 /** What a connection to the controller needs cannot be read. It is tried again with the next one. */
@@ -106,7 +154,8 @@ class HealthWatch {
   readonly #gateway: GatewayProcess;
   #client: XdsClient | undefined;
   #timer: NodeJS.Timeout | undefined;
-  #hasConfiguration = false;
+  /** As it came. */
+  #configuration: Configuration | undefined;
   #bindProblems: GatewayHealthReport['bindProblems'] = [];
   #reported = '';
 
@@ -117,7 +166,7 @@ class HealthWatch {
   start(client: XdsClient): void {
     this.#client = client;
     this.#timer = setInterval(() => void this.#look(), watchMs).unref();
-    if (this.#hasConfiguration) this.#report();
+    if (this.#configuration !== undefined) this.#report();
   }
 
   stop(): void {
@@ -129,16 +178,16 @@ class HealthWatch {
     this.#bindProblems = bindProblems.map(({ bindKey, message }) =>
       create(BindProblemSchema, { port: Number(bindKey.slice(bindKey.lastIndexOf('|') + 1)), reason: message }),
     );
-    this.#hasConfiguration = true;
+    this.#configuration = configuration;
     // Before the configuration is acknowledged: the controller must not report success while keys are still being fetched.
     this.#report();
     return { problems };
   }
 
   async #look(): Promise<void> {
-    if (!this.#hasConfiguration) return;
+    if (this.#configuration === undefined) return;
     // A port that was taken may be free now.
-    if (this.#bindProblems.length > 0) await this.apply(this.#gateway.gateway.configuration);
+    if (this.#bindProblems.length > 0) await this.apply(this.#configuration);
     else this.#report();
   }
 
@@ -148,7 +197,15 @@ class HealthWatch {
       .map(({ policy, issuer, reason, hasNone }) =>
         create(KeyProblemSchema, { policy, issuer, reason, neverLoaded: hasNone }),
       );
-    const report = { keyProblems, bindProblems: this.#bindProblems };
+    const keptCertificates = this.#gateway.listKeptCertificates().map(({ listener, secret, since, expiresAt }) =>
+      create(KeptCertificateSchema, {
+        listener,
+        secret,
+        since: Math.floor(since / 1_000),
+        expiresAt: Math.min(Math.floor(expiresAt / 1_000), 2 ** 32 - 1),
+      }),
+    );
+    const report = { keyProblems, bindProblems: this.#bindProblems, keptCertificates };
     const text = JSON.stringify(report);
     if (text === this.#reported || this.#client === undefined) return;
     this.#reported = text;

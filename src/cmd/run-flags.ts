@@ -4,6 +4,7 @@ import { defaultWatchTimes } from '../sources/files/watch-files.ts';
 import type { Flag } from './flag-values.ts';
 import { type CommandFlags, defineFlags } from './flags.ts';
 import { gatewayFlags } from './gateway-flags.ts';
+import { denyUnprotectedFlag } from './protection-flags.ts';
 import { allowUnattachedFlag } from './unattached-policies.ts';
 import { filesFlag, inferenceExtensionFlag } from './resource-flags.ts';
 
@@ -75,6 +76,7 @@ const runFlagTable = defineFlags({
     placeholder: 'IP',
     help: 'Listen on this address whatever the Gateways say',
   },
+  denyUnprotected: denyUnprotectedFlag,
   allowUnattached: allowUnattachedFlag,
   inferenceExtension: inferenceExtensionFlag,
   reloadSettle: {

@@ -18,6 +18,7 @@ import type { FlagValues } from './flags.ts';
 import { findGatewayFlagProblems, readLocalGuard } from './gateway-flags.ts';
 import { listExtensions } from './resource-flags.ts';
 import { overrideAddress } from './override-address.ts';
+import { configureFromFiles, findContradiction } from './protection-flags.ts';
 import { listMovable, type OwnPort } from './own-ports.ts';
 import type { ProcessHost } from './process-host.ts';
 import { runCommandFlags } from './run-flags.ts';
@@ -29,7 +30,6 @@ import { PortsTakenError, StartError } from './start-error.ts';
 import { type GatewayProcess, startGatewayProcess } from './start-gateway.ts';
 import { type FilePlaces, formatStatusProblems, formatUnattached } from './status-problems.ts';
 import { listTestPolicies } from './test-policies.ts';
-import { configureFromFiles } from './unattached-policies.ts';
 
 type RunValues = FlagValues<typeof runCommandFlags.flags>;
 
@@ -141,7 +141,7 @@ async function serve(
     wereUnattached = unattached.length > 0;
     known = new Set([...lines, ...unattached]);
     gateway.showProblems([...sourceLines, ...known]);
-    return configureFromFiles(translation, allowUnattached);
+    return configureFromFiles(translation, values);
   };
 
   const tellFormer = (file: string, current: string): void =>
@@ -267,6 +267,10 @@ function findMistakes(values: RunValues): string[] {
   }
   if (values.target !== undefined && values.allowUnattached)
     mistakes.push('--allow-unattached goes with -f: the policy of --target is always attached');
+  if (values.print && values.denyUnprotected)
+    mistakes.push('--print prints resources, and --deny-unprotected is in none of them: give it to run -f instead');
+  const contradiction = findContradiction(values);
+  if (contradiction !== undefined) mistakes.push(contradiction);
   if (values.address !== undefined && isIP(values.address) === 0) {
     mistakes.push(`--address must be an IP address such as 127.0.0.1 or ::, not ${JSON.stringify(values.address)}`);
   }

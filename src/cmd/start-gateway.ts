@@ -1,6 +1,7 @@
 // A gateway process: log, metrics, traces, the gateway itself, its own ports, and how it ends. Shared by the commands that have one inside.
+import { systemClock } from '../base/clock.ts';
 import { createHangup } from '../base/hangup.ts';
-import { createHealth } from '../base/health.ts';
+import { createHealth, type Health } from '../base/health.ts';
 import { createLocalGuard } from '../base/local-guard.ts';
 import { createLog, type LogLevel, type RootLog } from '../base/log.ts';
 import { createMetrics, type Metrics } from '../base/metrics.ts';
@@ -13,6 +14,8 @@ import { describeAuthentications, listCallbackUrls } from '../gateway/admin/desc
 import { describeRoutes } from '../gateway/admin/describe-routes.ts';
 import { startMetricsServer } from '../gateway/admin/metrics-server.ts';
 import { startReadinessServer } from '../gateway/admin/readiness-server.ts';
+import { CertificateKeeper } from '../gateway/config/compile/certificate-keeper.ts';
+import type { KeptCertificate } from '../gateway/config/compile/keep-certificates.ts';
 import { createFlowInspector } from '../gateway/observe/flow-inspector.ts';
 import { type ApplyReport, createGateway, type Gateway, type GatewayOptions } from '../gateway/gateway.ts';
 import { LiveRequests } from '../gateway/observe/live-requests.ts';
@@ -46,6 +49,8 @@ export interface GatewayProcess {
   readonly metrics: GatewayMetrics;
   /** Where further metrics of the process go. */
   readonly registry: Metrics;
+  /** Where further checks of its readiness go. */
+  readonly health: Health;
   readonly shutdown: Shutdown;
   readonly pages: OwnPages;
   /** Applies the first configuration. Every port must open: a gateway that serves half of its ports would hide the fault. */
@@ -57,6 +62,8 @@ export interface GatewayProcess {
    * that stay are not said again.
    */
   applyAny(configuration: Configuration): Promise<ApplyReport>;
+  /** Certificates that are served although their Secret is missing or unusable. */
+  listKeptCertificates(): readonly KeptCertificate[];
   /** Shows at the admin port what is wrong with the resources, whatever is in force of them. */
   showProblems(problems: readonly string[]): void;
   /** What SIGHUP does from now on. Without it the log says that there is nothing to reload. */
@@ -149,6 +156,19 @@ export async function startGatewayProcess(
   const { gateway, expose, readJournal, readEndpoints, tellLogLevel } = serving;
   const exposed = expose === undefined ? registry : { contentType: registry.contentType, expose };
   let sourceProblems: readonly string[] = [];
+  let given: Configuration | undefined;
+  const keeper = new CertificateKeeper({
+    clock: systemClock,
+    log,
+    onExpired() {
+      if (given === undefined || shutdown.started) return;
+      apply(given).catch((error: unknown) => log.error({ err: error }, 'an expired certificate could not be removed'));
+    },
+  });
+  const apply = (configuration: Configuration): Promise<ApplyReport> => {
+    given = configuration;
+    return gateway.apply(keeper.keep(configuration));
+  };
 
   const address = values.observabilityAddress;
   const readMetrics = async (): Promise<string> => (expose === undefined ? registry.expose() : expose());
@@ -189,7 +209,7 @@ export async function startGatewayProcess(
               applied: gateway.applied,
               endpoints: (await readEndpoints?.()) ?? gateway.listEndpoints(),
               keyProblems: gateway.listKeyProblems(),
-              sourceProblems,
+              sourceProblems: [...sourceProblems, ...keeper.describe()],
               workers: workers.workers,
             }),
             log: tellLogLevel === undefined ? log : followLevel(log, tellLogLevel),
@@ -295,9 +315,11 @@ export async function startGatewayProcess(
     gateway,
     metrics,
     registry,
+    health,
     shutdown,
     pages,
     abandon,
+    listKeptCertificates: () => keeper.kept,
     showProblems(problems) {
       sourceProblems = problems;
     },
@@ -315,7 +337,7 @@ export async function startGatewayProcess(
       log.info({ version, served: summarizeServing(served), pages, ...redirectUris }, 'serving');
     },
     async applyFirst(configuration) {
-      const report = await gateway.apply(configuration);
+      const report = await apply(configuration);
       logProblems(report);
       if (report.bindProblems.length > 0) {
         await abandon();
@@ -324,7 +346,7 @@ export async function startGatewayProcess(
       reportReadiness(report);
     },
     async applyChange(configuration) {
-      const report = await gateway.apply(configuration);
+      const report = await apply(configuration);
       for (const { bindKey, message } of report.bindProblems) log.error({ bindKey }, message);
       if (report.changed) {
         logProblems(report);
@@ -335,7 +357,7 @@ export async function startGatewayProcess(
       return report;
     },
     async applyAny(configuration) {
-      const report = await gateway.apply(configuration);
+      const report = await apply(configuration);
       const problems = [
         ...report.problems.map(({ key, message }) => ({ fields: { key }, message })),
         ...report.bindProblems.map(({ bindKey, message }) => ({ fields: { bindKey }, message })),

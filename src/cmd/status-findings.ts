@@ -59,10 +59,12 @@ export function listStatusFindings({ statuses, notices }: Translation): StatusFi
   return findings;
 }
 
-/** Most conditions are good when True; a few say that something is wrong. OverlappingTLSConfig is a remark: 421 handles it. */
+/** Most conditions are good when True; a few say that something is wrong. OverlappingTLSConfig and Open are remarks: 421 handles the one, the other may be wanted. */
 export function isBadCondition({ type, status }: Pick<Condition, 'type' | 'status'>): boolean {
-  if (type === 'OverlappingTLSConfig') return false;
-  const isGoodWhenFalse = ['Conflicted', 'PartiallyInvalid', 'InsecureFrontendValidationMode'].includes(type);
+  if (type === 'OverlappingTLSConfig' || type === 'Open') return false;
+  const isGoodWhenFalse = ['Conflicted', 'PartiallyInvalid', 'InsecureFrontendValidationMode', 'RolloutStuck'].includes(
+    type,
+  );
   return isGoodWhenFalse ? status === 'True' : status !== 'True';
 }
 

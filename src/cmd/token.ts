@@ -81,7 +81,11 @@ async function judge(
   environment: NodeJS.ProcessEnv,
   nowMs: number,
 ): Promise<Judged> {
-  const read = await readConfiguration(file, environment, { inferenceExtension, allowUnattached: false });
+  const read = await readConfiguration(file, environment, {
+    inferenceExtension,
+    allowUnattached: false,
+    denyUnprotected: false,
+  });
   if (!read.ok) return read;
   const egress = online ? requireEgressProxy(environment) : undefined;
   const compiled = compileExplained(read.configuration, new AssumedKeys({ kind: 'none' }), egress);

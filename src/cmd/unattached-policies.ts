@@ -1,7 +1,5 @@
 // Policies from files that are attached to nothing: the flag that lets them be, and what is said about them.
-import { closeUnprotected, type UnattachedPolicy } from '../translate/close-unprotected.ts';
-import type { Configuration } from '../ir/configuration.ts';
-import type { Translation } from '../translate/translate.ts';
+import type { UnattachedPolicy } from '../translate/close-unprotected.ts';
 import type { Flag } from './flag-values.ts';
 import type { PlacedFinding } from './finding-causes.ts';
 
@@ -12,14 +10,6 @@ export const allowUnattachedFlag = {
   env: 'MCP_GATEHOUSE_ALLOW_UNATTACHED',
   help: 'Serve routes that nothing protects even while a policy misses its target, which may leave open what it was to protect',
 } as const satisfies Flag;
-
-/** The configuration that files stand for. */
-export function configureFromFiles(
-  { configuration, unattached }: Pick<Translation, 'configuration' | 'unattached'>,
-  allowUnattached: boolean,
-): Configuration {
-  return allowUnattached ? configuration : closeUnprotected(configuration, unattached);
-}
 
 /** What follows from a missing target. */
 export const effectOfUnattached = 'Meanwhile routes that nothing protects answer 403 (policy_unattached).';

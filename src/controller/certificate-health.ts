@@ -1,10 +1,12 @@
-// An unusable certificate makes the replica not ready and is reported as an Event of its pod.
+// What the xDS certificate means for readiness: without any, the replica is not ready; with the last good one in place of a Secret that cannot be used it is
+// ready, and says that it is degraded. Events say so too: beside the pod that cannot serve, and beside the Secret.
 import type { Health } from '../base/health.ts';
 import type { EventRecorder } from '../kubernetes/events.ts';
+import { certificateSecretName } from './certificate-secret.ts';
 import type { XdsCertificateWatch } from './xds-certificate.ts';
 
 interface CertificateHealthOptions {
-  readonly certificate: Pick<XdsCertificateWatch, 'problem'>;
+  readonly certificate: Pick<XdsCertificateWatch, 'problem' | 'state'>;
   readonly health: Health;
   readonly events: Pick<EventRecorder, 'record'>;
   readonly installationNamespace: string;
@@ -15,17 +17,31 @@ interface CertificateHealthOptions {
 export function watchCertificateHealth(options: CertificateHealthOptions): void {
   const { certificate, health, events, installationNamespace, podName } = options;
   const check = health.addCheck('certificate', 'the certificate has not been read yet');
-  const follow = (problem: string | undefined): void => {
-    if (problem === undefined) return check.pass();
-    check.fail(problem);
+  const event = { type: 'Warning', action: 'LoadCertificate' } as const;
+  const inNamespace = { apiVersion: 'v1', namespace: installationNamespace };
+  const follow = (): void => {
+    const state = certificate.state.get();
+    const text = certificate.problem.get();
+    if (state.state === 'good' || text === undefined) return check.pass();
+    if (state.state === 'degraded') {
+      check.pass(text);
+      events.record({
+        ...event,
+        subject: { ...inNamespace, kind: 'Secret', name: certificateSecretName },
+        reason: 'CertificateDegraded',
+        note: `The certificate of the xDS server is ${text}`,
+      });
+      return;
+    }
+    check.fail(text);
+    if (state.isPending) return;
     events.record({
-      subject: { apiVersion: 'v1', kind: 'Pod', namespace: installationNamespace, name: podName },
-      type: 'Warning',
+      ...event,
+      subject: { ...inNamespace, kind: 'Pod', name: podName },
       reason: 'CertificateUnusable',
-      action: 'LoadCertificate',
-      note: `The certificate of the xDS server cannot be used: ${problem}`,
+      note: `The certificate of the xDS server cannot be used: ${text}`,
     });
   };
-  follow(certificate.problem.get());
-  certificate.problem.subscribe(follow);
+  follow();
+  certificate.state.subscribe(follow);
 }

@@ -15,11 +15,13 @@ export interface UsableCertificate {
   readonly certificateChain: string;
   readonly privateKey: string;
   readonly ca: string;
-  /** Milliseconds since 1970. */
+  /** Milliseconds since 1970, as is `expiresAt`. */
+  readonly validFrom: number;
   readonly expiresAt: number;
 }
 
-type CertificateCheck =
+/** What became of a check. */
+export type CertificateCheck =
   | { readonly ok: true; readonly certificate: UsableCertificate }
   /** For the operator; contains nothing of the key. */
   | { readonly ok: false; readonly problem: string };
@@ -54,16 +56,31 @@ export function checkCertificate(files: CertificateFiles, serverName: string, no
   if (leaf.checkHost(serverName) === undefined)
     return refuse(`tls.crt is not for ${serverName}, the name under which gateways connect to the controller`);
   if (!isSigned(leaf, chain.slice(1), authorities)) return refuse('ca.crt did not sign tls.crt');
-  return { ok: true, certificate: { certificateChain, privateKey, ca, expiresAt } };
+  const validFrom = leaf.validFromDate.getTime();
+  return { ok: true, certificate: { certificateChain, privateKey, ca, validFrom, expiresAt } };
 }
 
 function refuse(problem: string): CertificateCheck {
   return { ok: false, problem };
 }
 
+/** The PEM blocks of certificates in a text. */
+export function splitCertificates(text: string): readonly string[] {
+  return text.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
+}
+
+/** Whether two certificates, with their keys and authorities, are the same. */
+export function equalCertificates(left: UsableCertificate | undefined, right: UsableCertificate | undefined): boolean {
+  return (
+    left?.certificateChain === right?.certificateChain &&
+    left?.privateKey === right?.privateKey &&
+    left?.ca === right?.ca
+  );
+}
+
 /** The certificates of a PEM text; undefined: there is none, or one of them cannot be read. */
 function readCertificates(text: string): readonly X509Certificate[] | undefined {
-  const blocks = text.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
+  const blocks = splitCertificates(text);
   try {
     return blocks.length === 0 ? undefined : blocks.map((block) => new X509Certificate(block));
   } catch {

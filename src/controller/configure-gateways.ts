@@ -88,6 +88,13 @@ export class GatewayConfigurator {
     return name === undefined ? { state: 'unknown' } : { state: 'known', name };
   }
 
+  /** namespace/name of a Gateway's Service; undefined: the Gateway is not ours. */
+  findService(gateway: string): string | undefined {
+    // All objects of a Gateway have one name.
+    const account = this.findServiceAccount(gateway);
+    return account.state === 'known' ? `${gateway.slice(0, gateway.indexOf('/'))}/${account.name}` : undefined;
+  }
+
   /** The size of all snapshots together. */
   measure(): Size {
     let [messages, bytes] = [0, 0];

@@ -15,6 +15,7 @@ import type { LoopObserver } from './controller-metrics.ts';
 import { explainRelease } from './explain-release.ts';
 import type { GatewayApiVersions } from './gateway-api-versions.ts';
 import { FactCollector } from './gateway-facts.ts';
+import { type GatewayPods, listGatewayPods } from './gateway-pods.ts';
 import type { LeaderDuties } from './leader-duties.ts';
 import type { EventReporter } from './report-events.ts';
 import { Rounds } from './rounds.ts';
@@ -52,6 +53,7 @@ export class ControlLoop {
   readonly #subscriptions: (() => void)[] = [];
   #translation: Translation | undefined;
   #leadingSince: number | undefined;
+  #behind: Readonly<Record<string, number>> = {};
 
   constructor(options: ControlLoopOptions) {
     this.#options = options;
@@ -83,6 +85,11 @@ export class ControlLoop {
   /** Gateways that are to be deployed. */
   get gateways(): number {
     return this.#translation?.plans.length ?? 0;
+  }
+
+  /** Gateway processes without the present configuration, by Gateway; empty unless this replica leads. */
+  get behindGateways(): Readonly<Record<string, number>> {
+    return this.#options.duties.isStarted ? this.#behind : {};
   }
 
   start(): void {
@@ -143,8 +150,11 @@ export class ControlLoop {
     const translation = this.#translation;
     const versions = this.#options.gatewayApiVersions.get();
     if (translation === undefined || !duties.isStarted || versions.state === 'not-asked') return;
+    const resources = source.resources.get();
+    const gateways = [...translation.plans, ...translation.held].map(({ name }) => name);
     const { facts, settled, recheckAfterMs } = this.#facts.collect({
-      gateways: [...translation.plans, ...translation.held].map(({ name }) => name),
+      gateways,
+      pods: this.#findPods(gateways, resources),
       connected: server.connected.get(),
       relayed: server.relayed.get(),
       deployed: duties.deployed,
@@ -153,7 +163,7 @@ export class ControlLoop {
       this.#reporting.requestIn(takeoverGraceMs / 10);
       return;
     }
-    const resources = source.resources.get();
+    this.#behind = Object.fromEntries(Array.from(facts, ([name, { behind }]) => [name, behind.length]));
     const known = versions.state === 'known' ? versions.versions : undefined;
     writer.setStatuses(describeProgrammed(translation, facts, known), {
       listNames: (kind) => listNames(resources, kind),
@@ -170,6 +180,17 @@ export class ControlLoop {
     if (recheckAfterMs !== undefined) this.#reporting.requestIn(recheckAfterMs);
   }
 
+  /** The pods that take traffic, by Gateway. */
+  #findPods(gateways: readonly string[], { endpointSlices }: Resources): ReadonlyMap<string, GatewayPods> {
+    const byService = listGatewayPods(endpointSlices);
+    return new Map(
+      gateways.flatMap((gateway) => {
+        const pods = byService.get(this.#options.configurator.findService(gateway) ?? '');
+        return pods === undefined ? [] : [[gateway, pods] as const];
+      }),
+    );
+  }
+
   #followLeadership(): void {
     const { leadership, duties, events, log, clock } = this.#options;
     if (leadership.get().role === 'leader') {
@@ -178,6 +199,7 @@ export class ControlLoop {
       this.#reporting.request();
     } else if (this.#leadingSince !== undefined) {
       this.#leadingSince = undefined;
+      this.#behind = {};
       events.forget();
       duties.stop().catch((error: unknown) => log.error({ err: error }, 'stopping the duties of the leader failed'));
     }

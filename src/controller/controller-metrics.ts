@@ -5,6 +5,7 @@ import { type RelistReason, relistReasons } from '../kubernetes/list-watch.ts';
 import { watchedKindsByName } from '../sources/kubernetes/watched-kinds.ts';
 import { resourceTypes } from '../xds/resource-types.ts';
 import type { XdsObserver } from '../xds/server.ts';
+import type { Rollout } from '../translate/rollout.ts';
 import type { StatusKind } from './merge-status.ts';
 import type { StatusObserver } from './write-statuses.ts';
 
@@ -23,8 +24,14 @@ interface ControllerGauges {
   readonly configurationSize: () => { readonly messages: number; readonly bytes: number };
   readonly pendingStatuses: () => number;
   readonly deployProblems: () => number;
+  /** How the rollouts of deployed Gateways get on, by namespace/name. */
+  readonly rollouts: () => ReadonlyMap<string, { readonly rollout: Rollout | undefined }>;
+  /** Gateway processes without the present configuration, by Gateway; empty at replicas that do not lead. */
+  readonly behindGateways: () => Readonly<Record<string, number>>;
   /** Milliseconds since 1970; undefined: there is no certificate. */
   readonly certificateExpiry: () => number | undefined;
+  /** Undefined: without TLS. */
+  readonly certificateState: () => 'good' | 'degraded' | 'none' | undefined;
 }
 
 /** Observes the control loop. Durations in milliseconds. */
@@ -35,7 +42,7 @@ export interface LoopObserver {
 }
 
 /** Called each time the objects of a kind have to be listed again. */
-type RelistObserver = (kind: string, reason: RelistReason) => void;
+export type RelistObserver = (kind: string, reason: RelistReason) => void;
 
 interface ControllerMetrics {
   readonly relisted: RelistObserver;
@@ -73,7 +80,7 @@ export function createControllerMetrics(metrics: Metrics, version: string): Cont
 }
 
 function countRelists(metrics: Metrics): RelistObserver {
-  const kinds = new Set([...watchedKindsByName.keys(), ...managedTypes.map(({ kind }) => kind)]);
+  const kinds = new Set([...watchedKindsByName.keys(), ...managedTypes.map(({ kind }) => kind), 'Pod']);
   const relists = metrics.counter(
     `${prefix}_relists_total`,
     'Times that all objects of a kind had to be listed again, by reason.',
@@ -183,10 +190,35 @@ function addGauges(metrics: Metrics, gauges: ControllerGauges): void {
   add('config_bytes', 'Bytes of these messages.', () => gauges.configurationSize().bytes);
   add('status_pending', 'Statuses that are waiting to be written.', gauges.pendingStatuses);
   add('deploy_problems', 'Gateways that are not deployed as configured.', gauges.deployProblems);
+  metrics.gaugeSamplesOf(
+    `${prefix}_rollout_stuck`,
+    '1 for each Gateway whose new pods do not get ready, with the reason; 0 with the reason None for the others.',
+    () =>
+      Array.from(gauges.rollouts(), ([gateway, { rollout }]) => ({
+        labels: { gateway, reason: rollout?.problem?.reason ?? 'None' },
+        value: Number(rollout?.problem !== undefined),
+      })),
+  );
   add(
     'certificate_expiry_timestamp_seconds',
     'When the last usable xDS certificate expires or expired; 0 without one.',
     () => Math.floor((gauges.certificateExpiry() ?? 0) / 1_000),
+  );
+  add(
+    'certificate_degraded',
+    '1 while the Secret with the xDS certificate cannot be used, and the last good certificate is served.',
+    () => Number(gauges.certificateState() === 'degraded'),
+  );
+  add(
+    'certificate_missing',
+    '1 while this replica is to serve xDS over TLS and has no certificate: gateways cannot connect to it.',
+    () => Number(gauges.certificateState() === 'none'),
+  );
+  metrics.gaugesOf(
+    `${prefix}_behind_gateways`,
+    'Gateway processes without the present configuration, by Gateway: they do not answer, or their pods take traffic without being connected.',
+    'gateway',
+    gauges.behindGateways,
   );
   metrics.gaugesOf(`${prefix}_watched_objects`, 'Objects held, by kind.', 'kind', gauges.watchedObjects);
 }

@@ -6,7 +6,7 @@ import * as fc from 'fast-check';
 import { createManualClock } from '../../test/kit/manual-clock.ts';
 import { emptyConfiguration } from '../ir/configuration.ts';
 import { PolicySchema } from '../ir/gen/config_pb.ts';
-import { BindProblemSchema, KeyProblemSchema } from '../ir/gen/report_pb.ts';
+import { BindProblemSchema, KeptCertificateSchema, KeyProblemSchema } from '../ir/gen/report_pb.ts';
 import type { ConnectedGateway } from '../xds/connected-gateway.ts';
 import { resourceTypes } from '../xds/resource-types.ts';
 import { buildSnapshot, type Snapshot } from '../xds/snapshot.ts';
@@ -39,7 +39,14 @@ function createFixture() {
   const clock = createManualClock();
   const collector = new FactCollector(history, clock);
   const collect = (sources: Partial<FactSources>) =>
-    collector.collect({ gateways: ['team/edge'], connected: [], relayed: [], deployed: new Map(), ...sources });
+    collector.collect({
+      gateways: ['team/edge'],
+      connected: [],
+      relayed: [],
+      pods: new Map(),
+      deployed: new Map(),
+      ...sources,
+    });
   const read = (sources: Partial<FactSources>) => collect(sources).facts.get('team/edge');
   return { history, clock, collect, read };
 }
@@ -100,8 +107,10 @@ describe('settled', () => {
     const { facts, recheckAfterMs } = collect({ relayed });
     assert.equal(facts.get('team/edge')!.isSettled('policies', 'a'), true);
     assert.equal(facts.get('team/edge')!.isSettled('policies', 'b'), false);
-    assert.equal(recheckAfterMs, 10_000);
-    await clock.advance(10_000);
+    assert.equal(recheckAfterMs, 2_000, 'when it is late');
+    await clock.advance(2_000);
+    assert.equal(collect({ relayed }).recheckAfterMs, 8_000, 'when it is not believed any more');
+    await clock.advance(8_000);
     const later = collect({ relayed });
     assert.equal(later.facts.get('team/edge')!.isSettled('policies', 'a'), false);
     assert.deepEqual([later.recheckAfterMs, later.settled.size], [undefined, 0]);
@@ -198,6 +207,213 @@ describe('processes', () => {
   });
 });
 
+/** As the EndpointSlices of the Gateway's Service have them. */
+function podsOf(
+  serving: readonly string[],
+  others: { readonly unready?: readonly string[]; readonly retiring?: readonly string[] } = {},
+): FactSources['pods'] {
+  const { unready = [], retiring = [] } = others;
+  const pods = { serving: new Set(serving), unready: new Set(unready), retiring: new Set(retiring) };
+  return new Map([['team/edge', pods]]);
+}
+
+/** Two pods on the first snapshot, and a second snapshot that one of them does not get: it was lost before. */
+function createLost() {
+  const fixture = createFixture();
+  const first = snapshotOf({ a: '1', b: '1' });
+  fixture.history.note('team/edge', first);
+  const old = createProcess({ settled: first.digest });
+  const other = createProcess({ nodeId: 'pod-b', settled: first.digest });
+  const pods = podsOf(['pod-a', 'pod-b']);
+  fixture.collect({ connected: [old, other], pods });
+  const second = snapshotOf({ a: '2', b: '1' }, first);
+  const change = (): void => fixture.history.note('team/edge', second);
+  const present = createProcess({ nodeId: 'pod-b', settled: second.digest });
+  return { ...fixture, old, other, pods, change, present, second };
+}
+
+const lost = [{ name: 'pod-a', isConnected: false }];
+
+describe('pods that take traffic', () => {
+  test('a process that is lost counts while its pod takes traffic: it has what it had, and after a while nothing', async () => {
+    const { clock, collect, read, change, pods, other, present } = createLost();
+    const { facts, recheckAfterMs } = collect({ connected: [other], pods });
+    assert.deepEqual([facts.get('team/edge')!.processes, recheckAfterMs], [2, 10_000]);
+    assert.equal(facts.get('team/edge')!.isSettled('policies', 'a'), true, 'nothing has changed yet');
+    change();
+    const changed = read({ connected: [present], pods })!;
+    assert.deepEqual([changed.isSettled('policies', 'a'), changed.isSettled('policies', 'b')], [false, true]);
+    assert.deepEqual(changed.listBehind('policies', 'a'), [], 'it may come back any moment');
+    await clock.advance(2_000);
+    const late = read({ connected: [present], pods })!;
+    assert.deepEqual(
+      [late.behind, late.listBehind('policies', 'a'), late.listBehind('policies', 'b')],
+      [lost, lost, []],
+    );
+    await clock.advance(8_000);
+    const starting = createProcess({ nodeId: 'pod-c' });
+    assert.deepEqual(read({ connected: [present, starting], pods })!.listBehind('policies', 'a'), [
+      ...lost,
+      { name: 'pod-c', isConnected: true },
+    ]);
+    const unknown = read({ connected: [present], pods })!;
+    assert.deepEqual([unknown.processes, unknown.isSettled('policies', 'b')], [2, false]);
+    assert.deepEqual(unknown.listBehind('policies', 'b'), lost);
+    await clock.advance(3_600_000);
+    assert.equal(read({ connected: [present], pods }), unknown, 'for as long as it takes');
+  });
+
+  test('it does not count when its pod is gone, or takes no traffic', async () => {
+    for (const pods of [podsOf(['pod-b']), podsOf(['pod-b'], { retiring: ['pod-a'] })]) {
+      const { clock, read, change, pods: before, present } = createLost();
+      change();
+      assert.equal(read({ connected: [present], pods: before })!.isSettled('policies', 'a'), false);
+      await clock.advance(60_000);
+      const facts = read({ connected: [present], pods })!;
+      assert.deepEqual([facts.processes, facts.behind, facts.isSettled('policies', 'a')], [1, [], true]);
+    }
+  });
+
+  test('one that is not ready for a moment, as after a crash, still counts', async () => {
+    const { clock, collect, read, change, pods, present } = createLost();
+    change();
+    collect({ connected: [present], pods });
+    await clock.advance(60_000);
+    const crashed = podsOf(['pod-b'], { unready: ['pod-a'] });
+    const { facts, recheckAfterMs } = collect({ connected: [present], pods: crashed });
+    assert.deepEqual([facts.get('team/edge')!.behind, recheckAfterMs], [lost, 10_000]);
+    await clock.advance(9_999);
+    assert.equal(read({ connected: [present], pods: crashed })!.isSettled('policies', 'a'), false);
+    await clock.advance(1);
+    const gone = read({ connected: [present], pods: crashed })!;
+    assert.deepEqual([gone.processes, gone.isSettled('policies', 'a')], [1, true], 'nobody asks it');
+    assert.equal(read({ connected: [present], pods })!.isSettled('policies', 'a'), false, 'it is back');
+  });
+
+  test('the only pod is lost: after the grace period nothing is settled', async () => {
+    const { history, clock, collect, read } = createFixture();
+    const first = snapshotOf({ a: '1' });
+    history.note('team/edge', first);
+    const pods = podsOf(['pod-a']);
+    collect({ connected: [createProcess({ settled: first.digest })], pods });
+    await clock.advance(1_000);
+    assert.equal(read({ pods })!.isSettled('policies', 'a'), true);
+    await clock.advance(9_999);
+    assert.equal(read({ pods })!.isSettled('policies', 'a'), true);
+    await clock.advance(1);
+    const facts = read({ pods })!;
+    assert.deepEqual([facts.processes, facts.isSettled('policies', 'a')], [1, false]);
+    assert.deepEqual(facts.listBehind('policies', 'a'), lost);
+  });
+
+  test('one that comes back has nothing before it has answered, and then what it answered for', async () => {
+    const { clock, collect, read, change, pods, present, second, old } = createLost();
+    change();
+    collect({ connected: [present], pods });
+    await clock.advance(60_000);
+    collect({ connected: [present], pods });
+    const back = read({ connected: [{ ...old, settled: undefined }, present], pods })!;
+    assert.equal(back.isSettled('policies', 'a'), false);
+    assert.deepEqual(back.behind, [{ name: 'pod-a', isConnected: true }]);
+    const healed = read({ connected: [{ ...old, settled: second.digest }, present], pods })!;
+    assert.deepEqual([healed.isSettled('policies', 'a'), healed.behind], [true, []]);
+  });
+
+  test('after a restart of the controller nothing is settled before every pod that takes traffic has answered', async () => {
+    const { history, clock, collect, read } = createFixture();
+    const first = snapshotOf({ a: '1' });
+    history.note('team/edge', first);
+    const pods = podsOf(['pod-a', 'pod-b']);
+    const present = createProcess({ nodeId: 'pod-b', settled: first.digest });
+    const { facts, settled } = collect({ connected: [present], pods });
+    assert.deepEqual([settled.size, facts.get('team/edge')!.isSettled('policies', 'a')], [0, false]);
+    assert.deepEqual(facts.get('team/edge')!.behind, [], 'it may be about to connect');
+    const connecting = read({ connected: [createProcess(), present], pods })!;
+    assert.equal(connecting.isSettled('policies', 'a'), false, 'connected, and not answered');
+    const elsewhere = read({ connected: [createProcess({ settled: 'of an earlier time' }), present], pods })!;
+    assert.equal(elsewhere.isSettled('policies', 'a'), false);
+    await clock.advance(2_000);
+    assert.deepEqual(read({ connected: [present], pods })!.behind, lost);
+    const both = collect({ connected: [createProcess({ settled: first.digest }), present], pods });
+    assert.equal(both.facts.get('team/edge')!.isSettled('policies', 'a'), true);
+    assert.deepEqual([...both.settled], ['team/edge']);
+  });
+
+  test('a pod that has just started, and takes no traffic yet, is not waited for', () => {
+    const { history, read } = createFixture();
+    const first = snapshotOf({ a: '1' });
+    history.note('team/edge', first);
+    const connected = [createProcess({ settled: first.digest }), createProcess({ nodeId: 'pod-b' })];
+    assert.equal(read({ connected, pods: podsOf(['pod-a']) })!.isSettled('policies', 'a'), true);
+  });
+
+  test('a connected pod that does not answer is named; one that terminates is not waited for', async () => {
+    const { clock, read, change, pods, old, present } = createLost();
+    change();
+    const connected = [old, present];
+    assert.equal(read({ connected, pods })!.isSettled('policies', 'a'), false);
+    await clock.advance(2_000);
+    const facts = read({ connected, pods })!;
+    assert.deepEqual(facts.listBehind('policies', 'a'), [{ name: 'pod-a', isConnected: true }]);
+    const terminating = read({ connected, pods: podsOf(['pod-b'], { retiring: ['pod-a'] }) })!;
+    assert.deepEqual([terminating.processes, terminating.isSettled('policies', 'a')], [1, true]);
+  });
+
+  test('a process without a pod, as one that was started by hand, counts while it is connected', async () => {
+    const { clock, read, change, present } = createLost();
+    change();
+    const byHand = createProcess({ nodeId: 'laptop', settled: present.settled });
+    const pods = podsOf(['pod-b']);
+    assert.deepEqual(read({ connected: [present, byHand], pods })!.processes, 2);
+    assert.deepEqual(read({ connected: [present], pods })!.processes, 1);
+    await clock.advance(60_000);
+    assert.equal(read({ connected: [present], pods })!.isSettled('policies', 'a'), true);
+  });
+
+  test('whatever is lost, cut off and healed: settled means that every pod that takes traffic has answered for it', () => {
+    const names = ['pod-a', 'pod-b', 'pod-c'] as const;
+    const step = fc.record({
+      pod: fc.constantFrom(...names),
+      what: fc.constantFrom('update', 'update', 'connect', 'cut', 'ready', 'unready', 'change'),
+      waitMs: fc.constantFrom(0, 0, 1_000, 9_000, 20_000),
+    });
+    return fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 30 }), async (steps) => {
+        const { history, clock, read } = createFixture();
+        let snapshot = snapshotOf({ a: '0' });
+        history.note('team/edge', snapshot);
+        /** What each pod enforces, whoever knows. */
+        const enforced = new Map<string, string | undefined>();
+        const ready = new Set<string>();
+        const connected = new Map<string, string | undefined>();
+        for (const [index, { pod, what, waitMs }] of steps.entries()) {
+          if (what === 'change') {
+            snapshot = snapshotOf({ a: `${index}` }, snapshot);
+            history.note('team/edge', snapshot);
+          }
+          if (what === 'connect') connected.set(pod, undefined);
+          if (what === 'cut') connected.delete(pod);
+          if (what === 'update' && connected.has(pod)) {
+            connected.set(pod, snapshot.digest);
+            enforced.set(pod, snapshot.digest);
+          }
+          // A pod is ready only with a configuration.
+          if (what === 'ready' && enforced.has(pod)) ready.add(pod);
+          if (what === 'unready') ready.delete(pod);
+          await clock.advance(waitMs);
+          const processes = Array.from(connected, ([nodeId, settled]) => createProcess({ nodeId, settled }));
+          const facts = read({
+            connected: processes,
+            pods: podsOf([...ready], { unready: names.filter((name) => !ready.has(name)) }),
+          });
+          if (facts?.isSettled('policies', 'a') !== true) continue;
+          for (const name of ready) assert.equal(enforced.get(name), snapshot.digest, name);
+        }
+      }),
+    );
+  });
+});
+
 describe('problems', () => {
   test('rejections of the present version, with how many say so', () => {
     const { history, read } = createFixture();
@@ -231,6 +447,24 @@ describe('problems', () => {
       reason: 'away',
       neverLoaded: true,
     });
+  });
+
+  test('certificates that are kept: by how many, since when, and for how long', () => {
+    const { read } = createFixture();
+    const kept = (listener: string, since: number, expiresAt: number) =>
+      create(KeptCertificateSchema, { listener, secret: 'Secret/team/web', since, expiresAt });
+    const connected = [
+      createProcess({ keptCertificates: [kept('team/edge/a', 10, 90), kept('team/edge/a', 12, 80)] }),
+      createProcess({ nodeId: 'pod-b', keptCertificates: [kept('team/edge/a', 9, 99), kept('team/edge/b', 1, 2)] }),
+      createProcess({ nodeId: 'pod-c' }),
+    ];
+    assert.deepEqual(
+      [...read({ connected })!.keptCertificates!],
+      [
+        ['team/edge/a', { processes: 2, since: 9_000, expiresAt: 80_000 }],
+        ['team/edge/b', { processes: 1, since: 1_000, expiresAt: 2_000 }],
+      ],
+    );
   });
 
   test('ports that could not be opened', () => {

@@ -1,9 +1,16 @@
-// The observed state of each Gateway: its connected processes, here and at other replicas, and the result of deploying it.
+// The observed state of each Gateway: its connected processes, here and at other replicas, its pods that take traffic, and the result of deploying it.
 import type { Clock } from '../base/clock.ts';
-import type { GatewayFacts, KeysProblem, MessageRejection } from '../translate/gateway-facts.ts';
+import type {
+  BehindGateway,
+  GatewayFacts,
+  KeptCertificates,
+  KeysProblem,
+  MessageRejection,
+} from '../translate/gateway-facts.ts';
 import type { ConnectedGateway } from '../xds/connected-gateway.ts';
 import { resourceTypes } from '../xds/resource-types.ts';
 import type { SnapshotHistory } from './snapshot-history.ts';
+import { type ProcessSources, ProcessTracker, type TrackedProcess } from './track-processes.ts';
 
 /** The result of deploying a Gateway. */
 interface DeployedGateway {
@@ -12,43 +19,28 @@ interface DeployedGateway {
   readonly problem: string | undefined;
   /** Set: an address that the Gateway requests is not available. */
   readonly addressProblem: string | undefined;
+  /** Set: its pods are being replaced. */
+  readonly rollout?: GatewayFacts['rollout'];
 }
 
 /** The inputs of the facts. */
-export interface FactSources {
+export interface FactSources extends ProcessSources {
   /** namespace/name of every Gateway to describe. */
   readonly gateways: Iterable<string>;
-  readonly connected: readonly ConnectedGateway[];
-  readonly relayed: readonly ConnectedGateway[];
   /** By Gateway; one that is missing has not been deployed yet. */
   readonly deployed: ReadonlyMap<string, DeployedGateway>;
 }
 
 interface CollectedFacts {
   readonly facts: ReadonlyMap<string, GatewayFacts>;
-  /** Gateways with a process that has applied what it was sent. */
+  /** Gateways whose processes have all applied something that they were sent. */
   readonly settled: ReadonlySet<string>;
   /** When a grace period ends, which may change the facts; undefined: none runs. */
   readonly recheckAfterMs: number | undefined;
 }
 
-/**
- * The grace period in which a process counts with its last known state, or is ignored if it has none. Without it statuses would flicker: a process whose
- * replica goes away soon connects to another one, but has not answered there yet; a process that has just started gets no traffic before it has its
- * configuration; and another replica may have coalesced changes differently, so that its gateways are briefly on digests that this replica never had.
- */
-const graceMs = 10_000;
-
 const lists = new Map(resourceTypes.map(({ list, typeUrl }) => [typeUrl, list]));
 const typeUrls = new Map(resourceTypes.map(({ list, typeUrl }) => [list, typeUrl]));
-
-interface KnownProcess {
-  readonly process: ConnectedGateway;
-  /** The last round that the process is known to have settled on; 0: none, or too long ago. */
-  readonly round: number;
-  /** Since when the process has been disconnected or settled on an unknown digest. */
-  readonly lapsedAt: number | undefined;
-}
 
 interface KnownFacts {
   readonly inputs: readonly unknown[];
@@ -59,30 +51,28 @@ interface KnownFacts {
 export class FactCollector {
   readonly #history: SnapshotHistory;
   readonly #clock: Clock;
-  readonly #known = new Map<string, KnownProcess>();
+  readonly #tracker: ProcessTracker;
   readonly #facts = new Map<string, KnownFacts>();
-  #recheckAt: number | undefined;
 
   constructor(history: SnapshotHistory, clock: Clock) {
     this.#history = history;
     this.#clock = clock;
+    this.#tracker = new ProcessTracker(history, clock);
   }
 
-  collect({ gateways, connected, relayed, deployed }: FactSources): CollectedFacts {
-    this.#recheckAt = undefined;
-    const processes = this.#groupProcesses(connected, relayed);
+  collect({ gateways, deployed, ...sources }: FactSources): CollectedFacts {
+    const { processes, recheckAt } = this.#tracker.track(sources);
     const names = new Set(gateways);
     for (const name of this.#facts.keys()) if (!names.has(name)) this.#facts.delete(name);
     const facts = new Map<string, GatewayFacts>();
     const settled = new Set<string>();
     for (const name of names) {
       const own = processes.get(name) ?? [];
-      const round = this.#findSettledRound(own);
+      const round = findSettledRound(own);
       if (round > 0) settled.add(name);
       const described = this.#describe(name, own, round, deployed.get(name));
       if (described !== undefined) facts.set(name, described);
     }
-    const recheckAt: number | undefined = this.#recheckAt;
     return {
       facts,
       settled,
@@ -92,81 +82,37 @@ export class FactCollector {
 
   #describe(
     gateway: string,
-    processes: readonly ConnectedGateway[],
+    tracked: readonly TrackedProcess[],
     settledRound: number,
     deployed: DeployedGateway | undefined,
   ): GatewayFacts | undefined {
-    if (deployed === undefined && processes.length === 0) return undefined;
-    const inputs = [this.#history.findSnapshot(gateway), settledRound, deployed, ...processes.flatMap(listInputs)];
+    if (deployed === undefined && tracked.length === 0) return undefined;
+    const inputs = [this.#history.findSnapshot(gateway), settledRound, deployed, ...tracked.flatMap(listInputs)];
     const known = this.#facts.get(gateway);
     if (known !== undefined && isSame(known.inputs, inputs)) return known.facts;
+    const processes = tracked.flatMap(({ process }) => process ?? []);
+    const late = tracked.filter(({ isLate }) => isLate);
     const facts: GatewayFacts = {
       addresses: deployed?.addresses ?? [],
       deployProblem: deployed?.problem,
       addressProblem: deployed?.addressProblem,
-      processes: processes.length,
+      processes: tracked.length,
       isSettled: (list, key) => this.#history.wasThere(gateway, typeUrls.get(list)!, key, settledRound),
+      behind: late.map(describeBehind),
+      listBehind: (list, key) => {
+        if (late.length === 0) return [];
+        const isBehind = ({ round }: TrackedProcess): boolean =>
+          round === undefined || !this.#history.wasThere(gateway, typeUrls.get(list)!, key, round);
+        return late.some(isBehind) ? tracked.filter(isBehind).map(describeBehind) : [];
+      },
       rejections: this.#collectRejections(gateway, processes),
       keyProblems: collectKeyProblems(processes),
       bindProblems: collectBindProblems(processes),
+      rollout: deployed?.rollout,
+      keptCertificates: collectKeptCertificates(processes),
     };
     this.#facts.set(gateway, { inputs, facts });
     return facts;
-  }
-
-  /** The processes by Gateway, each once. A process that moves to another replica is briefly reported by both; our own connection wins. */
-  #groupProcesses(
-    connected: readonly ConnectedGateway[],
-    relayed: readonly ConnectedGateway[],
-  ): ReadonlyMap<string, readonly ConnectedGateway[]> {
-    const now = this.#clock.now();
-    const live = new Map<string, ConnectedGateway>();
-    for (const process of [...relayed, ...connected]) live.set(formatKey(process), process);
-    const occupied = new Set(Array.from(live.values(), ({ gateway }) => gateway));
-    const counted = new Map(live);
-    for (const [key, known] of this.#known) {
-      if (live.has(key)) continue;
-      const { gateway } = known.process;
-      const lapsedAt = known.lapsedAt ?? now;
-      // No grace period if other processes of the Gateway are connected: a rollout must not wait for the pods that it replaced.
-      if (occupied.has(gateway) || now - lapsedAt >= graceMs) this.#known.delete(key);
-      else {
-        this.#known.set(key, { ...known, lapsedAt });
-        counted.set(key, known.process);
-        this.#recheckBy(lapsedAt + graceMs);
-      }
-    }
-    for (const [key, process] of live) this.#noteProcess(key, process, now);
-    const sorted = [...counted].toSorted(([left], [right]) => (left < right ? -1 : 1)).map(([, process]) => process);
-    return Map.groupBy(sorted, ({ gateway }) => gateway);
-  }
-
-  #noteProcess(key: string, process: ConnectedGateway, now: number): void {
-    const { gateway, settled } = process;
-    const round = settled === undefined ? undefined : this.#history.findRound(gateway, settled);
-    if (round !== undefined) {
-      this.#known.set(key, { process, round, lapsedAt: undefined });
-      return;
-    }
-    const known = this.#known.get(key);
-    const lapsedAt = known?.lapsedAt ?? now;
-    const isOver = now - lapsedAt >= graceMs;
-    this.#known.set(key, { process, round: isOver ? 0 : (known?.round ?? 0), lapsedAt });
-    if (!isOver) this.#recheckBy(lapsedAt + graceMs);
-  }
-
-  /** The round that all processes of a Gateway have settled on, without those in their grace period; 0: none is known. */
-  #findSettledRound(processes: readonly ConnectedGateway[]): number {
-    const now = this.#clock.now();
-    const rounds = processes.flatMap((process) => {
-      const { round = 0, lapsedAt = now } = this.#known.get(formatKey(process)) ?? {};
-      return round > 0 || now - lapsedAt >= graceMs ? [round] : [];
-    });
-    return rounds.length === 0 ? 0 : Math.min(...rounds);
-  }
-
-  #recheckBy(at: number): void {
-    this.#recheckAt = Math.min(this.#recheckAt ?? at, at);
   }
 
   // Rejections of other versions than the present one are outdated.
@@ -186,12 +132,19 @@ export class FactCollector {
   }
 }
 
-function formatKey({ gateway, nodeId }: ConnectedGateway): string {
-  return `${gateway}/${nodeId}`;
+/** The round that all processes of a Gateway have settled on, without those that do not count yet; 0: none is known. */
+function findSettledRound(processes: readonly TrackedProcess[]): number {
+  const rounds = processes.flatMap(({ round }) => round ?? []);
+  return rounds.length === 0 ? 0 : Math.min(...rounds);
 }
 
-function listInputs({ nodeId, rejections, keyProblems, bindProblems }: ConnectedGateway): readonly unknown[] {
-  return [nodeId, rejections, keyProblems, bindProblems];
+function describeBehind({ name, isConnected }: TrackedProcess): BehindGateway {
+  return { name, isConnected };
+}
+
+function listInputs({ name, process, isConnected, round, isLate }: TrackedProcess): readonly unknown[] {
+  const { rejections, keyProblems, bindProblems, keptCertificates } = process ?? {};
+  return [name, isConnected, round, isLate, rejections, keyProblems, bindProblems, keptCertificates];
 }
 
 /** Of several processes, one that never loaded keys takes precedence over one that still has earlier keys. */
@@ -212,6 +165,21 @@ function collectBindProblems(processes: readonly ConnectedGateway[]): ReadonlyMa
   return new Map(
     Array.from(counted, ([port, { reason, count: times }]) => [port, addCount(reason, times, processes.length)]),
   );
+}
+
+function collectKeptCertificates(processes: readonly ConnectedGateway[]): ReadonlyMap<string, KeptCertificates> {
+  const kept = new Map<string, KeptCertificates>();
+  for (const { keptCertificates = [] } of processes) {
+    for (const [listener, own] of Map.groupBy(keptCertificates, (each) => each.listener)) {
+      const known = kept.get(listener) ?? { processes: 0, since: Infinity, expiresAt: Infinity };
+      kept.set(listener, {
+        processes: known.processes + 1,
+        since: Math.min(known.since, ...own.map(({ since }) => since * 1_000)),
+        expiresAt: Math.min(known.expiresAt, ...own.map(({ expiresAt }) => expiresAt * 1_000)),
+      });
+    }
+  }
+  return kept;
 }
 
 function count<K, V extends { count: number }>(counted: Map<K, V>, key: K, create: () => V): void {

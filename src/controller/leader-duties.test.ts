@@ -11,6 +11,7 @@ const result = (address: string): DeployResult => ({
   addressProblem: undefined,
   addresses: [{ type: 'IPAddress', value: address }],
   replicas: undefined,
+  rollout: undefined,
 });
 
 /** Work with Gateways by name and uid; the latter with a generation at its end. */
@@ -31,6 +32,7 @@ function create() {
   const duties = new LeaderDuties({
     writer: idle,
     classKeeper: idle,
+    leftNamespaces: idle,
     startDeployer() {
       const results = new Watchable<ReadonlyMap<string, DeployResult>>(new Map());
       deployers.push(results);

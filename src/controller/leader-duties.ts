@@ -4,12 +4,14 @@ import type { Resources } from '../api/resources.ts';
 import type { Deployer, DeployInput, DeployResult } from '../deploy/deployer.ts';
 import type { SealKeyKeeper } from '../deploy/seal-key-keeper.ts';
 import type { SealKeyOwner } from '../deploy/seal-key-secret.ts';
+import type { LeftNamespaces } from './left-namespaces.ts';
 import type { GatewayClassKeeper } from './own-gateway-class.ts';
 import type { StatusWriter } from './write-statuses.ts';
 
 interface LeaderDutiesOptions {
   readonly writer: Pick<StatusWriter, 'start' | 'stop'>;
   readonly classKeeper: Pick<GatewayClassKeeper, 'look' | 'start' | 'stop'>;
+  readonly leftNamespaces: Pick<LeftNamespaces, 'start' | 'stop'>;
   /** One for each term. */
   readonly startDeployer: () => Deployer;
   readonly startSealKeyKeeper: () => SealKeyKeeper;
@@ -82,7 +84,8 @@ export class LeaderDuties {
 
   start(): void {
     if (this.#term !== undefined) return;
-    const { writer, classKeeper, startDeployer, startSealKeyKeeper, onDeployed, onDeployProblem } = this.#options;
+    const { writer, classKeeper, leftNamespaces, startDeployer, startSealKeyKeeper, onDeployed, onDeployProblem } =
+      this.#options;
     const deployer = startDeployer();
     const number = this.#options.readTermNumber();
     this.#resumed = number === undefined || number !== this.#ended?.number ? undefined : this.#ended;
@@ -95,6 +98,7 @@ export class LeaderDuties {
     this.#term = { number, deployer, sealKeyKeeper: startSealKeyKeeper(), unsubscribe };
     classKeeper.start();
     writer.start();
+    leftNamespaces.start();
     if (this.#work !== undefined) handOver(this.#work, this.#term);
     this.#noteDeployed(deployer);
   }
@@ -107,8 +111,14 @@ export class LeaderDuties {
     if (term !== undefined)
       this.#ended = { number: term.number, deployed: this.#deployed, generations: listGenerations(this.#work) };
     this.#deployed = nothingDeployed;
-    const { writer, classKeeper } = this.#options;
-    await Promise.all([writer.stop(), classKeeper.stop(), term?.deployer.stop(), term?.sealKeyKeeper.stop()]);
+    const { writer, classKeeper, leftNamespaces } = this.#options;
+    await Promise.all([
+      leftNamespaces.stop(),
+      writer.stop(),
+      classKeeper.stop(),
+      term?.deployer.stop(),
+      term?.sealKeyKeeper.stop(),
+    ]);
   }
 
   #noteDeployed(deployer: Deployer): void {

@@ -26,6 +26,8 @@ function facts(overrides: Partial<GatewayFacts>): ReadonlyMap<string, GatewayFac
         addressProblem: undefined,
         processes: 1,
         isSettled: () => true,
+        behind: [],
+        listBehind: () => [],
         rejections: [],
         keyProblems: new Map(),
         bindProblems: new Map(),
@@ -55,6 +57,18 @@ function reject(list: MessageRejection['list'], key: string): ReadonlyMap<string
 }
 
 describe('events', () => {
+  test('a rollout that is stuck is told once, however it is counted, and one that is under way is not', () => {
+    const { events, report } = createFixture();
+    const problem = { reason: 'FailedCreate', message: 'Deployment edge-proxy: FailedCreate: exceeded quota' } as const;
+    report({ facts: facts({ rollout: { progress: '0 of 2', ready: 2, problem: undefined } }) });
+    report({ facts: facts({ rollout: { progress: '0 of 2', ready: 2, problem } }) });
+    report({ facts: facts({ rollout: { progress: '1 of 2', ready: 1, problem } }) });
+    assert.deepEqual(
+      events.map(({ type, subject, reason, note }) => [type, subject.kind, subject.name, reason, note]),
+      [['Warning', 'Gateway', 'edge', 'RolloutStuck', `Pods do not get ready: ${problem.message}.`]],
+    );
+  });
+
   test('a policy that misses its target is told once, beside the policy', () => {
     const { events, report } = createFixture();
     const unattached = [{ policy: 'team/login', message: 'HTTPRoute/tols does not exist in namespace team.' }];
@@ -72,6 +86,38 @@ describe('events', () => {
         ],
       ],
     );
+  });
+
+  test('a gateway that is behind is told once, beside its Gateway, with the name of its pod', () => {
+    const { events, report } = createFixture();
+    const behind = [
+      { name: 'edge-a', isConnected: false },
+      { name: 'edge-b', isConnected: true },
+    ];
+    report({ facts: facts({ behind }) });
+    report({ facts: facts({ behind }) });
+    assert.deepEqual(
+      events.map(({ type, subject, reason, note }) => [type, subject.kind, subject.name, reason, note]),
+      [
+        [
+          'Warning',
+          'Gateway',
+          'edge',
+          'GatewayBehind',
+          'Pod edge-a takes traffic without a connection to the controller: it enforces what it last received.',
+        ],
+        [
+          'Warning',
+          'Gateway',
+          'edge',
+          'GatewayBehind',
+          'Pod edge-b is connected, but does not apply the present configuration.',
+        ],
+      ],
+    );
+    report({ facts: facts({}) });
+    report({ facts: facts({ behind }) });
+    assert.equal(events.length, 4, 'it was over, and is so again');
   });
 
   test('what a gateway refuses is told beside the resource that it was made of', () => {
@@ -116,6 +162,23 @@ describe('events', () => {
     reporter.forget();
     report({ facts: rejected });
     assert.equal(events.length, 3);
+  });
+
+  test('a certificate that is kept', () => {
+    const { events, report } = createFixture();
+    const kept = { processes: 1, since: Date.UTC(2026, 0, 1), expiresAt: Date.UTC(2026, 1, 1) };
+    report({ facts: facts({ processes: 1, keptCertificates: new Map([['team/edge/https', kept]]) }) });
+    assert.deepEqual(
+      events.map(({ subject, type, reason, note }) => [subject.name, type, reason, note]),
+      [
+        [
+          'edge',
+          'Warning',
+          'CertificateKept',
+          'Listener https: a certificate is missing or unusable; gateways keep serving the last good certificate, since 2026-01-01T00:00:00Z, until it expires at 2026-02-01T00:00:00Z.',
+        ],
+      ],
+    );
   });
 
   test('keys, ports and conflicts', () => {

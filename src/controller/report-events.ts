@@ -1,9 +1,12 @@
-// Events that the owners of resources get in addition to the status: a gateway rejects a message, keys cannot be loaded, a port cannot be opened, policies
-// conflict, a policy misses its target. Each is reported when it comes up; the recorder counts repetitions.
+// Events that the owners of resources get in addition to the status: a gateway rejects a message, keys cannot be loaded, a port cannot be opened, a
+// gateway is behind, a rollout is stuck, policies conflict, a policy misses its target, a listener is served with its last good certificate. Each is reported when it comes
+// up; the recorder counts repetitions.
 import type { EventRecord, EventRecorder, EventSubject } from '../kubernetes/events.ts';
 import { formatApiVersion, resourceTypes } from '../kubernetes/resource-type.ts';
+import { describeLost } from '../translate/behind-gateways.ts';
 import type { UnattachedPolicy } from '../translate/close-unprotected.ts';
 import type { GatewayFacts, MessageRejection } from '../translate/gateway-facts.ts';
+import { describeKept } from '../translate/kept-certificates.ts';
 import { formatConflict, type PolicyConflict } from '../translate/policy-conflicts.ts';
 import { resourceTypes as messageTypes } from '../xds/resource-types.ts';
 import type { Snapshot } from '../xds/snapshot.ts';
@@ -50,7 +53,8 @@ function listEvents(sources: EventSources): readonly NewEvent[] {
   const add = (subject: EventSubject | undefined, event: Omit<NewEvent, 'subject'>): void => {
     if (subject !== undefined) events.push({ subject, ...event });
   };
-  for (const [gateway, { rejections, keyProblems, bindProblems }] of sources.facts) {
+  for (const [gateway, facts] of sources.facts) {
+    const { rejections, keyProblems, bindProblems, behind, rollout, keptCertificates = [] } = facts;
     for (const rejection of rejections) {
       const subject = findRejected(sources, gateway, rejection);
       const effect =
@@ -66,6 +70,21 @@ function listEvents(sources: EventSources): readonly NewEvent[] {
     for (const [port, reason] of bindProblems) {
       const note = `Port ${port} cannot be opened: ${reason}`;
       add(findObject(sources, 'Gateway', gateway), { reason: 'PortUnavailable', action: 'Listen', note });
+    }
+    if (rollout?.problem !== undefined) {
+      const note = `Pods do not get ready: ${rollout.problem.message}.`;
+      add(findObject(sources, 'Gateway', gateway), { reason: 'RolloutStuck', action: 'Deploy', note });
+    }
+    for (const each of behind) {
+      const note = each.isConnected
+        ? `Pod ${each.name} is connected, but does not apply the present configuration.`
+        : describeLost([each]);
+      add(findObject(sources, 'Gateway', gateway), { reason: 'GatewayBehind', action: 'Program', note });
+    }
+    for (const [listener, kept] of keptCertificates) {
+      const name = listener.slice(gateway.length + 1);
+      const note = `Listener ${name}: a certificate is missing or unusable; ${describeKept(kept, facts.processes)}.`;
+      add(findObject(sources, 'Gateway', gateway), { reason: 'CertificateKept', action: 'Serve', note });
     }
   }
   for (const conflict of sources.conflicts)

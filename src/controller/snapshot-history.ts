@@ -48,6 +48,11 @@ export class SnapshotHistory {
     return this.#gateways.get(gateway)?.rounds.get(digest);
   }
 
+  /** The round of the Gateway's present snapshot; 0: it has none. */
+  findPresentRound(gateway: string): number {
+    return this.#gateways.get(gateway)?.round ?? 0;
+  }
+
   /** Whether the present version of a message existed in a round already; false if there is no such message. */
   wasThere(gateway: string, typeUrl: string, name: string, round: number): boolean {
     const known = this.#gateways.get(gateway);

@@ -26,6 +26,7 @@ import { LeaderFollower } from './follow-leader.ts';
 import { GatewayApiVersionsWatch } from './gateway-api-versions.ts';
 import { guardWrites } from './guard-writes.ts';
 import { LeaderDuties } from './leader-duties.ts';
+import { LeftNamespaces } from './left-namespaces.ts';
 import { type ClassParametersReference, GatewayClassKeeper } from './own-gateway-class.ts';
 import { createOwnUsername } from './own-username.ts';
 import { EventReporter } from './report-events.ts';
@@ -34,7 +35,7 @@ import { SnapshotHistory } from './snapshot-history.ts';
 import { StatusWriter } from './write-statuses.ts';
 import { warnOfPlaintext } from './warn-plaintext.ts';
 import { watchCertificateHealth } from './certificate-health.ts';
-import { XdsCertificateWatch } from './xds-certificate.ts';
+import { startXdsTls } from './xds-tls.ts';
 
 /** The settings and dependencies of a controller. */
 export interface ControllerOptions {
@@ -54,11 +55,17 @@ export interface ControllerOptions {
   readonly inferenceExtension?: boolean;
   readonly image: DeploySettings['image'];
   readonly imagePullSecrets: readonly string[];
+  /** Set: a NetworkPolicy is deployed with each gateway. */
+  readonly networkPolicy?: DeploySettings['networkPolicy'];
+  /** Set: Secrets are read in these namespaces and in the installation namespace only; all when absent or empty. */
+  readonly secretsInNamespaces?: readonly string[];
   readonly xds: {
     readonly address: string;
     readonly port: number;
     /** Set: xDS is served over TLS, with the files of this folder. */
     readonly tlsFolder: string | undefined;
+    /** Set: xDS is served over TLS, with the Secret that the controller makes if there is none; no folder is read. Off when absent. */
+    readonly generateCertificate?: boolean;
     readonly tokenFile: string;
     readonly verifyPodAddress: boolean;
     readonly recheckIntervalMs?: XdsServerOptions['recheckIntervalMs'];
@@ -97,16 +104,26 @@ export async function startController(options: ControllerOptions): Promise<Runni
   const serverName = `${options.serviceName}.${installationNamespace}.svc`;
   const events = createEventRecorder({ client, log, clock, controller: controllerName, instance: podName });
 
-  const certificate =
-    xds.tlsFolder === undefined
-      ? undefined
-      : new XdsCertificateWatch({ folder: xds.tlsFolder, serverName, log, clock });
-  await certificate?.start();
+  const certificateSource = xds.generateCertificate === true ? ('generate' as const) : toFolder(xds.tlsFolder);
+  const tls =
+    certificateSource &&
+    (await startXdsTls({
+      client,
+      log,
+      clock,
+      random,
+      installationNamespace,
+      serviceName: options.serviceName,
+      serverName,
+      source: certificateSource,
+      onRelist: metrics.relisted,
+    }));
+  const certificate = tls?.certificate;
   if (certificate !== undefined)
     watchCertificateHealth({ certificate, health, events, installationNamespace, podName });
 
   const inference = await loadInferenceTranslation(inferenceExtension);
-  const translator = createTranslator({ placement: 'pods', inference });
+  const translator = createTranslator({ placement: 'pods', inference, classParameters: options.classParameters });
   const history = new SnapshotHistory();
   let server: Awaited<ReturnType<typeof startXdsServer>>;
   const configurator = new GatewayConfigurator({
@@ -140,7 +157,7 @@ export async function startController(options: ControllerOptions): Promise<Runni
       observer: metrics.xds,
     });
   } catch (error) {
-    await certificate?.stop();
+    await tls?.stop();
     throw error;
   }
   listening.pass();
@@ -150,6 +167,7 @@ export async function startController(options: ControllerOptions): Promise<Runni
     log,
     namespaceSelectors: options.namespaceSelectors,
     installationNamespace,
+    ...(options.secretsInNamespaces !== undefined && { secretsInNamespaces: options.secretsInNamespaces }),
     extensions: inferenceExtension ? ['inference'] : [],
     onRelist: metrics.relisted,
   });
@@ -176,6 +194,7 @@ export async function startController(options: ControllerOptions): Promise<Runni
       () => performance.now(),
     ),
     random,
+    ...(certificate === undefined ? {} : { isFit: certificate.canServe }),
     ...(options.leaseTimes === undefined ? {} : { times: options.leaseTimes }),
   });
   if (certificate === undefined)
@@ -196,11 +215,31 @@ export async function startController(options: ControllerOptions): Promise<Runni
     isLeading: () => election.isLeading(),
   });
   const leaderClient = guardWrites(client, () => election.isLeading());
+  tls?.keep(election.leadership, leaderClient);
   const parameters = options.classParameters;
   const duties = new LeaderDuties({
     writer,
     classKeeper: new GatewayClassKeeper({ client: leaderClient, log, events, clock, random, parameters }),
-    startDeployer: () => startDeployer({ client: leaderClient, log, events, onRelist: metrics.relisted }),
+    leftNamespaces: new LeftNamespaces({
+      client: leaderClient,
+      log,
+      clock,
+      random,
+      installationNamespace,
+      namespaces: source.namespaces,
+      sync: source.sync,
+      resources: source.resources,
+      writer,
+      inferenceExtension,
+    }),
+    startDeployer: () =>
+      startDeployer({
+        client: leaderClient,
+        log,
+        events,
+        hasNetworkPolicies: options.networkPolicy !== undefined,
+        onRelist: metrics.relisted,
+      }),
     startSealKeyKeeper: () =>
       startSealKeyKeeper({ client: leaderClient, log, installationNamespace, onRelist: metrics.relisted }),
     readTermNumber: () => election.term,
@@ -217,6 +256,7 @@ export async function startController(options: ControllerOptions): Promise<Runni
       xdsCa,
       image: options.image,
       imagePullSecrets: options.imagePullSecrets,
+      networkPolicy: options.networkPolicy,
     });
   };
   settleDeploySettings();
@@ -258,13 +298,20 @@ export async function startController(options: ControllerOptions): Promise<Runni
     configurationSize: () => configurator.measure(),
     pendingStatuses: () => writer.pending,
     deployProblems: () => [...duties.deployed.values()].filter(({ problem }) => problem !== undefined).length,
+    rollouts: () => duties.deployed,
+    behindGateways: () => loop.behindGateways,
     certificateExpiry: () => certificate?.expiresAt,
+    certificateState: () => certificate?.state.get().state,
   });
   noteSync();
   loop.start();
 
   const steps: readonly ControllerStep[] = [
-    { name: 'stop writing', timeoutMs: 2_000, run: () => loop.stop() },
+    {
+      name: 'stop writing',
+      timeoutMs: 2_000,
+      run: async () => void (await Promise.all([loop.stop(), tls?.stopKeeping()])),
+    },
     { name: 'release the lease', timeoutMs: 3_000, run: () => election.stop() },
     {
       name: 'disconnect gateways',
@@ -276,7 +323,7 @@ export async function startController(options: ControllerOptions): Promise<Runni
       timeoutMs: 5_000,
       async run() {
         gatewayApi.stop();
-        await Promise.all([source.stop(), certificate?.stop(), events.stop()]);
+        await Promise.all([source.stop(), tls?.stop(), events.stop()]);
       },
     },
   ];
@@ -288,6 +335,10 @@ export async function startController(options: ControllerOptions): Promise<Runni
       for (const step of steps) await step.run();
     },
   };
+}
+
+function toFolder(folder: string | undefined): { readonly folder: string } | undefined {
+  return folder === undefined ? undefined : { folder };
 }
 
 function formatAddress(address: string, port: number): string {

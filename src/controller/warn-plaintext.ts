@@ -37,6 +37,6 @@ async function record({ client, events, installationNamespace, serviceName }: Pl
     type: 'Warning',
     reason: 'PlaintextXds',
     action: 'Serve',
-    note: 'Gateways are served without TLS: keys and secrets in their configuration cross the network in clear. Create the Secret proxy-xds-cert and set controller.xds.tls.enabled.',
+    note: 'Gateways are served without TLS: keys and secrets in their configuration cross the network in clear. Set controller.xds.tls.enabled and controller.xds.tls.generate, or bring a certificate of your own.',
   });
 }

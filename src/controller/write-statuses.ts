@@ -57,11 +57,19 @@ export interface GatewayRelease {
   readonly isOfAnother: boolean;
 }
 
-type DesiredStatus = { readonly kind: StatusKind; readonly namespace: string; readonly name: string } & (
-  | { readonly say: OwnStatuses[StatusKind] }
-  | { readonly remove: true; readonly mustRead: boolean }
-  | { readonly suspend: GatewayRelease; readonly conditions: readonly Condition[]; readonly mustRead: boolean }
-);
+/** An object whose status we write. */
+export interface WrittenObject {
+  readonly kind: StatusKind;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+type DesiredStatus = WrittenObject &
+  (
+    | { readonly say: OwnStatuses[StatusKind] }
+    | { readonly remove: true; readonly mustRead: boolean }
+    | { readonly suspend: GatewayRelease; readonly conditions: readonly Condition[]; readonly mustRead: boolean }
+  );
 
 const lists = {
   GatewayClass: 'gatewayClasses',
@@ -132,6 +140,30 @@ export class StatusWriter {
       for (const name in last) if (!Object.hasOwn(desired, name)) this.#release(`${kind}/${name}`, context);
     }
     if (isFirst && this.#isStarted) this.#removeLeftovers(context);
+  }
+
+  /**
+   * Removes our part of the status of an object that is in none of the statuses that are set, because its namespace is not selected. `release`: of a Gateway, which
+   * is told why.
+   */
+  takeBack(object: WrittenObject, release?: GatewayRelease): void {
+    const key = formatKey(object);
+    if (this.#desired.has(key)) return;
+    this.#desired.set(
+      key,
+      release === undefined
+        ? { ...object, remove: true, mustRead: true }
+        : { ...object, suspend: release, conditions: [], mustRead: true },
+    );
+    this.#enqueue(key);
+  }
+
+  /** Whether nothing is left to be taken back from these objects. */
+  hasTakenBack(objects: readonly WrittenObject[]): boolean {
+    return objects.every((object) => {
+      const desired = this.#desired.get(formatKey(object));
+      return desired === undefined || 'say' in desired;
+    });
   }
 
   /** Called when the object changed: our part of its status may be gone. */
@@ -348,7 +380,11 @@ export class StatusWriter {
   }
 }
 
-function readKey(key: string): { readonly kind: StatusKind; readonly namespace: string; readonly name: string } {
+function formatKey({ kind, namespace, name }: WrittenObject): string {
+  return namespace === '' ? `${kind}/${name}` : `${kind}/${namespace}/${name}`;
+}
+
+function readKey(key: string): WrittenObject {
   const [kind, ...rest] = key.split('/') as [StatusKind, ...string[]];
   return rest.length === 1 ? { kind, namespace: '', name: rest[0]! } : { kind, namespace: rest[0]!, name: rest[1]! };
 }

@@ -7,9 +7,11 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { createAuthority, createCertificate, type TestCertificate } from '../../test/self-signed-certificate.ts';
 import { silentLog } from '../base/log.ts';
+import { Watchable } from '../base/watchable.ts';
 import { createManualClock } from '../../test/kit/manual-clock.ts';
+import { CertificateFolder } from './certificate-folder.ts';
 import { checkCertificate } from './check-certificate.ts';
-import { XdsCertificateWatch } from './xds-certificate.ts';
+import { type KnownCopy, XdsCertificateWatch } from './xds-certificate.ts';
 
 const serverName = 'proxy.proxy-system.svc';
 const authority = createAuthority();
@@ -82,12 +84,18 @@ function describeFiles({ cert, key }: TestCertificate): Readonly<Record<string, 
   return { 'tls.crt': cert, 'tls.key': key, 'ca.crt': authority.cert };
 }
 
-async function startWatch(name: string) {
+async function startWatch(name: string, copy?: Watchable<KnownCopy>) {
   const folder = join(scratch, name);
   const clock = createManualClock(now);
   const errors: object[] = [];
   const log = { ...silentLog, error: (fields: object) => void errors.push(fields) };
-  const watch = new XdsCertificateWatch({ folder, serverName, log, clock });
+  const watch = new XdsCertificateWatch({
+    source: new CertificateFolder(folder),
+    serverName,
+    log,
+    clock,
+    ...(copy !== undefined && { copy }),
+  });
   await watch.start();
   return { folder, clock, watch, errors };
 }
@@ -143,6 +151,25 @@ describe('following', () => {
     assert.ok(watch.expiresAt! <= now + 60_000, 'when it expired is still told');
     assert.equal(watch.ca.get(), authority.cert, 'gateways go on trusting it');
     await watch.stop();
+  });
+
+  test('a copy serves a process that has nothing else; nothing is told before it was looked for', async () => {
+    const copy = new Watchable<KnownCopy>({ isKnown: false, files: undefined });
+    const { folder, watch, errors } = await startWatch('copy', copy);
+    assert.deepEqual([watch.state.get().state, watch.canServe.get(), errors.length], ['none', false, 0]);
+    const files = { certificateChain: good.cert, privateKey: good.key, ca: authority.cert };
+    copy.set({ isKnown: true, files });
+    await watch.look();
+    assert.deepEqual([watch.state.get().state, watch.canServe.get(), errors.length], ['degraded', true, 1]);
+    assert.equal(watch.certificate.get()?.certificateChain, good.cert);
+    const next = createCertificate({ names: [serverName], issuer: authority });
+    await fill(folder, describeFiles(next), 1);
+    await watch.look();
+    assert.deepEqual([watch.state.get().state, watch.certificate.get()?.certificateChain], ['good', next.cert]);
+    await watch.stop();
+    const none = await startWatch('no-copy', new Watchable<KnownCopy>({ isKnown: true, files: undefined }));
+    assert.deepEqual([none.watch.state.get().state, none.errors.length], ['none', 1]);
+    await none.watch.stop();
   });
 
   test('it looks by itself', async () => {

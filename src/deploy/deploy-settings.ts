@@ -1,4 +1,5 @@
 // Settings of the deployer, from the controller's flags.
+import type { NetworkPolicySettings } from './network-policy-settings.ts';
 
 /** Settings that are the same for every Gateway of an installation. */
 export interface DeploySettings {
@@ -12,7 +13,11 @@ export interface DeploySettings {
     readonly registry: string;
     readonly repository: string;
     readonly tag: string;
+    /** Set: in place of the tag. */
+    readonly digest?: string | undefined;
     readonly pullPolicy: string;
   };
   readonly imagePullSecrets: readonly string[];
+  /** Set: a NetworkPolicy is deployed with each gateway. */
+  readonly networkPolicy?: NetworkPolicySettings | undefined;
 }

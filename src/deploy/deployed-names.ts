@@ -1,9 +1,7 @@
 // Names and labels of the objects that are deployed for a Gateway (GEP-1762). They are always computed here, never stored.
 import { createHash } from 'node:crypto';
-import type { Gateway } from '../api/gateway.ts';
+import { type Gateway, gatewayNameLabel } from '../api/gateway.ts';
 
-/** The label with the Gateway's name. */
-export const gatewayNameLabel = 'gateway.networking.k8s.io/gateway-name';
 /** The label with the name of its class. */
 const gatewayClassLabel = 'gateway.networking.k8s.io/gateway-class-name';
 /** The label that names the manager of an object. */

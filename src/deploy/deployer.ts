@@ -8,12 +8,15 @@ import { ApiError, ApiUnreachableError, type KubernetesClient } from '../kuberne
 import type { EventRecorder } from '../kubernetes/events.ts';
 import type { ListWatchOptions, RelistReason } from '../kubernetes/list-watch.ts';
 import type { GatewayPlan, HeldGateway } from '../translate/gateway-plan.ts';
+import type { Rollout } from '../translate/rollout.ts';
 import { removeAbandoned } from './abandoned-objects.ts';
 import { type DeployProblem, GatewayDeployment } from './deploy-gateway.ts';
 import type { DeploySettings } from './deploy-settings.ts';
+import { describeRollout } from './describe-rollout.ts';
 import type { GatewayAddresses } from './gateway-addresses.ts';
+import { type GatewayPods, watchGatewayPods } from './gateway-pods.ts';
 import { KeyedTasks } from '../kubernetes/keyed-tasks.ts';
-import { type ManagedObjects, type SeenReplicas, watchManagedObjects } from './managed-objects.ts';
+import { type ManagedObject, type ManagedObjects, type SeenReplicas, watchManagedObjects } from './managed-objects.ts';
 import { renderGateway } from './render-gateway.ts';
 
 /** The desired state. */
@@ -34,12 +37,16 @@ export interface DeployResult {
   readonly addresses: GatewayAddresses;
   /** Its pods; undefined while there is no Deployment. */
   readonly replicas: SeenReplicas | undefined;
+  /** Its pods are being replaced; undefined: all of them are up to date and ready, or nothing is known of them. */
+  readonly rollout: Rollout | undefined;
 }
 
 interface DeployerOptions {
   readonly client: KubernetesClient;
   readonly log: Log;
   readonly events: Pick<EventRecorder, 'record'>;
+  /** Whether the settings have a NetworkPolicy; false when absent. */
+  readonly hasNetworkPolicies?: boolean;
   /** Called each time the objects of a kind have to be listed again. */
   readonly onRelist?: (kind: string, reason: RelistReason) => void;
   readonly clock?: Clock;
@@ -85,6 +92,9 @@ class RunningDeployer implements Deployer {
   readonly #random: () => number;
   readonly #tasks: KeyedTasks;
   readonly #managed: ManagedObjects;
+  readonly #pods: GatewayPods;
+  /** The Gateway of each Deployment, both as namespace/name. */
+  readonly #owners = new Map<string, string>();
   readonly #states = new Map<string, GatewayState>();
   readonly #results = new Watchable<ReadonlyMap<string, DeployResult>>(new Map());
   /** Gateways that own objects but are no longer ours, until they are planned again. */
@@ -105,16 +115,19 @@ class RunningDeployer implements Deployer {
     this.#managed = watchManagedObjects({
       client: options.client,
       log: options.log,
+      hasNetworkPolicies: options.hasNetworkPolicies === true,
       ...(options.watchTiming !== undefined && { timing: options.watchTiming }),
       onRelist: options.onRelist,
       onChange: (object, live) => {
         const name = `${object.namespace}/${object.owner.name}`;
+        if (object.type.kind === 'Deployment') this.#owners.set(`${object.namespace}/${object.name}`, name);
         const state = this.#states.get(name);
         if (state?.deployment.noteChange(object, live) === true) this.#repair(name, state);
         this.#publish(name);
       },
       onGone: (object) => {
         const name = `${object.namespace}/${object.owner.name}`;
+        if (object.type.kind === 'Deployment') this.#owners.delete(`${object.namespace}/${object.name}`);
         const state = this.#states.get(name);
         if (state?.deployment.noteGone(object) === true) this.#repair(name, state);
         this.#publish(name);
@@ -122,6 +135,19 @@ class RunningDeployer implements Deployer {
       onSynced: () => {
         for (const name of this.#states.keys()) this.#tasks.schedule(name);
         this.#lookForAbandoned();
+      },
+    });
+    this.#pods = watchGatewayPods({
+      client: options.client,
+      log: options.log,
+      ...(options.watchTiming !== undefined && { timing: options.watchTiming }),
+      onRelist: options.onRelist,
+      onChange: (namespace, deployment) => {
+        const name = this.#owners.get(`${namespace}/${deployment}`);
+        if (name !== undefined) this.#publish(name);
+      },
+      onSettled: () => {
+        for (const name of new Set([...this.#states.keys(), ...this.#owners.values()])) this.#publish(name);
       },
     });
   }
@@ -153,7 +179,7 @@ class RunningDeployer implements Deployer {
 
   async stop(): Promise<void> {
     this.#isStopped = true;
-    await Promise.all([this.#tasks.stop(), this.#managed.stop()]);
+    await Promise.all([this.#tasks.stop(), this.#managed.stop(), this.#pods.stop()]);
   }
 
   #plan(plan: GatewayPlan, settings: DeploySettings): void {
@@ -280,6 +306,8 @@ class RunningDeployer implements Deployer {
   }
 
   #describe(name: string): DeployResult | undefined {
+    // What a leader of before has told stays until all of it is known here.
+    if (!this.#pods.isSettled) return undefined;
     const state = this.#states.get(name);
     if (state !== undefined && state.problems === undefined) return undefined;
     const [namespace = '', gatewayName = ''] = name.split('/');
@@ -294,7 +322,14 @@ class RunningDeployer implements Deployer {
       addressProblem: joinMessages(problems.filter(({ about }) => about === 'addresses')),
       addresses: objects.flatMap(({ addresses }) => addresses ?? []),
       replicas: objects.find(({ replicas }) => replicas !== undefined)?.replicas,
+      rollout: this.#describeRollout(objects),
     };
+  }
+
+  #describeRollout(objects: readonly ManagedObject[]): Rollout | undefined {
+    for (const { namespace, name, deployment } of objects)
+      if (deployment !== undefined) return describeRollout(name, deployment, this.#pods.listFailing(namespace, name));
+    return undefined;
   }
 }
 

@@ -39,6 +39,7 @@ function formatImage(image: MergedParameters['image'], { image: usual }: DeployS
   const repository = image?.repository ?? usual.repository;
   const name = registry === '' ? repository : `${registry}/${repository}`;
   if (image?.digest !== undefined) return `${name}${image.tag === undefined ? '' : `:${image.tag}`}@${image.digest}`;
+  if (image?.tag === undefined && usual.digest !== undefined) return `${name}@${usual.digest}`;
   return `${name}:${image?.tag ?? usual.tag}`;
 }
 
@@ -79,11 +80,9 @@ function probe(path: string): Json {
   return { httpGet: { path, port: 'readiness', scheme: 'HTTP' }, timeoutSeconds: 5 };
 }
 
-function renderEnvironment(
-  plan: GatewayPlan,
-  { env = [], logging, shutdown, trustedProxies = [], workers, allowLocalUpstreams }: MergedParameters,
-  settings: DeploySettings,
-): readonly Json[] {
+function renderEnvironment(plan: GatewayPlan, parameters: MergedParameters, settings: DeploySettings): readonly Json[] {
+  const { env = [], logging, shutdown, trustedProxies = [], workers, allowLocalUpstreams } = parameters;
+  const { maxStaleness, onStale } = parameters;
   const ports = chooseOwnPorts(plan.ports);
   const scheme = settings.xdsCa === undefined ? 'http' : 'https';
   const own: Record<string, string | undefined> = {
@@ -104,6 +103,8 @@ function renderEnvironment(
     MCP_GATEHOUSE_LOG_FORMAT: logging?.format ?? 'json',
     MCP_GATEHOUSE_SHUTDOWN_DELAY: `${shutdownDelaySeconds}s`,
     MCP_GATEHOUSE_DRAIN_TIMEOUT: shutdown?.drain ?? defaultDrain,
+    MCP_GATEHOUSE_MAX_STALENESS: maxStaleness,
+    MCP_GATEHOUSE_ON_STALE: onStale?.toLowerCase(),
     MCP_GATEHOUSE_WORKERS: workers === undefined ? undefined : `${workers}`,
     MCP_GATEHOUSE_TRUSTED_PROXIES: trustedProxies.length === 0 ? undefined : trustedProxies.join(','),
   };

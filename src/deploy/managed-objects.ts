@@ -4,10 +4,11 @@ import type { KubernetesClient, KubernetesObject } from '../kubernetes/client.ts
 import { type ListWatch, type ListWatchOptions, type RelistReason, startListWatch } from '../kubernetes/list-watch.ts';
 import { type ResourceType, resourceTypes } from '../kubernetes/resource-type.ts';
 import { managedBy, managedByLabel } from './deployed-names.ts';
+import { readDeployment, type SeenDeployment } from './describe-rollout.ts';
 import { type GatewayAddresses, readAddresses } from './gateway-addresses.ts';
 import { isJson } from './merge-values.ts';
 
-/** The kinds that are deployed for Gateways. */
+/** The kinds that may be deployed for Gateways. */
 export const managedTypes: readonly ResourceType[] = [
   resourceTypes.ServiceAccount,
   resourceTypes.ConfigMap,
@@ -15,6 +16,7 @@ export const managedTypes: readonly ResourceType[] = [
   resourceTypes.Deployment,
   resourceTypes.HorizontalPodAutoscaler,
   resourceTypes.PodDisruptionBudget,
+  resourceTypes.NetworkPolicy,
 ];
 
 /** Pods of a Deployment. */
@@ -35,11 +37,15 @@ export interface ManagedObject {
   readonly addresses: GatewayAddresses | undefined;
   /** Of a Deployment. */
   readonly replicas: SeenReplicas | undefined;
+  /** Of a Deployment whose status has been written. */
+  readonly deployment: SeenDeployment | undefined;
 }
 
 interface ManagedObjectsOptions {
   readonly client: KubernetesClient;
   readonly log: Log;
+  /** Whether NetworkPolicies are deployed; otherwise there is no right to read them. */
+  readonly hasNetworkPolicies: boolean;
   /** An object is new or has changed. `live` must not be kept. */
   readonly onChange: (object: ManagedObject, live: KubernetesObject) => void;
   readonly onGone: (object: ManagedObject) => void;
@@ -64,7 +70,8 @@ export function watchManagedObjects(options: ManagedObjectsOptions): ManagedObje
   const { client, log } = options;
   /** By the Gateway's namespace and name, then by kind and name. */
   const byOwner = new Map<string, Map<string, ManagedObject>>();
-  const unsynced = new Set(managedTypes);
+  const types = managedTypes.filter((type) => type !== resourceTypes.NetworkPolicy || options.hasNetworkPolicies);
+  const unsynced = new Set(types);
 
   const forget = (object: ManagedObject): void => {
     const key = formatOwner(object.namespace, object.owner.name);
@@ -73,7 +80,7 @@ export function watchManagedObjects(options: ManagedObjectsOptions): ManagedObje
     if (objects?.size === 0) byOwner.delete(key);
   };
 
-  const watches: readonly ListWatch[] = managedTypes.map((type) => {
+  const watches: readonly ListWatch[] = types.map((type) => {
     /** By namespace and name: a deletion comes without the owner. */
     const known = new Map<string, ManagedObject>();
     const drop = (live: KubernetesObject): ManagedObject | undefined => {
@@ -147,6 +154,7 @@ function readManagedObject(type: ResourceType, live: KubernetesObject): ManagedO
     owner: { name: owner.name, uid: owner.uid },
     addresses: type.kind === 'Service' ? readAddresses(live) : undefined,
     replicas: type.kind === 'Deployment' ? readReplicas(live) : undefined,
+    deployment: type.kind === 'Deployment' ? readDeployment(live) : undefined,
   };
 }
 

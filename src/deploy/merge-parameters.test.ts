@@ -37,6 +37,11 @@ const cases: readonly (readonly [what: string, specs: readonly string[], merged:
     ['{podTemplate: {labels: {a: "1", b: "1"}}}', '{podTemplate: {labels: {b: "2"}}}'],
     '{podTemplate: {labels: {a: "1", b: "2"}}}',
   ],
+  [
+    'a stricter limit of staleness keeps what the class does about it',
+    ['{maxStaleness: 5m, onStale: Close}', '{maxStaleness: 1m}'],
+    '{maxStaleness: 1m, onStale: Close}',
+  ],
   ['lists as a whole', ['{trustedProxies: [10.0.0.0/8]}', '{trustedProxies: []}'], '{trustedProxies: []}'],
   [
     'env as a whole',

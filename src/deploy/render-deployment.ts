@@ -8,7 +8,13 @@ import { labelDeployed, selectPods } from './deployed-names.ts';
 import { chooseGracePeriod, renderContainer, renderVolumes } from './gateway-container.ts';
 import type { MergedParameters } from './merge-parameters.ts';
 import { dropNulls, isJson, type Json, mergeValues } from './merge-values.ts';
-import { listOverlays, nameObjects, type RenderedObject, renderObject } from './rendered-object.ts';
+import {
+  choosePodInfrastructure,
+  listOverlays,
+  nameObjects,
+  type RenderedObject,
+  renderObject,
+} from './rendered-object.ts';
 
 /** A checksum of what pods read only at their start: a change of it restarts the pods. */
 const checksumAnnotation = 'gateway.proxy/checksum';
@@ -34,6 +40,8 @@ export function renderDeployment(
       spec: {
         ...(parameters.replicas !== undefined && { replicas: parameters.replicas }),
         selector,
+        // Images are small and start within seconds: a rollout that takes longer is stuck.
+        progressDeadlineSeconds: 180,
         // A pod is removed only when its replacement is ready: a rollout interrupts no requests.
         strategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
         template: {
@@ -60,15 +68,16 @@ function keepSelected(spec: unknown, selector: Json, { gateway }: GatewayPlan): 
   };
 }
 
-function renderPodMetadata(plan: GatewayPlan, { podTemplate }: MergedParameters, dependencies: PodDependencies): Json {
-  const { infrastructure } = plan.gateway.spec;
+function renderPodMetadata(plan: GatewayPlan, parameters: MergedParameters, dependencies: PodDependencies): Json {
+  const { podTemplate } = parameters;
+  const infrastructure = choosePodInfrastructure(plan, parameters);
   return {
-    labels: { ...infrastructure?.labels, ...podTemplate?.labels, ...labelDeployed(plan.gateway) },
+    labels: { ...infrastructure.labels, ...podTemplate?.labels, ...labelDeployed(plan.gateway) },
     annotations: {
       'prometheus.io/scrape': 'true',
       'prometheus.io/path': '/metrics',
       'prometheus.io/port': `${chooseOwnPorts(plan.ports).metrics}`,
-      ...infrastructure?.annotations,
+      ...infrastructure.annotations,
       ...podTemplate?.annotations,
       [checksumAnnotation]: hashDependencies(dependencies),
     },

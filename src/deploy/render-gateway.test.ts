@@ -96,6 +96,10 @@ describe('every field of GatewayParameters has an effect', () => {
       const rendered = render(without(raw['spec'], path));
       // Here it has the value that it has without being said.
       if (formatFieldPath(path) === 'service.type') assert.deepEqual(rendered, whole);
+      // It is part of the configuration that gateways get: translate/testdata/pods-unprotected-routes-are-closed.yaml.
+      else if (formatFieldPath(path) === 'unprotectedRoutes') assert.deepEqual(rendered, whole);
+      // It decides what other parameters and the Gateway may ask for: pod-limits.test.ts, testdata/infrastructure-with-domains.yaml.
+      else if (path[0] === 'delegation') assert.deepEqual(rendered, whole);
       else assert.notDeepEqual(rendered, whole);
     });
   }
@@ -113,6 +117,28 @@ test('the type of the Service', () => {
     const service = rendered.objects.find(({ object }) => object.kind === 'Service')!;
     assert.equal((service.object['spec'] as { type: string }).type, type);
   }
+});
+
+describe('the image of gateways', () => {
+  const digest = `sha256:${'0'.repeat(64)}`;
+  const other = `sha256:${'1'.repeat(64)}`;
+  const pinned = { ...usualSettings, image: { ...usualSettings.image, digest } };
+  for (const [what, image, expected] of [
+    ['the digest of the installation stands in place of its tag', {}, `registry.example.com/gateway@${digest}`],
+    ['a mirror has the same', { registry: 'mirror.example' }, `mirror.example/gateway@${digest}`],
+    ['a tag of parameters replaces it', { tag: '2.0' }, 'registry.example.com/gateway:2.0'],
+    ['so does their digest', { digest: other }, `registry.example.com/gateway@${other}`],
+  ] as const)
+    test(what, () => {
+      const parameters = { spec: { image } } as unknown as GatewayParameters;
+      const rendered = renderGateway(makePlan(makeGateway('web'), [parameters]), pinned);
+      assert.ok(rendered.ok);
+      const deployment = rendered.objects.find(({ type }) => type.kind === 'Deployment')!.object;
+      const { template } = deployment['spec'] as {
+        template: { readonly spec: { readonly containers: readonly { readonly image: string }[] } };
+      };
+      assert.equal(template.spec.containers[0]?.image, expected);
+    });
 });
 
 test('rendering is pure', () => {

@@ -5,6 +5,7 @@ import { mergeParameters } from './merge-parameters.ts';
 import { renderConfigMap } from './render-config-map.ts';
 import { renderDeployment } from './render-deployment.ts';
 import { renderHorizontalPodAutoscaler } from './render-horizontal-pod-autoscaler.ts';
+import { renderNetworkPolicy } from './render-network-policy.ts';
 import { renderPodDisruptionBudget } from './render-pod-disruption-budget.ts';
 import { renderService } from './render-service.ts';
 import { renderServiceAccount } from './render-service-account.ts';
@@ -33,13 +34,14 @@ export function renderGateway(plan: GatewayPlan, settings: DeploySettings): Rend
     const parameters = mergeParameters(plan.parameters);
     const serviceAccount = renderServiceAccount(plan, parameters);
     const configMap = renderConfigMap(plan, settings);
+    const networkPolicy = renderNetworkPolicy(plan, parameters, settings);
     const { service, problems } = renderService(plan, parameters);
     const autoscaler = renderHorizontalPodAutoscaler(plan, parameters);
     // With an autoscaler, `replicas` is only the minimum: the autoscaler sets the number of pods.
     const deployed = autoscaler === undefined ? parameters : { ...parameters, replicas: undefined };
     const deployment = renderDeployment(plan, deployed, settings, { serviceAccount });
     const budget = renderPodDisruptionBudget(plan, parameters);
-    const objects = [serviceAccount, configMap, service, deployment, autoscaler, budget];
+    const objects = [serviceAccount, configMap, networkPolicy, service, deployment, autoscaler, budget];
     return {
       ok: true,
       objects: objects.filter((object) => object !== undefined),

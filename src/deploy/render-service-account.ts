@@ -2,12 +2,13 @@
 import { resourceTypes } from '../kubernetes/resource-type.ts';
 import type { GatewayPlan } from '../translate/gateway-plan.ts';
 import type { MergedParameters } from './merge-parameters.ts';
-import { listOverlays, type RenderedObject, renderObject } from './rendered-object.ts';
+import { choosePodInfrastructure, listOverlays, type RenderedObject, renderObject } from './rendered-object.ts';
 
 /** Renders the ServiceAccount. */
-export function renderServiceAccount(plan: GatewayPlan, { overlays }: MergedParameters): RenderedObject {
+export function renderServiceAccount(plan: GatewayPlan, parameters: MergedParameters): RenderedObject {
   return renderObject(resourceTypes.ServiceAccount, plan, {
     body: { automountServiceAccountToken: false },
-    overlays: listOverlays(overlays, 'serviceAccount'),
+    infrastructure: choosePodInfrastructure(plan, parameters),
+    overlays: listOverlays(parameters.overlays, 'serviceAccount'),
   });
 }

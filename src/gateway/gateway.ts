@@ -11,6 +11,7 @@ import type { AppliedConfiguration } from './config/compile/applied-configuratio
 import type { CompileProblem } from './config/compile/compile-problem.ts';
 import { ConfigStore } from './config/compile/config-store.ts';
 import type { RuntimeConfig } from './config/runtime-config.ts';
+import { AnonymousRequests } from './forward/anonymous-requests.ts';
 import { createForwarder } from './forward/forward-request.ts';
 import type { UpstreamLimits } from './forward/upstream/upstream-limits.ts';
 import { LoopGuard } from './forward/loop-guard.ts';
@@ -19,6 +20,7 @@ import { describeConnectFailure } from './forward/upstream/upstream-error.ts';
 import type { UpstreamObserver } from './forward/upstream/upstream-observer.ts';
 import { Upstreams } from './forward/upstream/upstreams.ts';
 import { createRequestHandler } from './handle-request.ts';
+import { StaleGate, type StaleState } from './request/stale-gate.ts';
 import type { ListenLimits } from './listen/limits.ts';
 import { type BindProblem, createListeners, type Listeners, type ListenersOptions } from './listen/listeners.ts';
 import type { ListenEvent } from './listen/port-context.ts';
@@ -82,6 +84,11 @@ export interface Gateway {
   listKeyProblems(): readonly PolicyKeyProblem[];
   /** The actual addresses of the open ports, by bind key. */
   addresses(): ReadonlyMap<string, AddressInfo>;
+  /**
+   * The configuration is too old; undefined: no longer. Clients have to connect anew for each request, so that they get to another gateway. If it closes, every
+   * request is answered with 503 `configuration_stale`, and open streams end.
+   */
+  setStale(state: StaleState | undefined): void;
   /** Closes the ports for new connections; those that are open go on. */
   stopAccepting(): Promise<void>;
   /** Finishes what was accepted, closes streams after the time, and resolves when nothing is open. */
@@ -112,16 +119,27 @@ export function createGateway(options: GatewayOptions): Gateway {
   // Last: clients react to these notifications at once with new requests.
   const streams = new NotificationStreams(log);
   store.subscribe((current) => streams.reconcile(current));
+  const anonymous = new AnonymousRequests(log);
+  store.subscribe((current) => anonymous.reconcile(current));
   const loopGuard = new LoopGuard(options.legacySseKey);
   store.subscribe((current) => loopGuard.useKeys(current.sealKeys));
+  const staleGate = new StaleGate();
   const handler = createRequestHandler({
     loopGuard,
+    staleGate,
     getConfig: () => store.current,
     forward: createForwarder({
       upstreams,
       log,
       streams,
-      onStream: (context) => options.metrics.openStream(context),
+      anonymous,
+      onStream(context) {
+        const [count, leave] = [options.metrics.openStream(context), staleGate.openStream(context)];
+        return () => {
+          count();
+          leave();
+        };
+      },
       picks: options.upstreamMetrics.picks,
       ...(options.legacySseKey !== undefined && { legacySseKey: options.legacySseKey }),
     }),
@@ -161,6 +179,10 @@ export function createGateway(options: GatewayOptions): Gateway {
     listEndpoints: () => upstreams.listEndpoints(),
     listKeyProblems: () => listKeyProblems(store.current.keyUsers),
     addresses: () => listeners.addresses(),
+    setStale(state) {
+      staleGate.set(state);
+      listeners.sendClientsAway(state !== undefined);
+    },
     stopAccepting: () => listeners.stopAccepting(),
     async drain(timeoutMs) {
       await listeners.drain({ timeoutMs });

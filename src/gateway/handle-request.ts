@@ -17,6 +17,7 @@ import { backendChain, redirectChain, routeChain } from './policies/policy-chain
 import { answerRequest, denyRequest } from './request/answer.ts';
 import { type RequestContext, startRequest } from './request/request-context.ts';
 import type { RequestObserver } from './request/request-observer.ts';
+import type { StaleGate } from './request/stale-gate.ts';
 import { type Verdict } from './request/verdict.ts';
 import { type BackendRequest, runSteps } from './request/run-steps.ts';
 import { findListener } from './route/find-listener.ts';
@@ -33,6 +34,8 @@ interface RequestPathParts {
   readonly random: () => number;
   /** Recognises requests that a backend sends back. Default: loops are not detected. */
   readonly loopGuard?: Pick<LoopGuard, 'markNext'> | undefined;
+  /** Closed while the configuration is too old. Default: always open. */
+  readonly staleGate?: Pick<StaleGate, 'refuse'> | undefined;
   /** Every rule is evaluated and noted, not only those that decide: for `explain`. Default false. */
   readonly explained?: boolean;
   /** The peers whose X-Forwarded-* headers are trusted. Default: none. */
@@ -52,6 +55,7 @@ export function createRequestHandler(parts: RequestPathParts): ExchangeHandler {
       for (const observer of parts.observers) observer.finish(context, clean, bytesSent, bytesReceived);
     });
     try {
+      if (parts.staleGate?.refuse(context) === true) return;
       // Routes and backends of one and the same configuration, from here to the end of the request.
       const config = parts.getConfig();
       routeRequest(parts, context, config, config.ports.get(port.bindKey) ?? port);
@@ -122,8 +126,9 @@ function serveBackend(
   // 7. Its policies (policy-chain.ts).
   const request: BackendRequest = { context, route, matched, ...usable };
   whenPassed(parts, context, runSteps(backendChain, request, headers), (responseHeaders) => {
-    // 8. Forward the request, unless it loops.
+    // 8. Forward the request, unless it loops. Policies may have waited, for a body or for keys.
     const { loopGuard, observers, random } = parts;
+    if (parts.staleGate?.refuse(context) === true) return;
     const round = loopGuard?.markNext(context.exchange.headers);
     if (loopGuard !== undefined && round === undefined)
       return denyRequest(context, 'loop_detected', { headers: responseHeaders });

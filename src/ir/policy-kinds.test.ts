@@ -17,7 +17,8 @@ import {
 } from './policy-kinds.ts';
 
 /** A valid field of each kind. */
-const samples: Readonly<Record<PolicyKind, object>> = {
+const samples: Readonly<Record<PolicyKind, unknown>> = {
+  'traffic.publicAccess': true,
   'traffic.cors': { allowOrigins: ['https://app.test'] },
   'traffic.jwtAuthentication': {
     providers: [{ name: 'corp', issuer: 'https://idp.test', jwks: { url: 'https://idp.test/jwks' } }],
@@ -27,8 +28,8 @@ const samples: Readonly<Record<PolicyKind, object>> = {
   'backend.mcp.authorization': { policy: { matchExpressions: ['true'] } },
 };
 
-function nest(path: string, value: object): object {
-  return path.split('.').reduceRight((inner, name) => ({ [name]: inner }), value);
+function nest(path: string, value: unknown): object {
+  return path.split('.').reduceRight((inner: unknown, name) => ({ [name]: inner }), value) as object;
 }
 
 function parsePolicy(kind: PolicyKind, target: string): readonly string[] {

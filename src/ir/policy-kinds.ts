@@ -28,6 +28,8 @@ interface PolicyKindRow {
 }
 
 const ofRoutes = ['Gateway', 'HTTPRoute'] as const;
+/** A Gateway's owner cannot say it for all routes at once: each is opened by itself. */
+const ofHttpRoutes = ['HTTPRoute'] as const;
 const ofBackends = ['ProxyBackend'] as const;
 
 /** The table, in the order in which a request meets the kinds. */
@@ -42,6 +44,17 @@ export const policyKinds = {
     word: 'CORS',
     badge: 'CORS',
     opening: 'cross-origin requests by',
+  },
+  'traffic.publicAccess': {
+    messageCase: 'publicAccess',
+    targets: ofHttpRoutes,
+    levels: 'most-specific',
+    isGuard: false,
+    isAuthentication: false,
+    title: 'Public access',
+    word: 'public on purpose',
+    badge: 'public',
+    opening: 'public on purpose by',
   },
   'traffic.jwtAuthentication': {
     messageCase: 'jwtAuthentication',
@@ -98,7 +111,7 @@ export type PolicyKind = keyof Table;
 type KindWith<Property> = { [Kind in PolicyKind]: Table[Kind] extends Property ? Kind : never }[PolicyKind];
 
 /** Kinds that target what leads to backends. */
-export type RoutePolicyKind = KindWith<{ readonly targets: typeof ofRoutes }>;
+export type RoutePolicyKind = KindWith<{ readonly targets: typeof ofRoutes | typeof ofHttpRoutes }>;
 /** Kinds that target a backend. */
 export type BackendPolicyKind = KindWith<{ readonly targets: typeof ofBackends }>;
 /** Kinds for routes of which one level decides alone. */
@@ -134,7 +147,7 @@ export function isPolicyKind(text: string): text is PolicyKind {
 }
 
 function isRouteKind(kind: PolicyKind): kind is RoutePolicyKind {
-  return policyKinds[kind].targets === ofRoutes;
+  return !isBackendKind(kind);
 }
 
 /** Whether policies of the kind are for backends. */

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { silentLog } from '../base/log.ts';
+import { Watchable } from '../base/watchable.ts';
 import { createManualClock, type ManualClock } from '../../test/kit/manual-clock.ts';
 import {
   ApiError,
@@ -11,7 +12,8 @@ import {
   type KubernetesObject,
   type WatchEvent,
 } from './client.ts';
-import { leaderAddressAnnotation, LeaderElection } from './leader-election.ts';
+import { LeaderElection } from './leader-election.ts';
+import { leaderAddressAnnotation, unfitAnnotation, wantedByAnnotation } from './lease.ts';
 import { effort } from '../../test/kit/effort.ts';
 
 function refuse(code: number, reason: string): ApiError {
@@ -113,7 +115,7 @@ function join(
   api: ReturnType<typeof createLeaseApi>,
   clock: ManualClock,
   identity: string,
-  options: { skewMs?: number; watch?: boolean; random?: () => number } = {},
+  options: { skewMs?: number; watch?: boolean; random?: () => number; isFit?: Watchable<boolean> } = {},
 ): LeaderElection {
   return new LeaderElection({
     client: api.connect(identity, { watch: options.watch ?? true }),
@@ -126,6 +128,7 @@ function join(
     monotonic: () => clock.now(),
     elapsed: () => clock.now(),
     random: options.random ?? (() => 0.5),
+    ...(options.isFit !== undefined && { isFit: options.isFit }),
   });
 }
 
@@ -374,6 +377,129 @@ describe('leader election', () => {
         api.cutOff.clear();
         await clock.advance(40_000);
         assert.equal(replicas.filter((replica) => replica.isLeading()).length, 1);
+        await Promise.all(replicas.map((replica) => replica.stop()));
+      }),
+      { numRuns: effort(30, 10) },
+    );
+  });
+});
+
+describe('a replica that is not fit to lead', () => {
+  for (const watch of [true, false])
+    test(`gives the lease to one that is, and takes it back only when it has to; with a watch: ${watch}`, async () => {
+      const api = createLeaseApi();
+      const clock = createManualClock();
+      const isFit = new Watchable(true);
+      const a = join(api, clock, 'a', { isFit, watch });
+      await clock.advance(0);
+      const b = join(api, clock, 'b', { watch });
+      await clock.advance(3_000);
+      assert.equal(a.isLeading(), true);
+      isFit.set(false);
+      await clock.advance(0);
+      await clock.advance(watch ? 2_000 : 10_000);
+      assert.deepEqual([a.isLeading(), b.isLeading()], [false, true]);
+      assert.deepEqual(api.lease!.metadata.annotations, { [leaderAddressAnnotation]: 'b:9978' });
+      await clock.advance(60_000);
+      assert.deepEqual([a.isLeading(), b.isLeading()], [false, true], 'it stays so');
+      await b.stop();
+      await clock.advance(5_000);
+      assert.equal(a.isLeading(), true, 'somebody has to write statuses');
+      await a.stop();
+    });
+
+  test('leads without a break when no other can, and says so in the lease', async () => {
+    const api = createLeaseApi();
+    const clock = createManualClock();
+    const [isFitA, isFitB] = [new Watchable(false), new Watchable(false)];
+    const a = join(api, clock, 'a', { isFit: isFitA });
+    await clock.advance(0);
+    const b = join(api, clock, 'b', { isFit: isFitB });
+    const roles: string[] = [];
+    a.leadership.subscribe(({ role }) => roles.push(role));
+    await clock.advance(60_000);
+    assert.equal(a.isLeading(), true, 'the first one leads from the start');
+    assert.deepEqual(roles, []);
+    assert.equal(api.lease!.metadata.annotations?.[unfitAnnotation], 'true');
+    isFitA.set(true);
+    await clock.advance(0);
+    assert.equal(api.lease!.metadata.annotations?.[unfitAnnotation], undefined);
+    isFitA.set(false);
+    isFitB.set(true);
+    await clock.advance(0);
+    await clock.advance(2_000);
+    assert.deepEqual([a.isLeading(), b.isLeading()], [false, true], 'the other one can by now');
+    await Promise.all([a.stop(), b.stop()]);
+  });
+
+  test('that is asked for the lease and fit again by then keeps it', async () => {
+    const api = createLeaseApi();
+    const clock = createManualClock();
+    const isFit = new Watchable(false);
+    const a = join(api, clock, 'a', { isFit });
+    await clock.advance(1_000);
+    api.touch((lease) => ({
+      ...lease,
+      metadata: { ...lease.metadata, annotations: { ...lease.metadata.annotations, [wantedByAnnotation]: 'b' } },
+    }));
+    isFit.set(true);
+    await clock.advance(2_000);
+    assert.equal(a.isLeading(), true);
+    assert.deepEqual(api.lease!.metadata.annotations, { [leaderAddressAnnotation]: 'a:9978' });
+    await a.stop();
+  });
+
+  test('waits for the one that asked, and leads again when that one is gone', async () => {
+    const api = createLeaseApi();
+    const clock = createManualClock();
+    const a = join(api, clock, 'a', { isFit: new Watchable(false) });
+    await clock.advance(1_000);
+    api.touch((lease) => ({
+      ...lease,
+      metadata: { ...lease.metadata, annotations: { ...lease.metadata.annotations, [wantedByAnnotation]: 'gone' } },
+    }));
+    await clock.advance(2_000);
+    assert.equal(a.isLeading(), false);
+    assert.equal((api.lease!['spec'] as { holderIdentity: string }).holderIdentity, '');
+    await clock.advance(8_000);
+    assert.equal(a.isLeading(), false);
+    await clock.advance(10_000);
+    assert.equal(a.isLeading(), true);
+    await a.stop();
+  });
+
+  test('whoever is fit and when, there are never two leaders, and in the end a fit one leads', async () => {
+    const steps = fc.array(
+      fc.record({
+        who: fc.constantFrom(0, 1, 2),
+        what: fc.constantFrom('fitness', 'link'),
+        wait: fc.integer({ min: 1, max: 20_000 }),
+      }),
+      { maxLength: 12 },
+    );
+    await fc.assert(
+      fc.asyncProperty(steps, fc.double({ min: 0, max: 0.999, noNaN: true }), async (plan, jitter) => {
+        const api = createLeaseApi();
+        const clock = createManualClock();
+        const names = ['a', 'b', 'c'];
+        const fitness = names.map(() => new Watchable(true));
+        const replicas = names.map((name, index) =>
+          join(api, clock, name, { random: () => jitter, isFit: fitness[index]! }),
+        );
+        const check = (): void => assert.ok(replicas.filter((replica) => replica.isLeading()).length <= 1);
+        for (const replica of replicas) replica.leadership.subscribe(check);
+        await clock.advance(0);
+        for (const { who, what, wait } of plan) {
+          if (what === 'fitness') fitness[who]!.set(!fitness[who]!.get());
+          else if (!api.cutOff.delete(names[who]!)) api.cutOff.add(names[who]!);
+          await clock.advance(wait);
+          check();
+        }
+        api.cutOff.clear();
+        await clock.advance(60_000);
+        const leader = replicas.findIndex((replica) => replica.isLeading());
+        assert.notEqual(leader, -1);
+        assert.ok(fitness[leader]!.get() || fitness.every((isFit) => !isFit.get()));
         await Promise.all(replicas.map((replica) => replica.stop()));
       }),
       { numRuns: effort(30, 10) },

@@ -4,11 +4,24 @@ import type { Clock } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
 import { type ReadonlyWatchable, Watchable } from '../base/watchable.ts';
 import { ApiError, type KubernetesClient, type KubernetesObject } from './client.ts';
-import { formatMicroTime } from './micro-time.ts';
+import {
+  annotateHolding,
+  type Candidate,
+  describeHolding,
+  describeLeader,
+  describeQuestion,
+  describeRelease,
+  formatSpec,
+  isPromised,
+  type Leader,
+  type LeaseSpec,
+  mayAskFor,
+  readSpec,
+  wantedByAnnotation,
+} from './lease.ts';
 import { formatApiVersion, resourceTypes } from './resource-type.ts';
 
-/** The annotation of the Lease with the address of the leader for other replicas: address:port. */
-export const leaderAddressAnnotation = 'gateway.proxy/xds-address';
+export { leaderAddressAnnotation, type Leader } from './lease.ts';
 
 /** Milliseconds. */
 export interface LeaseTimes {
@@ -38,6 +51,8 @@ interface LeaderElectionOptions {
   readonly elapsed: () => number;
   /** In [0, 1). */
   readonly random: () => number;
+  /** Whether this replica can do the work of a leader; undefined: always. One that cannot leads only while no other replica asks for the Lease. */
+  readonly isFit?: ReadonlyWatchable<boolean>;
   readonly times?: LeaseTimes;
 }
 
@@ -45,20 +60,6 @@ interface LeaderElectionOptions {
 export type Leadership =
   | { readonly role: 'leader' }
   | { readonly role: 'follower'; readonly leader: Leader | undefined };
-
-/** Another replica. */
-export interface Leader {
-  readonly identity: string;
-  readonly address: string | undefined;
-}
-
-interface LeaseSpec {
-  readonly holderIdentity?: string;
-  readonly leaseDurationSeconds?: number;
-  readonly acquireTime?: string;
-  readonly renewTime?: string;
-  readonly leaseTransitions?: number;
-}
 
 const releaseTimeoutMs = 2_000;
 /** How long `stop` waits for a write in flight. */
@@ -73,6 +74,7 @@ export class LeaderElection {
   /** Aborts writes. They may outlast `stop` briefly: the server may execute an aborted write all the same. */
   readonly #abortWrites = new AbortController();
   readonly #running: Promise<void>;
+  readonly #unsubscribe: (() => void) | undefined;
   /** The Lease as last seen, and when it was first seen like this. */
   #lease: { readonly object: KubernetesObject; readonly since: number } | undefined;
   /** When the last successful renewal was sent, by `elapsed`. */
@@ -88,6 +90,7 @@ export class LeaderElection {
   constructor(options: LeaderElectionOptions) {
     this.#options = options;
     this.#times = options.times ?? defaultLeaseTimes;
+    this.#unsubscribe = options.isFit?.subscribe(() => this.#wake?.());
     this.#running = this.#run();
   }
 
@@ -114,6 +117,7 @@ export class LeaderElection {
   async stop(): Promise<void> {
     if (this.#abort.signal.aborted) return;
     this.#abort.abort();
+    this.#unsubscribe?.();
     AbortSignal.timeout(lastWriteMs).addEventListener('abort', () => this.#abortWrites.abort(), { once: true });
     this.#wake?.();
     await this.#running;
@@ -183,10 +187,13 @@ export class LeaderElection {
     }
     this.#observe(current);
     const { holderIdentity = '' } = readSpec(current);
-    const isHeld = holderIdentity !== '' && holderIdentity !== identity && this.#remainingMs(this.#lease!) > 0;
-    if (isHeld) {
+    const isReserved = isPromised(current, this.#self);
+    if (isReserved && holderIdentity === identity) return this.#yield(current);
+    const isOthers = isReserved || (holderIdentity !== '' && holderIdentity !== identity);
+    if (isOthers && this.#remainingMs(this.#lease!) > 0) {
       this.#stepDown();
       this.#follow();
+      if (mayAskFor(current, this.#self)) await this.#askFor(current);
     } else {
       await this.#put(current, startedAt);
     }
@@ -197,8 +204,8 @@ export class LeaderElection {
     const object: KubernetesObject = {
       apiVersion: formatApiVersion(resourceTypes.Lease),
       kind: 'Lease',
-      metadata: { name, namespace, annotations: this.#annotate({}) },
-      spec: this.#describeHolding(undefined),
+      metadata: { name, namespace, annotations: annotateHolding({}, this.#self) },
+      spec: this.#hold(undefined),
     };
     this.#lead(await this.#write((signal) => client.create(resourceTypes.Lease, object, signal)), startedAt);
   }
@@ -208,32 +215,41 @@ export class LeaderElection {
     const { client } = this.#options;
     const object: KubernetesObject = {
       ...seen,
-      metadata: { ...seen.metadata, annotations: this.#annotate(seen.metadata.annotations ?? {}) },
-      spec: this.#describeHolding(seen),
+      metadata: { ...seen.metadata, annotations: annotateHolding(seen.metadata.annotations ?? {}, this.#self) },
+      spec: this.#hold(seen),
     };
     this.#lead(await this.#write((signal) => client.replace(resourceTypes.Lease, object, signal)), startedAt);
   }
 
-  /** The annotations with our address in them, or none if we have none. */
-  #annotate(annotations: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-    const { [leaderAddressAnnotation]: _other, ...rest } = annotations;
-    const { address } = this.#options;
-    return address === undefined ? rest : { ...rest, [leaderAddressAnnotation]: address };
+  #hold(seen: KubernetesObject | undefined): LeaseSpec {
+    const { identity, clock } = this.#options;
+    return describeHolding(seen, identity, this.#times.leaseDuration, clock.now());
   }
 
-  #describeHolding(seen: KubernetesObject | undefined): LeaseSpec {
-    const { identity, clock } = this.#options;
-    const previous = seen === undefined ? undefined : readSpec(seen);
-    const now = formatMicroTime(clock.now());
-    const isOurs = previous?.holderIdentity === identity;
-    const transitions = previous?.leaseTransitions ?? 0;
-    return {
-      holderIdentity: identity,
-      leaseDurationSeconds: Math.ceil(this.#times.leaseDuration / 1_000),
-      acquireTime: isOurs ? (previous.acquireTime ?? now) : now,
-      renewTime: now,
-      leaseTransitions: seen === undefined || isOurs ? transitions : transitions + 1,
-    };
+  get #self(): Candidate {
+    const { identity, address, isFit } = this.#options;
+    return { identity, address, isFit: isFit?.get() ?? true };
+  }
+
+  /** Asks an unfit leader for the Lease: its next renewal conflicts with this, and it reads who asked. */
+  async #askFor(seen: KubernetesObject): Promise<void> {
+    const { client, log } = this.#options;
+    const question = describeQuestion(seen, this.#self);
+    this.#observe(await this.#call((signal) => client.replace(resourceTypes.Lease, question, signal)));
+    log.info({ leader: readSpec(seen).holderIdentity }, 'the leader cannot serve gateways; asked it for the lease');
+  }
+
+  /** Gives the Lease to the replica that asked for it. It is reserved for fit replicas for as long as a leader is waited for. */
+  async #yield(seen: KubernetesObject): Promise<void> {
+    const { client, log } = this.#options;
+    this.#stepDown();
+    const released = describeRelease(seen, this.#times.leaseDuration, this.#options.clock.now());
+    this.#observe(await this.#write((signal) => client.replace(resourceTypes.Lease, released, signal)));
+    log.warn(
+      { to: seen.metadata.annotations?.[wantedByAnnotation] },
+      'this replica cannot serve gateways; it gave the lease to one that can',
+    );
+    this.#follow();
   }
 
   #lead(lease: KubernetesObject, startedAt: number): void {
@@ -297,6 +313,7 @@ export class LeaderElection {
           return;
         }
         this.#stepDown();
+        if (mayAskFor(event.object, this.#self)) this.#wake?.();
       }
     } catch (error) {
       // Polling goes on, and starts the watch again.
@@ -307,7 +324,7 @@ export class LeaderElection {
   }
 
   async #release(): Promise<void> {
-    const { client, log, namespace, name, identity } = this.#options;
+    const { client, log, namespace, name, identity, clock } = this.#options;
     const signal = AbortSignal.timeout(releaseTimeoutMs);
     try {
       for (;;) {
@@ -315,32 +332,21 @@ export class LeaderElection {
         // Read again: a renewal in flight may have been written, or may be written only now.
         const seen = await client.get(resourceTypes.Lease, { namespace, name }, signal);
         if (readSpec(seen).holderIdentity !== identity) return;
-        const isReleased = await client.replace(resourceTypes.Lease, this.#describeRelease(seen), signal).then(
-          () => true,
-          (error: unknown) => {
-            if (error instanceof ApiError && error.status.reason === 'Conflict') return false;
-            throw error;
-          },
-        );
+        const isReleased = await client
+          .replace(resourceTypes.Lease, describeRelease(seen, 1_000, clock.now()), signal)
+          .then(
+            () => true,
+            (error: unknown) => {
+              if (error instanceof ApiError && error.status.reason === 'Conflict') return false;
+              throw error;
+            },
+          );
         if (isReleased) break;
       }
       log.info({ lease: name }, 'released the lease');
     } catch (error) {
       log.warn({ err: error, lease: name }, 'the lease could not be released; it expires by itself');
     }
-  }
-
-  #describeRelease(seen: KubernetesObject): KubernetesObject {
-    const { [leaderAddressAnnotation]: _address, ...annotations } = seen.metadata.annotations ?? {};
-    const now = formatMicroTime(this.#options.clock.now());
-    const spec: LeaseSpec = {
-      holderIdentity: '',
-      leaseDurationSeconds: 1,
-      acquireTime: now,
-      renewTime: now,
-      leaseTransitions: readSpec(seen).leaseTransitions ?? 0,
-    };
-    return { ...seen, metadata: { ...seen.metadata, annotations }, spec };
   }
 
   async #write<T>(write: (signal: AbortSignal) => Promise<T>): Promise<T> {
@@ -373,21 +379,6 @@ export class LeaderElection {
       this.#wake = end;
     });
   }
-}
-
-function readSpec({ spec }: KubernetesObject): LeaseSpec {
-  return spec ?? {};
-}
-
-function formatSpec(object: KubernetesObject): string {
-  const { holderIdentity, leaseDurationSeconds, acquireTime, renewTime, leaseTransitions } = readSpec(object);
-  return JSON.stringify([holderIdentity, leaseDurationSeconds, acquireTime, renewTime, leaseTransitions]);
-}
-
-function describeLeader(object: KubernetesObject): Leader | undefined {
-  const { holderIdentity = '' } = readSpec(object);
-  if (holderIdentity === '') return undefined;
-  return { identity: holderIdentity, address: object.metadata.annotations?.[leaderAddressAnnotation] };
 }
 
 function equalLeadership(left: Leadership, right: Leadership): boolean {

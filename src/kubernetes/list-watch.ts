@@ -72,6 +72,8 @@ export interface ListWatch {
   readonly state: SyncState;
   /** Changes arrive as they happen: a watch is open, or the kind is not installed. False between two watches. */
   readonly isFollowing: boolean;
+  /** The last attempt failed because the right to list or watch is missing. */
+  readonly isForbidden: boolean;
   /** How many objects there are. */
   readonly size: number;
   /** The version that is read. */
@@ -121,6 +123,8 @@ class RunningListWatch implements ListWatch {
   /** Where to go on watching; undefined: list first. */
   #resourceVersion: string | undefined;
   #isOpen = false;
+  /** Whether the last failure was a refusal by rights. */
+  #isForbidden = false;
   /** How often in a row the kind was missing. */
   #missing = 0;
   #wake: (() => void) | undefined;
@@ -149,6 +153,10 @@ class RunningListWatch implements ListWatch {
 
   get isFollowing(): boolean {
     return this.#isOpen || this.#state.state === 'not-installed';
+  }
+
+  get isForbidden(): boolean {
+    return this.#state.state === 'failing' && this.#isForbidden;
   }
 
   get size(): number {
@@ -327,6 +335,7 @@ class RunningListWatch implements ListWatch {
       if (!isFirst) await this.#pause(waitMs);
       return;
     }
+    this.#isForbidden = status?.code === 403;
     const message = error instanceof Error ? error.message : String(error);
     const waitMs = this.#backoff.next(status?.retryAfterSeconds);
     if (wasWatching && status !== undefined && this.#backoff.tries >= watchTriesBeforeRelist)

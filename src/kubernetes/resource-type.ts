@@ -30,6 +30,13 @@ export const resourceTypes = {
     plural: 'poddisruptionbudgets',
     namespaced: true,
   },
+  NetworkPolicy: {
+    group: 'networking.k8s.io',
+    version: 'v1',
+    kind: 'NetworkPolicy',
+    plural: 'networkpolicies',
+    namespaced: true,
+  },
   HorizontalPodAutoscaler: {
     group: 'autoscaling',
     version: 'v2',

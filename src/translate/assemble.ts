@@ -17,6 +17,8 @@ export interface Parts {
   readonly routes: readonly TranslatedRoute[];
   readonly policies: readonly TranslatedPolicy[];
   readonly invalidPolicies: readonly TranslatedPolicy[];
+  /** Those that close what nothing protects, one for each Gateway that wants it. */
+  readonly denials: readonly Policy[];
   /** Those that routes and policies lead to. */
   readonly backends: readonly TranslatedBackend[];
 }
@@ -31,20 +33,21 @@ export function prepareAssembly(): (parts: Parts) => Configuration {
   const listBackends = createMessageStep((backends: Parts['backends']) =>
     sortByKey(backends.map(({ message }) => message)),
   );
-  const listPolicies = createMessageStep((valid: Parts['policies'], invalid: Parts['policies']) =>
-    sortByKey(mergePolicies(valid, invalid)),
+  const listPolicies = createMessageStep(
+    (valid: Parts['policies'], invalid: Parts['policies'], denials: Parts['denials']) =>
+      sortByKey([...mergePolicies(valid, invalid), ...denials]),
   );
   const listSecrets = createMessageStep(
     (listeners: Parts['listeners'], policies: Parts['policies'], backends: Parts['backends']) =>
       sortByKey([...collectSecrets(listeners, policies, backends).values()]),
   );
   let last: Configuration | undefined;
-  return ({ listeners, routes, policies, invalidPolicies, backends }) =>
+  return ({ listeners, routes, policies, invalidPolicies, denials, backends }) =>
     (last = keepShallow(last, {
       listeners: listListeners(listeners),
       routes: listRoutes(routes),
       backends: listBackends(backends),
-      policies: listPolicies(policies, invalidPolicies),
+      policies: listPolicies(policies, invalidPolicies, denials),
       secrets: listSecrets(listeners, policies, backends),
     }));
 }

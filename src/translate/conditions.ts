@@ -1,5 +1,6 @@
 // Statuses as Kubernetes shapes them, and the closed list of conditions and reasons that they can have.
 // The vocabulary is Gateway API 1.6 (apis/v1) and GEP-713; programmed-status.ts adds what only running gateways know.
+import { rolloutReasons } from './rollout.ts';
 
 /** Subject -> condition type -> the reasons it can carry. Every reason occurs in a golden; a test asserts it. */
 export const conditionReasons = {
@@ -9,9 +10,10 @@ export const conditionReasons = {
   },
   gateway: {
     Accepted: ['Accepted', 'ListenersNotValid', 'Invalid', 'InvalidParameters', 'UnsupportedAddress', 'Pending'],
-    Programmed: ['Programmed', 'Invalid', 'AddressNotAssigned', 'AddressNotUsable', 'Pending'],
+    Programmed: ['Programmed', 'Invalid', 'AddressNotAssigned', 'AddressNotUsable', 'Pending', 'GatewayBehind'],
     ResolvedRefs: ['ResolvedRefs', 'ListenersNotResolved'],
     InsecureFrontendValidationMode: ['ConfigurationChanged'],
+    RolloutStuck: ['RollingOut', ...rolloutReasons],
   },
   listener: {
     Accepted: [
@@ -31,7 +33,15 @@ export const conditionReasons = {
       'InvalidRouteKinds',
       'RefNotPermitted',
     ],
-    Programmed: ['Programmed', 'Invalid', 'PortUnavailable', 'HostnameConflict', 'ProtocolConflict', 'Pending'],
+    Programmed: [
+      'Programmed',
+      'Invalid',
+      'PortUnavailable',
+      'HostnameConflict',
+      'ProtocolConflict',
+      'Pending',
+      'GatewayBehind',
+    ],
     OverlappingTLSConfig: ['OverlappingHostnames'],
   },
   routeParent: {
@@ -52,7 +62,11 @@ export const conditionReasons = {
       'UnsupportedProtocol',
       'InvalidCACertificateRef',
     ],
-    PartiallyInvalid: ['UnsupportedValue', 'IncompatibleFilters'],
+    PartiallyInvalid: ['UnsupportedValue', 'IncompatibleFilters', 'Shadowed'],
+    /** False while rules are closed because nothing protects them; otherwise absent. */
+    Protected: ['Unprotected'],
+    /** True while rules serve requests without a token; otherwise absent. */
+    Open: ['Unprotected', 'PublicAccess'],
   },
   proxyBackend: {
     Accepted: ['Accepted', 'Invalid'],
@@ -75,6 +89,7 @@ export const conditionReasons = {
       'PartiallyProgrammed',
       'TargetNotFound',
       'WaitingForGateway',
+      'GatewayBehind',
       'Rejected',
       'KeysUnavailable',
     ],

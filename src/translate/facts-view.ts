@@ -56,5 +56,7 @@ function describeWaiting(facts: GatewayFacts | undefined, hold: string | undefin
   if (hold !== undefined) return `Nothing is deployed for it: ${hold}`;
   if (facts === undefined) return 'Waiting for the controller to deploy it.';
   if (facts.deployProblem !== undefined) return `It could not be deployed: ${facts.deployProblem}`;
+  const stuck = facts.rollout?.problem;
+  if (stuck !== undefined) return `Waiting for a gateway process to connect: ${stuck.message}.`;
   return 'Waiting for a gateway process to connect: the pods are starting, or cannot reach the controller.';
 }

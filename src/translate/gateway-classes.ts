@@ -4,7 +4,7 @@ import type { InvalidResource } from '../api/resources.ts';
 import { createCondition, type GatewayClassStatus } from './conditions.ts';
 import type { Described } from './list-statuses.ts';
 import type { Derived, Memory } from './memory.ts';
-import { type ParametersResolution, resolveClassParameters } from './parameters.ts';
+import { type ParametersReference, type ParametersResolution, resolveClassParameters } from './parameters.ts';
 import type { Placement } from './placement.ts';
 import { readGeneration, readText } from './read-raw.ts';
 import { type ResourceIndex, formatProblems, listInvalid } from './resource-index.ts';
@@ -35,8 +35,9 @@ export function prepareGatewayClasses(
   index: ResourceIndex,
   controllerName: string,
   placement: Placement,
+  ownParameters?: ParametersReference,
 ): GatewayClasses {
-  const sorted = memory.derive(() => sortClasses(index, controllerName, placement));
+  const sorted = memory.derive(() => sortClasses(index, controllerName, placement, ownParameters));
   const statuses = memory.derive((name) => sorted.get('').statuses.get(name));
   return {
     states: memory.derive((name) => sorted.get('').states.get(name) ?? { state: 'unknown' }),
@@ -44,7 +45,12 @@ export function prepareGatewayClasses(
   };
 }
 
-function sortClasses(index: ResourceIndex, controllerName: string, placement: Placement): Sorted {
+function sortClasses(
+  index: ResourceIndex,
+  controllerName: string,
+  placement: Placement,
+  ownParameters: ParametersReference | undefined,
+): Sorted {
   const statuses = new Map<string, GatewayClassStatus>();
   const states = new Map<string, GatewayClassState>();
   for (const invalid of listInvalid(index)) {
@@ -52,14 +58,18 @@ function sortClasses(index: ResourceIndex, controllerName: string, placement: Pl
     states.set(invalid.name, { state: 'ours-but-invalid' });
     statuses.set(invalid.name, describeInvalidClass(invalid));
   }
-  states.set(builtInClass, { state: 'ours', parameters: { usable: true, parameters: undefined } });
+  states.set(builtInClass, {
+    state: 'ours',
+    parameters: resolveClassParameters(index, undefined, placement, ownParameters),
+  });
   for (const gatewayClass of index.gatewayClasses.values()) {
     const { metadata, spec } = gatewayClass;
     if (spec.controllerName !== controllerName) {
       states.set(metadata.name, { state: 'of-another-controller' });
       continue;
     }
-    const parameters = resolveClassParameters(index, gatewayClass, placement);
+    const own = metadata.name === builtInClass ? ownParameters : undefined;
+    const parameters = resolveClassParameters(index, gatewayClass, placement, own);
     states.set(metadata.name, { state: 'ours', parameters });
     statuses.set(metadata.name, describeClass(gatewayClass, parameters, placement));
   }

@@ -3,7 +3,11 @@ import { allowsInsecureFallback } from './client-validation.ts';
 import { createCondition, type Condition, type GatewayStatus, type ListenerStatus } from './conditions.ts';
 import type { Gateways, ResolvedGateway } from './gateways.ts';
 import { type ResolvedListener, describeListener } from './listeners.ts';
+import { allowsPodMetadata } from './pod-metadata.ts';
 import type { Derived, Memory, Table } from './memory.ts';
+
+/** Why a Gateway is not programmed. */
+export const noListenerMessage = 'No listener can be served.';
 
 /** Prepares the statuses of our Gateways, by namespace/name. `attachedRoutes` counts routes by the key of a listener. */
 export function prepareGatewayStatuses(
@@ -40,7 +44,7 @@ function describeGateway(
     ...(placement === 'host' &&
     binding.usable &&
     binding.addresses.length > 0 &&
-    listeners.some(({ isServed }) => isServed)
+    listeners.some(({ isServed, isValid }) => isServed && isValid)
       ? { addresses: binding.addresses.map((value) => ({ type: 'IPAddress', value })) }
       : {}),
     conditions: [
@@ -65,7 +69,14 @@ function describeAccepted(
     return createCondition('gateway', 'Accepted', 'False', 'UnsupportedAddress', binding.message, generation);
   const bad = listeners.filter(({ isValid }) => !isValid).map(({ spec }) => spec.name);
   if (bad.length === 0)
-    return createCondition('gateway', 'Accepted', 'True', 'Accepted', 'The Gateway is valid.', generation);
+    return createCondition(
+      'gateway',
+      'Accepted',
+      'True',
+      'Accepted',
+      `The Gateway is valid.${describePodMetadata(gateway)}`,
+      generation,
+    );
   const good = listeners.filter(({ isValid }) => isValid).map(({ spec }) => spec.name);
   const message = `listeners that cannot be served: ${bad.join(', ')}; listeners that can: ${good.length === 0 ? 'none' : good.join(', ')}`;
   return createCondition(
@@ -78,6 +89,19 @@ function describeAccepted(
   );
 }
 
+/** Labels and annotations that the Gateway wants on everything, and that pods do not get. */
+function describePodMetadata({ gateway, parameters, placement }: ResolvedGateway): string {
+  if (placement !== 'pods') return '';
+  // Only those of the class have one.
+  const delegation = parameters.find(({ spec }) => spec.delegation !== undefined)?.spec.delegation;
+  const { labels, annotations } = gateway.spec.infrastructure ?? {};
+  const left = [...Object.keys(labels ?? {}), ...Object.keys(annotations ?? {})].filter(
+    (key) => !allowsPodMetadata(key, delegation),
+  );
+  if (left.length === 0) return '';
+  return ` Of spec.infrastructure, the Service and the Deployment get ${left.join(', ')}, pods and their ServiceAccount do not: delegation.podMetadata of the class does not allow it.`;
+}
+
 function describeProgrammed(
   gateway: ResolvedGateway,
   listeners: readonly ResolvedListener[],
@@ -86,9 +110,9 @@ function describeProgrammed(
   const { binding, placement, parametersProblem } = gateway;
   if (!binding.usable && binding.reason !== 'UnsupportedAddress')
     return createCondition('gateway', 'Programmed', 'False', binding.reason, binding.message, generation);
-  const served = listeners.filter(({ isServed }) => isServed).map(({ spec }) => spec.name);
+  const served = listeners.filter(({ isServed, isValid }) => isServed && isValid).map(({ spec }) => spec.name);
   if (served.length === 0)
-    return createCondition('gateway', 'Programmed', 'False', 'Invalid', 'No listener can be served.', generation);
+    return createCondition('gateway', 'Programmed', 'False', 'Invalid', noListenerMessage, generation);
   if (placement === 'pods' && (!binding.usable || parametersProblem !== undefined)) {
     const message = 'It cannot be deployed as requested; an earlier deployment stays unchanged and keeps serving.';
     return createCondition('gateway', 'Programmed', 'False', 'Invalid', message, generation);

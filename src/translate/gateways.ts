@@ -6,9 +6,10 @@ import type { GatewayClasses, GatewayClassState } from './gateway-classes.ts';
 import type { Derived, Memory } from './memory.ts';
 import type { Notices } from './notices.ts';
 import { formatName, sortByAge } from './order.ts';
-import { resolveGatewayParameters } from './parameters.ts';
+import { type ParametersResolution, resolveGatewayParameters } from './parameters.ts';
 import type { Placement } from './placement.ts';
 import type { ResourceIndex } from './resource-index.ts';
+import { type DeniedRoutes, findLoosening, resolveUnprotectedRoutes } from './unprotected-routes.ts';
 
 /** A Gateway of ours. */
 export interface ResolvedGateway {
@@ -23,6 +24,8 @@ export interface ResolvedGateway {
   readonly parametersProblem: string | undefined;
   /** Those of its class, then its own. */
   readonly parameters: readonly GatewayParameters[];
+  /** Set: rules that nothing protects are closed. */
+  readonly deniedRoutes: DeniedRoutes | undefined;
 }
 
 /** Our Gateways. */
@@ -89,13 +92,25 @@ function resolveGateway(
     pending: undefined,
     parametersProblem: undefined,
     parameters: [],
+    deniedRoutes: undefined,
   };
   if (classState.state === 'ours-but-invalid')
     return { ...common, pending: `GatewayClass ${gatewayClassName} exists but is invalid` };
   if (classState.state !== 'ours') return undefined;
-  if (!classState.parameters.usable)
-    return { ...common, parametersProblem: `GatewayClass ${gatewayClassName}: ${classState.parameters.message}` };
-  const own = resolveGatewayParameters(index, gateway, placement);
-  if (!own.usable) return { ...common, parametersProblem: own.message };
-  return { ...common, parameters: [classState.parameters.parameters ?? [], own.parameters ?? []].flat() };
+  const ofClass = classState.parameters;
+  const own = resolveGatewayParameters(index, gateway, placement, ofClass.usable ? ofClass.parameters : undefined);
+  // On a host only the flag decides.
+  const known = { ...common, deniedRoutes: placement === 'pods' ? resolveUnprotectedRoutes(ofClass, own) : undefined };
+  const parametersProblem = findParametersProblem(gatewayClassName, ofClass, own);
+  if (parametersProblem !== undefined || !ofClass.usable || !own.usable) return { ...known, parametersProblem };
+  return { ...known, parameters: [ofClass.parameters ?? [], own.parameters ?? []].flat() };
+}
+
+function findParametersProblem(
+  className: string,
+  ofClass: ParametersResolution,
+  own: ParametersResolution,
+): string | undefined {
+  if (!ofClass.usable) return `GatewayClass ${className}: ${ofClass.message}`;
+  return own.usable ? findLoosening(ofClass.parameters, own.parameters) : own.message;
 }

@@ -2,7 +2,7 @@
 import { create } from '@bufbuild/protobuf';
 import type { GatewayListener } from '../api/gateway.ts';
 import { type Listener, type Secret, ListenerProtocol, ListenerSchema } from '../ir/gen/config_pb.ts';
-import { formatListenerKey } from '../ir/resource-keys.ts';
+import { formatListenerKey, formatSecretKey } from '../ir/resource-keys.ts';
 import { type ClientValidation, resolveClientValidation } from './client-validation.ts';
 import { createCondition, type Condition, type ConditionReason, type ListenerStatus } from './conditions.ts';
 import { type Gateways, type ResolvedGateway, canServe } from './gateways.ts';
@@ -25,7 +25,7 @@ export interface ResolvedListener {
   /** Whether HTTPRoutes may attach, as far as allowedRoutes.kinds goes. */
   readonly takesHttpRoutes: boolean;
   readonly references: References;
-  /** None: it cannot be served. */
+  /** None: it cannot be served, except with what gateways had before. */
   readonly certificates: readonly Secret[];
   /** Undefined: clients are not asked for a certificate. */
   readonly clientValidation: ClientValidation | undefined;
@@ -34,12 +34,23 @@ export interface ResolvedListener {
   readonly overlaps: readonly string[];
   /** Whether it could be served if its Gateway can. */
   readonly isValid: boolean;
-  /** Whether it is served itself, and not only there to reserve its hostname. */
+  /**
+   * Whether it is served itself, and not only there to reserve its hostname. A listener that is not valid only because Secrets are missing or unusable is
+   * served, too: by gateways that have their last good certificate. So its routes and policies must be there.
+   */
   readonly isServed: boolean;
   /** HTTPS without a usable certificate: it serves nothing, but a wider listener on its port must not take over its hostname. */
   readonly lacksCertificate: boolean;
   /** Without certificates it refuses every handshake for its hostname. */
   readonly message: Listener;
+}
+
+/** Keys of the Secrets that a listener may use. */
+interface CertificateKeys {
+  /** In the order of certificateRefs. */
+  readonly all: readonly string[];
+  /** Those that are missing or unusable. */
+  readonly awaited: readonly string[];
 }
 
 interface References {
@@ -82,7 +93,7 @@ function resolveListener(
 ): ResolvedListener {
   const clientValidation =
     spec.protocol === 'HTTPS' ? resolveClientValidation(secrets, gateway.gateway, spec.port) : undefined;
-  const { certificates, references } = resolveReferences(secrets, gateway, spec, clientValidation);
+  const { certificates, keys, references } = resolveReferences(secrets, gateway, spec, clientValidation);
   const isValid =
     protocols.has(spec.protocol) && conflict === undefined && (spec.protocol !== 'HTTPS' || certificates.length > 0);
   return {
@@ -96,10 +107,10 @@ function resolveListener(
     conflict,
     overlaps,
     isValid,
-    isServed: isValid && canServe(gateway),
+    isServed: (isValid || (conflict === undefined && keys.awaited.length > 0)) && canServe(gateway),
     lacksCertificate:
       spec.protocol === 'HTTPS' && conflict === undefined && certificates.length === 0 && canServe(gateway),
-    message: keepEqual(previous?.message, createListener(gateway, spec, key, certificates, clientValidation)),
+    message: keepEqual(previous?.message, createListener(gateway, spec, key, keys, clientValidation)),
   };
 }
 
@@ -120,7 +131,7 @@ function createListener(
   { name, placement, binding }: ResolvedGateway,
   spec: GatewayListener,
   key: string,
-  certificates: readonly Secret[],
+  certificates: CertificateKeys,
   clientValidation: ClientValidation | undefined,
 ): Listener {
   return create(ListenerSchema, {
@@ -131,9 +142,10 @@ function createListener(
     port: spec.port,
     protocol: protocols.get(spec.protocol) ?? ListenerProtocol.UNSPECIFIED,
     hostname: spec.hostname ?? '',
-    certificates: certificates.map((certificate) => certificate.key),
+    certificates: [...certificates.all],
+    awaitedCertificates: [...certificates.awaited],
     ...(clientValidation !== undefined &&
-      certificates.length > 0 && {
+      certificates.all.length > 0 && {
         clientValidation: {
           ca: clientValidation.authorities.map((authority) => authority.key),
           allowInsecureFallback: clientValidation.allowsInsecureFallback,
@@ -206,7 +218,7 @@ function describeProgrammed(
   { gateway, spec, conflict, references, isValid, isServed }: ResolvedListener,
   generation: number,
 ): Condition {
-  if (isServed)
+  if (isServed && isValid)
     return createCondition('listener', 'Programmed', 'True', 'Programmed', `Port ${spec.port} is served.`, generation);
   if (conflict !== undefined)
     return createCondition('listener', 'Programmed', 'False', conflict.reason, conflict.message, generation);
@@ -243,8 +255,9 @@ function resolveReferences(
   { gateway }: ResolvedGateway,
   spec: GatewayListener,
   clientValidation: ClientValidation | undefined,
-): { readonly certificates: readonly Secret[]; readonly references: References } {
+): { readonly certificates: readonly Secret[]; readonly keys: CertificateKeys; readonly references: References } {
   const certificates: Secret[] = [];
+  const [all, awaited] = [new Set<string>(), new Set<string>()];
   const problems: References[] = [...(clientValidation?.problems ?? [])];
   if (spec.protocol === 'HTTPS') {
     const from = { group: gatewayGroup, kind: 'Gateway', namespace: gateway.metadata.namespace };
@@ -253,16 +266,26 @@ function resolveReferences(
       problems.push({ reason: 'InvalidCertificateRef', message: 'HTTPS needs tls.certificateRefs with a Secret' });
     for (const reference of wanted) {
       const resolution = secrets.resolveCertificate(from, reference);
-      if (!resolution.found)
+      if (!resolution.found) {
         problems.push({
           reason: resolution.permitted ? 'InvalidCertificateRef' : 'RefNotPermitted',
           message: resolution.message,
         });
-      else if (!certificates.some(({ key }) => key === resolution.secret.key)) certificates.push(resolution.secret);
+        // What is not permitted must not be served any more, whatever gateways have.
+        if (!resolution.permitted || reference.group !== '' || reference.kind !== 'Secret') continue;
+        const key = formatSecretKey('Secret', reference.namespace ?? from.namespace, reference.name);
+        all.add(key);
+        awaited.add(key);
+      } else if (!all.has(resolution.secret.key)) {
+        all.add(resolution.secret.key);
+        certificates.push(resolution.secret);
+      }
     }
     // No client could be validated, so every handshake must fail.
-    if (clientValidation?.authorities.length === 0) certificates.length = 0;
+    if (clientValidation?.authorities.length === 0) for (const each of [all, awaited]) each.clear();
+    if (all.size === 0) certificates.length = 0;
   }
+  const keys = { all: [...all], awaited: [...awaited] };
   const unsupported = (spec.allowedRoutes.kinds ?? []).filter((each) => !isHttpRoute(each));
   if (protocols.has(spec.protocol) && unsupported.length > 0) {
     const names = unsupported.map(({ group, kind }) => `${group}/${kind}`).join(', ');
@@ -273,9 +296,10 @@ function resolveReferences(
   }
   const [first] = problems;
   if (first === undefined)
-    return { certificates, references: { reason: 'ResolvedRefs', message: 'All references are resolved.' } };
+    return { certificates, keys, references: { reason: 'ResolvedRefs', message: 'All references are resolved.' } };
   return {
     certificates,
+    keys,
     references: { reason: first.reason, message: problems.map(({ message }) => message).join('; ') },
   };
 }

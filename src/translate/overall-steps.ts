@@ -1,17 +1,24 @@
 // The steps that read all routes or all policies. They run again when a list that they read has changed; a list with the same members stays the same
 // object. A step that reads one field of every route or policy does not run for changes of other fields.
 import type { Configuration } from '../ir/configuration.ts';
+import type { Policy } from '../ir/gen/config_pb.ts';
+import type { HttpRouteStatus } from './conditions.ts';
 import { listBackendKeys, prepareAssembly, type Parts } from './assemble.ts';
 import { listMissingEndpoints, type TranslatedBackend } from './backends.ts';
 import type { PoolParent } from './inference-pool-status.ts';
+import type { Described } from './list-statuses.ts';
 import type { ResolvedListener } from './listeners.ts';
 import { keepEqual, replaceLists, type Table } from './memory.ts';
 import { listMixedProtection } from './mixed-protection.ts';
 import type { Notice } from './notices.ts';
+import { compareText } from './order.ts';
 import type { PolicyKeys, TranslatedPolicy } from './policies.ts';
+import { describeAccess } from './route-access.ts';
 import { countAttachedRoutes, groupByBackend, groupByPool } from './route-census.ts';
 import type { BackendUsage, PoolUsage, TranslatedRoute } from './routes.ts';
-import { createListKeeper, createStep } from './step.ts';
+import { findShadowedMatches, type ShadowedMatches } from './shadowed-matches.ts';
+import { createListKeeper, createMessageStep, createStep } from './step.ts';
+import { createDenial } from './unprotected-routes.ts';
 
 type Keeper<V> = (next: readonly V[]) => readonly V[];
 
@@ -39,8 +46,17 @@ interface OverallSteps {
     routes: readonly TranslatedRoute[],
     policies: readonly TranslatedPolicy[],
   ) => readonly string[];
+  /** The messages that close what nothing protects, of the Gateways that serve something. */
+  readonly listDenials: (listeners: readonly ResolvedListener[]) => readonly Policy[];
   readonly assemble: (parts: Parts) => Configuration;
+  /** The statuses of routes, with what is to be said about requests without a token. */
+  readonly describeAccess: (
+    routes: readonly TranslatedRoute[],
+    listeners: readonly ResolvedListener[],
+    configuration: Configuration,
+  ) => readonly Described<HttpRouteStatus>[];
   readonly findNotices: (routes: readonly TranslatedRoute[], configuration: Configuration) => readonly Notice[];
+  readonly findShadowed: (configuration: Configuration) => ShadowedMatches;
   /** By namespace/name of a policy: the keys of its messages, by Gateway. */
   readonly mapPolicyKeys: (
     policies: readonly TranslatedPolicy[],
@@ -67,8 +83,10 @@ export function prepareOverallSteps({ attachedRoutes, backendUsers, poolParents 
     poolParents.replace(new Map(parents.map(([pool, list]) => [pool, keepEqual(known.get(pool), list)])));
   });
   const findBackends = createStep(listBackendKeys);
+  const findAccess = createStep(describeAccess);
   const findMissingEndpoints = createStep(listMissingEndpoints);
   const findMixedProtection = createStep(listMixedProtection);
+  const findShadowed = createStep(findShadowedMatches);
   const mapPolicyKeys = createStep(
     (keys: readonly PolicyKeys[]) => new Map(keys.map(({ policy, byGateway }) => [policy, byGateway])),
   );
@@ -85,13 +103,23 @@ export function prepareOverallSteps({ attachedRoutes, backendUsers, poolParents 
       groupPools(listPoolUsages(routes));
     },
     findBackends: (routes, policies) => findBackends(listUsages(routes), listPolicyBackends(policies)),
+    listDenials: createMessageStep(listDenials),
     assemble: prepareAssembly(),
+    describeAccess: (routes, listeners, { policies }) => findAccess(routes, listeners, policies),
     findNotices: (routes, { backends, policies }) => [
       ...findMissingEndpoints(backends),
       ...findMixedProtection(routes, policies),
     ],
+    findShadowed: ({ routes, policies }) => findShadowed(routes, policies),
     mapPolicyKeys: (policies) => mapPolicyKeys(listPolicyKeys(policies)),
   };
+}
+
+function listDenials(listeners: readonly ResolvedListener[]): readonly Policy[] {
+  const gateways = new Map(listeners.filter(({ isServed }) => isServed).map(({ gateway }) => [gateway.name, gateway]));
+  return [...gateways.values()]
+    .flatMap(({ name, deniedRoutes }) => (deniedRoutes === undefined ? [] : [createDenial(name, deniedRoutes)]))
+    .toSorted((left, right) => compareText(left.key, right.key));
 }
 
 /** One field of every member of a kept list, as a kept list. */

@@ -1,4 +1,4 @@
-// What GatewayParameters of a Gateway may not ask for, spelled in the ways that an overlay knows, and what they still may.
+// What GatewayParameters of a Gateway may not ask for even where the class delegates pods, spelled in the ways that an overlay knows, and what they still may.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { parseResource } from '../api/parse-resource.ts';
@@ -16,7 +16,7 @@ function judge(spec: object): string | undefined {
     { origin: 'kubernetes' },
   );
   assert.ok(parsed.ok && parsed.kind === 'GatewayParameters', JSON.stringify(parsed));
-  return findForbiddenParameters(parsed.resource.spec);
+  return findForbiddenParameters(parsed.resource.spec, { pods: true });
 }
 
 const overPod = (spec: object): object => ({ overlays: { deployment: { spec: { template: { spec } } } } });
@@ -294,4 +294,9 @@ describe('the gateway itself', () => {
     assert.equal(judge(overPod({ containers: [sidecar] })), undefined);
     assert.equal(judge(overGateway({ env: [{ name: 'OTEL_SERVICE_NAME', value: 'x' }] })), undefined);
   });
+});
+
+test('nobody delegates to themselves, and no address of others is taken', () => {
+  refuses({ delegation: { pods: true } }, 'spec.delegation');
+  refuses({ overlays: { service: { spec: { externalIPs: ['10.0.0.1'] } } } }, 'spec.overlays.service.spec.externalIPs');
 });

@@ -1,12 +1,13 @@
 // Fields that GatewayParameters of a Gateway must not set. Their author may lack the permission to create pods or to read Secrets, and the controller
-// would do it for them. GatewayParameters of a GatewayClass belong to an administrator and are not limited.
+// would do it for them. GatewayParameters of a GatewayClass belong to an administrator and are not limited; they may delegate pods, and then what is here
+// stays refused. pod-limits.ts has what else is refused without that.
 import { reservedVariables } from '../api/container-environment.ts';
+import type { Delegation } from '../api/delegation.ts';
 import type { GatewayParametersSpec } from '../api/gateway-parameters.ts';
 import { isMapping } from '../api/mapping.ts';
+import { findForbidden, type Limit, listValues } from './forbidden-value.ts';
+import { findForbiddenPods } from './pod-limits.ts';
 import { readList, readMember, readText } from './read-raw.ts';
-
-/** A path, the rule in words after "must", and the check of a value. `[]` is every item of a list, `*` every key of a mapping. */
-type Limit = readonly [path: string, must: string, allows: (value: unknown, key: string) => boolean];
 
 const isFalse = (value: unknown): boolean => value === false;
 /** Null removes a field, which is harmless where the default is. */
@@ -88,10 +89,13 @@ function limitContainers(path: string): readonly Limit[] {
 
 /** From `spec` of the GatewayParameters on. */
 const limits: readonly Limit[] = [
+  ['delegation', 'be absent', never],
   ['allowLocalUpstreams', 'be false or absent', isOff],
   ['env[].valueFrom.secretKeyRef', 'be absent', isNull],
   limitAnnotations('podTemplate.annotations'),
   ...limitSecurityContext('podTemplate.securityContext'),
+  // Traffic to these addresses would come to the gateway from the whole cluster.
+  ['overlays.service.spec.externalIPs', 'be empty or absent', isEmpty],
   ['overlays.serviceAccount.automountServiceAccountToken', 'be false or absent', isOff],
   ...keep('overlays.deployment.spec'),
   ...keep(template),
@@ -111,46 +115,25 @@ const limits: readonly Limit[] = [
 
 const mostNamed = 5;
 
-/** The forbidden fields that parameters of a Gateway set, as a sentence; undefined: none. */
-export function findForbiddenParameters(spec: GatewayParametersSpec): string | undefined {
+/** The forbidden fields that parameters of a Gateway set, as a sentence; undefined: none. `delegation` is that of the class. */
+export function findForbiddenParameters(
+  spec: GatewayParametersSpec,
+  delegation: Delegation | undefined,
+): string | undefined {
   const found = [
-    ...limits.flatMap(([path, must, allows]) =>
-      findValues(spec, path.replaceAll('[]', '.[]').split('.'))
-        .filter(({ value, key }) => !allows(value, key))
-        .map(({ where }) => `${where} must ${must}`),
-    ),
+    ...findForbidden(spec, limits),
     ...listCommands(spec).map((where) => `${where} must be absent`),
     ...listUnhardened(spec).map((where) => `${where}.securityContext.allowPrivilegeEscalation must be false`),
+    ...findForbiddenPods(spec, delegation),
   ];
   if (found.length === 0) return undefined;
   const more = found.length > mostNamed ? `, and ${found.length - mostNamed} more` : '';
   return `${found.slice(0, mostNamed).join(', ')}${more}; only parameters of the GatewayClass may set this`;
 }
 
-interface FoundValue {
-  readonly where: string;
-  readonly value: unknown;
-  /** The last one on the way. */
-  readonly key: string;
-}
-
-/** The values at the end of a path. */
-function findValues(value: unknown, steps: readonly string[], where = 'spec', key = ''): readonly FoundValue[] {
-  const [step, ...rest] = steps;
-  if (value === undefined) return [];
-  if (step === undefined) return [{ where, value, key }];
-  if (step === '[]')
-    return Array.isArray(value)
-      ? value.flatMap((item, index) => findValues(item, rest, `${where}[${index}]`, key))
-      : [];
-  if (!isMapping(value)) return [];
-  const keys = step === '*' ? Object.keys(value) : [step];
-  return keys.flatMap((own) => findValues(readMember(value, own), rest, `${where}.${own}`, own));
-}
-
 /** The command and arguments of the gateway: flags could override its environment variables. */
 function listCommands(spec: GatewayParametersSpec): readonly string[] {
-  return findValues(spec, `${pod}.containers[]`.replaceAll('[]', '.[]').split('.'))
+  return listValues(spec, `${pod}.containers[]`)
     .filter(({ value }) => isMapping(value) && readText(value, 'name') === 'gateway')
     .flatMap(({ where, value }) =>
       ['command', 'args'].filter((field) => readMember(value, field) !== undefined).map((field) => `${where}.${field}`),

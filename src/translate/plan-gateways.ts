@@ -25,15 +25,17 @@ export function planGateways(
   );
   for (const resolved of gateways) {
     const { name, gateway, binding, parameters } = resolved;
-    const ports = listPorts(listenersByGateway.get(name) ?? []);
-    const reason = findDeployProblem(resolved) ?? (ports.length === 0 ? 'no listener can be served' : undefined);
+    const own = listenersByGateway.get(name) ?? [];
+    const ports = listPorts(own);
+    const hasValid = own.some(({ isServed, isValid }) => isServed && isValid);
+    const reason = findDeployProblem(resolved) ?? (hasValid ? undefined : 'no listener can be served');
     if (reason !== undefined) held.push({ name, reason });
     else plans.push({ name, gateway, parameters, addresses: binding.usable ? binding.addresses : [], ports });
   }
   return { plans: plans.toSorted(compareByName), held: held.toSorted(compareByName) };
 }
 
-// A Service needs a port; a Gateway without one is deployed once it has one.
+// A Service needs a port; a Gateway without one is deployed once it has one. A port whose certificate is missing stays: gateways may have the last good one.
 function listPorts(listeners: readonly ResolvedListener[]): GatewayPlan['ports'] {
   const names = new Map<number, string>();
   for (const { isServed, spec } of listeners) if (isServed && !names.has(spec.port)) names.set(spec.port, spec.name);

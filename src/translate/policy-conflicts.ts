@@ -13,7 +13,7 @@ export interface PolicyConflict {
   readonly target: PolicyTarget;
   /** namespace/name of the policy that takes precedence. */
   readonly owner: string;
-  /** Why that one: "is an Override", "is older", "comes first by name". */
+  /** Why that one: "is an Override", "is older", "comes first by name", "asks for a token there". */
   readonly because: string;
 }
 
@@ -51,6 +51,11 @@ export function settleClaim(
   field: PolicyKind,
   target: PolicyTarget,
 ): ClaimOutcome {
+  // A route asks for a token or is public. Where two policies disagree, it asks.
+  const asking =
+    field === 'traffic.publicAccess' ? claims.get(formatPlace('traffic.jwtAuthentication', target))?.[0] : undefined;
+  if (asking !== undefined)
+    return { granted: false, conflict: { policy, field, target, owner: asking.policy, because: asksForToken } };
   const [owner, ...others] = claims.get(formatPlace(field, target)) ?? [];
   if (owner === undefined || owner.policy === policy) {
     const rivals = others.map((rival) =>
@@ -71,7 +76,11 @@ export function settleClaim(
   return { granted: false, conflict: { policy, field, target, owner: owner.policy, because } };
 }
 
+const asksForToken = 'asks for a token there';
+
 /** The sentence for a status. */
 export function formatConflict({ field, target, owner, because }: PolicyConflict): string {
+  if (because === asksForToken)
+    return `${field} of ${formatTarget(target)} has no effect: ProxyPolicy ${owner} ${asksForToken}`;
   return `${field} of ${formatTarget(target)} is set by ProxyPolicy ${owner}, which ${because}`;
 }

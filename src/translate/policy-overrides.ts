@@ -25,8 +25,10 @@ export function findOverrides(
   target: PolicyTarget,
 ): readonly OverriddenField[] {
   if (target.kind === 'Namespace' || !exclusivePolicyKinds.some((kind) => kind === field)) return [];
+  // What a Gateway can enforce against public access is authentication.
+  const contested = field === 'traffic.publicAccess' ? 'traffic.jwtAuthentication' : field;
   const findOverride = (gateway: string, sectionName: string): string | undefined => {
-    const owner = claims.get(formatPlace(field, nameGateway(gateway, sectionName)))?.[0];
+    const owner = claims.get(formatPlace(contested, nameGateway(gateway, sectionName)))?.[0];
     return owner?.isOverride === true && owner.policy !== policy ? owner.policy : undefined;
   };
   const isWhole = target.kind === 'Gateway' && target.sectionName === '';

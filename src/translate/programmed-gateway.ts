@@ -1,4 +1,5 @@
 // Whether a Gateway is programmed: deployed, with an address, and its processes have opened its listeners. Gateway API 1.6, `Programmed`.
+import { describeBehind } from './behind-gateways.ts';
 import { normalizeAddress } from './bind-addresses.ts';
 import { createCondition, type ConditionReason, type GatewayStatus, type ListenerStatus } from './conditions.ts';
 import type { FactsView } from './facts-view.ts';
@@ -89,9 +90,11 @@ function judgeListener(
   const problem = facts.bindProblems.get(port);
   if (problem !== undefined)
     return { reason: 'PortUnavailable', message: `The gateway cannot open port ${port}: ${problem}` };
-  if (!facts.isSettled('listeners', key))
-    return { reason: 'Pending', message: 'Not all gateway processes have applied it yet.' };
-  return undefined;
+  if (facts.isSettled('listeners', key)) return undefined;
+  const behind = facts.listBehind('listeners', key);
+  return behind.length === 0
+    ? { reason: 'Pending', message: 'Not all gateway processes have applied it yet.' }
+    : { reason: 'GatewayBehind', message: describeBehind(behind, facts.processes) };
 }
 
 function judgeGateway(
@@ -107,6 +110,8 @@ function judgeGateway(
   if (address !== undefined)
     return waiting === undefined ? address : { ...address, message: `${address.message} ${waiting}` };
   if (waiting !== undefined) return { reason: 'Pending', message: waiting };
+  const behind = Object.values(listeners).find(({ reason }) => reason === 'GatewayBehind');
+  if (behind !== undefined) return { reason: 'GatewayBehind', message: behind.message };
   const pending = Object.entries(listeners).flatMap(([name, { reason }]) => (reason === 'Pending' ? [name] : []));
   if (pending.length > 0) {
     const message = `Waiting for its gateway processes (${facts.processes}) to apply the listeners: ${pending.join(', ')}.`;

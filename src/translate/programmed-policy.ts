@@ -1,12 +1,15 @@
 // Whether the gateways enforce a ProxyPolicy, ancestor by ancestor: they acknowledged its messages and have the keys that it needs.
+import { describeBehind } from './behind-gateways.ts';
 import { createCondition, type Condition, type ProxyPolicyStatus } from './conditions.ts';
 import type { FactsView } from './facts-view.ts';
+import type { GatewayFacts } from './gateway-facts.ts';
+import { compareText } from './order.ts';
 import { createStatusMaker, findCondition, replaceCondition } from './replace-condition.ts';
 
 /** What `Programmed` is to say of an ancestor. */
 interface Verdict {
   readonly status: 'True' | 'False';
-  readonly reason: 'Programmed' | 'WaitingForGateway' | 'Rejected' | 'KeysUnavailable';
+  readonly reason: 'Programmed' | 'WaitingForGateway' | 'GatewayBehind' | 'Rejected' | 'KeysUnavailable';
   readonly message: string;
 }
 
@@ -54,11 +57,17 @@ function judge(view: FactsView, keys: readonly string[]): Verdict | undefined {
   }
   const rejected = facts.rejections.length === 0 ? undefined : judgeRejections(view, keys);
   if (rejected !== undefined) return rejected;
-  if (!keys.every((key) => facts.isSettled('policies', key))) {
-    const message = `Gateway ${gateway} has not applied it yet.`;
-    return { status: 'False', reason: 'WaitingForGateway', message };
-  }
+  const unsettled = keys.filter((key) => !facts.isSettled('policies', key));
+  if (unsettled.length > 0) return judgeUnsettled(view, facts, unsettled);
   return facts.keyProblems.size === 0 ? undefined : judgeKeys(view, keys);
+}
+
+function judgeUnsettled({ gateway }: FactsView, facts: GatewayFacts, keys: readonly string[]): Verdict {
+  const behind = new Map(keys.flatMap((key) => facts.listBehind('policies', key)).map((each) => [each.name, each]));
+  if (behind.size === 0)
+    return { status: 'False', reason: 'WaitingForGateway', message: `Gateway ${gateway} has not applied it yet.` };
+  const sorted = [...behind.values()].toSorted((left, right) => compareText(left.name, right.name));
+  return { status: 'False', reason: 'GatewayBehind', message: describeBehind(sorted, facts.processes) };
 }
 
 function judgeRejections(view: FactsView, keys: readonly string[]): Verdict | undefined {

@@ -23,6 +23,8 @@ function createFacts({ configuration }: Translation, [gateway, choice]: readonly
     addressProblem: choice.addressProblem,
     processes: choice.processes,
     isSettled: (list, key) => !unsettled.has(`${list} ${key}`),
+    behind: choice.behind,
+    listBehind: (list, key) => (unsettled.has(`${list} ${key}`) ? choice.behind : []),
     rejections: choice.rejections.map(({ list, at }) => ({ list, key: pick(list, at), reason: `${gateway} says no` })),
     keyProblems: new Map(
       choice.keyProblems.map(({ at, neverLoaded }) => [
@@ -45,6 +47,7 @@ const choice = fc.record({
   addressProblem: fc.constantFrom(undefined, undefined, undefined, 'it cannot be had'),
   processes: fc.nat(2),
   unsettled: fc.array(message, { maxLength: 2 }),
+  behind: fc.array(fc.record({ name: fc.constantFrom('pod-a', 'pod-b'), isConnected: fc.boolean() }), { maxLength: 2 }),
   rejections: fc.array(message, { maxLength: 2 }),
   keyProblems: fc.array(fc.record({ at: fc.nat(5), neverLoaded: fc.boolean() }), { maxLength: 2 }),
   bindProblems: fc.array(fc.constantFrom(80, 443, 7777), { maxLength: 1 }),

@@ -3,9 +3,11 @@
 import type { ProxyPolicyStatus, Statuses } from './conditions.ts';
 import type { GatewayFacts } from './gateway-facts.ts';
 import { type FactsView, viewFacts } from './facts-view.ts';
+import { describeKeptCertificates } from './kept-certificates.ts';
 import { describeProgrammedGateway } from './programmed-gateway.ts';
 import { describeProgrammedPolicy } from './programmed-policy.ts';
 import { describeRejectedRoutes } from './programmed-routes.ts';
+import { describeRolloutCondition } from './rollout-condition.ts';
 import { describeClassVersion } from './supported-version.ts';
 import type { Translation } from './translate.ts';
 
@@ -28,7 +30,9 @@ export function describeProgrammed(
         : mapStatuses(statuses.gatewayClasses, (_, status) => describeClassVersion(status, gatewayApiVersions)),
     gateways: mapStatuses(statuses.gateways, (name, status) => {
       const view = views.get(name);
-      return view === undefined ? status : describeProgrammedGateway(status, view);
+      if (view === undefined) return status;
+      const described = describeProgrammedGateway(describeKeptCertificates(status, view), view);
+      return describeRolloutCondition(described, view);
     }),
     httpRoutes: describeRejectedRoutes(translation, views),
     proxyBackends: statuses.proxyBackends,

@@ -37,6 +37,8 @@ export class ResourceIndex {
   readonly endpointSlices: Table<readonly EndpointSlice[]>;
   /** By namespace. */
   readonly pods: Table<readonly Pod[]>;
+  /** By name: namespaces whose Secrets may not be read. */
+  readonly unreadableSecretNamespaces: Table<true>;
   /** By kind/namespace/name: what did not validate. Names are not unique among them. */
   readonly invalid: Table<readonly InvalidResource[]>;
   #loaded: Resources | undefined;
@@ -56,6 +58,7 @@ export class ResourceIndex {
     this.referenceGrants = memory.createTable();
     this.endpointSlices = memory.createTable();
     this.pods = memory.createTable();
+    this.unreadableSecretNamespaces = memory.createTable();
     this.invalid = memory.createTable();
   }
 
@@ -86,6 +89,10 @@ export class ResourceIndex {
       replaceLists(
         this.pods,
         Map.groupBy(indexByName(resources.pods).values(), (pod) => pod.metadata.namespace),
+      );
+    if (isNew('unreadableSecretNamespaces'))
+      this.unreadableSecretNamespaces.replace(
+        new Map(resources.unreadableSecretNamespaces.toSorted(compareText).map((name) => [name, true])),
       );
     if (isNew('invalid'))
       replaceLists(this.invalid, Map.groupBy(resources.invalid.toSorted(compareInvalid), formatInvalid));
@@ -120,7 +127,10 @@ export function readNamespaceLabels(index: ResourceIndex, namespace: string): Re
 /** "does not exist", or that it does and what is wrong with it: for the message of a reference that leads nowhere. */
 export function describeAbsence(index: ResourceIndex, kind: string, namespace: string, name: string): string {
   const [invalid] = index.invalid.get(formatInvalid({ kind, namespace, name })) ?? [];
-  return invalid === undefined ? 'does not exist' : `exists but is invalid: ${formatProblems(invalid)}`;
+  if (invalid !== undefined) return `exists but is invalid: ${formatProblems(invalid)}`;
+  if (kind === 'Secret' && index.unreadableSecretNamespaces.get(namespace) === true)
+    return `cannot be read: the controller may not read Secrets in namespace ${namespace} (the chart's value rbac.secretsInNamespaces)`;
+  return 'does not exist';
 }
 
 /** The problems of an invalid resource on one line. */

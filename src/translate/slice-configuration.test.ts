@@ -69,7 +69,10 @@ function checkOwn(gateway: string, slice: Configuration, whole: Configuration): 
   const wanted = new Set([...used, ...references.flatMap((each) => each.backends)]);
   assert.deepEqual(new Set(backends.map(({ key }) => key)), wanted);
   const wantedSecrets = new Set([
-    ...listeners.flatMap(({ certificates, clientValidation }) => [...certificates, ...(clientValidation?.ca ?? [])]),
+    ...listeners.flatMap(({ certificates, awaitedCertificates, clientValidation }) => [
+      ...certificates.filter((key) => !awaitedCertificates.includes(key)),
+      ...(clientValidation?.ca ?? []),
+    ]),
     ...backends.flatMap(listBackendSecrets),
     ...references.flatMap((each) => each.secrets),
   ]);
@@ -79,6 +82,7 @@ function checkOwn(gateway: string, slice: Configuration, whole: Configuration): 
     const prefix = `${target?.namespace}/`;
     const isOwn: Readonly<Record<number, boolean>> = {
       [PolicyTargetKind.GATEWAY]: full === gateway,
+      [PolicyTargetKind.UNPROTECTED]: full === gateway,
       [PolicyTargetKind.HTTP_ROUTE]: routes.some(({ httpRoute }) => httpRoute === full),
       [PolicyTargetKind.PROXY_BACKEND]: used.has(`ProxyBackend/${full}`),
       [PolicyTargetKind.NAMESPACE]:

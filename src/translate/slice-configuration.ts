@@ -176,7 +176,8 @@ function createTargetFinder(reach: Reach): (policy: Policy) => Iterable<string> 
   return ({ target }) => {
     if (target === undefined) return reach.gateways.keys();
     const name = nameTarget(target);
-    if (target.kind === PolicyTargetKind.GATEWAY) return reach.gateways.has(name) ? [name] : noGateways;
+    if (target.kind === PolicyTargetKind.GATEWAY || target.kind === PolicyTargetKind.UNPROTECTED)
+      return reach.gateways.has(name) ? [name] : noGateways;
     if (target.kind === PolicyTargetKind.HTTP_ROUTE) return reach.gatewaysOfRoute.get(name) ?? noGateways;
     if (target.kind === PolicyTargetKind.PROXY_BACKEND) return reach.backends.list(name);
     byNamespace ??= indexNamespaces(reach);

@@ -159,8 +159,11 @@ describe('translate', () => {
         const listenerKeys = new Set(listeners.map(({ key }) => key));
         const backendKeys = new Set(backends.map(({ key }) => key));
         const secretKeys = new Set(secrets.map(({ key }) => key));
-        for (const { certificates, clientValidation } of listeners)
-          for (const key of [...certificates, ...(clientValidation?.ca ?? [])]) assert.ok(secretKeys.has(key), key);
+        for (const { certificates, awaitedCertificates, clientValidation } of listeners) {
+          for (const key of awaitedCertificates) assert.ok(certificates.includes(key), key);
+          for (const key of certificates) assert.equal(secretKeys.has(key), !awaitedCertificates.includes(key), key);
+          for (const key of clientValidation?.ca ?? []) assert.ok(secretKeys.has(key), key);
+        }
         for (const route of routes) {
           assert.ok(route.parents.length > 0 && route.matches.length > 0);
           for (const parent of route.parents) assert.ok(listenerKeys.has(parent.listener), parent.listener);

@@ -8,7 +8,7 @@ import { parse, parseAllDocuments, stringify } from 'yaml';
 import { BackendSchema, ListenerSchema, PolicySchema, RouteSchema, SecretSchema } from '../ir/gen/config_pb.ts';
 import { allPolicyKinds, findPolicyKind } from '../ir/policy-kinds.ts';
 import { conditionReasons, createCondition, type Condition } from './conditions.ts';
-import type { GatewayFacts, KeysProblem } from './gateway-facts.ts';
+import type { GatewayFacts, KeptCertificates, KeysProblem } from './gateway-facts.ts';
 import { describeProgrammed } from './programmed-status.ts';
 import { supportedFeatures } from './supported-features.ts';
 import { collectResources } from './testdata/collect-resources.ts';
@@ -49,23 +49,30 @@ interface FactsDocument {
   readonly gatewayApiVersions?: readonly string[];
 }
 
-type WrittenFacts = Partial<Omit<GatewayFacts, 'keyProblems' | 'bindProblems' | 'isSettled'>> & {
+type WrittenFacts = Partial<
+  Omit<GatewayFacts, 'keyProblems' | 'bindProblems' | 'keptCertificates' | 'isSettled' | 'listBehind'>
+> & {
   readonly keyProblems?: Readonly<Record<string, KeysProblem>>;
   readonly bindProblems?: Readonly<Record<string, string>>;
+  readonly keptCertificates?: Readonly<Record<string, KeptCertificates>>;
   /** List and key of messages that not every process has answered for. */
   readonly unsettled?: readonly string[];
 };
 
-function readFacts({ unsettled = [], keyProblems = {}, bindProblems = {}, ...rest }: WrittenFacts): GatewayFacts {
+function readFacts(written: WrittenFacts): GatewayFacts {
+  const { unsettled = [], keyProblems = {}, bindProblems = {}, keptCertificates = {}, ...rest } = written;
   return {
     addresses: [],
     deployProblem: undefined,
     addressProblem: undefined,
     processes: 0,
     rejections: [],
+    behind: [],
     ...rest,
     isSettled: (list, key) => !unsettled.includes(`${list} ${key}`),
+    listBehind: () => rest.behind ?? [],
     keyProblems: new Map(Object.entries(keyProblems)),
+    keptCertificates: new Map(Object.entries(keptCertificates)),
     bindProblems: new Map(Object.entries(bindProblems).map(([port, reason]) => [Number(port), reason])),
   };
 }

@@ -20,7 +20,7 @@ import { keepEqual, keepList, keepShallow, Memory } from './memory.ts';
 import { type Notice, type Notices, collectNotices } from './notices.ts';
 import { compareText } from './order.ts';
 import { prepareOverallSteps } from './overall-steps.ts';
-import { nothingIsDeployed } from './parameters.ts';
+import { nothingIsDeployed, type ParametersReference } from './parameters.ts';
 import type { Placement } from './placement.ts';
 import { planGateways } from './plan-gateways.ts';
 import { preparePolicies, type TranslatedPolicy } from './policies.ts';
@@ -29,6 +29,7 @@ import { prepareReach } from './policy-reach.ts';
 import { ResourceIndex } from './resource-index.ts';
 import { prepareRoutes } from './routes.ts';
 import { prepareSecrets } from './secrets.ts';
+import { describeShadowedMatches } from './shadowed-matches.ts';
 
 /** What translation makes of a set of resources. */
 export interface Translation {
@@ -57,6 +58,8 @@ export interface TranslateOptions {
   readonly placement?: Placement;
   /** What translates InferencePools (the Inference Extension); they are not served when absent. */
   readonly inference?: InferenceTranslation | undefined;
+  /** What the controller writes as parametersRef into its own GatewayClass; it counts before that is done, and while the class is gone. */
+  readonly classParameters?: ParametersReference | undefined;
 }
 
 /** Translates one set of resources after the other. */
@@ -78,7 +81,7 @@ export function createTranslator(options: TranslateOptions = {}): Translator {
   const memory = new Memory();
   const index = new ResourceIndex(memory);
 
-  const classes = prepareGatewayClasses(memory, index, controllerName, placement);
+  const classes = prepareGatewayClasses(memory, index, controllerName, placement, options.classParameters);
   const gateways = prepareGateways(memory, index, classes, placement);
   const secrets = prepareSecrets(memory, index);
   const listeners = prepareListeners(memory, gateways, secrets, placement);
@@ -118,18 +121,32 @@ export function createTranslator(options: TranslateOptions = {}): Translator {
       routes: ownRoutes,
       policies: ownPolicies,
       invalidPolicies,
+      denials: overall.listDenials(ownListeners),
       backends: overall.keepBackends(backendKeys.flatMap((key) => backends.build(key) ?? [])),
     });
 
     const invalid = invalidStatuses();
-    const statuses = listStatuses({
+    const written = listStatuses({
       gatewayClasses: [classes.listStatuses()],
       gateways: [invalid.gateways, ownGateways.map(({ name }) => ({ name, status: gatewayStatuses.get(name) }))],
-      httpRoutes: [invalid.httpRoutes, ownRoutes],
+      // On a host `check` and the admin pages tell; nobody reads statuses there.
+      httpRoutes: [
+        invalid.httpRoutes,
+        placement === 'pods' ? overall.describeAccess(ownRoutes, ownListeners, configuration) : ownRoutes,
+      ],
       proxyBackends: [invalid.proxyBackends, backends.listStatuses()],
       proxyPolicies: [ownPolicies, invalidPolicies],
       inferencePools: [poolStatuses?.listStatuses() ?? []],
     });
+    const shadowed = overall.findShadowed(configuration);
+    const httpRoutes = describeShadowedMatches(written.httpRoutes, shadowed);
+    const statuses =
+      httpRoutes === written.httpRoutes
+        ? written
+        : keepShallow(previous?.statuses, {
+            ...written,
+            httpRoutes: keepShallow(previous?.statuses.httpRoutes, httpRoutes),
+          });
 
     const notices = collectNotices();
     gateways.noteUnknown(notices);
@@ -172,5 +189,11 @@ function listUnattached(policies: readonly TranslatedPolicy[]): readonly Unattac
 
 function noteParameters(index: ResourceIndex, notices: Notices): void {
   for (const parameters of index.gatewayParameters.values())
-    notices.add('GatewayParameters', parameters, `has no effect here: ${nothingIsDeployed}`);
+    notices.add(
+      'GatewayParameters',
+      parameters,
+      parameters.spec.unprotectedRoutes === 'Deny'
+        ? `has no effect here: ${nothingIsDeployed}. To close routes that nothing protects, use the flag --deny-unprotected`
+        : `has no effect here: ${nothingIsDeployed}`,
+    );
 }

@@ -10,6 +10,7 @@ import {
 } from 'node:http2';
 import { Code, ConnectError } from '@connectrpc/connect';
 import type { createGrpcTransport } from '@connectrpc/connect-node';
+import { keepAlive } from './keep-alive.ts';
 
 /** The interface that a transport of connect-node accepts instead of its own manager. */
 type SessionManager = NonNullable<Parameters<typeof createGrpcTransport>[0]['sessionManager']>;
@@ -17,7 +18,7 @@ type SessionManager = NonNullable<Parameters<typeof createGrpcTransport>[0]['ses
 export interface SessionTimes {
   /** The connect timeout, including TLS and the server's SETTINGS. */
   readonly connectMs: number;
-  /** The idle time before a ping, and the timeout of the ping. */
+  /** The time between pings, and the timeout of a ping. */
   readonly pingIntervalMs: number;
   readonly pingTimeoutMs: number;
 }
@@ -32,9 +33,7 @@ export class ControllerSession implements SessionManager {
   readonly #times: SessionTimes;
   readonly #session: ClientHttp2Session;
   readonly #ended = Promise.withResolvers<never>();
-  #heardAt = performance.now();
   #readAt = performance.now();
-  #pingTimer: NodeJS.Timeout | undefined;
 
   /** Begins to connect. `ca` is PEM; undefined: the system's roots. */
   constructor(server: string, ca: string | undefined, times: SessionTimes) {
@@ -50,7 +49,6 @@ export class ControllerSession implements SessionManager {
     this.#ended.promise.catch(() => {});
     this.#session.on('error', (error) => this.#ended.reject(error));
     this.#session.on('close', () => {
-      clearTimeout(this.#pingTimer);
       this.#ended.reject(new ConnectError('the connection was closed', Code.Unavailable));
     });
     this.#session.on('goaway', (code) => {
@@ -71,8 +69,10 @@ export class ControllerSession implements SessionManager {
       clearTimeout(timer);
     }
     this.#session.setLocalWindowSize(windowBytes);
-    this.#heardAt = performance.now();
-    this.#schedulePing();
+    const { pingIntervalMs: intervalMs, pingTimeoutMs: timeoutMs } = this.#times;
+    keepAlive(this.#session, { intervalMs, timeoutMs }, () => {
+      this.#destroy(new ConnectError('the controller no longer answers pings', Code.DeadlineExceeded));
+    });
   }
 
   request(
@@ -86,8 +86,7 @@ export class ControllerSession implements SessionManager {
   }
 
   notifyResponseByteRead(): void {
-    this.#heardAt = performance.now();
-    this.#readAt = this.#heardAt;
+    this.#readAt = performance.now();
   }
 
   /** Time since the last bytes of a response; answers to pings do not count. */
@@ -95,35 +94,17 @@ export class ControllerSession implements SessionManager {
     return performance.now() - this.#readAt;
   }
 
+  /** How many bytes have come, answers to pings included. */
+  countBytes(): number {
+    return this.#session.destroyed ? 0 : (this.#session.socket?.bytesRead ?? 0);
+  }
+
   close(reason = new ConnectError('the connection was closed here', Code.Canceled)): void {
     this.#destroy(reason);
   }
 
   #destroy(reason: ConnectError): void {
-    clearTimeout(this.#pingTimer);
     this.#ended.reject(reason);
     if (!this.#session.destroyed) this.#session.destroy(reason);
-  }
-
-  #schedulePing(): void {
-    const { pingIntervalMs } = this.#times;
-    const silentMs = performance.now() - this.#heardAt;
-    this.#pingTimer = setTimeout(() => this.#ping(), Math.max(1, pingIntervalMs - silentMs)).unref();
-  }
-
-  #ping(): void {
-    if (this.#session.closed || this.#session.destroyed) return;
-    const { pingIntervalMs, pingTimeoutMs } = this.#times;
-    if (performance.now() - this.#heardAt < pingIntervalMs) return this.#schedulePing();
-    this.#pingTimer = setTimeout(() => {
-      this.#destroy(new ConnectError('the controller no longer answers pings', Code.DeadlineExceeded));
-    }, pingTimeoutMs).unref();
-    this.#session.ping((error) => {
-      clearTimeout(this.#pingTimer);
-      // The end of the session has listeners of its own.
-      if (error !== null || this.#session.destroyed) return;
-      this.#heardAt = performance.now();
-      this.#schedulePing();
-    });
   }
 }

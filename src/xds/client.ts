@@ -8,9 +8,10 @@ import { Code, ConnectError } from '@connectrpc/connect';
 import { systemClock } from '../base/clock.ts';
 import { cutText } from '../base/cut-text.ts';
 import type { Log } from '../base/log.ts';
+import { readUptime } from '../base/uptime.ts';
 import type { Configuration } from '../ir/configuration.ts';
 import { DeltaDiscoveryRequestSchema, NodeSchema } from '../ir/gen/discovery_pb.ts';
-import { type BindProblem, GatewayReportSchema, type KeyProblem } from '../ir/gen/report_pb.ts';
+import { type BindProblem, GatewayReportSchema, type KeptCertificate, type KeyProblem } from '../ir/gen/report_pb.ts';
 import { formatAnswer } from './client-answer.ts';
 import { Backoff, type BackoffTimes, type ConnectionEnd, defaultBackoffTimes } from './client-backoff.ts';
 import {
@@ -20,8 +21,10 @@ import {
   describeConnectionError,
 } from './client-connection.ts';
 import { QuietWatch } from './client-quiet.ts';
+import { ContactWatch } from './contact-watch.ts';
 import { ProblemTable, type StatedRejection, ToldRejections } from './client-rejections.ts';
 import { type HeldResources, type ReceivedResponse, ResourceBook } from './client-resources.ts';
+import { ConnectTimeout } from './connect-timeout.ts';
 import { resourceTypes } from './resource-types.ts';
 
 /** The result of putting a configuration in force. */
@@ -35,17 +38,23 @@ export interface ApplyOutcome {
 }
 
 export interface XdsClientTimes extends ConnectionTimes, BackoffTimes {
+  /** The longest timeout of an attempt to connect; `connectMs` is that of the first. */
+  readonly connectMaxMs: number;
   /** The timeout for the rest of an update; the very first update gets ten times as long. */
   readonly quietMs: number;
   /** If a connected controller sends no configuration for this long, a warning is logged. */
   readonly patienceMs: number;
+  /** How often to look whether the controller still talks. */
+  readonly lookMs: number;
 }
 
-const defaultXdsClientTimes: XdsClientTimes = {
+export const defaultXdsClientTimes: XdsClientTimes = {
   ...defaultConnectionTimes,
   ...defaultBackoffTimes,
+  connectMaxMs: 12_000,
   quietMs: 10_000,
   patienceMs: 10_000,
+  lookMs: 500,
 };
 
 export interface XdsClientOptions {
@@ -67,6 +76,11 @@ export interface XdsClientOptions {
   /** Called with the configuration in force, to save it for a restart. Must not throw. */
   readonly save?: (resources: HeldResources) => void;
   readonly observer: XdsClientObserver;
+  /**
+   * Called again and again while the configuration is up to date: a connection has brought a whole update, it is in force, and bytes still come (messages, or
+   * answers to pings). `agoMs`: they came at most this long ago.
+   */
+  readonly onHeard?: (agoMs: number) => void;
   /** Random number in [0, 1), for jitter. */
   readonly random?: () => number;
   readonly times?: Partial<XdsClientTimes>;
@@ -86,6 +100,7 @@ export interface XdsClientObserver {
 export interface GatewayHealthReport {
   readonly keyProblems: readonly KeyProblem[];
   readonly bindProblems: readonly BindProblem[];
+  readonly keptCertificates?: readonly KeptCertificate[];
 }
 
 export interface XdsClient {
@@ -122,7 +137,9 @@ class DiscoveryClient {
   readonly #times: XdsClientTimes;
   readonly #book: ResourceBook;
   readonly #backoff: Backoff;
+  readonly #connectTimeout: ConnectTimeout;
   readonly #quiet: QuietWatch;
+  readonly #contact: ContactWatch;
   readonly #closed = new AbortController();
   /** Of the configuration in force. */
   #problems = new ProblemTable();
@@ -133,6 +150,8 @@ class DiscoveryClient {
   #connection: ControllerConnection | undefined;
   /** The controller has answered on this connection. */
   #isKnown = false;
+  /** What came on this connection last is in force. */
+  #isUpToDate = false;
   #told = new ToldRejections();
   #unanswered: ReceivedResponse[] = [];
   #report: GatewayHealthReport | undefined;
@@ -148,11 +167,18 @@ class DiscoveryClient {
     this.#times = { ...defaultXdsClientTimes, ...options.times };
     this.#book = new ResourceBook(options.gateway, options.initial);
     this.#backoff = new Backoff(this.#times, options.random ?? Math.random);
+    this.#connectTimeout = new ConnectTimeout(this.#times);
     this.#quiet = new QuietWatch({
       clock: systemClock,
       quietMs: this.#times.quietMs,
       readSilentMs: () => this.#connection?.silentMs ?? 0,
       onQuiet: () => this.#giveUp(),
+    });
+    this.#contact = new ContactWatch({
+      clock: systemClock,
+      readUptime,
+      lookMs: this.#times.lookMs,
+      onHeard: options.onHeard ?? (() => {}),
     });
   }
 
@@ -204,9 +230,11 @@ class DiscoveryClient {
     } finally {
       clearTimeout(patience);
       this.#quiet.stop();
+      this.#contact.end();
       connection?.close();
       this.#connection = undefined;
       this.#isKnown = false;
+      this.#isUpToDate = false;
       this.#told = new ToldRejections();
       this.#unanswered = [];
     }
@@ -216,7 +244,8 @@ class DiscoveryClient {
   async #createConnection(): Promise<ControllerConnection> {
     const { server, readCa, readToken, log } = this.#options;
     const [ca, token] = await Promise.all([readCa?.(), readToken?.()]);
-    return new ControllerConnection({ server, ca, token, times: this.#times, log });
+    const times = { ...this.#times, connectMs: this.#connectTimeout.ms };
+    return new ControllerConnection({ server, ca, token, times, log });
   }
 
   #askForEverything(connection: ControllerConnection): void {
@@ -258,6 +287,8 @@ class DiscoveryClient {
     const reason = describeConnectionError(error);
     const isRefusal = code === Code.Unauthenticated || code === Code.PermissionDenied;
     const isGraceful = answeredAt !== undefined && code === Code.Unavailable;
+    const isTimeout = answeredAt === undefined && code === Code.DeadlineExceeded;
+    this.#connectTimeout.note(isTimeout ? 'timed-out' : 'other');
     if (!this.#closed.signal.aborted) {
       this.#options.observer.disconnected(reason);
       this.#logEnd(isRefusal ? 'refusal' : isGraceful ? 'good-bye' : 'accident', reason);
@@ -310,11 +341,20 @@ class DiscoveryClient {
       const isNews = this.#book.isChanged || this.#hasFailed || !this.#hasApplied;
       const failure = isNews ? await this.#apply() : undefined;
       // A connection that was lost meanwhile needs no answers.
-      if (connection !== undefined && connection === this.#connection) this.#answer(connection, responses, failure);
+      if (connection === undefined || connection !== this.#connection) return;
+      this.#answer(connection, responses, failure);
+      this.#followContact(connection, failure === undefined);
     })().finally(() => {
       this.#applying = undefined;
       this.#proceed();
     });
+  }
+
+  #followContact(connection: ControllerConnection, isUpToDate: boolean): void {
+    if (isUpToDate === this.#isUpToDate) return;
+    this.#isUpToDate = isUpToDate;
+    if (isUpToDate) this.#contact.begin(() => connection.countBytes());
+    else this.#contact.end();
   }
 
   /** Returns why the configuration could not be put in force; undefined: it is in force. */
@@ -352,13 +392,14 @@ class DiscoveryClient {
 
   #sendReport(): void {
     const { nodeId, gateway } = this.#options;
-    const { keyProblems, bindProblems } = this.#report!;
+    const { keyProblems, bindProblems, keptCertificates = [] } = this.#report!;
     this.#connection?.report(
       create(GatewayReportSchema, {
         nodeId,
         gateway,
         keyProblems: [...keyProblems],
         bindProblems: [...bindProblems],
+        keptCertificates: [...keptCertificates],
       }),
     );
   }

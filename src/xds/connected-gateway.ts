@@ -1,5 +1,5 @@
 // A gateway process that is connected to this replica or to another.
-import type { BindProblem, KeyProblem } from '../ir/gen/report_pb.ts';
+import type { BindProblem, KeptCertificate, KeyProblem } from '../ir/gen/report_pb.ts';
 
 /** A resource that a gateway rejected, with the gateway's reason. */
 export interface ResourceRejection {
@@ -21,6 +21,8 @@ export interface ConnectedGateway {
   readonly rejections: readonly ResourceRejection[];
   readonly keyProblems: readonly KeyProblem[];
   readonly bindProblems: readonly BindProblem[];
+  /** Certificates that it serves although their Secret is missing or unusable. Absent: none. */
+  readonly keptCertificates?: readonly KeptCertificate[];
   /** Of the gateway program. */
   readonly version: string;
 }

@@ -1,6 +1,6 @@
 // The gateway processes that are connected to this replica, from their discovery streams and their reports.
 import type { ReadonlyWatchable } from '../base/watchable.ts';
-import type { BindProblem, KeyProblem } from '../ir/gen/report_pb.ts';
+import type { BindProblem, KeptCertificate, KeyProblem } from '../ir/gen/report_pb.ts';
 import { CoalescedList } from './coalesced-list.ts';
 import type { ConnectedGateway, ResourceRejection } from './connected-gateway.ts';
 import type { NodeIdentity } from './node-identity.ts';
@@ -15,6 +15,7 @@ interface StreamState {
 interface ReportState {
   readonly keyProblems: readonly KeyProblem[];
   readonly bindProblems: readonly BindProblem[];
+  readonly keptCertificates?: readonly KeptCertificate[];
 }
 
 /** A stream that changes what is known of a gateway, as long as it is open. */

@@ -83,9 +83,10 @@ export async function openGrpcPort(options: GrpcPortOptions): Promise<GrpcPort> 
     sessions.add(session);
     session.once('close', () => sessions.delete(session));
     closeWhenUnused(session);
-    keepAlive(session, options.keepAlive, () =>
-      log.info({ peerAddress }, 'closed a connection that does not answer pings'),
-    );
+    keepAlive(session, options.keepAlive, () => {
+      log.info({ peerAddress }, 'closed a connection that does not answer pings');
+      session.destroy();
+    });
   });
   server.on('sessionError', (error: Error) => log.debug({ err: error }, 'an xDS connection failed'));
   server.on('request', (request: http2.Http2ServerRequest, response: http2.Http2ServerResponse) => {

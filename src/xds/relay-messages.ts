@@ -14,14 +14,20 @@ export function createRelayMessage(
 type RelayedGatewayInit = NonNullable<MessageInitShape<typeof RelayedGatewaysSchema>['gateways']>[number];
 
 function toMessage(connected: ConnectedGateway): RelayedGatewayInit {
-  const { nodeId, gateway, settled, version, rejections, keyProblems, bindProblems } = connected;
+  const { nodeId, gateway, settled, version, rejections, keyProblems, bindProblems, keptCertificates = [] } = connected;
   return {
     nodeId,
     gateway,
     version,
     settled: settled ?? '',
     rejections: [...rejections],
-    report: { nodeId, gateway, keyProblems: [...keyProblems], bindProblems: [...bindProblems] },
+    report: {
+      nodeId,
+      gateway,
+      keyProblems: [...keyProblems],
+      bindProblems: [...bindProblems],
+      keptCertificates: [...keptCertificates],
+    },
   };
 }
 
@@ -41,5 +47,6 @@ export function readRelayedGateway(message: RelayedGateway): ConnectedGateway {
     })),
     keyProblems: report?.keyProblems ?? [],
     bindProblems: report?.bindProblems ?? [],
+    ...(report !== undefined && report.keptCertificates.length > 0 && { keptCertificates: report.keptCertificates }),
   };
 }

@@ -180,6 +180,36 @@ describe('a writer', () => {
     assert.equal(read.resources.get(typeUrl('secrets'))!.length, 1);
   });
 
+  test('knows the checksum of the file while the file has what was saved last', async (t) => {
+    const path = await makeFolder(t);
+    const written: (string | undefined)[] = [];
+    const writer = new SnapshotWriter({
+      path,
+      gateway: 'n/g',
+      log: silentLog,
+      settleMs: 3_600_000,
+      onWritten: () => void written.push(writer.checksum),
+    });
+    assert.equal(writer.checksum, undefined);
+    writer.save(some);
+    await writer.close();
+    const read = await readSnapshotFile(path, 'n/g');
+    assert.ok(read.kind === 'read');
+    assert.equal(writer.checksum, read.checksum);
+    assert.deepEqual(written, [read.checksum]);
+
+    // The same content has the same checksum, also by way of the file.
+    writer.save(read.resources);
+    assert.equal(writer.checksum, undefined);
+    await writer.close();
+    assert.deepEqual(written, [read.checksum, read.checksum]);
+
+    writer.save(new Map());
+    await files.rm(join(path, '..'), { recursive: true });
+    await writer.close();
+    assert.equal(writer.checksum, undefined);
+  });
+
   test('writes by itself after a while', async (t) => {
     const path = await makeFolder(t);
     const writer = new SnapshotWriter({ path, gateway: 'n/g', log: silentLog, settleMs: 1 });

@@ -30,7 +30,8 @@ type SnapshotFileSystem = Pick<typeof nodeFiles, 'open' | 'rename' | 'unlink'>;
 
 /** The content of a file, or why it cannot be used; the problem continues "the snapshot file PATH". */
 type SnapshotFileResult =
-  | { readonly kind: 'read'; readonly resources: HeldResources }
+  /** `checksum` identifies this content. */
+  | { readonly kind: 'read'; readonly resources: HeldResources; readonly checksum: string }
   | { readonly kind: 'missing' }
   | { readonly kind: 'refused'; readonly problem: string };
 
@@ -70,7 +71,7 @@ function parseSnapshot(bytes: Buffer, gateway: string): SnapshotFileResult {
   if (hash.digest('hex') !== checksum) return refuse('is damaged');
   if (owner !== gateway) return refuse(`belongs to the Gateway ${owner}, not to ${gateway}`);
   try {
-    return { kind: 'read', resources: parseBody(body) };
+    return { kind: 'read', resources: parseBody(body), checksum };
   } catch (error) {
     return refuse(`cannot be decoded: ${describe(error)}`);
   }
@@ -115,6 +116,8 @@ export interface SnapshotWriterOptions {
   /** How long to wait after a change for further ones. Default 1 s. */
   readonly settleMs?: number;
   readonly files?: SnapshotFileSystem;
+  /** Called when the file has been replaced. */
+  readonly onWritten?: () => void;
 }
 
 /** Writes snapshots in the background, debounced: of several in a row only the last. */
@@ -125,14 +128,21 @@ export class SnapshotWriter {
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> = Promise.resolve();
   #lastProblem: string | undefined;
+  #checksum: string | undefined;
 
   constructor(options: SnapshotWriterOptions) {
     this.#options = options;
     this.#files = options.files ?? nodeFiles;
   }
 
+  /** Of the file, if it has what was saved last; undefined: that is not written yet, or cannot be. */
+  get checksum(): string | undefined {
+    return this.#checksum;
+  }
+
   save(resources: HeldResources): void {
     this.#latest = resources;
+    this.#checksum = undefined;
     this.#timer ??= setTimeout(() => this.#start(), this.#options.settleMs ?? 1_000).unref();
   }
 
@@ -154,7 +164,10 @@ export class SnapshotWriter {
     if (resources === undefined) return;
     const { path, log } = this.#options;
     try {
-      await this.#write(resources);
+      const checksum = await this.#write(resources);
+      // Something newer may be waiting.
+      this.#checksum = this.#latest === undefined ? checksum : undefined;
+      this.#options.onWritten?.();
       if (this.#lastProblem !== undefined) log.info({ file: path }, 'the snapshot file can be written again');
       this.#lastProblem = undefined;
     } catch (error) {
@@ -169,7 +182,7 @@ export class SnapshotWriter {
     }
   }
 
-  async #write(resources: HeldResources): Promise<void> {
+  async #write(resources: HeldResources): Promise<string> {
     const { path, gateway } = this.#options;
     const parts = await encodeBody(resources);
     const length = parts.reduce((sum, part) => sum + part.length, 0);
@@ -187,6 +200,7 @@ export class SnapshotWriter {
         await handle.close();
       }
       await this.#files.rename(temporary, path);
+      return checksum;
     } catch (error) {
       await this.#files.unlink(temporary).catch(() => {});
       throw error;

@@ -4,11 +4,12 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { parse } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
+import { matchesLabels } from '../../src/api/label-selector.ts';
 import { ownKinds } from '../../src/api/structural-schema.ts';
 import { version } from '../../src/cmd/version.ts';
 import { combinations } from './combinations.ts';
-import { crdChart, kubeVersion, proxyChart, renderChart, runHelm, type Values } from './helm.ts';
+import { crdChart, kubeVersion, productionValues, proxyChart, renderChart, runHelm, type Values } from './helm.ts';
 
 describe('helm lint --strict', () => {
   for (const chart of [proxyChart, crdChart]) {
@@ -26,6 +27,11 @@ describe('helm lint --strict', () => {
       assert.doesNotMatch(stdout, /WARNING|ERROR/);
     });
   }
+});
+
+test('helm lint --strict, values-production.yaml', async () => {
+  const args = ['lint', proxyChart, '--strict', '--kube-version', kubeVersion, '--values', productionValues];
+  assert.doesNotMatch((await runHelm(args)).stdout, /WARNING|ERROR/);
 });
 
 describe('NOTES.txt', () => {
@@ -50,25 +56,58 @@ describe('NOTES.txt', () => {
       'kubectl --namespace edge-system rollout status deployment/edge-proxy',
       'helm test edge --namespace edge-system --logs',
       "kubectl apply -f - <<'END'",
-      'helm upgrade edge charts/proxy --namespace edge-system --reset-then-reuse-values --set controller.xds.tls.enabled=true',
+      'helm upgrade edge charts/proxy --namespace edge-system --reset-then-reuse-values --set controller.xds.tls.enabled=true,controller.xds.tls.generate=true',
     ]);
     assert.equal(parse(/<<'END'\n(.*)^END$/ms.exec(notes)![1]!).kind, 'Gateway');
   });
 
-  test('warn of xDS without TLS, with the two commands that turn it on', async () => {
+  test('warn of xDS without TLS, with the command that turns it on', async () => {
     const [, commands = ''] = (await readNotes({})).split(/^WARNING: Gateways are served without TLS\. .*:$/m);
     const lines = commands.trim().split(/\n+/);
-    assert.equal(lines.length, 2, commands);
-    // The first makes what the chart mounts, for the name by which gateways look for the controller; the second sets a value that there is.
-    assert.match(
-      lines[0]!,
-      /subjectAltName=DNS:edge-proxy\.edge-system\.svc .*--namespace edge-system create secret generic proxy-xds-cert /,
-    );
-    const [, flag = ''] = / --set (\S+)$/.exec(lines[1]!)!;
+    assert.equal(lines.length, 1, commands);
+    const [, flag = ''] = / --set (\S+)$/.exec(lines[0]!)!;
     const rendering = await renderChart({}, { args: ['--set', flag] });
     assert.equal(rendering.variable('MCP_GATEHOUSE_XDS_TLS'), 'true');
-    for (const key of ['tls.crt', 'tls.key', 'ca.crt']) assert.match(lines[0]!, new RegExp(`--from-file=${key}[ =]`));
+    assert.equal(rendering.variable('MCP_GATEHOUSE_XDS_TLS_GENERATE'), 'true');
   });
+
+  test('say that TLS needs nothing else when the certificate is made', async () => {
+    const notes = await readNotes({ controller: { xds: { tls: { enabled: true, generate: true } } } });
+    assert.match(notes, /proxy-xds-cert in edge-system\. The controller makes it/);
+    assert.doesNotMatch(notes, /without TLS|WARNING|helm upgrade|is ready once/);
+  });
+
+  const selections: readonly (readonly [what: string, selector: object, metadata: object])[] = [
+    ['labels', { matchLabels: { mcp: 'yes', tier: '1' } }, { name: 'mcp-gateways', labels: { mcp: 'yes', tier: '1' } }],
+    [
+      'expressions',
+      {
+        matchExpressions: [
+          { key: 'team', operator: 'In', values: ['a', 'b'] },
+          { key: 'mcp', operator: 'Exists' },
+          { key: 'old', operator: 'DoesNotExist' },
+          { key: 'env', operator: 'NotIn', values: ['dev'] },
+        ],
+      },
+      { name: 'mcp-gateways', labels: { team: 'a', mcp: 'yes' } },
+    ],
+    ['a name', { matchLabels: { 'kubernetes.io/metadata.name': 'tools' } }, { name: 'tools' }],
+    ['everything', {}, { name: 'mcp-gateways' }],
+  ];
+  for (const [what, selector, expected] of selections)
+    test(`suggest a Gateway where it is looked after: selected by ${what}`, async () => {
+      const notes = await readNotes({ discoveryNamespaceSelectors: [selector, { matchLabels: { other: 'x' } }] });
+      const [namespace, gateway] = parseAllDocuments(/<<'END'\n(.*)^END$/ms.exec(notes)![1]!).map(
+        (document) => document.toJS() as { readonly kind: string; readonly metadata: Record<string, string> },
+      );
+      assert.deepEqual([namespace?.kind, namespace?.metadata], ['Namespace', expected]);
+      assert.deepEqual([gateway?.kind, gateway?.metadata['namespace']], ['Gateway', namespace?.metadata['name']]);
+      const labels = {
+        ...(expected as { labels?: object }).labels,
+        'kubernetes.io/metadata.name': namespace!.metadata['name']!,
+      };
+      assert.ok(matchesLabels(selector, labels), 'the selector selects it');
+    });
 
   test('say which Secret TLS needs', async () => {
     const notes = await readNotes({ controller: { xds: { tls: { enabled: true } } } });

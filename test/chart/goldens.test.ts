@@ -6,14 +6,14 @@ import { join } from 'node:path';
 import { before, test } from 'node:test';
 import { stringify } from 'yaml';
 import { combinations } from './combinations.ts';
-import { renderChart } from './helm.ts';
+import { productionValues, renderChart } from './helm.ts';
 import type { Rendering } from './rendering.ts';
 import { applyDifference, formatDifference } from './text-difference.ts';
 import { nameCase, toValues, valueCases } from './value-cases.ts';
 
 const folder = join(import.meta.dirname, 'goldens');
 const isUpdate = process.env['UPDATE_GOLDENS'] === '1';
-const expected = new Set(['defaults.yaml']);
+const expected = new Set(['defaults.yaml', 'production.yaml']);
 let defaults: Rendering;
 
 before(async () => {
@@ -46,6 +46,11 @@ for (const valueCase of valueCases) {
     compare(file, `${describeValues(values)}\n${difference}`);
   });
 }
+
+test('production', async () => {
+  const rendering = await renderChart({}, { args: ['--values', productionValues] });
+  compare('production.yaml', rendering.text);
+});
 
 test('there are ten combinations', () => assert.equal(combinations.length, 10));
 

@@ -10,6 +10,9 @@ const charts = join(import.meta.dirname, '..', '..', 'charts');
 export const proxyChart = join(charts, 'proxy');
 export const crdChart = join(charts, 'proxy-crds');
 
+/** The values that the chart recommends for production. */
+export const productionValues = join(proxyChart, 'values-production.yaml');
+
 /** A helm that was built from source takes clusters for very old unless it is told otherwise. */
 export const kubeVersion = '1.36.0';
 

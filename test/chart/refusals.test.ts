@@ -28,6 +28,12 @@ const bySchema: readonly Refusal[] = [
     ['controller', 'xds', 'tls'],
     ['image'],
     ['inferenceExtension'],
+    ['dashboards'],
+    ['networkPolicy'],
+    ['networkPolicy', 'apiServer'],
+    ['prometheusRule'],
+    ['rbac'],
+    ['serviceMonitor'],
     ['serviceAccount'],
     ['affinity'],
     ['controller', 'podDisruptionBudget'],
@@ -193,6 +199,61 @@ const bySchema: readonly Refusal[] = [
     message: `at '${place}': missing property '${key}'`,
   })),
   {
+    name: 'a digest that is a tag',
+    values: { image: { digest: 'v1' } },
+    message: `at '/image/digest': 'v1' does not match pattern`,
+  },
+  {
+    name: 'a digest without its algorithm',
+    values: { controller: { image: { digest: '0'.repeat(64) } } },
+    message: `at '/controller/image/digest': '${'0'.repeat(64)}' does not match pattern`,
+  },
+  {
+    name: 'a label that is no label',
+    values: { podLabels: { team: 'a b' } },
+    message: `at '/podLabels/team': 'a b' does not match pattern`,
+  },
+  {
+    name: 'a constraint without a topology',
+    values: { topologySpreadConstraints: [{ maxSkew: 1, whenUnsatisfiable: 'ScheduleAnyway' }] },
+    message: `at '/topologySpreadConstraints/0': missing property 'topologyKey'`,
+  },
+  {
+    name: 'a peer of nothing',
+    values: { networkPolicy: { clients: [{}] } },
+    message: `at '/networkPolicy/clients/0': minProperties: got 0, want 1`,
+  },
+  {
+    name: 'a peer of another kind',
+    values: { networkPolicy: { upstreams: [{ host: 'idp.example.com' }] } },
+    message: `at '/networkPolicy/upstreams/0': additional properties 'host' not allowed`,
+  },
+  {
+    name: 'an API server by name',
+    values: { networkPolicy: { apiServer: { cidrs: ['kubernetes.default'] } } },
+    message: `at '/networkPolicy/apiServer/cidrs/0': 'kubernetes.default' does not match pattern`,
+  },
+  {
+    name: 'an API server without a port',
+    values: { networkPolicy: { apiServer: { ports: [] } } },
+    message: `at '/networkPolicy/apiServer/ports': minItems: got 0, want 1`,
+  },
+  {
+    name: 'a namespace that is no name',
+    values: { rbac: { secretsInNamespaces: ['Tools'] } },
+    message: `at '/rbac/secretsInNamespaces/0': 'Tools' does not match pattern`,
+  },
+  {
+    name: 'a namespace twice',
+    values: { rbac: { secretsInNamespaces: ['a', 'a'] } },
+    message: `at '/rbac/secretsInNamespaces': items at 0 and 1 are equal`,
+  },
+  {
+    name: 'an interval without a unit',
+    values: { serviceMonitor: { interval: '30' } },
+    message: `at '/serviceMonitor/interval': '30' does not match pattern`,
+  },
+  {
     name: 'a percentage without its sign',
     values: { controller: { podDisruptionBudget: { minAvailable: '50' } } },
     message: `at '/controller/podDisruptionBudget/minAvailable': '50' does not match pattern`,
@@ -201,6 +262,39 @@ const bySchema: readonly Refusal[] = [
 
 /** The schema has nothing to say here. */
 const beyondTheSchema: readonly Refusal[] = [
+  {
+    name: 'a certificate to make without TLS',
+    values: { controller: { xds: { tls: { generate: true } } } },
+    message:
+      'controller.xds.tls.generate goes with controller.xds.tls.enabled: without TLS there is no certificate to make',
+  },
+  {
+    name: 'a label by which the controller is selected',
+    values: { podLabels: { 'app.kubernetes.io/component': 'gateway' } },
+    message: "podLabels must not have app.kubernetes.io/component: such labels select the controller's pods",
+  },
+  {
+    name: 'a label by which gateways are selected',
+    values: { podLabels: { 'gateway.networking.k8s.io/gateway-name': 'web' } },
+    message: 'podLabels must not have gateway.networking.k8s.io/gateway-name: such labels select the pods of gateways',
+  },
+  {
+    name: 'a label that marks objects of gateways',
+    values: { podLabels: { 'app.kubernetes.io/managed-by': 'gateway.proxy-controller' } },
+    message: 'podLabels must not have app.kubernetes.io/managed-by: such labels mark the objects of gateways',
+  },
+  {
+    name: 'a peer that is a block and pods',
+    values: {
+      networkPolicy: { enabled: true, clients: [{ ipBlock: { cidr: '10.0.0.0/8' }, namespaceSelector: {} }] },
+    },
+    message: 'networkPolicy.clients[0] must have ipBlock or selectors, not both',
+  },
+  {
+    name: 'pods without their namespace',
+    values: { networkPolicy: { enabled: true, metrics: [{ podSelector: {} }] } },
+    message: 'networkPolicy.metrics[0] needs a namespaceSelector beside its podSelector: {} is every namespace',
+  },
   {
     name: 'two equal ports',
     values: port('health', 9092),
@@ -242,6 +336,26 @@ const beyondTheSchema: readonly Refusal[] = [
 
 /** What the templates say themselves when nobody asks the schema. */
 const withoutSchema: readonly Refusal[] = [
+  {
+    name: 'a digest that is a tag',
+    values: { controller: { image: { digest: 'v1' } } },
+    message: 'controller.image.digest must be sha256: and 64 hexadecimal digits, not "v1"',
+  },
+  {
+    name: 'an API server without a port',
+    values: { networkPolicy: { enabled: true, apiServer: { ports: [] } } },
+    message: 'networkPolicy.apiServer.ports must have a port: the controller needs the API server',
+  },
+  {
+    name: 'a namespace that is no name',
+    values: { rbac: { secretsInNamespaces: ['a', 'B'] } },
+    message: 'rbac.secretsInNamespaces[1] must be the name of a namespace, not "B"',
+  },
+  {
+    name: 'a namespace twice',
+    values: { rbac: { secretsInNamespaces: ['a', 'a'] } },
+    message: 'rbac.secretsInNamespaces names a namespace twice',
+  },
   {
     name: 'a log level that there is not',
     values: { controller: { logLevel: 'verbose' } },
@@ -357,6 +471,27 @@ test('names that are too long, or begin with a digit, are refused and not cut', 
   const text = await readRefusal({ nameOverride: 'n'.repeat(20) }, { release });
   include(text, `"${release}-${'n'.repeat(20)}" cannot be the name of a Service`);
   include(await readRefusal({}, { release: '1st' }), '"1st-proxy" cannot be the name of a Service');
+});
+
+describe('in a cluster without the Prometheus operator', () => {
+  // As helm sees a cluster: it has kinds, and not versions alone.
+  const cluster = ['--api-versions', 'v1/Pod'];
+  const operator = [...cluster, '--api-versions', 'monitoring.coreos.com/v1'];
+  for (const key of ['serviceMonitor', 'prometheusRule'])
+    test(key, async () => {
+      const values = { [key]: { enabled: true } };
+      include(
+        await readRefusal(values, { args: cluster }),
+        `\n- ${key}.enabled needs the CRDs of the Prometheus operator (monitoring.coreos.com/v1), and the cluster does not have them;`,
+      );
+      await renderChart(values, { args: operator });
+      // Nobody knows what a cluster has when there is none.
+      await renderChart(values);
+    });
+
+  test('what is off is not missed', async () => {
+    await renderChart({ dashboards: { enabled: true } }, { args: cluster });
+  });
 });
 
 test('an older Kubernetes is refused', async () => {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { parse } from 'yaml';
+import { readSettings } from './controller-settings.ts';
 import { readRefusal, renderChart, type Values } from './helm.ts';
 import type { Rendering, RenderedObject } from './rendering.ts';
 
@@ -64,12 +65,21 @@ describe('names', () => {
         imagePullSecrets: [{ name }],
         gatewayClassParametersRefs: { proxy: { name, namespace: name } },
         controller: budget,
+        networkPolicy: { enabled: true },
+        podLabels: { team: name },
+        priorityClassName: name,
+        prometheusRule: { enabled: true, labels: { team: name } },
+        rbac: { aggregateRoles: true, secretsInNamespaces: [name] },
+        serviceMonitor: { enabled: true, labels: { team: name } },
+        topologySpreadConstraints: [{ topologyKey: 'zone', maxSkew: 1, whenUnsatisfiable: 'ScheduleAnyway' }],
       };
       const rendering = await renderChart(values, { release: isFull ? name : 'proxy', namespace: name });
       for (const { kind, metadata } of checkTexts(rendering)) {
         assert.equal(metadata.labels?.['app.kubernetes.io/name'], name, kind);
         if (!kind.startsWith('Cluster')) assert.equal(metadata.namespace, name, kind);
       }
+      const { controller: selected } = readSettings(rendering).networkPolicy!;
+      assert.deepEqual(selected, rendering.deployment.spec.selector.matchLabels);
       assert.equal(rendering.get('ServiceAccount').metadata.name, name);
       assert.equal(rendering.pod.serviceAccountName, name);
       assert.equal(rendering.deployment.metadata.name, isFull ? name : `proxy-${name}`);

@@ -1,6 +1,9 @@
 // Every key of values.yaml away from its default, and what comes of it in the objects and in what the controller makes of them. values.test.ts runs the checks,
 // goldens.test.ts keeps the renderings, and the API server of a test cluster takes each of them.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse, parseAllDocuments } from 'yaml';
 import { readSettings } from './controller-settings.ts';
 import type { Values } from './helm.ts';
 import type { RenderedObject, Rendering } from './rendering.ts';
@@ -11,6 +14,8 @@ export interface ValueCase {
   /** When a key has several cases: which. */
   readonly variant?: string;
   readonly value: unknown;
+  /** Other values, without which this one has nothing to change. */
+  readonly with?: Values;
   /** Must hold for the rendering with the value, and not for that with defaults. */
   readonly check: (rendering: Rendering) => void;
 }
@@ -21,8 +26,41 @@ export function nameCase({ key, variant }: ValueCase): string {
 }
 
 /** The case as values for helm. */
-export function toValues({ key, value }: ValueCase): Values {
-  return key.split('.').reduceRight<unknown>((inner, name) => ({ [name]: inner }), value) as Values;
+export function toValues({ key, value, with: others = {} }: ValueCase): Values {
+  return merge(others, key.split('.').reduceRight<unknown>((inner, name) => ({ [name]: inner }), value) as Values);
+}
+
+/** Values over others, mapping by mapping as far as both have them. */
+function merge(others: Values, values: Values): Values {
+  const merged: Record<string, unknown> = { ...others };
+  for (const [key, value] of Object.entries(values))
+    merged[key] = isMapping(merged[key]) && isMapping(value) ? merge(merged[key], value) : value;
+  return merged;
+}
+
+function isMapping(value: unknown): value is Values {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+const readMonitoring = (name: string): string =>
+  readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'monitoring', name), 'utf8');
+
+const digest = `sha256:${'0123456789abcdef'.repeat(4)}`;
+
+interface PolicyRule {
+  readonly ports?: readonly { readonly port: number; readonly protocol: string }[];
+  readonly from?: readonly object[];
+  readonly to?: readonly object[];
+}
+
+interface PolicySpec {
+  readonly podSelector: object;
+  readonly ingress: readonly PolicyRule[];
+  readonly egress: readonly PolicyRule[];
+}
+
+function readPolicySpec(rendering: Rendering): PolicySpec {
+  return rendering.get('NetworkPolicy')['spec'] as PolicySpec;
 }
 
 interface Port {
@@ -100,6 +138,20 @@ export function listRules(rendering: Rendering): readonly string[] {
   );
 }
 
+/** The names of the Secrets that the controller may change in its own namespace. */
+function listUpdatedSecrets(rendering: Rendering): readonly string[] {
+  const { rules } = rendering.get('Role') as unknown as {
+    readonly rules: readonly {
+      readonly resources: readonly string[];
+      readonly verbs: readonly string[];
+      readonly resourceNames?: readonly string[];
+    }[];
+  };
+  return rules
+    .filter(({ resources, verbs }) => resources.includes('secrets') && verbs.includes('update'))
+    .flatMap(({ resourceNames = ['*'] }) => resourceNames);
+}
+
 const nodeAffinity = {
   requiredDuringSchedulingIgnoredDuringExecution: {
     nodeSelectorTerms: [{ matchExpressions: [{ key: 'disk', operator: 'In', values: ['fast'] }] }],
@@ -144,6 +196,15 @@ export const valueCases: readonly ValueCase[] = [
         [readSettings(rendering).logFormat, readSettings(rendering).xdsVerifyPodAddress],
         ['text', false],
       );
+    },
+  },
+  {
+    key: 'controller.image.digest',
+    value: digest,
+    check: (rendering) => {
+      assert.match(rendering.container.image, new RegExp(`/controller@${digest}$`));
+      assert.equal(rendering.testPod.containers[0].image, rendering.container.image);
+      assert.equal(readSettings(rendering).imageDigest, undefined);
     },
   },
   {
@@ -293,6 +354,44 @@ export const valueCases: readonly ValueCase[] = [
         optional: true,
         items: [{ key: 'ca.crt', path: 'ca.crt' }],
       });
+      assert.deepEqual(listUpdatedSecrets(rendering), ['proxy-xds-cert-last-good']);
+    },
+  },
+  {
+    key: 'controller.xds.tls.generate',
+    value: true,
+    with: { controller: { xds: { tls: { enabled: true } } } },
+    check: (rendering) => {
+      const { xdsTls, xdsTlsGenerate } = readSettings(rendering);
+      assert.deepEqual([xdsTls, xdsTlsGenerate], [true, true]);
+      // It is read from the API server: a volume would show it a minute later.
+      assert.deepEqual(
+        rendering.pod.volumes?.map(({ name }) => name),
+        ['xds-token'],
+      );
+      assert.deepEqual(listUpdatedSecrets(rendering), ['proxy-xds-cert', 'proxy-xds-cert-last-good']);
+      assert.ok(rendering.testPod.containers[0].args.includes('--ca'));
+    },
+  },
+  {
+    key: 'dashboards.enabled',
+    value: true,
+    check: (rendering) => {
+      const { metadata, data } = rendering.get('ConfigMap') as RenderedObject & {
+        readonly data: Record<string, string>;
+      };
+      assert.deepEqual([metadata.name, metadata.labels?.['grafana_dashboard']], ['proxy-dashboard', '1']);
+      assert.deepEqual(JSON.parse(data['mcp-gateway.json']!), JSON.parse(readMonitoring('dashboard.json')));
+    },
+  },
+  {
+    key: 'dashboards.labels',
+    value: { grafana_dashboard: null, folder: 'mcp' },
+    with: { dashboards: { enabled: true } },
+    check: (rendering) => {
+      const { labels = {} } = rendering.get('ConfigMap').metadata;
+      assert.deepEqual([labels['folder'], labels['grafana_dashboard']], ['mcp', undefined]);
+      assert.equal(labels['app.kubernetes.io/component'], 'monitoring');
     },
   },
   {
@@ -340,6 +439,15 @@ export const valueCases: readonly ValueCase[] = [
         name: 'defaults',
         namespace: 'platform',
       }),
+  },
+  {
+    key: 'image.digest',
+    value: digest,
+    check: (rendering) => {
+      assert.equal(readSettings(rendering).imageDigest, digest);
+      // Another image has another digest.
+      assert.doesNotMatch(rendering.container.image, /@/);
+    },
   },
   {
     key: 'image.pullPolicy',
@@ -410,6 +518,71 @@ export const valueCases: readonly ValueCase[] = [
     },
   },
   {
+    key: 'networkPolicy.apiServer.cidrs',
+    value: ['10.96.0.1/32', '2001:db8::1/128'],
+    with: { networkPolicy: { enabled: true } },
+    check: (rendering) =>
+      assert.deepEqual(readPolicySpec(rendering).egress[0]?.to, [
+        { ipBlock: { cidr: '10.96.0.1/32' } },
+        { ipBlock: { cidr: '2001:db8::1/128' } },
+      ]),
+  },
+  {
+    key: 'networkPolicy.apiServer.ports',
+    value: [16443],
+    with: { networkPolicy: { enabled: true } },
+    check: (rendering) =>
+      assert.deepEqual(readPolicySpec(rendering).egress[0]?.ports, [{ port: 16443, protocol: 'TCP' }]),
+  },
+  {
+    key: 'networkPolicy.clients',
+    value: [{ ipBlock: { cidr: '198.51.100.0/24', except: ['198.51.100.128/25'] } }],
+    with: { networkPolicy: { enabled: true } },
+    check: (rendering) =>
+      assert.deepEqual(readSettings(rendering).networkPolicy?.clients, [
+        { ipBlock: { cidr: '198.51.100.0/24', except: ['198.51.100.128/25'] } },
+      ]),
+  },
+  {
+    // network-policies.test.ts plays what comes through.
+    key: 'networkPolicy.enabled',
+    value: true,
+    check: (rendering) => {
+      assert.deepEqual(readPolicySpec(rendering).podSelector, rendering.deployment.spec.selector);
+      assert.deepEqual(readSettings(rendering).networkPolicy, {
+        controller: rendering.deployment.spec.selector.matchLabels,
+        clients: [],
+        metrics: [],
+        upstreams: [],
+      });
+      const verbs = ['get', 'list', 'watch', 'create', 'patch', 'delete'];
+      assert.deepEqual(
+        listRules(rendering).filter((rule) => rule.includes('networkpolicies')),
+        verbs.map((verb) => `networking.k8s.io/networkpolicies ${verb}`),
+      );
+    },
+  },
+  {
+    key: 'networkPolicy.metrics',
+    value: [{ namespaceSelector: { matchLabels: { team: 'monitoring' } }, podSelector: {} }],
+    with: { networkPolicy: { enabled: true } },
+    check: (rendering) => {
+      const peers = [{ namespaceSelector: { matchLabels: { team: 'monitoring' } }, podSelector: {} }];
+      const rule = readPolicySpec(rendering).ingress.find(({ ports }) => ports?.[0]?.port === 9092);
+      assert.deepEqual(rule?.from, peers);
+      assert.deepEqual(readSettings(rendering).networkPolicy?.metrics, peers);
+    },
+  },
+  {
+    key: 'networkPolicy.upstreams',
+    value: [{ namespaceSelector: { matchLabels: { mcp: 'yes' } } }],
+    with: { networkPolicy: { enabled: true } },
+    check: (rendering) =>
+      assert.deepEqual(readSettings(rendering).networkPolicy?.upstreams, [
+        { namespaceSelector: { matchLabels: { mcp: 'yes' } } },
+      ]),
+  },
+  {
     key: 'nodeSelector',
     value: { 'kubernetes.io/arch': 'arm64' },
     check: (rendering) => {
@@ -434,6 +607,18 @@ export const valueCases: readonly ValueCase[] = [
     value: { 'prometheus.io/scrape': null, 'prometheus.io/path': null },
     check: (rendering) =>
       assert.deepEqual(rendering.deployment.spec.template.metadata.annotations, { 'prometheus.io/port': '9092' }),
+  },
+  {
+    key: 'podLabels',
+    value: { team: 'platform', 'example.com/cost-center': '42' },
+    check: (rendering) => {
+      const { labels } = rendering.deployment.spec.template.metadata;
+      assert.deepEqual(labels, {
+        ...rendering.deployment.spec.selector.matchLabels,
+        team: 'platform',
+        'example.com/cost-center': '42',
+      });
+    },
   },
   {
     key: 'podSecurityContext',
@@ -464,6 +649,75 @@ export const valueCases: readonly ValueCase[] = [
         runAsNonRoot: false,
         seccompProfile: { type: 'Localhost', localhostProfile: 'gateway.json' },
       }),
+  },
+  {
+    key: 'priorityClassName',
+    value: 'system-cluster-critical',
+    check: (rendering) => assert.equal(rendering.pod['priorityClassName'], 'system-cluster-critical'),
+  },
+  {
+    key: 'prometheusRule.enabled',
+    value: true,
+    check: (rendering) => {
+      const documented = parse(readMonitoring('alerts.yaml')) as RenderedObject;
+      const rule = rendering.get('PrometheusRule');
+      assert.deepEqual([rule.apiVersion, rule['spec']], [documented.apiVersion, documented['spec']]);
+    },
+  },
+  {
+    key: 'prometheusRule.labels',
+    value: { release: 'prometheus' },
+    with: { prometheusRule: { enabled: true } },
+    check: (rendering) => assert.equal(rendering.get('PrometheusRule').metadata.labels?.['release'], 'prometheus'),
+  },
+  {
+    key: 'rbac.aggregateRoles',
+    value: true,
+    check: (rendering) => {
+      const roles = rendering.list('ClusterRole').filter(({ metadata }) => metadata.name.match(/-(view|edit|admin)$/));
+      const described = roles.map(({ metadata, rules }) => {
+        const labels = Object.keys(metadata.labels ?? {}).filter((label) => label.includes('/aggregate-to-'));
+        const [{ resources, verbs }] = rules as [
+          { readonly resources: readonly string[]; readonly verbs: readonly string[] },
+        ];
+        return [labels.map((label) => label.split('-to-')[1]), resources, verbs.includes('create')];
+      });
+      assert.deepEqual(described, [
+        [['view', 'edit', 'admin'], ['proxypolicies', 'proxybackends', 'gatewayparameters'], false],
+        [['edit', 'admin'], ['proxypolicies', 'proxybackends'], true],
+        [['admin'], ['gatewayparameters'], true],
+      ]);
+      // They are for people.
+      const bound = new Set(listBindings(rendering).map(({ roleRef }) => roleRef.name));
+      for (const { metadata } of roles) assert.ok(!bound.has(metadata.name), metadata.name);
+    },
+  },
+  {
+    key: 'rbac.secretsInNamespaces',
+    value: ['tools', 'shop', 'proxy-system'],
+    check: (rendering) => {
+      assert.deepEqual(readSettings(rendering).secretsInNamespaces, ['tools', 'shop', 'proxy-system']);
+      assert.deepEqual(
+        listRules(rendering).filter((rule) => rule.includes('/secrets')),
+        [],
+      );
+      const readers = rendering.list('Role').map(({ metadata, rules }) => {
+        const own = (
+          rules as readonly { readonly resources: readonly string[]; readonly verbs: readonly string[] }[]
+        ).find(({ resources }) => resources.includes('secrets'));
+        return [metadata.namespace, metadata.name, own?.verbs];
+      });
+      assert.deepEqual(readers, [
+        ['proxy-system', 'proxy', ['list', 'watch', 'create', 'delete']],
+        ['tools', 'proxy-secrets', ['list', 'watch']],
+        ['shop', 'proxy-secrets', ['list', 'watch']],
+      ]);
+      for (const { roleRef, metadata, subjects } of listBindings(rendering)) {
+        assert.equal(roleRef.name, metadata.name);
+        assert.deepEqual(subjects, [{ kind: 'ServiceAccount', name: 'proxy', namespace: 'proxy-system' }]);
+      }
+      assert.equal(rendering.list('RoleBinding').length, 3);
+    },
   },
   {
     key: 'resources',
@@ -520,6 +774,47 @@ export const valueCases: readonly ValueCase[] = [
     },
   },
   {
+    key: 'serviceMonitor.enabled',
+    value: true,
+    check: (rendering) => {
+      const documented = parseAllDocuments(readMonitoring('operator.yaml')).map(
+        (document) => document.toJS() as RenderedObject,
+      );
+      const { selector, ...service } = rendering.get('ServiceMonitor')['spec'] as { readonly selector: object };
+      const { selector: _, ...shown } = documented[0]!['spec'] as { readonly selector: object };
+      assert.deepEqual(service, shown);
+      assert.deepEqual(selector, rendering.deployment.spec.selector);
+      const { ports } = rendering.get('Service')['spec'] as { readonly ports: readonly Port[] };
+      assert.ok(ports.some(({ name, port }) => name === 'metrics' && port === 9092));
+      assert.deepEqual(rendering.get('PodMonitor')['spec'], documented[1]!['spec']);
+      assert.equal(rendering.get('PodMonitor').metadata.name, 'proxy-gateways');
+    },
+  },
+  {
+    key: 'serviceMonitor.interval',
+    value: '15s',
+    with: { serviceMonitor: { enabled: true } },
+    check: (rendering) => {
+      const { endpoints } = rendering.get('ServiceMonitor')['spec'] as { readonly endpoints: readonly object[] };
+      const { podMetricsEndpoints } = rendering.get('PodMonitor')['spec'] as {
+        readonly podMetricsEndpoints: readonly { readonly interval: string }[];
+      };
+      assert.deepEqual(endpoints, [{ port: 'metrics', interval: '15s' }]);
+      assert.equal(podMetricsEndpoints[0]?.interval, '15s');
+    },
+  },
+  {
+    key: 'serviceMonitor.labels',
+    value: { release: 'prometheus', 'app.kubernetes.io/version': 'any' },
+    with: { serviceMonitor: { enabled: true } },
+    check: (rendering) => {
+      for (const kind of ['ServiceMonitor', 'PodMonitor']) {
+        const { labels } = rendering.get(kind).metadata;
+        assert.deepEqual([labels?.['release'], labels?.['app.kubernetes.io/version']], ['prometheus', 'any']);
+      }
+    },
+  },
+  {
     key: 'tolerations',
     value: [{ key: 'dedicated', operator: 'Equal', value: 'gateways', effect: 'NoSchedule' }],
     check: (rendering) => {
@@ -528,5 +823,32 @@ export const valueCases: readonly ValueCase[] = [
           { key: 'dedicated', operator: 'Equal', value: 'gateways', effect: 'NoSchedule' },
         ]);
     },
+  },
+  {
+    key: 'topologySpreadConstraints',
+    value: [
+      { topologyKey: 'topology.kubernetes.io/zone', maxSkew: 1, whenUnsatisfiable: 'ScheduleAnyway' },
+      {
+        topologyKey: 'rack',
+        maxSkew: 2,
+        whenUnsatisfiable: 'DoNotSchedule',
+        labelSelector: { matchLabels: { a: 'b' } },
+      },
+    ],
+    check: (rendering) =>
+      assert.deepEqual(rendering.pod['topologySpreadConstraints'], [
+        {
+          topologyKey: 'topology.kubernetes.io/zone',
+          maxSkew: 1,
+          whenUnsatisfiable: 'ScheduleAnyway',
+          labelSelector: rendering.deployment.spec.selector,
+        },
+        {
+          topologyKey: 'rack',
+          maxSkew: 2,
+          whenUnsatisfiable: 'DoNotSchedule',
+          labelSelector: { matchLabels: { a: 'b' } },
+        },
+      ]),
   },
 ];

@@ -33,6 +33,10 @@ for (const valueCase of valueCases) {
     assert.notDeepEqual(value, declared?.default, 'the case has the default');
     valueCase.check(await renderChart(toValues(valueCase)));
     assert.throws(() => valueCase.check(defaults), 'the case holds for the defaults, too');
+    const { with: others } = valueCase;
+    if (others === undefined) return;
+    const without = await renderChart(others);
+    assert.throws(() => valueCase.check(without), 'the case holds without the value, too');
   });
 }
 
@@ -67,7 +71,10 @@ describe('the defaults', () => {
     const own = readSettings({ container: { args: ['controller'], env: [] } } as unknown as Rendering);
     const { logFormat: _, imageRegistry: __, podName: ___, podAddress: ____, ...expected } = own;
     assert.deepEqual(settings, expected);
-    assert.deepEqual([logFormat, imageRegistry, podName, podAddress], ['json', 'ghcr.io', 'proxy-0', '10.0.0.1']);
+    assert.deepEqual(
+      [logFormat, imageRegistry, podName, podAddress],
+      ['json', 'ghcr.io/mcp-gatehouse', 'proxy-0', '10.0.0.1'],
+    );
   });
 
   test('are hardened', () => {
@@ -87,7 +94,7 @@ describe('the defaults', () => {
   });
 
   test('have the image of this version, and scraping switched on', () => {
-    assert.equal(defaults.container.image, `ghcr.io/controller:${version}`);
+    assert.equal(defaults.container.image, `ghcr.io/mcp-gatehouse/controller:${version}`);
     assert.equal(defaults.testPod.containers[0].image, defaults.container.image);
     assert.deepEqual(defaults.deployment.spec.template.metadata.annotations, {
       'prometheus.io/scrape': 'true',
@@ -98,7 +105,14 @@ describe('the defaults', () => {
 
   test('leave the strategy to Kubernetes, and everything that is empty away', () => {
     assert.equal(defaults.deployment.spec['strategy'], undefined);
-    for (const field of ['affinity', 'nodeSelector', 'tolerations', 'imagePullSecrets'])
+    for (const field of [
+      'affinity',
+      'nodeSelector',
+      'tolerations',
+      'imagePullSecrets',
+      'priorityClassName',
+      'topologySpreadConstraints',
+    ])
       assert.ok(!(field in defaults.pod), field);
     assert.ok(!('resources' in defaults.container));
     assert.deepEqual(defaults.deployment.metadata.annotations, undefined);
@@ -160,7 +174,14 @@ test('numbers keep their text, however they come', async () => {
 
 test('the chart sets no variable that the controller does not read', async () => {
   const known = new Set<string>(Object.values(controllerCommandFlags.flags).map(({ env }) => env));
-  for (const some of [{}, { controller: { xds: { tls: { enabled: true } } }, imagePullSecrets: [{ name: 'a' }] }]) {
+  const all = {
+    controller: { xds: { tls: { enabled: true } } },
+    image: { digest: `sha256:${'0'.repeat(64)}` },
+    imagePullSecrets: [{ name: 'a' }],
+    networkPolicy: { enabled: true },
+    rbac: { secretsInNamespaces: ['a'] },
+  };
+  for (const some of [{}, all]) {
     const { container } = await renderChart(some);
     assert.deepEqual(
       container.env.map(({ name }) => name).filter((name) => !known.has(name)),

@@ -212,13 +212,15 @@ const stays: readonly (readonly [row: RegExp, objects: readonly string[]])[] = [
   [/^the three CRDs of `proxy-crds`/, crds],
   [/^the GatewayClass `proxy`/, ['GatewayClass proxy']],
   [
-    /`proxy-seal-\.\.\.`.*Lease `proxy-controller`.*Secret `proxy-xds-cert`.*pod `proxy-test`.*`proxy-system`/,
+    /`proxy-seal-\.\.\.`.*Lease `proxy-controller`.*ConfigMap `proxy-controller-namespaces`.*Secret `proxy-xds-cert`.*`proxy-xds-cert-last-good`.*pod `proxy-test`.*`proxy-system`/,
     [
+      'ConfigMap proxy-system/proxy-controller-namespaces',
       'Lease proxy-system/proxy-controller',
       'Namespace proxy-system',
       'Pod proxy-system/proxy-test',
       'Secret proxy-system/proxy-seal-...',
       'Secret proxy-system/proxy-xds-cert',
+      'Secret proxy-system/proxy-xds-cert-last-good',
     ],
   ],
 ];

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { renderChart } from '../chart/helm.ts';
-import type { Rendering } from '../chart/rendering.ts';
+import type { RenderedObject, Rendering } from '../chart/rendering.ts';
 import { nameCase, toValues, valueCases } from '../chart/value-cases.ts';
 import type { Cluster } from './cluster.ts';
 import { type Act, createActs } from './controller-acts.ts';
@@ -13,8 +13,18 @@ import { installationNamespace } from './installed-controller.ts';
 import { startCluster } from './start-cluster.ts';
 
 const user = `system:serviceaccount:${installationNamespace}:proxy`;
-const listGranted = (rendering: Rendering): readonly Right[] =>
-  listRights([...rendering.list('ClusterRole'), ...rendering.list('Role')]);
+/** Of the roles that the controller is bound to: others are for people. */
+const listGranted = (rendering: Rendering): readonly Right[] => {
+  const bindings = [...rendering.list('ClusterRoleBinding'), ...rendering.list('RoleBinding')];
+  const isBound = ({ kind, metadata }: RenderedObject): boolean =>
+    bindings.some(
+      (binding) =>
+        binding.kind === `${kind}Binding` &&
+        binding.metadata.namespace === metadata.namespace &&
+        (binding['roleRef'] as { readonly name: string }).name === metadata.name,
+    );
+  return listRights([...rendering.list('ClusterRole'), ...rendering.list('Role')].filter(isBound));
+};
 const granted = listGranted(await renderChart(stageValues));
 let cluster: Cluster;
 let stage: ControllerStage;
@@ -40,23 +50,39 @@ test('every right is granted once, and by name, not by asterisk', () => {
   assert.doesNotMatch(names.join('\n'), /\*/);
 });
 
-test('no value changes the rights but the one for InferencePools, which adds these', async () => {
+test('no value changes the rights but those for InferencePools, network policies and TLS, which add these, and the one for Secrets', async () => {
   const pools = 'inference.networking.k8s.io/inferencepools';
-  const added = [
-    `${pools} get`,
-    `${pools} list`,
-    `${pools} watch`,
-    `${pools}/status update`,
-    'core/pods list',
-    'core/pods watch',
-  ];
+  const policies = 'networking.k8s.io/networkpolicies';
+  const updates = (name: string): string => `core/secrets update ${name} in ${installationNamespace}`;
+  const ofCopy = [updates('proxy-xds-cert-last-good')];
+  /** By the value, or the first part of its key. */
+  const addedFor: Readonly<Record<string, readonly string[]>> = {
+    'controller.xds.tls.enabled': ofCopy,
+    'controller.xds.tls.generate': [updates('proxy-xds-cert'), ...ofCopy],
+    inferenceExtension: [`${pools} get`, `${pools} list`, `${pools} watch`, `${pools}/status update`],
+    networkPolicy: ['get', 'list', 'watch', 'create', 'patch', 'delete'].map((verb) => `${policies} ${verb}`),
+  };
+  const added = new Set(Object.values(addedFor).flat());
   const all = granted.map(formatRight);
-  const usual = all.filter((right) => !added.includes(right));
-  assert.equal(usual.length, all.length - added.length);
+  const usual = all.filter((right) => !added.has(right));
+  assert.equal(usual.length, all.length - added.size);
+  const everywhere = ['core/secrets list', 'core/secrets watch'];
+  assert.deepEqual(
+    usual.filter((right) => everywhere.includes(right)),
+    everywhere,
+  );
   for (const valueCase of valueCases) {
     const given = listGranted(await renderChart(toValues(valueCase))).map(formatRight);
-    const expected = valueCase.key === 'inferenceExtension.enabled' ? all : usual;
-    assert.deepEqual(given, expected, nameCase(valueCase));
+    const { key } = valueCase;
+    const own = addedFor[key] ?? addedFor[key.split('.')[0]!] ?? [];
+    const expected = all.filter((right) => usual.includes(right) || own.includes(right));
+    if (key === 'rbac.secretsInNamespaces') {
+      const inNamespaces = (valueCase.value as readonly string[]).flatMap((namespace) =>
+        everywhere.map((right) => `${right} in ${namespace}`),
+      );
+      const narrowed = [...usual.filter((right) => !everywhere.includes(right)), ...inNamespaces];
+      assert.deepEqual(given.toSorted(), narrowed.toSorted(), nameCase(valueCase));
+    } else assert.deepEqual(given, expected, nameCase(valueCase));
   }
 });
 

@@ -33,14 +33,26 @@ import { startCluster } from './start-cluster.ts';
 const ofKubernetes = [
   'affinity',
   'controller.strategy',
+  'dashboards.enabled',
+  'dashboards.labels',
   'deploymentAnnotations',
+  // test/chart/network-policies.test.ts plays connections against the policies.
+  'networkPolicy.apiServer.cidrs',
+  'networkPolicy.apiServer.ports',
   'nodeSelector',
   'podAnnotations',
+  'priorityClassName',
+  'prometheusRule.enabled',
+  'prometheusRule.labels',
   'resources',
+  'serviceMonitor.enabled',
+  'serviceMonitor.interval',
+  'serviceMonitor.labels',
   'tolerations',
+  'topologySpreadConstraints',
 ];
-/** Where else: chart-replicas.test.ts. */
-const shown = new Set(['controller.podDisruptionBudget']);
+/** Where else: chart-replicas.test.ts, generated-certificate.test.ts. */
+const shown = new Set(['controller.podDisruptionBudget', 'controller.xds.tls.generate']);
 
 /** A test that shows these values, named after them. */
 function shows(keys: readonly string[], what: string, run: () => Promise<void>): void {
@@ -154,7 +166,7 @@ describe('the defaults', () => {
     const [{ image, imagePullPolicy }] = spec.containers;
     assert.deepEqual(
       [image, imagePullPolicy, spec.imagePullSecrets],
-      ['ghcr.io/gateway:0.1.0', 'IfNotPresent', undefined],
+      ['ghcr.io/mcp-gatehouse/gateway:0.1.0', 'IfNotPresent', undefined],
     );
     assert.equal(findVariable(spec, 'MCP_GATEHOUSE_CONTROLLER'), 'http://proxy.proxy-system.svc:9978');
     assert.equal(findVariable(spec, 'MCP_GATEHOUSE_LOG_LEVEL'), 'info');
@@ -427,6 +439,118 @@ describe('InferencePools', () => {
     await waitForCondition(cluster, pool, { type: 'ResolvedRefs', status: 'False', reason: 'InvalidExtensionRef' });
     await waitForCondition(cluster, route, { type: 'ResolvedRefs', status: 'False', reason: 'BackendNotFound' });
     assert.equal(await countPools(), 1);
+  });
+});
+
+describe('digests, network policies, and rights in one namespace', () => {
+  const digests = { controller: `sha256:${'c'.repeat(64)}`, gateway: `sha256:${'d'.repeat(64)}` };
+  const clients = [{ ipBlock: { cidr: '10.0.0.0/8' } }];
+  const metrics = [{ namespaceSelector: { matchLabels: { team: 'monitoring' } } }];
+  const upstreams = [{ namespaceSelector: { matchLabels: { mcp: 'yes' } } }];
+  const https = { name: 'https', port: 443, protocol: 'HTTPS', tls: { certificateRefs: [{ name: 'web' }] } };
+  const isAllowed = async (user: string, resourceAttributes: object): Promise<boolean> => {
+    const review = await cluster.api.create<{ status: { allowed: boolean } }>(
+      '/apis/authorization.k8s.io/v1/subjectaccessreviews',
+      { spec: { user, resourceAttributes } },
+    );
+    return review.status.allowed;
+  };
+
+  before(async () => {
+    for (const namespace of ['selected', 'expressed']) {
+      await cluster.apply(createTlsSecret('web', namespace, createCertificate({ names: ['web.example.com'] })));
+      await cluster.api.patch(locateResource({ kind: 'Gateway', name: 'web', namespace }), {
+        spec: { listeners: [plainListener, https] },
+      });
+    }
+    await helm.upgrade({
+      controller: { image: { digest: digests.controller } },
+      image: { digest: digests.gateway },
+      networkPolicy: { enabled: true, clients, metrics, upstreams },
+      podLabels: { team: 'platform' },
+      rbac: { aggregateRoles: true, secretsInNamespaces: ['selected'] },
+    });
+  });
+
+  shows(['rbac.secretsInNamespaces'], 'Secrets are read there, and missed elsewhere in words', async () => {
+    await waitUntilWell(cluster, [{ kind: 'Gateway', name: 'web', namespace: 'selected' }]);
+    await waitForCondition(
+      cluster,
+      { kind: 'Gateway', name: 'web', namespace: 'expressed' },
+      {
+        part: 'listener https',
+        type: 'ResolvedRefs',
+        status: 'False',
+        message:
+          /the controller may not read Secrets in namespace expressed \(the chart's value rbac\.secretsInNamespaces\)/,
+      },
+    );
+    const user = `system:serviceaccount:${installationNamespace}:proxy`;
+    const list = { resource: 'secrets', verb: 'list' };
+    const places = ['selected', 'expressed', installationNamespace, undefined];
+    assert.deepEqual(await Promise.all(places.map((namespace) => isAllowed(user, { ...list, namespace }))), [
+      true,
+      false,
+      true,
+      false,
+    ]);
+  });
+
+  shows(['image.digest', 'controller.image.digest'], 'each runs from its own', async () => {
+    const [controllerContainer] = readPodSpec(await findPod()).containers;
+    assert.equal(controllerContainer.image, `ghcr.io/mcp-gatehouse/controller@${digests.controller}`);
+    await cluster.waitFor(
+      async () => (await readGatewaySpec()).containers[0].image === `ghcr.io/mcp-gatehouse/gateway@${digests.gateway}`,
+      { what: 'gateways run from the image with the digest' },
+    );
+  });
+
+  shows(['podLabels'], 'the pod has them, and is still selected', async () => {
+    const { metadata } = await findPod();
+    assert.equal(metadata.labels?.['team'], 'platform');
+  });
+
+  shows(
+    ['networkPolicy.enabled', 'networkPolicy.clients', 'networkPolicy.metrics', 'networkPolicy.upstreams'],
+    'a policy is deployed with each gateway, and owned by it',
+    async () => {
+      const policy = await cluster.waitForObject<
+        ApiObject & {
+          spec: { ingress: readonly { from?: unknown }[]; egress: readonly { to?: unknown }[] };
+        }
+      >(locateResource({ kind: 'NetworkPolicy', name: 'web-proxy', namespace: 'selected' }), () => true);
+      assert.equal(policy.metadata.ownerReferences?.[0]?.kind, 'Gateway');
+      assert.deepEqual([policy.spec.ingress[0]?.from, policy.spec.ingress[2]?.from], [clients, metrics]);
+      assert.deepEqual(policy.spec.egress[2]?.to, upstreams);
+      const path = locateResource({ kind: 'NetworkPolicy', name: 'web-proxy', namespace: 'selected' });
+      await cluster.api.delete(path);
+      await cluster.waitForObject(path, ({ metadata }) => metadata.uid !== policy.metadata.uid);
+    },
+  );
+
+  shows(['rbac.aggregateRoles'], 'who may edit a namespace may write policies there', async () => {
+    const people = ['view', 'edit', 'admin'];
+    await cluster.apply(
+      people.map((name) => ({
+        apiVersion: 'rbac.authorization.k8s.io/v1',
+        kind: 'RoleBinding',
+        metadata: { name, namespace: 'selected' },
+        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
+        subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name }],
+      })),
+    );
+    const may = (verb: string, resource: string): Promise<readonly boolean[]> =>
+      Promise.all(
+        people.map((user) => isAllowed(user, { group: 'gateway.proxy', resource, verb, namespace: 'selected' })),
+      );
+    await cluster.waitFor(async () => (await may('get', 'proxypolicies')).every(Boolean), {
+      what: 'Kubernetes has added the rights to its roles',
+    });
+    await cluster.waitFor(async () => (await may('create', 'gatewayparameters'))[2] === true, {
+      what: 'admin may write GatewayParameters',
+    });
+    assert.deepEqual(await may('create', 'proxypolicies'), [false, true, true]);
+    assert.deepEqual(await may('create', 'gatewayparameters'), [false, false, true]);
   });
 });
 

@@ -6,7 +6,6 @@ import { createEcho, createGateway, createRoute, toService } from './cluster-res
 import type { Cluster } from './cluster.ts';
 import { listDeployed, listGatewayPods, waitUntilReachable, waitForGatewayPod } from './deployed-gateway.ts';
 import { claimNamespace } from './file-namespace.ts';
-import { createNodeImage } from './image-table.ts';
 import { installController, type InstalledController } from './installed-controller.ts';
 import { listConditions, waitForCondition, waitForEvent, waitUntilWell } from './resource-conditions.ts';
 import { locateResource } from './resource-paths.ts';
@@ -29,7 +28,7 @@ const ask = async (address: string, port = 80): Promise<EchoAnswer | number> => 
 
 before(async () => {
   // The next release of the gateway, as far as this cluster can tell.
-  cluster = await joinCluster({ images: { 'gateway-next': createNodeImage('bin/mcp-gatehouse.mjs') } });
+  cluster = await joinCluster();
   await cluster.apply([...createEcho('first'), ...createEcho('second')]);
   controller = await installController(cluster);
 });
@@ -164,10 +163,10 @@ test('another image and other parameters roll out under load, and no request fai
 
   await setParameters({
     replicas: 2,
-    image: { repository: 'gateway-next', tag: '2.0.0' },
+    image: { tag: '2.0.0' },
     logging: { level: 'debug' },
   });
-  await waitForRollout((spec) => spec.includes('gateway-next:2.0.0') && spec.includes('"debug"'));
+  await waitForRollout((spec) => spec.includes('gateway:2.0.0') && spec.includes('"debug"'));
   const now = (await listGatewayPods(cluster, 'web')).map(({ metadata }) => metadata.name);
   assert.deepEqual(
     now.filter((name) => old.has(name)),
@@ -177,7 +176,7 @@ test('another image and other parameters roll out under load, and no request fai
   await load.waitForMore(50);
   await setParameters({
     replicas: 1,
-    image: { repository: 'gateway-next', tag: '2.0.0' },
+    image: { tag: '2.0.0' },
     logging: { level: 'debug' },
   });
   await waitForRollout((spec) => spec.includes('"replicas":1'));

@@ -65,6 +65,7 @@ const deployedKinds = [
   { kind: 'Deployment', resource: 'apps/deployments', isReadAbove: false },
   { kind: 'HorizontalPodAutoscaler', resource: 'autoscaling/horizontalpodautoscalers', isReadAbove: false },
   { kind: 'PodDisruptionBudget', resource: 'policy/poddisruptionbudgets', isReadAbove: false },
+  { kind: 'NetworkPolicy', resource: 'networking.k8s.io/networkpolicies', isReadAbove: false },
 ];
 const toldKinds = [
   `${gatewayApi}/gatewayclasses`,
@@ -91,6 +92,7 @@ export function createActs(stage: ControllerStage): readonly Act[] {
     ...createDeployActs(stage),
     ...createWatchingActs(stage),
     ...createSealKeyActs(stage),
+    ...createCertificateActs(stage),
     ...createPeerActs(stage),
     ...createEventActs(stage),
     ...createLeaseActs(stage),
@@ -389,6 +391,43 @@ function createSealKeyActs(stage: ControllerStage): readonly Act[] {
       begin: () => cluster.delete(gateway),
       isDone: async () => !(await hasKeys()),
       listen,
+    },
+  ];
+}
+
+function createCertificateActs(stage: ControllerStage): readonly Act[] {
+  const { cluster } = stage;
+  const [own, copy] = ['proxy-xds-cert', 'proxy-xds-cert-last-good'].map((name): ResourceName => ({
+    kind: 'Secret',
+    name,
+    namespace: installationNamespace,
+  })) as [ResourceName, ResourceName];
+  const readEntry = async (secret: ResourceName, key: string): Promise<string | undefined> =>
+    ((await stage.find(secret)) as { readonly data?: Readonly<Record<string, string>> } | undefined)?.data?.[key];
+  const broken = Buffer.from('broken').toString('base64');
+  let before: string | undefined;
+  /** The certificate stays what the controller made; without its key it is of no use. */
+  const breakKey = async (): Promise<void> => {
+    before = await readEntry(own, 'tls.crt');
+    await cluster.api.patch(locateResource(own), { data: { 'tls.key': broken } });
+  };
+  return [
+    {
+      what: 'replaces the certificate that it made',
+      needs: [`core/secrets update ${own.name} in ${installationNamespace}`],
+      begin: breakKey,
+      isDone: async () => (await readEntry(own, 'tls.crt')) !== before,
+      listen: inLog(stage, 'the xDS certificate could not be made or renewed'),
+    },
+    {
+      what: 'keeps a copy of the certificate',
+      needs: [`core/secrets update ${copy.name} in ${installationNamespace}`],
+      begin: breakKey,
+      isDone: async () => {
+        const now = await readEntry(own, 'tls.crt');
+        return now !== before && (await readEntry(copy, 'tls.crt')) === now;
+      },
+      listen: inLog(stage, 'the copy of the xDS certificate could not be written'),
     },
   ];
 }

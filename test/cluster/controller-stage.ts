@@ -1,6 +1,5 @@
 // A controller whose rights change, on a cluster with one resource of each kind: how it is restarted, what it says, and what it is to look after.
 import { createSigningKey } from '../idp/signing-keys.ts';
-import { createAuthority, createCertificate } from '../self-signed-certificate.ts';
 import type { Cluster } from './cluster.ts';
 import {
   createEcho,
@@ -9,20 +8,20 @@ import {
   createPolicy,
   createProxyBackend,
   createRoute,
-  createTlsSecret,
   toInferencePool,
   toProxyBackend,
   toService,
 } from './cluster-resources.ts';
 import { installationNamespace, installController, type InstalledController } from './installed-controller.ts';
-import { listShortcomings, waitForEvent } from './resource-conditions.ts';
+import { listShortcomings } from './resource-conditions.ts';
 import { locateResource, type ResourceName } from './resource-paths.ts';
 import { ApiError, type ApiObject } from './api-client.ts';
 
-/** Debug: what is tried again and again is said only there. TLS: without it no ConfigMap is deployed. The extension: the only value with more rights. */
+/** Debug: what is tried again and again is said only there. TLS: without it no ConfigMap is deployed. The extension, the certificate and network policies: values with more rights. */
 export const stageValues = {
-  controller: { logLevel: 'debug', xds: { tls: { enabled: true } } },
+  controller: { logLevel: 'debug', xds: { tls: { enabled: true, generate: true } } },
   inferenceExtension: { enabled: true },
+  networkPolicy: { enabled: true },
 };
 
 /** One resource of each kind that has a status. */
@@ -134,17 +133,7 @@ export class ControllerStage {
 
 /** Installs the controller, and one resource of each kind. */
 export async function buildStage(cluster: Cluster): Promise<ControllerStage> {
-  const issuer = createAuthority();
-  const certificate = createCertificate({ names: [`proxy.${installationNamespace}.svc`], issuer });
-  const controller = await installController(cluster, { values: stageValues, waitsUntilReady: false });
-  const pod = await cluster.waitFor(async () => (await controller.listPods())[0], {
-    what: 'there is a pod of the controller',
-  });
-  // The Secret comes late: what is missing is told at home.
-  const waiting: ResourceName = { kind: 'Pod', name: pod.metadata.name, namespace: installationNamespace };
-  await waitForEvent(cluster, waiting, 'CertificateUnusable');
-  await cluster.apply(createTlsSecret('proxy-xds-cert', installationNamespace, certificate, issuer.cert));
-  await controller.waitUntilReady();
+  const controller = await installController(cluster, { values: stageValues });
   const jwks = JSON.stringify({ keys: [(await createSigningKey()).publicJwk] });
   const stage = new ControllerStage(cluster, controller, jwks);
   await cluster.apply([

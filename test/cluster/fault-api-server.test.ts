@@ -17,7 +17,7 @@ let gateway: ProtectedGateway;
 before(async () => {
   cluster = await startCluster();
   controller = await installController(cluster);
-  gateway = await deployProtectedGateway(cluster);
+  gateway = await deployProtectedGateway(cluster, 2);
 });
 after(() => cluster?.stop());
 

@@ -1,4 +1,4 @@
-// InferencePools and the control plane, on an API server with the CRD of the Inference Extension: nobody asks for pools or lists pods while the switch of the
+// InferencePools and the control plane, on an API server with the CRD of the Inference Extension: nobody asks for pools while the switch of the
 // chart is off; with it pools get their status beside what others say, and gateways the pods that are ready.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -68,14 +68,11 @@ async function readParents(): Promise<PoolStatus['parents']> {
 const readNames = async (): Promise<readonly string[]> =>
   ((await readParents()) ?? []).map((parent) => `${parent.controllerName ?? 'nobody'} ${parent.parentRef.name}`);
 
-/** What was asked for about pools, and about pods beside reading one by its name. */
+/** What was asked for about pools. */
 async function listInferenceQuestions(): Promise<readonly string[]> {
   const format = ({ group, resource, subresource, verb }: AskedAuthorization): string =>
     `${[group, resource, subresource].filter(Boolean).join('/')} ${verb}`;
-  const asked = (await cluster.readAuthorizations()).filter(
-    ({ group, resource, verb }) =>
-      group === 'inference.networking.k8s.io' || (group === '' && resource === 'pods' && verb !== 'get'),
-  );
+  const asked = (await cluster.readAuthorizations()).filter(({ group }) => group === 'inference.networking.k8s.io');
   return [...new Set(asked.map(format))].toSorted();
 }
 
@@ -129,7 +126,7 @@ async function waitForEndpoints(count: number): Promise<readonly PodObject[]> {
 const scale = (replicas: number): Promise<unknown> =>
   cluster.api.patch(locateResource({ kind: 'Deployment', name: 'model' }), { spec: { replicas } });
 
-test('without the switch a route to a pool says so and answers 500, and nobody asks for pools or lists pods', async () => {
+test('without the switch a route to a pool says so and answers 500, and nobody asks for pools', async () => {
   const told = await waitForCondition(cluster, route, { type: 'ResolvedRefs', status: 'False', reason: 'InvalidKind' });
   assert.match(told.message, /inferenceExtension\.enabled/);
   await waitUntilWell(cluster, [
@@ -157,8 +154,6 @@ test('with the switch the pool gets a status beside what others say, and no gate
     'inference.networking.k8s.io/inferencepools list',
     'inference.networking.k8s.io/inferencepools watch',
     'inference.networking.k8s.io/inferencepools/status update',
-    'pods list',
-    'pods watch',
   ]);
   assert.equal(await readStatusOf('/echo'), 200);
 });

@@ -191,6 +191,7 @@ test('runAsNonRoot refuses root, and an unknown image is named', async () => {
   const [root, unknown] = status.containerStatuses?.map(({ state }) => state['waiting']) ?? [];
   assert.equal(root?.reason, 'CreateContainerConfigError');
   assert.match(root?.message ?? '', /runAsNonRoot/);
+  assert.match(unknown?.reason ?? '', /^(ErrImagePull|ImagePullBackOff)$/);
   assert.match(unknown?.message ?? '', /has no image example\.com\/unknown:1; it has .*echo-basic/);
 });
 

@@ -106,6 +106,11 @@ export class ProtectedGateway {
     return answers.length > 0 && answers.every((status) => status === 200);
   }
 
+  /** The status of an answer to a token for this audience. */
+  async askAs(audience: string, address = this.address): Promise<number> {
+    return this.ask(address, await this.#createToken(audience));
+  }
+
   /** The status of an answer. */
   async ask(address: string, token?: string): Promise<number> {
     const headers = { connection: 'close', ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) };
@@ -146,8 +151,12 @@ function protect(key: SigningKey, audiences: readonly string[]): object {
   return { jwtAuthentication: { providers: [{ name: 'company', issuer, audiences, jwks }] } };
 }
 
-/** Deploys it with as many pods as wanted, and waits until all are well. The controller is there already. */
-export async function deployProtectedGateway(cluster: Cluster, replicas = 1): Promise<ProtectedGateway> {
+/** Deploys it with as many pods and further parameters as wanted, and waits until all are well. The controller is there already. */
+export async function deployProtectedGateway(
+  cluster: Cluster,
+  replicas = 1,
+  parameters: object = {},
+): Promise<ProtectedGateway> {
   const key = await createSigningKey();
   await cluster.apply([
     ...createEcho('echo'),
@@ -155,7 +164,7 @@ export async function deployProtectedGateway(cluster: Cluster, replicas = 1): Pr
       apiVersion: 'gateway.proxy/v1alpha1',
       kind: 'GatewayParameters',
       metadata: { name: 'web', namespace: readNamespace() },
-      spec: { replicas, shutdown: { drain: '5s' } },
+      spec: { replicas, shutdown: { drain: '5s' }, ...parameters },
     },
     createGateway('web', {
       infrastructure: { parametersRef: { group: 'gateway.proxy', kind: 'GatewayParameters', name: 'web' } },

@@ -26,7 +26,7 @@ const expectedTypes: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Conditions that say that something is wrong. */
-const negativeTypes: ReadonlySet<string> = new Set(['Conflicted']);
+const negativeTypes: ReadonlySet<string> = new Set(['Conflicted', 'RolloutStuck']);
 
 type Condition = Omit<ToldCondition, 'part'>;
 

@@ -22,6 +22,7 @@ const places: Readonly<Record<string, readonly [api: string, plural: string, isO
   InferencePool: ['/apis/inference.networking.k8s.io/v1', 'inferencepools'],
   Lease: ['/apis/coordination.k8s.io/v1', 'leases'],
   Namespace: ['/api/v1', 'namespaces', true],
+  NetworkPolicy: ['/apis/networking.k8s.io/v1', 'networkpolicies'],
   Pod: ['/api/v1', 'pods'],
   PodDisruptionBudget: ['/apis/policy/v1', 'poddisruptionbudgets'],
   ProxyBackend: ['/apis/gateway.proxy/v1alpha1', 'proxybackends'],

@@ -63,6 +63,7 @@ export function buildRoute(httpRoute = 'default/tickets', overrides: Partial<Rou
     ruleIndex: 0,
     failure: undefined,
     unprotected: undefined,
+    closedByDefault: undefined,
     policies: noPolicies,
     filters: { requestHeaders: [], responseHeaders: [], redirect: undefined, rewrite: undefined, mirrors: [] },
     backends: { entries: [], totalWeight: 0 },

@@ -56,6 +56,7 @@ describe('check', () => {
         'Backends',
         '  ProxyBackend default/mcp  MCP, Streamable HTTP  http://127.0.0.1:3001/mcp',
         '',
+        '1 of 1 route is OPEN.',
         'No problems.',
         '',
       ].join('\n'),
@@ -186,6 +187,7 @@ describe('check', () => {
     assert.deepEqual(Object.keys(report), [
       'problems',
       'gateways',
+      'access',
       'backends',
       'policies',
       'authentications',
@@ -304,6 +306,7 @@ describe('check', () => {
         },
       ],
       gateways: [],
+      access: { routes: 0, open: 0, publicAccess: 0, closed: 0 },
       backends: [],
       policies: [],
       authentications: [],
@@ -326,7 +329,7 @@ describe('check', () => {
     assert.deepEqual([help.code, help.err], [0, '']);
     assert.match(
       help.out,
-      /^Usage: mcp-gatehouse check -f PATH\.\.\. \[--inference-extension\] \[--allow-unattached\] \[--online \[--try-registration\]\] \[--json\]\n/,
+      /^Usage: mcp-gatehouse check -f PATH\.\.\. \[--inference-extension\] \[--deny-unprotected\] \[--allow-unattached\] \[--online \[--try-registration\]\] \[--json\]\n/,
     );
     assert.match(
       help.out,

@@ -151,7 +151,10 @@ describe('docs/control-plane.md', () => {
       configurationSize: () => ({ messages: 0, bytes: 0 }),
       pendingStatuses: () => 0,
       deployProblems: () => 0,
+      rollouts: () => new Map(),
+      behindGateways: () => ({ 'team/edge': 0 }),
       certificateExpiry: () => undefined,
+      certificateState: () => undefined,
     });
     const exposed = [...(await metrics.expose()).matchAll(/^# TYPE (\S+)/gm)].map((match) => match[1]!);
     const named = [...text.matchAll(/`(mcp_gateway_controller_\w+?)(?:\{[\w,]+\})?`/g)].map((match) => match[1]!);

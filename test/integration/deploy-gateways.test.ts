@@ -165,6 +165,7 @@ test('addresses and pods are those of the live objects', async (context) => {
     addressProblem: undefined,
     addresses: [],
     replicas: { wanted: 1, ready: 0 },
+    rollout: undefined,
   });
   cluster.change('Service', 'default/web-proxy', (service) => {
     service['status'] = { loadBalancer: { ingress: [{ ip: '192.0.2.1' }, { hostname: 'lb.example.com' }, {}] } };
@@ -192,6 +193,7 @@ test('an address that cannot be had keeps nothing from being deployed', async (c
     addressProblem: 'spec.addresses: 192.0.2.2 cannot be assigned beside 192.0.2.1: a Service has one address',
     addresses: [],
     replicas: { wanted: 1, ready: 0 },
+    rollout: undefined,
   });
 });
 

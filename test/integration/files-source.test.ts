@@ -94,7 +94,7 @@ async function writeDocuments(folder: string, file: string, documents: readonly 
 }
 
 function listNames(resources: Resources): string[] {
-  const { invalid, ...lists } = resources;
+  const { invalid, unreadableSecretNamespaces: _, ...lists } = resources;
   const good = Object.values(lists).flatMap((list) =>
     list.map(({ kind, metadata }) => `${kind}/${metadata.namespace ?? ''}/${metadata.name}`),
   );

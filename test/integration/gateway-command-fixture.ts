@@ -61,7 +61,9 @@ export function publish(server: XdsServer, configuration: Configuration): string
 
 export interface GatewayCommand<R extends CommandRun> {
   readonly child: R;
+  readonly adminPort: number;
   readonly metricsPort: number;
+  readonly readinessPort: number;
   isReady(): Promise<boolean>;
   stop(): Promise<number | null>;
 }
@@ -106,7 +108,9 @@ async function start<R extends CommandRun>(
   t.after(() => child.stop());
   return {
     child,
+    adminPort,
     metricsPort,
+    readinessPort,
     async isReady() {
       if (child.exitCode() !== undefined) throw new Error(`the gateway ended:\n${child.readOutput()}`);
       return (await fetch(`http://127.0.0.1:${readinessPort}/ready`).catch(() => undefined))?.ok === true;

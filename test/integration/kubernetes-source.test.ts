@@ -47,8 +47,8 @@ test('every kind is read, sorted, and follows', async (context) => {
   assert.equal(source.resources.get(), emptyResources);
   assert.equal(source.namespaces.get(), undefined);
   await untilEqual(source, cluster);
-  const { invalid, ...lists } = source.resources.get();
-  assert.deepEqual(invalid, []);
+  const { invalid, unreadableSecretNamespaces, ...lists } = source.resources.get();
+  assert.deepEqual([invalid, unreadableSecretNamespaces], [[], []]);
   // Those of extensions are in kubernetes-source-inference.test.ts.
   const { inferencePools: _pools, pods: _pods, ...ordinary } = lists;
   for (const [name, list] of Object.entries(ordinary)) assert.ok(list.length > 0, name);

@@ -33,6 +33,8 @@ ProxyBackends
      NAME     TARGETS                            ACCEPTED  RESOLVEDREFS
   ✓  tickets  tickets tickets.internal:3001/mcp  True      True
 
+1 of 1 route is OPEN.
+
 All is well.
 `,
     );

@@ -4,7 +4,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { parse, parseAllDocuments } from 'yaml';
-import { gatewayNameLabel, managedBy, managedByLabel } from '../../src/deploy/deployed-names.ts';
+import { gatewayNameLabel } from '../../src/api/gateway.ts';
+import { managedBy, managedByLabel } from '../../src/deploy/deployed-names.ts';
 
 const readText = (name: string): string =>
   readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'monitoring', name), 'utf8');

@@ -24,8 +24,12 @@
       "MCP_GATEHOUSE_XDS_TOKEN_FILE" "/var/run/secrets/mcp-gateway/token"
 -}}
 {{- if .Values.image.registry -}}{{- $_ := set $variables "MCP_GATEHOUSE_IMAGE_REGISTRY" .Values.image.registry -}}{{- end -}}
+{{- if .Values.image.digest -}}{{- $_ := set $variables "MCP_GATEHOUSE_IMAGE_DIGEST" .Values.image.digest -}}{{- end -}}
+{{- if .Values.networkPolicy.enabled -}}{{- $_ := set $variables "MCP_GATEHOUSE_NETWORK_POLICY" (include "proxy.gatewayNetworkPolicy" .) -}}{{- end -}}
+{{- with .Values.rbac.secretsInNamespaces -}}{{- $_ := set $variables "MCP_GATEHOUSE_SECRETS_IN_NAMESPACES" (join "," .) -}}{{- end -}}
 {{- if $pullSecrets -}}{{- $_ := set $variables "MCP_GATEHOUSE_IMAGE_PULL_SECRETS" (join "," $pullSecrets) -}}{{- end -}}
-{{- if $tls -}}{{- $_ := set $variables "MCP_GATEHOUSE_XDS_TLS_FOLDER" "/etc/mcp-gateway/xds-tls" -}}{{- end -}}
+{{- if .Values.controller.xds.tls.generate -}}{{- $_ := set $variables "MCP_GATEHOUSE_XDS_TLS_GENERATE" "true" -}}
+{{- else if $tls -}}{{- $_ := set $variables "MCP_GATEHOUSE_XDS_TLS_FOLDER" "/etc/mcp-gateway/xds-tls" -}}{{- end -}}
 {{- range $name, $value := .Values.controller.extraEnv -}}
 {{- if not (kindIs "invalid" $value) -}}{{- $_ := set $variables $name $value -}}{{- end -}}
 {{- end -}}

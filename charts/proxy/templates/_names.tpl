@@ -29,6 +29,11 @@ in two namespaces have two roles: no other name has a dot in it.
 {{- if eq $root.Release.Namespace "proxy-system" -}}{{ $name }}{{- else -}}{{ printf "%s.%s" $name $root.Release.Namespace }}{{- end -}}
 {{- end -}}
 
+{{/* The Role that reads Secrets in the namespace of somebody else. Two installations may read in one namespace: the name has that of the installation namespace in it. */}}
+{{- define "proxy.secretsRoleName" -}}
+{{- include "proxy.clusterRoleName" (list . "secrets") -}}
+{{- end -}}
+
 {{/* The pod of `helm test`. Its name is also its host name, of at most 63 characters: a long one is cut before the suffix. */}}
 {{- define "proxy.testName" -}}
 {{- printf "%s-test" (include "proxy.fullname" . | trunc 58 | trimAll "-.") -}}
@@ -47,6 +52,19 @@ in two namespaces have two roles: no other name has a dot in it.
 app.kubernetes.io/name: {{ include "proxy.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/component: controller
+{{- end -}}
+
+{{/* The labels that select the pod of `helm test`. */}}
+{{- define "proxy.testSelectorLabels" -}}
+app.kubernetes.io/name: {{ include "proxy.name" . | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+app.kubernetes.io/component: test
+{{- end -}}
+
+{{/* The labels of an object, with those of the user over them, from (list $ "controller" labels). */}}
+{{- define "proxy.labelsWith" -}}
+{{- $own := include "proxy.labels" (list (index . 0) (index . 1)) | fromYaml -}}
+{{- include "proxy.merge" (dict "base" $own "over" (index . 2)) | fromJson | toYaml -}}
 {{- end -}}
 
 {{/* The labels of every object, from (list $ "controller"). */}}

@@ -43,6 +43,63 @@ Checks what the schema cannot check, and repeats its most important checks for i
 {{- $problems = append $problems (printf "controller.image.pullPolicy must be empty or one of %s, not %q" (join ", " $policies) (toString $controller.image.pullPolicy)) -}}
 {{- end -}}
 
+{{- if and $controller.xds.tls.generate (not $controller.xds.tls.enabled) -}}
+{{- $problems = append $problems "controller.xds.tls.generate goes with controller.xds.tls.enabled: without TLS there is no certificate to make" -}}
+{{- end -}}
+
+{{- range $key, $digest := dict "image.digest" .Values.image.digest "controller.image.digest" $controller.image.digest -}}
+{{- if not (regexMatch "^(sha256:[a-f0-9]{64})?$" (toString $digest)) -}}
+{{- $problems = append $problems (printf "%s must be sha256: and 64 hexadecimal digits, not %q" $key (toString $digest)) -}}
+{{- end -}}
+{{- end -}}
+
+{{- $reserved := dict
+      "app.kubernetes.io/name" "select the controller's pods"
+      "app.kubernetes.io/instance" "select the controller's pods"
+      "app.kubernetes.io/component" "select the controller's pods"
+      "app.kubernetes.io/managed-by" "mark the objects of gateways"
+      "gateway.networking.k8s.io/gateway-name" "select the pods of gateways"
+      "gateway.networking.k8s.io/gateway-class-name" "select the pods of gateways" -}}
+{{- range $label, $_ := .Values.podLabels -}}
+{{- with get $reserved $label -}}
+{{- $problems = append $problems (printf "podLabels must not have %s: such labels %s" $label .) -}}
+{{- end -}}
+{{- end -}}
+
+{{- if .Values.networkPolicy.enabled -}}
+{{- if not .Values.networkPolicy.apiServer.ports -}}
+{{- $problems = append $problems "networkPolicy.apiServer.ports must have a port: the controller needs the API server" -}}
+{{- end -}}
+{{- range $key := list "clients" "metrics" "upstreams" -}}
+{{- range $index, $peer := index $.Values.networkPolicy $key -}}
+{{- if and (get (default dict $peer) "ipBlock") (or (hasKey $peer "podSelector") (hasKey $peer "namespaceSelector")) -}}
+{{- $problems = append $problems (printf "networkPolicy.%s[%d] must have ipBlock or selectors, not both" $key $index) -}}
+{{- end -}}
+{{- if and (hasKey $peer "podSelector") (not (hasKey $peer "namespaceSelector")) -}}
+{{- $problems = append $problems (printf "networkPolicy.%s[%d] needs a namespaceSelector beside its podSelector: {} is every namespace" $key $index) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- range $index, $namespace := .Values.rbac.secretsInNamespaces -}}
+{{- if not (regexMatch "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" (toString $namespace)) -}}
+{{- $problems = append $problems (printf "rbac.secretsInNamespaces[%d] must be the name of a namespace, not %q" $index (toString $namespace)) -}}
+{{- end -}}
+{{- end -}}
+{{- if ne (len (default list .Values.rbac.secretsInNamespaces)) (len (uniq (default list .Values.rbac.secretsInNamespaces))) -}}
+{{- $problems = append $problems "rbac.secretsInNamespaces names a namespace twice" -}}
+{{- end -}}
+
+{{- /* Without a cluster, as in `helm template`, there are versions and no kinds among the capabilities. */ -}}
+{{- if and (.Capabilities.APIVersions.Has "v1/Pod") (not (.Capabilities.APIVersions.Has "monitoring.coreos.com/v1")) -}}
+{{- range $key := list "serviceMonitor" "prometheusRule" -}}
+{{- if (index $.Values $key).enabled -}}
+{{- $problems = append $problems (printf "%s.enabled needs the CRDs of the Prometheus operator (monitoring.coreos.com/v1), and the cluster does not have them; install them first, or leave it false" $key) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{- if not (regexMatch "^[0-9]+$" (include "proxy.text" $controller.replicaCount)) -}}
 {{- $problems = append $problems (printf "controller.replicaCount must be a whole number of at least 0, not %s" (toJson $controller.replicaCount)) -}}
 {{- end -}}

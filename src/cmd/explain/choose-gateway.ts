@@ -1,5 +1,6 @@
 // In a cluster every Gateway has pods of its own, so that two may have the same port: a request is explained against one of them.
 import { findNearestName } from '../../base/nearest-name.ts';
+import { closeWaitingListeners } from '../../gateway/config/compile/close-waiting-listeners.ts';
 import { compile } from '../../gateway/config/compile/compile.ts';
 import { type Configuration, emptyConfiguration } from '../../ir/configuration.ts';
 import { sliceConfiguration } from '../../translate/slice-configuration.ts';
@@ -20,7 +21,7 @@ interface GatewayQuestion {
 
 /** Chooses by --gateway, or by the listener of the URL. */
 export function chooseGateway(configuration: Configuration, question: GatewayQuestion): ChosenGateway {
-  const slices = sliceConfiguration(configuration);
+  const slices = sliceConfiguration(closeWaitingListeners(configuration));
   const names = [...slices.keys()].toSorted();
   if (names.length === 0)
     return {

@@ -12,10 +12,10 @@ import { findPreset } from '../../gateway/authentication/login/idp/presets.ts';
 import type { Configuration } from '../../ir/configuration.ts';
 import { needsSealKeys } from '../../ir/seal-keys.ts';
 import { formatProblemLine } from '../../sources/files/problem-line.ts';
+import { configureFromFiles, type ProtectionSettings } from '../protection-flags.ts';
 import { readFiles } from '../read-files.ts';
 import { addSealKeys, makeSealKeys } from '../seal-keys.ts';
 import { type FilePlaces, formatStatusProblems, formatUnattached } from '../status-problems.ts';
-import { configureFromFiles } from '../unattached-policies.ts';
 import type { AssumedKeys } from './assumed-keys.ts';
 
 /** What files say, and what is wrong with them. */
@@ -31,16 +31,15 @@ export type ReadConfiguration =
   | { readonly ok: false; readonly problems: readonly string[] };
 
 /** How `run` would read the files. */
-export interface FileSettings {
+export interface FileSettings extends ProtectionSettings {
   readonly inferenceExtension: boolean;
-  readonly allowUnattached: boolean;
 }
 
 /** Reads and translates files, as `check` and `run` do. */
 export async function readConfiguration(
   paths: readonly string[],
   environment: NodeJS.ProcessEnv,
-  { inferenceExtension, allowUnattached }: FileSettings,
+  { inferenceExtension, ...protection }: FileSettings,
 ): Promise<ReadConfiguration> {
   const read = await readFiles(paths, environment, inferenceExtension);
   const workingDirectory = process.cwd();
@@ -50,11 +49,11 @@ export async function readConfiguration(
   const places: FilePlaces = { locate: (identity, path) => source.locate(identity, path), workingDirectory };
   return {
     ok: true,
-    configuration: configureFromFiles(translation, allowUnattached),
+    configuration: configureFromFiles(translation, protection),
     problems: [
       ...source.problems.get().map((problem) => formatProblemLine(problem, workingDirectory)),
       ...formatStatusProblems(translation, resources, places, translation.unattached),
-      ...formatUnattached(translation, resources, allowUnattached, places),
+      ...formatUnattached(translation, resources, protection.allowUnattached, places),
     ],
     notes: [],
   };

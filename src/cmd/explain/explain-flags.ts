@@ -2,12 +2,14 @@
 import { adminTokenFileFlag } from '../gateway-flags.ts';
 import { type CommandFlags, defineFlags, type FlagValues } from '../flags.ts';
 import { filesFlag, inferenceExtensionFlag } from '../resource-flags.ts';
+import { denyUnprotectedFlag } from '../protection-flags.ts';
 import { allowUnattachedFlag } from '../unattached-policies.ts';
 import { latestProtocolVersion } from './mcp-message.ts';
 
 const explainFlagTable = defineFlags({
   file: filesFlag,
   inferenceExtension: inferenceExtensionFlag,
+  denyUnprotected: { ...denyUnprotectedFlag, help: 'With -f: judge as run --deny-unprotected does' },
   allowUnattached: { ...allowUnattachedFlag, help: 'With -f: judge as run --allow-unattached does' },
   fromCluster: { type: 'boolean', help: 'In place of files: the resources of a Kubernetes cluster, read once' },
   namespace: {

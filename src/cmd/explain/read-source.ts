@@ -5,6 +5,7 @@ import { ApiError, type KubernetesClient } from '../../kubernetes/client.ts';
 import { connectKubernetes } from '../../kubernetes/connect.ts';
 import { loadInferenceTranslation } from '../../translate/load-inference-translation.ts';
 import { translate } from '../../translate/translate.ts';
+import { findContradiction } from '../protection-flags.ts';
 import { listExtensions } from '../resource-flags.ts';
 import { formatStatusProblems } from '../status-problems.ts';
 import { chooseGateway } from './choose-gateway.ts';
@@ -45,6 +46,7 @@ export function chooseSource(
     online,
     inferenceExtension,
     allowUnattached,
+    denyUnprotected,
     adminTokenFile,
   } = values;
   // Files from the environment are what is meant when nothing else is said.
@@ -72,7 +74,14 @@ export function chooseSource(
       };
     return { ok: true, source: { kind: 'gateway', admin, adminTokenFile } };
   }
-  if (file.length > 0) return { ok: true, source: { kind: 'files', paths: file, inferenceExtension, allowUnattached } };
+  if (file.length > 0) {
+    const contradiction = findContradiction(values);
+    if (contradiction !== undefined) return { ok: false, problem: contradiction };
+    return {
+      ok: true,
+      source: { kind: 'files', paths: file, inferenceExtension, allowUnattached, denyUnprotected },
+    };
+  }
   return { ok: false, problem: 'say by which files: -f PATH; or --from-cluster, or --admin URL of a running gateway' };
 }
 

@@ -82,8 +82,8 @@ function explainAudience(
       text: 'The token has no aud: the identity provider does not say whom it is for.',
       advice: `Let it put ${resource ?? 'the URL of the server'}, or a fixed value that the policy lists in audiences, into aud: a resource (RFC 8707), an audience mapper or a scope. ${see}`,
     };
-  const ids = [clientId, ...clientClaims.map((name) => claims[name])];
-  const client = audiences.find((audience) => ids.includes(audience));
+  const ids = new Set<unknown>([clientId, ...clientClaims.map((name) => claims[name])]);
+  const client = audiences.find((audience) => ids.has(audience));
   if (client !== undefined)
     return {
       isSaid: true,

@@ -1,5 +1,5 @@
 // Asks the authorization endpoint before a browser goes there: an error page ends the login, and only the person in front of the browser would see it.
-import { formatEndpointPath } from '../../gateway/authentication/endpoint-paths.ts';
+import { formatEndpointPath } from '../../ir/endpoint-paths.ts';
 import { isAboutRedirectUri } from '../redirect-refusal.ts';
 import type { Narrator } from './narration.ts';
 import { endSentence, joinSaid } from './sentence.ts';

@@ -13,7 +13,9 @@ const separateListeners = 'Give one of the listeners another port or another hos
 const separateProtocols = 'HTTP and HTTPS cannot share a port: give one of the listeners another port.';
 const freePort = 'Choose another port for the listener, or free this one.';
 const podsOfGateways = 'kubectl get pods -A -l gateway.networking.k8s.io/gateway-name';
+const logsOfGateways = 'kubectl logs -A --previous -l gateway.networking.k8s.io/gateway-name';
 const waitForGateway = `Wait a few seconds. If it stays so, see whether the pods of the Gateway run and are Ready: ${podsOfGateways}`;
+const catchUpGateway = `The pods that the message names may still enforce an earlier configuration. Their logs say why they cannot reach the controller; a NetworkPolicy may block its port 9978. If it cannot wait, delete these pods: new ones take no traffic before they have the configuration. The pods: ${podsOfGateways}`;
 const chooseOneOwner =
   'Two policies set the same field of the same target, and the older one has it. Move what you need into that one, or remove the field from one of the two.';
 
@@ -41,8 +43,20 @@ export const adviceByReason: Readonly<Record<ConditionSubject, Readonly<Record<s
     AddressNotUsable: 'Choose an address that the cluster can give to the Service, or leave spec.addresses out.',
     Pending: 'Wait a few seconds. If it stays so, look at its GatewayClass, and whether the controller runs.',
     'Programmed/Pending': `Correct what the message names. If it only waits, see whether the pods of the Gateway run and are Ready: ${podsOfGateways}`,
+    GatewayBehind: catchUpGateway,
     ConfigurationChanged:
       'Set mode to AllowValidOnly as soon as all clients have a certificate: in this mode the certificates protect nothing.',
+    ImagePullBackOff:
+      'Correct image in the GatewayParameters, or the image of the installation (image.* of the chart); if its name is right, see that the nodes reach the registry and that imagePullSecrets fit.',
+    CrashLoopBackOff: `The log of the pods says why they end: ${logsOfGateways}`,
+    CreateContainerConfigError:
+      'Create what the message names, or correct env and overlays of the GatewayParameters: most often a ConfigMap or a Secret is missing.',
+    CreateContainerError: 'Correct what the message names; overlays of the GatewayParameters are the usual cause.',
+    Unschedulable:
+      'Make room, or add nodes; or lower resources, or widen nodeSelector, tolerations and affinity in the GatewayParameters.',
+    FailedCreate:
+      'Correct what the message names: most often a ResourceQuota, a LimitRange or an admission webhook of the namespace refuses the pods.',
+    ProgressDeadlineExceeded: `See whether the pods of the Gateway run and are Ready, and their events: ${podsOfGateways}`,
     NoResources: 'See the events of its Deployment and pods: kubectl describe gateway, kubectl get events',
   },
   listener: {
@@ -61,10 +75,14 @@ export const adviceByReason: Readonly<Record<ConditionSubject, Readonly<Record<s
     RefNotPermitted: grantReference,
     Invalid: 'Its other conditions say what is wrong; the listener is served as soon as they are mended.',
     Pending: waitForGateway,
+    GatewayBehind: catchUpGateway,
     OverlappingHostnames:
       'Nothing needs to be done: clients that reuse a connection are told to open another one (421). Separate ports avoid that.',
   },
   routeParent: {
+    Unprotected:
+      'Attach a ProxyPolicy that authenticates, to the route, its Gateway or each of its backends; or open the route on purpose with traffic.publicAccess: true.',
+    PublicAccess: 'Nothing needs to be done: a policy says so. Delete that policy to close the route.',
     NotAllowedByListeners:
       'Let the listener take it: allowedRoutes.namespaces of the Gateway (from: All, or a Selector that selects this namespace), or put the route where the listener allows it.',
     NoMatchingListenerHostname:
@@ -73,6 +91,8 @@ export const adviceByReason: Readonly<Record<ConditionSubject, Readonly<Record<s
       'Correct sectionName or port of the parentRef, which fit no listener of the Gateway, or leave them out to attach to all of them.',
     UnsupportedValue: mendResource,
     IncompatibleFilters: 'Remove one of the filters that the message names: they cannot be used in one rule.',
+    Shadowed:
+      'Choose another path: MCP clients find the login of the policy that the message names at this one, so the gateway answers there before it looks for a route.',
     Pending: findGateway,
     RefNotPermitted: grantReference,
     InvalidKind:
@@ -101,6 +121,7 @@ export const adviceByReason: Readonly<Record<ConditionSubject, Readonly<Record<s
     PartiallyProgrammed:
       'A policy of the Gateway with enforcement: Override has some of the fields instead; the message names them. The others are in force.',
     WaitingForGateway: waitForGateway,
+    GatewayBehind: catchUpGateway,
     KeysUnavailable:
       'The gateways cannot fetch the keys of the identity provider, and answer 503 until they can: see that its URL is right and reachable from their pods. mcp-gatehouse check --online asks it from here.',
     Rejected:
@@ -125,10 +146,10 @@ export function findAdvice(subject: ConditionSubject, type: string, reason: stri
   const advice = Object.hasOwn(table, key) ? table[key]! : '';
   if (gateway === undefined) return advice;
   const [namespace, name] = gateway.split('/');
-  return advice.replace(
-    podsOfGateways,
-    `kubectl get pods -n ${namespace} -l gateway.networking.k8s.io/gateway-name=${name}`,
-  );
+  const ofGateway = `-n ${namespace} -l gateway.networking.k8s.io/gateway-name=${name}`;
+  return advice
+    .replace(podsOfGateways, `kubectl get pods ${ofGateway}`)
+    .replace(logsOfGateways, `kubectl logs --previous ${ofGateway}`);
 }
 
 /** Where to look when the controller is silent. */
@@ -143,7 +164,7 @@ export function adviseUntouched(namespace: string): string {
 
 /** What to do about xDS without TLS. */
 export const adviseTls =
-  'Create the Secret proxy-xds-cert and set controller.xds.tls.enabled: docs/install.md has the two commands.';
+  'Set controller.xds.tls.enabled and controller.xds.tls.generate: docs/install.md has the command.';
 
 /** What to install when a kind is not there. */
 export const installAdvice = {

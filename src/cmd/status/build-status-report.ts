@@ -3,6 +3,7 @@ import type { ObjectMeta } from '../../kubernetes/client.ts';
 import { compareText } from '../../translate/order.ts';
 import { adviseController, adviseTls, installAdvice } from './advice.ts';
 import { type ClusterView, type KindView, type StatusKind, statusKinds } from './cluster-view.ts';
+import { countAccess } from './count-access.ts';
 import { describeController, leaseName, listPlaintext } from './describe-controller.ts';
 import { describeClasses, describeGateways } from './describe-gateways.ts';
 import { describeBackends, describePolicies } from './describe-policies.ts';
@@ -49,6 +50,7 @@ export function buildStatusReport(view: ClusterView, filter: NameFilter, now: nu
     proxyPolicies,
     proxyBackends,
     inferencePools,
+    access: countAccess(httpRoutes),
     ofOthers: { gateways: otherGateways, httpRoutes: otherRoutes, inferencePools: otherPools },
     unread,
     problems: problems.list(),

@@ -91,7 +91,8 @@ function describeGateway(object: KubernetesObject, ownership: Ownership, problem
 // A listener that only waits for its Gateway says nothing that the Gateway does not say.
 function hasOwnProblem({ state, conditions }: JudgedConditions, gatewayIsWaiting: boolean): boolean {
   const bad = conditions.filter(({ good }) => !good);
-  return state === 'unwell' && !(gatewayIsWaiting && bad.length > 0 && bad.every(({ reason }) => reason === 'Pending'));
+  const onlyWaits = bad.length > 0 && bad.every(({ reason }) => reason === 'Pending' || reason === 'GatewayBehind');
+  return state === 'unwell' && !(gatewayIsWaiting && onlyWaits);
 }
 
 // Listeners without conditions are usual where the Gateway as a whole cannot be used; it says so itself.

@@ -1,4 +1,5 @@
 // The report for a person: a table per kind, then what is not well, why, and what to do. Pure.
+import { formatAccess } from '../../base/access-count.ts';
 import { createPalette, escapeControls, type Palette } from '../../base/terminal.ts';
 import { type Column, fitTable, type TableCell, wrapText } from './fit-table.ts';
 import { findCondition } from './judge-conditions.ts';
@@ -31,6 +32,8 @@ export function formatStatus(report: StatusReport, { color, width }: FormatOptio
     ...tables.filter(({ rows }) => rows.length > 0).map((table) => formatTable(table, width, palette)),
     formatNothing(report),
     formatOthers(report, palette),
+    formatRollouts(report, width, palette),
+    formatOpenRoutes(report, palette),
     formatProblems(report, width, palette),
     formatRemarks(report, width, palette),
     formatEnd(report, palette),
@@ -296,6 +299,26 @@ function formatProblems(report: StatusReport, width: number | undefined, palette
   return lines;
 }
 
+/** Rollouts that simply take their time. Those that are stuck are problems. */
+function listRollouts({ gateways }: StatusReport): readonly { readonly title: string; readonly message: string }[] {
+  return gateways.flatMap(({ namespace, name: own, conditions }) => {
+    const condition = findCondition(conditions, 'RolloutStuck');
+    if (condition === undefined || !condition.good || condition.stale) return [];
+    return [{ title: `Gateway ${namespace}/${own}`, message: condition.message }];
+  });
+}
+
+function formatRollouts(report: StatusReport, width: number | undefined, palette: Palette): string[] {
+  const rollouts = listRollouts(report);
+  if (rollouts.length === 0) return [];
+  return [
+    palette.bold('Under way'),
+    ...rollouts.flatMap(({ title, message }) =>
+      formatFinding(palette.yellow('…'), [title], [{ text: message, advice: '' }], width, palette),
+    ),
+  ];
+}
+
 function formatRemarks({ remarks }: StatusReport, width: number | undefined, palette: Palette): string[] {
   if (remarks.length === 0) return [];
   const mark = palette.yellow('!');
@@ -369,7 +392,14 @@ function indentText(text: string, indent: number, width: number | undefined): st
   return wrapText(text, room).map((line) => `${' '.repeat(indent)}${line}`);
 }
 
+function formatOpenRoutes({ access }: StatusReport, palette: Palette): string[] {
+  if (access.open === 0 && access.closed === 0) return [];
+  const text = `${formatAccess(access)}.`;
+  return [access.open > access.publicAccess ? palette.yellow(text) : text];
+}
+
 function formatEnd(report: StatusReport, palette: Palette): string[] {
+  if (report.well && listRollouts(report).length > 0) return [palette.green('All is well so far.')];
   if (report.well) return [palette.green('All is well.')];
   const all = listResources(report);
   const bad = all.filter(({ state }) => state !== 'well').length;

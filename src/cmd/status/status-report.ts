@@ -18,6 +18,14 @@ export interface StatusReport {
   readonly proxyBackends: readonly StatusBackend[];
   /** Those that a Gateway of this controller leads to; none where the Inference Extension is off, or may not be looked at. */
   readonly inferencePools: readonly StatusPool[];
+  /** How many HTTPRoutes have rules that anybody may use, and how many have rules that are closed because nothing protects them. */
+  readonly access: {
+    readonly routes: number;
+    readonly open: number;
+    /** Of the open ones: those that only a policy with traffic.publicAccess opens. */
+    readonly publicAccess: number;
+    readonly closed: number;
+  };
   /** Resources that belong to other controllers, and are not shown. */
   readonly ofOthers: { readonly gateways: number; readonly httpRoutes: number; readonly inferencePools: number };
   /** Kinds that could not be read. */

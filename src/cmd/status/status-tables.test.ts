@@ -6,7 +6,7 @@ import { describe, test } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
 import { parseDocument } from 'yaml';
 import { type ConditionSubject, conditionReasons } from '../../translate/conditions.ts';
-import type { GatewayFacts, KeysProblem } from '../../translate/gateway-facts.ts';
+import type { BehindGateway, GatewayFacts, KeysProblem } from '../../translate/gateway-facts.ts';
 import type { Translation } from '../../translate/translate.ts';
 import { goodReasons } from './testing/good-reasons.ts';
 import { buildStatusReport } from './build-status-report.ts';
@@ -33,19 +33,25 @@ interface CaseOptions {
     readonly processes?: number;
     readonly deployProblem?: string;
     readonly bindProblems?: Readonly<Record<string, string>>;
+    readonly rollout?: GatewayFacts['rollout'];
     /** By namespace/name of the policy. */
     readonly rejected?: Readonly<Record<string, string>>;
     readonly keyProblems?: Readonly<Record<string, KeysProblem>>;
+    /** Gateways that have nothing of the present configuration. */
+    readonly behind?: readonly BehindGateway[];
   };
 }
 
 /** The same by the keys of messages. */
 function readFacts(facts: CaseOptions['facts'] = {}): (translation: Translation) => Partial<GatewayFacts> {
-  const { rejected = {}, keyProblems = {}, bindProblems = {}, ...rest } = facts;
+  const { rejected = {}, keyProblems = {}, bindProblems = {}, behind = [], ...rest } = facts;
   return ({ policyKeys }) => {
     const listKeys = (policy: string): readonly string[] => [...(policyKeys.get(policy)?.values() ?? [])].flat();
     return {
       ...rest,
+      behind,
+      isSettled: () => behind.length === 0,
+      listBehind: () => behind,
       bindProblems: new Map(Object.entries(bindProblems).map(([port, problem]) => [Number(port), problem])),
       rejections: Object.entries(rejected).flatMap(([policy, reason]) =>
         listKeys(policy).map((key) => ({ list: 'policies', key, reason }) as const),
@@ -109,10 +115,12 @@ describe('status: every reason', () => {
   /** A resource that has this one condition bad, and the others good. */
   function makeSubject(subject: ConditionSubject, type: string, reason: string): object {
     const name = `${type}-${reason}`.toLowerCase();
-    const goodWhenFalse = ['Conflicted', 'PartiallyInvalid', 'InsecureFrontendValidationMode'].includes(type);
+    const goodWhenFalse = ['Conflicted', 'PartiallyInvalid', 'InsecureFrontendValidationMode', 'RolloutStuck'].includes(
+      type,
+    );
     const own = {
       type,
-      status: goodWhenFalse || type === 'OverlappingTLSConfig' ? 'True' : 'False',
+      status: goodWhenFalse || type === 'OverlappingTLSConfig' || type === 'Open' ? 'True' : 'False',
       reason,
       message: 'What the controller says about it.',
       observedGeneration: 2,
@@ -174,7 +182,7 @@ describe('status: every reason', () => {
     );
     const report = buildStatusReport(viewObjects(objects, { namespace: 'default' }), createNameFilter([]), now);
     for (const { type, reason } of subjects) {
-      if (type === 'OverlappingTLSConfig') continue; // a remark, not a fault
+      if (type === 'OverlappingTLSConfig' || type === 'Open') continue; // remarks, not faults
       const found = report.problems.filter(({ condition }) => condition?.type === type && condition.reason === reason);
       assert.ok(found.length > 0, `${type} ${reason}`);
       assert.ok(found.every(({ advice, message }) => advice !== '' && message !== ''));

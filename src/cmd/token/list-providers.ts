@@ -14,6 +14,7 @@ import { readRequiredClaims } from '../../gateway/authentication/token/required-
 import type { AcceptedAudiences } from '../../gateway/authentication/token/verified-token.ts';
 import type { KeySource, Secret } from '../../ir/gen/config_pb.ts';
 import { describeKeys } from '../explain/assumed-keys.ts';
+import { listPublicRoutes } from './public-routes.ts';
 import type { ProviderVerdict } from './token-report.ts';
 
 /** An issuer under a policy. */
@@ -46,6 +47,7 @@ interface ProviderInput {
 export function listProviders({ runtime, secrets, resource, fetcher }: ProviderInput): TokenProvider[] {
   const authorities = new Map(secrets.map((secret) => [secret.key, secret]));
   const urls = new Map(describeAuthentications(runtime).map(({ policy, resources }) => [policy, resources]));
+  const publicRoutes = listPublicRoutes(runtime);
   const ofJwt = runtime.jwtAuthentications.flatMap(({ source, message }) =>
     message.providers.map((provider): TokenProvider => ({
       field: 'traffic.jwtAuthentication',
@@ -60,7 +62,7 @@ export function listProviders({ runtime, secrets, resource, fetcher }: ProviderI
       origin: findOrigin(provider.keys, runtime) ?? { kind: 'endpoints', listUrls: () => [] },
       ca: provider.ca === '' ? undefined : readCaCertificates(provider.ca, authorities),
       keys: describeKeys(provider.keys, provider.issuer),
-      notes: [],
+      notes: publicRoutes.get(source) ?? [],
     })),
   );
   const ofMcp = runtime.authentications.map((config): TokenProvider => {

@@ -38,6 +38,7 @@ export function serveWithWorkers(
     (id) => desk.forgetIdp(id),
   );
   const watched = new WatchedAgents();
+  let stale: Parameters<Gateway['setStale']>[0];
   const readiness = health.addCheck('workers', 'no worker is ready yet');
   const legacySseKey = crypto.getRandomValues(new Uint8Array(32));
   const running = registry.gauge('mcp_gateway_workers', 'Workers that take requests now.', {});
@@ -95,6 +96,8 @@ export function serveWithWorkers(
       });
       for (const agent of watched.list()) channel.tell('watchFlow', agent);
       if (live.isWatched) channel.tell('watchRequests', true);
+      // Before its first configuration: it must not serve a request in between.
+      if (stale !== undefined) channel.tell('setStale', stale);
     },
     onChange(serving) {
       running.set({}, serving);
@@ -112,7 +115,10 @@ export function serveWithWorkers(
     if (shutdown.started) group.killAll();
   });
 
-  const gateway = createSharedGateway(options, sources, fetcher, group);
+  const gateway = createSharedGateway(options, sources, fetcher, group, (state) => {
+    stale = state;
+    group.tell('setStale', state);
+  });
   return {
     gateway,
     async start() {
@@ -144,6 +150,7 @@ function createSharedGateway(
   idps: PublishedSources,
   fetcher: ReturnType<typeof createFetcher>,
   group: WorkerGroup,
+  setStale: Gateway['setStale'],
 ): Gateway {
   const { configMetrics } = options;
   const inner = createGateway({
@@ -157,6 +164,7 @@ function createSharedGateway(
   let merged: WorkerReport | undefined;
   return {
     ...inner,
+    setStale,
     async apply(configuration) {
       const report = await inner.apply(configuration);
       const blocked = report.bindProblems.map(({ bindKey }) => bindKey);

@@ -85,6 +85,9 @@ async function serveForSupervisor(): Promise<CommandEnd> {
       unwatch?.();
       unwatch = isWatched ? live.watch((batch) => channel.tell('tellRequests', batch)) : undefined;
     },
+    async setStale(state) {
+      (await started.promise).gateway.setStale(state);
+    },
     async stopAccepting() {
       await (await started.promise).gateway.stopAccepting();
     },

@@ -2,7 +2,7 @@
 // For /config, /routes, and `check`.
 import type { ListenerConfig, PortConfig, RuntimeConfig } from '../config/runtime-config.ts';
 import { RegistrationMode } from '../../ir/gen/config_pb.ts';
-import { formatEndpointPath } from '../authentication/endpoint-paths.ts';
+import { formatEndpointPath } from '../../ir/endpoint-paths.ts';
 import { describeMode } from '../authentication/authentication-mode.ts';
 import type { FlowChoice } from '../config/idp-connection.ts';
 import type { McpAuthenticationConfig, ProtectedResource, ResourceHost } from '../config/protected-resource.ts';

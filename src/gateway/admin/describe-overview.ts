@@ -1,4 +1,5 @@
 // The gateway on one page: what is open, listeners, routes, backends, policies, identity providers and the configuration, from what is in force. Pure.
+import { type AccessCount, formatOpen } from '../../base/access-count.ts';
 import { findPolicyKind, policyKinds, policyTargetNames } from '../../ir/policy-kinds.ts';
 import type { Configuration } from '../../ir/configuration.ts';
 import type { Policy } from '../../ir/gen/config_pb.ts';
@@ -64,6 +65,10 @@ export interface OverviewRoute {
   readonly badges: readonly Badge[];
   /** Anybody is served, by one of its backends at least. */
   readonly isOpen: boolean;
+  /** A policy opens it on purpose. */
+  readonly isPublic: boolean;
+  /** It is closed because nothing protects it. */
+  readonly isUnprotected: boolean;
   /** What it answers instead of being served; undefined: it is served. */
   readonly answers: string | undefined;
 }
@@ -125,19 +130,30 @@ export function describeOverview(configuration: Configuration, runtime: RuntimeC
     listeners: describeListeners(configuration, served, applied),
     routes: groupRoutes(served),
     backends: [...runtime.backends.values()].map((backend) => describeBackend(backend, state.endpoints)),
-    policies: describePolicies(configuration.policies, runtime, state),
+    // What closes unprotected routes is a setting, not a policy.
+    policies: describePolicies(
+      configuration.policies.filter(({ needsAuthentication }) => !needsAuthentication),
+      runtime,
+      state,
+    ),
     idps: describeIdps(runtime),
+  };
+}
+
+/** Counts routes. */
+export function countAccess(routes: readonly OverviewRoute[]): AccessCount {
+  const open = routes.filter(({ isOpen }) => isOpen);
+  return {
+    routes: routes.length,
+    open: open.length,
+    publicAccess: open.filter(({ isPublic }) => isPublic).length,
+    closed: routes.filter(({ isUnprotected }) => isUnprotected).length,
   };
 }
 
 /** How many routes anybody may use: "2 of 7 routes are OPEN". */
 export function formatOpenCount(routes: readonly OverviewRoute[]): string {
-  const open = routes.filter(({ isOpen }) => isOpen).length;
-  const [noun, verb] = routes.length === 1 ? ['route', 'is'] : ['routes', 'are'];
-  if (routes.length === 0) return 'No routes are served';
-  return open === 0
-    ? `None of ${routes.length} ${noun} ${verb} OPEN`
-    : `${open} of ${routes.length} ${noun} ${verb} OPEN`;
+  return formatOpen(countAccess(routes));
 }
 
 function describeListeners(
@@ -209,6 +225,8 @@ export function describeRoute(
     filters,
     badges: serves || protection.state === 'closed' || protection.policies.length > 0 ? listBadges(protection) : [],
     isOpen,
+    isPublic: protection.policies.some(({ field, inForce }) => field === 'traffic.publicAccess' && inForce),
+    isUnprotected: protection.closedBecause === 'unprotected',
     answers: answers === undefined ? undefined : `${answers.status} ${answers.reason}: ${answers.message}`,
   };
 }

@@ -25,6 +25,7 @@ type Describers = { readonly [Kind in PolicyKind]: (message: PolicyMessage<Kind>
 
 const describers: Describers = {
   'traffic.cors': describeCors,
+  'traffic.publicAccess': () => true,
   'traffic.jwtAuthentication': describeJwtAuthentication,
   'backend.mcp.authentication': describeMcpAuthentication,
   'traffic.authorization': describeRules,

@@ -32,10 +32,10 @@ export interface DescribedProtection {
   readonly state: 'closed' | RuleProtection['state'];
   /** In few words: "token required, rules", "open: no policy". */
   readonly summary: string;
-  /** namespace/name of the policy that closes the rule; null when none does. */
+  /** namespace/name of the policy that closes the rule; for `unprotected` the flag or the GatewayParameters that want it closed. Null: nothing does. */
   readonly closedBy: string | null;
-  /** invalid: that policy cannot be enforced. unattached: it misses a target, which may be this rule. */
-  readonly closedBecause: 'invalid' | 'unattached' | null;
+  /** invalid: that policy cannot be enforced. unattached: it misses a target, which may be this rule. unprotected: nothing protects the rule, which therefore is closed. */
+  readonly closedBecause: 'invalid' | 'unattached' | 'unprotected' | null;
   /** The listener serves only clients whose certificate it validates. */
   readonly clientCertificate: boolean;
   /** The policies that keep somebody out, in the order in which a request meets them. */
@@ -68,20 +68,25 @@ export function describeProtection(
   conflicts: readonly PolicyConflict[] = [],
   clientCertificate = false,
 ): DescribedProtection {
-  const closing = route.policies.failure ?? route.unprotected;
+  const closing = route.policies.failure ?? route.unprotected ?? route.closedByDefault;
   const { state, guards } = judgeProtection(route);
   return {
     state: closing !== undefined ? 'closed' : clientCertificate && state !== 'redirect' ? 'protected' : state,
     summary: closing === undefined ? summarize(state, listWords(route), clientCertificate) : 'closed',
     closedBy: closing?.source ?? null,
-    closedBecause:
-      route.policies.failure === undefined ? (route.unprotected === undefined ? null : 'unattached') : 'invalid',
+    closedBecause: findClosingReason(route),
     clientCertificate,
     guards: closing === undefined ? guards : [],
     policies: addConflicts([...describeRoutePolicies(route), ...describeBackendPolicies(route)], conflicts).toSorted(
       (left, right) => fieldOrder.indexOf(left.field) - fieldOrder.indexOf(right.field),
     ),
   };
+}
+
+function findClosingReason(route: RouteConfig): DescribedProtection['closedBecause'] {
+  if (route.policies.failure !== undefined) return 'invalid';
+  if (route.unprotected !== undefined) return 'unattached';
+  return route.closedByDefault === undefined ? null : 'unprotected';
 }
 
 const openings = { open: 'open: ', partly: 'open for some backends: ', redirect: 'redirect: ', protected: '' };
@@ -156,6 +161,7 @@ type Details = Partial<DescribedPolicy>;
 /** The details of a policy for routes. */
 const routeDetails: Readonly<Record<RoutePolicyKind, (route: RouteConfig, place: PolicyPlace) => Details>> = {
   'traffic.cors': () => ({}),
+  'traffic.publicAccess': () => ({}),
   'traffic.jwtAuthentication': ({ policies: { 'traffic.jwtAuthentication': config } }) =>
     config === undefined
       ? {}

@@ -35,9 +35,15 @@ export function describeResources(configuration: Configuration): readonly Descri
   const { listeners, routes, backends, policies, secrets } = configuration;
   return [
     ...[...Map.groupBy(listeners, ({ gateway }) => gateway)].map(([name, own]) => describeGateway(name, own)),
+    ...policies.filter(({ needsAuthentication }) => needsAuthentication).map(describeDenial),
     ...[...Map.groupBy(routes, ({ httpRoute }) => httpRoute)].map(([name, own]) => describeHttpRoute(name, own)),
     ...backends.map(describeBackend),
-    ...[...Map.groupBy(policies, ({ source }) => source)].map(([name, own]) => describePolicy(name, own)),
+    ...[
+      ...Map.groupBy(
+        policies.filter(({ needsAuthentication }) => !needsAuthentication),
+        ({ source }) => source,
+      ),
+    ].map(([name, own]) => describePolicy(name, own)),
     ...secrets.map((secret) => {
       const { key, ...content } = summariseSecret(secret);
       const { kind, namespace, name } = readKey(String(key));
@@ -207,6 +213,18 @@ function describeTimeouts(upstream: Upstream | undefined): YamlValue {
     connect: formatDuration(upstream.connectTimeoutMs),
     request: formatDuration(upstream.requestTimeoutMs),
     idle: formatDuration(upstream.idleTimeoutMs),
+  };
+}
+
+/** What closes routes that nothing protects: a flag, or parameters that the controller read. */
+function describeDenial({ source, target }: Policy): DescribedResource {
+  const gateway = target?.name === undefined || target.name === '' ? undefined : `${target.namespace}/${target.name}`;
+  const [kind = '', name = ''] = source.split(' ');
+  return {
+    kind: kind.startsWith('--') ? 'Flag' : kind,
+    ...(kind.startsWith('--') ? { namespace: '', name: kind } : splitName(name)),
+    spec: { unprotectedRoutes: 'Deny', gateway },
+    problems: [],
   };
 }
 

@@ -93,7 +93,9 @@ function describeMatch(
     backends: describeBackends(route, runtime),
     filters: describeFilters(route.filters),
     protection: describeProtection(route, runtime.policyConflicts, listener.clientAuthorities !== undefined),
-    answers: describeFailure(route.failure ?? route.policies.failure?.failure ?? route.unprotected?.failure),
+    answers: describeFailure(
+      route.failure ?? route.policies.failure?.failure ?? route.unprotected?.failure ?? route.closedByDefault?.failure,
+    ),
   };
 }
 

@@ -10,7 +10,11 @@ export class ProtectionBlocks {
   /** What to write beside a rule: "token required, rules [2]", or other words than the summary. */
   refer(protection: DescribedProtection, summary: string = protection.summary): string {
     const { policies } = protection;
-    if (policies.length === 0) return protection.closedBy === null ? summary : `${summary} by ${protection.closedBy}`;
+    if (policies.length === 0) {
+      const { closedBy, closedBecause } = protection;
+      if (closedBy === null) return summary;
+      return closedBecause === 'unprotected' ? formatUnprotected(closedBy) : `${summary} by ${closedBy}`;
+    }
     const key = JSON.stringify(protection);
     let number = this.#numbers.get(key);
     if (number === undefined) {
@@ -45,6 +49,11 @@ export class ProtectionBlocks {
   }
 }
 
+/** The words for a rule that is closed because nothing protects it. */
+export function formatUnprotected(closedBy: string): string {
+  return `CLOSED: nothing protects it (${closedBy})`;
+}
+
 /** One line of a block. */
 export interface ProtectionLine {
   readonly text: string;
@@ -68,6 +77,7 @@ export function formatProtection({
   if (closedBecause === 'invalid') say(`closed by ProxyPolicy ${closedBy}, which cannot be enforced`);
   if (closedBecause === 'unattached')
     say(`closed because ProxyPolicy ${closedBy} misses a target, and nothing protects this rule`);
+  if (closedBecause === 'unprotected') say(`closed because nothing protects this rule (${closedBy})`);
   if (clientCertificate) say('clients need a certificate that the listener validates');
   const mentioned = new Set<DescribedPolicy>();
   const remarks = new Set<string>();

@@ -23,6 +23,8 @@ const overview: Overview = {
       filters: [hostile],
       badges: [{ word: hostile, tone: 'bad', policies: [hostile] }],
       isOpen: true,
+      isPublic: false,
+      isUnprotected: false,
       answers: hostile,
     },
   ],

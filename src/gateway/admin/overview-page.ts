@@ -1,8 +1,10 @@
 // The first page of the admin port: what is open, what is served, and how everything is doing. It needs no script and changes nothing but the log level.
+import { formatAccessDetails } from '../../base/access-count.ts';
 import { escapeHtml } from '../../base/escape-html.ts';
 import { type LogLevel, logLevels } from '../../base/log.ts';
 import { type CardColumn, formatCardTable, formatLines } from './card-table.ts';
 import {
+  countAccess,
   formatOpenCount,
   type Overview,
   type OverviewBackend,
@@ -70,8 +72,14 @@ function formatCounts({ listeners, routes, backends, policies, idps, problems }:
   const troubled = new Set(policies.filter(isFailing).map(({ policy }) => policy)).size;
   const keyless = idps.filter(hasKeyTrouble).length;
   const open = routes.some(({ isOpen }) => isOpen);
+  const details = formatAccessDetails(countAccess(routes));
   const tiles: readonly (readonly [id: string, isAlarm: boolean, text: string, detail: string])[] = [
-    ['routes', open, formatOpenCount(routes), open ? 'anybody may use them' : 'nobody gets in unasked'],
+    [
+      'routes',
+      open,
+      formatOpenCount(routes),
+      `${open ? 'anybody may use them' : 'nobody gets in unasked'}${details === '' ? '' : `, ${details}`}`,
+    ],
     [
       'listeners',
       closed > 0,

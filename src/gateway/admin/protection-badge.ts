@@ -1,6 +1,7 @@
 // What protects a rule, in the few words that stand beside it: in the banner of `run`, in `check`, and on the admin pages.
 import { policyKinds } from '../../ir/policy-kinds.ts';
 import type { DescribedProtection } from './describe-protection.ts';
+import { formatUnprotected } from './format-protection.ts';
 
 /** The words, and how loud they are. */
 export interface ProtectionBadge {
@@ -20,11 +21,14 @@ export function describeBadge(
     summary,
     guards,
     clientCertificate,
-  }: Pick<DescribedProtection, 'state' | 'summary' | 'guards' | 'clientCertificate'>,
+    closedBy,
+    closedBecause,
+  }: Pick<DescribedProtection, 'state' | 'summary' | 'guards' | 'clientCertificate' | 'closedBy' | 'closedBecause'>,
   answersError: boolean,
 ): ProtectionBadge {
   const words = guards.map(({ kind, policy }) => `${policyKinds[kind].badge} ${policy}`);
   const names = [...new Set([...(clientCertificate ? [certificateBadge] : []), ...words])].join(', ');
+  if (closedBecause === 'unprotected' && closedBy !== null) return { text: formatUnprotected(closedBy), tone: 'quiet' };
   if (state === 'closed' || answersError) return { text: 'closed', tone: 'quiet' };
   if (state === 'redirect') return { text: 'redirect', tone: 'quiet' };
   if (state === 'protected') return { text: names === '' ? 'closed' : names, tone: 'good' };

@@ -1,8 +1,9 @@
 // /routes as a page: every listener with its routes in the order in which they are tried, and every protection in full.
+import { formatAccess } from '../../base/access-count.ts';
 import { escapeHtml } from '../../base/escape-html.ts';
 import { formatCardTable, formatLines } from './card-table.ts';
 import { type DescribedAuthentication, formatFlow } from './describe-authentications.ts';
-import { describeRoute, formatOpenCount, formatPlace, groupRoutes } from './describe-overview.ts';
+import { countAccess, describeRoute, formatPlace, groupRoutes } from './describe-overview.ts';
 import type { ServedMatch, ServedRoutes } from './describe-routes.ts';
 import { formatBadges } from './format-badges.ts';
 import { ProtectionBlocks, type ProtectionLine } from './format-protection.ts';
@@ -45,7 +46,7 @@ export function answerRoutesPage(
   return answerPage(
     'Routes - mcp-gatehouse admin',
     `<h1>Routes</h1>
-<p class="soft"><strong>${formatOpenCount(groupRoutes(served))}.</strong> Of each listener the first match is served: by hostname, then in this order.
+<p class="soft"><strong>${formatAccess(countAccess(groupRoutes(served)))}.</strong> Of each listener the first match is served: by hostname, then in this order.
 <a href="/routes?format=text">As text</a>, <a href="/routes?format=json">as JSON</a></p>
 ${listeners.length === 0 ? '<p>Nothing is served: the configuration has no usable listener.</p>' : listeners.join('\n')}
 ${formatBlocks(blocks)}

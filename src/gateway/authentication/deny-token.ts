@@ -4,7 +4,7 @@ import type { RequestContext } from '../request/request-context.ts';
 import type { Denial } from '../request/verdict.ts';
 import { exposeToScripts } from './browser-access.ts';
 import { type BearerChallenge, formatChallenge } from './challenge.ts';
-import { formatMetadataPath } from './endpoint-paths.ts';
+import { formatMetadataPath } from '../../ir/endpoint-paths.ts';
 import { explainIdpProblem } from './idp-problem.ts';
 import { readBase } from './read-base.ts';
 import { describeLocation, isBearerHeader, type TokenLocation } from './token/find-token.ts';

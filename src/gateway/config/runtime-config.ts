@@ -1,4 +1,5 @@
 // The configuration in the form the request path uses: compiled once per change, immutable, swapped as a whole.
+import type { EndpointForm } from '../../ir/endpoint-paths.ts';
 import type { Cors, Failure, HeaderModifier, PathModifier, RequestRedirect } from '../../ir/gen/config_pb.ts';
 import type { AuthenticationKind, BackendPolicyKind, ExclusivePolicyKind } from '../../ir/policy-kinds.ts';
 import type { McpAuthorizationConfig } from './mcp-authorization-config.ts';
@@ -82,17 +83,6 @@ export interface HostProtection {
   readonly endpoints: ReadonlyMap<string, OwnEndpoint>;
 }
 
-/** An endpoint by what it does; endpoints.ts has the implementation of each. */
-export type EndpointForm =
-  | 'protected-resource-metadata'
-  | 'authorization-server-metadata'
-  | 'openid-configuration'
-  | 'register'
-  | 'authorize'
-  | 'consent'
-  | 'callback'
-  | 'token';
-
 /** One of the gateway's own OAuth endpoints. */
 export interface OwnEndpoint {
   readonly form: EndpointForm;
@@ -110,6 +100,8 @@ export interface RouteConfig {
   readonly failure: Failure | undefined;
   /** Set: nothing protects the rule, and a policy that was to protect something is attached to nothing. The rule answers this. */
   readonly unprotected: PolicyFailure | undefined;
+  /** Set: requests without a token would be served, and such rules are to be closed. The rule answers this. */
+  readonly closedByDefault: PolicyFailure | undefined;
   readonly policies: RoutePolicies;
   readonly filters: RouteFilters;
   readonly backends: WeightedBackends;
@@ -127,6 +119,7 @@ export interface MatchedRoute {
 /** What a policy of each kind is compiled to. */
 export interface PolicyConfigs {
   readonly 'traffic.cors': CompiledCors;
+  readonly 'traffic.publicAccess': PublicAccess;
   readonly 'traffic.jwtAuthentication': JwtAuthenticationConfig;
   readonly 'backend.mcp.authentication': McpAuthenticationConfig;
   readonly 'traffic.authorization': Rule;
@@ -136,7 +129,7 @@ export interface PolicyConfigs {
 /** A policy that cannot be enforced: its target answers with this failure (fail closed). */
 export interface PolicyFailure {
   readonly failure: Failure;
-  /** namespace/name of the ProxyPolicy. */
+  /** namespace/name of the ProxyPolicy; or who wants rules without protection to be closed. */
   readonly source: string;
 }
 
@@ -178,6 +171,12 @@ export interface MirrorConfig {
   readonly denominator: number;
   /** The backend's policies. Copies are not judged, so the backend gets only copies of requests that these same policies allowed. */
   readonly policies: BackendPolicies;
+}
+
+/** A rule that is open on purpose. */
+export interface PublicAccess {
+  /** namespace/name of the ProxyPolicy. */
+  readonly source: string;
 }
 
 /** CORS settings with everything precomputed that does not depend on the request. */

@@ -23,7 +23,7 @@ import { startMirrors, type Mirror } from './mirror-request.ts';
 import { passToClient, passToUpstream } from './upstream/pass-chunk.ts';
 import { routeUpstreamRequest, type RoutedRequest } from './route-upstream-request.ts';
 import type { SilenceWatch, Watched } from './upstream/silence-watch.ts';
-import { prepareUpgrade, relayUpgrade, type UpgradeAnswer } from './upgrade-request.ts';
+import { joinUpgrade, prepareUpgrade, type UpgradeAnswer } from './upgrade-request.ts';
 import type { UpstreamCall, UpstreamEvents, UpstreamRequest } from './upstream/upstream-call.ts';
 import { classifyUpstreamError, describeError, PickerError, type UpstreamPhase } from './upstream/upstream-error.ts';
 import { type Endpoint, formatPickerKey, type UpstreamBackend } from './upstream/upstreams.ts';
@@ -40,6 +40,7 @@ export function createForwarder(options: ForwarderOptions): Forward {
     legacySseKey: options.legacySseKey ?? crypto.getRandomValues(new Uint8Array(32)),
     onStream: options.onStream ?? (() => () => {}),
     streams: options.streams,
+    anonymous: options.anonymous,
     picks: options.picks ?? silentPickObserver,
   };
   return (context, plan) => {
@@ -105,10 +106,11 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner, Watched {
   }
 
   start(): void {
-    const { upstreams, clock, legacySseKey } = this.#settings;
+    const { upstreams, clock, legacySseKey, anonymous } = this.#settings;
     const plan = this.#plan;
     this.#exchange.onClose((clean) => this.#onClientClosed(clean));
-    // The client may have left while policies were at work.
+    // The client may have left while policies were at work, and the route may have been closed.
+    if (!this.#done) anonymous?.add(this, this.#context);
     if (this.#done) return;
 
     const unsendable =
@@ -330,16 +332,13 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner, Watched {
       this.#beginAnswer(status);
       this.#countStream();
       this.#finish();
-      const answered = this.prepareHeaders(this.#upgrade.answer(headers));
-      relayUpgrade(
-        this.#exchange.acceptUpgrade(status, answered),
-        stream,
-        this.#plan.backend.idleTimeoutMs,
-        (reason, detail) => {
-          this.#context.reason ??= reason;
-          this.#context.detail ??= detail;
-        },
-      );
+      joinUpgrade({
+        context: this.#context,
+        client: this.#exchange.acceptUpgrade(status, this.prepareHeaders(this.#upgrade.answer(headers))),
+        upstream: stream,
+        idleTimeoutMs: this.#plan.backend.idleTimeoutMs,
+        anonymous: this.#settings.anonymous,
+      });
     });
   }
 
@@ -440,6 +439,7 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner, Watched {
 
   #finish(): void {
     this.#done = true;
+    this.#settings.anonymous?.remove(this);
     this.#relay?.close();
     clearTimeout(this.#requestTimer);
     clearTimeout(this.#attemptTimer);

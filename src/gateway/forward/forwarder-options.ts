@@ -3,6 +3,7 @@ import type { Log } from '../../base/log.ts';
 import type { PickObserver } from '../inference/pick-observer.ts';
 import type { NotificationStreams } from '../mcp/streams/list-changed.ts';
 import type { RequestContext } from '../request/request-context.ts';
+import type { AnonymousRequests } from './anonymous-requests.ts';
 import type { Upstreams } from './upstream/upstreams.ts';
 
 export interface ForwarderOptions {
@@ -16,11 +17,14 @@ export interface ForwarderOptions {
   readonly onStream?: (context: RequestContext) => () => void;
   /** Gets to know the streams on which MCP servers send notifications. */
   readonly streams?: NotificationStreams;
+  /** Gets to know the requests that no token identifies, and ends them when a configuration closes what they passed. */
+  readonly anonymous?: AnonymousRequests;
   /** Watches endpoint pickers. */
   readonly picks?: PickObserver;
 }
 
 /** With everything filled in. */
-export type ForwarderSettings = Required<Omit<ForwarderOptions, 'streams'>> & {
+export type ForwarderSettings = Required<Omit<ForwarderOptions, 'streams' | 'anonymous'>> & {
   readonly streams: NotificationStreams | undefined;
+  readonly anonymous: AnonymousRequests | undefined;
 };

@@ -5,6 +5,8 @@ import type { Duplex } from 'node:stream';
 import type { Exchange, RawHeaders, UpgradedSocket } from '../http/exchange.ts';
 import type { Reason } from '../http/reasons.ts';
 import { findHeader, withoutFields } from '../http/headers.ts';
+import type { RequestContext } from '../request/request-context.ts';
+import type { AnonymousRequests } from './anonymous-requests.ts';
 import type { UpstreamRequest } from './upstream/upstream-call.ts';
 import { describeError } from './upstream/upstream-error.ts';
 
@@ -56,13 +58,33 @@ export function prepareUpgrade(exchange: Exchange, request: UpstreamRequest): Up
   };
 }
 
-/** Joins the two connections until both directions have ended. `report` is called at most once, when the end was not a clean one. */
-export function relayUpgrade(
+/** What joins a client to an upstream that switched protocols. */
+interface UpgradeParts {
+  readonly context: RequestContext;
+  readonly client: UpgradedSocket;
+  readonly upstream: Duplex;
+  readonly idleTimeoutMs: number;
+  readonly anonymous: AnonymousRequests | undefined;
+}
+
+/** Joins the two connections, and notes in the context why they end badly. */
+export function joinUpgrade({ context, client, upstream, idleTimeoutMs, anonymous }: UpgradeParts): void {
+  const breakOff = relayUpgrade(client, upstream, idleTimeoutMs, (reason, detail) => {
+    context.reason ??= reason;
+    context.detail ??= detail;
+  });
+  const upgraded = { breakOff };
+  context.exchange.onClose(() => anonymous?.remove(upgraded));
+  anonymous?.add(upgraded, context);
+}
+
+/** Joins the two connections until both directions have ended. `report` is called at most once, when the end was not a clean one. Returns what ends it. */
+function relayUpgrade(
   client: UpgradedSocket,
   upstream: Duplex,
   idleTimeoutMs: number,
   report: (reason: Reason, detail: string) => void,
-): void {
+): (reason: Reason, detail: string) => void {
   const { stream, head } = client;
   let ended = false;
   const breakOff = (reason: Reason, detail: string): void => {
@@ -102,4 +124,5 @@ export function relayUpgrade(
     if (!upstream.readableEnded) breakOff('upstream_aborted', 'the upstream closed the connection');
     else clearTimeout(timer);
   });
+  return breakOff;
 }

@@ -40,6 +40,11 @@ export const reasons = {
     description:
       'A policy of this gateway protects nothing, because its target does not exist, so routes without protection are closed. The operator of this gateway can see which policy.',
   },
+  route_unprotected: {
+    status: 403,
+    description:
+      'No policy protects this route, and this gateway serves only protected routes. The operator of this gateway can see what is missing.',
+  },
   upgrade_failed: { status: 502, description: 'The upstream server did not switch protocols.' },
   upstream_unreachable: { status: 502, description: 'The upstream server cannot be reached.' },
   upstream_reset: { status: 502, description: 'The upstream server closed the connection before it answered.' },
@@ -60,6 +65,11 @@ export const reasons = {
   picker_endpoint_refused: {
     status: 503,
     description: 'The endpoint picker chose no endpoint of this inference pool. Try again shortly.',
+  },
+  configuration_stale: {
+    status: 503,
+    description:
+      'This gateway has had no contact with its controller for too long, so it serves nothing until it has. Try again shortly.',
   },
   draining: { status: 503, description: 'The gateway is shutting down. Try again.' },
   upstream_connect_timeout: { status: 504, description: 'The upstream server did not accept a connection in time.' },

@@ -12,6 +12,8 @@ import { createTlsAcceptor } from './tls-acceptor.ts';
 
 /** When a port is draining, a connection that has not begun a request (or its handshake) closes after this. */
 const undecidedMs = 1_000;
+/** A client that gets a GOAWAY before its first request sends none on this connection. While clients are sent away, it has this much time. */
+const http2AwayMs = 1_000;
 /** An aborted connection that is still open is destroyed after this. */
 const abortGraceMs = 500;
 
@@ -21,6 +23,8 @@ export interface BoundPort {
   readonly connectionCount: number;
   /** Closes the listening socket; the address is free when it resolves. Connections stay. */
   stopAccepting(): Promise<void>;
+  /** While true, every connection closes after its requests, as when draining, and new ones are still accepted. */
+  sendClientsAway(isOn: boolean): void;
   /** Stops accepting, lets requests in progress end, and aborts the rest after the timeout. Resolves when the last connection is closed. */
   drain(timeoutMs: number): Promise<void>;
 }
@@ -29,13 +33,18 @@ export interface BoundPort {
 export async function bindPort(context: PortContext, http1: Http1Server, budget: ConnectionBudget): Promise<BoundPort> {
   const connections = new Map<Socket, ClientConnection | undefined>();
   let draining = false;
+  let sendsAway = false;
   let stopped: Promise<void> | undefined;
   const empty = Promise.withResolvers<void>();
 
-  const adopt = (raw: Socket, connection: ClientConnection): void => {
+  const adopt = (raw: Socket, connection: ClientConnection, awayAfterMs: number): void => {
     if (!connections.has(raw)) return;
     connections.set(raw, connection);
-    if (draining) connection.startDraining();
+    if (draining || (sendsAway && awayAfterMs === 0)) connection.startDraining();
+    else if (sendsAway)
+      setTimeout(() => {
+        if (sendsAway && connections.has(raw)) connection.startDraining();
+      }, awayAfterMs).unref();
   };
   const closeUnlessDecided = (raw: Socket): void => {
     const timer = setTimeout(() => {
@@ -56,14 +65,14 @@ export async function bindPort(context: PortContext, http1: Http1Server, budget:
   };
   const serve = (raw: Socket, socket: Socket, protocol: 'http1' | 'http2', received: number): void => {
     if (protocol === 'http2') {
-      adopt(raw, serveHttp2(socket, context));
+      adopt(raw, serveHttp2(socket, context), http2AwayMs);
       return;
     }
     const first: unknown = raw === socket && received > 0 ? socket.read() : undefined;
     const shared = raw === socket ? shareReadBuffer(socket) : undefined;
     if (shared === undefined) {
       if (Buffer.isBuffer(first)) socket.unshift(first);
-      adopt(raw, http1.accept(socket, context, received));
+      adopt(raw, http1.accept(socket, context, received), 0);
       if (received > 0) socket.resume();
       return;
     }
@@ -71,7 +80,7 @@ export async function bindPort(context: PortContext, http1: Http1Server, budget:
     shared.on('error', ignoreError);
     track(shared);
     const connection = http1.accept(shared, context, received);
-    adopt(shared, connection);
+    adopt(shared, connection, 0);
     if (Buffer.isBuffer(first)) connection.receiveFirst(first);
     shared.resume();
   };
@@ -133,6 +142,10 @@ export async function bindPort(context: PortContext, http1: Http1Server, budget:
       return connections.size;
     },
     stopAccepting,
+    sendClientsAway(isOn) {
+      sendsAway = isOn;
+      if (isOn) for (const connection of connections.values()) connection?.startDraining();
+    },
     async drain(timeoutMs) {
       await stopAccepting();
       draining = true;

@@ -42,6 +42,8 @@ export interface Listeners {
   connectionCount(): number;
   /** Closes only the listening sockets. Called before several processes on the same ports drain, so that no client reconnects to one that is about to close. */
   stopAccepting(): Promise<void>;
+  /** While true, clients have to connect anew for their next requests, so that a load balancer can choose another process. */
+  sendClientsAway(isOn: boolean): void;
   /** Shuts down gracefully; connections that outlive the timeout are aborted. Resolves when all is closed. */
   drain(options: { readonly timeoutMs: number }): Promise<void>;
 }
@@ -63,6 +65,7 @@ export function createListeners(options: ListenersOptions): Listeners {
   const open = new Map<string, OpenPort>();
   const closing = new Set<{ readonly bound: BoundPort; readonly done: Promise<void> }>();
   let queue: Promise<unknown> = Promise.resolve();
+  let sendsAway = false;
   let drained: Promise<void> | undefined;
 
   const startClosing = (bindKey: string, timeoutMs: number): void => {
@@ -80,6 +83,7 @@ export function createListeners(options: ListenersOptions): Listeners {
     const context = { bindKey, config, handler, limits, log, onEvent, reusePort: options.reusePort ?? false };
     try {
       const bound = await bindPort(context, http1, budget);
+      bound.sendClientsAway(sendsAway);
       open.set(bindKey, { context, bound });
       log.info({ bindKey, address: bound.address.address, port: bound.address.port }, 'port open');
       return undefined;
@@ -129,6 +133,10 @@ export function createListeners(options: ListenersOptions): Listeners {
       enqueue(async () => {
         await Promise.all([...open.values()].map(({ bound }) => bound.stopAccepting()));
       }),
+    sendClientsAway(isOn) {
+      sendsAway = isOn;
+      for (const { bound } of open.values()) bound.sendClientsAway(isOn);
+    },
     drain({ timeoutMs }) {
       drained ??= enqueue(async () => {
         for (const bindKey of open.keys()) startClosing(bindKey, timeoutMs);

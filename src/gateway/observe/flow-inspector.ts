@@ -118,7 +118,7 @@ interface Flow {
 /** Builds an inspector that has seen nothing yet. */
 export function createFlowInspector(
   limits: Partial<FlowInspectorLimits> = {},
-  now: () => number = Date.now,
+  readNow: () => number = Date.now,
 ): FlowInspector {
   const { maxFlows, maxSteps, maxPauseMs } = { ...defaultLimits, ...limits };
   // In the order of their last step, the latest last. Keys lead to the latest flow that has them.
@@ -240,7 +240,7 @@ export function createFlowInspector(
       }
     },
     list() {
-      const nowMs = now();
+      const nowMs = readNow();
       return [...flows].toReversed().map((flow) => describeFlow(flow, nowMs));
     },
   };

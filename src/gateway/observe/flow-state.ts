@@ -1,5 +1,5 @@
 // What a login has come to, by its steps: the state, and in one sentence why, or what it waits for. Pure.
-import { formatEndpointPath } from '../authentication/endpoint-paths.ts';
+import { formatEndpointPath } from '../../ir/endpoint-paths.ts';
 
 /**
  * `authorized`: a request with a token of this flow was let in; `refused`: the last word was no; `abandoned`: nothing more came for as long as a login may take.

@@ -5,7 +5,7 @@ import type { Reason } from '../http/reasons.ts';
 import { continueUnchanged, type Denial, type Verdict } from '../request/verdict.ts';
 import type { RouteRequest } from '../request/run-steps.ts';
 
-/** The step of the route's chain: policies that cannot be enforced, a rule that cannot be served, a rule that may lack its policy. */
+/** The step of the route's chain: policies that cannot be enforced, a rule that cannot be served, a rule that may lack its policy or lacks one. */
 export function failClosed({ route }: RouteRequest): Verdict {
   const { failure } = route.policies;
   if (failure !== undefined) return denyFailure('policy_invalid', failure.failure, `policy ${failure.source}`);
@@ -13,6 +13,8 @@ export function failClosed({ route }: RouteRequest): Verdict {
   const { unprotected } = route;
   if (unprotected !== undefined)
     return denyFailure('policy_unattached', unprotected.failure, `policy ${unprotected.source} protects nothing`);
+  if (route.closedByDefault !== undefined)
+    return denyFailure('route_unprotected', route.closedByDefault.failure, `route ${route.key}`);
   return continueUnchanged;
 }
 

@@ -18,7 +18,8 @@ const cors = compileCors(create(CorsSchema, { allowOrigins: ['https://a.test'] }
 function build(route: Partial<RouteConfig>, method = 'POST', headers: readonly string[] = []): RouteRequest {
   const context = { exchange: { method, headers } } as unknown as RequestContext;
   const plain: RouteConfig = {
-    key: 'n/r/0', httpRoute: 'n/r', ruleName: '', ruleIndex: 0, failure: undefined, unprotected: undefined, policies: noPolicies,
+    key: 'n/r/0', httpRoute: 'n/r', ruleName: '', ruleIndex: 0, failure: undefined, unprotected: undefined,
+      closedByDefault: undefined, policies: noPolicies,
     filters: noFilters, backends: { entries: [], totalWeight: 0 }, requestTimeoutMs: 0, backendRequestTimeoutMs: 0,
   }; // prettier-ignore
   const whole = { ...plain, ...route };

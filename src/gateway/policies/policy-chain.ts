@@ -7,10 +7,12 @@ import type { BackendRequest, RouteRequest, Step } from '../request/run-steps.ts
 import { applyCors } from './apply-cors.ts';
 import { applyMessageRules } from './apply-message-rules.ts';
 import { failClosed } from './fail-closed.ts';
+import { notePublicAccess } from './public-access.ts';
 
 /** The step of each kind of policy; every kind has one. */
 export const policySteps = {
   'traffic.cors': applyCors,
+  'traffic.publicAccess': notePublicAccess,
   'traffic.jwtAuthentication': authenticateJwt,
   'backend.mcp.authentication': authenticateMcp,
   'traffic.authorization': authorizeRequest,
@@ -20,6 +22,7 @@ export const policySteps = {
 export const routeChain: readonly Step<RouteRequest>[] = [
   failClosed, // before anything is answered: a policy that cannot be enforced closes the route, for preflights too
   policySteps['traffic.cors'], // before authentication: browsers send preflights without credentials, and must be able to read a denial
+  policySteps['traffic.publicAccess'], // where it is set, JWT authentication is not
   policySteps['traffic.jwtAuthentication'], // who is asking, where the route wants to know
 ];
 

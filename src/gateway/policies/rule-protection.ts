@@ -1,4 +1,6 @@
 // What protects a rule: the one judgement that the request path, `check`, the banner and the admin pages share. Pure.
+import { findAnonymousOutcomes } from '../../cel/anonymous-outcomes.ts';
+import { admitsAnonymous, isOpenToAnonymous, needToken, type RuleAccess } from '../../ir/anonymous-access.ts';
 import {
   type AuthenticationKind,
   backendPolicyKinds,
@@ -8,6 +10,8 @@ import {
   routePolicyKinds,
 } from '../../ir/policy-kinds.ts';
 import { describeMode } from '../authentication/authentication-mode.ts';
+import { listRules } from '../authorization/decide-rules.ts';
+import type { RuleSet } from '../config/rule-set.ts';
 import type { PolicyConfigs, RouteConfig, WeightedBackendConfig } from '../config/runtime-config.ts';
 
 /** The parts of a rule that decide. */
@@ -27,6 +31,8 @@ export interface RuleProtection {
    * request gets to a backend. open: anybody is served.
    */
   readonly state: 'protected' | 'partly' | 'redirect' | 'open';
+  /** Whether a request without a token can get to a backend: Strict authentication, or Optional authentication with rules that need a token, keeps it out. */
+  readonly admitsAnonymous: boolean;
   /** Each once, in the order in which a request meets them; also those of only some backends. */
   readonly guards: readonly Guard[];
 }
@@ -44,7 +50,55 @@ export function judgeProtection(rule: JudgedRule): RuleProtection {
   const guarded = reachable.filter(
     ({ policies }) => policies.failure !== undefined || listSet(backendPolicyKinds, policies).some(isGuarding),
   );
-  return { state: judgeState(rule, ofRule.length > 0, reachable, guarded), guards: listGuards(rule, ofRule, guarded) };
+  return {
+    state: judgeState(rule, ofRule.length > 0, reachable, guarded),
+    admitsAnonymous: isOpenToAnonymous(describeAccess(rule)),
+    guards: listGuards(rule, ofRule, guarded),
+  };
+}
+
+/** Whether a request without a token can get to a backend, and nobody said that it may. */
+export function isOpenByMistake(rule: JudgedRule): boolean {
+  return rule.policies['traffic.publicAccess'] === undefined && isOpenToAnonymous(describeAccess(rule));
+}
+
+/** Whether a request without a token can get to this backend of the rule, or could when it is not one of its backends any more. */
+export function admitsAnonymousTo(rule: JudgedRule, backend: string): boolean {
+  const { backends, ...access } = describeAccess(rule);
+  const chosen = listReachable(rule).findIndex((each) => each.backend === backend);
+  return admitsAnonymous(access, backends[chosen] ?? { isClosed: false, authentication: undefined });
+}
+
+function describeAccess(rule: JudgedRule): RuleAccess {
+  const { policies, filters } = rule;
+  return {
+    isClosed: policies.failure !== undefined,
+    isRedirect: filters.redirect !== undefined,
+    authentication: findMode('traffic.jwtAuthentication', policies) || undefined,
+    rulesNeedToken: doRulesNeedToken(policies['traffic.authorization']),
+    backends: listReachable(rule).map((backend) => ({
+      isClosed: backend.policies.failure !== undefined,
+      authentication: findMode('backend.mcp.authentication', backend.policies) || undefined,
+    })),
+  };
+}
+
+const judgedRules = new WeakMap<RuleSet, boolean>();
+
+function doRulesNeedToken(rules: RuleSet | undefined): boolean {
+  if (rules === undefined) return false;
+  let verdict = judgedRules.get(rules);
+  if (verdict === undefined) {
+    verdict = needToken(
+      listRules(rules).map(({ action, isOverride = false, expressions }) => ({
+        action,
+        isOverride,
+        outcomes: expressions.map(({ source, scope }) => findAnonymousOutcomes(source, scope)),
+      })),
+    );
+    judgedRules.set(rules, verdict);
+  }
+  return verdict;
 }
 
 /** Whether anybody can reach a backend of the rule without being asked. */

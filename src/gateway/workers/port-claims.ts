@@ -53,6 +53,7 @@ export function createPortClaims({ log }: Pick<ListenersOptions, 'log'>): Listen
     addresses: () => new Map(),
     connectionCount: () => 0,
     stopAccepting: () => Promise.resolve(),
+    sendClientsAway() {},
     drain: () => Promise.resolve(),
   };
 }

@@ -10,6 +10,7 @@ import type { BindProblem } from '../listen/listeners.ts';
 import type { ClientDocumentResult, DocumentRegistrationResult } from '../config/shared-logins.ts';
 import type { DiscoveryState, FoundDiscovery } from '../authentication/login/idp/metadata-source.ts';
 import type { KeySnapshot } from '../authentication/token/key-source.ts';
+import type { StaleState } from '../request/stale-gate.ts';
 import type { SentConfiguration } from './configuration-relay.ts';
 import type { RelayedStep } from './flow-relay.ts';
 
@@ -63,6 +64,8 @@ export interface WorkerCalls {
   listEndpoints(nothing: undefined): Promise<readonly EndpointState[]>;
   /** From now on, requests that end are told; or no longer. */
   watchRequests(isWatched: boolean): void;
+  /** As Gateway.setStale. */
+  setStale(state: StaleState | undefined): Promise<void>;
   /** Called in all workers before any of them drains: a disconnected client must not reconnect to a port that is about to close. */
   stopAccepting(nothing: undefined): Promise<void>;
   /** The worker ends when all is closed. */

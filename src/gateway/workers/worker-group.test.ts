@@ -53,6 +53,7 @@ function startGroup(behave: (worker: FakeWorker, index: number) => Behaviour = (
         listRequests: () => [],
         listEndpoints: () => Promise.resolve([]),
         watchRequests: (isWatched) => void worker.heard.push(`watched ${isWatched}`),
+        setStale: () => Promise.resolve(),
         stopAccepting: () => Promise.resolve(void worker.heard.push('stop')),
         drain: () => {
           worker.heard.push('drain');

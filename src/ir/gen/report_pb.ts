@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file report.proto.
  */
 export const file_report: GenFile = /*@__PURE__*/
-  fileDesc("CgxyZXBvcnQucHJvdG8SHmdhdGV3YXkucHJveHkuY29udHJvbC52MWFscGhhMSJLCgpSZWplY3Rpb25zEj0KCnJlamVjdGlvbnMYASADKAsyKS5nYXRld2F5LnByb3h5LmNvbnRyb2wudjFhbHBoYTEuUmVqZWN0aW9uIkwKCVJlamVjdGlvbhIQCgh0eXBlX3VybBgBIAEoCRIMCgRuYW1lGAIgASgJEg8KB3ZlcnNpb24YAyABKAkSDgoGcmVhc29uGAQgASgJIrcBCg1HYXRld2F5UmVwb3J0Eg8KB25vZGVfaWQYASABKAkSDwoHZ2F0ZXdheRgCIAEoCRJACgxrZXlfcHJvYmxlbXMYAyADKAsyKi5nYXRld2F5LnByb3h5LmNvbnRyb2wudjFhbHBoYTEuS2V5UHJvYmxlbRJCCg1iaW5kX3Byb2JsZW1zGAQgAygLMisuZ2F0ZXdheS5wcm94eS5jb250cm9sLnYxYWxwaGExLkJpbmRQcm9ibGVtIlIKCktleVByb2JsZW0SDgoGcG9saWN5GAEgASgJEg4KBmlzc3VlchgCIAEoCRIOCgZyZWFzb24YAyABKAkSFAoMbmV2ZXJfbG9hZGVkGAQgASgIIisKC0JpbmRQcm9ibGVtEgwKBHBvcnQYASABKA0SDgoGcmVhc29uGAIgASgJIg4KDFJlcG9ydEFuc3dlciJkCg9SZWxheWVkR2F0ZXdheXMSDwoHcmVwbGljYRgBIAEoCRJACghnYXRld2F5cxgCIAMoCzIuLmdhdGV3YXkucHJveHkuY29udHJvbC52MWFscGhhMS5SZWxheWVkR2F0ZXdheSLSAQoOUmVsYXllZEdhdGV3YXkSDwoHbm9kZV9pZBgBIAEoCRIPCgdnYXRld2F5GAIgASgJEg8KB3NldHRsZWQYAyABKAkSPQoKcmVqZWN0aW9ucxgEIAMoCzIpLmdhdGV3YXkucHJveHkuY29udHJvbC52MWFscGhhMS5SZWplY3Rpb24SPQoGcmVwb3J0GAUgASgLMi0uZ2F0ZXdheS5wcm94eS5jb250cm9sLnYxYWxwaGExLkdhdGV3YXlSZXBvcnQSDwoHdmVyc2lvbhgGIAEoCTLjAQoOR2F0ZXdheVJlcG9ydHMSZwoGUmVwb3J0Ei0uZ2F0ZXdheS5wcm94eS5jb250cm9sLnYxYWxwaGExLkdhdGV3YXlSZXBvcnQaLC5nYXRld2F5LnByb3h5LmNvbnRyb2wudjFhbHBoYTEuUmVwb3J0QW5zd2VyKAESaAoFUmVsYXkSLy5nYXRld2F5LnByb3h5LmNvbnRyb2wudjFhbHBoYTEuUmVsYXllZEdhdGV3YXlzGiwuZ2F0ZXdheS5wcm94eS5jb250cm9sLnYxYWxwaGExLlJlcG9ydEFuc3dlcigBYgZwcm90bzM");
+  fileDesc("CgxyZXBvcnQucHJvdG8SHmdhdGV3YXkucHJveHkuY29udHJvbC52MWFscGhhMSJLCgpSZWplY3Rpb25zEj0KCnJlamVjdGlvbnMYASADKAsyKS5nYXRld2F5LnByb3h5LmNvbnRyb2wudjFhbHBoYTEuUmVqZWN0aW9uIkwKCVJlamVjdGlvbhIQCgh0eXBlX3VybBgBIAEoCRIMCgRuYW1lGAIgASgJEg8KB3ZlcnNpb24YAyABKAkSDgoGcmVhc29uGAQgASgJIoQCCg1HYXRld2F5UmVwb3J0Eg8KB25vZGVfaWQYASABKAkSDwoHZ2F0ZXdheRgCIAEoCRJACgxrZXlfcHJvYmxlbXMYAyADKAsyKi5nYXRld2F5LnByb3h5LmNvbnRyb2wudjFhbHBoYTEuS2V5UHJvYmxlbRJCCg1iaW5kX3Byb2JsZW1zGAQgAygLMisuZ2F0ZXdheS5wcm94eS5jb250cm9sLnYxYWxwaGExLkJpbmRQcm9ibGVtEksKEWtlcHRfY2VydGlmaWNhdGVzGNwBIAMoCzIvLmdhdGV3YXkucHJveHkuY29udHJvbC52MWFscGhhMS5LZXB0Q2VydGlmaWNhdGUiVgoPS2VwdENlcnRpZmljYXRlEhAKCGxpc3RlbmVyGAEgASgJEg4KBnNlY3JldBgCIAEoCRINCgVzaW5jZRgDIAEoDRISCgpleHBpcmVzX2F0GAQgASgNIlIKCktleVByb2JsZW0SDgoGcG9saWN5GAEgASgJEg4KBmlzc3VlchgCIAEoCRIOCgZyZWFzb24YAyABKAkSFAoMbmV2ZXJfbG9hZGVkGAQgASgIIisKC0JpbmRQcm9ibGVtEgwKBHBvcnQYASABKA0SDgoGcmVhc29uGAIgASgJIg4KDFJlcG9ydEFuc3dlciJkCg9SZWxheWVkR2F0ZXdheXMSDwoHcmVwbGljYRgBIAEoCRJACghnYXRld2F5cxgCIAMoCzIuLmdhdGV3YXkucHJveHkuY29udHJvbC52MWFscGhhMS5SZWxheWVkR2F0ZXdheSLSAQoOUmVsYXllZEdhdGV3YXkSDwoHbm9kZV9pZBgBIAEoCRIPCgdnYXRld2F5GAIgASgJEg8KB3NldHRsZWQYAyABKAkSPQoKcmVqZWN0aW9ucxgEIAMoCzIpLmdhdGV3YXkucHJveHkuY29udHJvbC52MWFscGhhMS5SZWplY3Rpb24SPQoGcmVwb3J0GAUgASgLMi0uZ2F0ZXdheS5wcm94eS5jb250cm9sLnYxYWxwaGExLkdhdGV3YXlSZXBvcnQSDwoHdmVyc2lvbhgGIAEoCTLjAQoOR2F0ZXdheVJlcG9ydHMSZwoGUmVwb3J0Ei0uZ2F0ZXdheS5wcm94eS5jb250cm9sLnYxYWxwaGExLkdhdGV3YXlSZXBvcnQaLC5nYXRld2F5LnByb3h5LmNvbnRyb2wudjFhbHBoYTEuUmVwb3J0QW5zd2VyKAESaAoFUmVsYXkSLy5nYXRld2F5LnByb3h5LmNvbnRyb2wudjFhbHBoYTEuUmVsYXllZEdhdGV3YXlzGiwuZ2F0ZXdheS5wcm94eS5jb250cm9sLnYxYWxwaGExLlJlcG9ydEFuc3dlcigBYgZwcm90bzM");
 
 /**
  * In the `details` of a NACK: which resources of the response the gateway cannot use. The others are in force.
@@ -102,6 +102,13 @@ export type GatewayReport = Message<"gateway.proxy.control.v1alpha1.GatewayRepor
    * @generated from field: repeated gateway.proxy.control.v1alpha1.BindProblem bind_problems = 4;
    */
   bindProblems: BindProblem[];
+
+  /**
+   * certificates that are served although their Secret is missing or unusable
+   *
+   * @generated from field: repeated gateway.proxy.control.v1alpha1.KeptCertificate kept_certificates = 220;
+   */
+  keptCertificates: KeptCertificate[];
 };
 
 /**
@@ -110,6 +117,46 @@ export type GatewayReport = Message<"gateway.proxy.control.v1alpha1.GatewayRepor
  */
 export const GatewayReportSchema: GenMessage<GatewayReport> = /*@__PURE__*/
   messageDesc(file_report, 2);
+
+/**
+ * @generated from message gateway.proxy.control.v1alpha1.KeptCertificate
+ */
+export type KeptCertificate = Message<"gateway.proxy.control.v1alpha1.KeptCertificate"> & {
+  /**
+   * key of a Listener message
+   *
+   * @generated from field: string listener = 1;
+   */
+  listener: string;
+
+  /**
+   * key of the Secret message that the gateway had
+   *
+   * @generated from field: string secret = 2;
+   */
+  secret: string;
+
+  /**
+   * seconds since 1970: when the Secret went missing, as this process saw it
+   *
+   * @generated from field: uint32 since = 3;
+   */
+  since: number;
+
+  /**
+   * seconds since 1970
+   *
+   * @generated from field: uint32 expires_at = 4;
+   */
+  expiresAt: number;
+};
+
+/**
+ * Describes the message gateway.proxy.control.v1alpha1.KeptCertificate.
+ * Use `create(KeptCertificateSchema)` to create a new message.
+ */
+export const KeptCertificateSchema: GenMessage<KeptCertificate> = /*@__PURE__*/
+  messageDesc(file_report, 3);
 
 /**
  * @generated from message gateway.proxy.control.v1alpha1.KeyProblem
@@ -147,7 +194,7 @@ export type KeyProblem = Message<"gateway.proxy.control.v1alpha1.KeyProblem"> & 
  * Use `create(KeyProblemSchema)` to create a new message.
  */
 export const KeyProblemSchema: GenMessage<KeyProblem> = /*@__PURE__*/
-  messageDesc(file_report, 3);
+  messageDesc(file_report, 4);
 
 /**
  * @generated from message gateway.proxy.control.v1alpha1.BindProblem
@@ -169,7 +216,7 @@ export type BindProblem = Message<"gateway.proxy.control.v1alpha1.BindProblem"> 
  * Use `create(BindProblemSchema)` to create a new message.
  */
 export const BindProblemSchema: GenMessage<BindProblem> = /*@__PURE__*/
-  messageDesc(file_report, 4);
+  messageDesc(file_report, 5);
 
 /**
  * @generated from message gateway.proxy.control.v1alpha1.ReportAnswer
@@ -182,7 +229,7 @@ export type ReportAnswer = Message<"gateway.proxy.control.v1alpha1.ReportAnswer"
  * Use `create(ReportAnswerSchema)` to create a new message.
  */
 export const ReportAnswerSchema: GenMessage<ReportAnswer> = /*@__PURE__*/
-  messageDesc(file_report, 5);
+  messageDesc(file_report, 6);
 
 /**
  * @generated from message gateway.proxy.control.v1alpha1.RelayedGateways
@@ -206,7 +253,7 @@ export type RelayedGateways = Message<"gateway.proxy.control.v1alpha1.RelayedGat
  * Use `create(RelayedGatewaysSchema)` to create a new message.
  */
 export const RelayedGatewaysSchema: GenMessage<RelayedGateways> = /*@__PURE__*/
-  messageDesc(file_report, 6);
+  messageDesc(file_report, 7);
 
 /**
  * One connected gateway process.
@@ -256,7 +303,7 @@ export type RelayedGateway = Message<"gateway.proxy.control.v1alpha1.RelayedGate
  * Use `create(RelayedGatewaySchema)` to create a new message.
  */
 export const RelayedGatewaySchema: GenMessage<RelayedGateway> = /*@__PURE__*/
-  messageDesc(file_report, 7);
+  messageDesc(file_report, 8);
 
 /**
  * @generated from service gateway.proxy.control.v1alpha1.GatewayReports

@@ -132,6 +132,17 @@ test('an EndpointSlice loses pods and nodes, and may have null for its lists', (
   };
   const { endpoints } = readResource(cache({ ...base, endpoints: [endpoint], ports: [{ name: '', port: 80 }] }));
   assert.deepEqual(endpoints, [{ addresses: ['10.0.0.1'], conditions: { ready: true } }]);
+  // Of a Gateway's own Service the pods are kept: they are compared with the gateways that are connected.
+  const labels = { ...base.metadata.labels, 'gateway.networking.k8s.io/gateway-name': 'edge' };
+  const own = cache({
+    ...base,
+    metadata: { ...base.metadata, labels },
+    endpoints: [endpoint, { addresses: ['10.0.0.2'] }],
+  });
+  assert.deepEqual(readResource(own)['endpoints'], [
+    { addresses: ['10.0.0.1'], conditions: { ready: true }, targetRef: { kind: 'Pod', name: 'p' } },
+    { addresses: ['10.0.0.2'], conditions: {} },
+  ]);
 });
 
 test('a Secret keeps its entries and has no status', () => {

@@ -11,9 +11,11 @@ import type { ListWatchTiming, RelistReason } from '../../kubernetes/list-watch.
 import type { CachedObject } from './cached-object.ts';
 import { ChangeOrder } from './change-order.ts';
 import { describeSync } from './describe-sync.ts';
+import { listNamespaces, readLabels } from './known-namespaces.ts';
 import { NamespaceCoverage } from './namespace-coverage.ts';
 import { formatObjectKey, splitObjectKey } from './object-key.ts';
 import { createResourceLists, type ResourceLists } from './resource-lists.ts';
+import { SecretCoverage } from './secret-coverage.ts';
 import { WatchGroup, type WatchGroupOptions } from './watch-group.ts';
 import { listWatchedKinds, type WatchedKind, watchedKindsByName } from './watched-kinds.ts';
 
@@ -34,6 +36,8 @@ export interface KubernetesSourceOptions {
   readonly namespaceSelectors: readonly NamespaceSelector[];
   /** Always read, whatever the selectors say: where the class parameters and our own Secrets live. */
   readonly installationNamespace: string;
+  /** Secrets are read in these namespaces and in the installation namespace only; none: wherever everything else is read. */
+  readonly secretsInNamespaces?: readonly string[];
   /** Kinds of other extensions are neither listed nor watched. */
   readonly extensions?: readonly Extension[];
   /** Called each time the objects of a kind have to be listed again. */
@@ -119,6 +123,8 @@ class RunningSource implements KubernetesSource {
   readonly #installation: WatchGroup | undefined;
   /** ...and the namespaces that are selected. */
   readonly #coverage: NamespaceCoverage | undefined;
+  /** Where Secrets are read in named namespaces only: their list-watches. */
+  readonly #secrets: SecretCoverage | undefined;
   #selected: ReadonlySet<string> = new Set();
   #isSynced = false;
   #hasNamespaceChanges = true;
@@ -139,22 +145,33 @@ class RunningSource implements KubernetesSource {
       isDeepStrictEqual,
     );
     this.#kinds = listWatchedKinds(options.extensions ?? []);
-    const namespacedKinds = this.#kinds.filter(({ type }) => type.namespaced);
+    const { secretsInNamespaces = [], installationNamespace } = options;
+    const namespacedKinds = this.#kinds.filter(
+      ({ type, kind }) => type.namespaced && (kind !== 'Secret' || secretsInNamespaces.length === 0),
+    );
     this.#clusterGroup = this.#startGroup({ kinds: this.#kinds.filter(({ type }) => !type.namespaced) });
+    if (secretsInNamespaces.length > 0)
+      this.#secrets = new SecretCoverage({
+        namespaces: secretsInNamespaces,
+        installationNamespace,
+        log: options.log,
+        startGroup: (namespace) => this.#startGroup({ kinds: [watchedKindsByName.get('Secret')!], namespace }),
+        onMoved: (kind, key) => this.#show(kind, key),
+      });
     if (!hasSelectors) {
       this.#everywhere = this.#startGroup({ kinds: namespacedKinds });
       return;
     }
     this.#installation = this.#startGroup({
       kinds: namespacedKinds.filter(({ isInstallationKind }) => isInstallationKind),
-      namespace: options.installationNamespace,
+      namespace: installationNamespace,
     });
     this.#coverage = new NamespaceCoverage({
       startGroup: (target) => this.#startGroup({ kinds: namespacedKinds, ...target }),
       onMoved: (kind, key) => this.#show(kind, key),
       onNamespaceMoved: (namespace) => {
-        if (namespace === options.installationNamespace)
-          this.#installation?.forEach((kind, key) => this.#show(kind, key));
+        if (namespace === installationNamespace) this.#installation?.forEach((kind, key) => this.#show(kind, key));
+        this.#secrets?.findGroup(namespace)?.forEach((kind, key) => this.#show(kind, key));
       },
       maxSeparate: options.timing?.maxSeparateNamespaces ?? 16,
     });
@@ -179,7 +196,7 @@ class RunningSource implements KubernetesSource {
     this.#isStopped = true;
     this.#cancelFlush?.();
     const groups = [this.#clusterGroup, this.#everywhere, this.#installation];
-    await Promise.all([...groups.map((group) => group?.stop()), this.#coverage?.stop()]);
+    await Promise.all([...groups.map((group) => group?.stop()), this.#coverage?.stop(), this.#secrets?.stop()]);
   }
 
   #startGroup(
@@ -211,10 +228,18 @@ class RunningSource implements KubernetesSource {
   #findOwner(kind: Kind, namespace: string): WatchGroup | undefined {
     const watched = watchedKindsByName.get(kind)!;
     if (!watched.type.namespaced) return this.#clusterGroup;
+    if (kind === 'Secret' && this.#secrets !== undefined)
+      return this.#isShown(namespace) ? this.#secrets.findGroup(namespace) : undefined;
     if (this.#coverage === undefined) return this.#everywhere;
     const owner = this.#coverage.findOwner(namespace);
     if (owner !== undefined || !watched.isInstallationKind) return owner;
     return namespace === this.#options.installationNamespace ? this.#installation : undefined;
+  }
+
+  /** Whether a namespace is looked after, or is our own. */
+  #isShown(namespace: string): boolean {
+    if (this.#coverage === undefined || namespace === this.#options.installationNamespace) return true;
+    return this.#coverage.findOwner(namespace) !== undefined;
   }
 
   /** An object as it is to be shown. */
@@ -263,7 +288,8 @@ class RunningSource implements KubernetesSource {
   }
 
   #listGroups(): readonly WatchGroup[] {
-    return [this.#clusterGroup, this.#everywhere, this.#installation, ...(this.#coverage?.groups ?? [])].filter(
+    const own = [this.#clusterGroup, this.#everywhere, this.#installation];
+    return [...own, ...(this.#coverage?.groups ?? []), ...(this.#secrets?.groups ?? [])].filter(
       (group) => group !== undefined,
     );
   }
@@ -283,8 +309,9 @@ class RunningSource implements KubernetesSource {
     if (this.#isStopped) return;
     this.#discover();
     this.#coverage?.settle();
+    const refused = this.#secrets?.refusedGroups ?? [];
     const states = this.#listGroups().flatMap((group) =>
-      group.members.map(({ watched, watch }) => ({ watched, state: watch.state })),
+      refused.includes(group) ? [] : group.members.map(({ watched, watch }) => ({ watched, state: watch.state })),
     );
     const awaited = this.#coverage?.awaited ?? [];
     const hasCaughtUp = this.#followingSince <= arrivals;
@@ -295,8 +322,9 @@ class RunningSource implements KubernetesSource {
     this.#isSynced ||= isReady;
     if (isReady) {
       if (this.#coverage !== undefined) this.#tell(() => this.namespaces.set(this.#selected));
-      this.#tell(() => this.resources.set(this.#lists.build()));
+      this.#tell(() => this.resources.set(this.#buildResources()));
     }
+    this.#secrets?.logRefused();
     const reasons = describeSync(states, awaited);
     const counts = Object.fromEntries(this.#kinds.map(({ kind }) => [kind, this.#lists.count(kind)]));
     const isFailing = states.some(({ state }) => state.state === 'failing');
@@ -312,6 +340,12 @@ class RunningSource implements KubernetesSource {
     this.#tell(() => this.sync.set({ synced: this.#isSynced, isHeld, reasons, counts }));
     if (isReady) this.#tellStatuses();
     if (this.#order.size > 0 || !hasCaughtUp) this.#schedule();
+  }
+
+  /** The same object as long as nothing changes. */
+  #buildResources(): Resources {
+    const built = this.#lists.build();
+    return this.#secrets === undefined ? built : this.#secrets.addUnreadable(built, this.resources.get());
   }
 
   /** Once when it begins and once when it is over, not for every list-watch. */
@@ -344,13 +378,15 @@ class RunningSource implements KubernetesSource {
   /** Whether what is shown has no gaps that are about to be filled. */
   #isComplete(): boolean {
     const shown = [this.#clusterGroup, this.#everywhere, this.#installation, ...(this.#coverage?.shownGroups ?? [])];
-    return shown.every((group) => group === undefined || group.isSettled);
+    return shown.every((group) => group === undefined || group.isSettled) && this.#secrets?.isSettled !== false;
   }
 
   /** Applies the selectors to the namespaces that there are. */
   #discover(): void {
-    if (this.#coverage === undefined || !this.#hasNamespaceChanges || !this.#clusterGroup.isSettled) return;
+    if (!this.#hasNamespaceChanges || !this.#clusterGroup.isSettled) return;
     this.#hasNamespaceChanges = false;
+    this.#secrets?.follow(listNamespaces(this.#clusterGroup));
+    if (this.#coverage === undefined) return;
     const { namespaceSelectors } = this.#options;
     const selected = new Set<string>();
     this.#clusterGroup.forEach((kind, key) => {
@@ -377,13 +413,4 @@ class RunningSource implements KubernetesSource {
       for (const listener of this.#statusListeners.values()) this.#tell(() => listener(kind, namespace, name));
     }
   }
-}
-
-function readLabels(cached: CachedObject | undefined): Readonly<Record<string, string>> {
-  if (cached?.outcome.state === 'valid') return cached.outcome.resource.metadata.labels;
-  // Labels count even where something else about the namespace is not understood.
-  const raw = cached?.outcome.invalid.raw as
-    | { readonly metadata?: { readonly labels?: Record<string, string> } }
-    | undefined;
-  return raw?.metadata?.labels ?? {};
 }

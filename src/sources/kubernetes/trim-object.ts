@@ -1,5 +1,6 @@
 // Trims objects of the cluster to what validation and translation read. The rest would only cost memory and cause false changes.
 import { caCertificateEntry } from '../../api/certificate-reference.ts';
+import { gatewayNameLabel } from '../../api/gateway.ts';
 import type { Kind } from '../../api/kinds.ts';
 import { isJsonObject, type JsonObject } from '../../base/json-object.ts';
 import type { KubernetesObject } from '../../kubernetes/client.ts';
@@ -55,19 +56,32 @@ function pickAuthority(field: string, entries: unknown): JsonObject {
   return { [field]: { [caCertificateEntry]: entries[caCertificateEntry] } };
 }
 
-/** Go writes an empty list as null. Which pod and node an endpoint is on does not matter. */
+/**
+ * Go writes an empty list as null. Which node an endpoint is on does not matter. Its pod matters only behind the Service of a Gateway, whose labels
+ * Kubernetes copies to the EndpointSlices: those pods are compared with the gateways that are connected.
+ */
 function trimEndpointSlice({ endpoints, ports, ...rest }: JsonObject): JsonObject {
+  const { metadata } = rest;
+  const labels = isJsonObject(metadata) ? metadata['labels'] : undefined;
+  const keepsPods = isJsonObject(labels) && Object.hasOwn(labels, gatewayNameLabel);
   return {
     ...rest,
-    ...(Array.isArray(endpoints) && { endpoints: endpoints.map((endpoint: unknown) => trimEndpoint(endpoint)) }),
+    ...(Array.isArray(endpoints) && {
+      endpoints: endpoints.map((endpoint: unknown) => trimEndpoint(endpoint, keepsPods)),
+    }),
     ...(Array.isArray(ports) && { ports }),
   };
 }
 
-function trimEndpoint(endpoint: unknown): unknown {
+function trimEndpoint(endpoint: unknown, keepsPod: boolean): unknown {
   if (!isJsonObject(endpoint)) return endpoint;
-  const { addresses, conditions } = endpoint;
-  return { addresses, ...(conditions !== undefined && { conditions }) };
+  const { addresses, conditions, targetRef } = endpoint;
+  const pod = keepsPod && isJsonObject(targetRef) ? { kind: targetRef['kind'], name: targetRef['name'] } : undefined;
+  return {
+    addresses,
+    ...(conditions !== undefined && { conditions }),
+    ...(pod !== undefined && { targetRef: pod }),
+  };
 }
 
 /**

@@ -75,6 +75,18 @@ export class WatchGroup {
     return this.#members.every(({ watch }) => watch.isFollowing && isKnown(watch.state));
   }
 
+  /** Some kind cannot be followed because the right is missing. */
+  get isForbidden(): boolean {
+    return this.#members.some(({ watch }) => watch.isForbidden);
+  }
+
+  /** Every kind was known once. */
+  get wasSynced(): boolean {
+    return this.#members.every(
+      ({ watch }) => isKnown(watch.state) || (watch.state.state === 'failing' && watch.state.wasSynced),
+    );
+  }
+
   find(kind: Kind, key: string): CachedObject | undefined {
     return this.#objects.get(kind)?.get(key);
   }

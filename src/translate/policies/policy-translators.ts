@@ -7,6 +7,7 @@ import { corsTranslator } from './cors.ts';
 import { jwtAuthenticationTranslator } from './jwt-authentication.ts';
 import { mcpAuthenticationTranslator } from './mcp-authentication.ts';
 import { mcpAuthorizationTranslator } from './mcp-authorization.ts';
+import { publicAccessTranslator } from './public-access.ts';
 import {
   type FieldSurroundings,
   type FieldTranslation,
@@ -18,6 +19,7 @@ import {
 
 const translators: { readonly [Kind in PolicyKind]: PolicyTranslator<Kind> } = {
   'traffic.cors': corsTranslator,
+  'traffic.publicAccess': publicAccessTranslator,
   'traffic.jwtAuthentication': jwtAuthenticationTranslator,
   'backend.mcp.authentication': mcpAuthenticationTranslator,
   'traffic.authorization': authorizationTranslator,

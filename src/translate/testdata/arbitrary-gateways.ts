@@ -42,7 +42,7 @@ export const gatewayClass = resource(
 
 /** A GatewayParameters. */
 export const gatewayParameters = resource(proxyApi, 'GatewayParameters', {
-  spec: fc.constantFrom<unknown[]>({}, {}, 7),
+  spec: fc.constantFrom<unknown[]>({}, {}, { unprotectedRoutes: 'Deny' }, { unprotectedRoutes: 'Allow' }, 7),
 });
 
 const allowedRoutes = optional(

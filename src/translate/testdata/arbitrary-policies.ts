@@ -76,6 +76,7 @@ const rules = fc.constantFrom(
   { matchExpressions: ['true'] },
   { matchExpressions: ['jwt.sub == "a"', '"b" in jwt.groups'] },
   { matchExpressions: ['request.method == "GET"'] },
+  { matchExpressions: ['has(jwt.sub) || request.path == "/a"'] },
   { matchExpressions: [] },
 );
 const authorization = fc.record({ action, policy: rules });
@@ -85,6 +86,7 @@ const traffic = fc.oneof(
   { weight: 4, arbitrary: fc.record({ jwtAuthentication }) },
   { weight: 3, arbitrary: fc.record({ authorization }) },
   { weight: 3, arbitrary: fc.record({ jwtAuthentication, authorization, cors: seldom(cors) }) },
+  { weight: 2, arbitrary: fc.record({ publicAccess: fc.constant(true), authorization: seldom(authorization) }) },
   { weight: 1, arbitrary: fc.constant({ cros: {} }) },
 );
 

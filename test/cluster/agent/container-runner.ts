@@ -2,8 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ContainerProcess } from './container-process.ts';
 import type { ContainerPlan } from './container-script.ts';
-import { ContainerConfigError } from './environment.ts';
-import type { Container, LifecycleHandler } from './pod.ts';
+import { ContainerConfigError, ImagePullError } from './environment.ts';
+import type { Container, LifecycleHandler, Probe } from './pod.ts';
 import type { ContainerPhase, ContainerSituation, Terminated } from './pod-status.ts';
 import { ask, type ProbeTarget, runProbe } from './probe.ts';
 
@@ -98,12 +98,13 @@ export class ContainerRunner {
   /** Waits until it can be configured; undefined when it is to stop before that. */
   async #plan(): Promise<ContainerPlan | undefined> {
     let told = '';
+    let pulls = 0;
     while (!this.#stopping.signal.aborted) {
       try {
         return await this.#options.makePlan();
       } catch (error) {
-        const message = error instanceof Error ? error.message : String(error);
-        const reason = error instanceof ContainerConfigError ? 'CreateContainerConfigError' : 'CreateContainerError';
+        if (error instanceof ImagePullError) pulls += 1;
+        const { reason, message } = this.#describeFailure(error, pulls);
         this.#state = { waiting: { reason, message } };
         if (message !== told) {
           told = message;
@@ -114,6 +115,20 @@ export class ContainerRunner {
       }
     }
     return undefined;
+  }
+
+  /** As the kubelet words it: after the first failure to pull an image it backs off. */
+  #describeFailure(error: unknown, pulls: number): { readonly reason: string; readonly message: string } {
+    const message = error instanceof Error ? error.message : String(error);
+    if (error instanceof ImagePullError) {
+      if (pulls === 1) return { reason: 'ErrImagePull', message };
+      const { image } = this.#options.container;
+      return { reason: 'ImagePullBackOff', message: `Back-off pulling image "${image}": ErrImagePull: ${message}` };
+    }
+    return {
+      reason: error instanceof ContainerConfigError ? 'CreateContainerConfigError' : 'CreateContainerError',
+      message,
+    };
   }
 
   async #runOnce(plan: ContainerPlan): Promise<Terminated> {
@@ -148,9 +163,9 @@ export class ContainerRunner {
     const target = this.#target(running);
     // Who is being ended is no longer judged for life, but still for readiness.
     const alive = AbortSignal.any([signal, this.#stopping.signal]);
-    const restart = (kind: string, reason: string): void => {
+    const restart = (kind: string, reason: string, probe: Probe): void => {
       onEvent('Unhealthy', `${kind} probe failed: ${reason}`);
-      void this.#end(running, graceSeconds);
+      void this.#end(running, probe.terminationGracePeriodSeconds ?? graceSeconds);
     };
     if (startupProbe !== undefined) {
       const judged = new AbortController();
@@ -162,7 +177,7 @@ export class ContainerRunner {
           this.#isReady = isWell && readinessProbe === undefined;
           judged.abort();
           if (isWell) onChange();
-          else restart('Startup', reason);
+          else restart('Startup', reason, startupProbe);
         },
         AbortSignal.any([alive, judged.signal]),
         'startup',
@@ -184,7 +199,7 @@ export class ContainerRunner {
       const judge = (isWell: boolean, reason: string): void => {
         if (isWell) return;
         judged.abort();
-        restart('Liveness', reason);
+        restart('Liveness', reason, livenessProbe);
       };
       judging.push(runProbe(livenessProbe, target, judge, AbortSignal.any([alive, judged.signal]), 'liveness'));
     }

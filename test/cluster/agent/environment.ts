@@ -17,6 +17,11 @@ export class ContainerConfigError extends Error {
   readonly code = 'CONTAINER_CONFIG';
 }
 
+/** The image is not there. */
+export class ImagePullError extends Error {
+  readonly code = 'IMAGE_PULL';
+}
+
 /** All variables of a container. `base` are those of the image and of the node. */
 export async function resolveEnvironment(
   container: Container,

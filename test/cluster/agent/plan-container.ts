@@ -3,7 +3,13 @@ import { mkdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { findImage, type Image, type ImageTable } from '../image-table.ts';
 import { type Bind, type ContainerPlan, defaultCapabilities } from './container-script.ts';
-import { ContainerConfigError, type EnvironmentSources, expandReferences, resolveEnvironment } from './environment.ts';
+import {
+  ContainerConfigError,
+  type EnvironmentSources,
+  expandReferences,
+  ImagePullError,
+  resolveEnvironment,
+} from './environment.ts';
 import type { Container, Pod } from './pod.ts';
 import type { PodVolumes } from './pod-volumes.ts';
 
@@ -21,13 +27,13 @@ export interface PlanInput {
 
 const defaultPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
-/** The plan. Throws ContainerConfigError when something is missing or wrong. */
+/** The plan. Throws ContainerConfigError when something is missing or wrong, ImagePullError when the image is. */
 export async function planContainer(input: PlanInput): Promise<ContainerPlan> {
   const { container, sources, images } = input;
   const { pod } = sources;
   const image = findImage(images, container.image);
   if (image === undefined) {
-    throw new ContainerConfigError(
+    throw new ImagePullError(
       `the test cluster has no image ${container.image}; it has ${Object.keys(images).join(', ')}`,
     );
   }

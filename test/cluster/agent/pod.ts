@@ -169,6 +169,8 @@ export interface Probe extends ProbeHandler {
   readonly timeoutSeconds?: number;
   readonly successThreshold?: number;
   readonly failureThreshold?: number;
+  /** In place of the pod's, when the probe is why the container is ended. */
+  readonly terminationGracePeriodSeconds?: number;
 }
 
 /** Fields that are honoured, and after the bar those that mean nothing on one node without limits (README.md lists them). */
@@ -189,7 +191,8 @@ const containerSecurityFields = splitFields(
   'runAsUser runAsGroup runAsNonRoot readOnlyRootFilesystem allowPrivilegeEscalation capabilities | seccompProfile',
 );
 const probeFields = splitFields(
-  'httpGet tcpSocket exec grpc initialDelaySeconds periodSeconds timeoutSeconds successThreshold failureThreshold',
+  `httpGet tcpSocket exec grpc initialDelaySeconds periodSeconds timeoutSeconds successThreshold failureThreshold
+  terminationGracePeriodSeconds`,
 );
 const volumeFields = splitFields('name emptyDir secret configMap downwardAPI projected');
 const mountFields = splitFields('name mountPath readOnly subPath');

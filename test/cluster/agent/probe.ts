@@ -36,6 +36,7 @@ export async function runProbe(
   await pause((probe.initialDelaySeconds ?? 0) * 1000, signal);
   let nextFailureCounts = Date.now();
   while (!signal.aborted) {
+    const askedAt = Date.now();
     const result = await ask(probe, target, (probe.timeoutSeconds ?? 1) * 1000);
     if (signal.aborted) return;
     if (result.isWell) {
@@ -46,14 +47,16 @@ export async function runProbe(
       successes = 0;
       if (Date.now() >= nextFailureCounts) {
         failures += 1;
-        nextFailureCounts = Date.now() + period;
+        nextFailureCounts = askedAt + period;
       }
       if (failures >= failureThreshold) {
         isWell = false;
         onJudgement(false, result.reason);
       }
     }
-    await pause(wasWell || kind === 'liveness' ? period : Math.min(eagerInterval, period), signal);
+    // A period is from question to question, as with the kubelet: whoever took all of it to fail is asked again at once.
+    const isRegular = wasWell || kind === 'liveness';
+    await pause(isRegular ? Math.max(0, askedAt + period - Date.now()) : Math.min(eagerInterval, period), signal);
   }
 }
 

@@ -45,6 +45,8 @@ function makeFacts({ addresses }: GatewayPlan): GatewayFacts {
     addressProblem: undefined,
     processes: 1,
     isSettled: () => true,
+    behind: [],
+    listBehind: () => [],
     rejections: [],
     keyProblems: new Map(),
     bindProblems: new Map(),

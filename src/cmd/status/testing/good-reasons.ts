@@ -8,4 +8,5 @@ export const goodReasons: ReadonlySet<string> = new Set([
   'Attached',
   'NoConflicts',
   'SupportedVersion',
+  'RollingOut',
 ]);

@@ -1,5 +1,5 @@
 // The URLs that the broker's steps agree on.
-import { formatEndpointPath } from '../endpoint-paths.ts';
+import { formatEndpointPath } from '../../../ir/endpoint-paths.ts';
 import type { OAuthRequest } from './oauth-endpoint.ts';
 import { formatResourceUrl } from '../read-base.ts';
 

@@ -201,6 +201,8 @@ function compileCertificates(
       ),
     );
   }
-  report(listener.key, 'the listener has no usable certificate; TLS handshakes for its hostname are refused');
+  // Of a certificate that is awaited, whoever sent the listener knows.
+  if (listener.awaitedCertificates.length === 0)
+    report(listener.key, 'the listener has no usable certificate; TLS handshakes for its hostname are refused');
   return undefined;
 }

@@ -1,6 +1,7 @@
 // Policy messages -> what applies to one rule on one listener, or to one backend. Levels: Gateway < listener < HTTPRoute < rule;
 // the more specific policy wins per field, unless there is an Override: then the less specific Override wins. A policy that cannot be
 // enforced wins at every level: its target fails closed.
+import { orderByPrecedence } from '../../../ir/anonymous-access.ts';
 import type { Policy } from '../../../ir/gen/config_pb.ts';
 import {
   allPolicyKinds,
@@ -15,13 +16,14 @@ import {
   routePolicyKinds,
 } from '../../../ir/policy-kinds.ts';
 import type { JwtAuthenticationConfig } from '../jwt-authentication-config.ts';
-import type { PolicyConflict, PolicyProvenance } from '../policy-level.ts';
+import type { PolicyConflict, PolicyPlace, PolicyProvenance } from '../policy-level.ts';
 import type { PolicySurroundings } from './compile-mcp-authentication.ts';
 import { arrangeTrust } from '../../authorization/token-trust.ts';
 import { collectRules } from './compile-authorization.ts';
 import {
   type CompiledPolicy,
   describePlace,
+  formatAnonymousTarget,
   isStillValid,
   type Placed,
   PolicyCompiler,
@@ -64,6 +66,8 @@ export interface FoundPolicies {
   readonly policies: RoutePolicies;
   /** What the rule answers if nothing protects it; undefined: it is served then. */
   readonly ifUnprotected: PolicyFailure | undefined;
+  /** What the rule answers if a request without a token can pass it; undefined: it is served then. */
+  readonly ifAnonymous: PolicyFailure | undefined;
 }
 
 /** The index of all policies, given in the order of their keys. Returns the previous index when nothing changed. */
@@ -170,12 +174,14 @@ export class PolicyIndex {
       `Namespace/${readNamespace(rule.gateway)}`,
     ];
     const levels = targets.map((target) => this.#targets.get(target));
-    const unprotected = this.#targets.get(unprotectedTarget);
+    const closing = [unprotectedTarget, formatAnonymousTarget(''), formatAnonymousTarget(rule.gateway)];
+    const [unprotected, anonymous, ofGateway] = closing.map((target) => this.#targets.get(target));
     return {
-      targets: [...targets, unprotectedTarget],
-      levels: [...levels, unprotected],
+      targets: [...targets, ...closing],
+      levels: [...levels, unprotected, anonymous, ofGateway],
       policies: mergeLevels(levels.filter((level) => level !== undefined)),
       ifUnprotected: unprotected?.failure?.value,
+      ifAnonymous: (anonymous ?? ofGateway)?.failure?.value,
     };
   }
 
@@ -266,12 +272,11 @@ function areSame<Kind extends PolicyKind>(
 function mergeLevels(levels: readonly TargetPolicies[]): RoutePolicies {
   if (levels.length === 0) return noPolicies;
   const exclusive = takeWinners(levels);
+  const authentications = listByPrecedence(levels, 'traffic.jwtAuthentication').map(({ value }) => value);
   return {
     failure: levels.find(({ failure }) => failure !== undefined)?.failure?.value,
     ...exclusive,
-    identityHeaders: listIdentityHeaders(
-      listByPrecedence(levels, 'traffic.jwtAuthentication').map(({ value }) => value),
-    ),
+    identityHeaders: listIdentityHeaders(authentications, exclusive['traffic.jwtAuthentication']),
     // Rules of all levels apply; the most specific ones are evaluated first.
     'traffic.authorization': collectRules(levels.flatMap((level) => level['traffic.authorization']?.value ?? [])),
     trust: arrangeTrust(
@@ -279,15 +284,43 @@ function mergeLevels(levels: readonly TargetPolicies[]): RoutePolicies {
         jwt: level['traffic.jwtAuthentication']?.value,
         rule: level['traffic.authorization']?.value,
       })),
-      exclusive['traffic.jwtAuthentication'],
+      // Where public access takes its place, rules still trust no other tokens than before.
+      exclusive['traffic.jwtAuthentication'] ?? authentications[0],
     ),
     provenance: listProvenance(levels),
   };
 }
 
 function takeWinners(levels: readonly TargetPolicies[]): ExclusivePolicies {
-  const entries = exclusivePolicyKinds.map((kind) => [kind, listByPrecedence(levels, kind)[0]?.value] as const);
+  const { loser } = contestAccess(levels);
+  const entries = exclusivePolicyKinds.map(
+    (kind) => [kind, kind === loser?.kind ? undefined : listByPrecedence(levels, kind)[0]?.value] as const,
+  );
   return Object.fromEntries(entries) as unknown as ExclusivePolicies;
+}
+
+interface AccessContest {
+  /** The kind that has no effect, and the place of the policy of the other kind; undefined: there are not both. */
+  readonly loser:
+    | { readonly kind: 'traffic.publicAccess' | 'traffic.jwtAuthentication'; readonly to: PolicyPlace }
+    | undefined;
+}
+
+/**
+ * A rule asks for a token or is public: of the two the more specific one wins. An Override of authentication wins anyway, and so does authentication of the same
+ * level.
+ */
+function contestAccess(levels: readonly TargetPolicies[]): AccessContest {
+  const publicAt = levels.findIndex((level) => level['traffic.publicAccess'] !== undefined);
+  const [authentication] = listByPrecedence(levels, 'traffic.jwtAuthentication');
+  if (publicAt === -1 || authentication === undefined) return { loser: undefined };
+  const asksAt = levels.findIndex((level) => level['traffic.jwtAuthentication'] !== undefined);
+  const isPublic = authentication.place.isOverride !== true && publicAt < asksAt;
+  return {
+    loser: isPublic
+      ? { kind: 'traffic.jwtAuthentication', to: levels[publicAt]!['traffic.publicAccess']!.place }
+      : { kind: 'traffic.publicAccess', to: authentication.place },
+  };
 }
 
 /** The settings of a kind: Overrides from the least specific level to the most, then the others from the most specific to the least (GEP-713). */
@@ -299,9 +332,7 @@ function listByPrecedence<Kind extends RoutePolicyKind>(
     const each: Placed<PolicyConfigs[Kind]> | undefined = level[kind];
     return each === undefined ? [] : [each];
   });
-  const overrides = placed.filter(({ place }) => place.isOverride === true);
-  if (overrides.length === 0) return placed;
-  return [...overrides.toReversed(), ...placed.filter(({ place }) => place.isOverride !== true)];
+  return orderByPrecedence(placed, ({ place }) => place.isOverride === true);
 }
 
 function createBackendPolicies(own: TargetPolicies | undefined, failure: BackendPolicies['failure']): BackendPolicies {
@@ -336,20 +367,23 @@ export const noPolicies: RoutePolicies = {
 export const noBackendPolicies: BackendPolicies = createBackendPolicies(undefined, undefined);
 
 /** A backend may trust a header that a policy of a higher level names, even where that policy is overridden. */
-function listIdentityHeaders(levels: readonly JwtAuthenticationConfig[]): ReadonlySet<string> | undefined {
-  const [winner, ...overridden] = levels;
-  if (winner === undefined) return undefined;
-  const names = overridden.flatMap(({ claimHeaders }) => [...claimHeaders]);
-  return names.every((name) => winner.claimHeaders.has(name)) ? undefined : new Set([...winner.claimHeaders, ...names]);
+function listIdentityHeaders(
+  levels: readonly JwtAuthenticationConfig[],
+  winner: JwtAuthenticationConfig | undefined,
+): ReadonlySet<string> | undefined {
+  const names = levels.filter((level) => level !== winner).flatMap(({ claimHeaders }) => [...claimHeaders]);
+  if (names.every((name) => winner?.claimHeaders.has(name) === true)) return undefined;
+  return new Set([...(winner?.claimHeaders ?? []), ...names]);
 }
 
 /** By precedence: the policy that sets each field, and the policies that it overrides. */
 function listProvenance(levels: readonly TargetPolicies[]): readonly PolicyProvenance[] {
+  const { loser } = contestAccess(levels);
   return routePolicyKinds.flatMap((field) => {
     const places = listByPrecedence(levels, field).map(({ place }) => place);
     const isExclusive = policyKinds[field].levels === 'most-specific';
     return places.map((place, index): PolicyProvenance => {
-      const winner = isExclusive && index > 0 ? places[0] : undefined;
+      const winner = field === loser?.kind ? loser.to : isExclusive && index > 0 ? places[0] : undefined;
       return { ...place, field, overriddenBy: winner };
     });
   });

@@ -127,6 +127,7 @@ const compilers: {
   readonly [Kind in PolicyKind]: (message: PolicyMessage<Kind>, atHand: PolicyInput) => PolicyConfigs[Kind];
 } = {
   'traffic.cors': compileCors,
+  'traffic.publicAccess': (_message, { policy }) => ({ source: policy.source }),
   'traffic.jwtAuthentication': (message, { policy, surroundings }) =>
     compileJwtAuthentication(policy, message, surroundings),
   'backend.mcp.authentication': (message, { policy, surroundings }) =>
@@ -211,6 +212,11 @@ export function readNamespace(qualifiedName: string): string {
 /** The lookup key of every rule that nothing protects. */
 export const unprotectedTarget = 'Unprotected';
 
+/** The lookup key of every rule that requests without a token can pass: those of one Gateway, or with an empty name those of all. */
+export function formatAnonymousTarget(gateway: string): string {
+  return `Anonymous/${gateway}`;
+}
+
 function formatTarget(policy: Policy): { readonly key: string; readonly isKnown: boolean } {
   const { target } = policy;
   switch (target?.kind) {
@@ -223,7 +229,11 @@ function formatTarget(policy: Policy): { readonly key: string; readonly isKnown:
     case PolicyTargetKind.NAMESPACE:
       return { key: `Namespace/${target.namespace}`, isKnown: true };
     case PolicyTargetKind.UNPROTECTED:
-      return { key: unprotectedTarget, isKnown: true };
+      if (!policy.needsAuthentication) return { key: unprotectedTarget, isKnown: true };
+      return {
+        key: formatAnonymousTarget(target.name === '' ? '' : `${target.namespace}/${target.name}`),
+        isKnown: true,
+      };
     default:
       return {
         key: `Namespace/${target === undefined || target.namespace === '' ? readNamespace(policy.source) : target.namespace}`,

@@ -2,7 +2,7 @@
 // routes for them: they follow from the matches that lead to protected backends.
 import type { Listener } from '../../../ir/gen/config_pb.ts';
 import { classifyResourceHost, needsNoHost } from '../../../ir/resource-host.ts';
-import { type EndpointPath, listOwnPaths, listRootPaths } from '../../authentication/endpoint-paths.ts';
+import { type EndpointPath, listOwnPaths, listRootPaths } from '../../../ir/endpoint-paths.ts';
 import {
   findResourcePath,
   type McpAuthenticationConfig,

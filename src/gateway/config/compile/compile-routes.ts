@@ -12,7 +12,7 @@ import { readHostnamePattern } from '../../route/table/hostname.ts';
 import type { MatchRank } from '../../route/table/precedence.ts';
 import type { RegularExpression } from '../../route/table/regular-expression.ts';
 import { readTarget } from '../../http/request-target.ts';
-import { isUnprotected } from '../../policies/rule-protection.ts';
+import { isOpenByMistake, isUnprotected } from '../../policies/rule-protection.ts';
 import type { PathCondition, RouteMatchEntry, ValueCondition } from '../../route/table/route-table.ts';
 import type { BackendView } from './backend-views.ts';
 import { type CompiledFilters, compileFilters, type FindMirror, noFilters, replacesPrefix } from './compile-filters.ts';
@@ -86,7 +86,7 @@ export function compileRule(route: Route, { backends, getExpression }: RuleSurro
 /** The rule as one listener serves it, under the policies that apply to it there. */
 export function attachRule(
   rule: CompiledRule,
-  { policies: found, ifUnprotected }: Pick<FoundPolicies, 'policies' | 'ifUnprotected'>,
+  { policies: found, ifUnprotected, ifAnonymous }: Pick<FoundPolicies, 'policies' | 'ifUnprotected' | 'ifAnonymous'>,
 ): RouteConfig {
   const { message } = rule;
   const judged = { policies: found, filters: rule.filters.filters, backends: rule.backends };
@@ -97,6 +97,7 @@ export function attachRule(
     ruleIndex: message.ruleIndex,
     failure: rule.failure,
     unprotected: ifUnprotected !== undefined && isUnprotected(judged) ? ifUnprotected : undefined,
+    closedByDefault: ifAnonymous !== undefined && isOpenByMistake(judged) ? ifAnonymous : undefined,
     // The filter is part of the rule itself, so it is the most specific setting.
     policies:
       rule.filters.cors === undefined || isCorsEnforced(found)

@@ -7,6 +7,7 @@ import type { AcquireAuthentication } from '../../authentication/mcp/mcp-authent
 import { readSealKeys } from './compile-mcp-authentication.ts';
 import { BackendViews } from './backend-views.ts';
 import type { CertificateCache } from './certificates.ts';
+import { closeWaitingListeners } from './close-waiting-listeners.ts';
 import { compileBackends, type CompiledBackends } from './compile-backends.ts';
 import { compileListeners } from './compile-listeners.ts';
 import type { McpAuthorizationCache } from './compile-mcp-authorization.ts';
@@ -49,10 +50,11 @@ export interface Compilation {
  * identity providers from `connections` may be closed as soon as nothing in force uses them.
  */
 export function compile(
-  configuration: Configuration,
+  given: Configuration,
   previous?: RuntimeConfig,
   { acquireAuthentication, acquireJwtAuthentication, acceptsTestIssuers = false }: PolicyConnections = {},
 ): Compilation {
+  const configuration = closeWaitingListeners(given);
   const problems: CompileProblem[] = [];
   const reportOn =
     (list: keyof Configuration): ReportProblem =>

@@ -1,7 +1,7 @@
 // Authorization server metadata (RFC 8414, OpenID Connect Discovery): the IdP's document with the gateway's own endpoints in it.
 import { formatErrorBody } from '../../../request/answer.ts';
 import { reasons } from '../../../http/reasons.ts';
-import { formatEndpointPath } from '../../endpoint-paths.ts';
+import { formatEndpointPath } from '../../../../ir/endpoint-paths.ts';
 import type { IdpMetadata } from '../../../config/idp-connection.ts';
 import type { ProviderPreset } from '../../../config/provider-preset.ts';
 import { findDocumentEgress } from '../clients/document-egress.ts';

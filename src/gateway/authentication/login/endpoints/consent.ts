@@ -6,7 +6,7 @@ import type { RawHeaders } from '../../../http/exchange.ts';
 import { findPlace, type ClientPlace } from '../broker-urls.ts';
 import { rememberConsent } from '../state/consent-memory.ts';
 import { renderConsentPage } from '../pages/consent-page.ts';
-import { formatEndpointPath } from '../../endpoint-paths.ts';
+import { formatEndpointPath } from '../../../../ir/endpoint-paths.ts';
 import { answerErrorPage } from '../pages/error-page.ts';
 import type { DescribedClient } from '../clients/find-client.ts';
 import { endLogin, isSameBrowser } from '../state/login-cookie.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { fallbackPaths, listOwnPaths, listRootPaths } from '../../endpoint-paths.ts';
+import { fallbackPaths, listOwnPaths, listRootPaths } from '../../../../ir/endpoint-paths.ts';
 import { findEndpoint } from './endpoints.ts';
 import { createResource } from '../../testing/auth-fixture.ts';
 

@@ -3,7 +3,7 @@ import { authorizationServerMetadataEndpoint, openidConfigurationEndpoint } from
 import { authorizeEndpoint } from './authorize.ts';
 import { callbackEndpoint } from './callback.ts';
 import { consentEndpoint } from './consent.ts';
-import type { EndpointForm } from '../../../config/runtime-config.ts';
+import type { EndpointForm } from '../../../../ir/endpoint-paths.ts';
 import type { FlowChoice } from '../../../config/idp-connection.ts';
 import type { OAuthEndpoint } from '../oauth-endpoint.ts';
 import { protectedResourceMetadataEndpoint } from './protected-resource-metadata.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, test } from 'node:test';
-import type { EndpointForm } from '../../../config/runtime-config.ts';
+import type { EndpointForm } from '../../../../ir/endpoint-paths.ts';
 import { serveOwnEndpoint } from './serve-own-endpoint.ts';
 import {
   type Answered,

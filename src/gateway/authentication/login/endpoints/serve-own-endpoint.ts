@@ -5,7 +5,7 @@ import { findHeader } from '../../../http/headers.ts';
 import type { RawHeaders } from '../../../http/exchange.ts';
 import type { RequestContext } from '../../../request/request-context.ts';
 import { findEndpoint } from './endpoints.ts';
-import type { EndpointForm } from '../../../config/runtime-config.ts';
+import type { EndpointForm } from '../../../../ir/endpoint-paths.ts';
 import { answerIdpUnavailable } from './metadata-answer.ts';
 import type { OAuthEndpoint, OAuthRequest } from '../oauth-endpoint.ts';
 import type { ProtectedResource } from '../../../config/protected-resource.ts';

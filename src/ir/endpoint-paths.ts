@@ -1,6 +1,16 @@
 // Where the gateway's own OAuth endpoints are, given the path P of the resource they belong to (RFC 9728 3.1, RFC 8414 3.1, OpenID Connect
-// Discovery 4.1). Pure: the table of a listener is built from it when the configuration changes.
-import type { EndpointForm } from '../config/runtime-config.ts';
+// Discovery 4.1). Pure: gateways build the tables of their listeners from it, and translation tells routes that lie at these paths.
+
+/** An endpoint by what it does; endpoints.ts has the implementation of each. */
+export type EndpointForm =
+  | 'protected-resource-metadata'
+  | 'authorization-server-metadata'
+  | 'openid-configuration'
+  | 'register'
+  | 'authorize'
+  | 'consent'
+  | 'callback'
+  | 'token';
 
 /** One path of one endpoint. */
 export interface EndpointPath {

@@ -1,0 +1,65 @@
+// xDS over TLS in one step: helm installs the controller with a certificate that it makes itself, and a gateway is programmed over TLS. Then the Secret is deleted,
+// under a steady load, and everybody finds each other again.
+import assert from 'node:assert/strict';
+import { X509Certificate } from 'node:crypto';
+import { after, before, test } from 'node:test';
+import { crdChart, proxyChart } from '../chart/helm.ts';
+import type { ApiObject } from './api-client.ts';
+import { createNamespace } from './cluster-resources.ts';
+import type { Cluster } from './cluster.ts';
+import { findControllerUrl } from './gateway-rollout.ts';
+import { HelmInstallation } from './helm-installation.ts';
+import { installationNamespace, InstalledController } from './installed-controller.ts';
+import { deployProtectedGateway, type ProtectedGateway } from './protected-gateway.ts';
+import { locateResource } from './resource-paths.ts';
+import { startCluster } from './start-cluster.ts';
+
+const secret = locateResource({ kind: 'Secret', name: 'proxy-xds-cert', namespace: installationNamespace });
+let cluster: Cluster;
+let helm: HelmInstallation;
+let controller: InstalledController;
+let gateway: ProtectedGateway;
+
+before(async () => {
+  cluster = await startCluster();
+  helm = new HelmInstallation(cluster);
+  controller = new InstalledController(cluster);
+  await cluster.apply(createNamespace(installationNamespace));
+  await helm.run(['install', 'proxy-crds', crdChart, '--take-ownership']);
+});
+after(() => cluster?.stop());
+
+type SecretObject = ApiObject & { readonly data: Readonly<Record<string, string>> };
+
+const readEntry = ({ data }: SecretObject, key: string): string => Buffer.from(data[key] ?? '', 'base64').toString();
+
+test('one helm command, and a gateway is programmed over TLS', async (t) => {
+  const sets = ['controller.xds.tls.enabled=true', 'controller.xds.tls.generate=true', 'controller.replicaCount=2'];
+  await helm.run(['install', 'proxy', proxyChart, '--wait', '--timeout', '110s', '--set', sets.join(',')]);
+  const made = await cluster.api.get<SecretObject>(secret);
+  const certificate = new X509Certificate(readEntry(made, 'tls.crt'));
+  assert.ok(certificate.checkHost(`proxy.${installationNamespace}.svc`));
+  assert.ok(certificate.validToDate.getTime() > Date.now() + 80 * 86_400_000);
+  const said = await helm.run(['test', 'proxy', '--logs']);
+  assert.match(said, /^xds proxy\.proxy-system\.svc:9978: served over TLS/m);
+  gateway = await deployProtectedGateway(cluster, 2);
+  for (const pod of await gateway.listPods())
+    assert.equal(findControllerUrl(pod), `https://proxy.${installationNamespace}.svc:9978`);
+  await gateway.proveChange(t);
+  assert.equal(await controller.readMetric('mcp_gateway_controller_certificate_degraded'), 0);
+  assert.equal(readEntry(await cluster.api.get<SecretObject>(secret), 'tls.crt'), readEntry(made, 'tls.crt'));
+});
+
+test('a Secret that is deleted is made anew, and gateways trust the new authority', async (t) => {
+  const load = await gateway.startLoad(t);
+  const old = await cluster.api.get<SecretObject>(secret);
+  await cluster.api.delete(secret);
+  await cluster.waitForObject<SecretObject>(secret, (now) => readEntry(now, 'tls.crt') !== readEntry(old, 'tls.crt'), {
+    what: 'there is another certificate',
+  });
+  // All connections end with the processes; new ones need the new authority.
+  for (const { metadata } of await controller.listPods())
+    await cluster.signalContainer({ namespace: installationNamespace, pod: metadata.name }, 'SIGKILL');
+  await gateway.proveChange(t);
+  await gateway.expectUnharmed(t, load);
+});
