@@ -73,8 +73,8 @@ export const faults: Readonly<Record<string, Fault>> = {
   },
 };
 
-/** Makes the fault, and asks all four. */
-export async function askAbout(fault: Fault): Promise<Said> {
+/** Makes the fault, and asks all four. What a gateway has to say may come a little after its answer: `isSaid` is asked again until it is there, or never comes. */
+export async function askAbout(fault: Fault, isSaid: (said: Said) => boolean): Promise<Said> {
   const upstream = await startMcpUpstream();
   const idp = await startQuirkyIdp(fault.quirks);
   let gateway: ProtectedGateway | undefined;
@@ -93,13 +93,18 @@ export async function askAbout(fault: Fault): Promise<Said> {
       collect((io) => executeCommand(checkCommand, checkArgs, io)),
       collect((io) => executeCommand(loginCommand, loginArgs, io)),
     ]);
-    const flow = await readFlow(gateway);
-    return {
+    const running = gateway;
+    const read = async (): Promise<Said> => ({
       'check --online': check,
       login,
-      inspector: describeFlow(flow),
-      log: gateway.readLog().map(describeRecord).join('\n'),
-    };
+      inspector: await readFlow(running.adminPort),
+      log: running.readLog().map(describeRecord).join('\n'),
+    });
+    let said = await read();
+    await waitFor('inspector and log say it', async () => isSaid((said = await read())), {
+      describe: () => `${said.inspector}\n${said.log}`,
+    });
+    return said;
   } finally {
     await gateway?.stop();
     await upstream.close();
@@ -134,24 +139,11 @@ async function collect(execute: (io: LoginIo) => Promise<number>): Promise<strin
   return `${out}exit code ${code}\n`;
 }
 
-/** The login of the command. The last step is noted when its answer was sent, perhaps a little later. */
-async function readFlow(gateway: ProtectedGateway): Promise<InspectedFlow> {
-  let latest: InspectedFlow | undefined;
-  let steps = -1;
-  await waitFor('the inspector has the whole login', async () => {
-    const answer = await fetch(`http://127.0.0.1:${gateway.adminPort}/flows?format=json`);
-    const { flows } = (await answer.json()) as { flows: InspectedFlow[] };
-    [latest] = flows;
-    const isSettled = latest !== undefined && latest.steps.length === steps;
-    steps = latest?.steps.length ?? -1;
-    return isSettled;
-  });
-  return latest!;
-}
-
-function describeFlow({ state, note, steps }: InspectedFlow): string {
-  const { name, reason, error } = steps.at(-1)!;
-  return [`${state}: ${note}`, [name, reason, error].filter((part) => part !== null).join(' ')].join('\n');
+/** The latest login, as the inspector has it. */
+async function readFlow(adminPort: number): Promise<string> {
+  const answer = await fetch(`http://127.0.0.1:${adminPort}/flows?format=json`);
+  const [flow] = ((await answer.json()) as { flows: InspectedFlow[] }).flows;
+  return flow === undefined ? 'nothing' : `${flow.state}: ${flow.note}`;
 }
 
 /** What a record says, in either format of the log. */
