@@ -21,7 +21,7 @@ export function formatAccess(count: AccessCount): string {
 export function formatOpen({ routes, open }: AccessCount): string {
   const [noun, verb] = routes === 1 ? ['route', 'is'] : ['routes', 'are'];
   if (routes === 0) return 'No routes are served';
-  return open === 0 ? `None of ${routes} ${noun} ${verb} OPEN` : `${open} of ${routes} ${noun} ${verb} OPEN`;
+  return open === 0 ? 'No route is OPEN' : `${open} of ${routes} ${noun} ${verb} OPEN`;
 }
 
 /** What else is to be said: "1 of them on purpose", "2 closed because nothing protects them"; empty: nothing. */

@@ -9,7 +9,8 @@ import { formatStatus } from './format-status.ts';
 import { createNameFilter } from './name-filter.ts';
 import { viewObjects } from './testing/cluster-case.ts';
 
-const conditionsOf = fc.array(
+/** Of one type there is one: the API server keeps them so. */
+const conditionsOf = fc.uniqueArray(
   fc.record({
     type: fc.constantFrom('Accepted', 'Programmed', 'Attached', 'ResolvedRefs', 'Conflicted'),
     status: fc.constantFrom('True', 'True', 'True', 'False', 'Unknown'),
@@ -17,7 +18,7 @@ const conditionsOf = fc.array(
     message: fc.constantFrom('', 'one', 'two'),
     observedGeneration: fc.constantFrom(1, 3, 3),
   }),
-  { maxLength: 5 },
+  { maxLength: 5, selector: ({ type }) => type },
 );
 
 const objectOf = fc.record(

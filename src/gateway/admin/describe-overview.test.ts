@@ -55,7 +55,7 @@ describe('the overview', () => {
   test('rules protect, and their policy is named', () => {
     const { routes, policies } = describeAll({ policies: [rules] });
     assert.deepEqual(routes[0]!.badges, [{ word: 'rules', tone: 'good', policies: ['default/rules'] }]);
-    assert.equal(formatOpenCount(routes), 'None of 2 routes are OPEN');
+    assert.equal(formatOpenCount(routes), 'No route is OPEN');
     assert.deepEqual(policies, [
       {
         policy: 'default/rules',
@@ -144,7 +144,7 @@ describe('the overview', () => {
     });
     const { routes } = describeAll({ routes: [redirect] });
     assert.deepEqual([routes[0]!.isOpen, routes[0]!.filters, routes[0]!.badges], [false, ['redirect 302'], []]);
-    assert.equal(formatOpenCount(routes), 'None of 1 route is OPEN');
+    assert.equal(formatOpenCount(routes), 'No route is OPEN');
     assert.equal(formatOpenCount([]), 'No routes are served');
   });
 });
