@@ -326,11 +326,15 @@ export async function startGatewayProcess(
     onReload: (reload) => hangup.onReload(reload),
     announceServing() {
       const served = describeRoutes(gateway.runtime);
+      const callbacks = listCallbackUrls(describeAuthentications(gateway.runtime));
       if (log.isText) {
         log.flushSync();
-        const callbacks = listCallbackUrls(describeAuthentications(gateway.runtime));
         host.stdout(formatServing(served, callbacks, pages, createPalette(host.color)));
-      } else log.info({ version, served: summarizeServing(served), pages }, 'serving');
+        return;
+      }
+      // By issuer: what its client has to have as redirect URIs.
+      const redirectUris = callbacks.size === 0 ? {} : { redirectUris: Object.fromEntries(callbacks) };
+      log.info({ version, served: summarizeServing(served), pages, ...redirectUris }, 'serving');
     },
     async applyFirst(configuration) {
       const report = await apply(configuration);

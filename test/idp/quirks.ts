@@ -55,6 +55,8 @@ export interface Quirks {
   takesAudienceParameter: boolean;
   /** This user is logged in already: nobody sees the login page. */
   knownUser: string | undefined;
+  /** Others end the login with invalid_scope. Undefined: any is known. */
+  knownScopes: readonly string[] | undefined;
   /** The login ends with this error. */
   loginError: string | undefined;
 
@@ -79,6 +81,10 @@ export interface Quirks {
   tokenIssuer: string | undefined;
   tokenClaims: Readonly<Record<string, unknown>>;
   accessTokenSeconds: number;
+
+  // Its clock
+  /** How far it is ahead: in Date, and in the times of tokens. */
+  clockOffsetSeconds: number;
 
   // Keys
   keysWithoutAlg: boolean;
@@ -117,6 +123,7 @@ export const noQuirks: Readonly<Quirks> = {
   resource: 'accepted',
   takesAudienceParameter: false,
   knownUser: undefined,
+  knownScopes: undefined,
   loginError: undefined,
   ignoresPkce: false,
   tokenAnswer: undefined,
@@ -132,6 +139,7 @@ export const noQuirks: Readonly<Quirks> = {
   tokenIssuer: undefined,
   tokenClaims: {},
   accessTokenSeconds: 600,
+  clockOffsetSeconds: 0,
   keysWithoutAlg: false,
   keysWithoutKid: false,
   encryptionKeysMixedIn: false,

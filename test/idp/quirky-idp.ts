@@ -4,7 +4,7 @@ import type { Algorithm } from '../../src/gateway/authentication/token/algorithm
 import { authorize, logIn } from './quirky-login.ts';
 import { serveKeys, serveMetadata } from './quirky-metadata.ts';
 import { register } from './quirky-registration.ts';
-import { type Grant, type IdpAnswer, type IdpCall, type IdpState, listEndpoints } from './quirky-state.ts';
+import { type Grant, type IdpAnswer, type IdpCall, type IdpState, listEndpoints, readClock } from './quirky-state.ts';
 import { createAccessToken, redeem, signClaims } from './quirky-token.ts';
 import { noQuirks, type Quirks } from './quirks.ts';
 import { createSigningKey } from './signing-keys.ts';
@@ -88,6 +88,7 @@ async function serve(state: IdpState, request: IncomingMessage, response: Server
   };
   const answer = await route(state, call);
   if (answer === 'never') return;
+  response.setHeader('date', new Date(readClock(state) * 1_000).toUTCString());
   response.writeHead(answer.status, answer.headers);
   response.end(answer.body);
 }

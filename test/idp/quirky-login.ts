@@ -56,6 +56,8 @@ function findProblem({ quirks }: IdpState, query: URLSearchParams): string | und
     return 'invalid_request';
   }
   const scopes = (query.get('scope') ?? '').split(' ');
+  const isKnown = (scope: string): boolean => scope === '' || quirks.knownScopes?.includes(scope) !== false;
+  if (!scopes.every(isKnown)) return 'invalid_scope';
   if (quirks.requiresOpenid && !scopes.includes('openid')) return 'invalid_scope';
   if (quirks.requiresNonce && scopes.includes('openid') && !query.has('nonce')) return 'invalid_request';
   const resources = query.getAll('resource').length;

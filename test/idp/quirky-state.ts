@@ -59,6 +59,11 @@ export interface IdpCall {
 /** An answer. */
 export type IdpAnswer = WrongAnswer;
 
+/** Seconds since 1970, by its own clock. */
+export function readClock({ quirks }: IdpState): number {
+  return Math.floor(Date.now() / 1_000) + quirks.clockOffsetSeconds;
+}
+
 /** A JSON answer. */
 export function answerJson(status: number, body: unknown, headers: Record<string, string> = {}): IdpAnswer {
   return {

@@ -9,6 +9,7 @@ import {
   type IdpAnswer,
   type IdpCall,
   type IdpState,
+  readClock,
   type RegisteredClient,
 } from './quirky-state.ts';
 import { testUsers } from './test-users.ts';
@@ -168,7 +169,7 @@ export async function createAccessToken(state: IdpState, grant: Grant): Promise<
       grant.resource === undefined &&
       grant.audience === undefined);
   if (opaque) return `opaque-${randomBytes(24).toString('hex')}`;
-  const now = Math.floor(Date.now() / 1_000);
+  const now = readClock(state);
   const scopes = grant.scope.split(' ').filter((scope) => scope !== '');
   const scopeClaim = {
     string: { scope: grant.scope },
@@ -207,7 +208,7 @@ function chooseAudience({ quirks }: IdpState, grant: Grant): { aud?: string | re
 }
 
 function createIdToken(state: IdpState, grant: Grant): Promise<string> {
-  const now = Math.floor(Date.now() / 1_000);
+  const now = readClock(state);
   const nonce = grant.nonce === undefined ? {} : { nonce: grant.nonce };
   const claims = {
     iss: state.issuer,

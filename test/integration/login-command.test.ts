@@ -9,12 +9,16 @@ import { describe, test, type TestContext } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
 import { loginCommand } from '../../src/cmd/login.ts';
 import { executeCommand } from '../../src/cmd/command.ts';
+import { findFreePorts } from '../kit/free-ports.ts';
 import {
   type FakeProtectedServer,
   type FakeServerOptions,
   followLogin,
   startFakeProtectedServer,
 } from './fake-protected-server.ts';
+
+/** Nothing listens there. */
+const [closedPort] = await findFreePorts(1);
 
 interface Run {
   readonly code: number;
@@ -265,6 +269,68 @@ describe('login names the step that failed, and what to change', () => {
       /not to be used \(RFC 8414 3\.3\)[^]*down to the last slash.*SDK v1 go on/,
     ],
     [
+      'an issuer that differs in the slash at the end',
+      { metadata: (document, origin) => (document['issuer'] = `${origin}/`) },
+      /step 3/,
+      /✗ .*differ in the slash at the end\.\n.*set issuer: http\S+\/ in the policy/,
+    ],
+    [
+      'a gateway whose identity provider is down',
+      {
+        overrides: () => ({
+          '/.well-known/oauth-authorization-server': () => ({
+            status: 503,
+            body: {
+              error: 'temporarily_unavailable',
+              error_description: 'The identity provider cannot be reached at the moment. Try again shortly.',
+              request_id: 'r-9',
+            },
+          }),
+        }),
+      },
+      /step 3/,
+      /✗ .*temporarily_unavailable: The identity provider cannot be reached.* shortly\.\n.*→ Is the identity provider up[^]*request_id +r-9/,
+    ],
+    [
+      'an authorization server that is down',
+      {
+        overrides: (origin) => ({
+          '/.well-known/oauth-protected-resource/mcp': () => ({
+            status: 200,
+            body: { resource: `${origin}/mcp`, authorization_servers: [`http://127.0.0.1:${closedPort}/`] },
+          }),
+        }),
+      },
+      /step 3/,
+      /✗ The authorization server cannot be reached: connection refused\.\n.*Nothing listens at 127\.0\.0\.1:\d+/,
+    ],
+    [
+      'a redirect URI that is refused on a page',
+      {
+        overrides: () => ({
+          '/authorize': () => ({ status: 400, body: '<h1>We are sorry</h1><p>Invalid parameter: redirect_uri</p>' }),
+        }),
+      },
+      /step 5: Login in the browser/,
+      /callback is not registered: .*127\.0\.0\.1:\d+\/callback: We are sorry\. Invalid parameter: redirect_uri\.\n/,
+    ],
+    [
+      'an authorization request that is refused on a page',
+      {
+        overrides: () => ({
+          '/authorize': () => ({ status: 400, body: '<style>x</style><p>Client not found.</p>' }),
+        }),
+      },
+      /step 5/,
+      /✗ The authorization server refuses the request: Client not found\.\n.*Is the client registered there/,
+    ],
+    [
+      'a secret that is wrong',
+      { overrides: () => ({ '/token': () => ({ status: 401, body: { error: 'invalid_client' } }) }) },
+      /step 7/,
+      /invalid_client\.\n.*--client-secret-file PATH/,
+    ],
+    [
       'metadata that is a page',
       { overrides: () => ({ '/.well-known/oauth-authorization-server': () => ({ status: 200, body: '<html>' }) }) },
       /step 3/,
@@ -355,7 +421,7 @@ describe('login names the step that failed, and what to change', () => {
         }),
       },
       /step 8: Ask again/,
-      /answers 401: invalid_token: unknown token[^]*request_id +rid-7[^]*aud is "account", not http.*audience mapper/,
+      /answers 401: invalid_token: unknown token[^]*request_id +rid-7[^]*aud is "account", not http.*\n.*audience mapper/,
     ],
     [
       'an opaque token',
@@ -407,6 +473,7 @@ describe('login names the step that failed, and what to change', () => {
       assert.match(last, step);
       assert.match(run.out, finding);
       assert.match(run.out, / {4}✗ .*\n {6}→ /);
+      assert.doesNotMatch(run.out, /(?<!\.)\.\.(?!\.)/, 'two full stops');
       for (const secret of server.secrets) assert.ok(!run.out.includes(secret));
       assert.equal(server.clients.size, 0, 'a registration was left behind');
     });
@@ -422,11 +489,25 @@ describe('login names the step that failed, and what to change', () => {
     assert.match(out, /cannot be reached: connection refused\.\n.*Is it started\?/);
   });
 
+  test('an authorization endpoint that dislikes programs is left to the browser', async (t) => {
+    const server = await startServer(t, {
+      overrides: () => ({
+        '/authorize': ({ headers }) => (headers['user-agent'] === 'mcp-gatehouse-login' ? { status: 403 } : undefined),
+      }),
+    });
+    const { code, out } = await runLogin([server.url]);
+    assert.equal(code, 0, out);
+    assert.match(out, /! The authorization endpoint answers 403 to this program\. A browser may get another answer/);
+  });
+
   test('the browser never comes back', async (t) => {
     const server = await startServer(t);
     const { code, out } = await runLogin([server.url, '--timeout', '1s'], () => Promise.resolve(true));
     assert.equal(code, 1);
-    assert.match(out, /Nobody came back/);
+    assert.match(
+      out,
+      /Nobody came back.*\n.*One about a redirect URI or callback: http:\/\/127\.0\.0\.1:\d+\/callback is not registered for this client/,
+    );
     assert.equal(server.clients.size, 0);
   });
 });

@@ -4,6 +4,8 @@ import type { FoundServer } from './discover-server.ts';
 import type { LoopbackListener } from './loopback-listener.ts';
 import type { Narrator } from './narration.ts';
 import type { OAuthClient } from './obtain-client.ts';
+import { adviseOnSilence, probeAuthorization } from './probe-authorization.ts';
+import { endSentence, joinSaid } from './sentence.ts';
 
 interface AuthorizeOptions {
   readonly server: FoundServer;
@@ -12,6 +14,8 @@ interface AuthorizeOptions {
   readonly scope: string | undefined;
   readonly resource: string | undefined;
   readonly timeoutMs: number;
+  /** The user brought the client. */
+  readonly isGivenClient: boolean;
   /** Shows the URL to the user, in whatever way; resolves when that is done. */
   readonly showUrl: (url: string) => Promise<void>;
 }
@@ -42,6 +46,9 @@ export async function authorize(narrator: Narrator, options: AuthorizeOptions): 
   for (const [name, value] of parameters) if (value !== undefined) url.searchParams.set(name, value);
   if (scope !== undefined) narrator.show('scope', scope);
   if (resource !== undefined) narrator.show('resource', resource);
+  const { redirectUri } = listener;
+  if (!(await probeAuthorization(narrator, { url, redirectUri, isGivenClient: options.isGivenClient })))
+    return undefined;
   const arrived = listener.wait(state, options.timeoutMs, () =>
     narrator.find('remark', 'Somebody came back with another state: an older window? Still waiting.'),
   );
@@ -51,7 +58,7 @@ export async function authorize(narrator: Narrator, options: AuthorizeOptions): 
     narrator.find(
       'bad',
       'Nobody came back from the login in time.',
-      `Did the page show an error? A wrong client or redirect URI (${listener.redirectUri}) ends there. More time: --timeout 15m`,
+      adviseOnSilence(server.authorizationEndpoint, resource, redirectUri),
     );
     return undefined;
   }
@@ -79,9 +86,8 @@ function readRedirect(
   if (iss !== null) narrator.find('good', '`iss` is the authorization server that was asked.');
   const error = parameters.get('error');
   if (error !== null) {
-    const description = parameters.get('error_description');
-    const said = description === null ? error : `${error}: ${description}`;
-    narrator.find('bad', `The login was refused: ${said}.`, adviseOnError(error, scope));
+    const said = joinSaid(error, parameters.get('error_description') ?? undefined);
+    narrator.find('bad', `The login was refused: ${endSentence(said)}`, adviseOnError(error, scope, server));
     return undefined;
   }
   if (iss === null && server.sendsIss) {
@@ -102,14 +108,14 @@ function readRedirect(
   return { code, verifier };
 }
 
-function adviseOnError(error: string, scope: string | undefined): string {
+function adviseOnError(error: string, scope: string | undefined, { scopesSupported }: FoundServer): string {
   switch (error) {
     case 'access_denied':
       return scope === undefined
         ? 'You, or a rule of the identity provider, said no. No scope was asked for, which some refuse: try --scope openid'
         : 'You, or a rule of the identity provider, said no. May this user use this application?';
     case 'invalid_scope':
-      return 'The identity provider does not know a scope: try --scope with fewer.';
+      return adviseOnScope(scope, scopesSupported);
     case 'invalid_target':
       return 'The identity provider does not know this `resource` (RFC 8707): it has to be registered there.';
     case 'unauthorized_client':
@@ -125,4 +131,11 @@ function adviseOnError(error: string, scope: string | undefined): string {
     default:
       return 'The log of the authorization server may say more.';
   }
+}
+
+function adviseOnScope(scope: string | undefined, listed: readonly string[] | undefined): string {
+  if (scope === undefined) return 'No scope was asked for, which some identity providers refuse: try --scope openid';
+  const unlisted = listed === undefined ? [] : scope.split(' ').filter((each) => !listed.includes(each));
+  const which = unlisted.length === 0 ? `one of ${scope}` : unlisted.join(' ');
+  return `The identity provider does not know a scope, or this client may not ask for it: ${which}. Create it there, or take it out of requiredScopes of the policy; --scope asks for others.`;
 }

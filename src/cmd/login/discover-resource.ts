@@ -2,7 +2,8 @@
 import { findBearerChallenge } from '../../gateway/authentication/challenge.ts';
 import { initialize } from './ask-server.ts';
 import type { Narrator } from './narration.ts';
-import { fetchTold, readJsonObject, readString, readStrings } from './told-fetch.ts';
+import { endSentence, joinSaid } from './sentence.ts';
+import { fetchTold, readJsonObject, readString, readStrings, showRequestId } from './told-fetch.ts';
 
 /** What the challenge said. */
 interface FoundChallenge {
@@ -21,10 +22,10 @@ export async function askWithoutToken(narrator: Narrator, url: string): Promise<
   narrator.begin('Ask without a token', 'RFC 6750 3, RFC 9728 5.1');
   const asked = await initialize(narrator, { url, accessToken: undefined, sessionId: undefined, version: undefined });
   if (!asked.ok) {
-    narrator.find('bad', `The server cannot be reached: ${asked.problem}.`, asked.advice);
+    narrator.find('bad', `The server cannot be reached: ${endSentence(asked.problem)}`, asked.advice);
     return { kind: 'failed' };
   }
-  const { status, headers } = asked.answer;
+  const { status, headers, text } = asked.answer;
   if (status >= 200 && status < 300) {
     narrator.find(
       'remark',
@@ -33,11 +34,15 @@ export async function askWithoutToken(narrator: Narrator, url: string): Promise<
     return { kind: 'open' };
   }
   if (status !== 401) {
+    const document = readJsonObject(text);
+    const description = readString(document, 'error_description');
+    const said = joinSaid(readString(document, 'error'), description);
     narrator.find(
       'bad',
-      `A request without a token is answered ${status} instead of 401.`,
-      adviseOnStatus(status, headers),
+      endSentence(`A request without a token is answered ${status} instead of 401${said === '' ? '' : `: ${said}`}`),
+      adviseOnStatus(status, headers, description),
     );
+    showRequestId(narrator, document);
     return { kind: 'failed' };
   }
   const header = headers.get('www-authenticate');
@@ -76,7 +81,8 @@ export async function askWithoutToken(narrator: Narrator, url: string): Promise<
   return { kind: 'challenged', challenge: { metadataUrl, scope } };
 }
 
-function adviseOnStatus(status: number, headers: Headers): string {
+function adviseOnStatus(status: number, headers: Headers, description = ''): string {
+  if (/identity provider/.test(description)) return adviseOnIdp(description);
   if (status >= 300 && status < 400)
     return `It redirects to ${headers.get('location') ?? 'elsewhere'}; clients do not follow with a POST. Use the final URL.`;
   if (status === 403) return 'Something before the MCP server refuses: an Origin or Host check, a firewall?';
@@ -86,6 +92,18 @@ function adviseOnStatus(status: number, headers: Headers): string {
   return status >= 500
     ? 'The server, or what stands before it, is in trouble. Its log may say more.'
     : 'A protected MCP server answers 401.';
+}
+
+/** As this gateway puts it when it has no use of its identity provider: what its operator has to look at. */
+export function adviseOnIdp(description: string): string {
+  const more =
+    'mcp-gatehouse check --online asks it the same; the log and the inspector of the gateway have the details under the request id.';
+  if (/another issuer/.test(description))
+    return `Set issuer of the policy to exactly what the metadata of the identity provider says, down to the last slash. ${more}`;
+  if (/no metadata/.test(description)) return `Is issuer of the policy right, with its path? ${more}`;
+  if (/in time/.test(description))
+    return `The identity provider hangs, or something before it swallows requests. ${more}`;
+  return `Is the identity provider up, and does the gateway reach it? ${more}`;
 }
 
 /** What is known about the resource. */
@@ -116,7 +134,7 @@ export async function findResourceMetadata(
       const what = asked.ok ? `answered ${asked.answer.status}` : asked.problem;
       narrator.find(
         'bad',
-        `The resource metadata that the challenge names is not there: ${what}.`,
+        `The resource metadata that the challenge names is not there: ${endSentence(what)}`,
         asked.ok ? 'It must be public: no login, no redirect.' : asked.advice,
       );
       return undefined;

@@ -1,7 +1,8 @@
 // The second half of discovery: the authorization server's metadata, in every form that clients ask for (RFC 8414, OpenID Connect Discovery).
-import { isWebUrl } from './discover-resource.ts';
+import { adviseOnIdp, isWebUrl } from './discover-resource.ts';
 import type { Narrator } from './narration.ts';
-import { fetchTold, readJsonObject, readString, readStrings } from './told-fetch.ts';
+import { endSentence, joinSaid } from './sentence.ts';
+import { fetchTold, readJsonObject, readString, readStrings, showRequestId } from './told-fetch.ts';
 
 /** What the rest of the flow needs of an authorization server. */
 export interface FoundServer {
@@ -37,10 +38,17 @@ export async function findServerMetadata(
   narrator.begin('Authorization server metadata', 'RFC 8414 3, OpenID Connect Discovery 4');
   let used: Readonly<Record<string, unknown>> | undefined;
   let foreign: string | undefined;
+  let silence: { readonly problem: string; readonly advice: string } | undefined;
+  let refusal: Readonly<Record<string, unknown>> | undefined;
   for (const url of listMetadataUrls(issuer)) {
     const asked = await fetchTold(narrator, url, { headers: { accept: 'application/json' } });
-    if (!asked.ok || asked.answer.status !== 200) continue;
+    if (!asked.ok) {
+      silence ??= asked;
+      continue;
+    }
     const document = readJsonObject(asked.answer.text);
+    if (asked.answer.status >= 500) refusal ??= document;
+    if (asked.answer.status !== 200) continue;
     if (document === undefined) {
       narrator.find('remark', 'Not a JSON object: clients that ask here first stop, or go on to the next.');
       continue;
@@ -59,16 +67,47 @@ export async function findServerMetadata(
   }
   if (used === undefined && isGuessed) return guessEndpoints(narrator, issuer);
   if (used === undefined) {
-    narrator.find(
-      'bad',
-      'No form of the metadata can be used.',
-      foreign === undefined
-        ? `One of these URLs must answer 200 with the metadata of ${issuer}, without a login or a redirect.`
-        : `The issuer in authorization_servers and in the metadata must be the same text, down to the last slash. Clients built on SDK v1 go on here; newer ones stop.`,
-    );
+    tellFailure(narrator, issuer, { foreign, silence, refusal });
     return undefined;
   }
   return judgeServerMetadata(narrator, issuer, used);
+}
+
+/** What came in place of metadata. */
+interface MetadataFailure {
+  /** Another issuer. */
+  readonly foreign: string | undefined;
+  /** No answer at all. */
+  readonly silence: { readonly problem: string; readonly advice: string } | undefined;
+  /** The body of a 5xx. */
+  readonly refusal: Readonly<Record<string, unknown>> | undefined;
+}
+
+function tellFailure(narrator: Narrator, issuer: string, { foreign, silence, refusal }: MetadataFailure): void {
+  const description = readString(refusal, 'error_description');
+  if (foreign !== undefined) {
+    const isSlash = foreign.replace(/\/$/, '') === issuer.replace(/\/$/, '');
+    narrator.find(
+      'bad',
+      `No form of the metadata can be used${isSlash ? ': the two issuers differ in the slash at the end.' : '.'}`,
+      `The issuer in authorization_servers and in the metadata must be the same text, down to the last slash: with this gateway, set issuer: ${foreign} in the policy. Clients built on SDK v1 go on here; newer ones stop.`,
+    );
+  } else if (refusal !== undefined) {
+    const said = joinSaid(readString(refusal, 'error'), description);
+    narrator.find(
+      'bad',
+      `No form of the metadata can be used${said === '' ? '.' : `: ${endSentence(said)}`}`,
+      adviseOnIdp(description ?? ''),
+    );
+    showRequestId(narrator, refusal);
+  } else if (silence !== undefined) {
+    narrator.find('bad', `The authorization server cannot be reached: ${endSentence(silence.problem)}`, silence.advice);
+  } else
+    narrator.find(
+      'bad',
+      'No form of the metadata can be used.',
+      `One of these URLs must answer 200 with the metadata of ${issuer}, without a login or a redirect.`,
+    );
 }
 
 function judgeServerMetadata(

@@ -1,9 +1,11 @@
 // The token request (RFC 6749 4.1.3) and a look at what came: lengths and claims, never the token itself.
 import type { Grant } from './authorize.ts';
 import type { FoundServer } from './discover-server.ts';
+import { readWrittenAt } from './clocks.ts';
 import type { Narrator } from './narration.ts';
-import { type OAuthClient, showRequestId } from './obtain-client.ts';
-import { fetchTold, readJsonObject, readString } from './told-fetch.ts';
+import type { OAuthClient } from './obtain-client.ts';
+import { endSentence, joinSaid } from './sentence.ts';
+import { fetchTold, readJsonObject, readString, showRequestId } from './told-fetch.ts';
 
 interface ExchangeOptions {
   readonly server: FoundServer;
@@ -17,6 +19,10 @@ export interface FoundToken {
   readonly accessToken: string;
   /** Of a JWT, unverified: for hints only. Undefined: the token is opaque. */
   readonly claims: Readonly<Record<string, unknown>> | undefined;
+  /** How far the clock that wrote the token is ahead of this machine's, in milliseconds; undefined: it does not show. */
+  readonly clockMs: number | undefined;
+  /** Of the client that asked for it. */
+  readonly clientId: string;
 }
 
 /** Step 6. Undefined: it failed. */
@@ -48,7 +54,7 @@ export async function exchangeCode(narrator: Narrator, options: ExchangeOptions)
     note: `authorization_code with the PKCE verifier, client authentication ${client.method}`,
   });
   if (!asked.ok) {
-    narrator.find('bad', `No token: ${asked.problem}.`, asked.advice);
+    narrator.find('bad', `No token: ${endSentence(asked.problem)}`, asked.advice);
     return undefined;
   }
   const { status, text, headers: answered } = asked.answer;
@@ -56,12 +62,14 @@ export async function exchangeCode(narrator: Narrator, options: ExchangeOptions)
   const accessToken = readString(document, 'access_token');
   if (status !== 200 || accessToken === undefined) {
     const error = readString(document, 'error');
-    const said = [error, readString(document, 'error_description')].filter((part) => part !== undefined).join(': ');
+    const description = readString(document, 'error_description');
+    const said = joinSaid(error, description);
     const what =
       status === 200
         ? 'The answer has no access_token'
         : `The token request was refused${said === '' ? '' : `: ${said}`}`;
-    narrator.find('bad', `${what}.`, adviseOnError(error, status, document === undefined));
+    const isGarbage = document === undefined;
+    narrator.find('bad', endSentence(what), adviseOnError(client, { error, description, status, isGarbage }));
     showRequestId(narrator, document);
     return undefined;
   }
@@ -91,7 +99,13 @@ export async function exchangeCode(narrator: Narrator, options: ExchangeOptions)
     const value = claims?.[name];
     if (value !== undefined) narrator.show(name, describeClaim(name, value), { minor: true });
   }
-  return { accessToken, claims };
+  const writtenAtMs = claims === undefined ? undefined : readWrittenAt(claims, asNumber(lifetime));
+  const clockMs = writtenAtMs === undefined ? undefined : writtenAtMs - Date.now();
+  return { accessToken, claims, clockMs, clientId: client.id };
+}
+
+function asNumber(value: unknown): number | undefined {
+  return typeof value === 'number' ? value : undefined;
 }
 
 /** Claims about audience and scope, and none about the person. */
@@ -110,13 +124,27 @@ function readClaims(token: string): Readonly<Record<string, unknown>> | undefine
   return readJsonObject(Buffer.from(parts[1]!, 'base64url').toString('utf8'));
 }
 
-function adviseOnError(error: string | undefined, status: number, isGarbage: boolean): string {
+interface TokenProblem {
+  readonly error: string | undefined;
+  readonly description: string | undefined;
+  readonly status: number;
+  readonly isGarbage: boolean;
+}
+
+function adviseOnError(client: OAuthClient, { error, description = '', status, isGarbage }: TokenProblem): string {
+  // As this gateway puts it: its own client, at the identity provider behind it.
+  if (/gateway's client/.test(description))
+    return 'clientId or the secret of clientSecretRef in the policy is not what the identity provider has: mcp-gatehouse check --online asks it. The log and the inspector of the gateway have its answer under the request id.';
   switch (error) {
     case 'invalid_grant':
       return 'The code is spent, expired (some live 30 s), or was made for another redirect URI or PKCE challenge. Try again, faster.';
     case 'invalid_client':
     case 'unauthorized_client':
-      return 'The client did not prove itself as it is registered. With a secret: --client-secret-file PATH';
+      return client.secret === undefined
+        ? 'The client did not prove itself as it is registered. With a secret: --client-secret-file PATH'
+        : `The secret is not the one of this client, or it has to be sent otherwise than by ${client.method}.`;
+    case 'temporarily_unavailable':
+      return 'The authorization server cannot finish the login at the moment: is the identity provider behind it up? Try again.';
     case 'invalid_target':
       return 'The server does not know this `resource` (RFC 8707).';
     case 'unsupported_grant_type':

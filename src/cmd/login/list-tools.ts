@@ -2,9 +2,10 @@
 import { findBearerChallenge } from '../../gateway/authentication/challenge.ts';
 import { call, endSession, initialize, type McpSession, readRpcResult } from './ask-server.ts';
 import type { FoundToken } from './exchange-code.ts';
+import { explainTokenRefusal } from './explain-token-refusal.ts';
 import type { Narrator } from './narration.ts';
-import { showRequestId } from './obtain-client.ts';
-import { type Answer, readJsonObject, readString } from './told-fetch.ts';
+import { endSentence, joinSaid } from './sentence.ts';
+import { type Answer, readJsonObject, readString, showRequestId } from './told-fetch.ts';
 
 export interface Tool {
   readonly name: string;
@@ -25,7 +26,7 @@ export async function listTools(
   const session: McpSession = { url, accessToken: token?.accessToken, sessionId: undefined, version: undefined };
   const asked = await initialize(narrator, session);
   if (!asked.ok) {
-    narrator.find('bad', `The server cannot be reached: ${asked.problem}.`, asked.advice);
+    narrator.find('bad', `The server cannot be reached: ${endSentence(asked.problem)}`, asked.advice);
     return undefined;
   }
   if (asked.answer.status !== 200) {
@@ -34,7 +35,11 @@ export async function listTools(
   }
   const initialized = readRpcResult(asked.answer);
   if (!initialized.ok) {
-    narrator.find('bad', `The login works, but the MCP server does not: ${initialized.problem}.`, mcpAdvice);
+    narrator.find(
+      'bad',
+      `The login works, but the MCP server does not: ${endSentence(initialized.problem)}`,
+      mcpAdvice,
+    );
     return undefined;
   }
   session.sessionId = asked.answer.headers.get('mcp-session-id') ?? undefined;
@@ -55,7 +60,7 @@ async function readPages(narrator: Narrator, session: McpSession): Promise<reado
     const asked = await call(narrator, session, 'tools/list', cursor === undefined ? {} : { cursor });
     const listed = asked.ok ? readRpcResult(asked.answer) : asked;
     if (!listed.ok) {
-      narrator.find('bad', `tools/list failed: ${listed.problem}.`, mcpAdvice);
+      narrator.find('bad', `tools/list failed: ${endSentence(listed.problem)}`, mcpAdvice);
       return undefined;
     }
     const items: unknown = listed.result['tools'];
@@ -86,7 +91,7 @@ function describeServer(result: Readonly<Record<string, unknown>>): string {
 /** A token that was just given out and is refused: the most common end of all, so say which of the two is wrong. */
 function explainRefusal(
   narrator: Narrator,
-  { status, headers, text }: Answer,
+  { status, headers, text, clockOffsetMs }: Answer,
   token: FoundToken | undefined,
   resource: string | undefined,
 ): void {
@@ -94,32 +99,18 @@ function explainRefusal(
   const bearer = findBearerChallenge(headers.get('www-authenticate') ?? '');
   const error = bearer?.parameters.get('error');
   const why = bearer?.parameters.get('error_description') ?? readString(document, 'error_description');
-  const said = [error, why].filter((part) => part !== undefined).join(': ');
-  narrator.find(
-    'bad',
-    `The server answers ${status}${said === '' ? '' : `: ${said}`}.`,
-    adviseOnRefusal(status, error),
-  );
+  const said = joinSaid(error, why);
+  const answered = endSentence(`The server answers ${status}${said === '' ? '' : `: ${said}`}`);
+  const explained =
+    status === 401 && token !== undefined
+      ? explainTokenRefusal({ token, said, resource, serverClockMs: clockOffsetMs })
+      : undefined;
+  if (explained?.isSaid === true) narrator.find('bad', `${answered} ${explained.text}`, explained.advice);
+  else narrator.find('bad', answered, adviseOnRefusal(status, error));
   showRequestId(narrator, document);
   const scope = bearer?.parameters.get('scope');
   if (status === 403 && scope !== undefined) narrator.show('scope needed', scope);
-  if (status !== 401 || token === undefined) return;
-  if (token.claims === undefined) {
-    narrator.find(
-      'remark',
-      'The token is opaque. A server that validates JWTs cannot read it; many identity providers give out a JWT only when `resource` or an audience is asked for.',
-    );
-    return;
-  }
-  const { aud } = token.claims;
-  const audiences = Array.isArray(aud) ? (aud as unknown[]) : [aud];
-  if (resource !== undefined && !audiences.includes(resource)) {
-    const shown = aud === undefined ? 'missing' : JSON.stringify(aud);
-    narrator.find(
-      'remark',
-      `The token's aud is ${shown}, not ${resource}: an identity provider without RFC 8707? Then set \`audiences\` in the policy, or add an audience mapper there.`,
-    );
-  }
+  if (explained?.isSaid === false) narrator.find('remark', explained.text, explained.advice);
 }
 
 function adviseOnRefusal(status: number, error: string | undefined): string {

@@ -1,7 +1,8 @@
 // A client_id: the one that the user brought, the URL of a metadata document (CIMD), or a registration (RFC 7591).
 import type { FoundServer } from './discover-server.ts';
 import type { Narrator } from './narration.ts';
-import { fetchTold, readJsonObject, readString, readStrings } from './told-fetch.ts';
+import { endSentence, joinSaid } from './sentence.ts';
+import { fetchTold, readJsonObject, readString, readStrings, showRequestId } from './told-fetch.ts';
 
 /** What the user brought. */
 interface ClientChoice {
@@ -89,18 +90,17 @@ async function register(
     note: `redirect_uris ${choice.redirectUri}, ${wanted}`,
   });
   if (!asked.ok) {
-    narrator.find('bad', `No registration: ${asked.problem}.`, asked.advice);
+    narrator.find('bad', `No registration: ${endSentence(asked.problem)}`, asked.advice);
     return undefined;
   }
   const { status, text } = asked.answer;
   const document = readJsonObject(text);
   if (status !== 201 && status !== 200) {
     const error = readString(document, 'error');
-    const description = readString(document, 'error_description');
-    const said = [error, description].filter((part) => part !== undefined).join(': ');
+    const said = joinSaid(error, readString(document, 'error_description'));
     narrator.find(
       'bad',
-      `The registration was refused${said === '' ? '' : `: ${said}`}.`,
+      endSentence(`The registration was refused${said === '' ? '' : `: ${said}`}`),
       adviseOnRefusal(status, error),
     );
     showRequestId(narrator, document);
@@ -149,19 +149,13 @@ function adviseOnRefusal(status: number, error: string | undefined): string {
   if (error === 'invalid_redirect_uri')
     return 'The server wants other redirect URIs: try --redirect-uri http://localhost:8976/callback';
   if (status === 401 || status === 403 || error === 'access_denied') {
-    return 'The server lets not everybody register. Its operator can allow it (an initial access token, trusted hosts), or give you a client: --client-id ID';
+    return 'The identity provider does not let this server register clients: its initial access token is missing, expired or used up, or registrations are restricted. Its operator can mend that (mcp-gatehouse check --online --try-registration), or give you a client: --client-id ID';
   }
   if (status === 429) return 'Too many registrations. Wait a little.';
   if (status >= 500) return 'The authorization server is in trouble. Its log may say more.';
   return status === 404
     ? 'Nothing is at the registration_endpoint of the metadata.'
     : 'Use a client that is registered already: --client-id ID';
-}
-
-/** Our own errors carry the id under which the log has the reason. */
-export function showRequestId(narrator: Narrator, document: Readonly<Record<string, unknown>> | undefined): void {
-  const id = readString(document, 'request_id');
-  if (id !== undefined) narrator.show('request_id', id);
 }
 
 function isKnownMethod(method: string): method is OAuthClient['method'] {

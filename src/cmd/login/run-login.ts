@@ -41,7 +41,15 @@ export async function runLogin(narrator: Narrator, options: LoginOptions): Promi
     const client = await obtainClient(narrator, server, { ...options, scope, redirectUri });
     if (client === undefined) return undefined;
     try {
-      const grant = await authorize(narrator, { ...options, server, client, listener, scope, resource });
+      const grant = await authorize(narrator, {
+        ...options,
+        server,
+        client,
+        listener,
+        scope,
+        resource,
+        isGivenClient: options.clientId !== undefined,
+      });
       if (grant === undefined) return undefined;
       const token = await exchangeCode(narrator, { server, client, grant, redirectUri, resource });
       return token === undefined ? undefined : await listTools(narrator, url, token, resource);

@@ -1,4 +1,5 @@
 // The requests of `login`: plain, since the user named the URL, but bounded in time and size, never redirected, and told to the narrator.
+import { readClockOffset } from '../../base/clock-offset.ts';
 import type { Narrator } from './narration.ts';
 
 interface ToldFetchOptions {
@@ -7,6 +8,8 @@ interface ToldFetchOptions {
   readonly body?: string | undefined;
   /** What the request holds, without any secret. */
   readonly note?: string | undefined;
+  /** The URL as it is told, when its query is long. */
+  readonly toldUrl?: string;
   /** Stops reading a stream as soon as this says so. */
   readonly isComplete?: (text: string) => boolean;
 }
@@ -15,6 +18,8 @@ export interface Answer {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
+  /** How far the clock of the server is ahead of this machine's, in milliseconds; undefined: it does not show. */
+  readonly clockOffsetMs: number | undefined;
 }
 
 /** An answer, or a sentence on why there is none. */
@@ -27,11 +32,11 @@ const maxBytes = 4 * 1024 * 1024;
 
 /** Asks, and tells. Never throws. */
 export async function fetchTold(narrator: Narrator, url: string, options: ToldFetchOptions = {}): Promise<FetchResult> {
-  const { method = 'GET', headers = {}, body, note, isComplete } = options;
+  const { method = 'GET', headers = {}, body, note, isComplete, toldUrl = url } = options;
   const started = performance.now();
   const tell = (answer: { status: number; contentType: string } | { problem: string }): void => {
     const milliseconds = Math.round(performance.now() - started);
-    narrator.tell({ method, url, note }, { ...answer, milliseconds });
+    narrator.tell({ method, url: toldUrl, note }, { ...answer, milliseconds });
   };
   try {
     const response = await fetch(url, {
@@ -41,10 +46,12 @@ export async function fetchTold(narrator: Narrator, url: string, options: ToldFe
       redirect: 'manual',
       signal: AbortSignal.timeout(timeoutMs),
     });
+    const { headers: answered } = response;
+    const clockOffsetMs = readClockOffset(answered.get('date'), answered.get('age'), Date.now());
     const text = await readBounded(response, isComplete);
-    const contentType = (response.headers.get('content-type') ?? '').split(';')[0]!.trim();
+    const contentType = (answered.get('content-type') ?? '').split(';')[0]!.trim();
     tell({ status: response.status, contentType });
-    return { ok: true, answer: { status: response.status, headers: response.headers, text } };
+    return { ok: true, answer: { status: response.status, headers: answered, text, clockOffsetMs } };
   } catch (error) {
     const { problem, advice } = describeFailure(error, url);
     tell({ problem });
@@ -148,4 +155,10 @@ export function readStrings(
 ): readonly string[] | undefined {
   const value = object?.[name];
   return Array.isArray(value) && value.every((item) => typeof item === 'string') ? value : undefined;
+}
+
+/** Our own errors carry the id under which the log has the reason. */
+export function showRequestId(narrator: Narrator, document: Readonly<Record<string, unknown>> | undefined): void {
+  const id = readString(document, 'request_id');
+  if (id !== undefined) narrator.show('request_id', id);
 }

@@ -1,4 +1,5 @@
 // Asks one identity provider what a gateway would ask it, with the gateway's own code, and judges what that means for a policy.
+import { describeOffset } from '../../base/clock-offset.ts';
 import type { GuardedFetcher } from '../../base/fetch-json.ts';
 import { AuthenticationMode, LoginFlow, RegistrationMode } from '../../ir/gen/config_pb.ts';
 import { chooseFlow } from '../../gateway/authentication/login/idp/choose-flow.ts';
@@ -36,7 +37,10 @@ export async function checkIdp(config: McpAuthenticationConfig, options: CheckId
     fetcher: options.fetcher,
   });
   reportDiscovery(findings, discovery, config);
-  if (discovery.ok) reportPkce(findings, discovery.metadata, config);
+  if (discovery.ok) {
+    reportClock(findings, discovery.clockOffsetMs);
+    reportPkce(findings, discovery.metadata, config);
+  }
   const flow = chooseFlowOf(config, discovery);
   if (discovery.ok) await reportRegistration(findings, config, discovery.metadata, flow, options);
   await checkKeys(findings, config, discovery, options.fetcher);
@@ -117,6 +121,20 @@ function reportDiscovery(findings: Findings, discovery: Discovery, { message }: 
   if (issuer === message.issuer) findings.good('issuer', 'identical in the policy and in the metadata');
   else findings.remark('issuer', `${issuer} in the metadata; this provider's tokens name ${message.issuer}`);
 }
+
+/** Tokens are judged by the gateway's clock. Which one is off cannot be told from here: two clocks have no referee. */
+function reportClock(findings: Findings, offsetMs: number | undefined): void {
+  if (offsetMs === undefined || Math.abs(offsetMs) <= agreeingClocksMs) return;
+  const isAhead = offsetMs > 0;
+  findings.remark(
+    'clock',
+    `the identity provider's is ${describeOffset(offsetMs)} ${isAhead ? 'ahead of' : 'behind'} this machine's`,
+    `Set the one that is off (NTP). Where the gateway's clock is as this machine's, ${isAhead ? 'new tokens seem to come from the future' : 'tokens seem to expire that much too early'}; clockSkew of the policy bridges a minute, and 10 at most.`,
+  );
+}
+
+/** Dates are whole seconds, and answers travel. */
+const agreeingClocksMs = 15_000;
 
 /** By the most telling problem of all places. */
 function adviseOnMetadata(problems: readonly string[], metadataUrl: string): string {

@@ -1,14 +1,13 @@
 // The client that stands for all (registration.mode Shared), asked about at the identity provider as far as that tells without a login: its secret at the
 // token endpoint with a code that does not exist, its redirect URI at the authorization endpoint.
 import { randomBytes } from 'node:crypto';
-import type { FetchOutcome } from '../../base/fetch-json.ts';
-import { readJsonObject } from '../../base/json-object.ts';
 import { findChoice } from '../../gateway/authentication/login/idp/chosen-by.ts';
 import { listAddedScopes, listLastScopes } from '../../gateway/authentication/login/idp/login-scopes.ts';
 import { findSharedClient } from '../../gateway/authentication/login/clients/shared-registration.ts';
 import { requestIdpTokens } from '../../gateway/authentication/login/idp/idp-token-request.ts';
 import type { IdpMetadata } from '../../gateway/config/idp-connection.ts';
 import type { McpAuthenticationConfig } from '../../gateway/config/protected-resource.ts';
+import { isAboutRedirectUri } from '../redirect-refusal.ts';
 import type { Findings } from './online-report.ts';
 
 /** Asks, and reports. `callbackUrls` are the gateway's own. */
@@ -108,21 +107,11 @@ async function checkCallback(
     allowInsecureHttp: config.message.allowInsecureHttp,
     headers: { accept: 'text/html' },
   });
-  if (isAboutRedirectUri(answer))
+  if (answer.ok && isAboutRedirectUri(answer.status, answer.body))
     findings.bad(
       'callback',
       `the identity provider does not know ${callback}`,
       'Enter it there as a redirect URI of the client, exactly as it is.',
     );
   else findings.remark('callback', `${callback} has to be a redirect URI of the client at the identity provider`);
-}
-
-/** "Invalid parameter: redirect_uri", "Unregistered redirect_uri", `{"error": "invalid_redirect_uri"}`, AADSTS50011... */
-function isAboutRedirectUri(answer: FetchOutcome): boolean {
-  if (!answer.ok) return false;
-  if (/AADSTS50011\b/.test(answer.body)) return true;
-  if (answer.status < 400 || answer.status >= 500) return false;
-  const json = readJsonObject(answer.body);
-  const text = json.ok ? `${String(json.value['error'])} ${String(json.value['error_description'])}` : answer.body;
-  return /redirect[_ -]?ur[il]|callback url/i.test(text);
 }

@@ -26,6 +26,7 @@ const flow: InspectedFlow = {
   startedAt: '2026-08-01T12:00:00.000Z',
   lastAt: '2026-08-01T12:00:01.500Z',
   state: 'refused',
+  note: 'the IdP answers 401 <i>',
   host: 'mcp.example.com',
   resource: '/mcp',
   policy: 'default/tickets',
@@ -54,6 +55,7 @@ describe('/flows', () => {
   test('is JSON for programs and a page for browsers', () => {
     assert.deepEqual(JSON.parse(ask([flow], '', '*/*').body), { flows: [flow] });
     assert.match(ask([flow]).contentType, /^text\/html/);
+    assert.match(ask([flow]).body, /<p>the IdP answers 401 &lt;i&gt;<\/p>/);
     assert.equal(ask([flow], 'format=json').contentType, 'application/json');
     assert.equal(ask([flow], 'format=xml').status, 400);
   });

@@ -20,7 +20,7 @@ export function answerFlows(request: PlainRequest, inspector: FlowInspector): Pl
   return answerError(400, 'invalid_format', 'format must be json or html.');
 }
 
-const states: readonly string[] = ['in progress', 'authorized', 'refused'];
+const states: readonly string[] = ['in progress', 'authorized', 'refused', 'abandoned'];
 
 /** Looks for the text in everything that the page shows: a request id from a client's error, a client's name, a reason. */
 function mentions(flow: InspectedFlow, wanted: string): boolean {
@@ -65,6 +65,7 @@ const stateClasses: Readonly<Record<InspectedFlow['state'], string>> = {
   authorized: 'good',
   refused: 'bad',
   'in progress': 'wait',
+  abandoned: 'bad',
 };
 
 function formatFlow(flow: InspectedFlow, open: boolean): string {
@@ -89,7 +90,7 @@ function formatFlow(flow: InspectedFlow, open: boolean): string {
   }
   return `<details id="${escapeHtml(flow.id)}"${open ? ' open' : ''}>
 <summary><span class="state ${stateClasses[flow.state]}">${flow.state}</span> <strong>${escapeHtml(clientName)}</strong> at <code>${escapeHtml(`${flow.host}${flow.resource}`)}</code> <span class="time">${formatTime(flow.startedAt)}</span></summary>
-<dl>${rows.join('')}</dl>
+${flow.note === null ? '' : `<p>${escapeHtml(flow.note)}</p>\n`}<dl>${rows.join('')}</dl>
 <ol class="steps">
 ${steps.join('\n')}
 </ol>

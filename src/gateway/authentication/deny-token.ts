@@ -5,6 +5,7 @@ import type { Denial } from '../request/verdict.ts';
 import { exposeToScripts } from './browser-access.ts';
 import { type BearerChallenge, formatChallenge } from './challenge.ts';
 import { formatMetadataPath } from '../../ir/endpoint-paths.ts';
+import { explainIdpProblem } from './idp-problem.ts';
 import { readBase } from './read-base.ts';
 import { describeLocation, isBearerHeader, type TokenLocation } from './token/find-token.ts';
 import type { TokenRefusal } from './token/verified-token.ts';
@@ -64,7 +65,14 @@ export function denyWithoutKeys(
   const shown = operatorDetail ?? detail;
   const denial = createDenial(asker.context, asker.findLogin(), 'keys_unavailable', undefined, shown);
   const seconds = Math.max(1, Math.ceil(retryAfterSeconds));
-  return { ...denial, responseHeaders: [...denial.responseHeaders, 'retry-after', String(seconds)] };
+  const why = explainIdpProblem(operatorDetail);
+  return {
+    ...denial,
+    ...(why !== undefined && {
+      description: `The keys of the identity provider could not be fetched yet: it ${why}.`,
+    }),
+    responseHeaders: [...denial.responseHeaders, 'retry-after', String(seconds)],
+  };
 }
 
 /** A denial with a challenge. Where there is a login, it names the metadata, from which MCP clients start the login. */

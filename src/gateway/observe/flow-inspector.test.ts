@@ -169,7 +169,7 @@ describe('flow inspector', () => {
   });
 
   test('a client that comes back without a token starts a new flow; one whose token is refused goes on', () => {
-    const inspector = createFlowInspector();
+    const inspector = createFlowInspector({}, () => startMs + 60_000);
     observeLogin(inspector, 'a');
     observe(inspector, {
       step: { name: 'access', ...place },

@@ -7,6 +7,7 @@ import { findHeader } from '../http/headers.ts';
 import type { FlowStep } from '../request/flow-step.ts';
 import type { RequestObserver } from '../request/request-observer.ts';
 import type { RequestContext } from '../request/request-context.ts';
+import { discoverySteps, type FlowState, judgeFlow } from './flow-state.ts';
 
 /** What became of a step. `challenged` is the 401 that a client without credentials gets: how every flow begins. */
 export type StepOutcome = 'ok' | 'challenged' | 'refused' | 'failed';
@@ -39,8 +40,9 @@ export interface InspectedFlow {
   readonly id: string;
   readonly startedAt: string;
   readonly lastAt: string;
-  /** `authorized`: a request with a token of this flow was let in; `refused`: the last word was no. */
-  readonly state: 'in progress' | 'authorized' | 'refused';
+  readonly state: FlowState;
+  /** Why it was refused, or what it waits for. */
+  readonly note: string | null;
   readonly host: string;
   /** Path of the protected resource. */
   readonly resource: string;
@@ -114,7 +116,10 @@ interface Flow {
 }
 
 /** Builds an inspector that has seen nothing yet. */
-export function createFlowInspector(limits: Partial<FlowInspectorLimits> = {}): FlowInspector {
+export function createFlowInspector(
+  limits: Partial<FlowInspectorLimits> = {},
+  readNow: () => number = Date.now,
+): FlowInspector {
   const { maxFlows, maxSteps, maxPauseMs } = { ...defaultLimits, ...limits };
   // In the order of their last step, the latest last. Keys lead to the latest flow that has them.
   const flows = new Set<Flow>();
@@ -234,7 +239,10 @@ export function createFlowInspector(limits: Partial<FlowInspectorLimits> = {}): 
         flow.omittedSteps += 1;
       }
     },
-    list: () => [...flows].toReversed().map(describeFlow),
+    list() {
+      const nowMs = readNow();
+      return [...flows].toReversed().map((flow) => describeFlow(flow, nowMs));
+    },
   };
 }
 
@@ -259,13 +267,6 @@ function describePlace({ client: { address }, hostname }: InspectedRequest, { re
 export function describeAgent(request: InspectedRequest, step: FlowStep): string {
   return `agent ${describePlace(request, step)} ${shorten(findHeader(request.exchange.headers, 'user-agent')) ?? ''}`;
 }
-
-/** What anybody may look at before. */
-const discoverySteps: ReadonlySet<string> = new Set([
-  'protected-resource-metadata',
-  'authorization-server-metadata',
-  'openid-configuration',
-]);
 
 /** From registration on somebody is logging in. */
 function isLoginStep({ name }: FlowStep): boolean {
@@ -303,14 +304,12 @@ function describeStep(context: InspectedRequest, step: FlowStep, outcome: StepOu
   };
 }
 
-function describeFlow(flow: Flow): InspectedFlow {
-  const last = flow.steps.at(-1);
-  const isRefused = last?.outcome === 'refused' || last?.outcome === 'failed';
+function describeFlow(flow: Flow, nowMs: number): InspectedFlow {
   return {
     id: flow.id,
     startedAt: new Date(flow.startedAtMs).toISOString(),
     lastAt: new Date(flow.lastAtMs).toISOString(),
-    state: isRefused ? 'refused' : flow.acceptedRequests > 0 ? 'authorized' : 'in progress',
+    ...judgeFlow(flow, nowMs),
     host: flow.host,
     resource: flow.resource === '' ? '/' : flow.resource,
     policy: flow.policy ?? null,

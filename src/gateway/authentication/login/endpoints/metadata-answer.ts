@@ -3,6 +3,7 @@ import { formatErrorBody } from '../../../request/answer.ts';
 import { reasons } from '../../../http/reasons.ts';
 import { formatRetryAfter, type OAuthAnswer, type OAuthRequest } from '../oauth-endpoint.ts';
 import type { ProtectedResource } from '../../../config/protected-resource.ts';
+import { explainIdpProblem } from '../../idp-problem.ts';
 import { dependsOnRequest } from '../../read-base.ts';
 
 /** A metadata document. */
@@ -25,10 +26,15 @@ export function answerMetadata(
  */
 export function answerIdpUnavailable(request: OAuthRequest, retryAfterSeconds: number, detail: string): OAuthAnswer {
   const { status, description } = reasons.idp_unavailable;
+  const why = explainIdpProblem(detail);
   return {
     status,
     headers: ['content-type', 'application/json', 'cache-control', 'no-store', ...formatRetryAfter(retryAfterSeconds)],
-    body: formatErrorBody('temporarily_unavailable', description, request.context.requestId),
+    body: formatErrorBody(
+      'temporarily_unavailable',
+      why === undefined ? description : `The identity provider ${why}.`,
+      request.context.requestId,
+    ),
     reason: 'idp_unavailable',
     detail,
   };

@@ -1,6 +1,7 @@
 // The connection to one IdP: its metadata (RFC 8414, OpenID Connect Discovery), the keys that the metadata names (RFC 7517), the validator that
 // uses them, and the resulting login flow. It lives until no policy uses it.
 import { type Clock, systemClock } from '../../../../base/clock.ts';
+import { describeOffset } from '../../../../base/clock-offset.ts';
 import { createTokenValidator } from '../../token/create-validator.ts';
 import { watchKeySource } from '../../token/key-health.ts';
 import type { KeyOrigin } from '../../token/key-origin.ts';
@@ -56,12 +57,27 @@ export function connectIdp(options: IdpConnectionOptions, environment: Connectio
     );
   }
 
+  let warnedOf = '';
+
+  /** Warns once of a clock that makes tokens look expired or not valid yet, and again when it is set otherwise. */
+  function compareClocks(offsetMs = 0): void {
+    const isOff = Math.abs(offsetMs) > Math.max(options.clockSkewMs, wholeSecondsMs);
+    const found = `${describeOffset(offsetMs)} ${offsetMs > 0 ? 'ahead of' : 'behind'}`;
+    if (isOff && found !== warnedOf)
+      log.warn(
+        { policies: options.describeUsers() },
+        `the clock of the identity provider is ${found} this gateway's, so tokens may be refused as ${offsetMs > 0 ? 'not valid yet' : 'expired'}: set the one that is off (NTP)`,
+      );
+    warnedOf = isOff ? found : '';
+  }
+
   const openMetadata = environment.openMetadataSource ?? createMetadataSource;
   const metadata = openMetadata({
     discover: () => discoverMetadata(options),
     onLoad: (discovery) => {
       choice = choose(discovery);
       announceFlow();
+      compareClocks(discovery.clockOffsetMs);
     },
     clock,
     log,
@@ -121,6 +137,9 @@ export function connectIdp(options: IdpConnectionOptions, environment: Connectio
     },
   };
 }
+
+/** A Date has no fractions, and answers travel. */
+const wholeSecondsMs = 15_000;
 
 function describeMetadata(state: DiscoveryState): MetadataState {
   return state.ok ? { ok: true, metadata: state.discovery.metadata, url: state.discovery.url } : state;

@@ -1,5 +1,6 @@
 // Finds the IdP's metadata (RFC 8414 3, OpenID Connect Discovery 4): tries the possible URLs, takes the first valid document, and reports each answer.
 import { readFreshness } from '../../../../base/cache-lifetime.ts';
+import { readClockOffset } from '../../../../base/clock-offset.ts';
 import { fetchJsonObject, type GuardedFetcher } from '../../../../base/fetch-json.ts';
 import type { IdpMetadata } from '../../../config/idp-connection.ts';
 import type { ProviderPreset } from '../../../config/provider-preset.ts';
@@ -36,6 +37,8 @@ export type Discovery =
       readonly emitsIssuer: boolean;
       /** As the IdP says; undefined when it says nothing. */
       readonly freshForMs: number | undefined;
+      /** How far the clock of the IdP was ahead of this machine's, in milliseconds; undefined: its answer did not tell. */
+      readonly clockOffsetMs?: number | undefined;
       readonly tries: readonly DiscoveryTry[];
     }
   | { readonly ok: false; readonly detail: string; readonly tries: readonly DiscoveryTry[] };
@@ -61,12 +64,13 @@ export function listMetadataUrls(
 export async function discoverMetadata(options: DiscoveryOptions): Promise<Discovery> {
   const found = await Promise.all(listMetadataUrls(options).map((url) => fetchMetadata(options, url)));
   const tries = found.map(({ url, problem, durationMs }) => ({ url, problem, durationMs }));
-  const valid = found.flatMap(({ url, metadata, freshForMs }) =>
-    metadata === undefined ? [] : [{ url, metadata, freshForMs }],
+  const valid = found.flatMap(({ url, metadata, freshForMs, clockOffsetMs }) =>
+    metadata === undefined ? [] : [{ url, metadata, freshForMs, clockOffsetMs }],
   );
   const [first] = valid;
   if (first === undefined) {
-    const detail = tries.map(({ url, problem }) => `${url}: ${problem ?? ''}`).join('; ');
+    const said = tries.map(({ url, problem = '' }) => (problem.includes(url) ? problem : `${url}: ${problem}`));
+    const detail = said.join('; ');
     return { ok: false, detail: `no metadata of ${options.issuer} (${detail})`, tries };
   }
   const findMember = (name: 'registration_endpoint' | 'jwks_uri'): string | undefined =>
@@ -84,6 +88,7 @@ export async function discoverMetadata(options: DiscoveryOptions): Promise<Disco
     jwksUri: findMember('jwks_uri'),
     emitsIssuer: valid.some(({ metadata }) => metadata.authorization_response_iss_parameter_supported === true),
     freshForMs: first.freshForMs,
+    ...(first.clockOffsetMs !== undefined && { clockOffsetMs: first.clockOffsetMs }),
     tries,
   };
 }
@@ -91,6 +96,7 @@ export async function discoverMetadata(options: DiscoveryOptions): Promise<Disco
 interface FoundMetadata extends DiscoveryTry {
   readonly metadata: IdpMetadata | undefined;
   readonly freshForMs: number | undefined;
+  readonly clockOffsetMs: number | undefined;
 }
 
 /** GET and never HEAD: to HEAD some IdPs answer 404 or a login page. */
@@ -102,6 +108,7 @@ async function fetchMetadata(options: DiscoveryOptions, url: string): Promise<Fo
     durationMs: performance.now() - startedAt,
     metadata: undefined,
     freshForMs: undefined,
+    clockOffsetMs: undefined,
   });
   const outcome = await fetchJsonObject(options.fetcher, {
     url,
@@ -126,5 +133,6 @@ async function fetchMetadata(options: DiscoveryOptions, url: string): Promise<Fo
     durationMs: performance.now() - startedAt,
     metadata: verdict.metadata,
     freshForMs: readFreshness(outcome.headers, Date.now()),
+    clockOffsetMs: readClockOffset(outcome.headers.get('date'), outcome.headers.get('age'), Date.now()),
   };
 }
