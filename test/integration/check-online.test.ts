@@ -382,6 +382,23 @@ describe('--online puts a cross where it is wrong, with what to change', () => {
         assert.match(run.out, /MCP clients\n {2}✗ {2}SDK v1 +cannot log in: see the client above/);
       });
 
+    test('one name of this machine is enough', async (t) => {
+      const server = await startIdp(t, {
+        overrides: () => ({
+          '/authorize': ({ url }, answerWell) =>
+            url.searchParams.get('redirect_uri')?.includes('localhost') === true
+              ? { status: 400, body: 'Unregistered redirect_uri' }
+              : answerWell(),
+        }),
+      });
+      const run = await runCheck(t, { issuer: server.origin, ...shared }, '--online');
+      assert.equal(run.code, 0, run.out);
+      assert.match(
+        linesOf(run, 'callback'),
+        /does not know http:\/\/localhost:3000\S+: open the server by another name/,
+      );
+    });
+
     test('an identity provider that does not tell is not judged', async (t) => {
       const server = await startIdp(t, {
         overrides: () => ({

@@ -1,6 +1,7 @@
 // The client that stands for all (registration.mode Shared), asked about at the identity provider as far as that tells without a login: its secret at the
 // token endpoint with a code that does not exist, its redirect URI at the authorization endpoint.
 import { randomBytes } from 'node:crypto';
+import { isLoopbackHost } from '../../base/local-names.ts';
 import { findChoice } from '../../gateway/authentication/login/idp/chosen-by.ts';
 import { listAddedScopes, listLastScopes } from '../../gateway/authentication/login/idp/login-scopes.ts';
 import { findSharedClient } from '../../gateway/authentication/login/clients/shared-registration.ts';
@@ -22,7 +23,7 @@ export async function checkSharedClient(
   const [callback] = callbackUrls;
   if (callback === undefined) return;
   await checkSecret(findings, config, metadata, callback);
-  for (const each of callbackUrls) await checkCallback(findings, config, metadata, each);
+  await checkCallbacks(findings, config, metadata, callbackUrls);
 }
 
 async function checkSecret(
@@ -77,16 +78,39 @@ function isUnknownClient({ status, error }: { readonly status: number; readonly 
   return error === 'invalid_client' || (status === 401 && error === undefined);
 }
 
-/** A page about the redirect URI is the only sign that all identity providers agree on: they must not redirect to it. */
-async function checkCallback(
+/** Of the names of this machine, one is enough: people use the one that was entered. */
+async function checkCallbacks(
   findings: Findings,
   config: McpAuthenticationConfig,
   metadata: IdpMetadata,
-  callback: string,
+  callbackUrls: readonly string[],
 ): Promise<void> {
+  const refused = new Set<string>();
+  for (const each of callbackUrls) if (await isCallbackRefused(config, metadata, each)) refused.add(each);
+  const local = callbackUrls.filter((each) => isLoopbackHost(new URL(each).hostname));
+  const isLocalKnown = local.some((each) => !refused.has(each));
+  for (const each of callbackUrls)
+    if (!refused.has(each))
+      findings.remark('callback', `${each} has to be a redirect URI of the client at the identity provider`);
+    else if (isLocalKnown && local.includes(each))
+      findings.remark('callback', `the identity provider does not know ${each}: open the server by another name`);
+    else
+      findings.bad(
+        'callback',
+        `the identity provider does not know ${each}`,
+        'Enter it there as a redirect URI of the client, exactly as it is.',
+      );
+}
+
+/** A page about the redirect URI is the only sign that all identity providers agree on: they must not redirect to it. */
+async function isCallbackRefused(
+  config: McpAuthenticationConfig,
+  metadata: IdpMetadata,
+  callback: string,
+): Promise<boolean> {
   const endpoint = metadata.authorization_endpoint;
   const url = endpoint === undefined ? null : URL.parse(endpoint);
-  if (url === null) return;
+  if (url === null) return false;
   const scopes = [...config.message.requiredScopes, ...listAddedScopes(config, metadata)];
   const scope = (scopes.length > 0 ? scopes : listLastScopes(metadata)).join(' ');
   const parameters = {
@@ -107,11 +131,5 @@ async function checkCallback(
     allowInsecureHttp: config.message.allowInsecureHttp,
     headers: { accept: 'text/html' },
   });
-  if (answer.ok && isAboutRedirectUri(answer.status, answer.body))
-    findings.bad(
-      'callback',
-      `the identity provider does not know ${callback}`,
-      'Enter it there as a redirect URI of the client, exactly as it is.',
-    );
-  else findings.remark('callback', `${callback} has to be a redirect URI of the client at the identity provider`);
+  return answer.ok && isAboutRedirectUri(answer.status, answer.body);
 }
