@@ -116,7 +116,7 @@ export class PodWorker {
       namespace: metadata.namespace ?? '',
     };
     const text = formatHostsFile(self, spec.hostAliases ?? [], this.#services.readNames());
-    if (text === this.#hostsText) return;
+    if (text === this.#hostsText || this.#isEnding) return;
     this.#hostsText = text;
     const file = join(this.#folder, 'network', 'hosts');
     await writeFile(`${file}.next`, text);
@@ -253,7 +253,8 @@ export class PodWorker {
     await this.#statusWriter;
     await this.#volumes?.remove();
     await this.#network?.remove();
-    await rm(this.#folder, { recursive: true, force: true });
+    // A refresh that was under way may still be writing there.
+    await rm(this.#folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
     if (!this.#isGone) await this.#deleteObject();
     this.#ended.resolve();
   }
