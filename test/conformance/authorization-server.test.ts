@@ -38,7 +38,10 @@ async function runSuite(
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       output += text;
       const url = /^(http\S+[?&]code_challenge=\S+)$/m.exec(output)?.[1];
-      if (url !== undefined) login ??= logIn(url).catch((error: unknown) => child.kill() && (output += String(error)));
+      // The suite asks before it listens for the answer.
+      const isListening = output.includes('Callback server started');
+      if (url !== undefined && isListening)
+        login ??= logIn(url).catch((error: unknown) => child.kill() && (output += String(error)));
     });
     child.stderr.setEncoding('utf8').on('data', (text: string) => (output += text));
     await once(child, 'close');
