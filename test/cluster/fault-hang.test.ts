@@ -1,6 +1,8 @@
 // One of two replicas of the controller hangs, under a steady load and with two gateway pods. Expected: what it would have sent is enforced within the bound of
 // docs/control-plane.md all the same, whether it led or not; no request fails; and the replica is restarted without anybody's help.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { after, before, test, type TestContext } from 'node:test';
 import type { ApiObject } from './api-client.ts';
 import type { Cluster } from './cluster.ts';
@@ -48,12 +50,22 @@ async function findReplica(leads: boolean): Promise<PodObject | undefined> {
   return undefined;
 }
 
-/** Has gateways connect anew until the leader, or the other replica, has one: the Service chooses by chance. */
+/** The node lets replicas take turns: a gateway that connects twice would come back to the same one for ever. */
+async function takeTurn(): Promise<void> {
+  const path = `/api/v1/namespaces/${installationNamespace}/services/proxy`;
+  const { spec } = await cluster.api.get<ApiObject & { spec: { clusterIP: string } }>(path);
+  const socket = connect(9978, spec.clusterIP);
+  await once(socket, 'connect');
+  socket.destroy();
+}
+
+/** Has gateways connect anew until the leader, or the other replica, has one. */
 async function chooseReplica(leads: boolean): Promise<PodObject> {
   return cluster.waitFor(
     async () => {
       const found = await findReplica(leads);
       if (found !== undefined) return found;
+      await takeTurn();
       const [other] = await gateway.listPods();
       await cluster.signalContainer(
         { namespace: other!.metadata.namespace ?? '', pod: other!.metadata.name },
