@@ -14,7 +14,7 @@ import { type DeployProblem, GatewayDeployment } from './deploy-gateway.ts';
 import type { DeploySettings } from './deploy-settings.ts';
 import { describeRollout } from './describe-rollout.ts';
 import type { GatewayAddresses } from './gateway-addresses.ts';
-import { type GatewayPods, watchGatewayPods } from './gateway-pods.ts';
+import { type FailingPods, watchFailingPods } from './failing-pods.ts';
 import { KeyedTasks } from '../kubernetes/keyed-tasks.ts';
 import { type ManagedObject, type ManagedObjects, type SeenReplicas, watchManagedObjects } from './managed-objects.ts';
 import { renderGateway } from './render-gateway.ts';
@@ -92,7 +92,7 @@ class RunningDeployer implements Deployer {
   readonly #random: () => number;
   readonly #tasks: KeyedTasks;
   readonly #managed: ManagedObjects;
-  readonly #pods: GatewayPods;
+  readonly #pods: FailingPods;
   /** The Gateway of each Deployment, both as namespace/name. */
   readonly #owners = new Map<string, string>();
   readonly #states = new Map<string, GatewayState>();
@@ -137,7 +137,7 @@ class RunningDeployer implements Deployer {
         this.#lookForAbandoned();
       },
     });
-    this.#pods = watchGatewayPods({
+    this.#pods = watchFailingPods({
       client: options.client,
       log: options.log,
       ...(options.watchTiming !== undefined && { timing: options.watchTiming }),

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { describeRollout, readDeployment } from './describe-rollout.ts';
-import type { FailingPod } from './gateway-pods.ts';
+import type { FailingPod } from './failing-pods.ts';
 
 const counts = { observedGeneration: 2, replicas: 2, updatedReplicas: 2, availableReplicas: 2 };
 function describe(status: object, failing: readonly FailingPod[] = []) {

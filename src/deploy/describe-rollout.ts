@@ -1,7 +1,7 @@
 // Whether the pods of a Deployment are up to date and ready, and if not, whether that is on its way or stuck. Pure.
 import type { KubernetesObject } from '../kubernetes/client.ts';
 import type { Rollout, RolloutProblem } from '../translate/rollout.ts';
-import type { FailingPod } from './gateway-pods.ts';
+import type { FailingPod } from './failing-pods.ts';
 import { isJson } from './merge-values.ts';
 
 /** The state of a Deployment's pods, as its status has it. */

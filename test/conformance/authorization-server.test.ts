@@ -4,19 +4,16 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { type AuthSetup, oidcProviderSetups, startQuirky } from '../idp/auth-setups.ts';
 import { BrowserAgent } from '../idp/browser-agent.ts';
 import { FlowClient } from '../idp/flow-client.ts';
 import { startProtectedSystem } from '../idp/protected-system.ts';
 import { findFreePorts } from '../kit/free-ports.ts';
-import type { CheckResult } from './conformance-suite.ts';
+import { type CheckResult, suiteProgram } from './conformance-suite.ts';
 
-const require = createRequire(import.meta.url);
-const program = join(dirname(require.resolve('@modelcontextprotocol/conformance/package.json')), 'dist', 'index.js');
 const expectedChecks = [
   'authorization-server-metadata',
   'authorization-server-metadata-cimd',
@@ -30,7 +27,7 @@ async function runSuite(
 ): Promise<{ readonly checks: readonly CheckResult[]; readonly output: string }> {
   const folder = await mkdtemp(join(tmpdir(), 'mcp-conformance-'));
   try {
-    const child = spawn(process.execPath, [program, 'authorization', ...args, '--output-dir', folder], {
+    const child = spawn(process.execPath, [suiteProgram, 'authorization', ...args, '--output-dir', folder], {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     let output = '';

@@ -34,6 +34,9 @@ export class SuiteFailedError extends Error {
 const require = createRequire(import.meta.url);
 const packageFile = require.resolve('@modelcontextprotocol/conformance/package.json');
 
+/** The program of the suite, for Node. */
+export const suiteProgram = join(dirname(packageFile), 'dist', 'index.js');
+
 /** The version of the suite. */
 export const suiteVersion = (JSON.parse(await readFile(packageFile, 'utf8')) as { version: string }).version;
 
@@ -41,9 +44,8 @@ export const suiteVersion = (JSON.parse(await readFile(packageFile, 'utf8')) as 
 export async function runConformanceSuite(url: string, version: ProtocolVersion): Promise<ScenarioResult[]> {
   const folder = await mkdtemp(join(tmpdir(), 'mcp-conformance-'));
   try {
-    const program = join(dirname(packageFile), 'dist', 'index.js');
     const args = ['server', '--url', url, '--suite', 'all', '--spec-version', version, '--output-dir', folder];
-    const child = spawn(process.execPath, [program, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(process.execPath, [suiteProgram, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
     let output = '';
     child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
     child.stderr.setEncoding('utf8').on('data', (text: string) => (output += text));

@@ -12,7 +12,7 @@ export interface FailingPod {
   readonly problem: PodProblem;
 }
 
-interface GatewayPodsOptions {
+interface FailingPodsOptions {
   readonly client: KubernetesClient;
   readonly log: Log;
   /** The problems of a Deployment's pods have changed. */
@@ -23,7 +23,7 @@ interface GatewayPodsOptions {
   readonly timing?: ListWatchOptions['timing'];
 }
 
-export interface GatewayPods {
+export interface FailingPods {
   /** Whether pods have been listed, or cannot be: until then an earlier problem may still be there. */
   readonly isSettled: boolean;
   /** The pods of a Deployment that do not start, by name. */
@@ -32,7 +32,7 @@ export interface GatewayPods {
 }
 
 /** Starts to watch. Without the right to do so nothing is known of pods; Deployments still tell when a rollout is stuck. */
-export function watchGatewayPods(options: GatewayPodsOptions): GatewayPods {
+export function watchFailingPods(options: FailingPodsOptions): FailingPods {
   const { client, log, onChange, onSettled, onRelist, timing } = options;
   let isSettled = false;
   /** By namespace and Deployment, then by pod. Pods without a problem are left out. */
