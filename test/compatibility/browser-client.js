@@ -53,7 +53,11 @@ function open() {
   const transport = new StreamableHTTPClientTransport(new URL(load('url')), {
     authProvider: provider,
     fetch: async (input, init) => {
-      const response = await fetch(input, init);
+      // An answer has to begin at some time: the one that does not is named in the outcome.
+      const late = new AbortController();
+      const timer = setTimeout(() => late.abort(new Error(`no answer to ${init?.method ?? 'GET'} ${input}`)), 60_000);
+      const signal = AbortSignal.any([late.signal, ...(init?.signal ? [init.signal] : [])]);
+      const response = await fetch(input, { ...init, signal }).finally(() => clearTimeout(timer));
       statuses.push(`${init?.method ?? 'GET'} ${new URL(input).pathname} ${response.status}`);
       save('statuses', [...(load('statuses') ?? []), statuses.at(-1)]);
       return response;

@@ -112,6 +112,7 @@ async function visit(
     const page = await context.newPage();
     const faults: string[] = [];
     page.on('pageerror', (error) => faults.push(String(error)));
+    const requests = followRequests(page);
     let gatewayPages = 0;
     await page.goto(`${origin}/?url=${encodeURIComponent(url)}`);
     for (;;) {
@@ -123,7 +124,8 @@ async function visit(
         .first()
         .waitFor({ state: 'attached' })
         .catch(async (error: unknown) => {
-          throw new Error(`stuck at ${page.url()}: ${await page.locator('body').innerText()}`, { cause: error });
+          const shown = await page.locator('body').innerText();
+          throw new Error([`stuck at ${page.url()}: ${shown}`, ...requests.list()].join('\n'), { cause: error });
         });
       if (page.url().startsWith(`${origin}/`)) break;
       if (page.url().startsWith(new URL(url).origin)) gatewayPages += 1;
@@ -135,6 +137,21 @@ async function visit(
   } finally {
     await context.close();
   }
+}
+
+/** What a page that is stuck waits for, and what it complained about. */
+function followRequests(page: Page): { list(): string[] } {
+  const open = new Set<string>();
+  const complaints: string[] = [];
+  page.on('request', (request) => open.add(`${request.method()} ${request.url()}`));
+  page.on('requestfinished', (request) => open.delete(`${request.method()} ${request.url()}`));
+  page.on('requestfailed', (request) => {
+    const what = `${request.method()} ${request.url()}`;
+    open.delete(what);
+    complaints.push(`failed: ${what}: ${request.failure()?.errorText}`);
+  });
+  page.on('console', (message) => complaints.push(`console: ${message.text()}`));
+  return { list: () => [...[...open].map((what) => `not answered: ${what}`), ...complaints] };
 }
 
 async function answer(page: Page): Promise<void> {
