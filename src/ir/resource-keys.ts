@@ -44,3 +44,6 @@ export function formatSecretEntryKey(namespace: string, name: string, entry: str
 
 /** The message with the keys that values are sealed with. */
 export const sealKeysKey = 'SealKeys';
+
+/** The message with the keys that tokens of the gateway's own are signed with. */
+export const signingKeysKey = 'SigningKeys';

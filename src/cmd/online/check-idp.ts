@@ -80,6 +80,7 @@ const flows: Readonly<Record<LoginFlow, 'Auto' | FlowChoice['flow']>> = {
   [LoginFlow.FACADE]: 'Facade',
   [LoginFlow.BROKER]: 'Broker',
   [LoginFlow.DIRECT]: 'Direct',
+  [LoginFlow.ISSUER]: 'Issuer',
 };
 
 function chooseFlowOf({ message, preset }: McpAuthenticationConfig, discovery: Discovery): FlowChoice | undefined {

@@ -14,7 +14,13 @@ export function forecastClients(
   flow: FlowChoice,
   discovery: FoundDiscovery,
 ): ClientForecast[] {
-  const forecast = { Broker: forecastBroker, Facade: forecastFacade, Direct: forecastDirect }[flow.flow];
+  const forecast = {
+    Broker: forecastBroker,
+    // To clients it is the same.
+    Issuer: forecastBroker,
+    Facade: forecastFacade,
+    Direct: forecastDirect,
+  }[flow.flow];
   return Object.entries(forecast(config, discovery)).map(([family, [mark, text]]) => ({ family, mark, text }));
 }
 

@@ -49,6 +49,11 @@ export function summariseSecret(secret: Secret): Record<string, unknown> {
       return { key: secret.key, text: redacted };
     case 'sealKeys':
       return { key: secret.key, sealKeys: { count: secret.value.value.keys.length } };
+    case 'signingKeys':
+      return {
+        key: secret.key,
+        signingKeys: { kids: secret.value.value.keys.map(({ kid }) => kid), active: secret.value.value.active },
+      };
     default:
       return { key: secret.key };
   }

@@ -32,7 +32,7 @@ export type MetadataState =
 
 /** The flow in force and why: shown in logs, `check`, the admin output and the inspector. */
 export interface FlowChoice {
-  readonly flow: 'Facade' | 'Broker' | 'Direct';
+  readonly flow: 'Facade' | 'Broker' | 'Direct' | 'Issuer';
   readonly reason: string;
 }
 
@@ -78,7 +78,7 @@ export interface IdpConnectionOptions {
   readonly ca: string | undefined;
   readonly allowInsecureHttp: boolean;
   readonly preset: ProviderPreset;
-  readonly flow: 'Auto' | 'Facade' | 'Broker' | 'Direct';
+  readonly flow: 'Auto' | FlowChoice['flow'];
   readonly registration: 'Forward' | 'Shared';
   /** A registration endpoint set by the policy; empty: the discovered one. */
   readonly registrationEndpoint: string;

@@ -169,6 +169,8 @@ function readFlow(flow: LoginFlow): IdpConnectionOptions['flow'] {
       return 'Broker';
     case LoginFlow.DIRECT:
       return 'Direct';
+    case LoginFlow.ISSUER:
+      return 'Issuer';
     default:
       throw new AuthenticationError(`the login flow ${String(flow)} is not known`);
   }
