@@ -21,7 +21,7 @@ In a cluster: kubectl exec -n NAMESPACE deploy/NAME -- mcp-gatehouse sessions li
 Exit code: 0 they are listed, also when there are none; 1 the gateway has no list; 2 wrong usage, or no gateway answers.
 
 With --json: {store: {kind, reach}, accessTokenLifetimeSeconds, sessions: [{id, subject, idpSubject, idp, user, client, resource, startedAt, refreshedAt, endsAt}],
-total, isCut}; total is of all users, isCut says that there are more.`,
+isCut}; isCut says that there are more.`,
   flags: sessionsFlags,
   examples: ['mcp-gatehouse sessions list', 'mcp-gatehouse sessions list --user alice@example.com --json'],
   async run(values, io: SessionsIo) {

@@ -13,7 +13,7 @@ who must not takes identity.allow of the policy, or the identity provider, to ke
 
 Exit code: 0 they are ended; 1 there is no such session or user, or the gateway has no list; 2 wrong usage, or no gateway answers.
 
-With --json: {revoked: [sessions, as sessions list has them], accessTokenLifetimeSeconds}`,
+With --json: {ended: number, subject: string | null, accessTokenLifetimeSeconds}`,
   flags: {
     id: {
       type: 'string',
@@ -31,11 +31,11 @@ With --json: {revoked: [sessions, as sessions list has them], accessTokenLifetim
     if (id !== undefined && user !== undefined) return refuse('give an ID or --user, not both');
     const ended = await revokeSessions(values, id === undefined ? { user: user! } : { id });
     if (!ended.ok) return fail(ended.exitCode, ended.problem);
-    const { revoked, accessTokenLifetimeSeconds } = ended.revocation;
+    const { ended: count, accessTokenLifetimeSeconds } = ended.revocation;
     if (values.json) io.stdout(`${JSON.stringify(ended.revocation, null, 2)}\n`);
     else
       io.stdout(
-        `Ended ${revoked.length === 1 ? '1 session' : `${revoked.length} sessions`}. Access tokens that were given out live on, for ${describeLifetime(accessTokenLifetimeSeconds)} at most.\n`,
+        `Ended ${count === 1 ? '1 session' : `${count} sessions`}. Access tokens that were given out live on, for ${describeLifetime(accessTokenLifetimeSeconds)} at most.\n`,
       );
     return 0;
   },

@@ -48,6 +48,11 @@ describe('sessions', { concurrency: false }, () => {
         sessions = sessions.filter((each) => each.id !== id);
         return Promise.resolve({ ok: true, value: sessions.length < before });
       },
+      revokeSubject(subject) {
+        const before = sessions.length;
+        sessions = sessions.filter((each) => each.subject !== subject);
+        return Promise.resolve({ ok: true, value: before - sessions.length });
+      },
     },
   };
 
@@ -111,7 +116,7 @@ s2       -      583231 at https://github.com  -       https://mcp.example.com/mc
     access = kept;
     sessions = [session('s1'), session('s2', { subject: 'person:https%3A%2F%2Fgithub.com:1', userName: 'bob' })];
     const { out } = await run(sessionsListCommand, '--user', 'bob', '--json');
-    assert.partialDeepStrictEqual(JSON.parse(out), { sessions: [{ id: 's2', user: 'bob' }], total: 2 });
+    assert.partialDeepStrictEqual(JSON.parse(out), { sessions: [{ id: 's2', user: 'bob' }], isCut: false });
     assert.deepEqual(await run(sessionsListCommand, '--user', 'carol'), {
       code: 0,
       out: 'carol has no session; --user takes a name, a subject of the identity provider, or the sub of tokens.\n',
@@ -134,7 +139,7 @@ s2       -      583231 at https://github.com  -       https://mcp.example.com/mc
       ['s1', 's3'],
     );
     const { out } = await run(sessionsRevokeCommand, '--user', 'alice', '--json');
-    assert.partialDeepStrictEqual(JSON.parse(out), { revoked: [{ id: 's1' }, { id: 's3' }] });
+    assert.partialDeepStrictEqual(JSON.parse(out), { ended: 2, subject: alice });
     assert.deepEqual(sessions, []);
     assert.deepEqual(await run(sessionsRevokeCommand, 's2'), {
       code: 1,
@@ -156,6 +161,7 @@ s2       -      583231 at https://github.com  -       https://mcp.example.com/mc
       directory: {
         list: () => Promise.resolve({ ok: false, detail: 'the connection was refused' }),
         revoke: () => Promise.resolve({ ok: false, detail: 'the connection was refused' }),
+        revokeSubject: () => Promise.resolve({ ok: false, detail: 'the connection was refused' }),
       },
     };
     const down = await run(sessionsRevokeCommand, 's1');

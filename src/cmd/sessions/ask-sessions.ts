@@ -15,15 +15,16 @@ export interface SessionList {
   readonly store: { readonly kind: string; readonly reach: string };
   readonly accessTokenLifetimeSeconds: number;
   readonly sessions: readonly DescribedSession[];
-  /** Of all users. */
-  readonly total: number;
   /** There are more than an answer has. */
   readonly isCut: boolean;
 }
 
 /** What a gateway has ended. */
 interface Revocation {
-  readonly revoked: readonly DescribedSession[];
+  /** How many. */
+  readonly ended: number;
+  /** Whose, where a user was named. */
+  readonly subject: string | null;
   readonly accessTokenLifetimeSeconds: number;
 }
 
@@ -79,5 +80,5 @@ function isList(body: JsonObject): body is JsonObject & SessionList {
 }
 
 function isRevocation(body: JsonObject): body is JsonObject & Revocation {
-  return Array.isArray(body['revoked']) && typeof body['accessTokenLifetimeSeconds'] === 'number';
+  return typeof body['ended'] === 'number' && typeof body['accessTokenLifetimeSeconds'] === 'number';
 }

@@ -7,14 +7,14 @@ import type { SessionList } from './ask-sessions.ts';
 
 /** The list with a line below it. `user` undefined: of everybody. */
 export function formatSessions(
-  { sessions, total, isCut, accessTokenLifetimeSeconds }: SessionList,
+  { sessions, isCut, accessTokenLifetimeSeconds }: SessionList,
   user: string | undefined,
   nowMs: number,
   color: boolean,
 ): string {
   const palette = createPalette(color);
   if (sessions.length === 0)
-    return total === 0
+    return user === undefined
       ? 'Nobody is logged in.\n'
       : `${user} has no session; --user takes a name, a subject of the identity provider, or the sub of tokens.\n`;
   const titles = ['SESSION', 'USER', 'SUBJECT', 'CLIENT', 'SERVER', 'SINCE', 'REFRESHED', 'ENDS'];

@@ -1,6 +1,7 @@
 // Sessions of the flow Issuer at the admin port: listed as JSON and as a page that needs no script, and ended one by one or per user.
 import { escapeHtml } from '../../base/escape-html.ts';
 import type { Log } from '../../base/log.ts';
+import { readIssuedSubject } from '../../ir/issued-subject.ts';
 import type { Store, StoreResult } from '../../store/store.ts';
 import type { ListedSession } from '../config/grants.ts';
 import { formatCardTable } from './card-table.ts';
@@ -10,10 +11,15 @@ import { answerError, answerJson, type PlainAnswer, type PlainRequest } from './
 
 /** The sessions in a store. No promise rejects because of the store. */
 export interface SessionDirectory {
-  /** At most `limit` of them, in no order. */
-  list(limit: number): Promise<StoreResult<readonly ListedSession[]>>;
+  /** At most `limit` of them. `subject`: `sub` of tokens; undefined: of everybody. */
+  list(query: {
+    readonly subject: string | undefined;
+    readonly limit: number;
+  }): Promise<StoreResult<readonly ListedSession[]>>;
   /** Ends a session; the value tells whether there was one. */
   revoke(id: string): Promise<StoreResult<boolean>>;
+  /** Ends all sessions of a subject; the value is their number. */
+  revokeSubject(subject: string): Promise<StoreResult<number>>;
 }
 
 /** What this gateway knows of sessions. */
@@ -43,20 +49,18 @@ export async function answerSessions(
   const format = request.query.get('format') ?? (wantsPage(request) ? 'html' : 'json');
   if (format !== 'json' && format !== 'html') return answerError(400, 'invalid_format', 'format must be json or html.');
   const user = (request.query.get('user') ?? '').trim();
-  const read = await readSessions(access);
+  const read = await readSessions(access, user);
   if (!read.ok) return format === 'html' ? answerProblemPage(read) : answerError(read.status, read.error, read.text);
-  const { sessions, isCut } = read;
-  const fitting = user === '' ? sessions : sessions.filter((session) => isOfUser(session, user));
+  const { sessions, total, isCut } = read;
   const { store, lifetimeMs } = read.access;
   if (format === 'json')
     return answerJson({
       store: { kind: store.kind, reach: store.reach },
       accessTokenLifetimeSeconds: lifetimeMs / 1_000,
-      sessions: fitting,
-      total: sessions.length,
+      sessions,
       isCut,
     });
-  return answerSessionsPage(fitting, { user, total: sessions.length, isCut, lifetimeMs, nowMs });
+  return answerSessionsPage(sessions, { user, total, isCut, lifetimeMs, nowMs });
 }
 
 /** Answers POST /sessions/revoke, with `id` or `user` as JSON or as a form. */
@@ -64,38 +68,51 @@ export async function revokeSessions(request: PlainRequest, access: SessionsAcce
   const asked = readAsked(request);
   if (asked === undefined)
     return answerError(400, 'invalid_revocation', 'Send {"id": "..."} or {"user": "..."}, and one of them only.');
-  const read = await readSessions(access);
-  if (!read.ok) return answerError(read.status, read.error, read.text);
-  const { directory, lifetimeMs } = read.access;
-  const chosen = read.sessions.filter((session) =>
-    asked.kind === 'id' ? session.id === asked.value : isOfUser(session, asked.value),
-  );
-  if (chosen.length === 0)
-    return asked.kind === 'id'
-      ? answerError(404, 'unknown_session', 'There is no session with this id: it has ended, or never was.')
-      : answerError(404, 'unknown_user', 'This user has no session.');
-  const subjects = listSubjects(chosen);
+  const ended = await (asked.kind === 'id' ? endSession(access, asked.value) : endUser(access, asked.value));
+  if (!ended.ok) return answerError(ended.status, ended.error, ended.text);
+  const { count, subject, lifetimeMs } = ended;
+  log.info({ ...(subject !== null && { subject }), sessions: count }, 'sessions were ended at the admin port');
+  if (wantsPage(request))
+    return { status: 303, contentType: 'text/plain', body: '', headers: { location: '/sessions' } };
+  return answerJson({ ended: count, subject, accessTokenLifetimeSeconds: lifetimeMs / 1_000 });
+}
+
+type EndedSessions =
+  | {
+      readonly ok: true;
+      readonly count: number;
+      /** Null: a single session was ended by its id. */
+      readonly subject: string | null;
+      readonly lifetimeMs: number;
+    }
+  | SessionProblem;
+
+async function endSession(access: SessionsAccess, id: string): Promise<EndedSessions> {
+  const kept = findKept(access);
+  if (!kept.ok) return kept;
+  const { directory, lifetimeMs } = kept.access;
+  const done = await directory.revoke(id);
+  if (!done.ok) return storeProblem(done.detail);
+  if (!done.value)
+    return problem(404, 'unknown_session', 'There is no session with this id: it has ended, or never was.');
+  return { ok: true, count: 1, subject: null, lifetimeMs };
+}
+
+async function endUser(access: SessionsAccess, user: string): Promise<EndedSessions> {
+  const read = await readSessions(access, user);
+  if (!read.ok) return read;
+  const subjects = listSubjects(read.sessions);
+  const [subject] = subjects;
+  if (subject === undefined) return problem(404, 'unknown_user', 'This user has no session.');
   if (subjects.length > 1)
-    return answerError(
+    return problem(
       409,
       'ambiguous_user',
       `${subjects.length} users are called so. Say which one, by the subject: ${subjects.join(', ')}.`,
     );
-  const revoked: DescribedSession[] = [];
-  for (const session of chosen) {
-    const done = await directory.revoke(session.id);
-    if (!done.ok)
-      return answerError(
-        503,
-        'store_unavailable',
-        `The store does not answer (${done.detail}). ${revoked.length} of ${chosen.length} sessions are ended; try again.`,
-      );
-    if (done.value) revoked.push(session);
-  }
-  log.info({ subject: subjects[0], sessions: revoked.length }, 'sessions were ended at the admin port');
-  if (wantsPage(request))
-    return { status: 303, contentType: 'text/plain', body: '', headers: { location: '/sessions' } };
-  return answerJson({ revoked, accessTokenLifetimeSeconds: lifetimeMs / 1_000 });
+  const { directory, lifetimeMs } = read.access;
+  const done = await directory.revokeSubject(subject);
+  return done.ok ? { ok: true, count: done.value, subject, lifetimeMs } : storeProblem(done.detail);
 }
 
 interface SessionProblem {
@@ -105,16 +122,9 @@ interface SessionProblem {
   readonly text: string;
 }
 
-type ReadSessions =
-  | {
-      readonly ok: true;
-      readonly access: Extract<SessionsAccess, { readonly kind: 'kept' }>;
-      readonly sessions: readonly DescribedSession[];
-      readonly isCut: boolean;
-    }
-  | SessionProblem;
+type KeptSessions = Extract<SessionsAccess, { readonly kind: 'kept' }>;
 
-async function readSessions(access: SessionsAccess): Promise<ReadSessions> {
+function findKept(access: SessionsAccess): { readonly ok: true; readonly access: KeptSessions } | SessionProblem {
   switch (access.kind) {
     case 'no_issuer':
       return problem(409, 'no_issuer', 'No policy of this gateway has the flow Issuer: it issues no tokens.');
@@ -124,13 +134,43 @@ async function readSessions(access: SessionsAccess): Promise<ReadSessions> {
         'no_store',
         `Sessions cannot be listed or ended without a store: they travel with the clients, in their refresh tokens. --store sets one: ${docs}.`,
       );
-    case 'kept': {
-      const listed = await access.directory.list(maxSessions + 1);
-      if (!listed.ok) return problem(503, 'store_unavailable', `The store does not answer: ${listed.detail}.`);
-      const isCut = listed.value.length > maxSessions;
-      return { ok: true, access, sessions: describeSessions(listed.value.slice(0, maxSessions)), isCut };
-    }
+    case 'kept':
+      return { ok: true, access };
   }
+}
+
+type ReadSessions =
+  | {
+      readonly ok: true;
+      readonly access: KeptSessions;
+      /** Those of the user; of everybody when none is asked for. */
+      readonly sessions: readonly DescribedSession[];
+      /** How many were looked at. */
+      readonly total: number;
+      readonly isCut: boolean;
+    }
+  | SessionProblem;
+
+/** `user` empty: everybody. */
+async function readSessions(access: SessionsAccess, user: string): Promise<ReadSessions> {
+  const kept = findKept(access);
+  if (!kept.ok) return kept;
+  // A subject in full has an index of its own. For names all are looked at.
+  const subject = readIssuedSubject(user) === undefined ? undefined : user;
+  const listed = await kept.access.directory.list({ subject, limit: maxSessions + 1 });
+  if (!listed.ok) return storeProblem(listed.detail);
+  const all = describeSessions(listed.value.slice(0, maxSessions));
+  return {
+    ok: true,
+    access: kept.access,
+    sessions: user === '' ? all : all.filter((session) => isOfUser(session, user)),
+    total: all.length,
+    isCut: listed.value.length > maxSessions,
+  };
+}
+
+function storeProblem(detail: string): SessionProblem {
+  return problem(503, 'store_unavailable', `The store does not answer: ${detail}.`);
 }
 
 function problem(status: number, error: string, text: string): SessionProblem {
