@@ -59,6 +59,8 @@ const gatewayOrder: readonly string[] = [
   'authentication/login',
   'authentication/login/idp',
   'authentication/login/state',
+  'authentication/login/issuer',
+  'authentication/login/issuer/grants',
   'authentication/login/clients',
   'authentication/login/pages',
   'authentication/login/endpoints',
