@@ -14,6 +14,7 @@ import type { AcquireAuthentication } from '../../authentication/mcp/mcp-authent
 import type { McpAuthenticationConfig } from '../protected-resource.ts';
 import type { McpAuthorizationConfig } from '../mcp-authorization-config.ts';
 import { createInlineKeySource } from '../../authentication/token/key-source.ts';
+import { PolicyError } from './policy-error.ts';
 import { readCaCertificates } from './read-ca-certificates.ts';
 import type { Lookup } from './recorded-reads.ts';
 import type { BackendConfig } from '../runtime-config.ts';
@@ -33,11 +34,6 @@ export interface PolicySurroundings {
   readonly acceptsTestIssuers?: boolean | undefined;
   /** Rules over messages by content: unchanged rules stay the same objects. Undefined: all are compiled anew. */
   readonly mcpAuthorizations?: TakeoverCache<McpAuthorizationConfig> | undefined;
-}
-
-/** The policy cannot be enforced. */
-export class PolicyError extends Error {
-  readonly code = 'invalid_policy';
 }
 
 /** Compiles the MCP authentication of a policy, or throws: then its target is closed. */
