@@ -72,16 +72,16 @@ const newTokenMs = 30_000;
 const elsewhere =
   'It logs in at the identity provider itself, which tells this gateway nothing: an error there shows in the log of the identity provider, and in mcp-gatehouse login.';
 
+/** People log in through the gateway. */
+function isLoggedInHere(flow: JudgedFlow['flow']): boolean {
+  return flow === 'Broker' || flow === 'Issuer';
+}
+
 /** After this a client that is registered already needs this gateway no more. */
 const lastSeen: Readonly<Record<string, string>> = {
   Facade: 'authorization-server-metadata',
   Direct: 'protected-resource-metadata',
 };
-
-/** The login goes through this gateway. */
-function isOwn(flow: string | undefined): boolean {
-  return flow === 'Broker' || flow === 'Issuer';
-}
 
 function describeWait({ flow, resource, steps }: JudgedFlow, last: JudgedStep | undefined): string {
   switch (last?.name) {
@@ -96,12 +96,12 @@ function describeWait({ flow, resource, steps }: JudgedFlow, last: JudgedStep | 
     case 'token':
       return 'The client has its token, and has not used it here.';
     case 'register':
-      return isOwn(flow)
+      return isLoggedInHere(flow)
         ? 'The client is registered, and has not begun to log in.'
         : `The client is registered. ${elsewhere}`;
     default:
       return steps.some(
-        ({ name }) => !isOwn(flow) && (name === lastSeen[flow ?? ''] || name === 'openid-configuration'),
+        ({ name }) => !isLoggedInHere(flow) && (name === lastSeen[flow ?? ''] || name === 'openid-configuration'),
       )
         ? `The client knows where to log in. ${elsewhere}`
         : 'The client has not begun to log in.';
