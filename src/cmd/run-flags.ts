@@ -1,5 +1,5 @@
 // The flags of `run`.
-import { identityProviders } from '../api/mcp-authentication.ts';
+import { identityProviders } from '../api/identity-providers.ts';
 import { defaultWatchTimes } from '../sources/files/watch-files.ts';
 import type { Flag } from './flag-values.ts';
 import { type CommandFlags, defineFlags } from './flags.ts';
