@@ -1,7 +1,7 @@
 // Nothing of a login is kept in a gateway: it may be restarted between any two steps, and any other gateway with the same key may answer the next one.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type AuthSetup, oidcProviderSetups } from '../idp/auth-setups.ts';
+import { type AuthSetup, isBroker, oidcProviderSetups } from '../idp/auth-setups.ts';
 import { type Arrival, BrowserAgent } from '../idp/browser-agent.ts';
 import { FlowClient, type FlowAnswer } from '../idp/flow-client.ts';
 import { startProtectedSystem } from '../idp/protected-system.ts';
@@ -24,7 +24,7 @@ async function walkWithBreaks(setup: AuthSetup, url: string, between: (step: str
     arrival = await browser.answer(arrival.page, client.redirectUri);
   }
   const own = browser.pages.filter((page) => page.url.origin === new URL(url).origin);
-  assert.equal(own.length, setup.flow === 'Broker' ? 1 : 0);
+  assert.equal(own.length, isBroker(setup) ? 1 : 0);
   assert.equal(arrival.url.searchParams.get('state'), client.state);
   await between('token');
   await client.redeem(arrival.url);
