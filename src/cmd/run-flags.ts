@@ -115,7 +115,6 @@ export const runCommandFlags: CommandFlags<typeof runFlagTable> = {
     'allow',
     'print',
     'address',
-    'adminPort',
     'logLevel',
   ],
   positionals: 'file',
