@@ -27,7 +27,10 @@ export const reservedClaims: ReadonlySet<string> = new Set([
   's_hash',
 ]);
 
-/** Compiles the rules: what tokens carry and what the policy maps, each from the member that the policy names, else the preset, else of the same name. */
+/**
+ * Compiles the rules: what tokens carry and what the policy maps, each from the member that the policy names, else the preset, else of the same name. The
+ * claim `email` always is the address that the identity provider vouches for, which says nothing about other members.
+ */
 export function createIdentityRules(
   preset: ProviderPreset,
   identity: Identity | undefined,
@@ -36,7 +39,8 @@ export function createIdentityRules(
   const mapped = new Map(Object.entries(identity?.claims ?? {}));
   const usual = new Map(Object.entries(preset.identity?.claims ?? {}));
   const names = new Set([...tokenClaims, ...mapped.keys()]);
-  const claims = new Map([...names].map((name) => [name, mapped.get(name) ?? usual.get(name) ?? name]));
+  const find = (name: string): string => (isEmailMember(name) ? name : (mapped.get(name) ?? usual.get(name) ?? name));
+  const claims = new Map([...names].map((name) => [name, find(name)]));
   const { subject = '', allow } = identity ?? {};
   return { claims, subject: subject === '' ? undefined : subject, allow };
 }
