@@ -242,6 +242,7 @@ describe('who logs in', () => {
 
   test('has so many groups that no token could carry them', async () => {
     const gateway = new TestIssuer();
+    gateway.idp.idTokenClaims = { groups: undefined };
     gateway.idp.account['groups'] = Array.from({ length: 1_000 }, (_, index) => `a-group-with-a-long-name-${index}`);
     const { redeem } = await gateway.logIn();
     const answer = await gateway.ask(redeem);
