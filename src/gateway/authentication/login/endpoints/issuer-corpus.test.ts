@@ -75,8 +75,10 @@ test('no mutated access token is accepted', async () => {
     }),
   );
   const judge = async (text: string): Promise<boolean> =>
-    (await (recallIssued(validator, text, [resourceUrl], [resourceUrl]) ??
-      validateIssued(validator, text, [resourceUrl], [resourceUrl])).ok);
+    (
+      await (recallIssued(validator, text, [resourceUrl], [resourceUrl]) ??
+        validateIssued(validator, text, [resourceUrl], [resourceUrl]))
+    ).ok;
   for (const token of tokens) assert.equal(await judge(token), true);
   await fc.assert(
     fc.asyncProperty(fc.nat({ max: 1 }), mutation, async (index, change) => {
