@@ -9,6 +9,7 @@ import { createTranslator, type Translation } from '../translate/translate.ts';
 import type { Snapshot } from '../xds/snapshot.ts';
 import { GatewayConfigurator } from './configure-gateways.ts';
 import { SealKeyMessages } from './seal-key-messages.ts';
+import { SigningKeyMessages } from './signing-key-messages.ts';
 import { SnapshotHistory } from './snapshot-history.ts';
 
 const lists = {
@@ -69,7 +70,10 @@ const login = [
   },
 ];
 
-function createFixture(change: (translation: Translation) => Translation = (translation) => translation) {
+function createFixture(
+  change: (translation: Translation) => Translation = (translation) => translation,
+  isEncrypted = true,
+) {
   const snapshots = new Map<string, Snapshot | undefined>();
   let pushes = 0;
   const history = new SnapshotHistory();
@@ -84,6 +88,7 @@ function createFixture(change: (translation: Translation) => Translation = (tran
     },
     history,
     sealKeys: new SealKeyMessages('proxy-system', silentLog),
+    signingKeys: isEncrypted ? new SigningKeyMessages('proxy-system', silentLog) : undefined,
     translate: (resources) => change(translator.translate(resources)),
     onTranslated() {},
   });
