@@ -58,6 +58,7 @@ const gatewayOrder: readonly string[] = [
   'authentication', // what JWT and MCP authentication have in common
   'authentication/login',
   'authentication/login/idp',
+  'authentication/login/identity',
   'authentication/login/state',
   'authentication/login/clients',
   'authentication/login/pages',

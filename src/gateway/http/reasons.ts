@@ -153,6 +153,12 @@ export const reasons = {
     description:
       "The identity provider does not accept the gateway's own client. The operator of this gateway can see why.",
   },
+  // Who somebody is (authentication/login/identity).
+  identity_invalid: {
+    status: 400,
+    description: 'What the identity provider says about the user cannot be trusted. Log in again.',
+  },
+  identity_not_allowed: { status: 403, description: 'This account is not among those that may use this server.' },
   // MCP authentication: what a client did, and what the gateway or the identity provider cannot do (authentication/mcp, authentication/login).
   missing_token: {
     status: 401,

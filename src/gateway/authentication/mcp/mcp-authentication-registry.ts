@@ -121,6 +121,7 @@ export class AuthenticationRegistry {
     const settings = {
       issuer: message.issuer,
       metadataUrl: message.metadataUrl,
+      endpoints: readEndpoints(message.endpoints),
       cacheDurationMs: readCacheDuration(message.keys),
       ca: input.ca,
       allowInsecureHttp: message.allowInsecureHttp,
@@ -186,6 +187,13 @@ function readRegistration(mode: RegistrationMode): IdpConnectionOptions['registr
     default:
       throw new AuthenticationError(`the registration mode ${String(mode)} is not known`);
   }
+}
+
+/** As plain data: it is part of the key of a connection. */
+function readEndpoints(message: McpAuthentication['endpoints']): IdpConnectionOptions['endpoints'] {
+  if (message === undefined) return undefined;
+  const { authorization, token, userinfo } = message;
+  return { authorization, token, userinfo };
 }
 
 function readResourcePath(resource: string): string | undefined {
