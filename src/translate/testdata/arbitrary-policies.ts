@@ -123,6 +123,9 @@ const entry = fc.record({
 const authentication = fc.record({
   issuer,
   mode,
+  flow: seldom(fc.constantFrom('Issuer', 'Broker')),
+  identity: seldom(fc.constantFrom<object>({ allow: { domains: ['Example.com'] } }, { allow: {} }, { subject: 'id' })),
+  tokens: seldom(fc.constantFrom<object>({ claims: ['groups'] }, { scopes: [{ scopes: ['a'], when: 'jwt.b' }] }, {})),
   jwks: seldom(
     fc.oneof(
       ...keySources,
