@@ -54,10 +54,10 @@ export function describeAuthentications(runtime: RuntimeConfig): DescribedAuthen
   return runtime.authentications
     .map((config): DescribedAuthentication => ({
       policy: config.source,
+      whoGetsIn: describeWhoGetsIn(config.message),
       mode: describeMode(config.message.mode),
       issuer: config.message.issuer,
       flow: config.idp.getFlow() ?? null,
-      whoGetsIn: describeWhoGetsIn(config.message),
       keysLoaded: config.idp.hasKeys,
       resources: [...(resources.get(config)?.values() ?? [])],
     }))
