@@ -136,7 +136,8 @@ export class RedisConnection {
             ...(isIP(host) === 0 && { servername: host }),
           }
         : common,
-      ...(password !== undefined && { password, username: username ?? 'default' }),
+      ...(password !== undefined && { password }),
+      ...(username !== undefined && { username }),
       database: address.database,
       disableOfflineQueue: true,
       commandsQueueMaxLength: maxPending,

@@ -14,6 +14,7 @@ describe('what an error of the server means', () => {
     ["ERR unknown command 'GETDEL', with args beginning with: 'mcp-gatehouse:v:secret' ", true, /does not know the command GETDEL: Valkey, or Redis 6\.2/],
     ["OOM command not allowed when used memory > 'maxmemory'.", false, /memory is full/],
     ["ERR Error running script: OOM command not allowed when used memory > 'maxmemory'. script: 1", false, /memory is full/],
+    ["ERR The user executing the script can't run this command or subcommand script: 6163, on @user_script:1.", true, /one of the commands inside scripts: see the ACL/],
     ['READONLY You can\'t write against a read only replica.', false, /replica/],
     ['MOVED 3999 127.0.0.1:6381', true, /node of a cluster/],
     ['LOADING Redis is loading the dataset in memory', false, /still loading/],

