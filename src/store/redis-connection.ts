@@ -61,10 +61,10 @@ export class RedisConnection {
     this.#timeoutMs = options.timeoutMs ?? defaultTimeoutMs;
   }
 
-  /** Tries once. Undefined: connected. After a problem that is not final it goes on trying. */
-  async open(): Promise<RedisProblem | undefined> {
+  /** Tries once. Undefined: connected. After a problem it goes on trying, unless it is final; `isPatient`: also then. */
+  async open({ isPatient }: { readonly isPatient: boolean }): Promise<RedisProblem | undefined> {
     const problem = await this.#connect();
-    if (problem !== undefined && !problem.isFinal) this.#connectLater();
+    if (problem !== undefined && (isPatient || !problem.isFinal)) this.#connectLater();
     return problem;
   }
 

@@ -79,13 +79,17 @@ function describeReply(text: string): RedisProblem | undefined {
   // NOPERM User x has no permissions to run the 'getdel' command; or ... to access one of the keys
   const forbidden = /^NOPERM .*?'([\w|-]+)' command/.exec(text)?.[1];
   if (forbidden !== undefined) return { isFinal: true, detail: `its user may not run ${forbidden}: ${needed}` };
-  if (word === 'NOPERM') return { isFinal: true, detail: `its user may not use keys that begin with mcp-gatehouse: (${needed})` };
+  if (word === 'NOPERM')
+    return { isFinal: true, detail: `its user may not use keys that begin with mcp-gatehouse: (${needed})` };
   if (/without any password configured|no password is set/.test(text))
     return { isFinal: true, detail: 'it has no password, and one was given: leave out --store-password-file' };
   if (/DB index|invalid DB/i.test(text)) return { isFinal: true, detail: 'it has no database of that number' };
   const unknown = /^ERR unknown command '?"?`?([\w|-]+)/i.exec(text)?.[1];
   if (unknown !== undefined)
-    return { isFinal: true, detail: `it does not know the command ${unknown}: Valkey, or Redis 6.2 or newer is needed` };
+    return {
+      isFinal: true,
+      detail: `it does not know the command ${unknown}: Valkey, or Redis 6.2 or newer is needed`,
+    };
   // Inside a script: ERR ACL failure in script: User x has no permissions to run the 'incr' command script: ...
   const inScript = /no permissions to run the '([\w|-]+)' command/.exec(text)?.[1];
   if (inScript !== undefined) return { isFinal: true, detail: `its user may not run ${inScript}: ${needed}` };

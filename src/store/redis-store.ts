@@ -14,6 +14,8 @@ interface RedisStoreOptions extends RedisSettings {
   readonly scope?: string;
   /** How long a connection, and a command, may take. */
   readonly timeoutMs?: number;
+  /** A server that refuses is a store that is down, and is tried again. */
+  readonly startsAnyway?: boolean;
 }
 
 /** All keys begin with it: the pattern of an ACL. */
@@ -59,8 +61,8 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Opened
       for (const command of commands.listAll()) await send(command);
     },
   });
-  const problem = await connection.open();
-  if (problem?.isFinal === true) {
+  const problem = await connection.open({ isPatient: options.startsAnyway === true });
+  if (problem?.isFinal === true && options.startsAnyway !== true) {
     connection.close();
     return { ok: false, problem: `the store ${place} cannot be used: ${problem.detail}` };
   }
@@ -72,7 +74,8 @@ async function checkEviction(
   send: (command: readonly string[]) => Promise<RedisReply>,
   warn: (message: string) => void,
 ): Promise<void> {
-  const policy = (await readPolicy(send, ['CONFIG', 'GET', 'maxmemory-policy'])) ?? (await readPolicy(send, ['INFO', 'memory']));
+  const policy =
+    (await readPolicy(send, ['CONFIG', 'GET', 'maxmemory-policy'])) ?? (await readPolicy(send, ['INFO', 'memory']));
   if (policy === undefined) {
     warn(
       'the store does not tell its maxmemory-policy. Make sure that it is noeviction: an evicted entry can make a used token usable again. With the right to run INFO it is checked',

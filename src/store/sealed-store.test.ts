@@ -65,7 +65,10 @@ describe('a sealed store', () => {
       expectValue(await inner.put(b, wrong, longMs));
       const got = await sealed.get('b');
       assert.ok(!got.ok);
-      assert.match(got.detail, /^the store has an entry of grants that this gateway did not write \((?:tampered|malformed)\)$/);
+      assert.match(
+        got.detail,
+        /^the store has an entry of grants that this gateway did not write \((?:tampered|malformed)\)$/,
+      );
       assert.equal((await sealed.compareAndSet('b', 'value', 'next', longMs)).ok, false);
       // It is something, and cannot be used for "nothing is there".
       assert.equal(expectValue(await sealed.compareAndSet('b', undefined, 'next', longMs)), false);

@@ -50,7 +50,11 @@ describe('--store', () => {
     });
 
   test('never repeats a password', () => {
-    for (const text of ['redis://:hunter2@host:6379/0', 'rediss://user:hunter2@host', 'postgres://user:hunter2@host/db']) {
+    for (const text of [
+      'redis://:hunter2@host:6379/0',
+      'rediss://user:hunter2@host',
+      'postgres://user:hunter2@host/db',
+    ]) {
       const read = readStoreAddress(text);
       assert.ok(!read.ok);
       assert.ok(!read.problem.includes('hunter2'), read.problem);

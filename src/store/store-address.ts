@@ -49,7 +49,9 @@ function readRedis(text: string): ReadAddress {
   if (url === null || url.hostname === '')
     return refuse('must be redis://host:port/db or rediss://host:port/db, such as redis://127.0.0.1:6379/0');
   if (url.password !== '')
-    return refuse('must not have a password in it, where others can see it: put it in a file, and name that with --store-password-file');
+    return refuse(
+      'must not have a password in it, where others can see it: put it in a file, and name that with --store-password-file',
+    );
   if (url.username !== '') return refuse('must not have a user in it: use --store-username');
   if (url.search !== '' || url.hash !== '') return refuse('must not have anything after the number of the database');
   const path = /^\/?(\d{0,6})$/.exec(url.pathname)?.[1];

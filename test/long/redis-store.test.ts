@@ -91,7 +91,10 @@ describe('two gateways with one server', () => {
     assert.deepEqual([one.kind, one.reach], ['redis', 'shared']);
     expectValue(await one.put('both', '1', longMs));
     const taken = await Promise.all([one, two, one, two].map((store) => store.take('both')));
-    assert.deepEqual(taken.map(expectValue).filter((value) => value !== undefined), ['1']);
+    assert.deepEqual(
+      taken.map(expectValue).filter((value) => value !== undefined),
+      ['1'],
+    );
     const sums = await Promise.all([one, two, one, two].map((store) => store.count('both', longMs)));
     assert.deepEqual(sums.map(expectValue).toSorted(), [1, 2, 3, 4]);
   });
@@ -130,7 +133,10 @@ describe('a server', () => {
     assert.ok(performance.now() - before < 1_400, 'nothing waits for a server that is gone');
     for (const result of failed) assert.equal(result.ok, false);
     const probe = await store.probe();
-    assert.match(probe.ok ? '' : probe.detail, /^redis:\/\/127\.0\.0\.1:\d+\/0: (?:nothing listens there|it closed the connection)$/);
+    assert.match(
+      probe.ok ? '' : probe.detail,
+      /^redis:\/\/127\.0\.0\.1:\d+\/0: (?:nothing listens there|it closed the connection)$/,
+    );
     await own.restart();
     await waitFor('the store is back', async () => (await store.probe()).ok);
     assert.equal(expectValue(await store.get('a')), undefined);
@@ -227,7 +233,14 @@ describe('credentials', () => {
           ...minimalAcl.split(' ').filter((rule) => rule !== `+${command}`),
         ]),
         ['ACL', 'SETUSER', 'no-info', 'on', '>pass', ...minimalAcl.split(' ').filter((rule) => rule !== '+info')],
-        ['ACL', 'SETUSER', 'elsewhere', 'on', '>pass', ...minimalAcl.replace('~mcp-gatehouse:*', '~other:*').split(' ')],
+        [
+          'ACL',
+          'SETUSER',
+          'elsewhere',
+          'on',
+          '>pass',
+          ...minimalAcl.replace('~mcp-gatehouse:*', '~other:*').split(' '),
+        ],
       ],
     });
     const store = await open(own.url, { username: 'gateway', password: 'pass' });
@@ -238,7 +251,9 @@ describe('credentials', () => {
     for (const command of ['getdel', 'incr', 'eval', 'srandmember', 'set'])
       assert.match(
         await refuse(own.url, { username: `no-${command}`, password: 'pass' }),
-        new RegExp(`its user may not run (?:${command}|one of the commands inside scripts): see the ACL in docs/store.md$`),
+        new RegExp(
+          `its user may not run (?:${command}|one of the commands inside scripts): see the ACL in docs/store.md$`,
+        ),
       );
     assert.match(
       await refuse(own.url, { username: 'elsewhere', password: 'pass' }),

@@ -68,7 +68,10 @@ export function testStore({ name, open, pass }: StoreUnderTest): void {
     withStore('of many who take a value one gets it', async (store, key) => {
       expectValue(await store.put(key, 'a', longMs));
       const taken = await Promise.all(Array.from({ length: 20 }, () => store.take(key)));
-      assert.deepEqual(taken.map(expectValue).filter((value) => value !== undefined), ['a']);
+      assert.deepEqual(
+        taken.map(expectValue).filter((value) => value !== undefined),
+        ['a'],
+      );
       assert.equal(expectValue(await store.get(key)), undefined);
     });
 

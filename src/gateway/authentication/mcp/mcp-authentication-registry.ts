@@ -4,6 +4,7 @@ import { toBinary } from '@bufbuild/protobuf';
 import type { GuardedFetcher } from '../../../base/fetch-json.ts';
 import type { Log } from '../../../base/log.ts';
 import type { Sealer } from '../../../base/sealed.ts';
+import type { Store } from '../../../store/store.ts';
 import {
   LoginFlow,
   type McpAuthentication,
@@ -43,6 +44,8 @@ interface RegistryOptions {
   readonly findPreset: (provider: string) => ProviderPreset | undefined;
   readonly fetcher: GuardedFetcher;
   readonly log: Log;
+  /** Where state is kept that outlives a request; undefined: nowhere. */
+  readonly store?: Store | undefined;
 }
 
 /** The policy cannot be enforced by this gateway. */
