@@ -61,7 +61,9 @@ export function recallIssued(
 ): TokenVerdict | Promise<TokenVerdict> | undefined {
   const verdict = validator.recall?.(text, audiences);
   if (verdict === undefined) return undefined;
-  return verdict instanceof Promise ? verdict.then((late) => checkIssuer(late, issuers)) : checkIssuer(verdict, issuers);
+  return verdict instanceof Promise
+    ? verdict.then((late) => checkIssuer(late, issuers))
+    : checkIssuer(verdict, issuers);
 }
 
 /** Judges a token for a resource whose authorization server has these names. */
