@@ -48,7 +48,11 @@ describe('the plan', () => {
     assert.deepEqual(plan(prepared, { acknowledged: undefined }), wait);
     assert.deepEqual(plan(prepared, { acknowledged: listSent(first) }), wait, 'an answer to the keys before');
     assert.deepEqual(plan(prepared, { acknowledged: undefined, isRequested: true }), wait, 'however much is asked');
-    assert.deepEqual(plan(prepared, { acknowledged: undefined, now: start + 100 * day }), wait, 'however long it takes');
+    assert.deepEqual(
+      plan(prepared, { acknowledged: undefined, now: start + 100 * day }),
+      wait,
+      'however long it takes',
+    );
     assert.deepEqual(plan(prepared), { step: 'switch' });
   });
 
@@ -68,7 +72,11 @@ describe('the plan', () => {
     const until = late.now + keepSigningKeyMs;
     assert.ok(keepSigningKeyMs > longestLifetime);
     assert.deepEqual(plan(retired, late), { step: 'wait', until });
-    assert.deepEqual(plan(retired, { now: until - 1, isRequested: true }), { step: 'wait', until }, 'one after the other');
+    assert.deepEqual(
+      plan(retired, { now: until - 1, isRequested: true }),
+      { step: 'wait', until },
+      'one after the other',
+    );
     assert.deepEqual(plan(retired, { now: until, acknowledged: undefined }), { step: 'forget' });
     const done = takeStep(retired, 'forget', until);
     assert.deepEqual([done.previous, done.previousUntil, done.current], [undefined, undefined, switched.current]);
