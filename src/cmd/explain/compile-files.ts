@@ -11,10 +11,12 @@ import { connectIdp } from '../../gateway/authentication/login/idp/connect-idp.t
 import { findPreset } from '../../gateway/authentication/login/idp/presets.ts';
 import type { Configuration } from '../../ir/configuration.ts';
 import { needsSealKeys } from '../../ir/seal-keys.ts';
+import { needsSigningKeys } from '../../ir/signing-keys.ts';
 import { formatProblemLine } from '../../sources/files/problem-line.ts';
 import { configureFromFiles, type ProtectionSettings } from '../protection-flags.ts';
 import { readFiles } from '../read-files.ts';
 import { addSealKeys, makeSealKeys } from '../seal-keys.ts';
+import { addSigningKeys, makeSigningKeys, scheduleSigningKeys } from '../signing-keys.ts';
 import { type FilePlaces, formatStatusProblems, formatUnattached } from '../status-problems.ts';
 import type { AssumedKeys } from './assumed-keys.ts';
 
@@ -90,9 +92,7 @@ export function compileExplained(
     log,
   });
   const jwtAuthentications = new JwtAuthenticationRegistry({ fetcher, log });
-  // Sealed values are the running gateway's alone. A random key stands in for it.
-  const complete = needsSealKeys(configuration) ? addSealKeys(configuration, makeSealKeys()) : configuration;
-  const { runtime, problems } = compile(complete, undefined, {
+  const { runtime, problems } = compile(addStandInKeys(configuration), undefined, {
     acquireAuthentication: authentications.acquire,
     acquireJwtAuthentication:
       assumed === undefined ? jwtAuthentications.acquire : assumed.wrapAcquire(jwtAuthentications.acquire),
@@ -108,4 +108,12 @@ export function compileExplained(
       await fetcher.close();
     },
   };
+}
+
+/** Sealed values and issued tokens are the running gateway's alone. Random keys stand in for its own. */
+function addStandInKeys(configuration: Configuration): Configuration {
+  const sealing = needsSealKeys(configuration) ? addSealKeys(configuration, makeSealKeys()) : configuration;
+  if (!needsSigningKeys(sealing)) return sealing;
+  const now = Date.now();
+  return addSigningKeys(sealing, scheduleSigningKeys(makeSigningKeys(now), now));
 }

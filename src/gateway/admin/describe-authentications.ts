@@ -54,7 +54,7 @@ export function describeAuthentications(runtime: RuntimeConfig): DescribedAuthen
       mode: describeMode(config.message.mode),
       issuer: config.message.issuer,
       flow: config.idp.getFlow() ?? null,
-      keysLoaded: config.idp.hasKeys,
+      keysLoaded: config.tokens.hasKeys,
       resources: [...(resources.get(config)?.values() ?? [])],
     }))
     .toSorted((left, right) => left.policy.localeCompare(right.policy));

@@ -110,6 +110,7 @@ const flows: Readonly<Record<number, string>> = {
   [LoginFlow.FACADE]: 'Facade',
   [LoginFlow.BROKER]: 'Broker',
   [LoginFlow.DIRECT]: 'Direct',
+  [LoginFlow.ISSUER]: 'Issuer',
 };
 
 function describeMcpAuthentication(message: McpAuthentication, namespace: string): YamlValue {

@@ -68,6 +68,11 @@ const newTokenMs = 30_000;
 const elsewhere =
   'It logs in at the identity provider itself, which tells this gateway nothing: an error there shows in the log of the identity provider, and in mcp-gatehouse login.';
 
+/** People log in through the gateway. */
+function isLoggedInHere(flow: JudgedFlow['flow']): boolean {
+  return flow === 'Broker' || flow === 'Issuer';
+}
+
 /** After this a client that is registered already needs this gateway no more. */
 const lastSeen: Readonly<Record<string, string>> = {
   Facade: 'authorization-server-metadata',
@@ -85,12 +90,12 @@ function describeWait({ flow, resource, steps }: JudgedFlow, last: JudgedStep | 
     case 'token':
       return 'The client has its token, and has not used it here.';
     case 'register':
-      return flow === 'Broker'
+      return isLoggedInHere(flow)
         ? 'The client is registered, and has not begun to log in.'
         : `The client is registered. ${elsewhere}`;
     default:
       return steps.some(
-        ({ name }) => flow !== 'Broker' && (name === lastSeen[flow ?? ''] || name === 'openid-configuration'),
+        ({ name }) => !isLoggedInHere(flow) && (name === lastSeen[flow ?? ''] || name === 'openid-configuration'),
       )
         ? `The client knows where to log in. ${elsewhere}`
         : 'The client has not begun to log in.';
