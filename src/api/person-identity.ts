@@ -20,7 +20,7 @@ const domainSchema = z
 
 const emailSchema = z
   .string()
-  .min(3)
+  .min(1)
   .max(320)
   .regex(new RegExp(`^[^\\s@]+@${domain}$`), 'must be an email address such as ada@example.com');
 

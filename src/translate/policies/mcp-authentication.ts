@@ -1,6 +1,6 @@
 // backend.mcp.authentication of a ProxyPolicy: OAuth 2.0 in front of an MCP server.
 import { create } from '@bufbuild/protobuf';
-import { findIssuer, issuesTokens } from '../../api/identity-providers.ts';
+import { findIssuer, findPublicAccount, issuesTokens } from '../../api/identity-providers.ts';
 import { discoveredJwks } from '../../api/json-web-key-set.ts';
 import type { McpAuthentication as McpAuthenticationSpec } from '../../api/mcp-authentication.ts';
 import {
@@ -21,7 +21,7 @@ import { convertIssuedTokens } from './issued-tokens.ts';
 import { createKeySource, listKeyBackends } from './key-source.ts';
 import { convertIdentity } from './person-identity.ts';
 import { PolicyReferences } from './policy-references.ts';
-import { type PolicyTranslator, listSet } from './policy-translator.ts';
+import { type FieldSurroundings, type PolicyTranslator, listSet } from './policy-translator.ts';
 import { convertResourceMetadata } from './resource-metadata.ts';
 import { findNamelessRoutes } from './resource-name.ts';
 
@@ -50,6 +50,7 @@ export const mcpAuthenticationTranslator: PolicyTranslator<'backend.mcp.authenti
     const owner = message.resource === '' ? undefined : surroundings.findResourceOwner(message.resource);
     if (owner !== undefined)
       problems.push(`${resourcePath}: ProxyPolicy ${owner} already has this URL and takes precedence; use another one`);
+    problems.push(...findLostRules(spec, surroundings));
     if (problems.length > 0) return { valid: false, problems };
     const { secrets, backends } = references;
     return { valid: true, message, secrets, backends };
@@ -62,6 +63,17 @@ export const mcpAuthenticationTranslator: PolicyTranslator<'backend.mcp.authenti
     };
   },
 };
+
+/** Where anybody has an account, and only the rules of the same policy say who gets in, they must be in force: the schema cannot see that. */
+function findLostRules(spec: McpAuthenticationSpec, { findFieldOwner }: FieldSurroundings): readonly string[] {
+  const account = findPublicAccount(spec);
+  const saysWho = spec.identity?.allow !== undefined || Object.keys(spec.requiredClaims ?? {}).length > 0;
+  const owner = account === undefined || saysWho ? undefined : findFieldOwner('backend.mcp.authorization');
+  if (owner === undefined) return [];
+  return [
+    `spec.backend.mcp.authentication: anybody with ${account} would get in, because the rules of ProxyPolicy ${owner} take precedence over those of this policy: set identity.allow or requiredClaims`,
+  ];
+}
 
 function createAuthentication(spec: McpAuthenticationSpec, references: PolicyReferences): McpAuthentication {
   const { resource = '', ...published } = spec.resourceMetadata ?? {};
