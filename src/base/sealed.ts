@@ -51,7 +51,8 @@ const tagLength = 16;
 const innerHeadLength = 7;
 const flagDeflated = 1;
 const compressFrom = 128;
-const maxTextLength = 131_072;
+/** Longer texts are not opened. */
+export const maxSealedLength = 131_072;
 
 interface SealKey {
   readonly id: Buffer;
@@ -155,7 +156,7 @@ function encodeExpiry(expiresAtMs: number | undefined): number {
 
 /** Strict: a value has exactly one text, so that a changed text is never the same value. */
 function decodeSealed(text: string): Buffer | undefined {
-  if (text.length > maxTextLength) return undefined;
+  if (text.length > maxSealedLength) return undefined;
   const bytes = Buffer.from(text, 'base64url');
   if (bytes.length < headLength + innerHeadLength + tagLength || bytes[0] !== version) return undefined;
   return bytes.toString('base64url') === text ? bytes : undefined;
@@ -180,6 +181,6 @@ function decodeInner<T>(inner: Buffer, nowMs: number): OpenResult<T> {
   if (expiresAtMs !== 0 && nowMs >= expiresAtMs) return { ok: false, problem: 'expired' };
   const body = inner.subarray(innerHeadLength);
   const json =
-    inner[0] === flagDeflated ? getZlib().inflateRawSync(body, { maxOutputLength: 16 * maxTextLength }) : body;
+    inner[0] === flagDeflated ? getZlib().inflateRawSync(body, { maxOutputLength: 16 * maxSealedLength }) : body;
   return { ok: true, value: JSON.parse(json.toString('utf8')) as T };
 }

@@ -21,10 +21,7 @@ const sweepEveryMs = 60_000;
 const done: StoreResult<undefined> = { ok: true, value: undefined };
 
 /** Creates an empty store. */
-export function createMemoryStore({
-  maxEntries = defaultMaxEntries,
-  now = Date.now,
-}: MemoryStoreOptions = {}): Store {
+export function createMemoryStore({ maxEntries = defaultMaxEntries, now = Date.now }: MemoryStoreOptions = {}): Store {
   const values = new Map<string, Timed<string>>();
   const counters = new Map<string, Timed<number>>();
   const sets = new Map<string, Timed<Set<string>>>();

@@ -98,15 +98,15 @@ describe('the SQLite store', () => {
     writeFileSync(join(folder, 'text.db'), 'not a database, but long enough to have a head of 100 bytes'.repeat(4), {
       mode: 0o600,
     });
-    assert.equal(
-      await refuse('text.db'),
-      'the store /text.db cannot be opened: the file is not a SQLite database',
-    );
+    assert.equal(await refuse('text.db'), 'the store /text.db cannot be opened: the file is not a SQLite database');
     const other = new DatabaseSync(join(folder, 'other.db'));
     other.exec('CREATE TABLE mine (a)');
     other.close();
     chmodSync(join(folder, 'other.db'), 0o600);
-    assert.equal(await refuse('other.db'), '/other.db is a database of another program; choose another file for the store');
+    assert.equal(
+      await refuse('other.db'),
+      '/other.db is a database of another program; choose another file for the store',
+    );
     await (await open('newer.db')).close();
     const newer = new DatabaseSync(join(folder, 'newer.db'));
     newer.exec('PRAGMA user_version = 7');

@@ -27,7 +27,16 @@ const sweepEveryMs = 60_000;
 /** What one sweep removes at most from each table, so that it does not block for long. */
 const sweepLimit = 1_000;
 
-const codes = { busy: 5, locked: 6, readOnly: 8, inputOutput: 10, corrupt: 11, full: 13, cannotOpen: 14, noDatabase: 26 };
+const codes = {
+  busy: 5,
+  locked: 6,
+  readOnly: 8,
+  inputOutput: 10,
+  corrupt: 11,
+  full: 13,
+  cannotOpen: 14,
+  noDatabase: 26,
+};
 
 const schema = `
   CREATE TABLE entry (key TEXT PRIMARY KEY, value TEXT NOT NULL, ends_at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
@@ -241,9 +250,7 @@ function prepareStatements(database: DatabaseSync) {
     ),
     addMember: prepare('INSERT OR IGNORE INTO member (key, member) VALUES (?, ?)'),
     removeMember: prepare('DELETE FROM member WHERE key = ? AND member = ?'),
-    listMembers: prepare(
-      'SELECT member FROM member JOIN member_set USING (key) WHERE key = ? AND ends_at > ? LIMIT ?',
-    ),
+    listMembers: prepare('SELECT member FROM member JOIN member_set USING (key) WHERE key = ? AND ends_at > ? LIMIT ?'),
     sweeps: ['entry', 'counter', 'member_set'].map(sweepTable),
   };
 }

@@ -49,7 +49,7 @@ export function testStore({ name, open, pass }: StoreUnderTest): void {
     });
 
     withStore('any text is a value', async (store, key) => {
-      for (const value of ['', ' ', '0', 'null', 'é€😀', "'; DROP TABLE entry; --", '\r\n$5\r\n', 'x'.repeat(100_000)]) {
+      for (const value of ['', ' ', '0', 'null', 'é€😀', "'; DROP TABLE entry; --", '\r\n$5\r\n', 'x'.repeat(50_000)]) {
         expectValue(await store.put(key, value, longMs));
         assert.equal(expectValue(await store.get(key)), value);
         assert.equal(expectValue(await store.take(key)), value);
@@ -68,7 +68,10 @@ export function testStore({ name, open, pass }: StoreUnderTest): void {
     withStore('of many who take a value one gets it', async (store, key) => {
       expectValue(await store.put(key, 'a', longMs));
       const taken = await Promise.all(Array.from({ length: 20 }, () => store.take(key)));
-      assert.deepEqual(taken.map(expectValue).filter((value) => value !== undefined), ['a']);
+      assert.deepEqual(
+        taken.map(expectValue).filter((value) => value !== undefined),
+        ['a'],
+      );
       assert.equal(expectValue(await store.get(key)), undefined);
     });
 

@@ -4,6 +4,7 @@ import { toBinary } from '@bufbuild/protobuf';
 import type { GuardedFetcher } from '../../../base/fetch-json.ts';
 import type { Log } from '../../../base/log.ts';
 import type { Sealer } from '../../../base/sealed.ts';
+import type { Store } from '../../../store/store.ts';
 import {
   LoginFlow,
   type McpAuthentication,
@@ -21,7 +22,6 @@ import type { ConnectIdp, IdpConnection, IdpConnectionOptions } from '../../conf
 import type { ProviderPreset } from '../../config/provider-preset.ts';
 import type { McpAuthenticationConfig } from '../../config/protected-resource.ts';
 import type { AccessTokens, SigningKeys } from '../../config/token-issuer.ts';
-import type { Store } from '../../../store/store.ts';
 
 /** A policy with everything that it refers to. */
 export interface AuthenticationInput {

@@ -9,6 +9,7 @@ import type { SigningKeys, TokenIssuer } from '../../../config/token-issuer.ts';
 import { createIdentityRules } from '../identity/identity-rules.ts';
 import { compileScopeGrants } from './grant-scopes.ts';
 import { createSealedGrants } from './grants/sealed-grants.ts';
+import { findSessions } from './grants/sessions.ts';
 import { createStoredGrants } from './grants/stored-grants.ts';
 
 interface IssuerParts {
@@ -40,7 +41,7 @@ function createGrants({ sealer, store, clock = systemClock }: IssuerParts): Gran
   if (sealer === undefined) return withoutSealKey;
   // What ends with the process, or is seen by one of several, would log people out where sealed tokens do not.
   if (store === undefined || store.reach === 'process') return createSealedGrants(sealer);
-  return createStoredGrants({ store, sealer, clock });
+  return createStoredGrants({ store: findSessions(store, sealer), sealer, clock });
 }
 
 const noSealKey = { ok: false, detail: 'no seal key is configured' } as const;

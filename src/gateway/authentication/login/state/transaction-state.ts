@@ -137,6 +137,6 @@ function unpackLogin(packed: PackedLogin): LoginTransaction {
     isRoot: hasFlag(2),
     expectsIssuer: hasFlag(4),
     idpClient: packed.k,
-    nonce: packed.n,
+    ...(packed.n !== undefined && { nonce: packed.n }),
   };
 }

@@ -47,15 +47,19 @@ function parseFamily(text: string | undefined): ReadFamily | undefined {
   return v === version ? { ...family, text } : undefined;
 }
 
-/** Begins a family. The indexes come first: a family that nobody could list or end must not exist. */
+/** Begins a family. One that nobody could list must not exist, so without its indexes it ends again. */
 export async function beginFamily(store: Store, family: Family, nowMs: number): Promise<StoreResult<undefined>> {
   const { grant } = family;
   const lifetimeMs = Math.max(1, grant.expiresAtMs - nowMs);
+  const written = await store.put(formatFamilyKey(grant.family), formatFamily(family), lifetimeMs);
+  if (!written.ok) return written;
   for (const key of listIndexes(grant)) {
     const added = await store.addMember(key, grant.family, indexLifetimeMs);
-    if (!added.ok) return added;
+    if (added.ok) continue;
+    await endFamily(store, grant.family);
+    return added;
   }
-  return store.put(formatFamilyKey(grant.family), formatFamily(family), lifetimeMs);
+  return { ok: true, value: undefined };
 }
 
 /** Ends a family; the value tells whether there was one. What the indexes still have of it is cleared up by the next listing. */

@@ -1,8 +1,15 @@
 // Sessions in a store, for operators: listed and ended by id or by subject.
+import type { Sealer } from '../../../../../base/sealed.ts';
 import type { Store, StoreResult } from '../../../../../store/store.ts';
 import type { ListedSession } from '../../../../config/grants.ts';
 import { formatPersonSubject } from '../../identity/format-subject.ts';
+import { sealStore } from '../../../../../store/sealed-store.ts';
 import { endFamily, formatPeriodKey, formatSubjectKey, readFamily } from './families.ts';
+
+/** The part of a store that has the sessions, sealed as gateways do it. All functions here take this part. */
+export function findSessions(store: Store, sealer: Sealer): Store {
+  return sealStore(store, sealer, 'sessions');
+}
 
 interface SessionQuery {
   /** `sub` of issued tokens; undefined: everybody. */
@@ -14,7 +21,7 @@ interface SessionQuery {
 /** How far back logins are looked for, in periods of 30 days: longer than any refresh lifetime. */
 const periods = 14;
 
-/** The newest sessions first. Families that have expired leave the indexes here. `store`: with sealed values, as gateways have it. */
+/** The newest sessions first. Families that have expired leave the indexes here. */
 export async function listSessions(store: Store, query: SessionQuery): Promise<StoreResult<readonly ListedSession[]>> {
   const { subject, nowMs, limit } = query;
   const keys =

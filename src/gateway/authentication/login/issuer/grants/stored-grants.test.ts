@@ -134,6 +134,7 @@ describe('grants in a store', () => {
     const token = await begin();
     const { grant, turn } = turnOf(await grants.present(token, presenter));
     const waiting = grants.present(token, presenter);
+    await clock.advance(0);
     await clock.advance(1_000);
     const finished = await turn.finish(grant, { access_token: 'at' });
     await clock.advance(200);
@@ -153,6 +154,7 @@ describe('grants in a store', () => {
       turns += 1;
       return presented.turn.finish(presented.grant, { access_token: 'at' });
     });
+    await clock.advance(0);
     await clock.advance(1_000);
     const kinds = (await Promise.all(all)).filter((outcome) => 'kind' in outcome).map(({ kind }) => kind);
     assert.equal(turns, 1);
@@ -164,6 +166,7 @@ describe('grants in a store', () => {
     const token = await begin();
     turnOf(await grants.present(token, presenter));
     const waiting = grants.present(token, presenter);
+    await clock.advance(0);
     await clock.advance(10_200);
     const gaveUp = await waiting;
     assert.equal(gaveUp.kind, 'unavailable');
