@@ -5,7 +5,7 @@ import { after, before, describe, test } from 'node:test';
 import { decodeJwt } from 'jose';
 import { startQuirky } from '../idp/auth-setups.ts';
 import { BrowserAgent } from '../idp/browser-agent.ts';
-import { ask, type FlowAnswer, type FlowClient, listTools, postMcp } from '../idp/flow-client.ts';
+import { ask, type FlowClient } from '../idp/flow-client.ts';
 import { rateLimitExceeded, secondaryRateLimitExceeded } from '../idp/github-api.ts';
 import type { GithubSwitches } from '../idp/github-state.ts';
 import { type Quirks, type WrongAnswer, wrongAnswers } from '../idp/quirks.ts';
@@ -27,11 +27,7 @@ const starts = {
   'slow-refresh': likeProfile('Google'),
   // Not there when the gateway starts.
   late: (callback: string) =>
-    startQuirky(
-      { registration: 'none', idTokenHash: 'none', metadataAnswer: 'cut' },
-      { flow: 'Issuer' },
-      { callback },
-    ),
+    startQuirky({ registration: 'none', idTokenHash: 'none', metadataAnswer: 'cut' }, { flow: 'Issuer' }, { callback }),
 } as const;
 
 type Name = keyof typeof starts;
@@ -60,20 +56,18 @@ async function logInAgain(client: FlowClient): Promise<void> {
 }
 
 describe('no metadata', () => {
-  test('the server asks for tokens of the gateway; a login is 503, and works once the identity provider is there', async () => {
+  test('clients find the gateway and register; a login is a page with 503, and works once the identity provider is there', async () => {
     const { quirks } = site.idps.late.quirky;
-    assert.equal((await postMcp(site.urlOf('late'), listTools)).status, 401);
-    const { origin, pathname } = new URL(site.urlOf('late'));
-    const describeServer = (): Promise<FlowAnswer> => ask(`${origin}/.well-known/oauth-authorization-server${pathname}`);
+    const client = await site.prepare('late');
     for (const [name, wrong] of quick) {
       quirks.metadataAnswer = wrong;
-      const answer = await describeServer();
-      assert.equal(answer.status, 503, `${name}: ${answer.body}`);
-      assert.match(String(answer.headers['retry-after']), /^\d+$/);
+      const page = await ask(client.formatAuthorizationUrl());
+      assert.equal(page.status, 503, name);
+      assert.match(page.body, /identity provider/);
     }
     quirks.metadataAnswer = undefined;
-    await waitFor('it is there', async () => (await describeServer()).status === 200);
-    await logInAgain(await site.prepare('late'));
+    await waitFor('it is there', async () => (await ask(client.formatAuthorizationUrl())).status === 200);
+    await logInAgain(client);
   });
 });
 
@@ -113,7 +107,7 @@ describe('the code for tokens', () => {
     const client = await site.prepare('github');
     const back = await client.logIn(new BrowserAgent());
     for (const [error, status, told, reason] of [
-      ['bad_verification_code', 400, 'invalid_grant', 'grant_invalid'],
+      ['bad_verification_code', 400, 'invalid_grant', 'idp_refused_grant'],
       ['incorrect_client_credentials', 503, 'temporarily_unavailable', 'idp_refused_client'],
       ['redirect_uri_mismatch', 503, 'temporarily_unavailable', 'idp_refused_client'],
       ['slow_down', 503, 'temporarily_unavailable', 'idp_unavailable'],
