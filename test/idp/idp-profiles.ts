@@ -146,6 +146,7 @@ export const idpProfiles: readonly IdpProfile[] = [
     quirks: {
       issuerPath: '/0f5c8a1e-0000-4000-8000-000000000000/v2.0',
       metadataDocuments: ['openid-configuration'],
+      metadataMembers: { scopes_supported: ['openid', 'profile', 'email', 'offline_access'] },
       hidesPkce: true,
       registration: 'none',
       resource: 'refused',
