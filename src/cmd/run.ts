@@ -261,6 +261,7 @@ function findMistakes(values: RunValues): string[] {
       ['--provider', values.provider !== undefined],
       ['--client-id', values.clientId !== undefined],
       ['--client-secret-file', values.clientSecretFile !== undefined],
+      ['--allow', values.allow.length > 0],
     ] as const) {
       if (isGiven) mistakes.push(`${flag} goes with --target: with -f a ProxyPolicy says who is let in`);
     }
