@@ -17,6 +17,14 @@ export const sealKeyFileFlag = {
   help: 'The file with the keys of MCP authentication; made when it is first needed. When absent: mcp-gatehouse/seal-keys in $XDG_STATE_HOME or ~/.local/state',
 } as const satisfies Flag;
 
+/** The signing key file, for every command that has to do with it. */
+export const signingKeyFileFlag = {
+  type: 'string',
+  env: 'MCP_GATEHOUSE_SIGNING_KEY_FILE',
+  placeholder: 'PATH',
+  help: 'The file with the keys of access tokens that the gateway issues itself (flow Issuer); made when it is first needed. When absent: signing-keys beside the seal key file',
+} as const satisfies Flag;
+
 const runFlagTable = defineFlags({
   file: { ...filesFlag, help: 'A file or folder with resources; may be given several times' },
   target: {
@@ -95,6 +103,7 @@ const runFlagTable = defineFlags({
     help: 'With -f: how long changed files must stay as they are before they are read',
   },
   sealKeyFile: sealKeyFileFlag,
+  signingKeyFile: signingKeyFileFlag,
   ...gatewayFlags,
 });
 

@@ -24,7 +24,7 @@ export interface DescribedAuthentication {
 }
 
 /** A protected MCP URL. */
-interface DescribedResource {
+export interface DescribedResource {
   /** As clients see it; `*` stands for whatever host they use. */
   readonly url: string;
   readonly listener: string;
@@ -58,7 +58,7 @@ export function describeAuthentications(runtime: RuntimeConfig): DescribedAuthen
       mode: describeMode(config.message.mode),
       issuer: config.message.issuer,
       flow: config.idp.getFlow() ?? null,
-      keysLoaded: config.idp.hasKeys,
+      keysLoaded: config.tokens.hasKeys,
       resources: [...(resources.get(config)?.values() ?? [])],
     }))
     .toSorted((left, right) => left.policy.localeCompare(right.policy));
