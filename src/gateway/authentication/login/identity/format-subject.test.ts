@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { formatPersonSubject } from './format-subject.ts';
 
 test('kind, identity provider and subject', () => {

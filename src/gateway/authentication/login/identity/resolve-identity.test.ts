@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import type { McpAuthenticationSchema } from '../../../../ir/gen/config_pb.ts';
 import { answerJson, idpIssuer } from '../../testing/broker-fixture.ts';
 import { TestProvider } from '../../testing/identity-fixture.ts';
 import { entra } from '../idp/entra.ts';
@@ -197,7 +199,7 @@ describe('OAuth 2.0 by endpoints of the policy', () => {
   function create(members: unknown, options: ConstructorParameters<typeof TestProvider>[0] = {}) {
     return new TestProvider({
       ...options,
-      message: { endpoints, ...options.message },
+      message: { ...options.message, endpoints } as MessageInitShape<typeof McpAuthenticationSchema>,
       answers: { [userinfoUrl]: answerJson(members) },
     });
   }

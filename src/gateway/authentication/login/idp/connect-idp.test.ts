@@ -188,7 +188,7 @@ describe('an identity provider without metadata', () => {
     assert.equal(state.ok && state.metadata.userinfo_endpoint, 'https://api.github.com/user');
     assert.deepEqual(idp.getFlow(), { flow: 'Issuer', reason: 'the policy asks for Issuer' });
     await settle();
-    clock.advance(3_600_000);
+    await clock.advance(3_600_000);
     await settle();
     assert.deepEqual(asked, []);
     assert.deepEqual(
