@@ -252,6 +252,15 @@ describe('who logs in', () => {
     assert.notEqual((await gateway.getTokens()).accessToken, '');
   });
 
+  test('cannot be told while userinfo is down: a 503, and the operator reads that the code is used up', async () => {
+    const gateway = new TestIssuer({ message: { identity: { claims: { groups: 'teams' } } } });
+    gateway.idp.isUserinfoDown = true;
+    const { redeem } = await gateway.logIn();
+    const answer = await gateway.ask(redeem);
+    expectError(answer, 'temporarily_unavailable', 'idp_unavailable', 503);
+    assert.match(answer.detail ?? '', /a new login is needed/);
+  });
+
   test('has so many groups that no token could carry them', async () => {
     const gateway = new TestIssuer();
     gateway.idp.idTokenClaims = { groups: undefined };
