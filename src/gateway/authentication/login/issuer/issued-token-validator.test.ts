@@ -114,7 +114,7 @@ describe('what is no token of the gateway', () => {
   });
 
   test('algorithms cannot be confused', async () => {
-    const publicPem = key.publicKey.export({ type: 'spki', format: 'pem' }) as string;
+    const publicPem = key.publicKey.export({ type: 'spki', format: 'pem' });
     const point = key.publicKey.export({ format: 'jwk' }).x!;
     const rsa = generateKeyPairSync('rsa', { modulusLength: 2_048 });
     const head = { kid: key.kid, typ: 'at+jwt' };
