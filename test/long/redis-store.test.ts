@@ -1,6 +1,6 @@
 // The store in a real redis-server: the contract of all drivers, and what it does when the server is gone, hangs, is full, forgets, or is the wrong one.
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test, type TestContext } from 'node:test';
@@ -83,7 +83,12 @@ async function startOwn(t: TestContext, options: Parameters<typeof startRedisSer
 }
 
 let shared: Promise<Store> | undefined;
-testStore({ name: 'redis', open: () => (shared ??= open(server.url)), pass: (ms) => delay(ms + 20) });
+testStore({
+  name: 'redis',
+  open: () => (shared ??= open(server.url)),
+  pass: (ms) => delay(ms + 20),
+  realShortMs: 5_000,
+});
 
 describe('two gateways with one server', () => {
   test('see the same entries, and use what is there once', async () => {
@@ -247,6 +252,9 @@ describe('credentials', () => {
     expectValue(await store.put('a', '1', longMs));
     expectValue(await store.compareAndSet('a', '1', undefined, longMs));
     expectValue(await store.addMember('a', 'm', longMs));
+    const [rights, keys] = minimalAcl.split(' ~');
+    const page = readFileSync(new URL('../../docs/store.md', import.meta.url), 'utf8');
+    assert.ok(page.includes(`~${keys} resetchannels -@all ${rights}\n`), 'docs/store.md has another ACL');
     // Inside a script, some versions do not say which command it was.
     for (const command of ['getdel', 'incr', 'eval', 'srandmember', 'set'])
       assert.match(
