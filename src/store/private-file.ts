@@ -50,6 +50,9 @@ function describeFileError(error: unknown, folder: string): string {
       return `this user may not use ${folder}`;
     case 'EROFS':
       return `${folder} is on a file system that is read-only`;
+    // What Node makes of a read-only file system, too, when several folders are missing.
+    case 'ENOENT':
+      return `the folder ${folder} cannot be made`;
     case 'ENOSPC':
     case 'EDQUOT':
       return 'the disk is full';

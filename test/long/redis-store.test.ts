@@ -101,7 +101,7 @@ describe('two gateways with one server', () => {
       ['1'],
     );
     const sums = await Promise.all([one, two, one, two].map((store) => store.count('both', longMs)));
-    assert.deepEqual(sums.map(expectValue).toSorted(), [1, 2, 3, 4]);
+    assert.deepEqual(new Set(sums.map(expectValue)), new Set([1, 2, 3, 4]));
   });
 
   test('with different scopes do not see each other', async () => {
@@ -133,9 +133,9 @@ describe('a server', () => {
     expectValue(await store.put('a', '1', longMs));
     await own.kill();
     await waitFor('the store is down', async () => !(await store.get('a')).ok);
-    const before = performance.now();
+    const startMs = performance.now();
     const failed = await Promise.all(Array.from({ length: 100 }, () => store.put('b', '1', longMs)));
-    assert.ok(performance.now() - before < 1_400, 'nothing waits for a server that is gone');
+    assert.ok(performance.now() - startMs < 1_400, 'nothing waits for a server that is gone');
     for (const result of failed) assert.equal(result.ok, false);
     const probe = await store.probe();
     assert.match(
@@ -234,7 +234,11 @@ describe('credentials', () => {
       commands: [
         ['ACL', 'SETUSER', 'gateway', 'on', '>pass', ...minimalAcl.split(' ')],
         ...['getdel', 'incr', 'eval', 'srandmember', 'set'].map((command) => [
-          ...['ACL', 'SETUSER', `no-${command}`, 'on', '>pass'],
+          'ACL',
+          'SETUSER',
+          `no-${command}`,
+          'on',
+          '>pass',
           ...minimalAcl.split(' ').filter((rule) => rule !== `+${command}`),
         ]),
         ['ACL', 'SETUSER', 'no-info', 'on', '>pass', ...minimalAcl.split(' ').filter((rule) => rule !== '+info')],

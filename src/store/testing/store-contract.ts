@@ -7,9 +7,9 @@ import type { Store, StoreResult } from '../store.ts';
 /** A driver under test. Keys are random, so that a store can be used for all tests. */
 export interface StoreUnderTest {
   readonly name: string;
-  open(): Promise<Store>;
+  readonly open: () => Promise<Store>;
   /** Lets so much time pass for the store. */
-  pass(ms: number): Promise<void>;
+  readonly pass: (ms: number) => Promise<void>;
   /** The lifetime of entries that end while a test waits; 60 when absent. Where time is real it must be long against a few calls, and tests wait together. */
   readonly realShortMs?: number;
 }
