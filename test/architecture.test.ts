@@ -58,7 +58,10 @@ const gatewayOrder: readonly string[] = [
   'authentication', // what JWT and MCP authentication have in common
   'authentication/login',
   'authentication/login/idp',
+  'authentication/login/identity',
   'authentication/login/state',
+  'authentication/login/issuer/grants',
+  'authentication/login/issuer',
   'authentication/login/clients',
   'authentication/login/pages',
   'authentication/login/endpoints',

@@ -9,24 +9,27 @@ export const authorizationActionSchema = z
   .default('Allow')
   .describe('Allow: one must hold. Deny: none may hold. Require: all must hold.');
 
-/** Expressions in CEL that compile. A CRD cannot tell that: there a policy with another one is accepted and gets the condition Invalid. */
+/** A CEL expression that compiles. A CRD cannot tell that: there a policy with another one is accepted and gets the condition Invalid. */
+export function expressionSchema(scope: ExpressionScope) {
+  return z
+    .string()
+    .min(1)
+    .max(maxExpressionLength)
+    .superRefine((source, context) => {
+      // The length has its own problem.
+      if (source === '' || source.length > maxExpressionLength) return;
+      const compiled = compileExpression(source, scope);
+      if (compiled.ok) return;
+      const { message, line, column } = compiled.problem;
+      context.addIssue({ code: 'custom', message: `line ${line}, column ${column}: ${message}` });
+    });
+}
+
+/** Expressions that decide together. */
 export function authorizationPolicySchema(scope: ExpressionScope) {
   return z.object({
     matchExpressions: z
-      .array(
-        z
-          .string()
-          .min(1)
-          .max(maxExpressionLength)
-          .superRefine((source, context) => {
-            // The length has its own problem.
-            if (source === '' || source.length > maxExpressionLength) return;
-            const compiled = compileExpression(source, scope);
-            if (compiled.ok) return;
-            const { message, line, column } = compiled.problem;
-            context.addIssue({ code: 'custom', message: `line ${line}, column ${column}: ${message}` });
-          }),
-      )
+      .array(expressionSchema(scope))
       .min(1)
       .max(64)
       .describe('CEL expressions over `request` and `jwt`, such as `"support" in jwt.groups`.'),

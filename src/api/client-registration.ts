@@ -59,7 +59,7 @@ export const clientRegistrationSchema = withRules(
       .max(64)
       .optional()
       .describe(
-        'Exact redirect URIs of your own applications: logins that end there skip the consent page of the gateway. They are allowed even if allowedRedirectUris does not list them. For the flow Broker.',
+        'Exact redirect URIs of your own applications: logins that end there skip the consent page of the gateway. They are allowed even if allowedRedirectUris does not list them. For the flows Broker and Issuer.',
       ),
     limits: z
       .object({

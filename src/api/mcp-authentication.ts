@@ -1,13 +1,26 @@
 // MCP authentication: OAuth 2.0 in front of an MCP server, as the MCP authorization specification has it (RFC 9728, RFC 8414, RFC 7591).
 import * as z from 'zod';
+import { listAlternatives } from '../base/nearest-name.ts';
 import { boundedMapSchema } from './bounded-map.ts';
-import { withRules } from './cel-rules.ts';
+import { type CelRule, withRules } from './cel-rules.ts';
 import { claimsToHeadersSchema, requiredClaimsSchema } from './claims.ts';
 import { clientRegistrationSchema } from './client-registration.ts';
-import { discoverableJwksSchema } from './json-web-key-set.ts';
+import {
+  findIssuer,
+  identityProviders,
+  issuesTokens,
+  issuesTokensInCel,
+  providersWithIssuer,
+  providersWithOpaqueTokens,
+  providersWithoutOpenId,
+  spellNames,
+} from './identity-providers.ts';
+import { issuedTokensSchema } from './issued-tokens.ts';
+import { type Jwks, discoverableJwksSchema } from './json-web-key-set.ts';
 import { audiencesSchema, authenticationModeSchema, clockSkewSchema } from './jwt-authentication.ts';
 import { scopesSchema } from './mcp-authorization.ts';
-import { allowInsecureHttpSchema, httpUrlSchema, secureUrl } from './secure-url.ts';
+import { personIdentitySchema } from './person-identity.ts';
+import { allowInsecureHttpSchema, httpUrlSchema, secureMember, secureUrl } from './secure-url.ts';
 
 // Parameters that protect the login: only the gateway sets them.
 const ownParameters = [
@@ -42,18 +55,13 @@ const authorizationRequestSchema = withRules(
   ],
 );
 
-/** Identity providers with presets. */
-export const identityProviders = [
-  'Keycloak',
-  'Auth0',
-  'Okta',
-  'Entra',
-  'Descope',
-  'Authentik',
-  'Google',
-  'Dex',
-  'Spring',
-] as const;
+const endpointsSchema = z.object({
+  authorization: httpUrlSchema.describe('The authorization endpoint.'),
+  token: httpUrlSchema.describe('The token endpoint.'),
+  userinfo: httpUrlSchema
+    .optional()
+    .describe('Where it tells who has logged in. Required without OpenID Connect, that is, without keys in `jwks`.'),
+});
 
 const clientIdMetadataDocumentsSchema = z.object({
   enabled: z
@@ -87,18 +95,40 @@ const resourceMetadataSchema = z
   })
   .meta({ 'x-kubernetes-preserve-unknown-fields': true });
 
+const keySources = ['url', 'inline', 'file', 'backendRef'] as const;
+const hasKeysInCel = keySources.map((source) => `has(self.jwks.${source})`).join(' || ');
+
+function hasKeys(jwks: Jwks | undefined): boolean {
+  return keySources.some((source) => jwks?.[source] !== undefined);
+}
+
+function onlyWhereIssuing<F extends 'endpoints' | 'identity' | 'tokens'>(
+  field: F,
+): CelRule<{ readonly [field in F]?: unknown } & Parameters<typeof issuesTokens>[0]> {
+  return {
+    cel: `!has(self.${field}) || ${issuesTokensInCel}`,
+    message: `has no effect without flow: Issuer (Auto chooses it for provider ${listAlternatives(providersWithOpaqueTokens)})`,
+    path: [field],
+    holds: (value) => value[field] === undefined || issuesTokens(value),
+  };
+}
+
 /** MCP authentication. */
 export const mcpAuthenticationSchema = withRules(
   z.object({
     mode: authenticationModeSchema,
-    issuer: httpUrlSchema.describe('The identity provider: the `iss` of its tokens, exactly.'),
+    issuer: httpUrlSchema
+      .optional()
+      .describe(
+        `The identity provider: the \`iss\` of its tokens, exactly. Required unless the provider is ${listAlternatives(providersWithIssuer)}: theirs is known; your own GitLab or GitHub Enterprise Server has another.`,
+      ),
     metadataUrl: httpUrlSchema
       .optional()
       .describe('The URL of its metadata; discovered from the issuer when absent (RFC 8414, then OpenID Connect).'),
     audiences: audiencesSchema
       .optional()
       .describe(
-        "Accepted audiences: the `aud` of a token must contain one of them. When absent: the server's own URL. Identity providers without RFC 8707 need it.",
+        "Accepted audiences: the `aud` of a token must contain one of them. When absent: the server's own URL. Identity providers without RFC 8707 need it. Not with the flow Issuer.",
       ),
     jwks: discoverableJwksSchema
       .optional()
@@ -108,20 +138,29 @@ export const mcpAuthenticationSchema = withRules(
       .optional()
       .describe('Settings for an identity provider with quirks. A standard one needs none.'),
     flow: z
-      .enum(['Auto', 'Facade', 'Broker', 'Direct'])
+      .enum(['Auto', 'Facade', 'Broker', 'Direct', 'Issuer'])
       .default('Auto')
       .describe(
-        'How clients log in: through the gateway as a Facade or a Broker, or Direct at the identity provider. Auto chooses.',
+        `How clients log in: through the gateway as a Facade or a Broker, or Direct at the identity provider; as an Issuer, the gateway issues the tokens itself, and the identity provider only says who somebody is. Auto chooses: Issuer with provider ${listAlternatives(providersWithOpaqueTokens)}, otherwise Facade or Broker.`,
       ),
+    endpoints: endpointsSchema
+      .optional()
+      .describe('With Issuer: the endpoints of an identity provider that has no metadata.'),
+    identity: personIdentitySchema
+      .optional()
+      .describe('With Issuer: what is taken from the identity provider about a person, and who gets in.'),
+    tokens: issuedTokensSchema.optional().describe('With Issuer: the tokens that the gateway issues.'),
     registration: clientRegistrationSchema
       .prefault({})
       .describe('How clients are registered at the identity provider.'),
     authorizationRequest: authorizationRequestSchema
       .optional()
-      .describe('With Broker: scopes and parameters to add to the request of the client.'),
+      .describe(
+        'With Broker: scopes and parameters to add to the request of the client. With Issuer: to that of the gateway.',
+      ),
     clientIdMetadataDocuments: clientIdMetadataDocumentsSchema
       .prefault({})
-      .describe('With Broker: clients that need no registration.'),
+      .describe('With Broker and Issuer: clients that need no registration.'),
     requiredScopes: scopesSchema
       .optional()
       .describe('Scopes that every token needs; also the `scope` of the 401 challenge.'),
@@ -143,11 +182,90 @@ export const mcpAuthenticationSchema = withRules(
   [
     secureUrl('issuer'),
     secureUrl('metadataUrl'),
+    secureMember('endpoints', 'authorization'),
+    secureMember('endpoints', 'token'),
+    secureMember('endpoints', 'userinfo'),
     {
-      cel: "self.registration.mode != 'Shared' || self.flow in ['Auto', 'Broker']",
-      message: 'must be Auto or Broker with registration.mode Shared',
+      cel: `has(self.issuer) || (has(self.provider) && self.provider in ${spellNames(providersWithIssuer)})`,
+      message: `required: the URL of the identity provider; only those of ${listAlternatives(providersWithIssuer).replace(' or ', ' and ')} are known`,
+      path: ['issuer'],
+      required: true,
+      holds: (value) => findIssuer(value) !== '',
+    },
+    {
+      cel: '!has(self.endpoints) || has(self.issuer) || !has(self.provider)',
+      message: 'required with endpoints: it names the identity provider in tokens',
+      path: ['issuer'],
+      required: true,
+      holds: ({ endpoints, issuer, provider }) =>
+        endpoints === undefined || issuer !== undefined || provider === undefined,
+    },
+    {
+      cel: `has(self.endpoints) || !has(self.issuer) || !has(self.provider) || ${providersWithoutOpenId.map((name) => `(self.provider != '${name}' || self.issuer == '${findIssuer({ provider: name })}')`).join(' && ')}`,
+      message: `must be ${listAlternatives(providersWithoutOpenId.map((name) => `${findIssuer({ provider: name })} with provider ${name}`))}; another one needs endpoints, because there is no metadata`,
+      path: ['issuer'],
+      holds: ({ endpoints, issuer, provider }) =>
+        endpoints !== undefined ||
+        issuer === undefined ||
+        provider === undefined ||
+        !providersWithoutOpenId.includes(provider) ||
+        issuer === findIssuer({ provider }),
+    },
+    {
+      cel: "self.registration.mode != 'Shared' || self.flow in ['Auto', 'Broker', 'Issuer']",
+      message: 'must be Auto, Broker or Issuer with registration.mode Shared',
       path: ['flow'],
-      holds: ({ flow, registration }) => registration.mode !== 'Shared' || flow === 'Auto' || flow === 'Broker',
+      holds: ({ flow, registration }) =>
+        registration.mode !== 'Shared' || flow === 'Auto' || flow === 'Broker' || flow === 'Issuer',
+    },
+    {
+      cel: `!has(self.provider) || !(self.provider in ${spellNames(providersWithOpaqueTokens)}) || self.flow in ['Auto', 'Issuer']`,
+      message: `must be Auto or Issuer with provider ${listAlternatives(providersWithOpaqueTokens)}: nobody else can check their access tokens`,
+      path: ['flow'],
+      holds: ({ provider, flow }) =>
+        provider === undefined || !providersWithOpaqueTokens.includes(provider) || flow === 'Auto' || flow === 'Issuer',
+    },
+    {
+      cel: `self.registration.mode == 'Shared' || !${issuesTokensInCel}`,
+      message: `must be Shared, with a clientId, in the flow Issuer (Auto chooses it for ${listAlternatives(providersWithOpaqueTokens)}): the gateway itself is the client of the identity provider`,
+      path: ['registration', 'mode'],
+      holds: (value) => value.registration.mode === 'Shared' || !issuesTokens(value),
+    },
+    {
+      cel: `!has(self.audiences) || !${issuesTokensInCel}`,
+      message: "must be absent in the flow Issuer: the `aud` of issued tokens is the server's own URL",
+      path: ['audiences'],
+      holds: (value) => value.audiences === undefined || !issuesTokens(value),
+    },
+    onlyWhereIssuing('endpoints'),
+    onlyWhereIssuing('identity'),
+    onlyWhereIssuing('tokens'),
+    {
+      cel: '!has(self.metadataUrl) || !has(self.endpoints)',
+      message: 'must be absent beside endpoints, which stand for metadata',
+      path: ['metadataUrl'],
+      holds: ({ metadataUrl, endpoints }) => metadataUrl === undefined || endpoints === undefined,
+    },
+    {
+      cel: `!has(self.metadataUrl) || !has(self.provider) || !(self.provider in ${spellNames(providersWithoutOpenId)})`,
+      message: `must be absent with provider ${listAlternatives(providersWithoutOpenId)}, which has no metadata; use endpoints`,
+      path: ['metadataUrl'],
+      holds: ({ metadataUrl, provider }) =>
+        metadataUrl === undefined || provider === undefined || !providersWithoutOpenId.includes(provider),
+    },
+    {
+      cel: `!has(self.jwks) || !(${hasKeysInCel}) || !has(self.provider) || !(self.provider in ${spellNames(providersWithoutOpenId)})`,
+      message: `must have no keys with provider ${listAlternatives(providersWithoutOpenId)}, which signs no tokens`,
+      path: ['jwks'],
+      holds: ({ jwks, provider }) =>
+        !hasKeys(jwks) || provider === undefined || !providersWithoutOpenId.includes(provider),
+    },
+    {
+      cel: `!has(self.endpoints) || has(self.endpoints.userinfo) || (has(self.jwks) && (${hasKeysInCel}))`,
+      message: 'required without keys in jwks: without OpenID Connect nothing else tells who has logged in',
+      path: ['endpoints', 'userinfo'],
+      required: true,
+      holds: ({ endpoints, jwks }) => endpoints === undefined || endpoints.userinfo !== undefined || hasKeys(jwks),
     },
   ],
 );

@@ -212,7 +212,7 @@ describe('ProxyPolicy', () => {
     [`targetRefs: [${tickets}], backend: {mcp: {authentication: {issuer: "https://idp.example.com"}}}`],
     [
       `targetRefs: [${tickets}], backend: {mcp: {authentication: {}}}`,
-      'spec.backend.mcp.authentication.issuer: required: a string',
+      'spec.backend.mcp.authentication.issuer: required: the URL of the identity provider; only those of Google, GitHub and GitLab are known',
     ],
     [
       `targetRefs: [${gateway}], backend: {mcp: {authentication: {issuer: "https://idp.example.com"}}}`,
@@ -285,11 +285,11 @@ describe('MCP authentication', () => {
     ],
     [
       'registration: {mode: Shared, clientId: a}, flow: Direct',
-      'flow: must be Auto or Broker with registration.mode Shared',
+      'flow: must be Auto, Broker or Issuer with registration.mode Shared',
     ],
     [
       'registration: {mode: Shared, clientId: a}, flow: Facade',
-      'flow: must be Auto or Broker with registration.mode Shared',
+      'flow: must be Auto, Broker or Issuer with registration.mode Shared',
     ],
     ['registration: {mode: Shared, clientId: a}, flow: Broker'],
     ['registration: {clientId: a}', 'registration: clientId and clientSecretRef have no effect without mode: Shared'],
@@ -313,7 +313,7 @@ describe('MCP authentication', () => {
     ['audiences: []', 'audiences: must have at least 1 entry, has 0'],
     [
       'provider: Okto',
-      'provider: must be one of Keycloak, Auth0, Okta, Entra, Descope, Authentik, Google, Dex or Spring; did you mean Okta?',
+      'provider: must be one of Keycloak, Auth0, Okta, Entra, Descope, Authentik, Google, GitHub, GitLab, Dex or Spring; did you mean Okta?',
     ],
     ['resourceMetadata: {anything: [1, {a: b}]}'],
     [

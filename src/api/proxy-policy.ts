@@ -4,6 +4,7 @@ import { authorizationSchema } from './authorization.ts';
 import { boundedMapSchema } from './bounded-map.ts';
 import { oneOf, someOf, withRules, type CelRule } from './cel-rules.ts';
 import { corsSchema } from './cors.ts';
+import { findPublicAccount } from './identity-providers.ts';
 import { jwtAuthenticationSchema } from './jwt-authentication.ts';
 import {
   labelKeySchema,
@@ -105,8 +106,28 @@ const mcpFieldsSchema = z.object({
   authorization: mcpAuthorizationSchema.optional().describe('Rules over MCP messages.'),
 });
 
+/** An identity provider where anybody gets an account is no protection by itself. Not a CEL rule: those cannot see requiredClaims, whose values have several types. */
+function checkWhoGetsIn(
+  { authentication, authorization }: z.output<typeof mcpFieldsSchema>,
+  context: z.RefinementCtx,
+): void {
+  if (authentication === undefined) return;
+  const account = findPublicAccount(authentication);
+  if (account === undefined || authentication.identity?.allow !== undefined) return;
+  if (Object.keys(authentication.requiredClaims ?? {}).length > 0) return;
+  // Rules of other policies do not count: they can go away. A Deny rule names some of the many who get in.
+  if (authorization?.policy !== undefined && authorization.action !== 'Deny') return;
+  context.addIssue({
+    code: 'custom',
+    path: ['authentication'],
+    message: `anybody with ${account} would get in: set identity.allow, requiredClaims or an Allow rule in this policy`,
+  });
+}
+
 const backendSchema = z.object({
-  mcp: withRules(mcpFieldsSchema, [someOf(mcpFieldsSchema.keyof().options)]).describe('For MCP servers.'),
+  mcp: withRules(mcpFieldsSchema.superRefine(checkWhoGetsIn), [someOf(mcpFieldsSchema.keyof().options)]).describe(
+    'For MCP servers.',
+  ),
 });
 
 const trafficFieldsSchema = z.object({

@@ -21,16 +21,38 @@ export function isSecureUrl(url: string): boolean {
   return secureExpression.test(url);
 }
 
+const insecureRefusal =
+  'must be https; http is allowed for loopback and *.svc.cluster.local, and elsewhere with allowInsecureHttp';
+
 /** A field with a URL must be secure, unless `allowInsecureHttp` beside it says otherwise. */
 export function secureUrl<F extends string>(
   field: F,
 ): CelRule<{ readonly [field in F]?: string | undefined } & { readonly allowInsecureHttp: boolean }> {
   return {
     cel: `!has(self.${field}) || self.allowInsecureHttp || self.${field}.matches(r'${securePattern}')`,
-    message:
-      'must be https; http is allowed for loopback and *.svc.cluster.local, and elsewhere with allowInsecureHttp',
+    message: insecureRefusal,
     path: [field],
     holds: (value) => value[field] === undefined || value.allowInsecureHttp || isSecureUrl(value[field]),
+  };
+}
+
+/** The same for a URL in a mapping; `allowInsecureHttp` stands beside the mapping. */
+export function secureMember<F extends string, M extends string>(
+  field: F,
+  member: M,
+): CelRule<
+  { readonly [field in F]?: { readonly [member in M]?: string | undefined } | undefined } & {
+    readonly allowInsecureHttp: boolean;
+  }
+> {
+  return {
+    cel: `!has(self.${field}) || !has(self.${field}.${member}) || self.allowInsecureHttp || self.${field}.${member}.matches(r'${securePattern}')`,
+    message: insecureRefusal,
+    path: [field, member],
+    holds: (value) => {
+      const url = value[field]?.[member];
+      return url === undefined || value.allowInsecureHttp || isSecureUrl(url);
+    },
   };
 }
 

@@ -104,7 +104,7 @@ function resolveName({ name, offset }: NameNode, scope: CheckScope): TypedStep |
   const nearest = findNearestName(global, names);
   const advice =
     nearest === undefined
-      ? `there are ${listAlternatives(names).replace(' or ', ' and ')}`
+      ? `there ${names.length === 1 ? 'is only' : 'are'} ${listAlternatives(names).replace(' or ', ' and ')}`
       : `did you mean ${nearest}?`;
   throw new ExpressionError(`there is no variable "${global}"; ${advice}`, offset);
 }

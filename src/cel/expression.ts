@@ -1,7 +1,7 @@
 // A compiled CEL expression, and what it can see (https://github.com/google/cel-spec). compile-expression.ts makes them.
 
-/** Where an expression stands: `mcp` is there only in rules over MCP messages. */
-export type ExpressionScope = 'request' | 'mcp';
+/** Where an expression stands: `mcp` is there only in rules over MCP messages; in scope `claims` there is only `jwt`. */
+export type ExpressionScope = 'request' | 'mcp' | 'claims';
 
 /** What an expression sees. Plain values; maps are read by their own keys only, never by those of a prototype. */
 export interface ExpressionVariables {

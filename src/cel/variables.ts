@@ -73,13 +73,18 @@ const mcp = struct(
   (variables) => variables.mcp !== undefined,
 );
 
-const ofRequests: ReadonlyMap<string, Declaration> = new Map<string, Declaration>([
+const ofClaims: ReadonlyMap<string, Declaration> = new Map<string, Declaration>([
   ['jwt', attribute(claims, (variables) => new JsonMap(variables.jwt))],
+]);
+
+const ofRequests: ReadonlyMap<string, Declaration> = new Map<string, Declaration>([
+  ...ofClaims,
   ['request', request],
   ['source', struct({ address: attribute(stringType, (variables) => variables.source.address) })],
 ]);
 
 const byScope: Readonly<Record<ExpressionScope, ReadonlyMap<string, Declaration>>> = {
+  claims: ofClaims,
   request: ofRequests,
   mcp: new Map([...ofRequests, ['mcp', mcp]]),
 };

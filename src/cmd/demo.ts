@@ -6,6 +6,7 @@ import { describePolicy, ruleVariants } from '../demo/demo-rules.ts';
 import { createRuleSwitch } from '../demo/rule-switch.ts';
 import { startSampleServer } from '../demo/sample-mcp-server.ts';
 import type { Configuration } from '../ir/configuration.ts';
+import { needsSigningKeys } from '../ir/signing-keys.ts';
 import { createFixedSource } from '../sources/fixed-source.ts';
 import { translate } from '../translate/translate.ts';
 import { defineCommand, fail, refuse } from './command.ts';
@@ -15,6 +16,7 @@ import { findGatewayFlagProblems, gatewayFlags } from './gateway-flags.ts';
 import { listMovable, type OwnPort } from './own-ports.ts';
 import type { ProcessHost } from './process-host.ts';
 import { addSealKeys, makeSealKeys } from './seal-keys.ts';
+import { addSigningKeys, makeSigningKeys, scheduleSigningKeys } from './signing-keys.ts';
 import { StartError } from './start-error.ts';
 import { startGatewayProcess } from './start-gateway.ts';
 
@@ -80,11 +82,14 @@ async function serve(
   );
   const gateway = await startGatewayProcess(values, host, { movablePorts, otherwise: 'the demo has no files' });
   const mcpUrl = `http://127.0.0.1:${values.port}${mcpPath}`;
+  // In memory only: they live as long as the process.
   const sealKeys = makeSealKeys();
+  const signingKeys = scheduleSigningKeys(makeSigningKeys(Date.now()), Date.now());
   const configure = (policy: object): Configuration => {
     const resources = describeDemo(values.port, Number(new URL(sample.url).port), page.port, idp.issuer);
     const source = createFixedSource([...resources, policy]);
-    return addSealKeys(translate(source.resources.get()).configuration, sealKeys);
+    const configuration = addSealKeys(translate(source.resources.get()).configuration, sealKeys);
+    return needsSigningKeys(configuration) ? addSigningKeys(configuration, signingKeys) : configuration;
   };
   const rules = createRuleSwitch(backendName, async (policy) => {
     const { problems } = await gateway.applyChange(configure(policy));

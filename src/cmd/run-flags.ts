@@ -1,5 +1,6 @@
 // The flags of `run`.
-import { identityProviders } from '../api/mcp-authentication.ts';
+import { identityProviders } from '../api/identity-providers.ts';
+import { allowExamples } from './allow-flag.ts';
 import { defaultWatchTimes } from '../sources/files/watch-files.ts';
 import type { Flag } from './flag-values.ts';
 import { type CommandFlags, defineFlags } from './flags.ts';
@@ -14,6 +15,14 @@ export const sealKeyFileFlag = {
   env: 'MCP_GATEHOUSE_SEAL_KEY_FILE',
   placeholder: 'PATH',
   help: 'The file with the keys of MCP authentication; made when it is first needed. When absent: mcp-gatehouse/seal-keys in $XDG_STATE_HOME or ~/.local/state',
+} as const satisfies Flag;
+
+/** The signing key file, for every command that has to do with it. */
+export const signingKeyFileFlag = {
+  type: 'string',
+  env: 'MCP_GATEHOUSE_SIGNING_KEY_FILE',
+  placeholder: 'PATH',
+  help: 'The file with the keys of access tokens that the gateway issues itself (flow Issuer); made when it is first needed. When absent: signing-keys beside the seal key file',
 } as const satisfies Flag;
 
 const runFlagTable = defineFlags({
@@ -56,18 +65,24 @@ const runFlagTable = defineFlags({
     type: 'enum',
     values: identityProviders,
     env: 'MCP_GATEHOUSE_PROVIDER',
-    help: 'With --issuer: which identity provider it is, if it is one with quirks',
+    help: 'Which identity provider it is, if it is one with quirks. Google, GitHub and GitLab need no --issuer, but --client-id and --allow',
   },
   clientId: {
     type: 'string',
     env: 'MCP_GATEHOUSE_CLIENT_ID',
-    help: 'With --issuer: a client that is registered there already and stands for all MCP clients, where they cannot register themselves',
+    help: 'A client that is registered at the identity provider already and stands for all MCP clients, where they cannot register themselves',
   },
   clientSecretFile: {
     type: 'string',
     env: 'MCP_GATEHOUSE_CLIENT_SECRET_FILE',
     placeholder: 'PATH',
     help: 'With --client-id: the file with its secret; none for a public client',
+  },
+  allow: {
+    type: 'strings',
+    env: 'MCP_GATEHOUSE_ALLOW',
+    placeholder: 'KIND:VALUE',
+    help: `With --provider Google, GitHub or GitLab: who gets in, such as ${allowExamples}; may be given several times`,
   },
   print: { type: 'boolean', help: 'With --target: print the resources that it stands for, and exit' },
   address: {
@@ -88,13 +103,14 @@ const runFlagTable = defineFlags({
     help: 'With -f: how long changed files must stay as they are before they are read',
   },
   sealKeyFile: sealKeyFileFlag,
+  signingKeyFile: signingKeyFileFlag,
   ...gatewayFlags,
 });
 
 export const runCommandFlags: CommandFlags<typeof runFlagTable> = {
   name: 'run',
   summary: 'Serves MCP traffic, configured by files or, for one server, by --target.',
-  usage: '(-f PATH... | --target URL [--port N] [--issuer URL]) [flags]',
+  usage: '(-f PATH... | --target URL [--port N] [--issuer URL | --provider NAME]) [flags]',
   flags: runFlagTable,
   commonFlags: [
     'file',
@@ -105,15 +121,16 @@ export const runCommandFlags: CommandFlags<typeof runFlagTable> = {
     'provider',
     'clientId',
     'clientSecretFile',
+    'allow',
     'print',
     'address',
-    'adminPort',
     'logLevel',
   ],
   positionals: 'file',
   examples: [
     'mcp-gatehouse run --target http://127.0.0.1:3001/mcp',
     'mcp-gatehouse run --target http://127.0.0.1:3001/mcp --issuer https://idp.example.com/realms/mcp',
+    'mcp-gatehouse run --target http://127.0.0.1:3001/mcp --provider GitHub --client-id ID --client-secret-file PATH --allow org:acme',
     'mcp-gatehouse run --target http://127.0.0.1:3001/mcp --print > gateway.yaml',
     'mcp-gatehouse run -f gateway.yaml',
   ],

@@ -1,10 +1,11 @@
-// `mcp-gatehouse run`: resources from files (or the short form) -> translate -> seal keys -> the gateway, again on every change.
+// `mcp-gatehouse run`: resources from files (or the short form) -> translate -> seal keys and signing keys -> the gateway, again on every change.
 import { isIP } from 'node:net';
 import type { Resources } from '../api/resources.ts';
 import { createLocalGuard } from '../base/local-guard.ts';
 import type { Log } from '../base/log.ts';
 import type { Configuration } from '../ir/configuration.ts';
 import { needsSealKeys } from '../ir/seal-keys.ts';
+import { needsSigningKeys } from '../ir/signing-keys.ts';
 import { FilesSource } from '../sources/files/files-source.ts';
 import { formatProblemLine } from '../sources/files/problem-line.ts';
 import { readText } from '../sources/files/read-text.ts';
@@ -23,9 +24,12 @@ import { listMovable, type OwnPort } from './own-ports.ts';
 import type { ProcessHost } from './process-host.ts';
 import { runCommandFlags } from './run-flags.ts';
 import { findDefaultKeyFile } from './seal-key-file.ts';
-import { SealKeySource } from './seal-key-source.ts';
+import { createSealKeySource } from './seal-key-source.ts';
 import { addSealKeys } from './seal-keys.ts';
 import { buildShortForm, printResources } from './short-form.ts';
+import { findSigningKeyFile } from './signing-key-file.ts';
+import { SigningKeySource } from './signing-key-source.ts';
+import { addSigningKeys } from './signing-keys.ts';
 import { PortsTakenError, StartError } from './start-error.ts';
 import { type GatewayProcess, startGatewayProcess } from './start-gateway.ts';
 import { type FilePlaces, formatStatusProblems, formatUnattached } from './status-problems.ts';
@@ -149,19 +153,36 @@ async function serve(
       { file },
       `the seal keys are in the folder of a former name, and stay in use; their place is ${current} now`,
     );
-  const sealKeys = new SealKeySource({ path: values.sealKeyFile ?? findDefaultKeyFile(env, tellFormer), log });
-  shutdown.addStep({ name: 'stop watching the seal keys', timeoutMs: 1_000, run: () => sealKeys.stop() });
-  /** Without keys nothing can be sealed, and what needs it is closed. */
-  const completeConfiguration = async (configuration: Configuration): Promise<Configuration> => {
-    if (!needsSealKeys(configuration)) return configuration;
-    const opened = await sealKeys.open();
-    if (opened.ok) return addSealKeys(configuration, sealKeys.keys.get() ?? opened.keys);
+  const sealKeyFile = values.sealKeyFile ?? findDefaultKeyFile(env, tellFormer);
+  const sealKeys = createSealKeySource({ path: sealKeyFile, log });
+  const signingKeys = new SigningKeySource({ path: values.signingKeyFile ?? findSigningKeyFile(sealKeyFile), log });
+  const keySources = [sealKeys, signingKeys];
+  shutdown.addStep({
+    name: 'stop watching the keys',
+    timeoutMs: 1_000,
+    run: async () => void (await Promise.all(keySources.map((keys) => keys.stop()))),
+  });
+  const reportMissing = async (message: string): Promise<void> => {
     if (!isServing) {
       await gateway.abandon();
-      throw new StartError(opened.message);
+      throw new StartError(message);
     }
-    log.error({}, opened.message);
-    return configuration;
+    log.error({}, message);
+  };
+  /** Without keys nothing can be sealed or signed, and what needs it is closed. */
+  const completeConfiguration = async (configuration: Configuration): Promise<Configuration> => {
+    let complete = configuration;
+    if (needsSealKeys(configuration)) {
+      const opened = await sealKeys.open();
+      if (opened.ok) complete = addSealKeys(complete, sealKeys.keys.get() ?? opened.keys);
+      else await reportMissing(opened.message);
+    }
+    if (needsSigningKeys(configuration)) {
+      const opened = await signingKeys.open();
+      if (opened.ok) complete = addSigningKeys(complete, signingKeys.schedule.get() ?? opened.schedule);
+      else await reportMissing(opened.message);
+    }
+    return complete;
   };
 
   reportProblems(source.problems.get());
@@ -185,7 +206,8 @@ async function serve(
     applyLatest();
   });
   sealKeys.keys.subscribe(applyLatest);
-  if (source instanceof FilesSource) gateway.onReload(() => readAgain(source, sealKeys, log));
+  signingKeys.schedule.subscribe(applyLatest);
+  if (source instanceof FilesSource) gateway.onReload(() => readAgain(source, keySources, log));
 
   const first = translated;
   await gateway.applyFirst(await completeConfiguration(first));
@@ -209,10 +231,14 @@ async function tellOfTarget(
 }
 
 /** What SIGHUP asks for. Changes are followed anyway; this also takes those that nobody told the watchers about. */
-async function readAgain(source: FilesSource, sealKeys: SealKeySource, log: Log): Promise<void> {
+async function readAgain(
+  source: FilesSource,
+  keySources: readonly { reload(): Promise<void> }[],
+  log: Log,
+): Promise<void> {
   log.info({}, 'SIGHUP: reading the files again');
   const before = source.resources.get();
-  await Promise.all([source.reload(), sealKeys.reload()]);
+  await Promise.all([source.reload(), ...keySources.map((keys) => keys.reload())]);
   const isChanged = source.resources.get() !== before;
   log.info(
     { problems: source.problems.get().length },
@@ -261,6 +287,7 @@ function findMistakes(values: RunValues): string[] {
       ['--provider', values.provider !== undefined],
       ['--client-id', values.clientId !== undefined],
       ['--client-secret-file', values.clientSecretFile !== undefined],
+      ['--allow', values.allow.length > 0],
     ] as const) {
       if (isGiven) mistakes.push(`${flag} goes with --target: with -f a ProxyPolicy says who is let in`);
     }

@@ -6,12 +6,12 @@ import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import {
   findDefaultKeyFile,
-  type KeyFileSystem,
   readOrCreateSealKeyFile,
   readSealKeyFile,
   rotateSealKeyFile,
   type SealKeyResult,
 } from './seal-key-file.ts';
+import type { KeyFileSystem } from './key-file.ts';
 import { rotateKeyCommand } from './rotate-key.ts';
 import { executeCommand } from './command.ts';
 

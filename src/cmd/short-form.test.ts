@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { readYaml } from '../sources/files/read-yaml.ts';
+import { LoginFlow } from '../ir/gen/config_pb.ts';
 import { createFixedSource } from '../sources/fixed-source.ts';
 import { translate } from '../translate/translate.ts';
 import { buildShortForm, printResources, type ShortFormOptions } from './short-form.ts';
@@ -186,12 +187,79 @@ describe('buildShortForm with an identity provider', () => {
     [{ issuer: undefined, extraScopes: ['a'] }, /^--extra-scope goes with --issuer/],
     [{ issuer: undefined, provider: 'Dex' }, /^--provider goes with --issuer/],
     [{ extraScopes: ['a b'] }, /^--extra-scope /],
-    [{ provider: 'dex' }, /^--provider /],
+    [{ provider: 'dex' as 'Dex' }, /^--provider /],
+    [{ issuer: undefined, allow: ['org:a'] }, /^--allow goes with --issuer: the URL .*, or with --provider Google, /],
+    [{ allow: ['org:a'] }, /^--allow goes with --provider Google, GitHub or GitLab, where the gateway decides/],
+    [{ provider: 'Dex', allow: ['org:a'] }, /^--allow goes with --provider Google, GitHub or GitLab/],
+    [
+      { issuer: 'https://login.microsoftonline.com/common/v2.0', provider: 'Entra', clientId: 'a' },
+      /^anybody with a Microsoft account would get in: name the --issuer of your own organization/,
+    ],
   ];
   for (const [options, message] of refusals) {
     test(`refuses ${JSON.stringify(options)}`, () => {
       const short = buildShortForm({ target, issuer, ...options });
       assert.match(short.ok ? '' : short.message, message);
+    });
+  }
+});
+
+describe('buildShortForm with --provider Google, GitHub or GitLab', () => {
+  const target = 'http://127.0.0.1:3001/mcp';
+  const github = { provider: 'GitHub', clientId: 'gateway', allow: ['org:acme'] } as const;
+
+  test('needs no --issuer; --allow says who gets in', () => {
+    const allow = ['org:acme', 'email:Ada@example.com', 'domain:example.com', 'org:b:c', 'subject:https://x/1'];
+    const resources = build(target, { ...github, allow, clientSecretFile: '/run/secret' });
+    const { proxyPolicies } = createFixedSource(resources).resources.get();
+    const { issuer, provider, identity, registration } = proxyPolicies[0]!.spec.backend!.mcp.authentication!;
+    assert.deepEqual([issuer, provider, registration.mode], [undefined, 'GitHub', 'Shared']);
+    assert.deepEqual(identity?.allow, {
+      organizations: ['acme', 'b:c'],
+      emails: ['Ada@example.com'],
+      domains: ['example.com'],
+      subjects: ['https://x/1'],
+    });
+    const { configuration } = translate(createFixedSource(resources).resources.get());
+    const [policy] = configuration.policies;
+    assert.ok(policy?.spec.case === 'mcpAuthentication');
+    assert.deepEqual([policy.spec.value.issuer, policy.spec.value.flow], ['https://github.com', LoginFlow.ISSUER]);
+  });
+
+  test("one's own GitLab is not open to anybody", () => {
+    build(target, { provider: 'GitLab', issuer: 'https://gitlab.example.com', clientId: 'gateway' });
+  });
+
+  const examples = 'org:acme, domain:example.com, email:ada@example.com, subject:1234';
+  const refusals: readonly [options: Partial<ShortFormOptions>, message: string][] = [
+    [{ allow: [] }, `anybody with a GitHub account would get in: say who with --allow, such as ${examples}`],
+    [
+      { clientId: undefined },
+      '--provider GitHub needs --client-id: the client that you have registered there for the gateway',
+    ],
+    [{ allow: ['team:a'] }, `--allow must be one of ${examples}, not "team:a"`],
+    [{ allow: ['orgs:a'] }, `--allow must be one of ${examples}, not "orgs:a"; did you mean org:a ?`],
+    [{ allow: ['acme'] }, `--allow must be one of ${examples}, not "acme"; did you mean org:acme ?`],
+    [{ allow: ['a.test'] }, `--allow must be one of ${examples}, not "a.test"; did you mean domain:a.test ?`],
+    [{ allow: ['a@b.test'] }, `--allow must be one of ${examples}, not "a@b.test"; did you mean email:a@b.test ?`],
+    [{ allow: ['org:'] }, '--allow org: has no value; write org:acme'],
+    [{ allow: ['org:a', 'email: '] }, '--allow email: has no value; write email:ada@example.com'],
+    [{ allow: ['domain:@a.test'] }, '--allow must be a domain such as example.com, without @ or *'],
+    [{ allow: ['email:a'] }, '--allow must be an email address such as ada@example.com'],
+    [
+      { audiences: ['a'] },
+      "--audience must be absent in the flow Issuer: the `aud` of issued tokens is the server's own URL",
+    ],
+    [
+      { issuer: 'https://git.example.com' },
+      '--issuer must be https://github.com with provider GitHub; another one needs endpoints, because there is no metadata',
+    ],
+    [{ clientSecretFile: 'a', clientId: undefined }, '--client-secret-file goes with --client-id: whose secret is it?'],
+  ];
+  for (const [options, message] of refusals) {
+    test(`refuses ${JSON.stringify(options)}`, () => {
+      const short = buildShortForm({ target, ...github, ...options });
+      assert.equal(short.ok ? '' : short.message, message);
     });
   }
 });

@@ -1,9 +1,18 @@
-// `run --target URL [--issuer URL]`: the resources that one MCP server behind a loopback listener stands for, and how they are printed.
+// `run --target URL [--issuer URL | --provider NAME]`: the resources that one MCP server behind a loopback listener stands for, and how they are printed.
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { stringify } from 'yaml';
+import {
+  type IdentityProviderName,
+  findIssuer,
+  findPublicAccount,
+  issuesTokens,
+  providersWithOpaqueTokens,
+} from '../api/identity-providers.ts';
 import { formatFieldPath } from '../api/problem.ts';
+import { listAlternatives } from '../base/nearest-name.ts';
 import { validateResource } from '../sources/validate.ts';
+import { allowExamples, readAllow } from './allow-flag.ts';
 
 /** What was asked for on the command line. */
 export interface ShortFormOptions {
@@ -13,7 +22,7 @@ export interface ShortFormOptions {
   readonly port?: number | undefined;
   /** --transport: what the server speaks; Streamable HTTP when absent. */
   readonly transport?: 'streamable-http' | 'sse' | undefined;
-  /** --issuer: the identity provider; no MCP authentication when absent. */
+  /** --issuer: the identity provider; no MCP authentication when absent, unless the provider always has the same one. */
   readonly issuer?: string | undefined;
   /** --audience: what tokens must be for; the resource's own URL when there is none. */
   readonly audiences?: readonly string[];
@@ -22,11 +31,13 @@ export interface ShortFormOptions {
   /** --extra-scope: what is asked for in every login. */
   readonly extraScopes?: readonly string[];
   /** --provider: the preset for the quirks of the identity provider; none when absent. */
-  readonly provider?: string | undefined;
+  readonly provider?: IdentityProviderName | undefined;
   /** --client-id: a client that is registered at the identity provider already and stands for all. */
   readonly clientId?: string | undefined;
   /** --client-secret-file: the file with its secret. Its content is not part of the resources. */
   readonly clientSecretFile?: string | undefined;
+  /** --allow: who gets in, where the gateway issues the tokens. */
+  readonly allow?: readonly string[];
 }
 
 /** The resources, or one sentence on which flag is wrong. */
@@ -124,6 +135,10 @@ const flagsOfFields: Readonly<Record<string, string>> = {
   extraScopes: '--extra-scope',
   provider: '--provider',
   clientId: '--client-id',
+  organizations: '--allow',
+  domains: '--allow',
+  emails: '--allow',
+  subjects: '--allow',
 };
 
 /** The same, said of the flag that the field is made of. */
@@ -139,7 +154,7 @@ function findAuthenticationProblem(resource: object): string | undefined {
 const secretName = 'idp-client';
 const secretEntry = 'client-secret';
 
-/** The policy for an identity provider, and the Secret that it names; nothing without --issuer. */
+/** The policy for an identity provider, and the Secret that it names; nothing without one. */
 function buildAuthentication(options: ShortFormOptions): ShortForm {
   const {
     issuer,
@@ -149,8 +164,9 @@ function buildAuthentication(options: ShortFormOptions): ShortForm {
     provider,
     clientId,
     clientSecretFile,
+    allow = [],
   } = options;
-  if (issuer === undefined) {
+  if (findIssuer({ issuer, provider }) === '') {
     const lonely = [
       audiences.length > 0 ? '--audience' : undefined,
       requiredScopes.length > 0 ? '--required-scope' : undefined,
@@ -158,10 +174,13 @@ function buildAuthentication(options: ShortFormOptions): ShortForm {
       provider === undefined ? undefined : '--provider',
       clientId === undefined ? undefined : '--client-id',
       clientSecretFile === undefined ? undefined : '--client-secret-file',
+      allow.length === 0 ? undefined : '--allow',
     ].find((flag) => flag !== undefined);
     return lonely === undefined
       ? { ok: true, resources: [] }
-      : refuse(`${lonely} goes with --issuer: the URL of the identity provider`);
+      : refuse(
+          `${lonely} goes with --issuer: the URL of the identity provider${lonely === '--allow' ? `, or with ${issuingProviders}` : ''}`,
+        );
   }
   if (clientSecretFile !== undefined && clientId === undefined) {
     return refuse('--client-secret-file goes with --client-id: whose secret is it?');
@@ -169,6 +188,10 @@ function buildAuthentication(options: ShortFormOptions): ShortForm {
   if (clientSecretFile?.includes('}') === true) {
     return refuse('--client-secret-file must have no } in its path: a Secret could not refer to it');
   }
+  const allowed = readAllow(allow);
+  if (!allowed.ok) return allowed;
+  const mistake = findIssuerMistake(options);
+  if (mistake !== undefined) return refuse(mistake);
   const secret = {
     apiVersion: 'v1',
     kind: 'Secret',
@@ -185,11 +208,12 @@ function buildAuthentication(options: ShortFormOptions): ShortForm {
       backend: {
         mcp: {
           authentication: {
-            issuer,
+            ...(issuer !== undefined && { issuer }),
             ...(audiences.length > 0 && { audiences }),
             ...(provider !== undefined && { provider }),
             ...(requiredScopes.length > 0 && { requiredScopes }),
             ...(extraScopes.length > 0 && { authorizationRequest: { extraScopes } }),
+            ...(allow.length > 0 && { identity: { allow: allowed.lists } }),
             ...(clientId !== undefined && {
               registration: {
                 mode: 'Shared',
@@ -203,6 +227,24 @@ function buildAuthentication(options: ShortFormOptions): ShortForm {
     },
   };
   return { ok: true, resources: clientSecretFile === undefined ? [policy] : [secret, policy] };
+}
+
+const issuingProviders = `--provider ${listAlternatives(providersWithOpaqueTokens)}`;
+
+/** What is wrong with who would get in. */
+function findIssuerMistake({ issuer, provider, clientId, allow = [] }: ShortFormOptions): string | undefined {
+  const account = findPublicAccount({ issuer, provider });
+  if (!issuesTokens({ flow: 'Auto', provider })) {
+    if (allow.length > 0) return `--allow goes with ${issuingProviders}, where the gateway decides who gets in`;
+    return account === undefined
+      ? undefined
+      : `anybody with ${account} would get in: name the --issuer of your own organization, or say who gets in with a policy (-f)`;
+  }
+  if (clientId === undefined)
+    return `--provider ${provider} needs --client-id: the client that you have registered there for the gateway`;
+  return account === undefined || allow.length > 0
+    ? undefined
+    : `anybody with ${account} would get in: say who with --allow, such as ${allowExamples}`;
 }
 
 /** The resources as YAML that `-f` reads back. */

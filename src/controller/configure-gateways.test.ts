@@ -4,11 +4,15 @@ import { describe, test } from 'node:test';
 import { parseResource } from '../api/parse-resource.ts';
 import { emptyResources, type Resources } from '../api/resources.ts';
 import { silentLog } from '../base/log.ts';
+import { takeStep } from '../deploy/plan-signing-keys.ts';
 import { renderSealKeySecret } from '../deploy/seal-key-secret.ts';
+import { readSigningKeyObject, renderSigningKeySecret, replaceSigningKeys } from '../deploy/signing-key-secret.ts';
+import { LoginFlow } from '../ir/gen/config_pb.ts';
 import { createTranslator, type Translation } from '../translate/translate.ts';
 import type { Snapshot } from '../xds/snapshot.ts';
 import { GatewayConfigurator } from './configure-gateways.ts';
 import { SealKeyMessages } from './seal-key-messages.ts';
+import { SigningKeyMessages } from './signing-key-messages.ts';
 import { SnapshotHistory } from './snapshot-history.ts';
 
 const lists = {
@@ -69,7 +73,10 @@ const login = [
   },
 ];
 
-function createFixture(change: (translation: Translation) => Translation = (translation) => translation) {
+function createFixture(
+  change: (translation: Translation) => Translation = (translation) => translation,
+  isEncrypted = true,
+) {
   const snapshots = new Map<string, Snapshot | undefined>();
   let pushes = 0;
   const history = new SnapshotHistory();
@@ -84,6 +91,7 @@ function createFixture(change: (translation: Translation) => Translation = (tran
     },
     history,
     sealKeys: new SealKeyMessages('proxy-system', silentLog),
+    signingKeys: isEncrypted ? new SigningKeyMessages('proxy-system', silentLog) : undefined,
     translate: (resources) => change(translator.translate(resources)),
     onTranslated() {},
   });
@@ -180,6 +188,74 @@ describe('seal keys', () => {
 
   test('of an earlier Gateway of that name, of another namespace, or that are none, are not used', () => {
     const { configurator, countSecrets } = createFixture();
+    const elsewhere = { ...secret, metadata: { ...secret.metadata, namespace: 'team' } };
+    const unlabelled = { ...secret, metadata: { ...secret.metadata, labels: {} } };
+    const broken = { ...secret, data: { current: 'AAAA' } };
+    for (const objects of [
+      [gateway('a', 'another'), secret],
+      [gateway('a'), elsewhere],
+      [gateway('a'), unlabelled],
+      [gateway('a'), broken],
+    ]) {
+      configurator.configure(parse(...objects, ...login));
+      assert.equal(countSecrets('team/a'), 0);
+    }
+  });
+});
+
+describe('signing keys', () => {
+  const owner = { namespace: 'team', name: 'a', uid: 'uid-a' };
+  const secret = renderSigningKeySecret(owner, 'proxy-system', Date.UTC(2026, 0, 1));
+  const stored = readSigningKeyObject(secret);
+  assert.ok(stored.ok);
+  const kid = stored.keys.current.kid;
+
+  /** As if the policies had the flow Issuer. */
+  const issue = (translation: Translation): Translation => ({
+    ...translation,
+    configuration: {
+      ...translation.configuration,
+      policies: translation.configuration.policies.map((policy) =>
+        policy.spec.case === 'mcpAuthentication'
+          ? { ...policy, spec: { ...policy.spec, value: { ...policy.spec.value, flow: LoginFlow.ISSUER } } }
+          : policy,
+      ),
+    },
+  });
+
+  test('are asked for where tokens are issued, added when they are there, and told of', () => {
+    const { configurator, countSecrets } = createFixture(issue);
+    const without = configurator.configure(parse(gateway('a'), gateway('b'), ...login));
+    assert.deepEqual([without.signingKeyOwners, [...without.signingKeys]], [[owner], []]);
+    assert.equal(countSecrets('team/a'), 0);
+    const { signingKeyOwners, signingKeys } = configurator.configure(
+      parse(gateway('a'), gateway('b'), ...login, secret),
+    );
+    assert.deepEqual(signingKeyOwners, [owner]);
+    assert.deepEqual([...signingKeys], [['team/a', { kids: [kid], active: kid }]]);
+    assert.deepEqual([countSecrets('team/a'), countSecrets('team/b')], [1, 0]);
+
+    // The next key is sent before it signs.
+    const prepared = takeStep(stored.keys, 'prepare', 0);
+    const rotating = replaceSigningKeys(secret, prepared, { isAnswered: true });
+    const sent = configurator.configure(parse(gateway('a'), ...login, rotating)).signingKeys.get('team/a');
+    assert.deepEqual(sent, { kids: [kid, prepared.next?.kid], active: kid });
+  });
+
+  test('are for policies that issue tokens only', () => {
+    const { configurator, countSecrets } = createFixture();
+    assert.deepEqual(configurator.configure(parse(gateway('a'), ...login, secret)).signingKeyOwners, []);
+    assert.equal(countSecrets('team/a'), 0);
+  });
+
+  test('never cross the network in clear, nor are they made', () => {
+    const { configurator, countSecrets } = createFixture(issue, false);
+    const { signingKeyOwners, signingKeys } = configurator.configure(parse(gateway('a'), ...login, secret));
+    assert.deepEqual([signingKeyOwners, signingKeys.size, countSecrets('team/a')], [[], 0, 0]);
+  });
+
+  test('of an earlier Gateway of that name, of another namespace, or that are none, are not used', () => {
+    const { configurator, countSecrets } = createFixture(issue);
     const elsewhere = { ...secret, metadata: { ...secret.metadata, namespace: 'team' } };
     const unlabelled = { ...secret, metadata: { ...secret.metadata, labels: {} } };
     const broken = { ...secret, data: { current: 'AAAA' } };

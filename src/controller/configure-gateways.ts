@@ -1,17 +1,20 @@
-// Turns resources into the configuration of gateways: translates, slices by Gateway, adds seal keys, builds a snapshot for each, and gives the xDS server
+// Turns resources into the configuration of gateways: translates, slices by Gateway, adds seal keys and signing keys, builds a snapshot for each, and gives the xDS server
 // those that changed. Pure except for that last step: the same resources give the same snapshots on every replica.
 import type { Resources } from '../api/resources.ts';
 import type { Log } from '../base/log.ts';
 import { nameDeployed } from '../deploy/deployed-names.ts';
-import type { SealKeyOwner } from '../deploy/seal-key-secret.ts';
+import type { KeyOwner } from '../deploy/key-owner.ts';
+import type { AcknowledgedKeys } from '../deploy/plan-signing-keys.ts';
 import { type Configuration, emptyConfiguration } from '../ir/configuration.ts';
 import { needsSealKeys } from '../ir/seal-keys.ts';
+import { needsSigningKeys } from '../ir/signing-keys.ts';
 import { sliceConfiguration, type Slices } from '../translate/slice-configuration.ts';
 import type { Translation } from '../translate/translate.ts';
 import { buildSnapshot, type Snapshot, type TypeResources } from '../xds/snapshot.ts';
 import type { XdsServer } from '../xds/server.ts';
 import type { ServiceAccountLookup } from './authorize-peer.ts';
 import type { SealKeyMessages } from './seal-key-messages.ts';
+import type { SigningKeyMessages } from './signing-key-messages.ts';
 import type { SnapshotHistory } from './snapshot-history.ts';
 
 interface GatewayConfiguratorOptions {
@@ -19,6 +22,8 @@ interface GatewayConfiguratorOptions {
   readonly server: Pick<XdsServer, 'setSnapshot'>;
   readonly history: SnapshotHistory;
   readonly sealKeys: SealKeyMessages;
+  /** Undefined: gateways are not served over TLS, and get none. */
+  readonly signingKeys: SigningKeyMessages | undefined;
   readonly translate: (resources: Resources) => Translation;
   readonly onTranslated: (durationMs: number) => void;
 }
@@ -27,7 +32,11 @@ interface GatewayConfiguratorOptions {
 interface ConfiguredGateways {
   readonly translation: Translation;
   /** Gateways that need seal keys, whether or not the keys exist already. */
-  readonly sealKeyOwners: readonly SealKeyOwner[];
+  readonly sealKeyOwners: readonly KeyOwner[];
+  /** The same for signing keys; none without TLS. */
+  readonly signingKeyOwners: readonly KeyOwner[];
+  /** The signing keys in the present snapshots, by Gateway. */
+  readonly signingKeys: ReadonlyMap<string, AcknowledgedKeys>;
   /** Gateways whose snapshot could not be built; they keep the previous one. */
   readonly failures: number;
 }
@@ -47,7 +56,7 @@ export class GatewayConfigurator {
   }
 
   configure(resources: Resources): ConfiguredGateways {
-    const { server, history, sealKeys, translate, onTranslated } = this.#options;
+    const { server, history, sealKeys, signingKeys, translate, onTranslated } = this.#options;
     const startedAt = performance.now();
     const translation = translate(resources);
     this.#slices = sliceConfiguration(translation.configuration, this.#slices);
@@ -55,7 +64,10 @@ export class GatewayConfigurator {
 
     const identities = identifyGateways(resources);
     const addSealKeys = sealKeys.createAdder(resources);
-    const sealKeyOwners: SealKeyOwner[] = [];
+    const sealKeyOwners: KeyOwner[] = [];
+    const findSigningKeys = signingKeys?.createFinder(resources);
+    const signingKeyOwners: KeyOwner[] = [];
+    const sentSigningKeys = new Map<string, AcknowledgedKeys>();
     const served = new Set<string>();
     let failures = 0;
     // A Gateway that cannot be deployed as configured is held: its existing pods go on serving it.
@@ -67,7 +79,12 @@ export class GatewayConfigurator {
         sealKeyOwners.push(owner);
         configuration = addSealKeys(configuration, owner);
       }
+      const isSigning = owner !== undefined && findSigningKeys !== undefined && needsSigningKeys(configuration);
+      const sent = isSigning ? findSigningKeys(owner) : undefined;
+      if (isSigning) signingKeyOwners.push(owner);
+      if (sent !== undefined) configuration = { ...configuration, secrets: [...configuration.secrets, sent.message] };
       if (!this.#putSnapshot(name, configuration)) failures += 1;
+      else if (sent !== undefined) sentSigningKeys.set(name, sent.keys);
     }
     for (const name of this.#served) {
       if (served.has(name)) continue;
@@ -78,7 +95,7 @@ export class GatewayConfigurator {
     }
     this.#served = served;
     this.#identities = identities;
-    return { translation, sealKeyOwners, failures };
+    return { translation, sealKeyOwners, signingKeyOwners, signingKeys: sentSigningKeys, failures };
   }
 
   /** The ServiceAccount of a Gateway's pods. */
@@ -147,7 +164,7 @@ function measureResources(resources: TypeResources): Size {
 
 /** What identifies a Gateway and its pods. */
 interface GatewayIdentity {
-  readonly owner: SealKeyOwner | undefined;
+  readonly owner: KeyOwner | undefined;
   readonly serviceAccount: string;
 }
 

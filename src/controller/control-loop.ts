@@ -5,6 +5,7 @@ import type { Clock } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
 import type { ReadonlyWatchable } from '../base/watchable.ts';
 import type { DeploySettings } from '../deploy/deploy-settings.ts';
+import type { AcknowledgedKeys } from '../deploy/plan-signing-keys.ts';
 import type { Leadership } from '../kubernetes/leader-election.ts';
 import type { KubernetesSource } from '../sources/kubernetes/kubernetes-source.ts';
 import { describeProgrammed } from '../translate/programmed-status.ts';
@@ -17,6 +18,7 @@ import type { GatewayApiVersions } from './gateway-api-versions.ts';
 import { FactCollector } from './gateway-facts.ts';
 import { type GatewayPods, listGatewayPods } from './gateway-pods.ts';
 import type { LeaderDuties } from './leader-duties.ts';
+import { listAcknowledgedKeys } from './acknowledged-keys.ts';
 import type { EventReporter } from './report-events.ts';
 import { Rounds } from './rounds.ts';
 import type { SnapshotHistory } from './snapshot-history.ts';
@@ -37,6 +39,8 @@ interface ControlLoopOptions {
   readonly deploySettings: ReadonlyWatchable<DeploySettings | undefined>;
   readonly gatewayApiVersions: ReadonlyWatchable<GatewayApiVersions>;
   readonly observer: LoopObserver;
+  /** Gateways are served over TLS: only then do they get signing keys. */
+  readonly isXdsEncrypted: boolean;
 }
 
 const quietMs = 10;
@@ -52,6 +56,8 @@ export class ControlLoop {
   readonly #facts: FactCollector;
   readonly #subscriptions: (() => void)[] = [];
   #translation: Translation | undefined;
+  /** In the snapshots of that translation, by Gateway. */
+  #signingKeys: ReadonlyMap<string, AcknowledgedKeys> = new Map();
   #leadingSince: number | undefined;
   #behind: Readonly<Record<string, number>> = {};
 
@@ -131,13 +137,15 @@ export class ControlLoop {
     if (!source.sync.get().synced) return;
     const startedAt = performance.now();
     const resources = source.resources.get();
-    const { translation, sealKeyOwners, failures } = configurator.configure(resources);
+    const { translation, sealKeyOwners, signingKeyOwners, signingKeys, failures } = configurator.configure(resources);
     this.#translation = translation;
+    this.#signingKeys = signingKeys;
     const settings = deploySettings.get();
     const { plans, held } = translation;
     duties.setWork({
       resources,
       sealKeyOwners,
+      signingKeyOwners,
       deploy: settings === undefined ? undefined : { plans, held, settings },
     });
     observer.reconciled(failures === 0 ? 'ok' : 'error', performance.now() - startedAt);
@@ -164,8 +172,10 @@ export class ControlLoop {
       return;
     }
     this.#behind = Object.fromEntries(Array.from(facts, ([name, { behind }]) => [name, behind.length]));
+    duties.setAcknowledged(listAcknowledgedKeys(this.#signingKeys, facts));
     const known = versions.state === 'known' ? versions.versions : undefined;
-    writer.setStatuses(describeProgrammed(translation, facts, known), {
+    const { isXdsEncrypted } = this.#options;
+    writer.setStatuses(describeProgrammed(translation, facts, known, { isXdsEncrypted }), {
       listNames: (kind) => listNames(resources, kind),
       isSelected: (namespace) => source.namespaces.get()?.has(namespace) ?? true,
       explainRelease: (gateway) => explainRelease(gateway, resources, source.namespaces.get()),

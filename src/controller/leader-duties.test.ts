@@ -21,7 +21,12 @@ function plan(gateways: Readonly<Record<string, string>>): LeaderWork {
     return { name, gateway: { metadata: { uid, generation: Number(generation) } } };
   });
   const deploy = { plans: plans as unknown as readonly GatewayPlan[], held: [], settings: {} };
-  return { resources: emptyResources, deploy: deploy as unknown as LeaderWork['deploy'], sealKeyOwners: [] };
+  return {
+    resources: emptyResources,
+    deploy: deploy as unknown as LeaderWork['deploy'],
+    sealKeyOwners: [],
+    signingKeyOwners: [],
+  };
 }
 
 /** Duties whose deployers say what a test makes them say. */
@@ -39,6 +44,7 @@ function create() {
       return { results, reconcile() {}, async stop() {} };
     },
     startSealKeyKeeper: () => ({ reconcile() {}, async stop() {} }),
+    startSigningKeyKeeper: () => ({ reconcile() {}, setAcknowledged() {}, async stop() {} }),
     readTermNumber: () => state.term,
     onDeployed() {},
     onDeployProblem() {},

@@ -1,9 +1,11 @@
-// The duties of the leader: it deploys, creates seal keys, owns the GatewayClass and writes statuses. They start when this replica becomes the leader and
+// The duties of the leader: it deploys, creates seal keys, keeps signing keys, owns the GatewayClass and writes statuses. They start when this replica becomes the leader and
 // stop at once when it no longer is.
 import type { Resources } from '../api/resources.ts';
 import type { Deployer, DeployInput, DeployResult } from '../deploy/deployer.ts';
-import type { SealKeyKeeper } from '../deploy/seal-key-keeper.ts';
-import type { SealKeyOwner } from '../deploy/seal-key-secret.ts';
+import type { KeyKeeper } from '../deploy/key-keeper.ts';
+import type { KeyOwner } from '../deploy/key-owner.ts';
+import type { AcknowledgedKeys } from '../deploy/plan-signing-keys.ts';
+import type { SigningKeyKeeper } from '../deploy/signing-key-keeper.ts';
 import type { LeftNamespaces } from './left-namespaces.ts';
 import type { GatewayClassKeeper } from './own-gateway-class.ts';
 import type { StatusWriter } from './write-statuses.ts';
@@ -14,7 +16,8 @@ interface LeaderDutiesOptions {
   readonly leftNamespaces: Pick<LeftNamespaces, 'start' | 'stop'>;
   /** One for each term. */
   readonly startDeployer: () => Deployer;
-  readonly startSealKeyKeeper: () => SealKeyKeeper;
+  readonly startSealKeyKeeper: () => KeyKeeper;
+  readonly startSigningKeyKeeper: () => SigningKeyKeeper;
   /** Two terms with the same number are one term with a break: no other replica has led in between. */
   readonly readTermNumber: () => number | undefined;
   /** Called when the result of a deployment changed. */
@@ -27,7 +30,8 @@ export interface LeaderWork {
   readonly resources: Resources;
   /** Undefined: the deploy settings are not known yet, and nothing is deployed. */
   readonly deploy: DeployInput | undefined;
-  readonly sealKeyOwners: readonly SealKeyOwner[];
+  readonly sealKeyOwners: readonly KeyOwner[];
+  readonly signingKeyOwners: readonly KeyOwner[];
 }
 
 /** The state at the end of a term. */
@@ -41,7 +45,8 @@ interface EndedTerm {
 interface Term {
   readonly number: number | undefined;
   readonly deployer: Deployer;
-  readonly sealKeyKeeper: SealKeyKeeper;
+  readonly sealKeyKeeper: KeyKeeper;
+  readonly signingKeyKeeper: SigningKeyKeeper;
   readonly unsubscribe: () => void;
 }
 
@@ -82,10 +87,14 @@ export class LeaderDuties {
     this.#noteDeployed(this.#term.deployer);
   }
 
+  /** The signing keys that all gateways of a Gateway have, by Gateway: called after every look at the gateways. A new term knows of none. */
+  setAcknowledged(keys: ReadonlyMap<string, AcknowledgedKeys>): void {
+    this.#term?.signingKeyKeeper.setAcknowledged(keys);
+  }
+
   start(): void {
     if (this.#term !== undefined) return;
-    const { writer, classKeeper, leftNamespaces, startDeployer, startSealKeyKeeper, onDeployed, onDeployProblem } =
-      this.#options;
+    const { writer, classKeeper, leftNamespaces, startDeployer, onDeployed, onDeployProblem } = this.#options;
     const deployer = startDeployer();
     const number = this.#options.readTermNumber();
     this.#resumed = number === undefined || number !== this.#ended?.number ? undefined : this.#ended;
@@ -95,7 +104,9 @@ export class LeaderDuties {
         if (problem !== undefined && before.get(name)?.problem !== problem) onDeployProblem();
       onDeployed();
     });
-    this.#term = { number, deployer, sealKeyKeeper: startSealKeyKeeper(), unsubscribe };
+    const sealKeyKeeper = this.#options.startSealKeyKeeper();
+    const signingKeyKeeper = this.#options.startSigningKeyKeeper();
+    this.#term = { number, deployer, sealKeyKeeper, signingKeyKeeper, unsubscribe };
     classKeeper.start();
     writer.start();
     leftNamespaces.start();
@@ -118,6 +129,7 @@ export class LeaderDuties {
       classKeeper.stop(),
       term?.deployer.stop(),
       term?.sealKeyKeeper.stop(),
+      term?.signingKeyKeeper.stop(),
     ]);
   }
 
@@ -149,7 +161,11 @@ function listGenerations(work: LeaderWork | undefined): ReadonlyMap<string, stri
   );
 }
 
-function handOver({ deploy, sealKeyOwners }: LeaderWork, { deployer, sealKeyKeeper }: Term): void {
+function handOver(
+  { deploy, sealKeyOwners, signingKeyOwners }: LeaderWork,
+  { deployer, sealKeyKeeper, signingKeyKeeper }: Term,
+): void {
   sealKeyKeeper.reconcile(sealKeyOwners);
+  signingKeyKeeper.reconcile(signingKeyOwners);
   if (deploy !== undefined) deployer.reconcile(deploy);
 }

@@ -3,7 +3,8 @@ import type { Resources } from '../api/resources.ts';
 import type { Secret as SecretResource } from '../api/secret.ts';
 import type { Log } from '../base/log.ts';
 import { nameSealKeySecret } from '../deploy/deployed-names.ts';
-import { readSealKeyOwner, readSealKeys, type SealKeyOwner, sealKeysLabel } from '../deploy/seal-key-secret.ts';
+import type { KeyOwner } from '../deploy/key-owner.ts';
+import { readSealKeyOwner, readSealKeys, sealKeysLabel } from '../deploy/seal-key-secret.ts';
 import type { Configuration } from '../ir/configuration.ts';
 import type { Secret } from '../ir/gen/config_pb.ts';
 import { createSealKeysMessage } from '../ir/seal-keys.ts';
@@ -20,7 +21,7 @@ export class SealKeyMessages {
   }
 
   /** A function that adds the keys of a Gateway to its configuration. Without keys the configuration stays as it is, and gateways fail closed. */
-  createAdder(resources: Resources): (configuration: Configuration, owner: SealKeyOwner) => Configuration {
+  createAdder(resources: Resources): (configuration: Configuration, owner: KeyOwner) => Configuration {
     const secrets = new Map(
       resources.secrets
         .filter(

@@ -9,6 +9,7 @@ import { Watchable } from '../base/watchable.ts';
 import type { DeploySettings } from '../deploy/deploy-settings.ts';
 import { startDeployer } from '../deploy/deployer.ts';
 import { startSealKeyKeeper } from '../deploy/seal-key-keeper.ts';
+import { startSigningKeyKeeper } from '../deploy/signing-key-keeper.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
 import { createEventRecorder } from '../kubernetes/events.ts';
 import { createElapsedTime } from '../kubernetes/elapsed-time.ts';
@@ -31,6 +32,7 @@ import { type ClassParametersReference, GatewayClassKeeper } from './own-gateway
 import { createOwnUsername } from './own-username.ts';
 import { EventReporter } from './report-events.ts';
 import { SealKeyMessages } from './seal-key-messages.ts';
+import { SigningKeyMessages } from './signing-key-messages.ts';
 import { SnapshotHistory } from './snapshot-history.ts';
 import { StatusWriter } from './write-statuses.ts';
 import { warnOfPlaintext } from './warn-plaintext.ts';
@@ -131,6 +133,7 @@ export async function startController(options: ControllerOptions): Promise<Runni
     server: { setSnapshot: (gateway, snapshot) => server.setSnapshot(gateway, snapshot) },
     history,
     sealKeys: new SealKeyMessages(installationNamespace, log),
+    signingKeys: certificate === undefined ? undefined : new SigningKeyMessages(installationNamespace, log),
     translate: options.translate ?? ((resources) => translator.translate(resources)),
     onTranslated: (durationMs) => metrics.loop.translated(durationMs),
   });
@@ -242,6 +245,8 @@ export async function startController(options: ControllerOptions): Promise<Runni
       }),
     startSealKeyKeeper: () =>
       startSealKeyKeeper({ client: leaderClient, log, installationNamespace, onRelist: metrics.relisted }),
+    startSigningKeyKeeper: () =>
+      startSigningKeyKeeper({ client: leaderClient, log, installationNamespace, onRelist: metrics.relisted }),
     readTermNumber: () => election.term,
     onDeployed: () => loop.noteDeployed(),
     onDeployProblem: () => metrics.loop.deployFailed(),
@@ -277,6 +282,7 @@ export async function startController(options: ControllerOptions): Promise<Runni
     deploySettings,
     gatewayApiVersions: gatewayApi.versions,
     observer: metrics.loop,
+    isXdsEncrypted: certificate !== undefined,
   });
   const follower = new LeaderFollower({
     log,

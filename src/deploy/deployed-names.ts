@@ -39,7 +39,16 @@ function hash(text: string): string {
 
 /** The Secret with the seal keys of a Gateway, in the installation namespace. */
 export function nameSealKeySecret(namespace: string, name: string): string {
-  return `proxy-seal-${createHash('sha256').update(`${namespace}/${name}`).digest('hex').slice(0, 32)}`;
+  return `proxy-seal-${digestName(namespace, name)}`;
+}
+
+/** The Secret with the signing keys of a Gateway, in the installation namespace. */
+export function nameSigningKeySecret(namespace: string, name: string): string {
+  return `proxy-sign-${digestName(namespace, name)}`;
+}
+
+function digestName(namespace: string, name: string): string {
+  return createHash('sha256').update(`${namespace}/${name}`).digest('hex').slice(0, 32);
 }
 
 /** The labels that select the pods of a Gateway. They never change: the selector of a Deployment is immutable. */

@@ -4,25 +4,17 @@ import { type Secret, readSecretEntry } from '../api/secret.ts';
 import { createSealKey } from '../base/sealed.ts';
 import type { KubernetesObject } from '../kubernetes/client.ts';
 import { managedBy, managedByLabel, nameSealKeySecret } from './deployed-names.ts';
+import { annotateOwner, type KeyOwner, readOwner } from './key-owner.ts';
 
 /** The label of Secrets with seal keys. */
 export const sealKeysLabel = 'gateway.proxy/seal-keys';
-const gatewayAnnotation = 'gateway.proxy/gateway';
-const gatewayUidAnnotation = 'gateway.proxy/gateway-uid';
 
 /** Entries of the Secret: the first existing one seals, all of them open. To rotate, move `current` to `previous` and set a new `current`. */
 const entries = ['current', 'previous'] as const;
 const keyBytes = 32;
 
-/** The Gateway whose keys they are. */
-export interface SealKeyOwner {
-  readonly namespace: string;
-  readonly name: string;
-  readonly uid: string;
-}
-
 /** A Secret with a new key. */
-export function renderSealKeySecret(owner: SealKeyOwner, installationNamespace: string): KubernetesObject {
+export function renderSealKeySecret(owner: KeyOwner, installationNamespace: string): KubernetesObject {
   return {
     apiVersion: 'v1',
     kind: 'Secret',
@@ -30,10 +22,7 @@ export function renderSealKeySecret(owner: SealKeyOwner, installationNamespace: 
       name: nameSealKeySecret(owner.namespace, owner.name),
       namespace: installationNamespace,
       labels: { [sealKeysLabel]: 'true', [managedByLabel]: managedBy },
-      annotations: {
-        [gatewayAnnotation]: `${owner.namespace}/${owner.name}`,
-        [gatewayUidAnnotation]: owner.uid,
-      },
+      annotations: annotateOwner(owner),
     },
     type: 'Opaque',
     data: { current: Buffer.from(createSealKey()).toString('base64') },
@@ -41,11 +30,8 @@ export function renderSealKeySecret(owner: SealKeyOwner, installationNamespace: 
 }
 
 /** The Gateway that the keys of a Secret belong to, from its annotations; undefined: the Secret is not ours. */
-export function readSealKeyOwner({ metadata }: KubernetesObject): SealKeyOwner | undefined {
-  const [namespace, name, ...rest] = metadata.annotations?.[gatewayAnnotation]?.split('/') ?? [];
-  const uid = metadata.annotations?.[gatewayUidAnnotation];
-  if (namespace === undefined || name === undefined || rest.length > 0 || uid === undefined) return undefined;
-  return metadata.name === nameSealKeySecret(namespace, name) ? { namespace, name, uid } : undefined;
+export function readSealKeyOwner(secret: KubernetesObject): KeyOwner | undefined {
+  return readOwner(secret, nameSealKeySecret);
 }
 
 /** The keys in a Secret. */

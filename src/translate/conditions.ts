@@ -92,6 +92,7 @@ export const conditionReasons = {
       'GatewayBehind',
       'Rejected',
       'KeysUnavailable',
+      'XdsNotEncrypted',
     ],
   },
   /** The vocabulary is that of the Inference Extension 1.6 (api/v1). */

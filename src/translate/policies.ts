@@ -297,8 +297,12 @@ function translateFields(
     const owners = [...gateways].map((gateway) => claims.get(formatResourcePlace(gateway, resource))?.[0]?.policy);
     return owners.find((owner) => owner !== undefined && owner !== formatName(policy));
   };
+  const findFieldOwner = (kind: PolicyKind): string | undefined => {
+    const owners = targets.map((target) => claims.get(formatPlace(kind, target))?.[0]?.policy);
+    return owners.find((owner) => owner !== undefined && owner !== formatName(policy));
+  };
   const { namespace } = policy.metadata;
-  const around = { namespace, placement, secrets, backends, targets, findResourceOwner, ...reach };
+  const around = { namespace, placement, secrets, backends, targets, findResourceOwner, findFieldOwner, ...reach };
   return allPolicyKinds.flatMap((kind) => {
     const translation = translateField(kind, policy, around);
     return translation === undefined ? [] : [{ kind, translation }];

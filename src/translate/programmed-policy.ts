@@ -1,4 +1,5 @@
-// Whether the gateways enforce a ProxyPolicy, ancestor by ancestor: they acknowledged its messages and have the keys that it needs.
+// Whether the gateways enforce a ProxyPolicy, ancestor by ancestor: they acknowledged its messages and have the keys that it needs,
+// of the identity provider or of their own.
 import { describeBehind } from './behind-gateways.ts';
 import { createCondition, type Condition, type ProxyPolicyStatus } from './conditions.ts';
 import type { FactsView } from './facts-view.ts';
@@ -9,20 +10,30 @@ import { createStatusMaker, findCondition, replaceCondition } from './replace-co
 /** What `Programmed` is to say of an ancestor. */
 interface Verdict {
   readonly status: 'True' | 'False';
-  readonly reason: 'Programmed' | 'WaitingForGateway' | 'GatewayBehind' | 'Rejected' | 'KeysUnavailable';
+  readonly reason:
+    | 'Programmed'
+    | 'WaitingForGateway'
+    | 'GatewayBehind'
+    | 'Rejected'
+    | 'KeysUnavailable'
+    | 'XdsNotEncrypted';
   readonly message: string;
 }
 
-/** The status of a policy; unchanged from translation unless a gateway reports a problem. `keysByGateway` are the keys of its messages. */
+/**
+ * The status of a policy; unchanged from translation unless a gateway reports a problem. `keysByGateway` are the keys of its messages, `withheld` those of
+ * messages whose signing keys are not sent.
+ */
 export function describeProgrammedPolicy(
   status: ProxyPolicyStatus,
   keysByGateway: ReadonlyMap<string, readonly string[]>,
   views: ReadonlyMap<string, FactsView>,
+  withheld: ReadonlySet<string>,
 ): ProxyPolicyStatus {
   let verdicts: Record<string, Verdict> | undefined;
   for (const [gateway, keys] of keysByGateway) {
     const view = views.get(gateway);
-    const verdict = view && judge(view, keys);
+    const verdict = keys.some((key) => withheld.has(key)) ? notEncrypted : view && judge(view, keys);
     if (verdict !== undefined) (verdicts ??= {})[gateway] = verdict;
   }
   return verdicts === undefined ? status : makeStatus(status, verdicts);
@@ -48,6 +59,13 @@ function createProgrammed({ status, reason, message }: Verdict, original: Condit
     reason: why,
   };
 }
+
+const notEncrypted: Verdict = {
+  status: 'False',
+  reason: 'XdsNotEncrypted',
+  message:
+    'The gateway issues the tokens of this policy itself, and its signing keys are sent over TLS only: set controller.xds.tls.enabled and controller.xds.tls.generate of the Helm chart, or bring a certificate of your own. Until then nobody can log in, and its targets are closed.',
+};
 
 function judge(view: FactsView, keys: readonly string[]): Verdict | undefined {
   const { gateway, facts, waiting } = view;

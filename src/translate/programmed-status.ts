@@ -1,5 +1,6 @@
 // Statuses with the facts that only running gateways know: whether they are deployed, have an address, applied the configuration, and have the keys of
 // their policies. Translation says what should be; here `Programmed` becomes true when it is.
+import { issuesTokens } from '../ir/signing-keys.ts';
 import type { ProxyPolicyStatus, Statuses } from './conditions.ts';
 import type { GatewayFacts } from './gateway-facts.ts';
 import { type FactsView, viewFacts } from './facts-view.ts';
@@ -14,12 +15,14 @@ import type { Translation } from './translate.ts';
 /**
  * Describes what is programmed. `facts` are by namespace/name of the Gateway. `gatewayApiVersions` are the bundle versions of the Gateway API CRDs in
  * the cluster (an empty text for one without), undefined when they are not known.
+ * Without `isXdsEncrypted`, gateways do not get the signing keys of tokens that they are to issue.
  * A status that is as translation made it, or as it was described before, is the same object.
  */
 export function describeProgrammed(
   translation: Translation,
   facts: ReadonlyMap<string, GatewayFacts>,
   gatewayApiVersions?: readonly string[],
+  { isXdsEncrypted = true }: { readonly isXdsEncrypted?: boolean | undefined } = {},
 ): Statuses {
   const { statuses } = translation;
   const views = viewFacts(translation, facts);
@@ -36,22 +39,30 @@ export function describeProgrammed(
     }),
     httpRoutes: describeRejectedRoutes(translation, views),
     proxyBackends: statuses.proxyBackends,
-    proxyPolicies: describePolicies(translation, views),
+    proxyPolicies: describePolicies(translation, views, isXdsEncrypted ? noKeys : listIssuing(translation)),
     inferencePools: statuses.inferencePools,
   };
+}
+
+const noKeys: ReadonlySet<string> = new Set();
+
+/** The keys of messages of policies whose tokens the gateway issues itself. */
+function listIssuing({ configuration }: Translation): ReadonlySet<string> {
+  return new Set(configuration.policies.filter(issuesTokens).map(({ key }) => key));
 }
 
 // Most policies are as translation says; only the others get an entry.
 function describePolicies(
   { statuses, policyKeys }: Translation,
   views: ReadonlyMap<string, FactsView>,
+  withheld: ReadonlySet<string>,
 ): Statuses['proxyPolicies'] {
   const changed: Record<string, ProxyPolicyStatus> = {};
   let isChanged = false;
   for (const [name, keysByGateway] of policyKeys) {
     const status = statuses.proxyPolicies[name];
     if (status === undefined || keysByGateway.size === 0) continue;
-    const described = describeProgrammedPolicy(status, keysByGateway, views);
+    const described = describeProgrammedPolicy(status, keysByGateway, views, withheld);
     if (described === status) continue;
     changed[name] = described;
     isChanged = true;

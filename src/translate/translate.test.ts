@@ -47,6 +47,7 @@ function readDirective(input: string, name: string): string | undefined {
 interface FactsDocument {
   readonly facts: Readonly<Record<string, WrittenFacts>>;
   readonly gatewayApiVersions?: readonly string[];
+  readonly isXdsEncrypted?: boolean;
 }
 
 type WrittenFacts = Partial<
@@ -100,7 +101,8 @@ function translateGolden(input: string): Translation {
   const known = documents.find(isFacts);
   if (known === undefined) return translation;
   const facts = new Map(Object.entries(known.facts).map(([name, written]) => [name, readFacts(written)]));
-  return { ...translation, statuses: describeProgrammed(translation, facts, known.gatewayApiVersions) };
+  const { gatewayApiVersions, isXdsEncrypted } = known;
+  return { ...translation, statuses: describeProgrammed(translation, facts, gatewayApiVersions, { isXdsEncrypted }) };
 }
 
 function printTranslation(

@@ -53,12 +53,11 @@ test('every right is granted once, and by name, not by asterisk', () => {
 test('no value changes the rights but those for InferencePools, network policies and TLS, which add these, and the one for Secrets', async () => {
   const pools = 'inference.networking.k8s.io/inferencepools';
   const policies = 'networking.k8s.io/networkpolicies';
-  const updates = (name: string): string => `core/secrets update ${name} in ${installationNamespace}`;
-  const ofCopy = [updates('proxy-xds-cert-last-good')];
+  const ofTls = [`core/secrets update in ${installationNamespace}`];
   /** By the value, or the first part of its key. */
   const addedFor: Readonly<Record<string, readonly string[]>> = {
-    'controller.xds.tls.enabled': ofCopy,
-    'controller.xds.tls.generate': [updates('proxy-xds-cert'), ...ofCopy],
+    'controller.xds.tls.enabled': ofTls,
+    'controller.xds.tls.generate': ofTls,
     inferenceExtension: [`${pools} get`, `${pools} list`, `${pools} watch`, `${pools}/status update`],
     networkPolicy: ['get', 'list', 'watch', 'create', 'patch', 'delete'].map((verb) => `${policies} ${verb}`),
   };

@@ -414,14 +414,15 @@ function createCertificateActs(stage: ControllerStage): readonly Act[] {
   return [
     {
       what: 'replaces the certificate that it made',
-      needs: [`core/secrets update ${own.name} in ${installationNamespace}`],
+      needs: [`core/secrets update in ${installationNamespace}`],
       begin: breakKey,
       isDone: async () => (await readEntry(own, 'tls.crt')) !== before,
       listen: inLog(stage, 'the xDS certificate could not be made or renewed'),
     },
     {
       what: 'keeps a copy of the certificate',
-      needs: [`core/secrets update ${copy.name} in ${installationNamespace}`],
+      // The same right.
+      needs: [],
       begin: breakKey,
       isDone: async () => {
         const now = await readEntry(own, 'tls.crt');

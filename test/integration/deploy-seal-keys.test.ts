@@ -4,8 +4,10 @@ import { test, type TestContext } from 'node:test';
 import { parseResource } from '../../src/api/parse-resource.ts';
 import { silentLog } from '../../src/base/log.ts';
 import { nameSealKeySecret } from '../../src/deploy/deployed-names.ts';
-import { type SealKeyKeeper, startSealKeyKeeper } from '../../src/deploy/seal-key-keeper.ts';
-import { readSealKeys, type SealKeyOwner } from '../../src/deploy/seal-key-secret.ts';
+import type { KeyKeeper } from '../../src/deploy/key-keeper.ts';
+import type { KeyOwner } from '../../src/deploy/key-owner.ts';
+import { startSealKeyKeeper } from '../../src/deploy/seal-key-keeper.ts';
+import { readSealKeys } from '../../src/deploy/seal-key-secret.ts';
 import type { KubernetesObject } from '../../src/kubernetes/client.ts';
 import { quick } from './deploy-fixture.ts';
 import { type FakeApiServer, startFakeApiServer } from './fake-api-server/fake-api-server.ts';
@@ -13,7 +15,7 @@ import { waitFor } from '../kit/wait-for.ts';
 
 const installationNamespace = 'proxy-system';
 
-function startKeeper(context: TestContext, cluster: FakeApiServer): SealKeyKeeper {
+function startKeeper(context: TestContext, cluster: FakeApiServer): KeyKeeper {
   const keeper = startSealKeyKeeper({
     client: cluster.connect(),
     log: silentLog,
@@ -24,7 +26,7 @@ function startKeeper(context: TestContext, cluster: FakeApiServer): SealKeyKeepe
   return keeper;
 }
 
-function makeGateway(cluster: FakeApiServer, name: string): SealKeyOwner {
+function makeGateway(cluster: FakeApiServer, name: string): KeyOwner {
   const { metadata } = cluster.put({
     apiVersion: 'gateway.networking.k8s.io/v1',
     kind: 'Gateway',
@@ -34,7 +36,7 @@ function makeGateway(cluster: FakeApiServer, name: string): SealKeyOwner {
   return { namespace: 'team', name, uid: metadata.uid! };
 }
 
-function findSecret(cluster: FakeApiServer, { namespace, name }: SealKeyOwner): KubernetesObject | undefined {
+function findSecret(cluster: FakeApiServer, { namespace, name }: KeyOwner): KubernetesObject | undefined {
   return cluster.find('Secret', `${installationNamespace}/${nameSealKeySecret(namespace, name)}`);
 }
 

@@ -8,13 +8,16 @@ import type { RuntimeConfig } from '../../gateway/config/runtime-config.ts';
 import { JwtAuthenticationRegistry } from '../../gateway/authentication/jwt/jwt-authentication-registry.ts';
 import { AuthenticationRegistry } from '../../gateway/authentication/mcp/mcp-authentication-registry.ts';
 import { connectIdp } from '../../gateway/authentication/login/idp/connect-idp.ts';
+import { createIssuedTokens } from '../../gateway/authentication/login/issuer/issued-token-validator.ts';
 import { findPreset } from '../../gateway/authentication/login/idp/presets.ts';
 import type { Configuration } from '../../ir/configuration.ts';
 import { needsSealKeys } from '../../ir/seal-keys.ts';
+import { needsSigningKeys } from '../../ir/signing-keys.ts';
 import { formatProblemLine } from '../../sources/files/problem-line.ts';
 import { configureFromFiles, type ProtectionSettings } from '../protection-flags.ts';
 import { readFiles } from '../read-files.ts';
 import { addSealKeys, makeSealKeys } from '../seal-keys.ts';
+import { addSigningKeys, makeSigningKeys, scheduleSigningKeys } from '../signing-keys.ts';
 import { type FilePlaces, formatStatusProblems, formatUnattached } from '../status-problems.ts';
 import type { AssumedKeys } from './assumed-keys.ts';
 
@@ -66,11 +69,11 @@ interface ExplainedConfiguration {
   close(): Promise<void>;
 }
 
-/** Compiles as a gateway does. Without `assumed` it contacts identity providers, as a gateway would. */
+/** Compiles as a gateway does. With `online` it contacts identity providers, as a gateway would; keys of the gateway's own are assumed all the same. */
 export function compileExplained(
   configuration: Configuration,
-  assumed: AssumedKeys | undefined,
-  egress: EgressProxy | undefined,
+  assumed: AssumedKeys,
+  { online, egress }: { readonly online: boolean; readonly egress: EgressProxy | undefined },
 ): ExplainedConfiguration {
   const outside = createFetcher({ proxy: egress });
   // Looking is all that is allowed: an explained registration must not register anybody.
@@ -83,19 +86,17 @@ export function compileExplained(
   };
   const log = silentLog;
   const authentications = new AuthenticationRegistry({
-    connectIdp: assumed === undefined ? connectIdp : assumed.wrapConnect(connectIdp),
+    connectIdp: online ? connectIdp : assumed.wrapConnect(connectIdp),
+    createIssuedTokens: assumed.wrapIssued(createIssuedTokens),
     createSealer,
     findPreset,
     fetcher,
     log,
   });
   const jwtAuthentications = new JwtAuthenticationRegistry({ fetcher, log });
-  // Sealed values are the running gateway's alone. A random key stands in for it.
-  const complete = needsSealKeys(configuration) ? addSealKeys(configuration, makeSealKeys()) : configuration;
-  const { runtime, problems } = compile(complete, undefined, {
+  const { runtime, problems } = compile(addStandInKeys(configuration), undefined, {
     acquireAuthentication: authentications.acquire,
-    acquireJwtAuthentication:
-      assumed === undefined ? jwtAuthentications.acquire : assumed.wrapAcquire(jwtAuthentications.acquire),
+    acquireJwtAuthentication: online ? jwtAuthentications.acquire : assumed.wrapAcquire(jwtAuthentications.acquire),
     // As a gateway does that reads files. For one that does not, translation has refused them.
     acceptsTestIssuers: true,
   });
@@ -108,4 +109,12 @@ export function compileExplained(
       await fetcher.close();
     },
   };
+}
+
+/** Sealed values and issued tokens are the running gateway's alone. Random keys stand in for its own. */
+function addStandInKeys(configuration: Configuration): Configuration {
+  const sealing = needsSealKeys(configuration) ? addSealKeys(configuration, makeSealKeys()) : configuration;
+  if (!needsSigningKeys(sealing)) return sealing;
+  const now = Date.now();
+  return addSigningKeys(sealing, scheduleSigningKeys(makeSigningKeys(now), now));
 }

@@ -124,6 +124,8 @@ export const adviceByReason: Readonly<Record<ConditionSubject, Readonly<Record<s
     GatewayBehind: catchUpGateway,
     KeysUnavailable:
       'The gateways cannot fetch the keys of the identity provider, and answer 503 until they can: see that its URL is right and reachable from their pods. mcp-gatehouse check --online asks it from here.',
+    XdsNotEncrypted:
+      'Install the controller with TLS for its gateways: helm upgrade with controller.xds.tls.enabled=true and controller.xds.tls.generate=true. Signing keys are not sent without it.',
     Rejected:
       'A gateway cannot use the policy and keeps its targets closed; the message has its words. Correct the policy; if it looks right, gateway and controller may be of different versions.',
   },

@@ -3,7 +3,7 @@ import type { GuardedFetcher } from '../../base/fetch-json.ts';
 import type { Log } from '../../base/log.ts';
 import type { RequiredClaim } from '../../ir/gen/config_pb.ts';
 import type { KeyHealth } from '../authentication/token/key-health.ts';
-import type { KeySourceStatus } from '../authentication/token/key-source.ts';
+import type { KeySource, KeySourceStatus } from '../authentication/token/key-source.ts';
 import type { KeyOrigin } from '../authentication/token/key-origin.ts';
 import type { TokenRefusal, TokenValidator } from '../authentication/token/verified-token.ts';
 import type { ProviderPreset } from './provider-preset.ts';
@@ -16,6 +16,7 @@ export interface IdpMetadata {
   readonly token_endpoint?: string;
   readonly registration_endpoint?: string;
   readonly jwks_uri?: string;
+  readonly userinfo_endpoint?: string;
   readonly response_types_supported?: readonly string[];
   readonly grant_types_supported?: readonly string[];
   readonly scopes_supported?: readonly string[];
@@ -47,7 +48,9 @@ export interface Idp {
   readonly hasKeys: boolean;
   /** While hasKeys is false: waits for the pending fetch. Resolves to undefined when keys are loaded, otherwise to the refusal. */
   loadKeys?(): Promise<TokenRefusal | undefined>;
-  /** Undefined: this process does not fetch keys. */
+  /** The keys of ID tokens. Undefined: this process does not fetch keys. */
+  readonly keys?: Pick<KeySource, 'getKeys' | 'load' | 'refetch'>;
+  /** Undefined: this process does not fetch keys, or there are none to fetch. */
   readonly keyHealth?: KeyHealth;
   /** For the admin pages. Undefined: this process does not fetch keys. */
   readonly describeKeys?: () => KeySourceStatus;
@@ -71,6 +74,8 @@ export interface IdpConnectionOptions {
   readonly issuer: string;
   /** Empty: discovered. */
   readonly metadataUrl: string;
+  /** From the policy: the identity provider has no metadata, and nothing is discovered. */
+  readonly endpoints?: IdpEndpoints | undefined;
   readonly keys: IdpKeyOrigin;
   /** From the policy; used when the IdP's answers set no cache duration. */
   readonly cacheDurationMs: number;
@@ -90,6 +95,13 @@ export interface IdpConnectionOptions {
   readonly describeUsers: () => string;
   readonly fetcher: GuardedFetcher;
   readonly log: Log;
+}
+
+/** The endpoints of an identity provider without metadata. */
+export interface IdpEndpoints {
+  readonly authorization: string;
+  readonly token: string;
+  readonly userinfo: string;
 }
 
 /** Where keys come from: set by the policy, or the jwks_uri of the metadata. */

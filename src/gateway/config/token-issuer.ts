@@ -65,4 +65,6 @@ export interface PersonIdentity {
   readonly email: string | undefined;
   /** Organizations or groups, as the identity provider names them. */
   readonly organizations: readonly string[];
+  /** For people who read lists and logs; decides nothing, and may change. */
+  readonly userName?: string | undefined;
 }

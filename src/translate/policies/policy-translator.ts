@@ -23,6 +23,8 @@ export interface FieldSurroundings {
   readonly listRules: (target: PolicyTarget) => readonly Route[];
   /** The older policy that names this URL for a server behind the same Gateway; undefined: none does. */
   readonly findResourceOwner: (resource: string) => string | undefined;
+  /** Another policy that has a field at one of the targets and takes precedence there; undefined: this one has it everywhere. */
+  readonly findFieldOwner: (kind: PolicyKind) => string | undefined;
   /** A listener of ours by its key. */
   readonly findListener: (key: string) => Listener | undefined;
 }

@@ -29,6 +29,7 @@ export const messageDefaults: MessageDefaults = {
     sessionBinding: true,
   },
   ClientRegistration: { mode: 'REGISTRATION_MODE_FORWARD', perMinute: 60, maxBodyBytes: 65_536 },
+  IssuedTokens: { lifetimeMs: 900_000, refreshLifetimeMs: '2592000000' },
   KeySource: { cacheDurationMs: 300_000 },
   JwtAuthentication: { mode: 'AUTHENTICATION_MODE_STRICT', location: { header: {} } },
   JwtProvider: { clockSkewMs: 60_000 },

@@ -13,10 +13,15 @@ import {
 } from '../../../ir/gen/config_pb.ts';
 import { readTarget } from '../../http/request-target.ts';
 import { describeBytes, KeyedParts } from '../keyed-parts.ts';
+import { formatJwks } from '../token/format-jwks.ts';
+import { createTokenIssuer } from '../login/issuer/create-token-issuer.ts';
+import { createIssuedTokens } from '../login/issuer/issued-token-validator.ts';
+import { readRequiredClaims } from '../token/required-claims.ts';
 import { describeKeyOrigin, readCacheDuration, readKeyOrigin } from '../token/key-origin.ts';
 import type { ConnectIdp, IdpConnection, IdpConnectionOptions } from '../../config/idp-connection.ts';
 import type { ProviderPreset } from '../../config/provider-preset.ts';
 import type { McpAuthenticationConfig } from '../../config/protected-resource.ts';
+import type { AccessTokens, SigningKeys } from '../../config/token-issuer.ts';
 
 /** A policy with everything that it refers to. */
 export interface AuthenticationInput {
@@ -32,6 +37,8 @@ export interface AuthenticationInput {
   readonly initialAccessToken: string | undefined;
   readonly clientCredentialsSecret: string | undefined;
   readonly sharedClientSecret: string | undefined;
+  /** For the flow Issuer; undefined: none are configured. */
+  readonly signingKeys?: SigningKeys | undefined;
 }
 
 /** Returns the configuration for an input, the same object for the same input; throws when the input is invalid. */
@@ -44,8 +51,10 @@ interface RegistryOptions {
   readonly findPreset: (provider: string) => ProviderPreset | undefined;
   readonly fetcher: GuardedFetcher;
   readonly log: Log;
-  /** Where state is kept that outlives a request; undefined: nowhere. */
+  /** Keeps sessions of the flow Issuer; undefined: there is none, and they travel with clients. */
   readonly store?: Store | undefined;
+  /** In place of createIssuedTokens, where requests are only explained. */
+  readonly createIssuedTokens?: typeof createIssuedTokens;
 }
 
 /** The policy cannot be enforced by this gateway. */
@@ -85,23 +94,40 @@ export class AuthenticationRegistry {
     connection.keyUrls.current = input.keyUrls;
     const { source, message, ca, initialAccessToken, clientCredentialsSecret, sharedClientSecret, sealKeys } = input;
     const secrets = { ca, initialAccessToken, clientCredentialsSecret, sharedClientSecret };
-    const known = this.#configs.acquire(
-      [source, describeBytes(toBinary(McpAuthenticationSchema, message)), secrets, sealKeys.map(describeBytes)],
-      () => ({
+    const signingKeys = message.flow === LoginFlow.ISSUER ? input.signingKeys : undefined;
+    const described = [describeBytes(toBinary(McpAuthenticationSchema, message)), describeSigningKeys(signingKeys)];
+    const known = this.#configs.acquire([source, described, secrets, sealKeys.map(describeBytes)], () => {
+      const { idp } = connection;
+      const sealer = this.#findSealer(sealKeys);
+      const issuer = createTokenIssuer(message, { signingKeys, sealer, store: this.#options.store, preset });
+      return {
         connection,
         config: {
           source,
           message,
           preset,
-          idp: connection.idp,
-          sealer: this.#findSealer(sealKeys),
+          idp,
+          tokens: issuer === undefined ? idp : this.#createTokens(input, signingKeys),
+          issuer,
+          sealer,
           resourcePath: readResourcePath(message.resource),
           ...secrets,
         },
-      }),
-    );
+      };
+    });
     return known.config;
   };
+
+  #createTokens({ message, source }: AuthenticationInput, signingKeys: SigningKeys | undefined): AccessTokens {
+    const create = this.#options.createIssuedTokens ?? createIssuedTokens;
+    return create({
+      source,
+      signingKeys,
+      idp: message.issuer,
+      clockSkewMs: message.clockSkewMs,
+      requiredClaims: readRequiredClaims(message.requiredClaims),
+    });
+  }
 
   /** Closes everything that the configuration in force does not use. */
   reconcile(used: Iterable<McpAuthenticationConfig>): void {
@@ -124,6 +150,7 @@ export class AuthenticationRegistry {
     const settings = {
       issuer: message.issuer,
       metadataUrl: message.metadataUrl,
+      endpoints: readEndpoints(message.endpoints),
       cacheDurationMs: readCacheDuration(message.keys),
       ca: input.ca,
       allowInsecureHttp: message.allowInsecureHttp,
@@ -160,6 +187,12 @@ export class AuthenticationRegistry {
   }
 }
 
+/** New keys make a new configuration; the secret parts need not be in it. */
+function describeSigningKeys(signingKeys: SigningKeys | undefined): unknown {
+  if (signingKeys === undefined) return undefined;
+  return [formatJwks(signingKeys), signingKeys.active?.kid];
+}
+
 // An enum may carry a number that this version does not know; a guess could protect something other than configured.
 function readFlow(flow: LoginFlow): IdpConnectionOptions['flow'] {
   switch (flow) {
@@ -189,6 +222,13 @@ function readRegistration(mode: RegistrationMode): IdpConnectionOptions['registr
     default:
       throw new AuthenticationError(`the registration mode ${String(mode)} is not known`);
   }
+}
+
+/** As plain data: it is part of the key of a connection. */
+function readEndpoints(message: McpAuthentication['endpoints']): IdpConnectionOptions['endpoints'] {
+  if (message === undefined) return undefined;
+  const { authorization, token, userinfo } = message;
+  return { authorization, token, userinfo };
 }
 
 function readResourcePath(resource: string): string | undefined {

@@ -6,6 +6,8 @@ import type { Algorithm } from './algorithms.ts';
 export interface CompactToken {
   readonly algorithm: Algorithm;
   readonly keyId: string | undefined;
+  /** `typ` in lower case, without `application/`; undefined: the header has none. */
+  readonly type?: string | undefined;
   readonly claims: JsonObject;
   /** What the signature is over. */
   readonly signingInput: string;

@@ -189,6 +189,19 @@ export function createInlineKeySource(text: string): KeySource {
   };
 }
 
+/** The issuer publishes no keys: no token of it can be judged by its signature. */
+export function createAbsentKeySource(): KeySource {
+  const detail = 'the identity provider publishes no keys';
+  return {
+    // Only another configuration helps.
+    getKeys: () => ({ ok: false, detail, retryAfterSeconds: 60 }),
+    load: () => undefined,
+    refetch: () => undefined,
+    describe: () => describeSnapshot({ problem: detail }, undefined),
+    close() {},
+  };
+}
+
 function reportKeys(log: Log, url: string | undefined, keySet: KeySet, isFirst: boolean): void {
   const keys = keySet.keys.map(({ id }) => id ?? '(without kid)');
   log.info({ url, keys }, isFirst ? 'the keys of the issuer are loaded' : 'the keys of the issuer have changed');

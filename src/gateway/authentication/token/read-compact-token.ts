@@ -36,6 +36,7 @@ export function readCompactToken(text: string): ReadTokenResult {
     token: {
       algorithm: header.algorithm,
       keyId: header.keyId,
+      ...(header.type !== undefined && { type: header.type }),
       claims: claims.value,
       signingInput: text.slice(0, headerPart.length + 1 + claimsPart.length),
       signature,
@@ -43,14 +44,17 @@ export function readCompactToken(text: string): ReadTokenResult {
   };
 }
 
-type ReadHeader = ({ readonly ok: true } & Pick<CompactToken, 'algorithm' | 'keyId'>) | TokenRefusal;
+type ReadHeader = ({ readonly ok: true } & Pick<CompactToken, 'algorithm' | 'keyId' | 'type'>) | TokenRefusal;
 
 /** Cached: the tokens of an issuer have only a few different headers. */
 const readHeader = rememberTexts((part): ReadHeader => {
   const header = readPart(part, 'header');
   if (!header.ok) return header;
-  const { alg, kid } = header.value;
-  return checkHeader(header.value) ?? { ok: true, algorithm: alg as Algorithm, keyId: kid as string | undefined };
+  const { alg, kid, typ } = header.value;
+  const refusal = checkHeader(header.value);
+  if (refusal !== undefined) return refusal;
+  const type = (typ as string | undefined)?.toLowerCase().replace(/^application\//, '');
+  return { ok: true, algorithm: alg as Algorithm, keyId: kid as string | undefined, type };
 });
 
 function describeWrongParts(count: number): string {

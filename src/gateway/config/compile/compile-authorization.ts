@@ -5,7 +5,7 @@ import type { ExpressionScope } from '../../../cel/expression.ts';
 import { type Authorization, AuthorizationAction } from '../../../ir/gen/config_pb.ts';
 import type { Rule, RuleAction, RuleSet } from '../rule-set.ts';
 import type { PolicyPlace } from '../policy-level.ts';
-import { PolicyError } from './compile-mcp-authentication.ts';
+import { PolicyError } from './policy-error.ts';
 
 /** Compiles the rules of a policy, or throws: then its target is closed. */
 export function compileRules(message: Authorization, place: PolicyPlace, scope: ExpressionScope): Rule {

@@ -4,7 +4,8 @@ import { getHttp } from '../../../base/node-parts.ts';
 import { AuthenticationMode, type JwtAuthentication, type Policy } from '../../../ir/gen/config_pb.ts';
 import type { JwtAuthenticationConfig } from '../jwt-authentication-config.ts';
 import type { JwtProviderInput } from '../../authentication/jwt/jwt-authentication-registry.ts';
-import { findKeyProblem, listKeyUrls, PolicyError, type PolicySurroundings } from './compile-mcp-authentication.ts';
+import { findKeyProblem, listKeyUrls, type PolicySurroundings } from './compile-mcp-authentication.ts';
+import { PolicyError } from './policy-error.ts';
 import { describeError } from './compile-problem.ts';
 import { readCaCertificates } from './read-ca-certificates.ts';
 

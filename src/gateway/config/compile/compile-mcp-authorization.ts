@@ -8,7 +8,7 @@ import { foldKeys } from '../../mcp/read/known-keys.ts';
 import type { McpAuthorizationConfig, ScopeRule } from '../mcp-authorization-config.ts';
 import type { Rule, RuleSet } from '../rule-set.ts';
 import type { PolicyPlace } from '../policy-level.ts';
-import { PolicyError } from './compile-mcp-authentication.ts';
+import { PolicyError } from './policy-error.ts';
 import { collectRules, compileRules } from './compile-authorization.ts';
 import type { TakeoverCache } from './takeover-cache.ts';
 

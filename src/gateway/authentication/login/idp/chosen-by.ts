@@ -11,10 +11,14 @@ export function findChoice(
     issuer,
     metadataUrl,
     registration,
-  }: Pick<McpAuthentication, 'issuer' | 'metadataUrl'> & Partial<Pick<McpAuthentication, 'registration'>>,
+    endpoints,
+  }: Pick<McpAuthentication, 'issuer' | 'metadataUrl'> & Partial<Pick<McpAuthentication, 'registration' | 'endpoints'>>,
 ): AddressChoice {
   const host = URL.parse(url)?.hostname;
-  const named = [issuer, metadataUrl, registration?.endpoint ?? ''].map((each) => URL.parse(each)?.hostname);
+  const { authorization = '', token = '', userinfo = '' } = endpoints ?? {};
+  const named = [issuer, metadataUrl, registration?.endpoint ?? '', authorization, token, userinfo].map(
+    (each) => URL.parse(each)?.hostname,
+  );
   if (host === undefined || named.includes(host)) return 'operator';
   return named.some((each) => each !== undefined && isLoopbackHost(each)) ? 'operator' : 'provider';
 }

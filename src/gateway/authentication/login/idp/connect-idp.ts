@@ -5,12 +5,13 @@ import { describeOffset } from '../../../../base/clock-offset.ts';
 import { createTokenValidator } from '../../token/create-validator.ts';
 import { watchKeySource } from '../../token/key-health.ts';
 import type { KeyOrigin } from '../../token/key-origin.ts';
+import { createAbsentKeySource } from '../../token/key-source.ts';
 import { type LocatedKeys, type OpenKeySource, openKeySource } from '../../token/open-key-source.ts';
 import { readRequiredClaims } from '../../token/required-claims.ts';
 import type { TokenRefusal } from '../../token/verified-token.ts';
 import { findChoice } from './chosen-by.ts';
 import { chooseFlow } from './choose-flow.ts';
-import { discoverMetadata } from './discover-metadata.ts';
+import { type Discovery, discoverMetadata, findFixedDiscovery } from './discover-metadata.ts';
 import type { FlowChoice, IdpConnection, IdpConnectionOptions, MetadataState } from '../../../config/idp-connection.ts';
 import {
   createMetadataSource,
@@ -71,29 +72,25 @@ export function connectIdp(options: IdpConnectionOptions, environment: Connectio
     warnedOf = isOff ? found : '';
   }
 
+  function takeMetadata(discovery: FoundDiscovery): void {
+    choice = choose(discovery);
+    announceFlow();
+    compareClocks(discovery.clockOffsetMs);
+  }
+
   const openMetadata = environment.openMetadataSource ?? createMetadataSource;
-  const metadata = openMetadata({
-    discover: () => discoverMetadata(options),
-    onLoad: (discovery) => {
-      choice = choose(discovery);
-      announceFlow();
-      compareClocks(discovery.clockOffsetMs);
-    },
-    clock,
-    log,
-    random,
-  });
+  const fixed = findFixedDiscovery(options);
+  const metadata =
+    fixed === undefined
+      ? openMetadata({ discover: () => discoverMetadata(options), onLoad: takeMetadata, clock, log, random })
+      : keepMetadata(fixed);
+  // Later, as with fetched metadata: the policy is not among the users of this connection yet.
+  if (fixed?.ok === true) queueMicrotask(() => takeMetadata(fixed));
   const { fetcher, ca, cacheDurationMs, id } = options;
   const open = environment.openKeySource ?? openKeySource;
-  const keySource = open(findKeys(options, metadata), {
-    fetcher,
-    ca,
-    cacheDurationMs,
-    clock,
-    random,
-    log,
-    ...(id !== undefined && { id }),
-  });
+  const fetching = { fetcher, ca, cacheDurationMs, clock, random, log, ...(id !== undefined && { id }) };
+  const hasNoKeys = fixed !== undefined && options.keys.kind === 'discovered';
+  const keySource = hasNoKeys ? createAbsentKeySource() : open(findKeys(options, metadata), fetching);
   const validator = createTokenValidator({
     issuer: options.issuer,
     keySource,
@@ -116,8 +113,8 @@ export function connectIdp(options: IdpConnectionOptions, environment: Connectio
     get hasKeys() {
       return keySource.getKeys().ok;
     },
-    keyHealth: watchKeySource(keySource),
-    describeKeys: () => keySource.describe(),
+    keys: keySource,
+    ...(!hasNoKeys && { keyHealth: watchKeySource(keySource), describeKeys: () => keySource.describe() }),
     async loadKeys(): Promise<TokenRefusal | undefined> {
       await keySource.load();
       const state = keySource.getKeys();
@@ -140,6 +137,15 @@ export function connectIdp(options: IdpConnectionOptions, environment: Connectio
 
 /** A Date has no fractions, and answers travel. */
 const wholeSecondsMs = 15_000;
+
+/** Metadata that never changes. */
+function keepMetadata(fixed: Discovery): MetadataSource {
+  const state: DiscoveryState = fixed.ok
+    ? { ok: true, discovery: fixed }
+    : // Only another configuration helps.
+      { ok: false, detail: fixed.detail, retryAfterSeconds: 60 };
+  return { get: () => state, close() {} };
+}
 
 function describeMetadata(state: DiscoveryState): MetadataState {
   return state.ok ? { ok: true, metadata: state.discovery.metadata, url: state.discovery.url } : state;

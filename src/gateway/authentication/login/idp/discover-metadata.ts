@@ -2,8 +2,9 @@
 import { readFreshness } from '../../../../base/cache-lifetime.ts';
 import { readClockOffset } from '../../../../base/clock-offset.ts';
 import { fetchJsonObject, type GuardedFetcher } from '../../../../base/fetch-json.ts';
-import type { IdpMetadata } from '../../../config/idp-connection.ts';
+import type { IdpConnectionOptions, IdpEndpoints, IdpMetadata } from '../../../config/idp-connection.ts';
 import type { ProviderPreset } from '../../../config/provider-preset.ts';
+import { findFixedMetadata } from './fixed-metadata.ts';
 import { appendOpenidConfiguration, insertAuthorizationServer, insertOpenidConfiguration } from './metadata-urls.ts';
 import { validateMetadata } from './validate-metadata.ts';
 
@@ -11,7 +12,11 @@ export interface DiscoveryOptions {
   readonly issuer: string;
   /** Empty: discovered from the issuer. */
   readonly metadataUrl: string;
+  /** From the policy: nothing is discovered. */
+  readonly endpoints?: IdpEndpoints | undefined;
   readonly preset: ProviderPreset;
+  /** Default: any but Issuer. */
+  readonly flow?: IdpConnectionOptions['flow'];
   readonly ca: string | undefined;
   readonly allowInsecureHttp: boolean;
   readonly fetcher: GuardedFetcher;
@@ -29,7 +34,7 @@ export type Discovery =
   | {
       readonly ok: true;
       readonly metadata: IdpMetadata;
-      /** Where the document comes from. */
+      /** Where the document comes from; in words where nothing was fetched. */
       readonly url: string;
       /** jwks_uri of this document, or of the other one when this has none. */
       readonly jwksUri: string | undefined;
@@ -57,11 +62,32 @@ export function listMetadataUrls(
   return [...new Set(urls)];
 }
 
+/** Where there is nothing to discover, because the policy or the preset says all that is known; undefined: there is. */
+export function findFixedDiscovery(
+  options: Pick<DiscoveryOptions, 'issuer' | 'endpoints' | 'preset' | 'allowInsecureHttp'>,
+): Discovery | undefined {
+  const fixed = findFixedMetadata(options);
+  if (fixed === undefined) return undefined;
+  if (!fixed.ok) return { ...fixed, tries: [] };
+  const { metadata, source } = fixed;
+  return {
+    ok: true,
+    metadata,
+    url: source,
+    jwksUri: undefined,
+    emitsIssuer: false,
+    freshForMs: undefined,
+    tries: [],
+  };
+}
+
 /**
  * Fetches all URLs concurrently, so that a hanging one does not delay the others. The first valid document in order wins. When OAuth and OpenID
  * documents name different registration endpoints, the OAuth one wins; an endpoint that only one document names is used, and so are scopes.
  */
 export async function discoverMetadata(options: DiscoveryOptions): Promise<Discovery> {
+  const fixed = findFixedDiscovery(options);
+  if (fixed !== undefined) return fixed;
   const found = await Promise.all(listMetadataUrls(options).map((url) => fetchMetadata(options, url)));
   const tries = found.map(({ url, problem, durationMs }) => ({ url, problem, durationMs }));
   const valid = found.flatMap(({ url, metadata, freshForMs, clockOffsetMs }) =>
@@ -73,15 +99,18 @@ export async function discoverMetadata(options: DiscoveryOptions): Promise<Disco
     const detail = said.join('; ');
     return { ok: false, detail: `no metadata of ${options.issuer} (${detail})`, tries };
   }
-  const findMember = (name: 'registration_endpoint' | 'jwks_uri'): string | undefined =>
+  const findMember = (name: 'registration_endpoint' | 'jwks_uri' | 'userinfo_endpoint'): string | undefined =>
     valid.map(({ metadata }) => metadata[name]).find((value) => typeof value === 'string');
   const registration = findMember('registration_endpoint');
+  // Other flows have no use for it.
+  const userinfo = options.flow === 'Issuer' ? findMember('userinfo_endpoint') : undefined;
   const scopes = valid.map(({ metadata }) => metadata.scopes_supported).find((value) => value !== undefined);
   return {
     ok: true,
     metadata: {
       ...first.metadata,
       ...(registration !== undefined && { registration_endpoint: registration }),
+      ...(userinfo !== undefined && { userinfo_endpoint: userinfo }),
       ...(scopes !== undefined && { scopes_supported: scopes }),
     },
     url: first.url,
@@ -123,7 +152,9 @@ async function fetchMetadata(options: DiscoveryOptions, url: string): Promise<Fo
   if (outcome.status !== 200) return fail(`answers ${outcome.status}`);
   const verdict = validateMetadata(outcome.value, {
     issuer: options.issuer,
-    acceptsIssuer: options.preset.acceptsIssuer,
+    acceptsIssuer:
+      (options.flow === 'Issuer' ? options.preset.identity?.acceptsMetadataIssuer : undefined) ??
+      options.preset.acceptsIssuer,
     allowInsecureHttp: options.allowInsecureHttp,
   });
   if (!verdict.ok) return fail(`the document ${verdict.problem}`);

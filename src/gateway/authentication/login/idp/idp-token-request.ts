@@ -6,6 +6,7 @@ import { findChoice } from './chosen-by.ts';
 import type { ClientAuthMethod, IdpClient } from '../../../config/shared-logins.ts';
 import { hideSecrets } from './hide-secrets.ts';
 import type { IdpMetadata } from '../../../config/idp-connection.ts';
+import type { ProviderPreset } from '../../../config/provider-preset.ts';
 import type { McpAuthenticationConfig } from '../../../config/protected-resource.ts';
 
 export type IdpTokenOutcome =
@@ -21,7 +22,7 @@ export type IdpTokenOutcome =
   | { readonly kind: 'unavailable'; readonly detail: string; readonly retryAfterSeconds: number };
 
 const timeoutMs = 10_000;
-const defaultRetrySeconds = 5;
+export const defaultRetrySeconds = 5;
 
 /** On whose behalf is asked. */
 interface Asker {
@@ -61,7 +62,7 @@ export async function requestIdpTokens(
     if (fetched.code === 'redirect') return { kind: 'refused', status: 302, error: undefined, description: undefined };
     return unavailable(`${fetched.code}: ${fetched.message}`, defaultRetrySeconds);
   }
-  const outcome = readAnswer(fetched.status, fetched.headers, fetched.body);
+  const outcome = readAnswer(config.preset, fetched.status, fetched.headers, fetched.body);
   if (outcome.kind !== 'refused') return outcome;
   const secrets = [
     client.secret,
@@ -126,27 +127,41 @@ function signAssertion(clientId: string, secret: string, audience: string, nowMs
   return `${signed}.${createHmac('sha256', secret).update(signed).digest('base64url')}`;
 }
 
-function readAnswer(status: number, headers: ReadonlyMap<string, string>, text: string): IdpTokenOutcome {
-  if (status >= 500 || status === 429 || status === 408)
-    return unavailable(`the token endpoint answered ${status}`, readRetryAfter(headers));
+function readAnswer(
+  preset: ProviderPreset,
+  status: number,
+  headers: ReadonlyMap<string, string>,
+  text: string,
+): IdpTokenOutcome {
+  if (isDown(preset, status)) return unavailable(`the token endpoint answered ${status}`, readRetryAfter(headers));
   const read = readJsonObject(text);
   const body: JsonObject = read.ok ? read.value : {};
-  const { error, error_description: description } = body;
+  const { error, error_description: said } = body;
+  const description = typeof said === 'string' ? said : undefined;
   if (status >= 200 && status < 300) {
     if (typeof body['access_token'] === 'string' && body['access_token'] !== '') return { kind: 'tokens', body };
     // A few IdPs answer errors with 200; anything else is not a token answer.
     if (typeof error !== 'string')
       return unavailable(`the token endpoint answered ${status} without an access token`, defaultRetrySeconds);
   }
-  return {
-    kind: 'refused',
-    status,
-    error: typeof error === 'string' ? error : undefined,
-    description: typeof description === 'string' ? description : undefined,
-  };
+  if (typeof error !== 'string') return { kind: 'refused', status, error: undefined, description };
+  const meaning = findMeaning(preset.tokenErrors, error);
+  if (meaning === undefined) return { kind: 'refused', status, error, description };
+  // The operator finds the provider's own code in its documentation.
+  return { kind: 'refused', status, error: meaning, description: `${error}: ${description ?? 'no description'}` };
 }
 
-function readRetryAfter(headers: ReadonlyMap<string, string>): number {
+function findMeaning(errors: Readonly<Record<string, string>> = {}, error: string): string | undefined {
+  return Object.hasOwn(errors, error) ? errors[error] : undefined;
+}
+
+/** Whether a status of any endpoint of the IdP means that it cannot answer now. */
+export function isDown({ downStatuses = [] }: ProviderPreset, status: number): boolean {
+  return status >= 500 || status === 429 || status === 408 || downStatuses.includes(status);
+}
+
+/** In seconds, within bounds; a few when the answer names none. */
+export function readRetryAfter(headers: ReadonlyMap<string, string>): number {
   const value = headers.get('retry-after') ?? '';
   return /^\d{1,6}$/.test(value) ? Math.min(Math.max(Number(value), 1), 3600) : defaultRetrySeconds;
 }

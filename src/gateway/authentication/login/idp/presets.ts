@@ -2,6 +2,8 @@
 import { type ProviderPreset, standardPreset } from '../../../config/provider-preset.ts';
 import { descope } from './descope.ts';
 import { entra } from './entra.ts';
+import { github } from './github.ts';
+import { google } from './google.ts';
 import { appendOpenidConfiguration } from './metadata-urls.ts';
 
 const rows: readonly ProviderPreset[] = [
@@ -57,15 +59,15 @@ const rows: readonly ProviderPreset[] = [
     forwardRemarks: ['authentik registers no clients: use registration.mode Shared.'],
     remarks: ['The audience of its tokens is the client id: set audiences to the client id of the shared client.'],
   },
-  // Google: no dynamic registration; access tokens are opaque.
+  google,
+  github,
+  // GitLab: opaque access tokens; groups are in userinfo only; refresh tokens work once. Instances of one's own by their issuer.
   {
-    name: 'Google',
+    name: 'GitLab',
+    metadataUrls: (issuer) => [appendOpenidConfiguration(issuer)],
     resourceParameter: 'none',
-    hasNoRegistration: true,
-    needsBroker: 'Google has no dynamic registration',
-    forwardRemarks: ['Google registers no clients: use registration.mode Shared.'],
     remarks: [
-      'The access tokens of Google are opaque, so no gateway can validate them. Put an identity provider that issues JWTs in between and let it log in with Google.',
+      'The access tokens of GitLab are opaque, so no gateway can validate them: use flow Issuer, with which the gateway issues tokens of its own.',
     ],
   },
   // Dex: no dynamic registration; every login needs `openid`; tokens carry no scopes.
