@@ -144,7 +144,7 @@ export class RedisConnection {
       // Commands that a minimal ACL would have to allow.
       disableClientInfo: true,
       maintNotifications: 'disabled',
-    }) as unknown as Client;
+    });
   }
 
   #lose(client: Client, error: unknown): void {
