@@ -60,6 +60,8 @@ const gatewayOrder: readonly string[] = [
   'authentication/login/idp',
   'authentication/login/identity',
   'authentication/login/state',
+  'authentication/login/issuer/grants',
+  'authentication/login/issuer',
   'authentication/login/clients',
   'authentication/login/pages',
   'authentication/login/endpoints',

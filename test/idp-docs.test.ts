@@ -14,6 +14,8 @@ test('there is a page for each identity provider', () => {
     'any-other.md',
     'dex.md',
     'entra.md',
+    'github.md',
+    'google.md',
     'keycloak.md',
     'okta-auth0.md',
     'spring.md',

@@ -128,6 +128,50 @@ describe('opening', () => {
   });
 });
 
+describe('a context', () => {
+  test('is needed to open what was sealed in it', () => {
+    fc.assert(
+      fc.property(fc.string(), fc.string(), (one, other) => {
+        fc.pre(one !== other);
+        const text = sealer.seal('state', 1, { context: one });
+        assert.deepEqual(sealer.open('state', text, one), { ok: true, value: 1 });
+        assert.deepEqual(sealer.open('state', text, other), { ok: false, problem: 'tampered' });
+        assert.deepEqual(sealer.open('state', text), { ok: false, problem: 'tampered' });
+        assert.deepEqual(sealer.open('state', sealer.seal('state', 1), one), { ok: false, problem: 'tampered' });
+      }),
+    );
+  });
+
+  test('is not a part of the purpose', () => {
+    const text = sealer.seal('a', 1, { context: 'b' });
+    assert.equal(sealer.open('a\0b', text).ok, false);
+    assert.equal(sealer.open('a', sealer.seal('a\0b', 1), 'b').ok, false);
+  });
+});
+
+describe('sealing repeatably', () => {
+  test('gives equal texts to equal values in one context, and to no others', () => {
+    const seal = (purpose: string, value: unknown, context: string): string =>
+      sealer.sealRepeatably(purpose, value, context)[0]!;
+    const text = seal('member', 'a', 'set');
+    assert.equal(createSealer([key]).sealRepeatably('member', 'a', 'set')[0], text);
+    assert.deepEqual(sealer.open('member', text, 'set'), { ok: true, value: 'a' });
+    assert.equal(sealer.open('member', text, 'other').ok, false);
+    const texts = [text, seal('member', 'b', 'set'), seal('member', 'a', 'other'), seal('state', 'a', 'set')];
+    // No two may share a nonce: version, key, purpose and nonce are the first 19 bytes.
+    const nonces = texts.map((each) => Buffer.from(each, 'base64url').subarray(7, 19).toString('hex'));
+    assert.equal(new Set(nonces).size, texts.length);
+    assert.ok(!Buffer.from(text, 'base64url').includes('"a"'));
+  });
+
+  test('gives the text of every key, so that old ones are found', () => {
+    const next = createSealKey();
+    const [newest, older] = createSealer([next, key]).sealRepeatably('member', 'a', 'set');
+    assert.equal(older, sealer.sealRepeatably('member', 'a', 'set')[0]);
+    assert.deepEqual(createSealer([next]).open('member', newest!, 'set'), { ok: true, value: 'a' });
+  });
+});
+
 describe('keys', () => {
   test('rotation: old values open while the old key is in any slot', () => {
     const next = createSealKey();

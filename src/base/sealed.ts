@@ -1,6 +1,6 @@
 // Values that travel through a client and come back: sealed with AES-256-GCM, so that the client can neither read nor change them, and nothing has to be
 // stored. The first key seals, every key opens, so that keys rotate without logging anyone out.
-import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes } from 'node:crypto';
 import { getZlib } from './node-parts.ts';
 
 /** Why a sealed value cannot be used. Never shown to clients in this detail. */
@@ -15,12 +15,19 @@ interface SealOptions {
    * beside text that somebody else chose.
    */
   readonly compress?: boolean;
+  /** Where the value belongs, such as its key in a store: opened with another context, or without one, it counts as tampered with. */
+  readonly context?: string;
 }
 
 export interface Sealer {
   /** `purpose` separates kinds of values: one sealed as a client id can never be opened as a state. */
   seal(purpose: string, value: unknown, options?: SealOptions): string;
-  open<T>(purpose: string, text: string): OpenResult<T>;
+  open<T>(purpose: string, text: string, context?: string): OpenResult<T>;
+  /**
+   * Seals so that equal values in the same context have equal texts, for values that have to be found again: one text for each key, that of the key that seals
+   * first. They are opened like any other. Whoever sees them learns which of them are equal, and nothing else.
+   */
+  sealRepeatably(purpose: string, value: unknown, context: string): readonly string[];
 }
 
 /** The keys cannot be used for sealing. Never says what they are. */
@@ -38,12 +45,14 @@ const version = 1;
 // version (1), key id (4), purpose id (2), nonce (12); then ciphertext and tag (16).
 const headLength = 19;
 const nonceAt = 7;
+const nonceLength = 12;
 const tagLength = 16;
 // Inside: flags (1), expiry in ms or 0 (6), JSON.
 const innerHeadLength = 7;
 const flagDeflated = 1;
 const compressFrom = 128;
-const maxTextLength = 131_072;
+/** Longer texts are not opened. */
+export const maxSealedLength = 131_072;
 
 interface SealKey {
   readonly id: Buffer;
@@ -63,20 +72,20 @@ export function createSealer(keys: readonly Uint8Array[], now: () => number = Da
   const all = [first, ...others];
   return {
     seal(purpose, value, options = {}) {
-      const head = Buffer.concat([Buffer.of(version), first.id, identifyPurpose(purpose), randomBytes(12)]);
-      const cipher = createCipheriv('aes-256-gcm', first.deriveFor(purpose), head.subarray(nonceAt));
-      cipher.setAAD(bindPurpose(head, purpose));
-      const inner = encodeInner(value, options);
-      return Buffer.concat([head, cipher.update(inner), cipher.final(), cipher.getAuthTag()]).toString('base64url');
+      return encrypt(first, purpose, randomBytes(nonceLength), encodeInner(value, options), options.context);
     },
-    open(purpose, text) {
+    sealRepeatably(purpose, value, context) {
+      const inner = encodeInner(value, {});
+      return all.map((key) => encrypt(key, purpose, deriveNonce(key, purpose, inner, context), inner, context));
+    },
+    open(purpose, text, context) {
       const sealed = decodeSealed(text);
       if (sealed === undefined) return { ok: false, problem: 'malformed' };
       const candidates = all.filter(({ id }) => id.equals(sealed.subarray(1, 5)));
       if (candidates.length === 0) return { ok: false, problem: 'unknown_key' };
       if (!identifyPurpose(purpose).equals(sealed.subarray(5, nonceAt))) return { ok: false, problem: 'other_purpose' };
       for (const key of candidates) {
-        const inner = decrypt(key.deriveFor(purpose), sealed, purpose);
+        const inner = decrypt(key.deriveFor(purpose), sealed, purpose, context);
         if (inner !== undefined) return decodeInner(inner, now());
       }
       return { ok: false, problem: 'tampered' };
@@ -106,8 +115,23 @@ function identifyPurpose(purpose: string): Buffer {
   return createHash('sha256').update(purpose).digest().subarray(0, 2);
 }
 
-function bindPurpose(head: Buffer, purpose: string): Buffer {
-  return Buffer.concat([head.subarray(0, nonceAt), Buffer.from(purpose)]);
+/** The additional data. The key is that of the purpose, so that nothing of the purpose can be taken for a part of the context. */
+function bind(head: Buffer, purpose: string, context: string | undefined): Buffer {
+  const bound = context === undefined ? purpose : `${purpose}\0${context}`;
+  return Buffer.concat([head.subarray(0, nonceAt), Buffer.from(bound)]);
+}
+
+function encrypt(key: SealKey, purpose: string, nonce: Buffer, inner: Buffer, context: string | undefined): string {
+  const head = Buffer.concat([Buffer.of(version), key.id, identifyPurpose(purpose), nonce]);
+  const cipher = createCipheriv('aes-256-gcm', key.deriveFor(purpose), nonce);
+  cipher.setAAD(bind(head, purpose, context));
+  return Buffer.concat([head, cipher.update(inner), cipher.final(), cipher.getAuthTag()]).toString('base64url');
+}
+
+/** A nonce that depends on everything that is sealed: it repeats only with the same text (the idea of SIV, RFC 5297). */
+function deriveNonce(key: SealKey, purpose: string, inner: Buffer, context: string): Buffer {
+  const mac = createHmac('sha256', key.deriveFor(`${purpose}\0nonce`));
+  return mac.update(JSON.stringify(context)).update(inner).digest().subarray(0, nonceLength);
 }
 
 function encodeInner(value: unknown, options: SealOptions): Buffer {
@@ -132,17 +156,17 @@ function encodeExpiry(expiresAtMs: number | undefined): number {
 
 /** Strict: a value has exactly one text, so that a changed text is never the same value. */
 function decodeSealed(text: string): Buffer | undefined {
-  if (text.length > maxTextLength) return undefined;
+  if (text.length > maxSealedLength) return undefined;
   const bytes = Buffer.from(text, 'base64url');
   if (bytes.length < headLength + innerHeadLength + tagLength || bytes[0] !== version) return undefined;
   return bytes.toString('base64url') === text ? bytes : undefined;
 }
 
-function decrypt(key: Buffer, sealed: Buffer, purpose: string): Buffer | undefined {
+function decrypt(key: Buffer, sealed: Buffer, purpose: string, context: string | undefined): Buffer | undefined {
   const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(nonceAt, headLength), {
     authTagLength: tagLength,
   });
-  decipher.setAAD(bindPurpose(sealed, purpose));
+  decipher.setAAD(bind(sealed, purpose, context));
   decipher.setAuthTag(sealed.subarray(-tagLength));
   try {
     return Buffer.concat([decipher.update(sealed.subarray(headLength, -tagLength)), decipher.final()]);
@@ -157,6 +181,6 @@ function decodeInner<T>(inner: Buffer, nowMs: number): OpenResult<T> {
   if (expiresAtMs !== 0 && nowMs >= expiresAtMs) return { ok: false, problem: 'expired' };
   const body = inner.subarray(innerHeadLength);
   const json =
-    inner[0] === flagDeflated ? getZlib().inflateRawSync(body, { maxOutputLength: 16 * maxTextLength }) : body;
+    inner[0] === flagDeflated ? getZlib().inflateRawSync(body, { maxOutputLength: 16 * maxSealedLength }) : body;
   return { ok: true, value: JSON.parse(json.toString('utf8')) as T };
 }

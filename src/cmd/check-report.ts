@@ -29,6 +29,7 @@ import {
 import { describePicker } from './describe-picker.ts';
 import type { ExplainedPicker } from './explain/explain-report.ts';
 import { placeFindings } from './finding-causes.ts';
+import { listIssuerWarnings } from './issuer-warnings.ts';
 import type { OnlineReport, ServerReport } from './online/online-report.ts';
 import { listStatusFindings, type StatusFinding } from './status-findings.ts';
 import { listTestPolicies } from './test-policies.ts';
@@ -50,7 +51,7 @@ export interface CheckReport {
   readonly servers: readonly ServerReport[] | null;
   /** How many routes anybody may use, and how many are closed because nothing protects them. */
   readonly access: AccessCount;
-  /** Policies that accept test tokens, and those that miss a target where that is allowed. */
+  /** Policies that accept test tokens, those that miss a target where that is allowed, and those whose tokens can never have what rules need. */
   readonly warnings: readonly CheckWarning[];
 }
 
@@ -189,6 +190,7 @@ export function buildCheckReport(input: CheckInput): CheckReport {
         message: `protects less than it should: ${message} ${openUnattached}`,
       })),
       ...listTestPolicies(configuration),
+      ...listIssuerWarnings(configuration, served),
     ],
   };
 }
@@ -217,8 +219,8 @@ export function buildEmptyReport(files: readonly string[]): CheckReport {
 }
 
 function describeAuthentication(described: DescribedAuthentication): CheckedAuthentication {
-  const { policy, mode, issuer, flow, resources } = described;
-  return { policy, mode, issuer, flow, resources };
+  const { policy, mode, issuer, flow, whoGetsIn, resources } = described;
+  return { policy, mode, issuer, flow, whoGetsIn, resources };
 }
 
 function describeJwtAuthentication({ providers, ...rest }: DescribedJwtAuthentication): CheckedJwtAuthentication {

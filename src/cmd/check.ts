@@ -45,21 +45,22 @@ With --json, every member is always there; what does not apply is null or empty:
                 {hostname, path: {type, value}, method, headers, queryParams, httpRoute, rule,
                  backends: [{backend, weight, answers}], filters, answers: {status, reason, message},
                  protection: {state: closed | protected | partly | redirect | open, summary, closedBy,
-                   closedBecause: invalid | unattached | unprotected, clientCertificate, guards: [{kind, policy}], policies: [
+                   closedBecause: invalid | unattached | unprotected, clientCertificate, guards: [{kind, policy, login}], policies: [
                    {policy, level, target, field, inForce, mode, issuers, action, expressions, scopes,
                     overriddenBy: {policy, level, target}, because, remark}]}}]}]}]
-              protection: every policy on the way to a rule, the most specific first, and why one has no say; guards: those that keep somebody out;
+              protection: every policy on the way to a rule, the most specific first, and why one has no say; guards: those that keep somebody out (login: only with the flow Issuer);
               clientCertificate: the listener serves only clients whose certificate it validates
   access      {routes, open, publicAccess, closed}   how many routes there are, how many of them anybody may use, how many of those on purpose,
               and how many are closed because nothing protects them (--deny-unprotected)
   backends    [{backend, transport, endpoints, picker: {endpoints, tls: none | unverified | verified, failureMode, timeoutMs}}]
               picker: who chooses among the endpoints of an InferencePool; null for other backends
   policies    [{namespace, name, attachments: [{field, target, closed}], conflicts: [{field, target, owner, because}]}]
-  authentications  [{policy, mode, issuer, flow: {flow, reason}, resources: [{url, listener, backend, metadataUrls, callbackUrls}]}]
-              flow is null when it depends on what the identity provider answers
+  authentications  [{policy, mode, issuer, flow: {flow, reason}, whoGetsIn, resources: [{url, listener, backend, metadataUrls, callbackUrls}]}]
+              flow is null when it depends on what the identity provider answers; whoGetsIn is null unless the flow is Issuer
   jwtAuthentications  [{policy, mode, location, providers: [{name, issuer, audiences, keys}]}]
   conditions  [{kind, namespace, name, part, type, status, reason, message}]   those that are not as they should be
-  warnings    [{policy, message}]   policies that accept test tokens (mcp-gatehouse token new); with --allow-unattached those that miss a target
+  warnings    [{policy, message}]   policies that accept test tokens (mcp-gatehouse token new); those whose own tokens can never have
+              a scope or claim that is needed; with --allow-unattached those that miss a target
   servers     null without --online; [{backend, url, ok, server: {name, version}, protocolVersion, tools, findings: [{check, mark, text, advice}]}]
   online      null without --online; [{policy, provider, issuer, ok, flow, findings: [{check, mark: good | remark | bad, text, advice}],
                clients: [{family, mark, text}]}]; provider is the name of a JWT provider, null for MCP authentication`,

@@ -189,12 +189,13 @@ function formatPolicy({ namespace, name, attachments }: CheckedPolicy): Cell[][]
 }
 
 /** One block per policy: who is asked, and where clients find that out. */
-function formatAuthentication({ policy, mode, issuer, flow, resources }: CheckedAuthentication): Cell[][] {
+function formatAuthentication({ policy, mode, issuer, flow, whoGetsIn, resources }: CheckedAuthentication): Cell[][] {
   const chosen = flow === null ? 'Auto, decided online' : `${flow.flow}: ${flow.reason}`;
   return [
     [{ text: `ProxyPolicy ${policy}` }, { text: 'issuer', color: 'dim' }, { text: issuer, color: 'cyan' }],
     [{ text: '' }, { text: 'mode', color: 'dim' }, { text: mode, ...(mode === 'Permissive' && { color: 'yellow' }) }],
     [{ text: '' }, { text: 'flow', color: 'dim' }, { text: chosen, color: 'magenta' }],
+    ...(whoGetsIn === null ? [] : [[{ text: '' }, { text: 'lets in', color: 'dim' } as Cell, { text: whoGetsIn }]]),
     ...resources.flatMap(({ url, metadataUrls, callbackUrls }): Cell[][] => [
       [{ text: '' }, { text: 'resource', color: 'dim' }, { text: url, color: 'green' }],
       ...metadataUrls.map((each): Cell[] => [{ text: '' }, { text: 'metadata', color: 'dim' }, { text: each }]),

@@ -6,6 +6,7 @@ import { defaultUpstreamLimits, type UpstreamLimits } from '../gateway/forward/u
 import { defaultListenLimits, type ListenLimits } from '../gateway/listen/limits.ts';
 import { defineFlags, type FlagValues } from './flags.ts';
 import { logFlags } from './log-flags.ts';
+import { readStoreFlags, storeFlags } from './store-flags.ts';
 
 /** Also of commands that ask the admin port. */
 export const adminTokenFileFlag = {
@@ -44,6 +45,7 @@ export const gatewayFlags = defineFlags({
     env: 'MCP_GATEHOUSE_LOCAL_UPSTREAMS',
     help: 'Connect to no server and no identity provider on loopback, link-local and metadata addresses',
   },
+  ...storeFlags,
   ...logFlags,
   accessLog: { type: 'boolean', default: true, env: 'MCP_GATEHOUSE_ACCESS_LOG', help: 'Do not log a line per request' },
   workers: {
@@ -260,7 +262,11 @@ export function readTrustedProxies({ trustedProxies }: Pick<GatewayFlagValues, '
 
 /** What is wrong with these flags that their types cannot tell, one line each. */
 export function findGatewayFlagProblems(values: GatewayFlagValues): string[] {
-  return [readTrustedProxies(values), readWorkers(values)].flatMap((read) => (read.ok ? [] : [read.problem]));
+  const store = readStoreFlags(values);
+  return [
+    ...[readTrustedProxies(values), readWorkers(values)].flatMap((read) => (read.ok ? [] : [read.problem])),
+    ...(store.ok ? [] : store.problems),
+  ];
 }
 
 /** The flags about endpoints, as the upstream pools take them. */

@@ -28,7 +28,8 @@ export const gatewayCommand = defineCommand({
     const checked = checkGatewayCommandFlags(values, hostname());
     if (!checked.ok) return refuse(...checked.problems);
     const otherwise = 'the controller sends every change by itself';
-    await serve(await startGatewayProcess(checked.settings, host, { otherwise }), checked.settings);
+    const storeScope = checked.settings.gateway;
+    await serve(await startGatewayProcess(checked.settings, host, { otherwise, storeScope }), checked.settings);
     return 0;
   },
 });

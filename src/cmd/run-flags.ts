@@ -124,7 +124,6 @@ export const runCommandFlags: CommandFlags<typeof runFlagTable> = {
     'allow',
     'print',
     'address',
-    'adminPort',
     'logLevel',
   ],
   positionals: 'file',

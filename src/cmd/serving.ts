@@ -8,6 +8,7 @@ import type { FlowInspector } from '../gateway/observe/flow-inspector.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import type { LiveRequests } from '../gateway/observe/live-requests.ts';
 import type { RequestJournal } from '../gateway/observe/request-journal.ts';
+import type { StoreSettings } from '../store/open-store.ts';
 import type { FlagValues } from './flags.ts';
 import type { gatewayFlags } from './gateway-flags.ts';
 
@@ -22,6 +23,8 @@ export interface ServingContext {
   /** Gets the gateway's own ports when they are open, before the workers start. */
   readonly localGuard: { readonly ownPorts: readonly number[]; readonly allowsLocal: boolean };
   readonly live: LiveRequests;
+  /** Each worker opens it for itself. */
+  readonly store: StoreSettings;
 }
 
 /** What serves. What is absent is in this process. */

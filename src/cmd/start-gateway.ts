@@ -12,6 +12,7 @@ import { accessLogKind, createAccessLog, formatAccessText } from '../gateway/obs
 import { startAdminServer } from '../gateway/admin/admin-server.ts';
 import { describeAuthentications, listCallbackUrls } from '../gateway/admin/describe-authentications.ts';
 import { describeRoutes } from '../gateway/admin/describe-routes.ts';
+import { openSessions } from '../gateway/admin/open-sessions.ts';
 import { startMetricsServer } from '../gateway/admin/metrics-server.ts';
 import { startReadinessServer } from '../gateway/admin/readiness-server.ts';
 import { CertificateKeeper } from '../gateway/config/compile/certificate-keeper.ts';
@@ -26,6 +27,7 @@ import type { Configuration } from '../ir/configuration.ts';
 import { readOrCreateAdminToken } from './admin-token-file.ts';
 import { requireEgressProxy } from './egress.ts';
 import type { FlagValues } from './flags.ts';
+import { openGatewayStore } from './gateway-store.ts';
 import {
   type gatewayFlags,
   readListenLimits,
@@ -40,6 +42,7 @@ import type { ProcessHost } from './process-host.ts';
 import type { Serving } from './serving.ts';
 import { describeNothing, formatServing, type OwnPages, summarizeServing } from './serving-lines.ts';
 import { StartError } from './start-error.ts';
+import { readStoreFlags } from './store-flags.ts';
 import { version } from './version.ts';
 
 /** A process whose own ports are open and whose gateway waits for its first configuration. */
@@ -82,18 +85,22 @@ interface GatewaySetting {
   readonly acceptsTestIssuers?: boolean;
   /** Completes "there is nothing to reload: ", for commands whose configuration is in no file. */
   readonly otherwise: string;
+  /** Separates the entries of this gateway from those of others in the same store; none when absent. */
+  readonly storeScope?: string;
 }
 
 /** Opens the process's own ports and builds the gateway. Throws a PortsTakenError when they cannot be opened; `movablePorts` move up before that. */
 export async function startGatewayProcess(
   values: FlagValues<typeof gatewayFlags>,
   host: ProcessHost,
-  { movablePorts = new Set(), acceptsTestIssuers = false, otherwise }: GatewaySetting,
+  { movablePorts = new Set(), acceptsTestIssuers = false, otherwise, storeScope }: GatewaySetting,
 ): Promise<GatewayProcess> {
   const proxies = readTrustedProxies(values);
   if (!proxies.ok) throw new StartError(proxies.problem);
   const workers = readWorkers(values);
   if (!workers.ok) throw new StartError(workers.problem);
+  const storeSettings = readStoreFlags(values, storeScope);
+  if (!storeSettings.ok) throw new StartError(storeSettings.problems.join('\n'));
   const egress = requireEgressProxy(host.env);
   const adminToken = values.adminTokenFile === '' ? undefined : readOrCreateAdminToken(values.adminTokenFile);
   if (adminToken?.ok === false) throw new StartError(adminToken.message);
@@ -114,6 +121,7 @@ export async function startGatewayProcess(
   const hangup = createHangup({ log, shutdown, otherwise, signals: host.signals });
   const registry = createMetrics({ processMetrics: true });
   const metrics = createGatewayMetrics(registry, version);
+  const store = await openGatewayStore(storeSettings.settings, log, registry);
   const health = createHealth();
   const readiness = health.addCheck('configuration', 'no configuration has been applied yet');
   const tracing = isAlone ? await startTracing(host.env, log, version) : undefined;
@@ -139,6 +147,7 @@ export async function startGatewayProcess(
     egress,
     tracing,
     acceptsTestIssuers,
+    store,
   };
   // Code for workers is loaded where there are some.
   const serving: Serving = isAlone
@@ -152,6 +161,7 @@ export async function startGatewayProcess(
         flows,
         localGuard,
         live,
+        store: storeSettings.settings,
       });
   const { gateway, expose, readJournal, readEndpoints, tellLogLevel } = serving;
   const exposed = expose === undefined ? registry : { contentType: registry.contentType, expose };
@@ -204,6 +214,7 @@ export async function startGatewayProcess(
             journal,
             readJournal,
             live,
+            getSessions: () => openSessions(gateway.runtime, store),
             metrics: exposed,
             readState: async () => ({
               applied: gateway.applied,
@@ -219,6 +230,7 @@ export async function startGatewayProcess(
     movablePorts,
   ).catch(async (error: unknown) => {
     await gateway.drain(0);
+    await store.close();
     throw error;
   });
   const [readinessServer, metricsServer, adminServer] = servers as [OpenedPort, OpenedPort, OpenedPort];
@@ -253,6 +265,8 @@ export async function startGatewayProcess(
       await gateway.drain(values.drainTimeout);
     },
   });
+  // After the last request, which may have been a login.
+  shutdown.addStep({ name: 'close the store', timeoutMs: 2_000, run: () => store.close() });
   shutdown.addStep({ name: 'export the last traces', timeoutMs: 5_000, run: () => tracing?.stop(4_000) });
   shutdown.addStep({
     name: 'close own ports',
@@ -265,6 +279,7 @@ export async function startGatewayProcess(
 
   const abandon = async (): Promise<void> => {
     await gateway.drain(0);
+    await store.close();
     await Promise.all(servers.map((server) => server.close()));
   };
   await serving.start?.().catch(async (error: unknown) => {

@@ -27,6 +27,7 @@ import type { ListenEvent } from './listen/port-context.ts';
 import { NotificationStreams } from './mcp/streams/list-changed.ts';
 import { createObservers, type Observability } from './observe/observe-requests.ts';
 import { JwtAuthenticationRegistry } from './authentication/jwt/jwt-authentication-registry.ts';
+import type { Store } from '../store/store.ts';
 import { AuthenticationRegistry } from './authentication/mcp/mcp-authentication-registry.ts';
 import { connectIdp } from './authentication/login/idp/connect-idp.ts';
 import { findPreset } from './authentication/login/idp/presets.ts';
@@ -56,6 +57,8 @@ export interface GatewayOptions extends Observability {
   readonly legacySseKey?: Uint8Array;
   /** Whether policies may accept test tokens: in a gateway that reads files. Refused when absent. */
   readonly acceptsTestIssuers?: boolean;
+  /** Where logins are kept that several requests have to know of; nowhere when absent. Whoever opened it closes it. */
+  readonly store?: Store | undefined;
   /** In place of createListeners, where several processes share the ports. */
   readonly openListeners?: (options: ListenersOptions) => Listeners;
 }
@@ -100,7 +103,15 @@ export function createGateway(options: GatewayOptions): Gateway {
   const { log } = options;
   const fetcher = options.fetcher ?? createFetcher({ log, guard: options.guard, proxy: options.egress });
   const idps = options.idps ?? { connectIdp, openKeySource };
-  const authentications = new AuthenticationRegistry({ ...idps, createSealer, findPreset, fetcher, log });
+  const { store: loginStore } = options;
+  const authentications = new AuthenticationRegistry({
+    ...idps,
+    createSealer,
+    findPreset,
+    fetcher,
+    log,
+    store: loginStore,
+  });
   const jwtAuthentications = new JwtAuthenticationRegistry({ ...idps, fetcher, log });
   const store = new ConfigStore(log, {
     acquireAuthentication: authentications.acquire,

@@ -20,6 +20,8 @@ describe('paths that carry the path of the resource', () => {
       '/.oauth/mcp/consent consent',
       '/.oauth/mcp/callback callback',
       '/.oauth/mcp/token token',
+      '/.oauth/mcp/revoke revoke',
+      '/.oauth/mcp/jwks jwks',
       '/mcp/.well-known/openid-configuration openid-configuration',
     ]);
   });
@@ -49,6 +51,8 @@ describe('paths without the path of the resource', () => {
       '/.oauth/authorize authorize (root)',
       '/.oauth/consent consent (root)',
       '/.oauth/token token (root)',
+      '/.oauth/revoke revoke (root)',
+      '/.oauth/jwks jwks (root)',
       '/register register (root)',
       '/authorize authorize (root)',
       '/token token (root)',
@@ -72,7 +76,7 @@ test('what metadata and challenge name is among the paths', () => {
   for (const path of ['', '/mcp', '/a/b']) {
     const own = new Set(listOwnPaths(path).map((each) => each.path));
     assert.ok(own.has(formatMetadataPath(path)));
-    for (const name of ['register', 'authorize', 'consent', 'callback', 'token'] as const)
+    for (const name of ['register', 'authorize', 'consent', 'callback', 'token', 'revoke', 'jwks'] as const)
       assert.ok(own.has(formatEndpointPath(path, name)));
   }
 });

@@ -10,7 +10,9 @@ export type EndpointForm =
   | 'authorize'
   | 'consent'
   | 'callback'
-  | 'token';
+  | 'token'
+  | 'revoke'
+  | 'jwks';
 
 /** One path of one endpoint. */
 export interface EndpointPath {
@@ -53,6 +55,8 @@ export function listOwnPaths(path: string): readonly EndpointPath[] {
     { form: 'consent', path: formatEndpointPath(path, 'consent'), isRootForm },
     { form: 'callback', path: formatEndpointPath(path, 'callback'), isRootForm },
     { form: 'token', path: formatEndpointPath(path, 'token'), isRootForm },
+    { form: 'revoke', path: formatEndpointPath(path, 'revoke'), isRootForm },
+    { form: 'jwks', path: formatEndpointPath(path, 'jwks'), isRootForm },
   ];
   if (path !== '') paths.push({ form: 'openid-configuration', path: `${path}${openidConfiguration}`, isRootForm });
   return withSlashes(paths);
@@ -73,7 +77,7 @@ export function listRootPaths(owner: EndpointOwner, isClaimed: (path: string) =>
   if (owner.isOnlyConfiguration) {
     paths.push({ form: 'authorization-server-metadata', path: authorizationServer, isRootForm });
     paths.push({ form: 'openid-configuration', path: openidConfiguration, isRootForm });
-    for (const form of ['register', 'authorize', 'consent', 'token'] as const)
+    for (const form of ['register', 'authorize', 'consent', 'token', 'revoke', 'jwks'] as const)
       paths.push({ form, path: formatEndpointPath('', form), isRootForm });
     paths.push(...fallbackPaths.filter(({ path }) => !isClaimed(path)));
   }
@@ -83,7 +87,7 @@ export function listRootPaths(owner: EndpointOwner, isClaimed: (path: string) =>
 /** The path of an endpoint that metadata names: /.oauth{P}/register. */
 export function formatEndpointPath(
   path: string,
-  name: 'register' | 'authorize' | 'consent' | 'callback' | 'token',
+  name: 'register' | 'authorize' | 'consent' | 'callback' | 'token' | 'revoke' | 'jwks',
 ): string {
   return `/.oauth${path}/${name}`;
 }

@@ -6,7 +6,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { extname } from 'node:path';
 import { type Browser, chromium, type Page } from 'playwright-core';
-import type { AuthSetup } from '../idp/auth-setups.ts';
+import { type AuthSetup, isBroker } from '../idp/auth-setups.ts';
 import { testUsers } from '../idp/test-users.ts';
 
 /** Thrown when there is no Chromium. The message is one line that says what to do. */
@@ -90,7 +90,7 @@ async function walkJourney(browser: Browser, origin: string, url: string, setup:
   const { outcome, gatewayPages } = await visit(browser, origin, url);
   assert.equal(outcome.error, undefined, JSON.stringify(outcome));
   assert.equal(outcome.statuses[0], `POST ${new URL(url).pathname} 401`);
-  assert.equal(gatewayPages, setup.flow === 'Broker' ? 1 : 0, 'pages of the gateway');
+  assert.equal(gatewayPages, isBroker(setup) ? 1 : 0, 'pages of the gateway');
   assert.ok(outcome.tools?.includes('ticket_list'));
   assert.match(outcome.first ?? '', /2000 m/);
   if (!setup.refreshes) return;

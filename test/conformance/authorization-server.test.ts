@@ -7,7 +7,7 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { type AuthSetup, oidcProviderSetups, startQuirky } from '../idp/auth-setups.ts';
+import { type AuthSetup, oidcProviderSetups, profileSetups, startQuirky } from '../idp/auth-setups.ts';
 import { BrowserAgent } from '../idp/browser-agent.ts';
 import { FlowClient } from '../idp/flow-client.ts';
 import { startProtectedSystem } from '../idp/protected-system.ts';
@@ -59,6 +59,7 @@ const setups: readonly Pick<AuthSetup, 'name' | 'flow' | 'start'>[] = [
   ...oidcProviderSetups.filter(({ flow }) => flow === 'Broker'),
   { name: 'a stub without quirks', flow: 'Facade', start: () => startQuirky({}, { flow: 'Facade' }) },
   { name: 'a stub without quirks', flow: 'Broker', start: () => startQuirky({}, { flow: 'Broker' }) },
+  ...profileSetups.filter(({ flow }) => flow === 'Issuer'),
 ];
 
 // The suite takes the metadata that its second scenario needs from its first.

@@ -1,6 +1,6 @@
 // One cell of the compatibility matrix: a client goes from the 401 to a tool call, and on with a refreshed token.
 import assert from 'node:assert/strict';
-import type { AuthSetup } from './auth-setups.ts';
+import { type AuthSetup, isBroker } from './auth-setups.ts';
 import type { ProtectedSystem } from './protected-system.ts';
 import type { AuthClientLibrary } from './sdk-auth-clients.ts';
 
@@ -15,7 +15,7 @@ export async function walkJourney(
     const [first] = client.requests;
     assert.deepEqual([first?.method, first?.url, first?.status], ['POST', system.url, 401]);
     const consentPages = client.pages.filter(({ url }) => url.origin === new URL(system.url).origin);
-    assert.equal(consentPages.length, setup.flow === 'Broker' ? 1 : 0, 'pages of the gateway');
+    assert.equal(consentPages.length, isBroker(setup) ? 1 : 0, 'pages of the gateway');
     assert.ok((await client.listTools()).includes('ticket_list'));
     assert.match(await client.callTool('convert_units', { value: 2, from: 'km', to: 'm' }), /2000 m/);
 

@@ -1,4 +1,6 @@
 // Identity providers and what an operator writes for each: one axis of the compatibility matrix.
+import { type GithubIdp, startGithubIdp } from './github-idp.ts';
+import type { GithubApp } from './github-state.ts';
 import { idpProfiles } from './idp-profiles.ts';
 import { startOidcProviderIdp, type OidcProviderOptions } from './oidc-provider-idp.ts';
 import { type QuirkyIdp, startQuirkyIdp } from './quirky-idp.ts';
@@ -24,17 +26,20 @@ export interface StartedIdp {
 export interface AuthSetup {
   readonly name: string;
   /** The flow that must be in force with it. */
-  readonly flow: 'Facade' | 'Broker' | 'Direct';
+  readonly flow: 'Facade' | 'Broker' | 'Direct' | 'Issuer';
   /** One client stands for all. */
   readonly isShared: boolean;
   /** Public clients get refresh tokens. */
   readonly refreshes: boolean;
-  /** Why no client can get through, when that is so. */
-  readonly impossible?: string;
   /** The page in docs whose policy this is, and the issuer in that policy. */
   readonly page?: { readonly path: string; readonly issuer: string };
   /** `callback`: the address of the gateway that a pre-registered client redirects to. */
   start(callback: string): Promise<StartedIdp>;
+}
+
+/** Whether people see a page of the gateway, and the identity provider only knows the gateway's callback. */
+export function isBroker({ flow }: Pick<AuthSetup, 'flow'>): boolean {
+  return flow === 'Broker' || flow === 'Issuer';
 }
 
 const sharedSecret = 'the-secret-of-the-shared-client';
@@ -168,17 +173,60 @@ export async function startQuirky(
   };
 }
 
-/** Stubs that behave like well-known identity providers. */
-export const profileSetups: readonly AuthSetup[] = idpProfiles.map((profile) => ({
-  name: `a stub like ${profile.name}`,
-  flow: profile.flow,
-  isShared: profile.registration === 'Shared',
+/** Starts one like GitHub with a policy for it. */
+export async function startGithub(
+  kind: GithubApp['kind'],
+  callback: string,
+  identity: Readonly<Record<string, unknown>> = { allow: { organizations: ['acme'] } },
+): Promise<StartedIdp & { readonly github: GithubIdp }> {
+  const github = await startGithubIdp({ kind, clientId: 'gateway', clientSecret: sharedSecret, callback });
+  const { issuer, endpoints, server } = github;
+  return {
+    issuer,
+    server,
+    authentication: { provider: 'GitHub', issuer, endpoints, identity, registration: sharedRegistration },
+    secrets: { 'client-secret': sharedSecret },
+    quirky: undefined,
+    github,
+    rotateKeys: () => Promise.reject(new Error('it signs nothing')),
+    close: () => github.close(),
+  };
+}
+
+const githubSetups: readonly AuthSetup[] = (['OAuth app', 'App'] as const).map((kind) => ({
+  name: `a stub like GitHub, ${kind}`,
+  flow: 'Issuer',
+  isShared: true,
   refreshes: true,
-  ...(profile.impossible === undefined ? {} : { impossible: profile.impossible }),
-  start: (callback) =>
-    startQuirky(
-      profile.quirks,
-      profile.authentication,
-      profile.registration === 'Shared' ? { callback, method: 'as-listed' } : undefined,
-    ),
+  start: (callback) => startGithub(kind, callback),
 }));
+
+/** Stubs that behave like well-known identity providers. */
+export const profileSetups: readonly AuthSetup[] = [
+  ...idpProfiles.map((profile): AuthSetup => ({
+    name: `a stub like ${profile.name}`,
+    flow: profile.flow,
+    isShared: profile.registration === 'Shared',
+    refreshes: true,
+    async start(callback) {
+      const shared = profile.registration === 'Shared' ? { callback, method: 'as-listed' } : undefined;
+      const idp = await startQuirky(profile.quirks, profile.authentication, shared);
+      if (profile.lacksMetadata !== true) return idp;
+      return { ...idp, authentication: { ...idp.authentication, endpoints: listPolicyEndpoints(idp.quirky) } };
+    },
+  })),
+  ...githubSetups,
+];
+
+/** `endpoints` of a policy. */
+export function listPolicyEndpoints({
+  state,
+  secondServer,
+  paths,
+}: QuirkyIdp): Readonly<Record<'authorization' | 'token' | 'userinfo', string>> {
+  return {
+    authorization: state.origin + paths.authorize,
+    token: secondServer.origin + paths.token,
+    userinfo: secondServer.origin + paths.userinfo,
+  };
+}

@@ -15,23 +15,41 @@ import { startSwitchableServer } from './switchable-server.ts';
 const page = 'idp/dex.md';
 const secret = 'the-secret-of-the-shared-client';
 
-/** The one way of registration that it has. `folder` holds the program. */
-export function createDexSetup(folder: string): AuthSetup {
-  return {
-    name: `Dex ${dexVersion.replace(/\.\d+$/, '')}, Shared`,
-    flow: 'Broker',
-    isShared: true,
-    refreshes: true,
-    page: { path: page, issuer: 'https://dex.example.com/dex' },
-    start: (callback) => startDex(folder, callback),
-  };
+/** The one way of registration that it has, with Dex's own tokens and with the gateway's. `folder` holds the program. */
+export function createDexSetups(folder: string): AuthSetup[] {
+  const common = { isShared: true, refreshes: true } as const;
+  const minor = dexVersion.replace(/\.\d+$/, '');
+  const policy = readPagePolicy(page);
+  const { audiences: _, ...withoutAudience } = policy;
+  return [
+    {
+      ...common,
+      name: `Dex ${minor}, Shared`,
+      flow: 'Broker',
+      page: { path: page, issuer: 'https://dex.example.com/dex' },
+      start: (callback) => startDex(folder, callback, policy),
+    },
+    {
+      ...common,
+      name: `Dex ${minor}, Issuer`,
+      flow: 'Issuer',
+      start: (callback) => {
+        const issuing = { flow: 'Issuer', identity: { allow: { domains: ['example.com'] } } };
+        return startDex(folder, callback, { ...withoutAudience, ...issuing, requiredScopes: ['tickets:read'] });
+      },
+    },
+  ];
 }
 
 interface DexConfiguration {
   readonly staticClients: readonly object[];
 }
 
-async function startDex(folder: string, callback: string): Promise<StartedIdp> {
+async function startDex(
+  folder: string,
+  callback: string,
+  policy: Readonly<Record<string, unknown>>,
+): Promise<StartedIdp> {
   const [port] = await findFreePorts(1);
   const origin = `http://127.0.0.1:${port}`;
   // In front of it a server that notes what arrives: that is the issuer.
@@ -62,7 +80,7 @@ async function startDex(folder: string, callback: string): Promise<StartedIdp> {
     return {
       issuer,
       server,
-      authentication: { ...readPagePolicy(page), issuer },
+      authentication: { ...policy, issuer },
       secrets: { 'client-secret': secret },
       quirky: undefined,
       rotateKeys: () => Promise.reject(new Error('Dex rotates its keys by the clock only')),

@@ -8,10 +8,10 @@ export interface IdpProfile {
   /** Members of the policy's `authentication`; the client is pre-registered where registration is Shared. */
   readonly authentication: Readonly<Record<string, unknown>>;
   readonly registration: 'Forward' | 'Shared';
-  /** The flow that Auto must choose. */
-  readonly flow: 'Facade' | 'Broker';
-  /** Why no MCP client can ever get through with it. */
-  readonly impossible?: string;
+  /** The flow that must be in force: Auto chooses it unless `authentication` names it. */
+  readonly flow: 'Facade' | 'Broker' | 'Issuer';
+  /** There is no metadata: the policy has `endpoints`. */
+  readonly lacksMetadata?: true;
 }
 
 const audience = 'api://tickets';
@@ -79,19 +79,105 @@ export const idpProfiles: readonly IdpProfile[] = [
     flow: 'Broker',
   },
   {
+    // Opaque access tokens, no registration; unknown parameters and scopes are errors. A refresh token comes once, and only to whoever asks in Google's own words.
     name: 'Google',
     quirks: {
       metadataDocuments: ['openid-configuration'],
+      endpointPaths: { authorize: '/o/oauth2/v2/auth', jwks: '/oauth2/v3/certs', userinfo: '/v1/userinfo' },
+      hasSecondOrigin: true,
+      metadataMembers: {
+        scopes_supported: ['openid', 'email', 'profile'],
+        code_challenge_methods_supported: ['plain', 'S256'],
+        claims_supported: 'aud email email_verified exp family_name given_name iat iss name picture sub'.split(' '),
+      },
+      emitsIss: 'always',
+      callbackParameters: { scope: 'email profile openid', authuser: '0', hd: 'example.com', prompt: 'consent' },
+      registration: 'none',
+      resource: 'refused',
+      knownScopes: ['openid', 'email', 'profile'],
+      accessTokenFormat: 'opaque',
+      accessTokenSeconds: 3_599,
+      tokenEndpointAuthMethods: ['client_secret_post', 'client_secret_basic'],
+      refreshTokens: 'with-access_type',
+      rotatesRefreshTokens: false,
+      keepsRefreshTokenToItself: true,
+      numericSubjects: true,
+      idTokenHash: 'at_hash',
+      idTokenHasAzp: true,
+      idTokenMembers: ['hd', 'email', 'email_verified', 'name', 'picture', 'given_name', 'family_name'],
+      userinfoMembers: ['hd', 'email', 'email_verified', 'name', 'picture', 'given_name', 'family_name'],
+    },
+    authentication: { provider: 'Google', identity: { allow: { domains: ['example.com'] } } },
+    registration: 'Shared',
+    flow: 'Issuer',
+  },
+  {
+    // Opaque access tokens; groups are in userinfo only; refresh tokens work once.
+    name: 'GitLab',
+    quirks: {
+      endpointPaths: {
+        authorize: '/oauth/authorize',
+        token: '/oauth/token',
+        jwks: '/oauth/discovery/keys',
+        userinfo: '/oauth/userinfo',
+      },
+      metadataMembers: {
+        scopes_supported: ['api', 'read_api', 'read_user', 'openid', 'profile', 'email'],
+        code_challenge_methods_supported: ['plain', 'S256'],
+      },
+      registration: 'none',
+      resource: 'ignored',
+      knownScopes: ['api', 'read_api', 'read_user', 'openid', 'profile', 'email'],
+      accessTokenFormat: 'opaque',
+      accessTokenSeconds: 7_200,
+      tokenEndpointAuthMethods: ['client_secret_basic', 'client_secret_post'],
+      numericSubjects: true,
+      idTokenHash: 'none',
+      idTokenMembers: ['name', 'nickname', 'preferred_username', 'email', 'email_verified', 'picture'],
+      userinfoMembers: ['name', 'nickname', 'preferred_username', 'email', 'email_verified', 'picture', 'groups'],
+    },
+    authentication: { provider: 'GitLab', identity: { allow: { organizations: ['support'] } } },
+    registration: 'Shared',
+    flow: 'Issuer',
+  },
+  {
+    // No scope of an API: access tokens are for Microsoft Graph, and only Graph can check them.
+    name: 'Entra, Issuer',
+    quirks: {
+      issuerPath: '/0f5c8a1e-0000-4000-8000-000000000000/v2.0',
+      metadataDocuments: ['openid-configuration'],
+      metadataMembers: { scopes_supported: ['openid', 'profile', 'email', 'offline_access'] },
+      hidesPkce: true,
+      registration: 'none',
+      resource: 'refused',
+      accessTokenFormat: 'opaque',
+      refreshTokens: 'with-offline_access',
+      tokenEndpointAuthMethods: ['client_secret_post', 'private_key_jwt'],
+      idTokenHash: 'none',
+      idTokenMembers: ['oid', 'tid', 'name', 'preferred_username', 'email', 'xms_edov'],
+      userinfoMembers: ['name', 'given_name', 'family_name', 'picture', 'email'],
+    },
+    authentication: { provider: 'Entra', flow: 'Issuer', identity: { allow: { domains: ['example.com'] } } },
+    registration: 'Shared',
+    flow: 'Issuer',
+  },
+  {
+    // Neither metadata nor OpenID Connect: a token, and an address that says whose it is.
+    name: 'generic OAuth 2.0',
+    quirks: {
+      metadataDocuments: [],
       registration: 'none',
       resource: 'ignored',
       accessTokenFormat: 'opaque',
-      audience: 'client-id',
-      tokenEndpointAuthMethods: ['client_secret_post', 'client_secret_basic'],
+      omitsIdToken: true,
+      numericSubjects: true,
+      userinfoSubject: 'id',
+      userinfoMembers: ['name', 'email', 'email_verified'],
     },
-    authentication: { provider: 'Google' },
+    authentication: { flow: 'Issuer', identity: { subject: 'id' } },
     registration: 'Shared',
-    flow: 'Broker',
-    impossible: 'its access tokens are opaque: nobody but Google can check them',
+    flow: 'Issuer',
+    lacksMetadata: true,
   },
   {
     // Needs `openid`, puts no scopes into tokens, the audience is the client's id.

@@ -6,6 +6,7 @@ import { findUser, renderLoginPage } from './test-users.ts';
 /** Shows the login page for an authorization request unless the user is known, or refuses it. */
 export function authorize(state: IdpState, call: IdpCall): IdpAnswer {
   const { query } = call;
+  if (state.quirks.authorizeAnswer !== undefined) return state.quirks.authorizeAnswer;
   const repeated = [...new Set(query.keys())].find((name) => name !== 'resource' && query.getAll(name).length > 1);
   if (repeated !== undefined) return answerError(400, 'invalid_request', `${repeated} is repeated.`);
   const client = state.clients.get(query.get('client_id') ?? '');
@@ -29,7 +30,8 @@ export function logIn(state: IdpState, call: IdpCall): IdpAnswer {
   const redirectUri = query.get('redirect_uri')!;
   if (form.get('decision') === 'cancel') return redirectWithError(state, redirectUri, query, 'access_denied');
   const user = findUser(form.get('username'), form.get('password'));
-  if (user === undefined) return showLogin(state, query, 401, 'Wrong name or password.');
+  if (user === undefined || state.removedUsers.has(user.id))
+    return showLogin(state, query, 401, 'Wrong name or password.');
   return issueCode(state, query, user.id);
 }
 
@@ -37,9 +39,14 @@ function issueCode(state: IdpState, query: URLSearchParams, user: string): IdpAn
   const redirectUri = query.get('redirect_uri')!;
   const code = `code-${randomBytes(16).toString('hex')}`;
   const resources = query.getAll('resource');
+  const clientId = query.get('client_id')!;
+  const consent = `${clientId} ${user}`;
+  const isConsentNew = !state.consents.has(consent) || (query.get('prompt') ?? '').split(' ').includes('consent');
+  state.consents.add(consent);
   state.codes.set(code, {
-    clientId: query.get('client_id')!,
+    clientId,
     user,
+    isOffline: isConsentNew && query.get('access_type') === 'offline',
     scope: query.get('scope') ?? '',
     resource: state.quirks.resource === 'ignored' ? undefined : resources[0],
     audience: query.get('audience') ?? undefined,
@@ -47,7 +54,8 @@ function issueCode(state: IdpState, query: URLSearchParams, user: string): IdpAn
     redirectUri,
     challenge: query.get('code_challenge') ?? undefined,
   });
-  return redirect(state, redirectUri, query, { code }, state.quirks.emitsIss !== 'never');
+  const parameters = { ...state.quirks.callbackParameters, code };
+  return redirect(state, redirectUri, query, parameters, state.quirks.emitsIss !== 'never');
 }
 
 function findProblem({ quirks }: IdpState, query: URLSearchParams): string | undefined {

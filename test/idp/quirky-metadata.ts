@@ -18,14 +18,15 @@ export function serveMetadata(state: IdpState, call: IdpCall): IdpAnswer | undef
 }
 
 function describeServer(state: IdpState, document: string): Record<string, unknown> {
-  const { quirks, origin, issuer } = state;
+  const { quirks, origin, secondOrigin, issuer } = state;
   const paths = listEndpoints(state);
   const other = quirks.twoRegistrationEndpoints && document === 'openid-configuration';
   const standard: Record<string, unknown> = {
     issuer: quirks.metadataIssuer ?? issuer,
     authorization_endpoint: origin + paths.authorize,
-    token_endpoint: origin + paths.token,
-    jwks_uri: origin + paths.jwks,
+    token_endpoint: secondOrigin + paths.token,
+    ...(quirks.userinfoMembers === undefined ? {} : { userinfo_endpoint: secondOrigin + paths.userinfo }),
+    jwks_uri: secondOrigin + paths.jwks,
     ...(quirks.registration === 'none'
       ? {}
       : { registration_endpoint: origin + (other ? paths.otherRegister : paths.register) }),

@@ -1,6 +1,6 @@
 // What the quirky identity provider knows and keeps, and the shape of its answers.
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Quirks, WrongAnswer } from './quirks.ts';
+import type { EndpointName, Quirks, WrongAnswer } from './quirks.ts';
 import type { SigningKey } from './signing-keys.ts';
 
 /** A client that is registered. */
@@ -21,6 +21,8 @@ export interface Grant {
   readonly resource: string | undefined;
   readonly audience: string | undefined;
   readonly nonce: string | undefined;
+  /** A refresh token may come with it (`access_type`). */
+  readonly isOffline?: boolean;
 }
 
 /** A code that waits to be redeemed. */
@@ -32,6 +34,8 @@ export interface IssuedCode extends Grant {
 /** All of it. */
 export interface IdpState {
   readonly origin: string;
+  /** Of tokens, keys and userinfo. */
+  readonly secondOrigin: string;
   readonly issuer: string;
   readonly quirks: Quirks;
   /** The first one signs. */
@@ -40,6 +44,12 @@ export interface IdpState {
   readonly codes: Map<string, IssuedCode>;
   readonly redeemedCodes: Set<string>;
   readonly refreshTokens: Map<string, Grant>;
+  /** What access tokens were given for, for userinfo. */
+  readonly accessTokens: Map<string, Grant>;
+  /** Who agreed to what client's wishes before: `client user`. */
+  readonly consents: Set<string>;
+  /** Whose accounts are gone. */
+  readonly removedUsers: Set<string>;
   /** Initial access tokens that are good. */
   readonly initialAccessTokens: Set<string>;
   /** Every secret that was ever given out or expected: none of them may reach an MCP client. */
@@ -79,16 +89,17 @@ export function answerError(status: number, error: string, description: string):
 }
 
 /** Paths of the endpoints, below the path of the issuer. */
-export function listEndpoints(
-  state: IdpState,
-): Readonly<Record<'authorize' | 'login' | 'token' | 'register' | 'otherRegister' | 'jwks', string>> {
-  const base = state.quirks.issuerPath.replace(/\/$/, '');
-  return {
-    authorize: `${base}/authorize`,
-    login: `${base}/login`,
-    token: `${base}/token`,
-    register: `${base}/register`,
-    otherRegister: `${base}/internal/clients-registrations`,
-    jwks: `${base}/jwks`,
+export function listEndpoints({ quirks }: Pick<IdpState, 'quirks'>): Readonly<Record<EndpointName, string>> {
+  const base = quirks.issuerPath.replace(/\/$/, '');
+  const usual = {
+    authorize: '/authorize',
+    login: '/login',
+    token: '/token',
+    register: '/register',
+    otherRegister: '/internal/clients-registrations',
+    jwks: '/jwks',
+    userinfo: '/userinfo',
   };
+  const paths = Object.entries({ ...usual, ...quirks.endpointPaths }).map(([name, path]) => [name, base + path]);
+  return Object.fromEntries(paths) as Record<EndpointName, string>;
 }

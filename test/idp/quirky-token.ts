@@ -1,6 +1,7 @@
 // The quirky identity provider's token endpoint (RFC 6749, RFC 7636, RFC 9068).
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { SignJWT } from 'jose';
+import { describePerson, formatSubject, selectMembers } from './quirky-people.ts';
 import { tellTales } from './quirky-registration.ts';
 import {
   answerError,
@@ -12,7 +13,6 @@ import {
   readClock,
   type RegisteredClient,
 } from './quirky-state.ts';
-import { testUsers } from './test-users.ts';
 
 /** Redeems a code or a refresh token, or hands out an initial access token. */
 export async function redeem(state: IdpState, call: IdpCall): Promise<IdpAnswer> {
@@ -100,12 +100,13 @@ function redeemRefreshToken(
 ): Promise<IdpAnswer> | IdpAnswer {
   const token = form.get('refresh_token') ?? '';
   const grant = state.refreshTokens.get(token);
-  if (grant === undefined || grant.clientId !== client.id) return refuseRefreshToken(state);
+  if (grant === undefined || grant.clientId !== client.id || state.removedUsers.has(grant.user))
+    return refuseRefreshToken(state);
   const resource = form.get('resource') ?? undefined;
   if (resource !== undefined && grant.resource !== undefined && resource !== grant.resource)
     return answerError(400, 'invalid_target', 'resource was not granted.');
   if (state.quirks.rotatesRefreshTokens) state.refreshTokens.delete(token);
-  return issueTokens(state, grant, client, state.quirks.rotatesRefreshTokens ? undefined : token);
+  return issueTokens(state, grant, client, { isRotated: state.quirks.rotatesRefreshTokens, token });
 }
 
 function refuseRefreshToken({ quirks }: IdpState): IdpAnswer {
@@ -136,25 +137,34 @@ async function issueTokens(
   state: IdpState,
   grant: Grant,
   client: RegisteredClient,
-  keptRefreshToken?: string,
+  refreshed?: { readonly isRotated: boolean; readonly token: string },
 ): Promise<IdpAnswer> {
   const { quirks } = state;
   const scopes = new Set(grant.scope.split(' '));
   const wantsRefresh =
     quirks.refreshTokens === 'all' ||
     (quirks.refreshTokens === 'confidential-clients' && client.method !== 'none') ||
-    (quirks.refreshTokens === 'with-offline_access' && scopes.has('offline_access'));
-  const refreshToken = wantsRefresh ? (keptRefreshToken ?? `refresh-${randomBytes(16).toString('hex')}`) : undefined;
+    (quirks.refreshTokens === 'with-offline_access' && scopes.has('offline_access')) ||
+    (quirks.refreshTokens === 'with-access_type' && grant.isOffline === true);
+  const kept = refreshed?.isRotated === false ? refreshed.token : undefined;
+  const refreshToken = wantsRefresh ? (kept ?? `refresh-${randomBytes(16).toString('hex')}`) : undefined;
   if (refreshToken !== undefined) state.refreshTokens.set(refreshToken, grant);
+  const isTold = refreshToken !== undefined && (kept === undefined || !quirks.keepsRefreshTokenToItself);
+  const accessToken = await createAccessToken(state, grant);
+  state.accessTokens.set(accessToken, grant);
+  const wantsIdToken =
+    scopes.has('openid') && !quirks.omitsIdToken && (refreshed === undefined || !quirks.omitsIdTokenOnRefresh);
+  // OpenID Connect Core 12.2: a refreshed one has no nonce.
+  const person = refreshed === undefined ? grant : { ...grant, nonce: undefined };
   return answerJson(
     200,
     {
-      access_token: await createAccessToken(state, grant),
+      access_token: accessToken,
       token_type: 'Bearer',
       expires_in: quirks.accessTokenSeconds,
       scope: grant.scope,
-      ...(refreshToken === undefined ? {} : { refresh_token: refreshToken }),
-      ...(scopes.has('openid') ? { id_token: await createIdToken(state, grant) } : {}),
+      ...(isTold ? { refresh_token: refreshToken } : {}),
+      ...(wantsIdToken ? { id_token: await createIdToken(state, person, accessToken) } : {}),
     },
     quirks.talksTooMuch ? tellTales : {},
   );
@@ -180,13 +190,13 @@ export async function createAccessToken(state: IdpState, grant: Grant): Promise<
   }[quirks.scopeClaim];
   const claims = {
     iss: quirks.tokenIssuer ?? state.issuer,
-    ...(quirks.omitsSubject ? {} : { sub: grant.user }),
+    ...(quirks.omitsSubject ? {} : { sub: formatSubject(state, grant.user) }),
     ...chooseAudience(state, grant),
     iat: now,
     exp: now + quirks.accessTokenSeconds,
     jti: randomUUID(),
     client_id: grant.clientId,
-    groups: testUsers.find(({ id }) => id === grant.user)?.groups ?? [],
+    groups: describePerson(state, grant.user)['groups'],
     ...scopeClaim,
     ...quirks.tokenClaims,
   };
@@ -207,19 +217,32 @@ function chooseAudience({ quirks }: IdpState, grant: Grant): { aud?: string | re
   }
 }
 
-function createIdToken(state: IdpState, grant: Grant): Promise<string> {
+function createIdToken(state: IdpState, grant: Grant, accessToken: string): Promise<string> {
+  const { quirks } = state;
   const now = readClock(state);
-  const nonce = grant.nonce === undefined ? {} : { nonce: grant.nonce };
+  const hash = {
+    'made-up': { c_hash: 'AAAA' },
+    at_hash: { at_hash: hashHalf(accessToken) },
+    none: {},
+  }[quirks.idTokenHash];
   const claims = {
     iss: state.issuer,
-    sub: grant.user,
     aud: grant.clientId,
+    ...(quirks.idTokenHasAzp ? { azp: grant.clientId } : {}),
+    ...selectMembers(state, grant, quirks.idTokenMembers),
+    sub: formatSubject(state, grant.user),
     iat: now,
     exp: now + 600,
-    c_hash: 'AAAA',
-    ...nonce,
+    ...hash,
+    ...(grant.nonce === undefined ? {} : { nonce: grant.nonce }),
+    ...quirks.idTokenChanges,
   };
   return signClaims(state, claims, 'JWT');
+}
+
+/** OpenID Connect Core 3.1.3.6, for algorithms with SHA-256. */
+function hashHalf(token: string): string {
+  return createHash('sha256').update(token).digest().subarray(0, 16).toString('base64url');
 }
 
 /** Signs claims with the key in use. */

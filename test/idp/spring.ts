@@ -14,10 +14,22 @@ const registrarSecret = 'the-secret-of-the-registrar';
 
 type Properties = Readonly<Record<string, string>>;
 
-/** Shared and Forward. `program` is the jar. */
+/** Shared and Forward, and Shared with tokens of the gateway's own. `program` is the jar. */
 export function createSpringSetups(program: string): AuthSetup[] {
   const common = { flow: 'Broker', refreshes: true, page: { path: page, issuer: 'https://idp.example.com' } } as const;
+  const { audiences: _, ...withoutAudience } = readPagePolicy(page, 0);
   return [
+    {
+      name: `Spring Authorization Server ${minor}, Issuer`,
+      flow: 'Issuer',
+      refreshes: true,
+      isShared: true,
+      start: (callback) => {
+        const others = { 'redirect-uris': callback, scopes: 'openid,email,profile' };
+        const properties = readClient('gateway', sharedSecret, others);
+        return startSpring(program, properties, { ...withoutAudience, flow: 'Issuer' });
+      },
+    },
     {
       ...common,
       name: `Spring Authorization Server ${minor}, Shared`,

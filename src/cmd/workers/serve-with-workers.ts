@@ -27,7 +27,7 @@ export function serveWithWorkers(
   context: ServingContext,
   startProcess: StartWorkerProcess = startWorkerProcess,
 ): Serving {
-  const { log, values, registry, health, shutdown, flows, live, localGuard } = context;
+  const { log, values, registry, health, shutdown, flows, live, localGuard, store } = context;
   const fetcher = createFetcher({ log, guard: options.guard, proxy: options.egress });
   const desk = new LoginDesk(fetcher, Date.now, log);
   const sources = new PublishedSources(
@@ -71,6 +71,7 @@ export function serveWithWorkers(
       drainTimeoutMs: values.drainTimeout,
       legacySseKey,
       acceptsTestIssuers: options.acceptsTestIssuers === true,
+      store,
     };
   };
   const group = new WorkerGroup({

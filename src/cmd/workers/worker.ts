@@ -1,7 +1,7 @@
 // `mcp-gatehouse worker`: one of the processes that serve the traffic of a gateway. It listens and forwards; everything else it is told by the process that
 // started it, and it ends with that.
 import { createLocalGuard } from '../../base/local-guard.ts';
-import { createLog } from '../../base/log.ts';
+import { createLog, silentLog } from '../../base/log.ts';
 import { createMetrics } from '../../base/metrics.ts';
 import { releaseMemoryWhenQuiet } from '../../base/release-memory.ts';
 import { logCrashes } from '../../base/shutdown.ts';
@@ -24,6 +24,7 @@ import { createRemoteLogins } from '../../gateway/workers/remote-logins.ts';
 import type { SupervisorCalls, WorkerCalls, WorkerSettings } from '../../gateway/workers/worker-calls.ts';
 import { type CommandEnd, defineCommand, fail } from '../command.ts';
 import { requireEgressProxy } from '../egress.ts';
+import { openStore } from '../../store/open-store.ts';
 import { version } from '../version.ts';
 
 /** What a worker consists of once it knows its settings. */
@@ -119,6 +120,10 @@ async function serveForSupervisor(): Promise<CommandEnd> {
     bodyBudget.limit(settings.maxHeldBytes);
     const metrics = createGatewayMetrics(registry, version);
     const tracing = await startTracing(process.env, log, version);
+    // The process that started this one has looked whether it can be used, and says when it does not answer.
+    const opened = await openStore(settings.store, { log: silentLog, startsAnyway: true });
+    if (!opened.ok) throw new Error(`--store: ${opened.problem}`);
+    const { store } = opened;
     const networks = settings.trustedProxies
       .flatMap((each) => each.split(','))
       .map((text) => parseIpNetwork(text.trim())!);
@@ -141,11 +146,13 @@ async function serveForSupervisor(): Promise<CommandEnd> {
       idps: sources,
       legacySseKey: settings.legacySseKey,
       acceptsTestIssuers: settings.acceptsTestIssuers,
+      store,
       openListeners: (options) => openSharedListeners(options, () => blocked),
     });
     let ending: Promise<void> | undefined;
     const end = async (timeoutMs: number): Promise<void> => {
       await gateway.drain(timeoutMs);
+      await store.close();
       await tracing?.stop(4_000);
       channel.tell('sayGoodbye', await registry.expose());
       await root.flush();

@@ -5,6 +5,7 @@ import { RegistrationMode } from '../../ir/gen/config_pb.ts';
 import { formatEndpointPath } from '../../ir/endpoint-paths.ts';
 import { describeMode } from '../authentication/authentication-mode.ts';
 import type { FlowChoice } from '../config/idp-connection.ts';
+import { describeWhoGetsIn } from './describe-who-gets-in.ts';
 import type { McpAuthenticationConfig, ProtectedResource, ResourceHost } from '../config/protected-resource.ts';
 
 /** One ProxyPolicy's MCP authentication. */
@@ -15,13 +16,15 @@ export interface DescribedAuthentication {
   readonly issuer: string;
   /** Null: not known before the identity provider's metadata is. */
   readonly flow: FlowChoice | null;
+  /** Who gets in, where the gateway issues the tokens; null in other flows. */
+  readonly whoGetsIn: string | null;
   /** False: every request is answered 503. */
   readonly keysLoaded: boolean;
   readonly resources: readonly DescribedResource[];
 }
 
 /** A protected MCP URL. */
-interface DescribedResource {
+export interface DescribedResource {
   /** As clients see it; `*` stands for whatever host they use. */
   readonly url: string;
   readonly listener: string;
@@ -51,10 +54,11 @@ export function describeAuthentications(runtime: RuntimeConfig): DescribedAuthen
   return runtime.authentications
     .map((config): DescribedAuthentication => ({
       policy: config.source,
+      whoGetsIn: describeWhoGetsIn(config.message),
       mode: describeMode(config.message.mode),
       issuer: config.message.issuer,
       flow: config.idp.getFlow() ?? null,
-      keysLoaded: config.idp.hasKeys,
+      keysLoaded: config.tokens.hasKeys,
       resources: [...(resources.get(config)?.values() ?? [])],
     }))
     .toSorted((left, right) => left.policy.localeCompare(right.policy));

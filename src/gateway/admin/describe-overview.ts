@@ -311,11 +311,11 @@ function formatTarget({ target }: Policy): string {
 
 function describeIdps({ authentications, jwtAuthentications }: RuntimeConfig): OverviewIdp[] {
   const all: OverviewIdp[] = [
-    ...authentications.map(({ source, message, idp }) => ({
+    ...authentications.map(({ source, message, idp, tokens }) => ({
       issuer: message.issuer,
       policies: [source],
       flow: formatFlow(idp.getFlow() ?? null),
-      hasKeys: idp.hasKeys,
+      hasKeys: tokens.hasKeys,
       keys: idp.describeKeys?.(),
     })),
     ...jwtAuthentications.flatMap(({ source, providers }) =>

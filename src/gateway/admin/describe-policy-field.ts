@@ -7,6 +7,9 @@ import {
   type ClaimToHeader,
   type ClientRegistration,
   type Cors,
+  type Identity,
+  type IdpEndpoints,
+  type IssuedTokens,
   type JwtAuthentication,
   type KeySource,
   LoginFlow,
@@ -110,6 +113,7 @@ const flows: Readonly<Record<number, string>> = {
   [LoginFlow.FACADE]: 'Facade',
   [LoginFlow.BROKER]: 'Broker',
   [LoginFlow.DIRECT]: 'Direct',
+  [LoginFlow.ISSUER]: 'Issuer',
 };
 
 function describeMcpAuthentication(message: McpAuthentication, namespace: string): YamlValue {
@@ -124,6 +128,9 @@ function describeMcpAuthentication(message: McpAuthentication, namespace: string
     allowInsecureHttp: message.allowInsecureHttp ? true : undefined,
     provider: textOrNone(message.provider),
     flow: flows[message.flow] ?? 'Auto',
+    endpoints: describeEndpoints(message.endpoints),
+    identity: describeIdentity(message.identity),
+    tokens: describeIssuedTokens(message.issuedTokens),
     registration: message.registration === undefined ? undefined : describeRegistration(message.registration),
     authorizationRequest: hasExtra ? extra : undefined,
     clientIdMetadataDocuments: {
@@ -137,6 +144,42 @@ function describeMcpAuthentication(message: McpAuthentication, namespace: string
     forwardToken: message.forwardToken,
     claimsToHeaders: describeClaimHeaders(message.claimsToHeaders),
     sessionBinding: message.sessionBinding,
+  };
+}
+
+function describeEndpoints(message: IdpEndpoints | undefined): YamlValue {
+  if (message === undefined) return undefined;
+  const { authorization, token, userinfo } = message;
+  return { authorization, token, userinfo: textOrNone(userinfo) };
+}
+
+function describeIdentity(message: Identity | undefined): YamlValue {
+  if (message === undefined) return undefined;
+  const { claims, subject, allow } = message;
+  return {
+    claims: Object.keys(claims).length === 0 ? undefined : claims,
+    subject: textOrNone(subject),
+    allow:
+      allow === undefined
+        ? undefined
+        : {
+            domains: listOrNone(allow.domains),
+            organizations: listOrNone(allow.organizations),
+            emails: listOrNone(allow.emails),
+            subjects: listOrNone(allow.subjects),
+          },
+  };
+}
+
+function describeIssuedTokens(message: IssuedTokens | undefined): YamlValue {
+  if (message === undefined) return undefined;
+  const { lifetimeMs, refreshLifetimeMs, claims, scopes } = message;
+  return {
+    lifetime: formatDuration(lifetimeMs),
+    refreshLifetime: formatDuration(Number(refreshLifetimeMs)),
+    claims: listOrNone(claims),
+    scopes:
+      scopes.length === 0 ? undefined : scopes.map((grant) => ({ scopes: grant.scopes, when: textOrNone(grant.when) })),
   };
 }
 

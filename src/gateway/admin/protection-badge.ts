@@ -5,7 +5,7 @@ import { formatUnprotected } from './format-protection.ts';
 
 /** The words, and how loud they are. */
 export interface ProtectionBadge {
-  /** "OPEN: no policy", "login default/sample", "JWT default/tokens, rules default/admins", "client certificate". */
+  /** "OPEN: no policy", "login default/sample", "login (Issuer, GitHub) default/sample", "JWT default/tokens, rules default/admins", "client certificate". */
   readonly text: string;
   /** bad: anybody is served. quiet: nothing to protect, or nothing is served. */
   readonly tone: 'bad' | 'good' | 'quiet';
@@ -26,7 +26,9 @@ export function describeBadge(
   }: Pick<DescribedProtection, 'state' | 'summary' | 'guards' | 'clientCertificate' | 'closedBy' | 'closedBecause'>,
   answersError: boolean,
 ): ProtectionBadge {
-  const words = guards.map(({ kind, policy }) => `${policyKinds[kind].badge} ${policy}`);
+  const words = guards.map(
+    ({ kind, policy, login }) => `${policyKinds[kind].badge}${login === undefined ? '' : ` (${login})`} ${policy}`,
+  );
   const names = [...new Set([...(clientCertificate ? [certificateBadge] : []), ...words])].join(', ');
   if (closedBecause === 'unprotected' && closedBy !== null) return { text: formatUnprotected(closedBy), tone: 'quiet' };
   if (state === 'closed' || answersError) return { text: 'closed', tone: 'quiet' };

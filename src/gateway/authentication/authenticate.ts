@@ -134,7 +134,7 @@ function refuse<A extends Authentication>(kind: AuthenticationStrategy<A>, asked
   const { reason, detail, operatorDetail } = refusal;
   if (isPermissive(asked))
     return admitAnonymous(kind, asked, reason, operatorDetail === undefined ? detail : `${detail} (${operatorDetail})`);
-  const isKeyless = reason === 'keys_unavailable';
+  const isKeyless = reason === 'keys_unavailable' || reason === 'signing_key_missing';
   return deny(kind, asked, isKeyless ? denyWithoutKeys(asked, refusal) : denyInvalidToken(asked, refusal));
 }
 

@@ -57,13 +57,13 @@ function denyToken(asker: TokenAsker, reason: Denial['reason'], description: str
 
 const defaultRetrySeconds = 5;
 
-/** 503: the keys of the token's own provider were never loaded. */
+/** 503: the keys of the token's own provider were never loaded, or the gateway has no signing keys. */
 export function denyWithoutKeys(
   asker: TokenAsker,
-  { detail, operatorDetail, retryAfterSeconds = defaultRetrySeconds }: TokenRefusal,
+  { reason, detail, operatorDetail, retryAfterSeconds = defaultRetrySeconds }: TokenRefusal,
 ): Denial {
   const shown = operatorDetail ?? detail;
-  const denial = createDenial(asker.context, asker.findLogin(), 'keys_unavailable', undefined, shown);
+  const denial = createDenial(asker.context, asker.findLogin(), reason, undefined, shown);
   const seconds = Math.max(1, Math.ceil(retryAfterSeconds));
   const why = explainIdpProblem(operatorDetail);
   return {

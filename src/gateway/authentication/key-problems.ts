@@ -20,8 +20,10 @@ export function listKeyProblems(users: readonly KeyUser[]): readonly PolicyKeyPr
     if (trouble !== undefined) problems.push({ policy, issuer, ...trouble });
   };
   for (const { policy, kind, config } of users) {
-    if (kind === 'backend.mcp.authentication') add(policy, config.idp.issuer, config.idp.keyHealth);
-    else for (const [issuer, { keyHealth }] of config.providers) add(policy, issuer, keyHealth);
+    if (kind === 'backend.mcp.authentication') {
+      // Tokens of the gateway's own need no keys of the identity provider.
+      if (config.issuer === undefined) add(policy, config.idp.issuer, config.idp.keyHealth);
+    } else for (const [issuer, { keyHealth }] of config.providers) add(policy, issuer, keyHealth);
   }
   return problems.toSorted(
     (left, right) => compareText(left.policy, right.policy) || compareText(left.issuer, right.issuer),

@@ -42,12 +42,21 @@ export type PresentedGrant =
 /** The right to continue a family once. Exactly one of `finish` and `release` is called. */
 export interface RefreshTurn {
   /** Writes the continued grant and the answer without its refresh token; the value is the next refresh token. */
-  finish(
-    grant: Grant,
-    answer: Readonly<Record<string, unknown>>,
-  ): Promise<{ readonly ok: true; readonly refreshToken: string } | StoreFailure>;
-  /** Nothing came of it: the same refresh token may be presented again. `revoke`: the identity provider no longer vouches for the account. */
-  release(options?: { readonly revoke?: boolean }): Promise<void>;
+  finish(grant: Grant, answer: Readonly<Record<string, unknown>>): Promise<FinishedTurn>;
+  /** Nothing came of it: the same refresh token may be presented again. */
+  release(options?: ReleaseOptions): Promise<void>;
+}
+
+/** `isRevoked`: the family ended meanwhile, and the answer must not be given out. */
+export type FinishedTurn =
+  | { readonly ok: true; readonly refreshToken: string }
+  | (StoreFailure & { readonly isRevoked?: boolean });
+
+interface ReleaseOptions {
+  /** The identity provider no longer vouches for the account: the family ends. */
+  readonly revoke?: boolean;
+  /** The identity provider replaced the credential, although nothing was issued: the old one may be worthless now. */
+  readonly credential?: Grant['credential'];
 }
 
 /** A session that can be listed. */
@@ -67,6 +76,8 @@ export interface ListedSession {
 export interface Grants {
   /** Sessions are in a store: reuse is noticed, tokens can be revoked, sessions listed. */
   readonly isStored: boolean;
+  /** Whether a family could be begun now: asked before a login is redeemed, which works once only. */
+  probe(): Promise<{ readonly ok: true } | StoreFailure>;
   /** A new family; the value is its first refresh token. */
   begin(grant: Grant): Promise<{ readonly ok: true; readonly refreshToken: string } | StoreFailure>;
   /** For the client and the place that present it. */

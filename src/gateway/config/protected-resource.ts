@@ -3,6 +3,7 @@ import type { McpAuthentication } from '../../ir/gen/config_pb.ts';
 import type { Sealer } from '../../base/sealed.ts';
 import type { Idp } from './idp-connection.ts';
 import type { ProviderPreset } from './provider-preset.ts';
+import type { AccessTokens, TokenIssuer } from './token-issuer.ts';
 
 /** One ProxyPolicy's MCP authentication. Shared by all resources that it protects. */
 export interface McpAuthenticationConfig {
@@ -12,6 +13,10 @@ export interface McpAuthenticationConfig {
   readonly preset: ProviderPreset;
   /** The connection to the identity provider: metadata, keys, chosen flow. Survives configuration changes that do not concern it. */
   readonly idp: Idp;
+  /** Judges access tokens: by the keys of the identity provider, or by the gateway's own. */
+  readonly tokens: AccessTokens;
+  /** Undefined: the identity provider issues the tokens. */
+  readonly issuer: TokenIssuer | undefined;
   /** Undefined: no seal key is configured; operations that need one fail closed with a reason. */
   readonly sealer: Sealer | undefined;
   /** Path of the configured resource URL in the form of ProtectedResource.path; undefined: resources are known by the paths of their routes. */

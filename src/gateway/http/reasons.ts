@@ -111,6 +111,11 @@ export const reasons = {
     description: 'The token names no user (sub), so a session cannot be bound to one.',
   },
   rbac_denied: { status: 403, description: 'The rules of this gateway do not allow this request.' },
+  signing_key_missing: {
+    status: 503,
+    description:
+      'This gateway has no key to sign access tokens with, so it issues and accepts none. The operator of this gateway can see why.',
+  },
   keys_unavailable: {
     status: 503,
     description: 'The keys of the identity provider could not be fetched yet. Try again shortly.',
@@ -178,6 +183,14 @@ export const reasons = {
     status: 500,
     description:
       'This gateway has no key to seal sessions and logins with. The operator of this gateway can see how to configure one.',
+  },
+  store_unavailable: {
+    status: 503,
+    description: 'The store of sessions does not answer at the moment. Try again shortly.',
+  },
+  grant_revoked: {
+    status: 400,
+    description: 'This session has ended: it was revoked, or one of its refresh tokens was used twice. Log in again.',
   },
   idp_unavailable: {
     status: 503,

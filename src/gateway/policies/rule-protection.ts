@@ -1,6 +1,7 @@
 // What protects a rule: the one judgement that the request path, `check`, the banner and the admin pages share. Pure.
 import { findAnonymousOutcomes } from '../../cel/anonymous-outcomes.ts';
 import { admitsAnonymous, isOpenToAnonymous, needToken, type RuleAccess } from '../../ir/anonymous-access.ts';
+import { LoginFlow } from '../../ir/gen/config_pb.ts';
 import {
   type AuthenticationKind,
   backendPolicyKinds,
@@ -22,6 +23,8 @@ export interface Guard {
   readonly kind: PolicyKind;
   /** namespace/name of the ProxyPolicy. */
   readonly policy: string;
+  /** Of a login where the gateway issues the tokens: "Issuer, GitHub". */
+  readonly login?: string;
 }
 
 /** The protection of a rule. */
@@ -125,7 +128,8 @@ function listGuards(
   guarded: readonly WeightedBackendConfig[],
 ): readonly Guard[] {
   const names = new Map<string, Guard>();
-  const add = (kind: PolicyKind, policy: string): void => void names.set(`${kind} ${policy}`, { kind, policy });
+  const add = (kind: PolicyKind, policy: string, login?: string): void =>
+    void names.set(`${kind} ${policy}`, { kind, policy, ...(login !== undefined && { login }) });
   for (const { kind } of ofRule)
     for (const { policy, field, overriddenBy } of policies.provenance)
       if (field === kind && overriddenBy === undefined) add(kind, policy);
@@ -134,10 +138,16 @@ function listGuards(
     for (const kind of backendPolicyKinds) {
       const config = backend.policies[kind];
       if (config !== undefined && isGuarding({ kind, mode: findMode(kind, backend.policies) }))
-        add(kind, config.source);
+        add(kind, config.source, kind === 'backend.mcp.authentication' ? describeLogin(backend) : undefined);
     }
   const order = Object.keys(policyKinds);
   return [...names.values()].toSorted((left, right) => order.indexOf(left.kind) - order.indexOf(right.kind));
+}
+
+function describeLogin({ policies }: WeightedBackendConfig): string | undefined {
+  const message = policies['backend.mcp.authentication']?.message;
+  if (message?.flow !== LoginFlow.ISSUER) return undefined;
+  return message.provider === '' ? 'Issuer' : `Issuer, ${message.provider}`;
 }
 
 /** The backends that requests can get to. */

@@ -8,7 +8,7 @@ type Fold = 'sum' | 'max' | 'own';
  * workers have ejected counts as one.
  */
 const folds: readonly (readonly [pattern: RegExp, fold: Fold])[] = [
-  [/^mcp_gateway_(?:config_|build_info|controller_|workers|worker_)/, 'own'],
+  [/^mcp_gateway_(?:config_|build_info|controller_|store_|workers|worker_)/, 'own'],
   [/^mcp_gateway_upstream_ejected_endpoints$/, 'max'],
   [/^nodejs_eventloop_lag_/, 'max'],
   [/^(?:process_start_time_seconds|process_max_fds|nodejs_version_info)$/, 'own'],

@@ -11,6 +11,7 @@ import type { ClientDocumentResult, DocumentRegistrationResult } from '../config
 import type { DiscoveryState, FoundDiscovery } from '../authentication/login/idp/metadata-source.ts';
 import type { KeySnapshot } from '../authentication/token/key-source.ts';
 import type { StaleState } from '../request/stale-gate.ts';
+import type { StoreSettings } from '../../store/open-store.ts';
 import type { SentConfiguration } from './configuration-relay.ts';
 import type { RelayedStep } from './flow-relay.ts';
 
@@ -34,6 +35,8 @@ export interface WorkerSettings {
   readonly legacySseKey: Uint8Array;
   /** Whether policies may accept test tokens. */
   readonly acceptsTestIssuers: boolean;
+  /** The store, which every worker opens for itself. */
+  readonly store: StoreSettings;
 }
 
 /** A configuration for a worker. */

@@ -10,7 +10,8 @@ import { findProtectedResource } from '../../route/find-protection.ts';
 import { authenticate, type Authentication, type AuthenticationStrategy } from '../authenticate.ts';
 import { formatClaimHeaders, listClaimHeaders } from '../claims-to-headers.ts';
 import { createDenial, noteAccess } from '../deny-token.ts';
-import { formatResourceUrl, readBase, spellResource } from '../read-base.ts';
+import { recallIssued, validateIssued } from '../login/issuer/issued-token-validator.ts';
+import { formatFacadeIssuer, formatResourceUrl, readBase, spellResource } from '../read-base.ts';
 import { checkScopes } from '../token/check-claims.ts';
 import { bearerHeader, findToken, type FoundToken, hasQueryToken } from '../token/find-token.ts';
 import type { TokenRefusal, VerifiedToken } from '../token/verified-token.ts';
@@ -46,10 +47,20 @@ interface AskedForResource extends Authentication {
 const mcpAuthentication: AuthenticationStrategy<AskedForResource> = {
   step: 'backend.mcp.authentication',
   findToken: ({ context }) => findBearerToken(context.exchange.headers, context.query),
-  recall: (asked, text) => asked.config.idp.validator.recall?.(text, listAudiences(asked)),
-  validate: (asked, text) => asked.config.idp.validator.validate(text, listAudiences(asked)),
-  loadKeys({ config: { idp } }) {
-    return idp.hasKeys ? undefined : (idp.loadKeys?.() ?? neverLoaded);
+  recall(asked, text) {
+    const { validator } = asked.config.tokens;
+    return asked.config.issuer === undefined
+      ? validator.recall?.(text, listAudiences(asked))
+      : recallIssued(validator, text, listAudiences(asked), listIssuers(asked));
+  },
+  validate(asked, text) {
+    const { validator } = asked.config.tokens;
+    return asked.config.issuer === undefined
+      ? validator.validate(text, listAudiences(asked))
+      : validateIssued(validator, text, listAudiences(asked), listIssuers(asked));
+  },
+  loadKeys({ config: { tokens } }) {
+    return tokens.hasKeys ? undefined : (tokens.loadKeys?.() ?? neverLoaded);
   },
   findShortcoming,
   admit(asked, token, text) {
@@ -81,6 +92,12 @@ const neverLoaded: TokenRefusal = {
 function listAudiences({ context, config: { message }, resource }: AskedForResource): readonly string[] {
   if (message.audiences.length > 0) return message.audiences;
   return spellResource(formatResourceUrl(readBase(context, resource), resource));
+}
+
+/** The names under which the gateway issues the tokens of a resource: one per form of its metadata. */
+function listIssuers({ context, resource }: AskedForResource): readonly string[] {
+  const base = readBase(context, resource);
+  return [formatFacadeIssuer(base, resource), formatFacadeIssuer(base, resource, true)];
 }
 
 function findShortcoming(asked: AskedForResource, token: VerifiedToken): Denial | undefined {

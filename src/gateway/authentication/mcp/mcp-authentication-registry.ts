@@ -4,6 +4,7 @@ import { toBinary } from '@bufbuild/protobuf';
 import type { GuardedFetcher } from '../../../base/fetch-json.ts';
 import type { Log } from '../../../base/log.ts';
 import type { Sealer } from '../../../base/sealed.ts';
+import type { Store } from '../../../store/store.ts';
 import {
   LoginFlow,
   type McpAuthentication,
@@ -12,10 +13,15 @@ import {
 } from '../../../ir/gen/config_pb.ts';
 import { readTarget } from '../../http/request-target.ts';
 import { describeBytes, KeyedParts } from '../keyed-parts.ts';
+import { formatJwks } from '../token/format-jwks.ts';
+import { createTokenIssuer } from '../login/issuer/create-token-issuer.ts';
+import { createIssuedTokens } from '../login/issuer/issued-token-validator.ts';
+import { readRequiredClaims } from '../token/required-claims.ts';
 import { describeKeyOrigin, readCacheDuration, readKeyOrigin } from '../token/key-origin.ts';
 import type { ConnectIdp, IdpConnection, IdpConnectionOptions } from '../../config/idp-connection.ts';
 import type { ProviderPreset } from '../../config/provider-preset.ts';
 import type { McpAuthenticationConfig } from '../../config/protected-resource.ts';
+import type { AccessTokens, SigningKeys } from '../../config/token-issuer.ts';
 
 /** A policy with everything that it refers to. */
 export interface AuthenticationInput {
@@ -31,6 +37,8 @@ export interface AuthenticationInput {
   readonly initialAccessToken: string | undefined;
   readonly clientCredentialsSecret: string | undefined;
   readonly sharedClientSecret: string | undefined;
+  /** For the flow Issuer; undefined: none are configured. */
+  readonly signingKeys?: SigningKeys | undefined;
 }
 
 /** Returns the configuration for an input, the same object for the same input; throws when the input is invalid. */
@@ -43,6 +51,10 @@ interface RegistryOptions {
   readonly findPreset: (provider: string) => ProviderPreset | undefined;
   readonly fetcher: GuardedFetcher;
   readonly log: Log;
+  /** Keeps sessions of the flow Issuer; undefined: there is none, and they travel with clients. */
+  readonly store?: Store | undefined;
+  /** In place of createIssuedTokens, where requests are only explained. */
+  readonly createIssuedTokens?: typeof createIssuedTokens;
 }
 
 /** The policy cannot be enforced by this gateway. */
@@ -82,23 +94,40 @@ export class AuthenticationRegistry {
     connection.keyUrls.current = input.keyUrls;
     const { source, message, ca, initialAccessToken, clientCredentialsSecret, sharedClientSecret, sealKeys } = input;
     const secrets = { ca, initialAccessToken, clientCredentialsSecret, sharedClientSecret };
-    const known = this.#configs.acquire(
-      [source, describeBytes(toBinary(McpAuthenticationSchema, message)), secrets, sealKeys.map(describeBytes)],
-      () => ({
+    const signingKeys = message.flow === LoginFlow.ISSUER ? input.signingKeys : undefined;
+    const described = [describeBytes(toBinary(McpAuthenticationSchema, message)), describeSigningKeys(signingKeys)];
+    const known = this.#configs.acquire([source, described, secrets, sealKeys.map(describeBytes)], () => {
+      const { idp } = connection;
+      const sealer = this.#findSealer(sealKeys);
+      const issuer = createTokenIssuer(message, { signingKeys, sealer, store: this.#options.store, preset });
+      return {
         connection,
         config: {
           source,
           message,
           preset,
-          idp: connection.idp,
-          sealer: this.#findSealer(sealKeys),
+          idp,
+          tokens: issuer === undefined ? idp : this.#createTokens(input, signingKeys),
+          issuer,
+          sealer,
           resourcePath: readResourcePath(message.resource),
           ...secrets,
         },
-      }),
-    );
+      };
+    });
     return known.config;
   };
+
+  #createTokens({ message, source }: AuthenticationInput, signingKeys: SigningKeys | undefined): AccessTokens {
+    const create = this.#options.createIssuedTokens ?? createIssuedTokens;
+    return create({
+      source,
+      signingKeys,
+      idp: message.issuer,
+      clockSkewMs: message.clockSkewMs,
+      requiredClaims: readRequiredClaims(message.requiredClaims),
+    });
+  }
 
   /** Closes everything that the configuration in force does not use. */
   reconcile(used: Iterable<McpAuthenticationConfig>): void {
@@ -156,6 +185,12 @@ export class AuthenticationRegistry {
     if (keys.length === 0) return undefined;
     return this.#sealers.acquire(keys.map(describeBytes), () => this.#options.createSealer(keys));
   }
+}
+
+/** New keys make a new configuration; the secret parts need not be in it. */
+function describeSigningKeys(signingKeys: SigningKeys | undefined): unknown {
+  if (signingKeys === undefined) return undefined;
+  return [formatJwks(signingKeys), signingKeys.active?.kid];
 }
 
 // An enum may carry a number that this version does not know; a guess could protect something other than configured.

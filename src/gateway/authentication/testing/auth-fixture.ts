@@ -103,6 +103,15 @@ export function createResource(options: ResourceOptions = {}): ProtectedResource
     ...options.message,
     registration: { perMinute: 60, maxBodyBytes: 65_536, ...options.message?.registration },
   } as MessageInitShape<typeof McpAuthenticationSchema>);
+  const idp: Idp = {
+    issuer: message.issuer,
+    getMetadata: () => ({ ok: true, metadata, url: `${message.issuer}/.well-known/openid-configuration` }),
+    getFlow: () => ({ flow: 'Broker', reason: 'test' }),
+    validator: { validate: () => ({ ok: false, reason: 'token_malformed', detail: 'not used' }) },
+    hasKeys: true,
+    fetcher,
+    ...options.idp,
+  };
   return {
     host: options.host ?? findHost(message.resource),
     path: options.path ?? '/mcp',
@@ -120,15 +129,9 @@ export function createResource(options: ResourceOptions = {}): ProtectedResource
       initialAccessToken: undefined,
       clientCredentialsSecret: undefined,
       sharedClientSecret: undefined,
-      idp: {
-        issuer: message.issuer,
-        getMetadata: () => ({ ok: true, metadata, url: `${message.issuer}/.well-known/openid-configuration` }),
-        getFlow: () => ({ flow: 'Broker', reason: 'test' }),
-        validator: { validate: () => ({ ok: false, reason: 'token_malformed', detail: 'not used' }) },
-        hasKeys: true,
-        fetcher,
-        ...options.idp,
-      },
+      idp,
+      tokens: idp,
+      issuer: undefined,
       ...options.config,
     },
   };

@@ -45,6 +45,15 @@ export interface BrokerOptions {
   readonly path?: string;
   /** The user is shown every client. Default: with Shared, and where redirect URIs are limited; otherwise not those that are usual in tests. */
   readonly asksForConsent?: boolean;
+  /** Members of the connection to the IdP. */
+  readonly idp?: Partial<Idp>;
+  /** The flow Issuer, made for the parts that are here. */
+  readonly createIssuer?: (
+    parts: Pick<McpAuthenticationConfig, 'message' | 'preset'> & {
+      readonly sealer: Sealer;
+      readonly now: () => number;
+    },
+  ) => Pick<McpAuthenticationConfig, 'issuer' | 'tokens'>;
   /** Answers what the broker fetches. */
   readonly fetch?: (request: GuardedRequest) => FetchOutcome | Promise<FetchOutcome>;
 }
@@ -88,24 +97,31 @@ export class TestBroker {
       validator: { validate: () => ({ ok: false, reason: 'token_malformed', detail: 'not used' }) },
       hasKeys: true,
       fetcher,
+      ...options.idp,
     };
+    const message = create(McpAuthenticationSchema, {
+      issuer: idpIssuer,
+      clientIdMetadataDocuments: true,
+      ...options.message,
+      registration: {
+        mode: RegistrationMode.FORWARD,
+        perMinute: 60,
+        maxBodyBytes: 65_536,
+        // No consent page, unless the test is about it.
+        trustedRedirectUris: asks ? [] : usualRedirectUris,
+        ...options.registration,
+      },
+    } as MessageInitShape<typeof McpAuthenticationSchema>);
+    const preset = options.preset ?? standardPreset;
+    const parts = { message, preset, sealer: this.sealer, now: () => this.nowMs };
     this.config = {
       source: 'default/policy',
-      message: create(McpAuthenticationSchema, {
-        issuer: idpIssuer,
-        clientIdMetadataDocuments: true,
-        ...options.message,
-        registration: {
-          mode: RegistrationMode.FORWARD,
-          perMinute: 60,
-          maxBodyBytes: 65_536,
-          // No consent page, unless the test is about it.
-          trustedRedirectUris: asks ? [] : usualRedirectUris,
-          ...options.registration,
-        },
-      } as MessageInitShape<typeof McpAuthenticationSchema>),
-      preset: options.preset ?? standardPreset,
+      message,
+      preset,
       idp,
+      tokens: idp,
+      issuer: undefined,
+      ...options.createIssuer?.(parts),
       sealer: options.noSealer === true ? undefined : this.sealer,
       resourcePath: undefined,
       ca: undefined,

@@ -28,6 +28,8 @@ export interface ValidatorOptions {
   readonly issuer: string;
   /** In place of comparing with `issuer`, for issuers that spell themselves in several ways. */
   readonly acceptsIssuer?: (found: string) => boolean;
+  /** Where `typ` has to be a certain one. */
+  readonly acceptsType?: (type: string | undefined) => boolean;
   readonly keySource: KeySource;
   readonly clockSkewMs: number;
   readonly requiredClaims?: readonly RequiredClaim[];
@@ -119,6 +121,12 @@ export function createTokenValidator(options: ValidatorOptions): TokenValidator 
     const read = known === undefined ? readCompactToken(text) : ({ ok: true, token: known } as const);
     if (!read.ok) return read;
     const { token } = read;
+    if (options.acceptsType?.(token.type) === false)
+      return refuseToken(
+        'token_wrong_type',
+        'The token is of another type than an access token (typ).',
+        `typ is ${showValue(token.type)}`,
+      );
     const found = checkIssuer(token.claims, acceptsIssuer);
     if (!found.ok) return found;
     const expiry = checkExpiry(token.claims, { nowMs: now(), clockSkewMs });

@@ -4,8 +4,10 @@ import { isIPv6 } from 'node:net';
 import {
   AuthenticationMode,
   type KeySource,
+  LoginFlow,
   type McpAuthentication,
   type Policy,
+  RegistrationMode,
   type Secret,
 } from '../../../ir/gen/config_pb.ts';
 import { sealKeysKey } from '../../../ir/resource-keys.ts';
@@ -14,6 +16,7 @@ import type { AcquireAuthentication } from '../../authentication/mcp/mcp-authent
 import type { McpAuthenticationConfig } from '../protected-resource.ts';
 import type { McpAuthorizationConfig } from '../mcp-authorization-config.ts';
 import { createInlineKeySource } from '../../authentication/token/key-source.ts';
+import { readSigningKeys } from './compile-signing-keys.ts';
 import { PolicyError } from './policy-error.ts';
 import { readCaCertificates } from './read-ca-certificates.ts';
 import type { Lookup } from './recorded-reads.ts';
@@ -51,6 +54,8 @@ export function compileMcpAuthentication(
   const { registration } = message;
   if (registration === undefined || registration.perMinute === 0 || registration.maxBodyBytes === 0)
     throw new PolicyError('the policy has no limits for registration');
+  const issuerProblem = findIssuerProblem(message);
+  if (issuerProblem !== undefined) throw new PolicyError(issuerProblem);
   return acquireAuthentication({
     source: policy.source,
     message,
@@ -60,7 +65,22 @@ export function compileMcpAuthentication(
     initialAccessToken: readText(registration?.initialAccessToken, secrets),
     clientCredentialsSecret: readText(registration?.initialAccessTokenFrom?.clientSecret, secrets),
     sharedClientSecret: readText(registration?.clientSecret, secrets),
+    // Other flows do not depend on them: their configurations stay the same when keys change.
+    signingKeys: message.flow === LoginFlow.ISSUER ? readSigningKeys(secrets) : undefined,
   });
+}
+
+/** Why a policy cannot issue tokens; undefined when it can, or has another flow. Translation refuses all of these, but may have another version. */
+function findIssuerProblem({ flow, identity, issuedTokens, endpoints, registration, audiences }: McpAuthentication) {
+  if (flow !== LoginFlow.ISSUER)
+    return identity === undefined && issuedTokens === undefined && endpoints === undefined
+      ? undefined
+      : 'identity, tokens and endpoints need the flow Issuer';
+  if (identity === undefined || issuedTokens === undefined) return 'the flow Issuer needs identity and tokens';
+  if (issuedTokens.lifetimeMs === 0) return 'the policy sets no lifetime of tokens';
+  if (registration?.mode !== RegistrationMode.SHARED) return 'the flow Issuer needs registration.mode Shared';
+  if (audiences.length > 0) return 'the flow Issuer has no audiences: tokens are for the URL of the resource';
+  return undefined;
 }
 
 function readText(key: string | undefined, secrets: Lookup<Secret>): string | undefined {

@@ -4,13 +4,14 @@ import { readJsonObject } from '../../../../base/json-object.ts';
 import type { Reason } from '../../../http/reasons.ts';
 import type { IdpMetadata } from '../../../config/idp-connection.ts';
 import type { McpAuthenticationConfig } from '../../../config/protected-resource.ts';
+import type { TokenIssuer } from '../../../config/token-issuer.ts';
 import { listAddedScopes, listLastScopes } from '../idp/login-scopes.ts';
 import { isScope, joinScopes, namesOnlyResource, type RequestParameters, splitScope } from '../request-parameters.ts';
 
 /** An authorization request that can go on. */
 interface AskedAuthorization {
   readonly challenge: string;
-  /** Everything to ask the IdP for; empty: nothing. */
+  /** Everything to ask the IdP for, or with the flow Issuer what the client may get; empty: nothing. */
   readonly scope: string;
   /** The scope is exactly what the client asked for. */
   readonly isScopeAsAsked: boolean;
@@ -40,25 +41,47 @@ export function readAuthorizationRequest(
   const error = findError(parameters, resource);
   if (error !== undefined) return { ok: false, error };
   const askedScopes = splitScope(parameters.get('scope'));
+  if (config.issuer !== undefined) return { ok: true, asked: readForIssuer(config.issuer, askedScopes, parameters) };
   const known = joinScopes(
     askedScopes.length > 0 ? askedScopes : findDefaultScopes(config, registeredScope),
     listAddedScopes(config, metadata),
   );
   const scope = known === '' ? joinScopes(listLastScopes(metadata)) : known;
-  const passedOn: Record<string, string> = {};
-  for (const name of passedOnParameters) {
-    const value = parameters.get(name);
-    if (value !== undefined) passedOn[name] = value;
-  }
   return {
     ok: true,
     asked: {
       challenge: parameters.get('code_challenge')!,
       scope,
       isScopeAsAsked: new Set(askedScopes).size === splitScope(scope).length,
-      passedOn,
+      passedOn: pickParameters(parameters, passedOnParameters),
     },
   };
+}
+
+/** Scopes are the gateway's own: what the client may get of those that it asks for, of all when it asks for none. The identity provider sees none of them. */
+function readForIssuer(
+  { scopes }: TokenIssuer,
+  askedScopes: readonly string[],
+  parameters: RequestParameters,
+): AskedAuthorization {
+  return {
+    challenge: parameters.get('code_challenge')!,
+    scope: joinScopes(askedScopes.length === 0 ? scopes : askedScopes.filter((scope) => scopes.includes(scope))),
+    isScopeAsAsked: false,
+    passedOn: pickParameters(
+      parameters,
+      passedOnParameters.filter((name) => !ofIdTokens.has(name)),
+    ),
+  };
+}
+
+function pickParameters(parameters: RequestParameters, names: readonly string[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const value = parameters.get(name);
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
 }
 
 /** A longer state would not fit into the URL of the IdP together with the gateway's own parameters. */
@@ -79,6 +102,9 @@ const passedOnParameters: readonly string[] = [
   'login_hint',
   'acr_values',
 ];
+
+/** About ID tokens, which with the flow Issuer are the gateway's and not the client's. */
+const ofIdTokens: ReadonlySet<string> = new Set(['nonce', 'id_token_hint']);
 
 function findError(parameters: RequestParameters, resource: string): AuthorizationError | undefined {
   const [repeated] = parameters.repeated;

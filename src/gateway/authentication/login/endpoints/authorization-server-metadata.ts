@@ -8,6 +8,8 @@ import { findDocumentEgress } from '../clients/document-egress.ts';
 import { answerIdpUnavailable, answerMetadata } from './metadata-answer.ts';
 import type { OAuthAnswer, OAuthEndpoint, OAuthRequest } from '../oauth-endpoint.ts';
 import { formatFacadeIssuer } from '../../read-base.ts';
+import type { TokenIssuer } from '../../../config/token-issuer.ts';
+import { answerTokenError, describeMissingKey } from './token-answer.ts';
 import { findRegistrationEndpoint } from '../idp/registration-endpoint.ts';
 
 /** GET of every form of the metadata URL; all forms have the same content but for `issuer` and the endpoints that go with it. */
@@ -26,7 +28,8 @@ export const openidConfigurationEndpoint: OAuthEndpoint = {
 };
 
 async function serveAuthorizationServerMetadata(request: OAuthRequest): Promise<OAuthAnswer> {
-  const { idp } = request.resource.config;
+  const { idp, issuer } = request.resource.config;
+  if (issuer !== undefined) return serveIssuer(request, issuer);
   const state = await idp.getMetadata();
   if (!state.ok) return answerIdpUnavailable(request, state.retryAfterSeconds, state.detail);
   const choice = idp.getFlow();
@@ -40,18 +43,45 @@ async function serveAuthorizationServerMetadata(request: OAuthRequest): Promise<
       detail: 'with the flow Direct the identity provider publishes its own metadata',
     };
   }
-  const input = describeInput(request, state.metadata, await offersClientDocuments(request, state.metadata));
+  const takesRegistrations = findRegistrationEndpoint(request.resource.config, state.metadata) !== undefined;
+  const input = describeInput(request, state.metadata, await offersClientDocuments(request, takesRegistrations));
   return answerMetadata(request.resource, choice.flow === 'Facade' ? describeFacade(input) : describeBroker(input));
 }
 
-/** What the document depends on. */
-interface FacadeInput {
-  readonly metadata: IdpMetadata;
-  readonly preset: ProviderPreset;
+/** The gateway's own document: nothing in it depends on the IdP, which may be down. */
+async function serveIssuer(request: OAuthRequest, issuer: TokenIssuer): Promise<OAuthAnswer> {
+  if (issuer.signingKeys === undefined)
+    return answerTokenError(request, describeMissingKey('no signing keys are configured'));
+  const input = {
+    ...describeOwnUrls(request),
+    scopes: issuer.scopes,
+    hasRefreshTokens: issuer.refreshLifetimeMs > 0,
+    canRevoke: issuer.grants.isStored,
+    takesClientDocuments: await offersClientDocuments(request, true),
+  };
+  return answerMetadata(request.resource, describeIssuer(input));
+}
+
+/** The identifier and the endpoints of the gateway. */
+interface OwnUrls {
   /** Exactly the identifier that the client derived the metadata URL from. */
   readonly issuer: string;
   /** Base of the gateway's own endpoints: {base}/.oauth{P} */
-  readonly formatEndpoint: (name: 'register' | 'authorize' | 'token') => string;
+  readonly formatEndpoint: (name: 'register' | 'authorize' | 'token' | 'revoke' | 'jwks') => string;
+}
+
+function describeOwnUrls({ base, resource, isRootForm = false }: OAuthRequest): OwnUrls {
+  return {
+    issuer: formatFacadeIssuer(base, resource, isRootForm),
+    // Endpoints of the root form are at the root too, so that the broker knows which issuer its answer must name.
+    formatEndpoint: (name) => `${base}${formatEndpointPath(isRootForm ? '' : resource.path, name)}`,
+  };
+}
+
+/** What the document depends on. */
+interface FacadeInput extends OwnUrls {
+  readonly metadata: IdpMetadata;
+  readonly preset: ProviderPreset;
   /** Clients can register here. */
   readonly takesRegistrations: boolean;
   /** A client_id may be the URL of a metadata document. */
@@ -59,25 +89,22 @@ interface FacadeInput {
 }
 
 function describeInput(request: OAuthRequest, metadata: IdpMetadata, takesClientDocuments: boolean): FacadeInput {
-  const { base, resource, isRootForm = false } = request;
-  const { config } = resource;
+  const { config } = request.resource;
   return {
+    ...describeOwnUrls(request),
     metadata,
     preset: config.preset,
-    issuer: formatFacadeIssuer(base, resource, isRootForm),
-    // Endpoints of the root form are at the root too, so that the broker knows which issuer its answer must name.
-    formatEndpoint: (name) => `${base}${formatEndpointPath(isRootForm ? '' : resource.path, name)}`,
     takesRegistrations: findRegistrationEndpoint(config, metadata) !== undefined,
     takesClientDocuments,
   };
 }
 
 /** Offered unless clients can register instead and documents cannot be fetched from here at the moment. */
-async function offersClientDocuments(request: OAuthRequest, metadata: IdpMetadata): Promise<boolean> {
+async function offersClientDocuments(request: OAuthRequest, takesRegistrations: boolean): Promise<boolean> {
   const { config } = request.resource;
   const { clientIdMetadataDocuments, clientIdMetadataAlways } = config.message;
   if (!clientIdMetadataDocuments || clientIdMetadataAlways) return clientIdMetadataDocuments;
-  if (findRegistrationEndpoint(config, metadata) === undefined) return true;
+  if (!takesRegistrations) return true;
   const { shared, fetcher } = config.idp;
   return shared === undefined ? findDocumentEgress(fetcher).isOpen(request.now()) : shared.canFetchDocuments();
 }
@@ -118,6 +145,39 @@ export function describeBroker(input: FacadeInput): Readonly<Record<string, unkn
   if (metadata['request_uri_parameter_supported'] !== undefined) document['request_uri_parameter_supported'] = false;
   if (metadata['request_parameter_supported'] !== undefined) document['request_parameter_supported'] = false;
   return document;
+}
+
+interface IssuerInput extends OwnUrls {
+  readonly scopes: readonly string[];
+  readonly hasRefreshTokens: boolean;
+  /** Sessions are in a store. */
+  readonly canRevoke: boolean;
+  /** A client_id may be the URL of a metadata document. */
+  readonly takesClientDocuments: boolean;
+}
+
+/** Issuer: the gateway is the authorization server. No member comes from the IdP. */
+export function describeIssuer(input: IssuerInput): Readonly<Record<string, unknown>> {
+  const { issuer, formatEndpoint } = input;
+  return {
+    issuer,
+    authorization_endpoint: formatEndpoint('authorize'),
+    token_endpoint: formatEndpoint('token'),
+    registration_endpoint: formatEndpoint('register'),
+    jwks_uri: formatEndpoint('jwks'),
+    ...(input.canRevoke && {
+      revocation_endpoint: formatEndpoint('revoke'),
+      revocation_endpoint_auth_methods_supported: ['none'],
+    }),
+    ...(input.scopes.length > 0 && { scopes_supported: input.scopes }),
+    response_types_supported: ['code'],
+    response_modes_supported: ['query'],
+    grant_types_supported: ['authorization_code', ...(input.hasRefreshTokens ? ['refresh_token'] : [])],
+    token_endpoint_auth_methods_supported: ['none'],
+    code_challenge_methods_supported: ['S256'],
+    authorization_response_iss_parameter_supported: true,
+    ...(input.takesClientDocuments && { client_id_metadata_document_supported: true }),
+  };
 }
 
 /** Whether PKCE with S256 works at the IdP: it says so, or its preset does. */

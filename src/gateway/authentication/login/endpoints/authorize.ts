@@ -15,6 +15,7 @@ import type { IdpMetadata } from '../../../config/idp-connection.ts';
 import { startLogin } from '../state/login-cookie.ts';
 import {
   type AuthorizationFailure,
+  createNonce,
   findAuthorizationEndpoint,
   findResourceParameter,
   redirectToClient,
@@ -59,6 +60,12 @@ async function authorize(request: OAuthRequest, parts: AuthorizeParts): Promise<
       reason: 'seal_key_missing',
       advice: askOperator,
       detail: 'no seal key is configured',
+    });
+  if (config.issuer !== undefined && config.issuer.signingKeys === undefined)
+    return answerErrorPage(request, {
+      reason: 'signing_key_missing',
+      advice: askOperator,
+      detail: 'no signing keys are configured',
     });
   const parameters = readRequestParameters(request.query);
 
@@ -116,7 +123,9 @@ async function authorize(request: OAuthRequest, parts: AuthorizeParts): Promise<
     resource: findResourceParameter(request),
     binding,
     expectsIssuer: metadata.authorization_response_iss_parameter_supported === true,
-    idpClient: client.standing.kind === 'document' ? idpClient : undefined,
+    idpClient: config.issuer === undefined && client.standing.kind === 'document' ? idpClient : undefined,
+    // The client never sees the ID token, so its own nonce could not be checked by anybody.
+    nonce: config.issuer === undefined ? undefined : createNonce(),
   };
 
   // 6. The user's consent.
@@ -129,13 +138,13 @@ async function authorize(request: OAuthRequest, parts: AuthorizeParts): Promise<
         { reason: 'consent_needed', detail: 'prompt=none without a remembered consent' },
       );
     if (!isRemembered) {
-      const consentClient = client.standing.kind === 'own' ? idpClient : undefined;
+      const consentClient = config.issuer === undefined && client.standing.kind === 'own' ? idpClient : undefined;
       const consent = { ...login, passedOn: asked.passedOn, consentClient };
       return askForConsent(request, sealer, place, consent, client, headers);
     }
   }
   const sealed = sealLoginState(sealer, place, login, request.now());
-  return redirectToIdp(request, endpoint, login, idpClient, asked.passedOn, sealed, headers);
+  return redirectToIdp(request, { endpoint, metadata }, login, idpClient, asked.passedOn, sealed, headers);
 }
 
 const unavailable = {
@@ -203,7 +212,9 @@ function findIdpClient(
   client: DescribedClient,
   metadata: IdpMetadata,
 ): IdentityOutcome | Promise<IdentityOutcome> {
-  const { standing } = client;
+  const { issuer } = request.resource.config;
+  // With the flow Issuer the gateway itself is the only client of the IdP.
+  const standing = issuer === undefined ? client.standing : ({ kind: 'shared' } as const);
   if (standing.kind === 'own') return { ok: true, idpClient: standing.idpClient };
   if (standing.kind === 'document') return registrations.find(request, client, metadata);
   const idpClient = findSharedClient(request.resource.config, metadata);

@@ -63,6 +63,7 @@ function takeLogin(request: OAuthRequest): OAuthAnswer {
       resource: login.resource,
       scope: login.isScopeAsAsked || login.scope === '' ? undefined : login.scope,
       idpClient: login.idpClient,
+      nonce: login.nonce,
     },
     request.now(),
   );

@@ -97,7 +97,7 @@ async function takeAnswer(request: OAuthRequest): Promise<OAuthAnswer> {
   const idpClient = state.ok
     ? (transaction.idpClient ?? transaction.consentClient ?? findSharedClient(config, state.metadata))
     : undefined;
-  if (endpoint === undefined || idpClient === undefined)
+  if (!state.ok || endpoint === undefined || idpClient === undefined)
     return redirectToClient(
       request,
       transaction,
@@ -113,7 +113,8 @@ async function takeAnswer(request: OAuthRequest): Promise<OAuthAnswer> {
     );
   const sealed = sealLoginState(sealer, place, transaction, request.now());
   const headers = rememberConsent(request, sealer, place, transaction);
-  return redirectToIdp(request, endpoint, transaction, idpClient, transaction.passedOn, sealed, headers);
+  const idp = { endpoint, metadata: state.metadata };
+  return redirectToIdp(request, idp, transaction, idpClient, transaction.passedOn, sealed, headers);
 }
 
 function findResourceName({ message }: McpAuthenticationConfig): string | undefined {

@@ -19,13 +19,15 @@ test('programs may call from any origin what programs call, and nothing takes an
     'openid-configuration',
     'register',
     'token',
+    'revoke',
+    'jwks',
   ] as const)
     assert.equal(findEndpoint(form).endpoint.cors, true, form);
   for (const form of ['authorize', 'consent', 'callback'] as const) {
     assert.equal(findEndpoint(form).endpoint.cors, false, form);
-    assert.deepEqual(findEndpoint(form).needsFlow, ['Broker']);
+    assert.deepEqual(findEndpoint(form).needsFlow, ['Broker', 'Issuer']);
   }
-  for (const form of ['register', 'token', 'consent'] as const) {
+  for (const form of ['register', 'token', 'revoke', 'consent'] as const) {
     const limit = findEndpoint(form).endpoint.maxBodyBytes(createResource());
     assert.ok(limit > 0 && limit <= 1_048_576, form);
   }

@@ -5,9 +5,12 @@ import { callbackEndpoint } from './callback.ts';
 import { consentEndpoint } from './consent.ts';
 import type { EndpointForm } from '../../../../ir/endpoint-paths.ts';
 import type { FlowChoice } from '../../../config/idp-connection.ts';
+import { jwksEndpoint } from './jwks.ts';
 import type { OAuthEndpoint } from '../oauth-endpoint.ts';
+import type { ProtectedResource } from '../../../config/protected-resource.ts';
 import { protectedResourceMetadataEndpoint } from './protected-resource-metadata.ts';
 import { registerEndpoint } from './register.ts';
+import { revokeEndpoint } from './revoke.ts';
 import { tokenEndpoint } from './token.ts';
 
 /** An endpoint, and the login flows that have it. */
@@ -15,17 +18,25 @@ interface EndpointEntry {
   readonly endpoint: OAuthEndpoint;
   /** Undefined: all flows, and also while the flow is not known yet. */
   readonly needsFlow: readonly FlowChoice['flow'][] | undefined;
+  /** What else it depends on; absent: nothing. */
+  readonly isOffered?: (resource: ProtectedResource) => boolean;
 }
 
 const endpoints: Readonly<Record<EndpointForm, EndpointEntry>> = {
   'protected-resource-metadata': { endpoint: protectedResourceMetadataEndpoint, needsFlow: undefined },
   'authorization-server-metadata': { endpoint: authorizationServerMetadataEndpoint, needsFlow: undefined },
   'openid-configuration': { endpoint: openidConfigurationEndpoint, needsFlow: undefined },
-  register: { endpoint: registerEndpoint, needsFlow: ['Facade', 'Broker'] },
-  authorize: { endpoint: authorizeEndpoint, needsFlow: ['Broker'] },
-  consent: { endpoint: consentEndpoint, needsFlow: ['Broker'] },
-  callback: { endpoint: callbackEndpoint, needsFlow: ['Broker'] },
-  token: { endpoint: tokenEndpoint, needsFlow: ['Broker'] },
+  register: { endpoint: registerEndpoint, needsFlow: ['Facade', 'Broker', 'Issuer'] },
+  authorize: { endpoint: authorizeEndpoint, needsFlow: ['Broker', 'Issuer'] },
+  consent: { endpoint: consentEndpoint, needsFlow: ['Broker', 'Issuer'] },
+  callback: { endpoint: callbackEndpoint, needsFlow: ['Broker', 'Issuer'] },
+  token: { endpoint: tokenEndpoint, needsFlow: ['Broker', 'Issuer'] },
+  revoke: {
+    endpoint: revokeEndpoint,
+    needsFlow: ['Issuer'],
+    isOffered: ({ config }) => config.issuer?.grants.isStored === true,
+  },
+  jwks: { endpoint: jwksEndpoint, needsFlow: ['Issuer'] },
 };
 
 /** The endpoint that serves a form. */

@@ -42,7 +42,10 @@ export function describeResource(base: string, resource: ProtectedResource): Rea
     resource: formatResourceUrl(base, resource),
     authorization_servers: [findAuthorizationServer(base, resource)],
     ...configured,
-    scopes_supported: listScopes(message.requiredScopes, configured['scopes_supported']),
+    scopes_supported: listScopes(
+      [...message.requiredScopes, ...(resource.config.issuer?.scopes ?? [])],
+      configured['scopes_supported'],
+    ),
     bearer_methods_supported: configured['bearer_methods_supported'] ?? ['header'],
   };
   // RFC 9728 3.2: parameters with zero elements must be omitted.

@@ -68,7 +68,8 @@ async function register(request: OAuthRequest): Promise<OAuthAnswer> {
   const read = readClientMetadata(request.body, registration.allowedRedirectUris, registration.trustedRedirectUris);
   if (!read.ok) return refuse(request, read.error, { error: read.error, description: read.description });
 
-  // 3. Where and how it is registered.
+  // 3. Where and how it is registered. With the flow Issuer only here, so the IdP may be down.
+  if (config.issuer !== undefined) return registerBehindBroker(request, 'shared', undefined, read.client);
   const state = await config.idp.getMetadata();
   if (!state.ok) return refuseUnavailable(request, state.detail, state.retryAfterSeconds);
   const endpoint = findRegistrationEndpoint(config, state.metadata);
@@ -88,7 +89,7 @@ async function register(request: OAuthRequest): Promise<OAuthAnswer> {
 async function registerBehindBroker(
   request: OAuthRequest,
   endpoint: 'shared' | URL,
-  metadata: Parameters<typeof registerBrokeredClient>[2],
+  metadata: Parameters<typeof registerBrokeredClient>[2] | undefined,
   client: ClientMetadata,
 ): Promise<OAuthAnswer> {
   const { sealer } = request.resource.config;
@@ -104,7 +105,7 @@ async function registerBehindBroker(
       error: 'invalid_client_metadata',
       description: 'redirect_uris, client_name and scope are too long together. Register fewer redirect URIs.',
     });
-  if (endpoint !== 'shared') {
+  if (endpoint !== 'shared' && metadata !== undefined) {
     const outcome = await registerBrokeredClient(request, endpoint, metadata, client);
     if (!outcome.ok) return refuseFailure(request, outcome);
     ({ expiresAtMs } = outcome);

@@ -24,7 +24,7 @@ interface OwnEndpointCall {
 export async function serveOwnEndpoint(call: OwnEndpointCall): Promise<void> {
   const { context, resource } = call;
   const { exchange } = context;
-  const { endpoint, needsFlow } = findEndpoint(call.form);
+  const { endpoint, needsFlow, isOffered } = findEndpoint(call.form);
   const cors = endpoint.cors ? corsHeaders : [];
   const allowed = listMethods(endpoint);
   if (exchange.method === 'OPTIONS')
@@ -52,6 +52,8 @@ export async function serveOwnEndpoint(call: OwnEndpointCall): Promise<void> {
   const refusal = needsFlow === undefined ? undefined : await findFlowRefusal(request, needsFlow);
   if (refusal === 'no_route')
     return denyRequest(context, 'no_route', { detail: 'not part of the login flow in force', headers: cors });
+  if (isOffered?.(resource) === false)
+    return denyRequest(context, 'no_route', { detail: 'only with a store of sessions', headers: cors });
   const answer = refusal ?? (await endpoint.handle(request));
   recordEndpointStep(endpoint, request, answer);
   context.reason = answer.reason;

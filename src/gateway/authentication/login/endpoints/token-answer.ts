@@ -2,7 +2,7 @@
 import type { JsonObject } from '../../../../base/json-object.ts';
 import { formatErrorBody } from '../../../request/answer.ts';
 import type { RawHeaders } from '../../../http/exchange.ts';
-import type { Reason } from '../../../http/reasons.ts';
+import { type Reason, reasons } from '../../../http/reasons.ts';
 import type { KnownClient } from '../clients/find-client.ts';
 import { cleanText } from '../pages/html-page.ts';
 import type { IdpTokenOutcome } from '../idp/idp-token-request.ts';
@@ -58,6 +58,30 @@ export function describeUnavailable(detail: string, retryAfterSeconds: number): 
     status: 503,
     detail,
     headers: formatRetryAfter(retryAfterSeconds),
+  };
+}
+
+/** The store of sessions does not answer; the client may retry with the same grant. */
+export function describeStoreUnavailable(detail: string, retryAfterSeconds = 5): TokenError {
+  return {
+    error: 'temporarily_unavailable',
+    description: reasons.store_unavailable.description,
+    reason: 'store_unavailable',
+    status: reasons.store_unavailable.status,
+    detail,
+    headers: formatRetryAfter(retryAfterSeconds),
+  };
+}
+
+/** There is no key to sign with. */
+export function describeMissingKey(detail: string): TokenError {
+  return {
+    error: 'temporarily_unavailable',
+    description: reasons.signing_key_missing.description,
+    reason: 'signing_key_missing',
+    status: reasons.signing_key_missing.status,
+    detail,
+    headers: formatRetryAfter(10),
   };
 }
 

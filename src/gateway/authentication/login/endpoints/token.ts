@@ -1,17 +1,14 @@
-// The token endpoint of the broker (RFC 6749 3.2, 4.1.3, 6; RFC 7636 4.6; RFC 8707 2.2). It opens sealed codes and refresh tokens, sends the
-// request to the IdP with the credentials of its client there, and returns the answer with a sealed refresh token. Other grants are refused:
-// with them anyone could use the gateway to talk to the IdP.
-import { createHash, timingSafeEqual } from 'node:crypto';
-import type { Sealer } from '../../../../base/sealed.ts';
+// The token endpoint of the flows Broker and Issuer (RFC 6749 3.2, 4.1.3, 6; RFC 7636 4.6; RFC 8707 2.2). For the broker it opens sealed codes and refresh
+// tokens, sends the request to the IdP with the credentials of its client there, and returns the answer with a sealed refresh token; tokens of the gateway's
+// own are in issue-tokens.ts. Other grants are refused: with them anyone could use the gateway to talk to the IdP.
 import { findPlace, formatCallbackUrl } from '../broker-urls.ts';
 import type { IdpClient } from '../../../config/shared-logins.ts';
-import { openCode, openRefreshToken, sealRefreshToken } from '../state/code-envelope.ts';
+import { openRefreshToken, sealRefreshToken } from '../state/code-envelope.ts';
 import { type DocumentRegistrations, documentRegistrations } from '../clients/document-registration.ts';
-import { findKnownClient, type KnownClient, recallClient } from '../clients/find-client.ts';
-import type { IdpMetadata } from '../../../config/idp-connection.ts';
+import { type KnownClient, recallClient } from '../clients/find-client.ts';
 import { type IdpTokenOutcome, requestIdpTokens } from '../idp/idp-token-request.ts';
 import type { OAuthAnswer, OAuthEndpoint, OAuthRequest } from '../oauth-endpoint.ts';
-import { createLimiters } from '../clients/address-limiter.ts';
+import { issueTokens } from './issue-tokens.ts';
 import { isScope, namesOnlyResource, readRequestParameters, type RequestParameters } from '../request-parameters.ts';
 import { findSharedClient } from '../clients/shared-registration.ts';
 import {
@@ -19,10 +16,18 @@ import {
   answerTokens,
   describeRefusal,
   describeUnavailable,
-  describeUnknownClient,
   type TokenError,
 } from './token-answer.ts';
-import { type PresentedClient, readPresentedClient } from './token-client.ts';
+import { readPresentedClient } from './token-client.ts';
+import { takeTokenTurn } from './token-limit.ts';
+import {
+  findOwnClient,
+  openPresentedCode,
+  refuse,
+  refuseGrant,
+  refuseStanding,
+  type TokenRequest,
+} from './token-grant.ts';
 
 /** Makes the endpoint. */
 export function createTokenEndpoint(registrations: DocumentRegistrations): OAuthEndpoint {
@@ -38,27 +43,6 @@ export function createTokenEndpoint(registrations: DocumentRegistrations): OAuth
 /** The endpoint of this process. */
 export const tokenEndpoint: OAuthEndpoint = createTokenEndpoint(documentRegistrations);
 
-/** Everything that is needed to answer a grant. */
-interface TokenRequest {
-  readonly request: OAuthRequest;
-  readonly sealer: Sealer;
-  readonly form: RequestParameters;
-  readonly grantType: string;
-  readonly presented: PresentedClient;
-  readonly metadata: IdpMetadata;
-  readonly registrations: DocumentRegistrations;
-}
-
-/** Token requests per allowed registration: a registered client requests tokens repeatedly. Default for registrations per address: 60 a minute. */
-const tokensPerRegistration = 10;
-/** One per connection to an IdP, in each process. */
-const findLimiter = createLimiters();
-
-/** Takes a token from the rate limit. 0: taken; otherwise the seconds to wait. */
-function takeTurn({ context, resource: { config }, now }: OAuthRequest, perMinute: number): number {
-  return findLimiter(config.idp).take(context.client.address, perMinute, now());
-}
-
 async function serveToken(request: OAuthRequest, registrations: DocumentRegistrations): Promise<OAuthAnswer> {
   const { config } = request.resource;
   const { sealer } = config;
@@ -70,17 +54,8 @@ async function serveToken(request: OAuthRequest, registrations: DocumentRegistra
       status: 500,
       detail: 'no seal key is configured',
     });
-  const perMinute = config.message.registration!.perMinute * tokensPerRegistration;
-  const waitSeconds = takeTurn(request, perMinute);
-  if (waitSeconds > 0)
-    return answerTokenError(request, {
-      error: 'temporarily_unavailable',
-      description: 'Too many requests. Try again later.',
-      reason: 'token_limited',
-      status: 429,
-      detail: `more than ${perMinute} token requests a minute from ${request.context.client.address}`,
-      headers: ['retry-after', String(waitSeconds)],
-    });
+  const tooMany = takeTokenTurn(request);
+  if (tooMany !== undefined) return answerTokenError(request, tooMany);
   if (request.contentType !== 'application/x-www-form-urlencoded')
     return answerTokenError(request, refuse('The body must be application/x-www-form-urlencoded.'));
   const form = readRequestParameters(new URLSearchParams(request.body));
@@ -94,6 +69,7 @@ async function serveToken(request: OAuthRequest, registrations: DocumentRegistra
   const { metadata } = state;
   const grantType = form.get('grant_type')!;
   const call: TokenRequest = { request, sealer, form, grantType, presented: presented.client, metadata, registrations };
+  if (config.issuer !== undefined) return issueTokens(call, config.issuer);
   return grantType === 'authorization_code' ? redeemCode(call) : refresh(call);
 }
 
@@ -120,38 +96,17 @@ function findFormError(request: OAuthRequest, form: RequestParameters): TokenErr
   return undefined;
 }
 
-function refuse(description: string): TokenError {
-  return { error: 'invalid_request', description, reason: 'token_request_invalid', detail: description };
-}
-
-function refuseGrant(description: string, detail: string): TokenError {
-  return { error: 'invalid_grant', description, reason: 'grant_invalid', detail };
-}
-
 async function redeemCode(call: TokenRequest): Promise<OAuthAnswer> {
-  const { request, sealer, form, presented } = call;
+  const { request, presented } = call;
   const known = findOwnClient(call);
   if ('error' in known) return answerTokenError(request, known);
-  const code = form.get('code');
-  if (code === undefined) return answerTokenError(request, refuse('code is missing.'));
-  const opened = openCode(sealer, findPlace(request), presented.clientId, code);
-  if (!opened.ok)
-    return answerTokenError(request, refuseGrant('The code is not valid for this client.', `code: ${opened.problem}`));
-  const { grant } = opened;
-  // RFC 6749 4.1.3 requires it again; OAuth 2.1 omits it and relies on PKCE, which is mandatory here.
-  const redirectUri = form.get('redirect_uri');
-  if (redirectUri !== undefined && redirectUri !== grant.redirectUri)
+  const opened = openPresentedCode(call);
+  if ('error' in opened) return answerTokenError(request, opened);
+  const { grant, verifier } = opened;
+  if (grant.nonce !== undefined)
     return answerTokenError(
       request,
-      refuseGrant('redirect_uri is not the one of the authorization request.', 'redirect_uri differs'),
-    );
-  const verifier = form.get('code_verifier');
-  if (verifier === undefined)
-    return answerTokenError(request, refuseGrant('code_verifier is missing.', 'PKCE: no code_verifier'));
-  if (!matchesChallenge(verifier, grant.challenge))
-    return answerTokenError(
-      request,
-      refuseGrant('code_verifier does not match the code_challenge.', 'PKCE: wrong code_verifier'),
+      refuseGrant('The code is not valid any more. Log in again.', 'code: of a login with the flow Issuer'),
     );
   const idpClient = findIdpClient(call, known, grant.idpClient);
   if (idpClient === undefined) return answerTokenError(request, refuseStanding(presented));
@@ -217,36 +172,6 @@ async function refresh(call: TokenRequest): Promise<OAuthAnswer> {
   });
 }
 
-/** Finds a client that registered here or has a metadata document. */
-function findOwnClient({ request, sealer, presented }: TokenRequest): KnownClient | UnknownClient {
-  if (presented.hasSecret) return refuseStanding(presented);
-  const found = findKnownClient(request, sealer, presented.clientId);
-  if (found.ok) return found.client;
-  const description = found.problem ?? 'The client is not known here. It has to register again.';
-  return {
-    ...describeUnknownClient(description, found.detail, presented.authorization !== undefined),
-    isForgotten: found.isForgotten === true,
-  };
-}
-
-interface UnknownClient extends TokenError {
-  readonly isForgotten?: boolean;
-}
-
-function refuseStanding({ hasSecret, authorization }: PresentedClient): TokenError {
-  return hasSecret
-    ? describeUnknownClient(
-        'This client has no secret: send client_id alone (token_endpoint_auth_method none).',
-        'the client sent a secret that it was never given',
-        authorization !== undefined,
-      )
-    : describeUnknownClient(
-        'The client is not known at the identity provider. It has to register again.',
-        'no client at the IdP belongs to this client_id',
-        authorization !== undefined,
-      );
-}
-
 /** The client at the IdP. `sealed`: the one in the code or refresh token, for clients with a metadata document. */
 function findIdpClient(
   { request, metadata }: TokenRequest,
@@ -261,13 +186,6 @@ function findIdpClient(
     case 'shared':
       return findSharedClient(request.resource.config, metadata);
   }
-}
-
-/** RFC 7636 4.6. */
-function matchesChallenge(verifier: string, challenge: string): boolean {
-  if (!/^[A-Za-z0-9\-._~]{43,128}$/.test(verifier)) return false;
-  const computed = createHash('sha256').update(verifier).digest('base64url');
-  return computed.length === challenge.length && timingSafeEqual(Buffer.from(computed), Buffer.from(challenge));
 }
 
 interface AnswerExtras {

@@ -13,6 +13,8 @@ export const github: ProviderPreset = {
     code_challenge_methods_supported: ['S256'],
     token_endpoint_auth_methods_supported: ['client_secret_post'],
   },
+  // What it puts into `iss` of authorization responses (RFC 9207) is the address of its OAuth pages.
+  acceptsIssuer: (configured, found) => found === `${configured.replace(/\/$/, '')}/login/oauth`,
   resourceParameter: 'none',
   supportsPkce: true,
   hasNoRegistration: true,

@@ -9,13 +9,16 @@ import { cleanText } from './html-page.ts';
 import type { IdpMetadata } from '../../../config/idp-connection.ts';
 import type { OAuthAnswer, OAuthRequest } from '../oauth-endpoint.ts';
 import type { McpAuthenticationConfig } from '../../../config/protected-resource.ts';
+import { listIdentityScopes } from '../identity/identity-scopes.ts';
+import type { ProviderPreset } from '../../../config/provider-preset.ts';
 import { formatFacadeIssuer, formatResourceUrl } from '../../read-base.ts';
 import { appendToRedirectUri } from '../redirect-uri.ts';
-import { splitScope } from '../request-parameters.ts';
+import { joinScopes, splitScope } from '../request-parameters.ts';
 import type { LoginTransaction } from '../state/transaction-state.ts';
 
-/** The value of `resource` for the IdP; undefined where the IdP does not accept it. */
+/** The value of `resource` for the IdP; undefined where the IdP does not accept it, or its tokens are not for the resource. */
 export function findResourceParameter({ base, resource }: OAuthRequest): string | undefined {
+  if (resource.config.issuer !== undefined) return undefined;
   const { resourceParameter = 'resource' } = resource.config.preset;
   return resourceParameter === 'resource' ? formatResourceUrl(base, resource) : undefined;
 }
@@ -29,8 +32,8 @@ export function findAuthorizationEndpoint(metadata: IdpMetadata): URL | undefine
 /** Redirects the browser to the IdP. The gateway's parameters override the policy's extra parameters, and those override the client's. */
 export function redirectToIdp(
   request: OAuthRequest,
-  endpoint: URL,
-  login: Pick<LoginTransaction, 'scope' | 'challenge' | 'resource'>,
+  { endpoint, metadata }: { readonly endpoint: URL; readonly metadata: IdpMetadata },
+  login: Pick<LoginTransaction, 'scope' | 'challenge' | 'resource' | 'nonce'>,
   idpClient: IdpClient,
   passedOn: Readonly<Record<string, string>>,
   state: string,
@@ -40,16 +43,21 @@ export function redirectToIdp(
   const url = new URL(endpoint);
   const parameters = url.searchParams;
   const audience = findAudienceParameter(request, config);
-  const isOpenId = splitScope(login.scope).includes('openid');
+  const { issuer } = config;
+  const scope = issuer === undefined ? login.scope : joinScopes(listIdentityScopes(config, issuer.identity, metadata));
+  const isOpenId = splitScope(scope).includes('openid');
   const all: Readonly<Record<string, string | undefined>> = {
-    ...(isOpenId && { nonce: randomBytes(16).toString('base64url') }),
+    ...(isOpenId && { nonce: createNonce() }),
     ...(audience !== undefined && { audience }),
     ...passedOn,
+    ...(config.issuer !== undefined && addIdentityParameters(config.preset, passedOn)),
     ...config.message.extraParameters,
+    // Compared with the ID token later.
+    ...(isOpenId && login.nonce !== undefined && { nonce: login.nonce }),
     response_type: 'code',
     client_id: idpClient.clientId,
     redirect_uri: formatCallbackUrl(request),
-    ...(login.scope !== '' && { scope: login.scope }),
+    ...(scope !== '' && { scope }),
     ...(login.resource !== undefined && { resource: login.resource }),
     code_challenge: login.challenge,
     code_challenge_method: 'S256',
@@ -57,6 +65,22 @@ export function redirectToIdp(
   };
   for (const [name, value] of Object.entries(all)) if (value !== undefined) parameters.set(name, value);
   return redirect(request, url.href, headers);
+}
+
+/** A value that only this login has. */
+export function createNonce(): string {
+  return randomBytes(16).toString('base64url');
+}
+
+/** Parameters without which the identity provider gives no refresh token. Its `prompt` comes on top of the client's, unless that is `none`. */
+function addIdentityParameters(
+  { identity }: ProviderPreset,
+  passedOn: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  const { prompt = '', ...others } = identity?.authorizationParameters ?? {};
+  const asked = splitScope(passedOn['prompt']);
+  if (prompt === '' || asked.includes('none')) return others;
+  return { ...others, prompt: joinScopes(asked, splitScope(prompt)) };
 }
 
 /** The error that the client gets in place of a code (RFC 6749 4.1.2.1). */
@@ -111,6 +135,6 @@ function findAudienceParameter(
   { base, resource }: OAuthRequest,
   { preset, message }: McpAuthenticationConfig,
 ): string | undefined {
-  if (preset.resourceParameter !== 'audience') return undefined;
+  if (preset.resourceParameter !== 'audience' || resource.config.issuer !== undefined) return undefined;
   return message.audiences[0] ?? formatResourceUrl(base, resource);
 }

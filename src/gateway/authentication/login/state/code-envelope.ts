@@ -14,10 +14,12 @@ export interface IssuedCode {
   readonly challenge: string;
   /** Named in the token request because it was named in the authorization request; undefined: not named. */
   readonly resource: string | undefined;
-  /** What the IdP was asked for, when the client asked for something else. */
+  /** What the IdP was asked for, when the client asked for something else; with the flow Issuer what the client may get. */
   readonly scope: string | undefined;
   /** Only for clients whose client_id does not carry it. */
   readonly idpClient: IdpClient | undefined;
+  /** With the flow Issuer: what the ID token has to repeat. Undefined: another flow. */
+  readonly nonce?: string | undefined;
 }
 
 /** The content of a refresh token. */

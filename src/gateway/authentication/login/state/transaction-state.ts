@@ -14,7 +14,7 @@ export interface LoginTransaction {
   readonly clientState: string | undefined;
   /** PKCE, S256. */
   readonly challenge: string;
-  /** As sent to the IdP; empty: none was sent. */
+  /** As sent to the IdP, or with the flow Issuer what the client may get of the gateway's own; empty: none. */
   readonly scope: string;
   /** The client asked for exactly this scope: the token answer need not repeat it (RFC 6749 5.1). */
   readonly isScopeAsAsked: boolean;
@@ -27,6 +27,8 @@ export interface LoginTransaction {
   readonly expectsIssuer: boolean;
   /** Only for clients whose client_id does not carry it: the client that was registered at the IdP for a metadata document. */
   readonly idpClient: IdpClient | undefined;
+  /** With the flow Issuer: what the ID token has to repeat. Undefined: another flow, whose ID tokens are for the client. */
+  readonly nonce?: string | undefined;
 }
 
 /** A login that waits for the user's consent, with the data that is still to be sent to the IdP. */
@@ -97,6 +99,7 @@ interface PackedLogin {
   /** Bits: 1 scope as asked, 2 root, 4 expects iss. */
   readonly f: number;
   readonly k?: IdpClient;
+  readonly n?: string;
 }
 
 interface PackedConsent extends PackedLogin {
@@ -116,6 +119,7 @@ function packLogin(place: ClientPlace, login: LoginTransaction): PackedLogin {
     b: [login.binding.id, login.binding.digest],
     f: (login.isScopeAsAsked ? 1 : 0) + (login.isRoot ? 2 : 0) + (login.expectsIssuer ? 4 : 0),
     ...(login.idpClient !== undefined && { k: login.idpClient }),
+    ...(login.nonce !== undefined && { n: login.nonce }),
   };
 }
 
@@ -133,5 +137,6 @@ function unpackLogin(packed: PackedLogin): LoginTransaction {
     isRoot: hasFlag(2),
     expectsIssuer: hasFlag(4),
     idpClient: packed.k,
+    ...(packed.n !== undefined && { nonce: packed.n }),
   };
 }
