@@ -102,6 +102,7 @@ before(async () => {
               provider: 'GitHub',
               registration: { mode: 'Shared', clientId: 'gateway' },
               identity: { allow: { organizations: ['acme'] } },
+              resourceMetadata: { resource: 'https://mcp.example.com/mcp' },
             },
           },
         },
