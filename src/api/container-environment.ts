@@ -12,6 +12,10 @@ const fieldsOfVariables: Readonly<Record<string, string>> = {
   MCP_GATEHOUSE_LOCAL_UPSTREAMS: 'allowLocalUpstreams',
   MCP_GATEHOUSE_MAX_STALENESS: 'maxStaleness',
   MCP_GATEHOUSE_ON_STALE: 'onStale',
+  MCP_GATEHOUSE_STORE: 'store',
+  MCP_GATEHOUSE_STORE_CA_FILE: 'store',
+  MCP_GATEHOUSE_STORE_PASSWORD_FILE: 'store',
+  MCP_GATEHOUSE_STORE_USERNAME: 'store',
   MCP_GATEHOUSE_TRUSTED_PROXIES: 'trustedProxies',
 };
 

@@ -90,12 +90,39 @@ describe('env', () => {
     ['name: MCP_GATEHOUSE_LOCAL_UPSTREAMS, value: "true"', 'spec.env[0].name: use spec.allowLocalUpstreams instead'],
     ['name: MCP_GATEHOUSE_MAX_STALENESS, value: 5m', 'spec.env[0].name: use spec.maxStaleness instead'],
     ['name: MCP_GATEHOUSE_ON_STALE, value: unready', 'spec.env[0].name: use spec.onStale instead'],
+    ['name: MCP_GATEHOUSE_STORE, value: memory', 'spec.env[0].name: use spec.store instead'],
+    ['name: MCP_GATEHOUSE_STORE_PASSWORD_FILE, value: a', 'spec.env[0].name: use spec.store instead'],
     ['name: MCP_GATEHOUSE_CONTROLLER, value: a', 'spec.env[0].name: is set by the controller'],
     ['name: MCP_GATEHOUSE_ADMIN_TOKEN_FILE, value: a', 'spec.env[0].name: is set by the controller'],
     ['name: MCP_GATEHOUSE_MAX_RETRIES, value: "0"'],
     [
       'name: MCP_GATEWAY_MAX_RETRIES, value: "0"',
       'spec.env[0].name: variables of the gateway begin with MCP_GATEHOUSE_ now, not with MCP_GATEWAY_',
+    ],
+  ]);
+});
+
+describe('the store', () => {
+  const url = 'spec.store.redis.url: must be redis://host:port/db or rediss://host:port/db, without user and password';
+  run(parameters, [
+    ['store: {redis: {url: "redis://cache.default.svc"}}'],
+    ['store: {redis: {url: "rediss://10.0.0.1:6390/15", username: u, passwordRef: {name: s, key: p}}}'],
+    ['store: {redis: {url: "rediss://[2001:db8::1]:6390", caCertificateRef: {name: ca}}}'],
+    ['store: {}', 'spec.store.redis: required: a mapping'],
+    ['store: {redis: {url: "http://cache"}}', url],
+    ['store: {redis: {url: "redis://:secret@cache"}}', url],
+    ['store: {redis: {url: "redis://cache/one"}}', url],
+    [
+      'store: {redis: {url: "redis://cache", username: u}}',
+      'spec.store.redis.username: has a meaning only with passwordRef',
+    ],
+    [
+      'store: {redis: {url: "redis://cache", passwordRef: {name: s}}}',
+      'spec.store.redis.passwordRef.key: required: a string',
+    ],
+    [
+      'store: {redis: {url: "redis://cache", caCertificateRef: {name: ca}}}',
+      'spec.store.redis.caCertificateRef: has a meaning only with a url that begins with rediss, which is TLS',
     ],
   ]);
 });

@@ -9,6 +9,7 @@ import { containerResourcesSchema } from './container-resources.ts';
 import { delegationSchema } from './delegation.ts';
 import { deployOverlaysSchema } from './deploy-overlays.ts';
 import { boundedDurationSchema } from './duration.ts';
+import { gatewayStoreSchema } from './gateway-store.ts';
 import { subdomainNameSchema } from './kubernetes-names.ts';
 import { uniqueItems } from './list-rules.ts';
 import { namespacedMetadataSchema, statusSchema } from './object-metadata.ts';
@@ -131,6 +132,11 @@ const specFields = z.object({
     .optional()
     .describe(
       'What a stale pod does: with Unready, which is meant when absent, it is not ready and serves whoever still reaches it. With Close it also answers every request with 503 and ends open streams. Parameters of a Gateway must not replace the Close of a GatewayClass.',
+    ),
+  store: gatewayStoreSchema
+    .optional()
+    .describe(
+      'Where gateways keep logins that several of them have to know of; in the memory of each when absent. Only parameters of a GatewayClass may set it, because it names a Secret.',
     ),
   shutdown: z
     .object({

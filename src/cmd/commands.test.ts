@@ -236,7 +236,7 @@ describe('without a command', () => {
     assert.deepEqual([help.code, help.err], [0, '']);
     assert.match(help.out, /^mcp-gatehouse \S+: .+\n\nUsage: mcp-gatehouse COMMAND \[flags\]\n\n/);
     for (const [name, { summary, isInternal }] of Object.entries(allCommands))
-      assert.equal(help.out.includes(`\n  ${name.padEnd(13)}  ${summary}\n`), isInternal !== true, name);
+      assert.equal(help.out.includes(`\n  ${name.padEnd(15)}  ${summary}\n`), isInternal !== true, name);
     assert.deepEqual(await runProgram('-h'), help);
     assert.deepEqual(await runProgram('help'), help);
     assert.deepEqual(await runProgram(''), { code: 2, out: '', err: help.out });

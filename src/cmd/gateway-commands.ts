@@ -32,6 +32,14 @@ export const gatewayCommands: CommandTable = {
     summary: 'Act as an MCP client against a protected server, and tell each step of the login',
     load: async () => (await import('./login.ts')).loginCommand,
   },
+  'sessions list': {
+    summary: 'List who is logged in where a gateway issues tokens of its own and has a store',
+    load: async () => (await import('./sessions-list.ts')).sessionsListCommand,
+  },
+  'sessions revoke': {
+    summary: 'End a session, or all sessions of a user',
+    load: async () => (await import('./sessions-revoke.ts')).sessionsRevokeCommand,
+  },
   'admin-token': {
     summary: 'Print the token of the admin port',
     load: async () => (await import('./admin-token.ts')).adminTokenCommand,

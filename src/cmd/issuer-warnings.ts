@@ -55,7 +55,7 @@ function groupRules(
 }
 
 // Anybody can have an address there.
-const mailDomains = [
+const mailDomains: ReadonlySet<string> = new Set([
   'gmail.com',
   'googlemail.com',
   'outlook.com',
@@ -64,13 +64,13 @@ const mailDomains = [
   'icloud.com',
   'yahoo.com',
   'proton.me',
-];
+]);
 
 function listSettings(
   { identity }: McpAuthentication,
   { lifetimeMs, refreshLifetimeMs, claims }: IssuedTokens,
 ): string[] {
-  const open = (identity?.allow?.domains ?? []).filter((domain) => mailDomains.includes(domain));
+  const open = (identity?.allow?.domains ?? []).filter((domain) => mailDomains.has(domain));
   // `groups` also says where organizations are listed.
   const unused = Object.keys(identity?.claims ?? {}).filter((name) => name !== 'groups' && !claims.includes(name));
   return [
@@ -104,14 +104,14 @@ function listUnknownScopes(
 }
 
 /** Every token has them. */
-const ownClaims = ['iss', 'sub', 'aud', 'exp', 'iat', 'jti', 'client_id', 'scope', 'idp'];
+const ownClaims: ReadonlySet<string> = new Set(['iss', 'sub', 'aud', 'exp', 'iat', 'jti', 'client_id', 'scope', 'idp']);
 
 function listUnknownClaims(
   { requiredClaims, claimsToHeaders }: McpAuthentication,
   { claims, scopes }: IssuedTokens,
   rules: readonly DescribedPolicy[],
 ): string[] {
-  const isUnknown = (claim: string): boolean => !ownClaims.includes(claim) && !claims.includes(claim);
+  const isUnknown = (claim: string): boolean => !ownClaims.has(claim) && !claims.includes(claim);
   // A dot selects a member.
   const isUnknownPath = (path: string): boolean => isUnknown(path) && isUnknown(path.split('.')[0]!);
   const describe = (claim: string, reader: string): string =>

@@ -12,6 +12,7 @@ import { accessLogKind, createAccessLog, formatAccessText } from '../gateway/obs
 import { startAdminServer } from '../gateway/admin/admin-server.ts';
 import { describeAuthentications, listCallbackUrls } from '../gateway/admin/describe-authentications.ts';
 import { describeRoutes } from '../gateway/admin/describe-routes.ts';
+import { openSessions } from '../gateway/admin/open-sessions.ts';
 import { startMetricsServer } from '../gateway/admin/metrics-server.ts';
 import { startReadinessServer } from '../gateway/admin/readiness-server.ts';
 import { CertificateKeeper } from '../gateway/config/compile/certificate-keeper.ts';
@@ -213,6 +214,7 @@ export async function startGatewayProcess(
             journal,
             readJournal,
             live,
+            getSessions: () => openSessions(gateway.runtime, store),
             metrics: exposed,
             readState: async () => ({
               applied: gateway.applied,

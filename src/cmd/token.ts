@@ -88,7 +88,7 @@ async function judge(
   });
   if (!read.ok) return read;
   const egress = online ? requireEgressProxy(environment) : undefined;
-  const compiled = compileExplained(read.configuration, new AssumedKeys({ kind: 'none' }), egress);
+  const compiled = compileExplained(read.configuration, new AssumedKeys({ kind: 'none' }), { online: false, egress });
   const fetcher = createFetcher({ proxy: egress });
   try {
     const { runtime } = compiled;

@@ -21,7 +21,12 @@ function plan(gateways: Readonly<Record<string, string>>): LeaderWork {
     return { name, gateway: { metadata: { uid, generation: Number(generation) } } };
   });
   const deploy = { plans: plans as unknown as readonly GatewayPlan[], held: [], settings: {} };
-  return { resources: emptyResources, deploy: deploy as unknown as LeaderWork['deploy'], sealKeyOwners: [], signingKeyOwners: [] };
+  return {
+    resources: emptyResources,
+    deploy: deploy as unknown as LeaderWork['deploy'],
+    sealKeyOwners: [],
+    signingKeyOwners: [],
+  };
 }
 
 /** Duties whose deployers say what a test makes them say. */

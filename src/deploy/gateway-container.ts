@@ -4,6 +4,7 @@ import type { GatewayPlan } from '../translate/gateway-plan.ts';
 import { chooseOwnPorts } from './container-ports.ts';
 import type { DeploySettings } from './deploy-settings.ts';
 import type { MergedParameters } from './merge-parameters.ts';
+import { renderStore } from './gateway-store.ts';
 import { type Json, mergeValues } from './merge-values.ts';
 
 /** The audience of the token that gateways authenticate with. */
@@ -72,6 +73,7 @@ export function renderContainer(plan: GatewayPlan, parameters: MergedParameters,
       { name: 'token', mountPath: tokenFolder, readOnly: true },
       { name: 'snapshot', mountPath: snapshotFolder },
       ...(settings.xdsCa === undefined ? [] : [{ name: 'controller-ca', mountPath: caFolder, readOnly: true }]),
+      ...renderStore(parameters.store?.redis).mounts,
     ],
   };
 }
@@ -107,6 +109,7 @@ function renderEnvironment(plan: GatewayPlan, parameters: MergedParameters, sett
     MCP_GATEHOUSE_ON_STALE: onStale?.toLowerCase(),
     MCP_GATEHOUSE_WORKERS: workers === undefined ? undefined : `${workers}`,
     MCP_GATEHOUSE_TRUSTED_PROXIES: trustedProxies.length === 0 ? undefined : trustedProxies.join(','),
+    ...renderStore(parameters.store?.redis).environment,
   };
   return [
     { name: 'MCP_GATEHOUSE_NODE_ID', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } },
@@ -119,7 +122,11 @@ function renderEnvironment(plan: GatewayPlan, parameters: MergedParameters, sett
 export const caEntry = 'ca.crt';
 
 /** The volumes that the container mounts. */
-export function renderVolumes(configMapName: string, settings: DeploySettings): readonly Json[] {
+export function renderVolumes(
+  configMapName: string,
+  { store }: MergedParameters,
+  settings: DeploySettings,
+): readonly Json[] {
   return [
     {
       name: 'token',
@@ -132,5 +139,6 @@ export function renderVolumes(configMapName: string, settings: DeploySettings): 
     ...(settings.xdsCa === undefined
       ? []
       : [{ name: 'controller-ca', configMap: { name: configMapName, items: [{ key: caEntry, path: caEntry }] } }]),
+    ...renderStore(store?.redis).volumes,
   ];
 }

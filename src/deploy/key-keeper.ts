@@ -36,7 +36,8 @@ export interface KeySecretKind {
 
 /** What was done: the Secret as it was written, or nothing for the time being (undefined: until something changes). */
 export type KeysTended =
-  { readonly written: KubernetesObject } | { readonly written?: undefined; readonly waitMs: number | undefined };
+  | { readonly written: KubernetesObject }
+  | { readonly written?: undefined; readonly waitMs: number | undefined };
 
 /** Keeps the keys of Gateways. */
 export interface KeyKeeper {
@@ -159,7 +160,11 @@ export function startKeyKeeper(
     client,
     type: Secret,
     log,
-    scope: { namespace: installationNamespace, labelSelector: `${kind.label}=true`, metadataOnly: kind.tend === undefined },
+    scope: {
+      namespace: installationNamespace,
+      labelSelector: `${kind.label}=true`,
+      metadataOnly: kind.tend === undefined,
+    },
     ...(options.watchTiming !== undefined && { timing: options.watchTiming }),
     onRelist: (reason) => options.onRelist?.(Secret.kind, reason),
     onChange(live) {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
+import { effort } from '../../test/kit/effort.ts';
 import { keepSigningKeyMs } from '../base/signing-key.ts';
 import {
   type AcknowledgedKeys,
@@ -48,7 +49,11 @@ describe('the plan', () => {
     assert.deepEqual(plan(prepared, { acknowledged: undefined }), wait);
     assert.deepEqual(plan(prepared, { acknowledged: listSent(first) }), wait, 'an answer to the keys before');
     assert.deepEqual(plan(prepared, { acknowledged: undefined, isRequested: true }), wait, 'however much is asked');
-    assert.deepEqual(plan(prepared, { acknowledged: undefined, now: start + 100 * day }), wait, 'however long it takes');
+    assert.deepEqual(
+      plan(prepared, { acknowledged: undefined, now: start + 100 * day }),
+      wait,
+      'however long it takes',
+    );
     assert.deepEqual(plan(prepared), { step: 'switch' });
   });
 
@@ -68,7 +73,11 @@ describe('the plan', () => {
     const until = late.now + keepSigningKeyMs;
     assert.ok(keepSigningKeyMs > longestLifetime);
     assert.deepEqual(plan(retired, late), { step: 'wait', until });
-    assert.deepEqual(plan(retired, { now: until - 1, isRequested: true }), { step: 'wait', until }, 'one after the other');
+    assert.deepEqual(
+      plan(retired, { now: until - 1, isRequested: true }),
+      { step: 'wait', until },
+      'one after the other',
+    );
     assert.deepEqual(plan(retired, { now: until, acknowledged: undefined }), { step: 'forget' });
     const done = takeStep(retired, 'forget', until);
     assert.deepEqual([done.previous, done.previousUntil, done.current], [undefined, undefined, switched.current]);
@@ -88,12 +97,13 @@ test('whoever leads and whoever is late: no token of an unknown key, and none is
     { weight: 4, arbitrary: fc.constant({ what: 'lead' as const }) },
     // A leader whose knowledge is lost, or whose write fails.
     { weight: 1, arbitrary: fc.constant({ what: 'forget' as const }) },
-    { weight: 1, arbitrary: fc.constant({ what: 'ask' as const }) },
+    { weight: 2, arbitrary: fc.constant({ what: 'ask' as const }) },
+    { weight: 3, arbitrary: fc.constant({ what: 'deliver to all' as const }) },
     { weight: 4, arbitrary: fc.record({ what: fc.constant('deliver' as const), gateway: fc.nat(2) }) },
     { weight: 2, arbitrary: fc.record({ what: fc.constant('pass' as const), ms: fc.nat(60 * 3_600_000) }) },
   );
   fc.assert(
-    fc.property(fc.array(event, { maxLength: 60 }), (events) => {
+    fc.property(fc.array(event, { minLength: 20, maxLength: 60, size: 'max' }), (events) => {
       let now = start;
       let keys = makeFirstKeys(now);
       let isRequested = false;
@@ -108,8 +118,9 @@ test('whoever leads and whoever is late: no token of an unknown key, and none is
           for (const { active } of gateways) goodUntil.set(active, now + longestLifetime);
         } else if (step.what === 'ask') isRequested = true;
         else if (step.what === 'forget') isKnown = false;
-        else if (step.what === 'deliver') {
-          gateways[step.gateway] = listSent(keys);
+        else if (step.what === 'deliver' || step.what === 'deliver to all') {
+          if (step.what === 'deliver') gateways[step.gateway] = listSent(keys);
+          else gateways.fill(listSent(keys));
           isKnown = true;
         } else {
           const sent = JSON.stringify(listSent(keys));
@@ -125,6 +136,6 @@ test('whoever leads and whoever is late: no token of an unknown key, and none is
           if (until >= now) for (const { kids } of gateways) assert.ok(kids.includes(kid), 'a good token is refused');
       }
     }),
-    { numRuns: 150 },
+    { numRuns: effort(5_000, 300) },
   );
 });

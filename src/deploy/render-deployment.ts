@@ -114,7 +114,7 @@ function renderPod(plan: GatewayPlan, parameters: MergedParameters, settings: De
       matchLabelKeys: ['pod-template-hash'],
     })),
     containers: [renderContainer(plan, parameters, settings)],
-    volumes: renderVolumes(name, settings),
+    volumes: renderVolumes(name, parameters, settings),
   };
 }
 

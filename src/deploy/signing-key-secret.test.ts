@@ -78,7 +78,10 @@ describe('a bad edit: nothing of it is used, and no key is shown', () => {
   const pem = formatSigningKey(createSigningKey());
   const current = formatSigningKey(expectKeys(secret).current);
   const bad: readonly [Readonly<Record<string, string | undefined>>, RegExp][] = [
-    [{ current: undefined }, /^Secret proxy-system\/proxy-sign-\w+ has no key under current\. Correct it, or delete it/],
+    [
+      { current: undefined },
+      /^Secret proxy-system\/proxy-sign-\w+ has no key under current\. Correct it, or delete it/,
+    ],
     [{ current: 'x' }, /has no key for ES256 under current/],
     [{ next: pem.slice(0, 60) }, /has no key for ES256 under next/],
     [{ previous: current }, /has the same key twice: previous/],

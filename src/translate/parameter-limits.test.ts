@@ -253,6 +253,10 @@ test('servers on the node and in the pod are not for everybody', () => {
   assert.equal(judge({ allowLocalUpstreams: false }), undefined);
 });
 
+test('a store is not for everybody: its password would go wherever its author says', () => {
+  refuses({ store: { redis: { url: 'redis://cache' } } }, 'spec.store');
+});
+
 test('the ServiceAccount mounts no token', () => {
   const path = 'spec.overlays.serviceAccount.automountServiceAccountToken';
   refuses({ overlays: { serviceAccount: { automountServiceAccountToken: true } } }, path);

@@ -91,6 +91,8 @@ function limitContainers(path: string): readonly Limit[] {
 const limits: readonly Limit[] = [
   ['delegation', 'be absent', never],
   ['allowLocalUpstreams', 'be false or absent', isOff],
+  // Its password would go to whatever server the author names.
+  ['store', 'be absent', never],
   ['env[].valueFrom.secretKeyRef', 'be absent', isNull],
   limitAnnotations('podTemplate.annotations'),
   ...limitSecurityContext('podTemplate.securityContext'),

@@ -66,8 +66,8 @@ const isPlainVariable = (name: unknown): boolean => typeof name === 'string' && 
 const isPlainMount = (path: unknown): boolean =>
   typeof path === 'string' && /^\/extra(\/|$)/.test(path) && !path.split('/').includes('..');
 
-/** Volumes that the controller makes: the token, the authority of the controller, the last configuration. */
-const ownVolumes: ReadonlySet<unknown> = new Set(['token', 'snapshot', 'controller-ca']);
+/** Volumes that the controller makes: the token, the authority of the controller, the last configuration, what the store needs. */
+const ownVolumes: ReadonlySet<unknown> = new Set(['token', 'snapshot', 'controller-ca', 'store-password', 'store-ca']);
 
 const plainSources: ReadonlySet<string> = new Set(['configMapKeyRef', 'fieldRef', 'resourceFieldRef', 'secretKeyRef']);
 

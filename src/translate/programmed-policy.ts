@@ -11,7 +11,12 @@ import { createStatusMaker, findCondition, replaceCondition } from './replace-co
 interface Verdict {
   readonly status: 'True' | 'False';
   readonly reason:
-    'Programmed' | 'WaitingForGateway' | 'GatewayBehind' | 'Rejected' | 'KeysUnavailable' | 'XdsNotEncrypted';
+    | 'Programmed'
+    | 'WaitingForGateway'
+    | 'GatewayBehind'
+    | 'Rejected'
+    | 'KeysUnavailable'
+    | 'XdsNotEncrypted';
   readonly message: string;
 }
 

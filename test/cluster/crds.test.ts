@@ -25,6 +25,11 @@ const plurals: Readonly<Record<string, string>> = {
 /** What the API server cannot judge, by the path of the problem. The controller says it in the status, and closes what it protects. */
 const beyondTheSchema: readonly { readonly path: RegExp; readonly why: string }[] = [
   { path: /\.matchExpressions\[\d+\]$/, why: 'an expression is text to a schema' },
+  { path: /\.tokens\.scopes\[\d+\]\.when$/, why: 'an expression is text to a schema' },
+  {
+    path: /^spec\.backend\.mcp\.authentication$/,
+    why: 'who gets in depends on requiredClaims, whose values have no one type',
+  },
   { path: /^spec\.overlays\./, why: 'an overlay is a free form of any depth' },
   { path: /\.requiredClaims\./, why: 'the value of a claim has no one type' },
   { path: /\.static\.host$/, why: 'an address is a host name to a pattern' },

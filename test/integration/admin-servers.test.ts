@@ -56,6 +56,7 @@ function parse(answer: Answer): Record<string, unknown> {
 const quietGateway = {
   live: new LiveRequests(),
   metrics: createMetrics(),
+  getSessions: () => ({ kind: 'no_issuer' as const }),
   readState: () =>
     Promise.resolve({ applied: undefined, endpoints: [], keyProblems: [], sourceProblems: [], workers: 1 }),
 };

@@ -36,7 +36,10 @@ test('the flow, the callback to register, and who gets in', async () => {
   const allow = ['org:acme', 'domain:Example.com', ...['a', 'b', 'c', 'd', 'e', 'f'].map((id) => `subject:${id}`)];
   const { code, out, err } = await check(printGitHub(allow));
   assert.deepEqual([code, err], [0, '']);
-  assert.match(out, /-> ProxyBackend default\/mcp +HTTPRoute default\/mcp, rule 0 +login \(Issuer, GitHub\) default\/mcp \[1\]/);
+  assert.match(
+    out,
+    /-> ProxyBackend default\/mcp +HTTPRoute default\/mcp, rule 0 +login \(Issuer, GitHub\) default\/mcp \[1\]/,
+  );
   assert.match(out, /ProxyPolicy default\/mcp +issuer +https:\/\/github\.com\n/);
   assert.match(out, /^ +flow +Issuer: .*$/m);
   assert.match(

@@ -129,6 +129,7 @@ describe('the admin server', () => {
       flows: createFlowInspector(),
       journal: createRequestJournal(),
       live,
+      getSessions: () => ({ kind: 'no_issuer' }),
       metrics: createMetrics(),
       readState: () => Promise.reject(new Error('not asked')),
       getConfiguration: () => emptyConfiguration,

@@ -449,6 +449,7 @@ describe('token inspect: which providers accept it', () => {
       'header',
       'claims',
       'times',
+      'issuedFor',
       'refusal',
       'warnings',
       'providers',

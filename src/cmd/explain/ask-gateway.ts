@@ -34,8 +34,12 @@ type AdminAnswer =
   | { readonly ok: true; readonly status: number; readonly body: JsonObject | undefined; readonly origin: string }
   | { readonly ok: false; readonly problem: string };
 
-/** Asks for a page of the admin port, as JSON. */
-export async function askAdminPort({ admin, adminTokenFile }: AdminPort, target: string): Promise<AdminAnswer> {
+/** Asks for a page of the admin port, as JSON. With `sent` it changes something. */
+export async function askAdminPort(
+  { admin, adminTokenFile }: AdminPort,
+  target: string,
+  sent?: JsonObject,
+): Promise<AdminAnswer> {
   const base = URL.parse(admin);
   if (base === null || (base.protocol !== 'http:' && base.protocol !== 'https:'))
     return {
@@ -46,8 +50,10 @@ export async function askAdminPort({ admin, adminTokenFile }: AdminPort, target:
   if (token?.ok === false) return { ok: false, problem: token.message };
   try {
     const response = await fetch(new URL(target, base), {
+      ...(sent !== undefined && { method: 'POST', body: JSON.stringify(sent) }),
       headers: {
         accept: 'application/json',
+        ...(sent !== undefined && { 'content-type': 'application/json' }),
         ...(token === undefined ? {} : { authorization: `Bearer ${token.token}` }),
       },
       redirect: 'manual',

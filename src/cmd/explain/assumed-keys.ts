@@ -9,6 +9,8 @@ import type {
   JwtAuthenticationInput,
 } from '../../gateway/authentication/jwt/jwt-authentication-registry.ts';
 import type { ConnectIdp, IdpConnection, IdpConnectionOptions } from '../../gateway/config/idp-connection.ts';
+import type { createIssuedTokens } from '../../gateway/authentication/login/issuer/issued-token-validator.ts';
+import { readCompactToken } from '../../gateway/authentication/token/read-compact-token.ts';
 import type { AcceptedAudiences, TokenValidator } from '../../gateway/authentication/token/verified-token.ts';
 import type { Credential } from './credential.ts';
 import { getStandInKeys, isStandInKeySet, type StandInKeys } from './stand-in-keys.ts';
@@ -25,6 +27,8 @@ export interface SignatureNote {
   /** Claims that were filled in, because --claims does not have them. */
   readonly assumedClaims: readonly string[];
 }
+
+type CreateIssuedTokens = typeof createIssuedTokens;
 
 /** Stands in for identity providers. */
 export class AssumedKeys {
@@ -70,6 +74,17 @@ export class AssumedKeys {
     };
   }
 
+  /** The same for tokens that the gateway issues itself: its own keys are never here. */
+  wrapIssued(create: CreateIssuedTokens): CreateIssuedTokens {
+    return (rules) => {
+      // Whichever key the token names stands in for it.
+      const kid = this.#findKeyId() ?? 'stand-in';
+      const key = { kid, ...this.#keys.own };
+      const tokens = create({ ...rules, signingKeys: { keys: [key], active: key } });
+      return { ...tokens, validator: this.#wrapOwn(tokens.validator, rules.idp, rules.source ?? '') };
+    };
+  }
+
   /** The same for the providers of a JWT authentication. */
   wrapAcquire(acquire: AcquireJwtAuthentication): AcquireJwtAuthentication {
     // The same configuration for the same policy, as the registry has it.
@@ -90,6 +105,32 @@ export class AssumedKeys {
       const wrapped = { ...config, message: input.message, providers };
       known.set(config, wrapped);
       return wrapped;
+    };
+  }
+
+  #findKeyId(): string | undefined {
+    if (this.#credential.kind !== 'token') return undefined;
+    const read = readCompactToken(this.#credential.text);
+    return read.ok ? read.token.keyId : undefined;
+  }
+
+  /** The issuer of such tokens depends on the request, and was judged before. */
+  #wrapOwn(validator: TokenValidator, idp: string, policy: string): TokenValidator {
+    return {
+      validate: (text, audiences) => {
+        const credential = this.#credential;
+        const note = { policy, issuer: idp, keys: ownKeys };
+        if (credential.kind !== 'claims' || !this.#placeholders.has(text)) {
+          this.#note({ ...note, state: 'unchecked', assumedClaims: [] });
+          return validator.validate(this.#keys.signAgain(text), audiences);
+        }
+        const read = readCompactToken(text);
+        const issuer = read.ok ? String(read.token.claims['iss']) : idp;
+        const { claims, assumed } = this.#completeClaims(credential.claims, issuer, audiences);
+        const isNamed = claims['idp'] !== undefined;
+        this.#note({ ...note, state: 'assumed', assumedClaims: isNamed ? assumed : [...assumed, 'idp'] });
+        return validator.validate(this.#keys.signClaims(isNamed ? claims : { ...claims, idp }), audiences);
+      },
     };
   }
 
@@ -150,6 +191,9 @@ export class AssumedKeys {
     return { claims: { ...given, ...filled }, assumed: Object.keys(filled) };
   }
 }
+
+/** Where the keys of issued tokens are, as it follows "the keys are". */
+export const ownKeys = "the gateway's own";
 
 /** Answers every call as if the server were unreachable. */
 const refusingFetcher: GuardedFetcher = {

@@ -8,6 +8,7 @@ import type { RuntimeConfig } from '../../gateway/config/runtime-config.ts';
 import { JwtAuthenticationRegistry } from '../../gateway/authentication/jwt/jwt-authentication-registry.ts';
 import { AuthenticationRegistry } from '../../gateway/authentication/mcp/mcp-authentication-registry.ts';
 import { connectIdp } from '../../gateway/authentication/login/idp/connect-idp.ts';
+import { createIssuedTokens } from '../../gateway/authentication/login/issuer/issued-token-validator.ts';
 import { findPreset } from '../../gateway/authentication/login/idp/presets.ts';
 import type { Configuration } from '../../ir/configuration.ts';
 import { needsSealKeys } from '../../ir/seal-keys.ts';
@@ -68,11 +69,11 @@ interface ExplainedConfiguration {
   close(): Promise<void>;
 }
 
-/** Compiles as a gateway does. Without `assumed` it contacts identity providers, as a gateway would. */
+/** Compiles as a gateway does. With `online` it contacts identity providers, as a gateway would; keys of the gateway's own are assumed all the same. */
 export function compileExplained(
   configuration: Configuration,
-  assumed: AssumedKeys | undefined,
-  egress: EgressProxy | undefined,
+  assumed: AssumedKeys,
+  { online, egress }: { readonly online: boolean; readonly egress: EgressProxy | undefined },
 ): ExplainedConfiguration {
   const outside = createFetcher({ proxy: egress });
   // Looking is all that is allowed: an explained registration must not register anybody.
@@ -85,7 +86,8 @@ export function compileExplained(
   };
   const log = silentLog;
   const authentications = new AuthenticationRegistry({
-    connectIdp: assumed === undefined ? connectIdp : assumed.wrapConnect(connectIdp),
+    connectIdp: online ? connectIdp : assumed.wrapConnect(connectIdp),
+    createIssuedTokens: assumed.wrapIssued(createIssuedTokens),
     createSealer,
     findPreset,
     fetcher,
@@ -94,8 +96,7 @@ export function compileExplained(
   const jwtAuthentications = new JwtAuthenticationRegistry({ fetcher, log });
   const { runtime, problems } = compile(addStandInKeys(configuration), undefined, {
     acquireAuthentication: authentications.acquire,
-    acquireJwtAuthentication:
-      assumed === undefined ? jwtAuthentications.acquire : assumed.wrapAcquire(jwtAuthentications.acquire),
+    acquireJwtAuthentication: online ? jwtAuthentications.acquire : assumed.wrapAcquire(jwtAuthentications.acquire),
     // As a gateway does that reads files. For one that does not, translation has refused them.
     acceptsTestIssuers: true,
   });

@@ -1,10 +1,11 @@
 // `explain` for a request that has not been sent: resources, flags and a token in, a report out.
-import type { PortConfig, RouteConfig, RuntimeConfig } from '../../gateway/config/runtime-config.ts';
+import type { MatchedRoute, PortConfig, RouteConfig, RuntimeConfig } from '../../gateway/config/runtime-config.ts';
 import type { RawHeaders } from '../../gateway/http/exchange.ts';
 import { readTarget } from '../../gateway/http/request-target.ts';
-import { startRequest } from '../../gateway/request/request-context.ts';
+import { type RequestContext, startRequest } from '../../gateway/request/request-context.ts';
 import { findListener } from '../../gateway/route/find-listener.ts';
-import { findOwnEndpoint } from '../../gateway/route/find-protection.ts';
+import { formatFacadeIssuer, readBase } from '../../gateway/authentication/read-base.ts';
+import { findOwnEndpoint, findProtectedResource } from '../../gateway/route/find-protection.ts';
 import { findRoute } from '../../gateway/route/match-route.ts';
 import type { TokenInput } from '../token/read-token-input.ts';
 import { requireEgressProxy } from '../egress.ts';
@@ -43,7 +44,7 @@ export async function explainRequest(
   const { credential } = asked.question;
   const assumed = new AssumedKeys(credential);
   const egress = values.online ? requireEgressProxy(environment) : undefined;
-  const compiled = compileExplained(read.configuration, values.online ? undefined : assumed, egress);
+  const compiled = compileExplained(read.configuration, assumed, { online: values.online, egress });
   try {
     const explained = await answerQuestion(asked.question, compiled.runtime, assumed, values);
     if (!explained.ok) return explained;
@@ -172,11 +173,26 @@ function chooseMessage({ plan, line, headers }: Question, port: PortConfig, valu
 }
 
 function preview(line: RequestLine, headers: RawHeaders, port: PortConfig, source: string): RouteConfig | undefined {
-  return previewRoute({ line, port, headers, body: undefined, source, backend: undefined });
+  return previewRoute({ line, port, headers, body: undefined, source, backend: undefined })?.route;
+}
+
+interface PreviewedRoute {
+  readonly route: RouteConfig;
+  /** The name of the gateway as the issuer of tokens; undefined: others issue them. */
+  readonly ownIssuer: string | undefined;
+}
+
+function findOwnIssuer(context: RequestContext, matched: MatchedRoute): string | undefined {
+  for (const choice of matched.route.backends.entries) {
+    if (choice.policies['backend.mcp.authentication']?.issuer === undefined) continue;
+    const resource = findProtectedResource(context, matched, choice);
+    if (resource !== undefined) return formatFacadeIssuer(readBase(context, resource), resource);
+  }
+  return undefined;
 }
 
 /** The rule that a request will meet; undefined when there is none, or the gateway answers at that path itself. */
-function previewRoute(planned: PlannedRequest): RouteConfig | undefined {
+function previewRoute(planned: PlannedRequest): PreviewedRoute | undefined {
   const exchange = createExchange(planned);
   const context = startRequest(exchange);
   const target = readTarget(exchange.target, exchange.method);
@@ -186,7 +202,9 @@ function previewRoute(planned: PlannedRequest): RouteConfig | undefined {
   context.query = target.query;
   context.hostname = found.hostname;
   if (findOwnEndpoint(found.listener, found.hostname, target.path) !== undefined) return undefined;
-  return findRoute(context, found.listener)?.route;
+  context.listener = found.listener;
+  const matched = findRoute(context, found.listener);
+  return matched && { route: matched.route, ownIssuer: findOwnIssuer(context, matched) };
 }
 
 /** The key of --backend: by its name, or whole. */
@@ -223,8 +241,9 @@ function planRequest({ question, port, assumed, values, message, backend }: Requ
   const own = new Set(headers.filter((_, index) => index % 2 === 0).map((name) => name.toLowerCase()));
   const added = (message?.headers ?? []).filter((_, index, all) => !own.has(all[index - (index % 2)]!));
   const bare = { line, port, headers: [...headers, ...added], body: message?.body, source: values.source, backend };
-  const route = previewRoute(bare);
-  const token = assumed.makeToken(findExpectedIssuer(route));
+  const preview = previewRoute(bare);
+  const route = preview?.route;
+  const token = assumed.makeToken(findExpectedIssuer(route, preview?.ownIssuer));
   return token === undefined ? bare : { ...bare, ...placeToken(line, bare.headers, token, route) };
 }
 

@@ -38,11 +38,11 @@ export function placeToken(
   }
 }
 
-/** The issuer for claims that name none: whose tokens the rule takes. */
-export function findExpectedIssuer(route: RouteConfig | undefined): string {
+/** The issuer for claims that name none: whose tokens the rule takes. `ownIssuer`: the gateway itself issues them. */
+export function findExpectedIssuer(route: RouteConfig | undefined, ownIssuer: string | undefined): string {
   const [provider] = route?.policies['traffic.jwtAuthentication']?.message.providers ?? [];
   if (provider !== undefined) return provider.issuer;
-  return findMcpAuthentication(route)?.message.issuer ?? 'https://issuer.invalid';
+  return ownIssuer ?? findMcpAuthentication(route)?.message.issuer ?? 'https://issuer.invalid';
 }
 
 function findMcpAuthentication(route: RouteConfig | undefined): McpAuthenticationConfig | undefined {

@@ -69,7 +69,9 @@ describe('the configuration of a running gateway', () => {
       const { configuration: read } = dumpAndRead(configuration);
       // Credentials are taken out; those messages are for the test below.
       const isRedacted = (message: object): boolean =>
-        /authorization|api-key|cookie|secret|token/i.test(JSON.stringify(message));
+        /authorization|api-key|cookie|secret|token/i.test(
+          JSON.stringify(message, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value)),
+        );
       count += assertSame(ListenerSchema, read.listeners, configuration.listeners);
       count += assertSame(RouteSchema, read.routes, configuration.routes, isRedacted);
       count += assertSame(BackendSchema, read.backends, configuration.backends);

@@ -11,6 +11,8 @@ export interface StandInKeys {
   readonly document: string;
   /** The same header and payload with a signature of ours. What is no signed token comes back as it is. */
   signAgain(token: string): string;
+  /** For ES256: what a gateway signs its own tokens with. */
+  readonly own: KeyPair;
   /** A token with these claims. */
   signClaims(claims: Readonly<Record<string, unknown>>): string;
 }
@@ -55,6 +57,7 @@ function makeStandInKeys(): StandInKeys {
     `${signingInput}.${signText(signingInput, algorithm, findPair(algorithm).privateKey)}`;
   return {
     document: JSON.stringify({ keys }),
+    own: pairs['P-256'],
     signAgain(token) {
       const [header = '', payload, signature, ...more] = token.split('.', 4);
       // Too long stays too long: the new signature may be shorter.

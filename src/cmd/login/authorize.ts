@@ -1,5 +1,6 @@
 // The authorization request with PKCE (RFC 6749 4.1.1, RFC 7636), and what the redirect brings back (RFC 9207).
 import { createHash, randomBytes } from 'node:crypto';
+import { adviseOnIssuer } from './advise-on-issuer.ts';
 import type { FoundServer } from './discover-server.ts';
 import type { LoopbackListener } from './loopback-listener.ts';
 import type { Narrator } from './narration.ts';
@@ -87,7 +88,11 @@ function readRedirect(
   const error = parameters.get('error');
   if (error !== null) {
     const said = joinSaid(error, parameters.get('error_description') ?? undefined);
-    narrator.find('bad', `The login was refused: ${endSentence(said)}`, adviseOnError(error, scope, server));
+    narrator.find(
+      'bad',
+      `The login was refused: ${endSentence(said)}`,
+      adviseOnIssuer(said) ?? adviseOnError(error, scope, server),
+    );
     return undefined;
   }
   if (iss === null && server.sendsIss) {

@@ -1,4 +1,5 @@
 // The first half of discovery: what the MCP server says to somebody without a token, and its metadata (RFC 9728).
+import { adviseOnIssuer } from './advise-on-issuer.ts';
 import { findBearerChallenge } from '../../gateway/authentication/challenge.ts';
 import { initialize } from './ask-server.ts';
 import type { Narrator } from './narration.ts';
@@ -82,6 +83,8 @@ export async function askWithoutToken(narrator: Narrator, url: string): Promise<
 }
 
 function adviseOnStatus(status: number, headers: Headers, description = ''): string {
+  const ofIssuer = adviseOnIssuer(description);
+  if (ofIssuer !== undefined) return ofIssuer;
   if (/identity provider/.test(description)) return adviseOnIdp(description);
   if (status >= 300 && status < 400)
     return `It redirects to ${headers.get('location') ?? 'elsewhere'}; clients do not follow with a POST. Use the final URL.`;

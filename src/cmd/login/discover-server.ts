@@ -1,4 +1,5 @@
 // The second half of discovery: the authorization server's metadata, in every form that clients ask for (RFC 8414, OpenID Connect Discovery).
+import { adviseOnIssuer } from './advise-on-issuer.ts';
 import { adviseOnIdp, isWebUrl } from './discover-resource.ts';
 import type { Narrator } from './narration.ts';
 import { endSentence, joinSaid } from './sentence.ts';
@@ -10,6 +11,8 @@ export interface FoundServer {
   readonly authorizationEndpoint: string;
   readonly tokenEndpoint: string;
   readonly registrationEndpoint: string | undefined;
+  /** RFC 7009. */
+  readonly revocationEndpoint: string | undefined;
   /** Undefined: not said. */
   readonly tokenAuthMethods: readonly string[] | undefined;
   readonly sendsIss: boolean;
@@ -97,7 +100,7 @@ function tellFailure(narrator: Narrator, issuer: string, { foreign, silence, ref
     narrator.find(
       'bad',
       `No form of the metadata can be used${said === '' ? '.' : `: ${endSentence(said)}`}`,
-      adviseOnIdp(description ?? ''),
+      adviseOnIssuer(description ?? '') ?? adviseOnIdp(description ?? ''),
     );
     showRequestId(narrator, refusal);
   } else if (silence !== undefined) {
@@ -151,6 +154,7 @@ function judgeServerMetadata(
     authorizationEndpoint: authorizationEndpoint!,
     tokenEndpoint: tokenEndpoint!,
     registrationEndpoint,
+    revocationEndpoint: findRevocation(document),
     tokenAuthMethods: readStrings(document, 'token_endpoint_auth_methods_supported'),
     sendsIss: document['authorization_response_iss_parameter_supported'] === true,
     takesMetadataDocuments: document['client_id_metadata_document_supported'] === true,
@@ -160,6 +164,12 @@ function judgeServerMetadata(
   narrator.show('token_endpoint', server.tokenEndpoint, { minor: true });
   if (registrationEndpoint !== undefined) narrator.show('registration_endpoint', registrationEndpoint, { minor: true });
   return server;
+}
+
+/** Nobody needs it to log in: one that is no URL is left alone. */
+function findRevocation(document: Readonly<Record<string, unknown>>): string | undefined {
+  const url = readString(document, 'revocation_endpoint');
+  return url !== undefined && isWebUrl(url) ? url : undefined;
 }
 
 /** MCP 2025-03-26: without any metadata the endpoints are at fixed places. */
@@ -173,6 +183,7 @@ function guessEndpoints(narrator: Narrator, origin: string): FoundServer {
     authorizationEndpoint: `${origin}/authorize`,
     tokenEndpoint: `${origin}/token`,
     registrationEndpoint: `${origin}/register`,
+    revocationEndpoint: undefined,
     tokenAuthMethods: undefined,
     sendsIss: false,
     takesMetadataDocuments: false,

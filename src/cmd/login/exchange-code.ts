@@ -1,6 +1,7 @@
 // The token request (RFC 6749 4.1.3) and a look at what came: lengths and claims, never the token itself.
 import type { Grant } from './authorize.ts';
 import type { FoundServer } from './discover-server.ts';
+import { adviseOnIssuer } from './advise-on-issuer.ts';
 import { readWrittenAt } from './clocks.ts';
 import type { Narrator } from './narration.ts';
 import type { OAuthClient } from './obtain-client.ts';
@@ -23,6 +24,8 @@ export interface FoundToken {
   readonly clockMs: number | undefined;
   /** Of the client that asked for it. */
   readonly clientId: string;
+  /** Never told. */
+  readonly refreshToken: string | undefined;
 }
 
 /** Step 6. Undefined: it failed. */
@@ -36,17 +39,7 @@ export async function exchangeCode(narrator: Narrator, options: ExchangeOptions)
     code_verifier: grant.verifier,
   });
   if (resource !== undefined) form.set('resource', resource);
-  const headers: Record<string, string> = {
-    'content-type': 'application/x-www-form-urlencoded',
-    accept: 'application/json',
-  };
-  if (client.method === 'client_secret_basic') {
-    const credentials = [client.id, client.secret ?? ''].map(encodeURIComponent).join(':');
-    headers['authorization'] = `Basic ${Buffer.from(credentials).toString('base64')}`;
-  } else {
-    form.set('client_id', client.id);
-    if (client.method === 'client_secret_post') form.set('client_secret', client.secret ?? '');
-  }
+  const headers = authenticateClient(client, form);
   const asked = await fetchTold(narrator, server.tokenEndpoint, {
     method: 'POST',
     headers,
@@ -83,6 +76,9 @@ export async function exchangeCode(narrator: Narrator, options: ExchangeOptions)
     'good',
     `An access token of ${accessToken.length} characters, ${claims === undefined ? 'opaque' : 'a JWT'}.`,
   );
+  const idp = readString(claims, 'idp');
+  if (idp !== undefined && claims?.['iss'] === server.issuer)
+    narrator.find('good', `The authorization server issued it itself, for a login at ${idp}.`);
   const lifetime = document?.['expires_in'];
   if (typeof lifetime === 'number') narrator.show('expires_in', `${lifetime} s`);
   const scope = readString(document, 'scope');
@@ -101,7 +97,23 @@ export async function exchangeCode(narrator: Narrator, options: ExchangeOptions)
   }
   const writtenAtMs = claims === undefined ? undefined : readWrittenAt(claims, asNumber(lifetime));
   const clockMs = writtenAtMs === undefined ? undefined : writtenAtMs - Date.now();
-  return { accessToken, claims, clockMs, clientId: client.id };
+  return { accessToken, claims, clockMs, clientId: client.id, refreshToken: refresh };
+}
+
+/** Headers of a request with a form, to which the client is added where it belongs there (RFC 6749 2.3.1). */
+export function authenticateClient(client: OAuthClient, form: URLSearchParams): Record<string, string> {
+  const headers: Record<string, string> = {
+    'content-type': 'application/x-www-form-urlencoded',
+    accept: 'application/json',
+  };
+  if (client.method === 'client_secret_basic') {
+    const credentials = [client.id, client.secret ?? ''].map(encodeURIComponent).join(':');
+    headers['authorization'] = `Basic ${Buffer.from(credentials).toString('base64')}`;
+  } else {
+    form.set('client_id', client.id);
+    if (client.method === 'client_secret_post') form.set('client_secret', client.secret ?? '');
+  }
+  return headers;
 }
 
 function asNumber(value: unknown): number | undefined {
@@ -109,7 +121,7 @@ function asNumber(value: unknown): number | undefined {
 }
 
 /** Claims about audience and scope, and none about the person. */
-const shownClaims = ['iss', 'aud', 'azp', 'client_id', 'scope', 'scp', 'iat', 'nbf', 'exp', 'typ'];
+const shownClaims = ['iss', 'aud', 'azp', 'client_id', 'scope', 'scp', 'idp', 'iat', 'nbf', 'exp', 'typ'];
 
 function describeClaim(name: string, value: unknown): string {
   if (['iat', 'nbf', 'exp'].includes(name) && typeof value === 'number' && Math.abs(value) < 8.64e12) {
@@ -132,6 +144,8 @@ interface TokenProblem {
 }
 
 function adviseOnError(client: OAuthClient, { error, description = '', status, isGarbage }: TokenProblem): string {
+  const ofIssuer = adviseOnIssuer(description);
+  if (ofIssuer !== undefined) return ofIssuer;
   // As this gateway puts it: its own client, at the identity provider behind it.
   if (/gateway's client/.test(description))
     return 'clientId or the secret of clientSecretRef in the policy is not what the identity provider has: mcp-gatehouse check --online asks it. The log and the inspector of the gateway have its answer under the request id.';

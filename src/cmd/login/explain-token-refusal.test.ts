@@ -6,7 +6,7 @@ const resource = 'https://mcp.example.com/mcp';
 const wrongAudience = 'invalid_token: The token was issued for another audience.';
 
 function explain(claims: Readonly<Record<string, unknown>> | undefined, said: string, clockMs = 0) {
-  const token = { accessToken: 'x', claims, clockMs, clientId: 'mine' };
+  const token = { accessToken: 'x', claims, clockMs, clientId: 'mine', refreshToken: undefined };
   return explainTokenRefusal({ token, said, resource, serverClockMs: 0 });
 }
 

@@ -1,5 +1,6 @@
 // The end of the flow: the MCP server with the token, from initialize to the list of tools.
 import { findBearerChallenge } from '../../gateway/authentication/challenge.ts';
+import { adviseOnIssuer } from './advise-on-issuer.ts';
 import { call, endSession, initialize, type McpSession, readRpcResult } from './ask-server.ts';
 import type { FoundToken } from './exchange-code.ts';
 import { explainTokenRefusal } from './explain-token-refusal.ts';
@@ -106,7 +107,7 @@ function explainRefusal(
       ? explainTokenRefusal({ token, said, resource, serverClockMs: clockOffsetMs })
       : undefined;
   if (explained?.isSaid === true) narrator.find('bad', `${answered} ${explained.text}`, explained.advice);
-  else narrator.find('bad', answered, adviseOnRefusal(status, error));
+  else narrator.find('bad', answered, adviseOnIssuer(why ?? '') ?? adviseOnRefusal(status, error));
   showRequestId(narrator, document);
   const scope = bearer?.parameters.get('scope');
   if (status === 403 && scope !== undefined) narrator.show('scope needed', scope);

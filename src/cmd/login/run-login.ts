@@ -2,11 +2,12 @@
 import { authorize } from './authorize.ts';
 import { askWithoutToken, findResourceMetadata } from './discover-resource.ts';
 import { findServerMetadata } from './discover-server.ts';
-import { exchangeCode } from './exchange-code.ts';
+import { exchangeCode, type FoundToken } from './exchange-code.ts';
 import { listTools, type Tool } from './list-tools.ts';
 import { listenOnLoopback } from './loopback-listener.ts';
 import type { Narrator } from './narration.ts';
 import { obtainClient } from './obtain-client.ts';
+import { revokeSession } from './revoke-session.ts';
 
 interface LoginOptions {
   readonly url: string;
@@ -40,6 +41,7 @@ export async function runLogin(narrator: Narrator, options: LoginOptions): Promi
     const { resource = url } = found;
     const client = await obtainClient(narrator, server, { ...options, scope, redirectUri });
     if (client === undefined) return undefined;
+    let token: FoundToken | undefined;
     try {
       const grant = await authorize(narrator, {
         ...options,
@@ -51,12 +53,19 @@ export async function runLogin(narrator: Narrator, options: LoginOptions): Promi
         isGivenClient: options.clientId !== undefined,
       });
       if (grant === undefined) return undefined;
-      const token = await exchangeCode(narrator, { server, client, grant, redirectUri, resource });
+      token = await exchangeCode(narrator, { server, client, grant, redirectUri, resource });
       return token === undefined ? undefined : await listTools(narrator, url, token, resource);
     } finally {
-      if (client.remove !== undefined) {
-        narrator.begin('Leave nothing behind', 'RFC 7592 2.3');
-        await client.remove();
+      const { revocationEndpoint } = server;
+      const endsSession = token?.refreshToken !== undefined && revocationEndpoint !== undefined;
+      if (endsSession || client.remove !== undefined) {
+        const standards = [
+          ...(endsSession ? ['RFC 7009 2.1'] : []),
+          ...(client.remove === undefined ? [] : ['RFC 7592 2.3']),
+        ];
+        narrator.begin('Leave nothing behind', standards.join(', '));
+        if (endsSession) await revokeSession(narrator, revocationEndpoint, client, token!.refreshToken!);
+        await client.remove?.();
       }
     }
   } finally {

@@ -1,5 +1,4 @@
 // Asks one identity provider what a gateway would ask it, with the gateway's own code, and judges what that means for a policy.
-import { describeOffset } from '../../base/clock-offset.ts';
 import type { GuardedFetcher } from '../../base/fetch-json.ts';
 import { AuthenticationMode, LoginFlow, RegistrationMode } from '../../ir/gen/config_pb.ts';
 import { chooseFlow } from '../../gateway/authentication/login/idp/choose-flow.ts';
@@ -9,11 +8,14 @@ import type { McpAuthenticationConfig } from '../../gateway/config/protected-res
 import { listAddedScopes } from '../../gateway/authentication/login/idp/login-scopes.ts';
 import { findPreset } from '../../gateway/authentication/login/idp/presets.ts';
 import { findRegistrationEndpoint } from '../../gateway/authentication/login/idp/registration-endpoint.ts';
+import { checkIssuer } from './check-issuer.ts';
 import { checkKeys } from './check-keys.ts';
 import { checkSharedClient } from './check-shared-client.ts';
 import { forecastClients } from './forecast-clients.ts';
 import { guessProvider, listRemarks, suggestProvider } from './guess-provider.ts';
 import { type ClientForecast, Findings, type OnlineReport } from './online-report.ts';
+import { reportClock, reportDiscovery } from './report-discovery.ts';
+import { recommendIssuer, reportOpaqueTokens } from './recommend-issuer.ts';
 import { tryRegistration } from './try-registration.ts';
 
 export interface CheckIdpOptions {
@@ -26,6 +28,7 @@ export interface CheckIdpOptions {
 
 /** Looks at everything, in the order in which a gateway needs it. Never throws on what an identity provider answers. */
 export async function checkIdp(config: McpAuthenticationConfig, options: CheckIdpOptions): Promise<OnlineReport> {
+  if (config.issuer !== undefined) return checkIssuer(config, config.issuer, options);
   const findings = new Findings();
   const { message, preset } = config;
   const discovery = await discoverMetadata({
@@ -45,7 +48,7 @@ export async function checkIdp(config: McpAuthenticationConfig, options: CheckId
   if (discovery.ok) await reportRegistration(findings, config, discovery.metadata, flow, options);
   await checkKeys(findings, config, discovery, options.fetcher);
   if (discovery.ok) reportScopes(findings, config, discovery.metadata);
-  reportAudience(findings, config);
+  if (!reportOpaqueTokens(findings, config)) reportAudience(findings, config);
   if (flow !== undefined) reportFlow(findings, flow, discovery);
   for (const remark of listRemarks(preset, config)) findings.remark('provider', remark);
   suggestProvider(findings, config);
@@ -69,6 +72,7 @@ function correctForecast(forecast: ClientForecast, { list }: Findings): ClientFo
   if (forecast.mark === 'bad') return forecast;
   if (broken.has('keys')) return { ...forecast, mark: 'bad', text: 'every token is refused: the keys cannot be used' };
   if (broken.has('registration')) return { ...forecast, mark: 'bad', text: 'cannot register: see registration above' };
+  if (broken.has('tokens')) return { ...forecast, mark: 'bad', text: 'every token is refused: see tokens above' };
   if (broken.has('client') || broken.has('callback'))
     return { ...forecast, mark: 'bad', text: 'cannot log in: see the client above' };
   return forecast;
@@ -97,61 +101,6 @@ function chooseFlowOf({ message, preset }: McpAuthenticationConfig, discovery: D
 
 function isShared({ registration }: McpAuthenticationConfig['message']): boolean {
   return registration?.mode === RegistrationMode.SHARED;
-}
-
-function reportDiscovery(findings: Findings, discovery: Discovery, { message }: McpAuthenticationConfig): void {
-  if (!discovery.ok) {
-    const problems = discovery.tries.map(({ url, problem = '' }) =>
-      problem.includes(url) ? problem : `${url}: ${problem}`,
-    );
-    for (const problem of problems) findings.remark('metadata', problem);
-    findings.bad(
-      'metadata',
-      `No metadata of ${message.issuer} can be used.`,
-      adviseOnMetadata(problems, message.metadataUrl),
-    );
-    return;
-  }
-  const used = discovery.tries.find(({ url }) => url === discovery.url);
-  findings.good('metadata', `${discovery.url} in ${Math.round(used?.durationMs ?? 0)} ms`);
-  for (const { url, problem } of discovery.tries) {
-    // Other places need not have anything. A document that contradicts the one in use is worth knowing.
-    if (problem?.startsWith('the document') === true) findings.remark('metadata', `${url}: ${problem}`);
-  }
-  const { issuer } = discovery.metadata;
-  if (issuer === message.issuer) findings.good('issuer', 'identical in the policy and in the metadata');
-  else findings.remark('issuer', `${issuer} in the metadata; this provider's tokens name ${message.issuer}`);
-}
-
-/** Tokens are judged by the gateway's clock. Which one is off cannot be told from here: two clocks have no referee. */
-function reportClock(findings: Findings, offsetMs: number | undefined): void {
-  if (offsetMs === undefined || Math.abs(offsetMs) <= agreeingClocksMs) return;
-  const isAhead = offsetMs > 0;
-  findings.remark(
-    'clock',
-    `the identity provider's is ${describeOffset(offsetMs)} ${isAhead ? 'ahead of' : 'behind'} this machine's`,
-    `Set the one that is off (NTP). Where the gateway's clock is as this machine's, ${isAhead ? 'new tokens seem to come from the future' : 'tokens seem to expire that much too early'}; clockSkew of the policy bridges a minute, and 10 at most.`,
-  );
-}
-
-/** Dates are whole seconds, and answers travel. */
-const agreeingClocksMs = 15_000;
-
-/** By the most telling problem of all places. */
-function adviseOnMetadata(problems: readonly string[], metadataUrl: string): string {
-  const said = problems.join('\n');
-  const found = /names the issuer "([^"]+)"/.exec(said)?.[1];
-  if (found !== undefined)
-    return `Set issuer: ${found} (exactly), if this is the identity provider that you mean${metadataUrl === '' ? '' : '; otherwise correct metadataUrl'}.`;
-  if (/the document/.test(said)) return 'This is for the identity provider to mend. Another document: set metadataUrl.';
-  if (/not trusted/.test(said)) return 'For a private authority set jwks.caCertificateRef.';
-  if (/allowInsecureHttp/.test(said)) return 'Use https; in a network that you trust, set allowInsecureHttp: true.';
-  if (/a redirect/.test(said)) return 'Set issuer, or metadataUrl, to where it leads.';
-  if (/answers \d/.test(said))
-    return metadataUrl === ''
-      ? 'Is issuer right, down to the last slash? If its metadata is elsewhere, set metadataUrl.'
-      : 'Is metadataUrl right? Without it the usual places under issuer are asked.';
-  return 'Is the identity provider up, and reachable from this machine?';
 }
 
 function reportPkce(findings: Findings, metadata: IdpMetadata, { preset }: McpAuthenticationConfig): void {
@@ -222,7 +171,8 @@ function reportScopes(findings: Findings, config: McpAuthenticationConfig, metad
 }
 
 /** The most common reason for a login that works and a token that does not. What is in a token shows only when there is one. */
-function reportAudience(findings: Findings, { message, preset }: McpAuthenticationConfig): void {
+function reportAudience(findings: Findings, config: McpAuthenticationConfig): void {
+  const { message, preset } = config;
   const { audiences } = message;
   if (message.mode === AuthenticationMode.PERMISSIVE && audiences.length === 0) return;
   const guessed = message.provider === '' ? findPreset(guessProvider(message.issuer) ?? '') : undefined;
@@ -231,8 +181,8 @@ function reportAudience(findings: Findings, { message, preset }: McpAuthenticati
   const look = 'Only a login shows it: mcp-gatehouse login URL --verbose prints the aud of a token.';
   const findClientAdvice = (): string =>
     isShared(message)
-      ? `Set audiences: [${clientId}], the id of the client.`
-      : 'Use registration.mode Shared and set audiences to the id of that client: tokens of clients that register carry ids that no list can have.';
+      ? `Set audiences: [${clientId}], the id of the client. ${recommendIssuer(config)}`
+      : `Use registration.mode Shared and set audiences to the id of that client: tokens of clients that register carry ids that no list can have. ${recommendIssuer(config)}`;
   if (audiences.length > 0) {
     const isOwn = isShared(message) && audiences.includes(clientId);
     if (known.audienceIsClient === true && !isOwn)
@@ -254,13 +204,13 @@ function reportAudience(findings: Findings, { message, preset }: McpAuthenticati
     findings.remark(
       'audience',
       `the resource's own URL, which ${known.name} puts into tokens only if it was set up to (RFC 8707 is not supported)`,
-      `${look} Set audiences to what its tokens carry, or add the URL there by an audience mapper or a scope.`,
+      `${look} Set audiences to what its tokens carry, or add the URL there by an audience mapper or a scope. ${recommendIssuer(config)}`,
     );
   else
     findings.remark(
       'audience',
       `the resource's own URL, which clients ask for (RFC 8707); some identity providers ignore that`,
-      look,
+      `${look} ${recommendIssuer(config)}`,
     );
 }
 

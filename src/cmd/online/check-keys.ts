@@ -9,12 +9,13 @@ import {
 } from '../../gateway/authentication/token/key-source.ts';
 import type { Findings } from './online-report.ts';
 
-/** Reports the keys that can verify tokens, counted by algorithm, and those that cannot. */
+/** Reports the keys that can verify tokens, counted by algorithm, and those that cannot. `effect`: what follows from having none. */
 export async function checkKeys(
   findings: Findings,
   config: McpAuthenticationConfig,
   discovery: Discovery,
   fetcher: GuardedFetcher,
+  effect = 'every request is answered 503',
 ): Promise<void> {
   const source = openKeys(config, discovery, fetcher);
   if (source === 'unknown') {
@@ -29,7 +30,7 @@ export async function checkKeys(
   await reportKeys(
     findings,
     source,
-    () => 'Without keys every request is answered 503. Does the identity provider publish signing keys there?',
+    () => `Without keys ${effect}. Does the identity provider publish signing keys there?`,
   );
 }
 

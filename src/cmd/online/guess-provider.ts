@@ -14,6 +14,8 @@ const signs: readonly (readonly [provider: string, sign: RegExp])[] = [
   ['Auth0', /^https:\/\/[\w.-]+\.auth0\.com\/?$/],
   ['Okta', /^https:\/\/[\w-]+\.okta(?:preview|-emea)?\.com(?:\/|$)/],
   ['Google', /^https:\/\/accounts\.google\.com\/?$/],
+  ['GitHub', /^https:\/\/github\.com\/?$/],
+  ['GitLab', /^https:\/\/gitlab\.com\/?$/],
   ['Descope', /^https:\/\/api\.descope\.com\//],
   ['Authentik', /\/application\/o\/[^/]+\/?$/],
 ];
@@ -30,7 +32,8 @@ export function suggestProvider(findings: Findings, config: McpAuthenticationCon
   if (provider === undefined) return;
   const preset = findPreset(provider);
   findings.remark('provider', `this looks like ${provider}: provider: ${provider} knows its quirks`);
-  if (preset === undefined) return;
+  // Remarks are about its access tokens.
+  if (preset === undefined || config.issuer !== undefined) return;
   for (const remark of listRemarks(preset, config)) findings.remark('provider', remark);
 }
 

@@ -3,6 +3,7 @@ import { isJsonObject, type JsonObject } from '../../base/json-object.ts';
 import { redactText } from '../../base/redact.ts';
 import { checkKind } from '../../gateway/authentication/token/check-claims.ts';
 import { readCompactToken } from '../../gateway/authentication/token/read-compact-token.ts';
+import { readIssuedSubject } from '../../ir/issued-subject.ts';
 import { isTestIssuer } from '../../ir/test-issuer.ts';
 import { describeDistance } from './describe-distance.ts';
 import type { TokenProblem, TokenReport, TokenTime } from './token-report.ts';
@@ -20,10 +21,17 @@ export function describeToken(text: string, nowMs: number): TokenReport {
     header: header === undefined || form === 'opaque' ? null : hideTokens(header),
     claims: claims === undefined ? null : hideTokens(claims),
     times: claims === undefined ? [] : listTimes(claims, nowMs),
+    issuedFor: claims === undefined ? null : findIssuedFor(claims),
     refusal: read.ok ? null : describeRefusal('form', read),
     warnings: listWarnings(form, header, claims),
     providers: null,
   };
+}
+
+/** By claims that only a gateway sets together. */
+function findIssuedFor({ sub, idp }: JsonObject): TokenReport['issuedFor'] {
+  const read = typeof sub === 'string' ? readIssuedSubject(sub) : undefined;
+  return read !== undefined && read.idp === idp ? read : null;
 }
 
 /** A refusal of the gateway's own code in the words of the report. */

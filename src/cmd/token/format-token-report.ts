@@ -8,6 +8,7 @@ export function formatTokenReport(report: TokenReport, color: boolean): string {
   const palette = createPalette(color);
   const parts = [formatTitle(report, palette), formatMembers('Header', report.header, report, palette)];
   parts.push(formatMembers('Claims', report.claims, report, palette));
+  if (report.issuedFor !== null) parts.push([formatIssuedFor(report.issuedFor)]);
   parts.push(report.warnings.map((warning) => palette.yellow(`! ${escapeControls(warning)}`)));
   if (report.refusal !== null) {
     const { reason, text } = report.refusal;
@@ -26,6 +27,12 @@ const forms: Readonly<Record<TokenReport['form'], string>> = {
   encrypted: 'An encrypted JSON Web Token (JWE)',
   malformed: 'A broken JSON Web Token',
 };
+
+const kinds = { person: 'the person', client: 'the client', assertion: 'the caller' } as const;
+
+function formatIssuedFor({ kind, idp, subject }: NonNullable<TokenReport['issuedFor']>): string {
+  return escapeControls(`A gateway issued it (flow: Issuer), about ${kinds[kind]} that ${idp} calls ${subject}.`);
+}
 
 function formatTitle({ form, length }: TokenReport, palette: Palette): string[] {
   return [palette.bold(`${forms[form]}, ${length} characters`)];
@@ -90,7 +97,10 @@ function formatProvider(verdict: ProviderVerdict, isRefused: boolean, palette: P
   const lines = [`  ${mark} ${palette.bold(escapeControls(name))} ${palette.dim(`(${field})`)}: ${said}`];
   const add = (text: string, color: keyof Palette): void =>
     void lines.push(`      ${palette[color](escapeControls(text))}`);
-  if (isRefused) return lines;
+  if (isRefused) {
+    if (verdict.isOwn) for (const note of notes) add(note, 'yellow');
+    return lines;
+  }
   if (first?.check === 'issuer') {
     add(`${first.text} This one takes ${issuer}.`, 'red');
     const others = failed.filter((problem) => problem !== first).map(({ check }) => check);

@@ -12,8 +12,10 @@ import {
   checkScopes,
   checkStart,
   readAudiences,
+  type RequiredClaim,
   readScopes,
 } from '../../gateway/authentication/token/check-claims.ts';
+import { readIssuedSubject } from '../../ir/issued-subject.ts';
 import type { CompactToken } from '../../gateway/authentication/token/compact-token.ts';
 import { checkSignature, createTokenValidator } from '../../gateway/authentication/token/create-validator.ts';
 import { createInlineKeySource, type KeySource } from '../../gateway/authentication/token/key-source.ts';
@@ -23,7 +25,7 @@ import { reasons } from '../../gateway/http/reasons.ts';
 import type { TokenRefusal, TokenVerdict } from '../../gateway/authentication/token/verified-token.ts';
 import { getStandInKeys, type StandInKeys } from '../explain/stand-in-keys.ts';
 import { describeRefusal } from './describe-token.ts';
-import type { TokenProvider } from './list-providers.ts';
+import type { OwnTokens, TokenProvider } from './list-providers.ts';
 import type { ProviderVerdict, TokenProblem } from './token-report.ts';
 
 /** How to judge. */
@@ -63,13 +65,16 @@ async function judgeOne(
   provider: TokenProvider,
   options: Judging,
 ): Promise<Omit<ProviderVerdict, 'notItsIssuer'>> {
-  const { field, policy, provider: name, issuer, keys, notes } = provider;
-  const common = { field, policy, provider: name, issuer, keys };
+  const { field, policy, provider: name, issuer, keys, own } = provider;
+  const common = { field, policy, provider: name, issuer, isOwn: own !== undefined, keys };
   const read = readCompactToken(text);
   if (!read.ok) {
     const first = describeRefusal('form', read);
+    const notes = own === undefined ? provider.notes : [...provider.notes, describeForeign(own)];
     return { ...common, accepted: false, first, failed: [first], signature: 'unchecked', notes };
   }
+  const isForeign = own !== undefined && !isIssuedFor(read.token, own);
+  const notes = isForeign ? [...provider.notes, describeForeign(own)] : provider.notes;
   const source = await openKeys(provider, options);
   try {
     const state = source?.getKeys();
@@ -95,6 +100,15 @@ async function judgeOne(
   }
 }
 
+/** Whether the gateway may have issued it at all. */
+function isIssuedFor({ claims }: CompactToken, { idp }: OwnTokens): boolean {
+  return claims['idp'] === idp && typeof claims['sub'] === 'string' && readIssuedSubject(claims['sub']) !== undefined;
+}
+
+function describeForeign({ idp }: OwnTokens): string {
+  return `it takes only tokens that the gateway issues itself, after a login at ${idp}: an access token or ID token of the identity provider is of no use here`;
+}
+
 /** Undefined: they are not fetched. */
 async function openKeys(
   { origin, ca }: TokenProvider,
@@ -114,16 +128,16 @@ function listFailed(
   signature: TokenRefusal | undefined,
 ): TokenProblem[] {
   const { claims } = token;
-  const { issuer, audiences, requiredClaims, requiredScopes, clockSkewMs } = provider;
+  const { audiences, requiredScopes, clockSkewMs, own } = provider;
+  const requiredClaims = listRequired(provider);
   const times = { nowMs, clockSkewMs };
   const failed: TokenProblem[] = [];
   const note = (check: string, refusal: TokenRefusal | { readonly ok: true } | undefined): void => {
     if (refusal?.ok === false) failed.push(describeRefusal(check, refusal));
   };
-  note(
-    'issuer',
-    checkIssuer(claims, (found) => found === issuer),
-  );
+  if (own !== undefined && token.type !== 'at+jwt')
+    failed.push({ check: 'type', reason: 'token_wrong_type', text: reasons.token_wrong_type.description });
+  note('issuer', checkIssuer(claims, findAccepted(provider)));
   note('expiry', checkExpiry(claims, times));
   note('signature', signature);
   note('kind', checkKind(claims));
@@ -136,6 +150,16 @@ function listFailed(
   return failed;
 }
 
+/** A resource may be known by several names. */
+function findAccepted({ issuer, own }: TokenProvider): (found: string) => boolean {
+  if (own === undefined) return (found) => found === issuer;
+  return (found) => own.issuers === undefined || own.issuers.includes(found);
+}
+
+function listRequired({ requiredClaims, own }: TokenProvider): readonly RequiredClaim[] {
+  return own === undefined ? requiredClaims : [{ name: 'idp', values: [own.idp] }, ...requiredClaims];
+}
+
 /** The validator of a gateway; without keys, with keys that stand in for them. */
 async function validate(
   text: string,
@@ -143,12 +167,14 @@ async function validate(
   source: KeySource | undefined,
   { nowMs, standIn }: Judging,
 ): Promise<TokenVerdict> {
-  const { issuer, clockSkewMs, requiredClaims, requiredScopes, audiences } = provider;
+  const { issuer, clockSkewMs, requiredScopes, audiences, own } = provider;
   const keySource = source ?? createInlineKeySource(standIn.document);
   const validator = createTokenValidator({
     issuer,
+    acceptsIssuer: findAccepted(provider),
+    ...(own !== undefined && { acceptsType: (type: string | undefined) => type === 'at+jwt' }),
     clockSkewMs,
-    requiredClaims,
+    requiredClaims: listRequired(provider),
     requiredScopes,
     keySource,
     now: () => nowMs,

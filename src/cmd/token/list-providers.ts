@@ -1,5 +1,5 @@
 // All issuers of a configuration whose tokens a policy accepts, with their requirements.
-import { describeAuthentications } from '../../gateway/admin/describe-authentications.ts';
+import { describeAuthentications, type DescribedResource } from '../../gateway/admin/describe-authentications.ts';
 import { readCaCertificates } from '../../gateway/config/compile/read-ca-certificates.ts';
 import type { RuntimeConfig } from '../../gateway/config/runtime-config.ts';
 import { findChoice } from '../../gateway/authentication/login/idp/chosen-by.ts';
@@ -13,7 +13,8 @@ import type { LocatedKeys } from '../../gateway/authentication/token/open-key-so
 import { readRequiredClaims } from '../../gateway/authentication/token/required-claims.ts';
 import type { AcceptedAudiences } from '../../gateway/authentication/token/verified-token.ts';
 import type { KeySource, Secret } from '../../ir/gen/config_pb.ts';
-import { describeKeys } from '../explain/assumed-keys.ts';
+import { formatEndpointPath } from '../../ir/endpoint-paths.ts';
+import { describeKeys, ownKeys } from '../explain/assumed-keys.ts';
 import { listPublicRoutes } from './public-routes.ts';
 import type { ProviderVerdict } from './token-report.ts';
 
@@ -30,6 +31,16 @@ export interface TokenProvider extends Pick<
   readonly clockSkewMs: number;
   readonly origin: KeyOrigin | LocatedKeys;
   readonly ca: string | undefined;
+  /** The gateway issues the tokens itself; undefined: others do. */
+  readonly own?: OwnTokens;
+}
+
+/** Tokens of the flow Issuer. */
+export interface OwnTokens {
+  /** Issuer of the identity provider. */
+  readonly idp: string;
+  /** The names of the gateway as their issuer; undefined: the configuration does not tell. */
+  readonly issuers: readonly string[] | undefined;
 }
 
 /** Where providers are looked for. */
@@ -67,7 +78,8 @@ export function listProviders({ runtime, secrets, resource, fetcher }: ProviderI
   );
   const ofMcp = runtime.authentications.map((config): TokenProvider => {
     const { source, message } = config;
-    const known = (urls.get(source) ?? []).map(({ url }) => url);
+    const resources = urls.get(source) ?? [];
+    const known = resources.map(({ url }) => url);
     return {
       field: 'backend.mcp.authentication',
       policy: source,
@@ -81,9 +93,39 @@ export function listProviders({ runtime, secrets, resource, fetcher }: ProviderI
       origin: findOrigin(message.keys, runtime) ?? discoverKeys(config, fetcher),
       ca: config.ca,
       keys: describeKeys(message.keys, message.issuer),
+      ...(config.issuer !== undefined && describeOwn(message.issuer, resource, resources)),
     };
   });
   return [...ofJwt, ...ofMcp];
+}
+
+/** What differs where the gateway issues the tokens: it is their issuer under the URL of the resource or of its host, and has the keys. */
+function describeOwn(
+  idp: string,
+  resource: string | undefined,
+  resources: readonly DescribedResource[],
+): Pick<TokenProvider, 'own' | 'origin' | 'keys'> & Partial<Pick<TokenProvider, 'issuer'>> {
+  const servers = resource === undefined ? resources.flatMap(findServer) : [splitUrl(resource)];
+  const [server] = servers;
+  if (server === undefined)
+    return { own: { idp, issuers: undefined }, origin: { kind: 'endpoints', listUrls: () => [] }, keys: ownKeys };
+  const url = `${server.base}${formatEndpointPath(server.path, 'jwks')}`;
+  return {
+    issuer: `${server.base}${server.path}`,
+    own: { idp, issuers: servers.flatMap(({ base, path }) => [`${base}${path}`, base]) },
+    origin: { kind: 'url', url, allowInsecureHttp: url.startsWith('http:') },
+    keys: `at ${url}`,
+  };
+}
+
+/** Base and path of an authorization server of the gateway. Empty: whatever host clients use. */
+function findServer({ metadataUrls: [metadata = ''] }: DescribedResource): readonly ReturnType<typeof splitUrl>[] {
+  return metadata.includes('://*') ? [] : [splitUrl(metadata.replace('/.well-known/oauth-protected-resource', ''))];
+}
+
+function splitUrl(url: string): { readonly base: string; readonly path: string } {
+  const { origin, pathname } = new URL(url);
+  return { base: origin, path: pathname.replace(/\/$/, '') };
 }
 
 /** Without configured audiences the URL of the resource is the audience. A server that no route leads to has none. */

@@ -12,6 +12,14 @@ export interface TokenReport {
   readonly claims: Readonly<Record<string, unknown>> | null;
   /** Claims that are times. */
   readonly times: readonly TokenTime[];
+  /** Of a token that a gateway issued (flow: Issuer), as its sub says: whom it is about; null for others. */
+  readonly issuedFor: {
+    readonly kind: 'person' | 'client' | 'assertion';
+    /** Issuer of the identity provider. */
+    readonly idp: string;
+    /** What the identity provider calls them. */
+    readonly subject: string;
+  } | null;
   /** Why no gateway would take it, whatever the policy; null when its form is right. */
   readonly refusal: TokenProblem | null;
   /** What may be wrong with it. */
@@ -46,6 +54,8 @@ export interface ProviderVerdict {
   /** The name of a JWT provider; empty for MCP authentication. */
   readonly provider: string;
   readonly issuer: string;
+  /** The gateway issues the tokens itself (flow: Issuer). */
+  readonly isOwn: boolean;
   readonly accepted: boolean;
   /** Another provider of the same policy has the issuer of the token: this one has nothing to do with it. */
   readonly notItsIssuer: boolean;

@@ -18,6 +18,7 @@ import { answerLiveEvents, answerLivePage, answerLiveScript, type WatchableReque
 import { answerOverviewPage } from './overview-page.ts';
 import { answerRoutesPage } from './routes-page.ts';
 import { answerRequest, answerRequests } from './requests-page.ts';
+import { answerSessions, revokeSessions, type SessionsAccess } from './sessions-page.ts';
 import {
   answerError,
   answerJson,
@@ -44,6 +45,8 @@ interface AdminServerOptions {
   /** The journal of all processes, where there are several. */
   readonly readJournal?: (() => Promise<ReadableJournal>) | undefined;
   readonly live: WatchableRequests;
+  /** Of the flow Issuer. */
+  readonly getSessions: () => SessionsAccess;
   readonly metrics: Pick<Metrics, 'expose' | 'contentType'>;
   readonly readState: () => Promise<GatewayState>;
   readonly log: RootLog;
@@ -73,7 +76,12 @@ function createAdminPages(options: AdminServerOptions): PlainPages {
     '/': { GET: () => answerOverview(options) },
     // Browsers ask for one by themselves.
     '/favicon.ico': { GET: () => ({ status: 204, contentType: 'image/x-icon', body: '' }) },
-    '/flows': { GET: (request) => answerFlows(request, options.flows) },
+    '/flows': {
+      GET: (request) =>
+        answerFlows(request, options.flows, { hasSessions: options.getSessions().kind !== 'no_issuer' }),
+    },
+    '/sessions': { GET: (request) => answerSessions(request, options.getSessions(), Date.now()) },
+    '/sessions/revoke': { POST: (request) => revokeSessions(request, options.getSessions(), log) },
     '/requests': { GET: async (request) => answerRequests(request, await readJournal()) },
     '/requests/*': { GET: async (request) => answerRequest(request, await readJournal()) },
     '/live': { GET: () => answerLivePage() },

@@ -24,7 +24,7 @@ export interface DescribedAuthentication {
 }
 
 /** A protected MCP URL. */
-interface DescribedResource {
+export interface DescribedResource {
   /** As clients see it; `*` stands for whatever host they use. */
   readonly url: string;
   readonly listener: string;

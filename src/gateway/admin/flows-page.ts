@@ -6,7 +6,11 @@ import { answerPage } from './page-frame.ts';
 import { answerError, answerJson, type PlainAnswer, type PlainRequest } from './plain-server.ts';
 
 /** Answers GET /flows: `format` json or html (a browser gets html), `q` a text to look for, `state` one of the states. */
-export function answerFlows(request: PlainRequest, inspector: FlowInspector): PlainAnswer {
+export function answerFlows(
+  request: PlainRequest,
+  inspector: FlowInspector,
+  { hasSessions = false }: { readonly hasSessions?: boolean } = {},
+): PlainAnswer {
   const format = request.query.get('format') ?? (/\btext\/html\b/.test(request.accept) ? 'html' : 'json');
   const wanted = (request.query.get('q') ?? '').trim();
   const state = request.query.get('state') ?? '';
@@ -16,7 +20,7 @@ export function answerFlows(request: PlainRequest, inspector: FlowInspector): Pl
   const all = inspector.list();
   const flows = all.filter((flow) => (state === '' || flow.state === state) && mentions(flow, wanted.toLowerCase()));
   if (format === 'json') return answerJson({ flows });
-  if (format === 'html') return answerFlowsPage(flows, { total: all.length, wanted, state });
+  if (format === 'html') return answerFlowsPage(flows, { total: all.length, wanted, state, hasSessions });
   return answerError(400, 'invalid_format', 'format must be json or html.');
 }
 
@@ -31,10 +35,12 @@ interface Shown {
   readonly total: number;
   readonly wanted: string;
   readonly state: string;
+  /** Policies issue tokens: who is logged in has a page. */
+  readonly hasSessions: boolean;
 }
 
 function answerFlowsPage(flows: readonly InspectedFlow[], shown: Shown): PlainAnswer {
-  const { total, wanted, state } = shown;
+  const { total, wanted, state, hasSessions } = shown;
   const isFiltered = wanted !== '' || state !== '';
   const options = ['', ...states].map(
     (name) =>
@@ -47,7 +53,7 @@ function answerFlowsPage(flows: readonly InspectedFlow[], shown: Shown): PlainAn
     'Logins - mcp-gatehouse admin',
     `<h1>Logins of MCP clients</h1>
 <p class="soft">${total === 0 ? 'No client has tried to log in since this gateway started.' : `${count} since this gateway started, the latest first. No token, code or secret is kept here.`}
-<a href="/flows?format=json">As JSON</a></p>
+<a href="/flows?format=json">As JSON</a>${hasSessions ? ', <a href="/sessions">who is logged in</a>' : ''}</p>
 <form method="get" action="/flows">
 <label for="q">Look for</label>
 <input id="q" name="q" type="search" value="${escapeHtml(wanted)}" placeholder="request id, client, reason...">
@@ -115,6 +121,8 @@ const titles: Readonly<Record<string, string>> = {
   consent: 'Consent of the user',
   callback: 'Back from the identity provider (RFC 6749 4.1.2)',
   token: 'Token (RFC 6749 4.1.3)',
+  revoke: 'Revocation (RFC 7009)',
+  jwks: "Keys of the gateway's own tokens (RFC 7517)",
 };
 
 function formatStep(step: InspectedStep, startedAtMs: number): string {

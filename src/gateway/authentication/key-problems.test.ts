@@ -38,3 +38,10 @@ test('every policy and issuer in trouble is listed, and every source asked once'
   );
   assert.equal(asked, 1);
 });
+
+test('a policy whose tokens the gateway issues does not wait for the keys of the identity provider', () => {
+  const down: KeyHealth = { findTrouble: () => ({ reason: 'down', hasNone: true }) };
+  const user = mcp('n/a', 'https://b', down);
+  assert.equal(listKeyProblems([user]).length, 1);
+  assert.deepEqual(listKeyProblems([{ ...user, config: { ...user.config, issuer: {} } } as never]), []);
+});

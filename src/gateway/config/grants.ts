@@ -49,7 +49,8 @@ export interface RefreshTurn {
 
 /** `isRevoked`: the family ended meanwhile, and the answer must not be given out. */
 export type FinishedTurn =
-  { readonly ok: true; readonly refreshToken: string } | (StoreFailure & { readonly isRevoked?: boolean });
+  | { readonly ok: true; readonly refreshToken: string }
+  | (StoreFailure & { readonly isRevoked?: boolean });
 
 interface ReleaseOptions {
   /** The identity provider no longer vouches for the account: the family ends. */

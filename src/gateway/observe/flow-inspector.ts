@@ -47,7 +47,7 @@ export interface InspectedFlow {
   /** Path of the protected resource. */
   readonly resource: string;
   readonly policy: string | null;
-  /** Facade, Broker or Direct. */
+  /** Facade, Broker, Issuer or Direct. */
   readonly flow: string | null;
   readonly client: {
     readonly name: string | null;

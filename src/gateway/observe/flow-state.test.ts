@@ -36,6 +36,22 @@ const cases: readonly [name: string, steps: readonly Step[], state: string, note
     /logs in at the identity provider itself/,
     'Facade',
   ],
+  ['registered, with Issuer', [step('register')], 'in progress', /registered, and has not begun/, 'Issuer'],
+  ['keys of our own, with Issuer', [step('jwks')], 'in progress', /has not begun to log in/, 'Issuer'],
+  [
+    'a session that its client has ended',
+    [step('token'), step('revoke')],
+    'in progress',
+    /has ended its session/,
+    'Issuer',
+  ],
+  [
+    'a new token that is expired, with Issuer',
+    [step('token'), step('access', { outcome: 'refused', reason: 'token_expired', status: 401 })],
+    'refused',
+    /the clocks of the gateways do not agree/,
+    'Issuer',
+  ],
   ['at the consent page', [step('authorize')], 'in progress', /has not answered the consent page/],
   [
     'at the identity provider',

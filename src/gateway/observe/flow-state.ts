@@ -21,7 +21,7 @@ interface JudgedStep {
 interface JudgedFlow {
   readonly steps: readonly JudgedStep[];
   readonly acceptedRequests: number;
-  /** Facade, Broker or Direct. */
+  /** Facade, Broker, Issuer or Direct. */
   readonly flow: string | undefined;
   /** Path of the protected resource; '' for the root. */
   readonly resource: string;
@@ -33,6 +33,7 @@ export const discoverySteps: ReadonlySet<string> = new Set([
   'protected-resource-metadata',
   'authorization-server-metadata',
   'openid-configuration',
+  'jwks',
 ]);
 
 /** As long as the gateway takes the answer to a login. Nobody waits longer for one that goes around it, either. */
@@ -47,19 +48,22 @@ export function judgeFlow(
   // Metadata that is read again is not a second login: what was refused stays so.
   const last = steps.findLast(({ name, outcome }) => !(discoverySteps.has(name) && outcome === 'ok'));
   if (last?.outcome === 'refused' || last?.outcome === 'failed')
-    return { state: 'refused', note: describeRefusal(steps, last) };
-  if (acceptedRequests > 0) return { state: 'authorized', note: null };
+    return { state: 'refused', note: describeRefusal(flow, last) };
+  if (acceptedRequests > 0)
+    return { state: 'authorized', note: last?.name === 'revoke' ? 'The client has ended its session.' : null };
   const waits = describeWait(flow, last);
   if (nowMs - lastAtMs <= loginLifetimeMs) return { state: 'in progress', note: waits };
   return { state: 'abandoned', note: `Nothing more came for 10 minutes. ${waits}` };
 }
 
-function describeRefusal(steps: readonly JudgedStep[], { name, reason, detail, at }: JudgedStep): string | null {
+function describeRefusal({ steps, flow }: JudgedFlow, { name, reason, detail, at }: JudgedStep): string | null {
   const said = detail ?? reason;
   if (name !== 'access' || (reason !== 'token_expired' && reason !== 'token_not_yet_valid')) return said;
   const issued = steps.findLast((step) => step.name === 'token' && step.outcome === 'ok');
   if (issued === undefined || Date.parse(at) - Date.parse(issued.at) > newTokenMs) return said;
-  return `${said ?? ''} The token was given out just before: the clocks of the identity provider and of this gateway do not agree.`.trim();
+  const clocks =
+    flow === 'Issuer' ? 'the clocks of the gateways' : 'the clocks of the identity provider and of this gateway';
+  return `${said ?? ''} The token was given out just before: ${clocks} do not agree.`.trim();
 }
 
 /** A token that is younger is not too old. */
@@ -87,6 +91,8 @@ function describeWait({ flow, resource, steps }: JudgedFlow, last: JudgedStep | 
       return `The browser was sent to the identity provider and has not come back. If it shows an error there: is the callback of this gateway, ${formatEndpointPath(resource, 'callback')} at this host, a redirect URI of the client?`;
     case 'callback':
       return 'The client has its code, and has not asked for a token.';
+    case 'revoke':
+      return 'The client has ended its session.';
     case 'token':
       return 'The client has its token, and has not used it here.';
     case 'register':

@@ -8,7 +8,7 @@ export interface FlowStep {
   readonly policy?: string | undefined;
   /** Path of the protected resource; '' for the root. */
   readonly resource?: string | undefined;
-  /** The login flow in force: Facade, Broker, Direct. */
+  /** The login flow in force: Facade, Broker, Issuer, Direct. */
   readonly flow?: string | undefined;
   /** Hash of the client_id, as `hashIdentifier` makes it. */
   readonly clientId?: string | undefined;

@@ -120,12 +120,9 @@ const entry = fc.record({
   name: fc.constantFrom('a', 'served', 'served'),
   key: fc.constantFrom('token', 'token', 'token', 'nothing'),
 });
-const authentication = fc.record({
+const usualAuthentication = fc.record({
   issuer,
   mode,
-  flow: seldom(fc.constantFrom('Issuer', 'Broker')),
-  identity: seldom(fc.constantFrom<object>({ allow: { domains: ['Example.com'] } }, { allow: {} }, { subject: 'id' })),
-  tokens: seldom(fc.constantFrom<object>({ claims: ['groups'] }, { scopes: [{ scopes: ['a'], when: 'jwt.b' }] }, {})),
   jwks: seldom(
     fc.oneof(
       ...keySources,
@@ -152,6 +149,15 @@ const authentication = fc.record({
       other: seldom(fc.jsonValue()),
     }),
   ),
+});
+// With a client for all that has no secret the gateway issues the tokens: nothing more is drawn for it, so that what else there is stays as likely.
+const authentication = usualAuthentication.map((value) => {
+  const { registration, requiredClaims: required } = value;
+  if (registration === undefined || !('mode' in registration) || registration.clientSecretRef !== undefined)
+    return value;
+  return required === undefined
+    ? { ...value, flow: 'Issuer', tokens: { claims: ['groups'], scopes: [{ scopes: ['a'], when: 'jwt.groups' }] } }
+    : { ...value, issuer: undefined, provider: 'GitHub', identity: { allow: { domains: ['Example.com'] } } };
 });
 const mcpAuthorization = fc.record({
   policy: fc.constantFrom({ matchExpressions: ['mcp.tool.name == "a"'] }, { matchExpressions: ['jwt.sub != ""'] }),

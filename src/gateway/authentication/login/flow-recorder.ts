@@ -61,6 +61,8 @@ export function recordEndpointStep(endpoint: OAuthEndpoint, request: OAuthReques
     // Codes and refresh tokens link the step that issues them to the step that uses them. In the callback, `code` is the IdP's own and links nothing.
     location?.get('code'),
     asked.get('refresh_token'),
+    // Of a revocation (RFC 7009).
+    asked.get('token'),
     readString(answered?.['refresh_token']),
     asked.get('grant_type') === undefined ? undefined : asked.get('code'),
   ].filter((value) => value !== undefined && value !== null);

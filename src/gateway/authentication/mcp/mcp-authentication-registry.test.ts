@@ -13,13 +13,16 @@ import {
 } from './mcp-authentication-registry.ts';
 import type { IdpConnection, IdpConnectionOptions } from '../../config/idp-connection.ts';
 import { findPreset } from '../login/idp/presets.ts';
+import { createMemoryStore } from '../../../store/memory-store.ts';
+import type { Store } from '../../../store/store.ts';
+import { arrangeKeys, createTestKey } from '../testing/issuer-fixture.ts';
 
 interface OpenedConnection {
   readonly options: IdpConnectionOptions;
   closed: number;
 }
 
-function build(): { registry: AuthenticationRegistry; opened: OpenedConnection[] } {
+function build(store?: Store): { registry: AuthenticationRegistry; opened: OpenedConnection[] } {
   const opened: OpenedConnection[] = [];
   const registry = new AuthenticationRegistry({
     connectIdp(options) {
@@ -31,6 +34,7 @@ function build(): { registry: AuthenticationRegistry; opened: OpenedConnection[]
     findPreset,
     fetcher: {} as GuardedFetcher,
     log: silentLog,
+    store,
   });
   return { registry, opened };
 }
@@ -193,4 +197,58 @@ describe('what cannot be enforced', () => {
       registry.reconcile([]);
       assert.ok(opened.every(({ closed }) => closed === 1));
     });
+});
+
+describe('an authentication that issues tokens', () => {
+  const issuing: Message = {
+    flow: LoginFlow.ISSUER,
+    identity: {},
+    issuedTokens: { lifetimeMs: 60_000, scopes: [{ scopes: ['tickets'], when: 'jwt.email == "a"' }] },
+    registration: { mode: RegistrationMode.SHARED, clientId: 'gateway' },
+  };
+  const sealKeys = [new Uint8Array(32)];
+
+  test('judges tokens by the keys of the gateway, and is another one when they change', () => {
+    const { registry, opened } = build();
+    const [one, two] = [createTestKey(), createTestKey()];
+    const acquire = (signingKeys: AuthenticationInput['signingKeys']) =>
+      registry.acquire(describeInput(issuing, { signingKeys, sealKeys }));
+    const before = acquire(arrangeKeys(one, two));
+    assert.equal(acquire(arrangeKeys(one, two)), before);
+    assert.equal(before.tokens.hasKeys, true);
+    assert.deepEqual(before.issuer?.scopes, ['tickets']);
+    assert.deepEqual([before.issuer?.lifetimeMs, before.issuer?.refreshLifetimeMs], [60_000, 0]);
+    assert.notEqual(acquire(arrangeKeys(two, one)), before);
+    assert.notEqual(acquire(arrangeKeys(one)), before);
+    const without = acquire(undefined);
+    assert.equal(without.tokens.hasKeys, false);
+    assert.equal(without.issuer?.signingKeys, undefined);
+    assert.equal(opened.length, 1, 'the connection to the identity provider stays');
+  });
+
+  test('of another flow does not depend on signing keys, and uses those of the identity provider', () => {
+    const { registry } = build();
+    const config = registry.acquire(describeInput());
+    assert.equal(registry.acquire(describeInput({}, { signingKeys: arrangeKeys(createTestKey()) })), config);
+    assert.equal(config.tokens, config.idp);
+    assert.equal(config.issuer, undefined);
+  });
+
+  test('has sessions in a store only if it outlives the process, and there is a seal key', () => {
+    for (const [reach, isStored] of [
+      ['process', false],
+      ['machine', true],
+      ['shared', true],
+    ] as const) {
+      const { registry } = build({ ...createMemoryStore(), reach });
+      assert.equal(registry.acquire(describeInput(issuing, { sealKeys })).issuer?.grants.isStored, isStored);
+      assert.equal(registry.acquire(describeInput(issuing)).issuer?.grants.isStored, false);
+    }
+  });
+
+  test('with a condition that is none cannot be acquired', () => {
+    const { registry } = build();
+    const issuedTokens = { lifetimeMs: 1, scopes: [{ scopes: ['a'], when: 'request.path' }] };
+    assert.throws(() => registry.acquire(describeInput({ ...issuing, issuedTokens })), /tokens\.scopes\[0\]\.when/);
+  });
 });

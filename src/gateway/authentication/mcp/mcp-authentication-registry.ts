@@ -107,7 +107,7 @@ export class AuthenticationRegistry {
           message,
           preset,
           idp,
-          tokens: issuer === undefined ? idp : this.#createTokens(message, signingKeys),
+          tokens: issuer === undefined ? idp : this.#createTokens(input, signingKeys),
           issuer,
           sealer,
           resourcePath: readResourcePath(message.resource),
@@ -118,9 +118,10 @@ export class AuthenticationRegistry {
     return known.config;
   };
 
-  #createTokens(message: McpAuthentication, signingKeys: SigningKeys | undefined): AccessTokens {
+  #createTokens({ message, source }: AuthenticationInput, signingKeys: SigningKeys | undefined): AccessTokens {
     const create = this.#options.createIssuedTokens ?? createIssuedTokens;
     return create({
+      source,
       signingKeys,
       idp: message.issuer,
       clockSkewMs: message.clockSkewMs,

@@ -49,7 +49,10 @@ export interface BrokerOptions {
   readonly idp?: Partial<Idp>;
   /** The flow Issuer, made for the parts that are here. */
   readonly createIssuer?: (
-    parts: Pick<McpAuthenticationConfig, 'message' | 'preset'> & { readonly sealer: Sealer; readonly now: () => number },
+    parts: Pick<McpAuthenticationConfig, 'message' | 'preset'> & {
+      readonly sealer: Sealer;
+      readonly now: () => number;
+    },
   ) => Pick<McpAuthenticationConfig, 'issuer' | 'tokens'>;
   /** Answers what the broker fetches. */
   readonly fetch?: (request: GuardedRequest) => FetchOutcome | Promise<FetchOutcome>;

@@ -21,7 +21,12 @@ const unreachable: FetchOutcome = { ok: false, code: 'unreachable', message: 'no
 /** An identity provider with one account. */
 export class FakeIdp {
   /** Who logs in. */
-  account: Record<string, unknown> = { sub: 'alice', email: 'alice@example.com', email_verified: true, groups: ['staff'] };
+  account: Record<string, unknown> = {
+    sub: 'alice',
+    email: 'alice@example.com',
+    email_verified: true,
+    groups: ['staff'],
+  };
   isDown = false;
   isUserinfoDown = false;
   /** The account is closed: it refuses refresh tokens. */

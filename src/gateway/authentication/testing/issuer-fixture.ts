@@ -55,7 +55,8 @@ export class TestIssuer {
   readonly signingKeys: SigningKeys | undefined;
 
   constructor(options: IssuerOptions = {}, idp?: FakeIdp) {
-    const signingKeys = options.signingKeys === null ? undefined : (options.signingKeys ?? arrangeKeys(createTestKey()));
+    const signingKeys =
+      options.signingKeys === null ? undefined : (options.signingKeys ?? arrangeKeys(createTestKey()));
     this.signingKeys = signingKeys;
     this.idp = idp ?? new FakeIdp(() => this.broker.nowMs);
     this.broker = new TestBroker({

@@ -115,6 +115,16 @@ describe('the form of a token', () => {
     }
   });
 
+  test('typ: told in one spelling', () => {
+    const spellings = { JWT: 'jwt', 'AT+JWT': 'at+jwt', 'application/at+jwt': 'at+jwt', 'application/jwt': 'jwt' };
+    for (const [typ, type] of Object.entries(spellings)) {
+      const read = readCompactToken(`${encodePart({ alg: 'ES256', typ })}.${claims}.${signature}`);
+      assert.equal(read.ok && read.token.type, type);
+    }
+    const read = readCompactToken(`${encodePart({ alg: 'ES256' })}.${claims}.${signature}`);
+    assert.equal(read.ok && read.token.type, undefined);
+  });
+
   test('typ: access tokens only', () => {
     for (const typ of ['JWT', 'jwt', 'at+jwt', 'AT+JWT', 'application/at+jwt', 'application/jwt', undefined]) {
       assert.equal(

@@ -4,10 +4,11 @@ import { describe, test } from 'node:test';
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { emptyConfiguration } from '../../../ir/configuration.ts';
 import {
-  AuthenticationMode, BackendSchema, ListenerProtocol, ListenerSchema, McpAuthenticationSchema, PathMatchType, PolicySchema, PolicyTargetKind,
-  RouteSchema, SecretSchema, UpstreamProtocol,
+  AuthenticationMode, BackendSchema, ListenerProtocol, ListenerSchema, LoginFlow, McpAuthenticationSchema, PathMatchType, PolicySchema, PolicyTargetKind,
+  RegistrationMode, RouteSchema, SecretSchema, UpstreamProtocol,
 } from '../../../ir/gen/config_pb.ts'; // prettier-ignore
-import { sealKeysKey } from '../../../ir/resource-keys.ts';
+import { createSigningKey } from '../../../base/signing-key.ts';
+import { sealKeysKey, signingKeysKey } from '../../../ir/resource-keys.ts';
 import { findUsableBackend } from '../../policies/fail-closed.ts';
 import type { AuthenticationInput } from '../../authentication/mcp/mcp-authentication-registry.ts';
 import type { McpAuthenticationConfig } from '../protected-resource.ts';
@@ -164,4 +165,40 @@ describe('closes the backend, and says why:', () => {
     const [, table] = runtime.ports.get('|80')!.listeners.any!.routes.entries()[0]!;
     assert.equal(table.entries[0]?.route.policies.failure?.source, 'n/p');
   });
+});
+
+describe('a policy whose tokens the gateway issues', () => {
+  const issuing: Message = {
+    flow: LoginFlow.ISSUER,
+    identity: {},
+    issuedTokens: { lifetimeMs: 60_000 },
+    registration: { mode: RegistrationMode.SHARED, clientId: 'gateway' },
+  };
+
+  test('gets the signing keys; others do not', () => {
+    const { kid, privateKey } = createSigningKey();
+    const secrets: SecretMessage[] = [
+      { key: signingKeysKey, value: { case: 'signingKeys', value: { keys: [{ kid, privateKey }], active: kid } } },
+    ];
+    assert.equal(build({ message: issuing, secrets }).inputs[0]?.signingKeys?.active?.kid, kid);
+    assert.equal(build({ message: issuing }).inputs[0]?.signingKeys, undefined);
+    assert.equal(build({ secrets }).inputs[0]?.signingKeys, undefined);
+  });
+
+  const wrong: readonly (readonly [string, Message, RegExp])[] = [
+    ['no identity', { ...issuing, identity: undefined! }, /needs identity and tokens/],
+    ['no tokens', { ...issuing, issuedTokens: undefined! }, /needs identity and tokens/],
+    ['no lifetime', { ...issuing, issuedTokens: {} }, /lifetime/],
+    ['another registration', { ...issuing, registration: { mode: RegistrationMode.FORWARD } }, /Shared/],
+    ['audiences', { ...issuing, audiences: ['a'] }, /audiences/],
+    ['tokens and another flow', { issuedTokens: { lifetimeMs: 1 } }, /need the flow Issuer/],
+    ['identity and another flow', { identity: {} }, /need the flow Issuer/],
+    ['endpoints and another flow', { endpoints: { token: 'https://x' } }, /need the flow Issuer/],
+  ];
+  for (const [what, message, problem] of wrong)
+    test(`with ${what} is closed`, () => {
+      const { inputs, problems } = build({ message });
+      assert.equal(inputs.length, 0);
+      assert.match(problems.join(), problem);
+    });
 });

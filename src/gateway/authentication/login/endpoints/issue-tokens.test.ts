@@ -21,7 +21,12 @@ import type { OAuthAnswer } from '../oauth-endpoint.ts';
 import { registerEndpoint } from './register.ts';
 import { tokenEndpoint } from './token.ts';
 
-function expectError(answer: OAuthAnswer, error: string, reason: string, status = 400): Readonly<Record<string, unknown>> {
+function expectError(
+  answer: OAuthAnswer,
+  error: string,
+  reason: string,
+  status = 400,
+): Readonly<Record<string, unknown>> {
   assert.equal(answer.status, status, answer.body);
   assert.equal(answer.reason, reason, `${answer.body} ${answer.detail ?? ''}`);
   const body = readBody(answer);
@@ -163,7 +168,11 @@ describe('a code', () => {
     expectError(await gateway.ask({ ...redeem, resource: 'https://x.example' }), 'invalid_target', 'wrong_resource');
     expectError(await gateway.ask({ ...redeem, client_id: 'x' }), 'invalid_client', 'unknown_client', 401);
     expectError(await gateway.ask({ ...redeem, client_secret: 'x' }), 'invalid_client', 'unknown_client', 401);
-    expectError(await gateway.ask({ ...redeem, grant_type: 'password' }), 'unsupported_grant_type', 'grant_unsupported');
+    expectError(
+      await gateway.ask({ ...redeem, grant_type: 'password' }),
+      'unsupported_grant_type',
+      'grant_unsupported',
+    );
     assert.equal(gateway.idp.asked.length, 0);
     readTokens(await gateway.ask(redeem));
   });
@@ -179,7 +188,10 @@ describe('a code', () => {
     const keys = [createSealKey()];
     const gateway = new TestIssuer({ keys });
     const { redeem } = await gateway.logIn();
-    for (const options of [{ keys, path: '/other' }, { keys, message: { issuer: 'https://new.example.com' } as never }]) {
+    for (const options of [
+      { keys, path: '/other' },
+      { keys, message: { issuer: 'https://new.example.com' } as never },
+    ]) {
       const elsewhere = new TestIssuer({ ...messageOf({}, options.message), ...options }, gateway.idp);
       if (options.path === undefined) Object.assign(elsewhere.broker.config.idp, { issuer: 'https://new.example.com' });
       const clientId = await elsewhere.register();

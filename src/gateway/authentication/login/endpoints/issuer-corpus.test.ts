@@ -57,7 +57,13 @@ const place = { issuer: 'https://idp.example.com', resource: resourceUrl };
 
 test('no mutated access token is accepted', async () => {
   const key = createTestKey();
-  const options = { signingKeys: arrangeKeys(key), idp: place.issuer, clockSkewMs: 0, requiredClaims: [], now: () => nowMs };
+  const options = {
+    signingKeys: arrangeKeys(key),
+    idp: place.issuer,
+    clockSkewMs: 0,
+    requiredClaims: [],
+    now: () => nowMs,
+  };
   const { validator } = createIssuedTokens(options);
   const tokens = ['alice', 'bob'].map((subject) =>
     signToken(key, {
@@ -91,7 +97,13 @@ test('no mutated access token is accepted', async () => {
 
 test('no mutated code is accepted', () => {
   const sealer = createSealer([createSealKey()], () => nowMs);
-  const issued = { redirectUri: 'https://a.example/cb', challenge: 'x', resource: undefined, scope: 'tickets', nonce: 'n' };
+  const issued = {
+    redirectUri: 'https://a.example/cb',
+    challenge: 'x',
+    resource: undefined,
+    scope: 'tickets',
+    nonce: 'n',
+  };
   const codes = ['one', 'two'].map((code) =>
     sealCode(sealer, place, digestClientId('client'), { ...issued, code, idpClient: undefined }, nowMs),
   );

@@ -32,7 +32,10 @@ function createStore(reach: Store['reach'] = 'shared'): Store {
   return { ...createMemoryStore({ now: () => Date.UTC(2026, 0, 1) }), reach };
 }
 
-async function readMetadata(options: IssuerOptions = {}, isRootForm = false): Promise<Readonly<Record<string, unknown>>> {
+async function readMetadata(
+  options: IssuerOptions = {},
+  isRootForm = false,
+): Promise<Readonly<Record<string, unknown>>> {
   const { broker } = new TestIssuer(options);
   const answer = await broker.call(authorizationServerMetadataEndpoint, { isRootForm });
   assert.equal(answer.status, 200, answer.body);
@@ -69,7 +72,10 @@ describe('metadata', () => {
 
   test('offers revocation only where sessions are in a store that outlives the process', async () => {
     for (const reach of ['shared', 'machine'] as const)
-      assert.equal((await readMetadata({ store: createStore(reach) }))['revocation_endpoint'], `${base}/.oauth/mcp/revoke`);
+      assert.equal(
+        (await readMetadata({ store: createStore(reach) }))['revocation_endpoint'],
+        `${base}/.oauth/mcp/revoke`,
+      );
     for (const options of [{}, { store: createStore('process') }])
       assert.equal((await readMetadata(options))['revocation_endpoint'], undefined);
   });
@@ -102,7 +108,10 @@ test('all published keys are served, and nothing private', async () => {
   const answer = await broker.call(jwksEndpoint, {});
   assert.deepEqual(listHeaders(answer, 'cache-control'), ['public, max-age=60']);
   const document = readBody(answer) as { readonly keys: readonly Record<string, unknown>[] };
-  assert.deepEqual(document.keys.map(({ kid }) => kid), [active.kid, waiting.kid]);
+  assert.deepEqual(
+    document.keys.map(({ kid }) => kid),
+    [active.kid, waiting.kid],
+  );
   for (const key of document.keys)
     assert.deepEqual(Object.keys(key).toSorted(), ['alg', 'crv', 'kid', 'kty', 'use', 'x', 'y']);
   const read = readKeySet(document);
@@ -112,7 +121,9 @@ test('all published keys are served, and nothing private', async () => {
 
 describe('the way to the identity provider', () => {
   test('asks for an identity, and for nothing that the client wants', async () => {
-    const gateway = new TestIssuer({ message: { extraScopes: ['team'], extraParameters: { hd: 'example.com' } } as never });
+    const gateway = new TestIssuer({
+      message: { extraScopes: ['team'], extraParameters: { hd: 'example.com' } } as never,
+    });
     const { idpUrl } = await gateway.logIn({
       scope: 'tickets admin',
       resource: resourceUrl,

@@ -14,8 +14,7 @@ export const jwksEndpoint: OAuthEndpoint = {
 
 function serveKeys(request: OAuthRequest): OAuthAnswer {
   const signingKeys = request.resource.config.issuer?.signingKeys;
-  if (signingKeys === undefined)
-    return answerTokenError(request, describeMissingKey('no signing keys are configured'));
+  if (signingKeys === undefined) return answerTokenError(request, describeMissingKey('no signing keys are configured'));
   return {
     status: 200,
     // A key is published well before it signs.

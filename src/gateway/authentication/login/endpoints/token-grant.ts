@@ -96,4 +96,3 @@ function matchesChallenge(verifier: string, challenge: string): boolean {
   const computed = createHash('sha256').update(verifier).digest('base64url');
   return computed.length === challenge.length && timingSafeEqual(Buffer.from(computed), Buffer.from(challenge));
 }
-

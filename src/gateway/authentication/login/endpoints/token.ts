@@ -20,7 +20,14 @@ import {
 } from './token-answer.ts';
 import { readPresentedClient } from './token-client.ts';
 import { takeTokenTurn } from './token-limit.ts';
-import { findOwnClient, openPresentedCode, refuse, refuseGrant, refuseStanding, type TokenRequest } from './token-grant.ts';
+import {
+  findOwnClient,
+  openPresentedCode,
+  refuse,
+  refuseGrant,
+  refuseStanding,
+  type TokenRequest,
+} from './token-grant.ts';
 
 /** Makes the endpoint. */
 export function createTokenEndpoint(registrations: DocumentRegistrations): OAuthEndpoint {

@@ -1,33 +1,16 @@
 // What a policy and its preset want to know of a person (proto: Identity, IssuedTokens).
+import { registeredClaims } from '../../../../base/registered-claims.ts';
 import type { Identity } from '../../../../ir/gen/config_pb.ts';
 import type { ProviderPreset } from '../../../config/provider-preset.ts';
 import type { IdentityRules } from '../../../config/token-issuer.ts';
 
 /** Claims that only the gateway sets, or that would mean something else in a token of its own (RFC 7519, RFC 9068, RFC 8693, OpenID Connect). */
-export const reservedClaims: ReadonlySet<string> = new Set([
-  'iss',
-  'sub',
-  'aud',
-  'exp',
-  'nbf',
-  'iat',
-  'jti',
-  'client_id',
-  'scope',
-  'scp',
-  'idp',
-  'azp',
-  'act',
-  'may_act',
-  'cnf',
-  'typ',
-  'nonce',
-  'at_hash',
-  'c_hash',
-  's_hash',
-]);
+export const reservedClaims: ReadonlySet<string> = new Set(registeredClaims);
 
-/** Compiles the rules: what tokens carry and what the policy maps, each from the member that the policy names, else the preset, else of the same name. */
+/**
+ * Compiles the rules: what tokens carry and what the policy maps, each from the member that the policy names, else the preset, else of the same name. The
+ * claim `email` always is the address that the identity provider vouches for, which says nothing about other members.
+ */
 export function createIdentityRules(
   preset: ProviderPreset,
   identity: Identity | undefined,
@@ -36,7 +19,8 @@ export function createIdentityRules(
   const mapped = new Map(Object.entries(identity?.claims ?? {}));
   const usual = new Map(Object.entries(preset.identity?.claims ?? {}));
   const names = new Set([...tokenClaims, ...mapped.keys()]);
-  const claims = new Map([...names].map((name) => [name, mapped.get(name) ?? usual.get(name) ?? name]));
+  const find = (name: string): string => (isEmailMember(name) ? name : (mapped.get(name) ?? usual.get(name) ?? name));
+  const claims = new Map([...names].map((name) => [name, find(name)]));
   const { subject = '', allow } = identity ?? {};
   return { claims, subject: subject === '' ? undefined : subject, allow };
 }

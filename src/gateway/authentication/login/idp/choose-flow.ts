@@ -16,6 +16,12 @@ export interface FlowInput extends Pick<
 
 /** The flow and its reason; undefined while Auto cannot know. */
 export function chooseFlow(input: FlowInput): FlowChoice | undefined {
+  // Also Auto, where translation knows that no other flow works.
+  if (input.flow === 'Issuer')
+    return {
+      flow: 'Issuer',
+      reason: 'the gateway issues the tokens; the identity provider only says who somebody is',
+    };
   if (input.flow !== 'Auto') return { flow: input.flow, reason: `the policy asks for ${input.flow}` };
   if (input.registration === 'Shared')
     return { flow: 'Broker', reason: 'registration.mode is Shared: one client of the IdP stands for all' };

@@ -18,6 +18,16 @@ test('hosts that the operator named are the operator’s choice', () => {
   );
 });
 
+test('endpoints of the policy are the operator’s choice', () => {
+  const endpoints = {
+    authorization: 'https://a.example/',
+    token: 'https://t.example/',
+    userinfo: 'http://127.0.0.1:1/u',
+  };
+  const named = { ...policy('https://idp.example'), endpoints } as Parameters<typeof findChoice>[1];
+  for (const url of Object.values(endpoints)) assert.equal(findChoice(url, named), 'operator', url);
+});
+
 test('others are the provider’s, wherever they are', () => {
   for (const url of [
     'http://127.0.0.1:15000/config',

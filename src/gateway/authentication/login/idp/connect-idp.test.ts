@@ -6,6 +6,7 @@ import { createTestKey, signWithJose } from '../../../../../test/kit/test-issuer
 import { connectIdp } from './connect-idp.ts';
 import type { IdpConnectionOptions } from '../../../config/idp-connection.ts';
 import { standardPreset } from '../../../config/provider-preset.ts';
+import { findPreset } from './presets.ts';
 import { answerJson } from '../../testing/broker-fixture.ts';
 import { createManualClock, type ManualClock, settle } from '../../../../../test/kit/manual-clock.ts';
 
@@ -174,6 +175,50 @@ describe('connectIdp', () => {
     const { jwks_uri: _left, ...keyless } = document;
     const { idp } = connect({ [metadataUrl]: answerJson(keyless) });
     assert.match((await idp.loadKeys!())!.operatorDetail!, /no jwks_uri: set jwks/);
+    idp.close();
+  });
+});
+
+describe('an identity provider without metadata', () => {
+  const options = { preset: findPreset('GitHub')!, issuer: 'https://github.com', flow: 'Issuer' as const };
+
+  test('is connected without a fetch, and without keys', async () => {
+    const { idp, asked, lines, clock } = connect({}, options);
+    const state = await idp.getMetadata();
+    assert.equal(state.ok && state.metadata.userinfo_endpoint, 'https://api.github.com/user');
+    assert.deepEqual(idp.getFlow(), { flow: 'Issuer', reason: 'the policy asks for Issuer' });
+    await settle();
+    await clock.advance(3_600_000);
+    await settle();
+    assert.deepEqual(asked, []);
+    assert.deepEqual(
+      lines.map(({ msg, policies }) => [msg, policies]),
+      [['the login flow is chosen', 'default/policy']],
+    );
+    assert.equal(idp.hasKeys, false);
+    assert.equal(idp.keyHealth, undefined, 'that there are none is no trouble');
+    assert.equal((await idp.loadKeys!())?.reason, 'keys_unavailable');
+    assert.equal(idp.keys!.refetch(), undefined);
+    idp.close();
+  });
+
+  test('endpoints of the policy, and keys where it names some', async () => {
+    const endpoints = { authorization: `${issuer}/a`, token: `${issuer}/t`, userinfo: `${issuer}/u` };
+    const jwks = { [`${issuer}/jwks`]: answerJson({ keys: [key.publicJwk] }) };
+    const keys = { kind: 'url' as const, url: `${issuer}/jwks`, allowInsecureHttp: false };
+    const { idp, asked } = connect(jwks, { endpoints, keys, flow: 'Issuer' });
+    await idp.loadKeys!();
+    assert.equal(idp.keys!.getKeys().ok, true);
+    assert.deepEqual(asked, [`${issuer}/jwks`]);
+    const state = await idp.getMetadata();
+    assert.equal(state.ok && state.metadata.token_endpoint, `${issuer}/t`);
+    idp.close();
+  });
+
+  test('endpoints that must not be called are reported', async () => {
+    const endpoints = { authorization: `${issuer}/a`, token: 'http://idp.example.com/t', userinfo: `${issuer}/u` };
+    const { idp } = connect({}, { endpoints, flow: 'Issuer' });
+    assert.match(JSON.stringify(await idp.getMetadata()), /token_endpoint that is not https/);
     idp.close();
   });
 });

@@ -77,6 +77,33 @@ describe('discoverMetadata', () => {
     assert.deepEqual(found.metadata, { ...document, registration_endpoint: `${issuer}/oauth-register` });
   });
 
+  test('with the flow Issuer, userinfo that only the other document names is used', async () => {
+    const answers = {
+      [oauth]: answerJson(document),
+      [openid]: answerJson({ ...document, userinfo_endpoint: `${issuer}/me` }),
+    };
+    const { found } = await discover(answers, { flow: 'Issuer' });
+    assert.ok(found.ok);
+    assert.deepEqual(found.metadata, { ...document, userinfo_endpoint: `${issuer}/me` });
+  });
+
+  test('with the flow Issuer, Entra may have many tenants behind one issuer; tokens of another flow would name none', async () => {
+    const common = 'https://login.microsoftonline.com/common/v2.0';
+    const template = { ...document, issuer: 'https://login.microsoftonline.com/{tenantid}/v2.0' };
+    const answers = { [`${common}/.well-known/openid-configuration`]: answerJson(template) };
+    const options = { issuer: common, preset: findPreset('Entra')! };
+    assert.equal((await discover(answers, { ...options, flow: 'Issuer' })).found.ok, true);
+    assert.equal((await discover(answers, { ...options, flow: 'Broker' })).found.ok, false);
+  });
+
+  test('where the policy or the preset says all that is known, nothing is asked', async () => {
+    const { found, asked } = await discover({}, { preset: findPreset('GitHub')!, issuer: 'https://github.com' });
+    assert.equal(found.ok && found.url, 'the preset GitHub');
+    const endpoints = { authorization: `${issuer}/a`, token: 'x', userinfo: `${issuer}/u` };
+    assert.match(JSON.stringify((await discover({}, { endpoints })).found), /token_endpoint that is not a URL/);
+    assert.deepEqual(asked, []);
+  });
+
   test('what only the other document says is not lost: registration, keys, scopes, iss', async () => {
     const { jwks_uri: _left, ...keyless } = document;
     const { found } = await discover({

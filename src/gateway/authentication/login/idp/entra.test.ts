@@ -38,3 +38,42 @@ test('no registration, no resource, PKCE without saying so', () => {
   assert.equal(entra.resourceParameter, 'none');
   assert.equal(entra.supportsPkce, true);
 });
+
+const common = 'https://login.microsoftonline.com/common/v2.0';
+const consumers = '9188040d-6c67-4c5b-b112-36a304b66dad';
+const issuerOf = (id: string): string => `https://login.microsoftonline.com/${id}/v2.0`;
+
+test('with the flow Issuer, metadata of many tenants has a template for its issuer', () => {
+  const accepts = entra.identity!.acceptsMetadataIssuer!;
+  for (const audience of ['common', 'organizations'])
+    assert.equal(accepts(issuerOf(audience), 'https://login.microsoftonline.com/{tenantid}/v2.0'), true, audience);
+  assert.equal(accepts(issuerOf('consumers'), issuerOf(consumers)), true);
+  assert.equal(accepts(issuerOf('common'), 'https://evil.example/{tenantid}/v2.0'), false);
+  assert.equal(accepts(issuerOf('common'), v2), false);
+  assert.equal(accepts(v2, 'https://login.microsoftonline.com/{tenantid}/v2.0'), false);
+  assert.equal(accepts(v1, v2), true);
+  assert.equal(entra.acceptsIssuer!(common, 'https://login.microsoftonline.com/{tenantid}/v2.0'), false);
+});
+
+test('the issuer of an ID token names the tenant of the user', () => {
+  const accepts = entra.identity!.acceptsIdTokenIssuer!;
+  assert.equal(accepts(v2, { iss: v2, tid: tenant }), true);
+  assert.equal(accepts(v2, { iss: v1, tid: tenant.toUpperCase() }), true);
+  assert.equal(accepts(v2, { iss: v2, tid: consumers }), false);
+  assert.equal(accepts(v2, { iss: v2 }), false);
+  assert.equal(accepts(v2, { iss: issuerOf(consumers), tid: consumers }), false);
+  assert.equal(accepts(common, { iss: v2, tid: tenant }), true);
+  assert.equal(accepts(common, { iss: issuerOf(consumers), tid: consumers }), true);
+  assert.equal(accepts(common, { iss: v2, tid: consumers }), false);
+  assert.equal(accepts(common, { iss: common, tid: 'common' }), false);
+  assert.equal(accepts(common, { iss: `https://evil.example/${tenant}/v2.0`, tid: tenant }), false);
+  assert.equal(accepts(issuerOf('organizations'), { iss: issuerOf(consumers), tid: consumers }), false);
+  assert.equal(accepts(issuerOf('organizations'), { iss: v2, tid: tenant }), true);
+  assert.equal(accepts(issuerOf('consumers'), { iss: issuerOf(consumers), tid: consumers }), true);
+  assert.equal(accepts(issuerOf('consumers'), { iss: v2, tid: tenant }), false);
+});
+
+test("groups of a tenant of one's own; of many tenants only the tenant", () => {
+  assert.equal(entra.identity!.organizations!(v2), undefined);
+  assert.equal(entra.identity!.organizations!(common), 'tid');
+});

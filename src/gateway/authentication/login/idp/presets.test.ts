@@ -51,7 +51,27 @@ test('Dex: every login needs openid, and there is no registration', () => {
 test('Google: no registration, and opaque tokens that nobody can validate', () => {
   const google = findPreset('Google')!;
   assert.equal(google.hasNoRegistration, true);
-  assert.ok(google.remarks!.some((remark) => /opaque/.test(remark)));
+  assert.ok(google.remarks!.some((remark) => /opaque.*Issuer/.test(remark)));
+  assert.deepEqual(google.identity!.authorizationParameters, { access_type: 'offline', prompt: 'consent' });
+  assert.equal(google.refreshScope, undefined, 'it refuses offline_access');
+});
+
+test('GitHub: no metadata, no registration, opaque tokens', () => {
+  const github = findPreset('GitHub')!;
+  assert.notEqual(github.fixedMetadata, undefined);
+  assert.equal(github.hasNoRegistration, true);
+  assert.equal(github.resourceParameter, 'none');
+  assert.deepEqual(github.downStatuses, [403]);
+  assert.ok(github.remarks!.some((remark) => /opaque.*Issuer/.test(remark)));
+});
+
+test('GitLab: OpenID discovery, wherever the instance is, and opaque tokens', () => {
+  const gitlab = findPreset('GitLab')!;
+  assert.deepEqual(gitlab.metadataUrls!('https://git.example.com/gitlab'), [
+    'https://git.example.com/gitlab/.well-known/openid-configuration',
+  ]);
+  assert.equal(gitlab.refreshScope, undefined, 'every login gets a refresh token');
+  assert.ok(gitlab.remarks!.some((remark) => /opaque.*Issuer/.test(remark)));
 });
 
 test('Keycloak: OpenID discovery, no resource, no openid in a registration', () => {

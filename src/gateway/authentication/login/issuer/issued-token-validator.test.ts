@@ -24,7 +24,10 @@ const claims = {
 const key = createTestKey();
 const issuers = [resource, 'https://mcp.example.com'];
 
-function setUp(signingKeys: SigningKeys | undefined = arrangeKeys(key), required: { name: string; values: string[] }[] = []) {
+function setUp(
+  signingKeys: SigningKeys | undefined = arrangeKeys(key),
+  required: { name: string; values: string[] }[] = [],
+) {
   const tokens = createIssuedTokens({ signingKeys, idp, clockSkewMs: 0, requiredClaims: required, now: () => nowMs });
   const judge = (token: string, audiences: readonly string[] = [resource]): TokenVerdict => {
     const verdict = validateIssued(tokens.validator, token, audiences, issuers);

@@ -9,6 +9,8 @@ import { refuseToken, showValue } from '../../token/refusal.ts';
 import type { AcceptedAudiences, TokenRefusal, TokenValidator, TokenVerdict } from '../../token/verified-token.ts';
 
 interface IssuedTokenRules {
+  /** namespace/name of the policy, for people. */
+  readonly source?: string;
   readonly signingKeys: SigningKeys | undefined;
   /** The issuer of the identity provider that the policy names: tokens from logins elsewhere are refused. */
   readonly idp: string;
@@ -59,7 +61,9 @@ export function recallIssued(
 ): TokenVerdict | Promise<TokenVerdict> | undefined {
   const verdict = validator.recall?.(text, audiences);
   if (verdict === undefined) return undefined;
-  return verdict instanceof Promise ? verdict.then((late) => checkIssuer(late, issuers)) : checkIssuer(verdict, issuers);
+  return verdict instanceof Promise
+    ? verdict.then((late) => checkIssuer(late, issuers))
+    : checkIssuer(verdict, issuers);
 }
 
 /** Judges a token for a resource whose authorization server has these names. */

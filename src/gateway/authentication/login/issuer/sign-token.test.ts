@@ -10,7 +10,12 @@ const content: TokenContent = {
   resource: 'https://mcp.example.com/mcp',
   clientId: 'client',
   idp: 'https://idp.example.com',
-  person: { subject: 'alice', claims: { email: 'a@example.com', groups: ['staff'] }, email: undefined, organizations: [] },
+  person: {
+    subject: 'alice',
+    claims: { email: 'a@example.com', groups: ['staff'] },
+    email: undefined,
+    organizations: [],
+  },
   claims: ['email', 'missing'],
   issuedAtMs: 1_700_000_000_999,
   lifetimeMs: 900_000,
@@ -55,7 +60,11 @@ test('the signature is ES256 in the form of JWS, and the header names type and k
   const key = createTestKey();
   const token = signToken(key, { a: 1 });
   const [header = '', payload = '', signature = ''] = token.split('.');
-  assert.deepEqual(JSON.parse(Buffer.from(header, 'base64url').toString()), { alg: 'ES256', typ: 'at+jwt', kid: key.kid });
+  assert.deepEqual(JSON.parse(Buffer.from(header, 'base64url').toString()), {
+    alg: 'ES256',
+    typ: 'at+jwt',
+    kid: key.kid,
+  });
   const bytes = Buffer.from(signature, 'base64url');
   assert.equal(bytes.length, 64);
   const options = { key: key.publicKey, dsaEncoding: 'ieee-p1363' } as const;

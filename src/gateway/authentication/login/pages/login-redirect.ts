@@ -44,8 +44,7 @@ export function redirectToIdp(
   const parameters = url.searchParams;
   const audience = findAudienceParameter(request, config);
   const { issuer } = config;
-  const scope =
-    issuer === undefined ? login.scope : joinScopes(listIdentityScopes(config, issuer.identity, metadata));
+  const scope = issuer === undefined ? login.scope : joinScopes(listIdentityScopes(config, issuer.identity, metadata));
   const isOpenId = splitScope(scope).includes('openid');
   const all: Readonly<Record<string, string | undefined>> = {
     ...(isOpenId && { nonce: createNonce() }),

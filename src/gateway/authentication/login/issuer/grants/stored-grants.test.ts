@@ -28,7 +28,8 @@ function setUp() {
       if (typeof member !== 'function') return member;
       return async (...args: never[]) => {
         const isFailing = failing !== undefined && (failing.method === 'all' || failing.method === name);
-        const outcome = isFailing && !failing!.after ? undefined : await (member as (...all: never[]) => unknown)(...args);
+        const outcome =
+          isFailing && !failing!.after ? undefined : await (member as (...all: never[]) => unknown)(...args);
         return isFailing ? { ok: false, detail: 'the store is down' } : outcome;
       };
     },
@@ -275,7 +276,10 @@ describe('sessions', () => {
       return listed.value;
     };
     assert.deepEqual((await list()).map(({ id }) => id).toSorted(), ['a', 'b', 'c']);
-    assert.deepEqual((await list(alice)).map(({ id }) => id), ['b', 'a']);
+    assert.deepEqual(
+      (await list(alice)).map(({ id }) => id),
+      ['b', 'a'],
+    );
     assert.deepEqual((await list(alice))[1], {
       id: 'a',
       subject: alice,
@@ -287,7 +291,10 @@ describe('sessions', () => {
       expiresAtMs: clock.now() - 1_000 + 3_600_000,
     });
     await clock.advance(3_600_000);
-    assert.deepEqual((await list(alice)).map(({ id }) => id), ['b']);
+    assert.deepEqual(
+      (await list(alice)).map(({ id }) => id),
+      ['b'],
+    );
     assert.deepEqual((await list('person:nobody')).length, 0);
   });
 
@@ -301,7 +308,11 @@ describe('sessions', () => {
 
   test('end by id and by subject', async () => {
     const { store, begin, grants } = setUp();
-    const [one, two, three] = [await begin({ family: 'a' }), await begin({ family: 'b' }), await begin({ family: 'c', subject: 'bob' })];
+    const [one, two, three] = [
+      await begin({ family: 'a' }),
+      await begin({ family: 'b' }),
+      await begin({ family: 'c', subject: 'bob' }),
+    ];
     assert.deepEqual(await revokeSession(store, 'a'), { ok: true, value: true });
     assert.deepEqual(await revokeSession(store, 'a'), { ok: true, value: false });
     assert.deepEqual(await revokeSubject(store, alice), { ok: true, value: 1 });
@@ -330,7 +341,10 @@ describe('grants without a store', () => {
     assert.equal(turnOf(await grants.present(next, presenter)).grant.credential.token, 'r1');
     turnOf(await grants.present(begun.refreshToken, presenter));
     assert.deepEqual(await grants.revoke(next, presenter), { ok: true, value: false });
-    assert.deepEqual(await grants.present(next, { ...presenter, place: 'x' }), { kind: 'refused', problem: 'elsewhere' });
+    assert.deepEqual(await grants.present(next, { ...presenter, place: 'x' }), {
+      kind: 'refused',
+      problem: 'elsewhere',
+    });
     assert.deepEqual(await grants.present(next, { ...presenter, clientDigest: 'x' }), {
       kind: 'refused',
       problem: 'other_client',

@@ -5,7 +5,15 @@ import type { Clock } from '../../../../../base/clock.ts';
 import type { Sealer } from '../../../../../base/sealed.ts';
 import type { Store } from '../../../../../store/store.ts';
 import type { FinishedTurn, Grant, Grants, PresentedGrant, RefreshTurn } from '../../../../config/grants.ts';
-import { beginFamily, endFamily, type Family, formatFamily, formatFamilyKey, type ReadFamily, readFamily } from './families.ts';
+import {
+  beginFamily,
+  endFamily,
+  type Family,
+  formatFamily,
+  formatFamilyKey,
+  type ReadFamily,
+  readFamily,
+} from './families.ts';
 
 const purpose = 'stored-refresh';
 
@@ -126,7 +134,8 @@ export function createStoredGrants(options: StoredGrantsOptions): Grants {
       },
       async release({ revoke = false, credential } = {}) {
         if (revoke) await endFamily(store, id);
-        else if (credential !== undefined) await replace({ ...withoutText(family), grant: { ...family.grant, credential } });
+        else if (credential !== undefined)
+          await replace({ ...withoutText(family), grant: { ...family.grant, credential } });
         await unlock(id, turn);
       },
     };
