@@ -48,7 +48,7 @@ test('who is logged in is listed, and logged out, at every gateway with the stor
   const again = await site.connect('lab', { user: 'alice' });
   const bob = await site.connect('lab', { user: 'bob' });
   const sessions = await list(other.adminPort);
-  assert.deepEqual(sessions.map(({ user }) => user).toSorted(), ['alice', 'alice', 'bob']);
+  assert.deepEqual(sessions.map(({ user }) => `${user}`).toSorted(), ['alice', 'alice', 'bob']);
   for (const { resource, idp, idpSubject, startedAt, endsAt } of sessions) {
     assert.equal(resource, site.urlOf('lab'));
     assert.equal(idp, site.idps.lab.quirky.issuer);

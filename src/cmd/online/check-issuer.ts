@@ -10,7 +10,7 @@ import type { McpAuthenticationConfig } from '../../gateway/config/protected-res
 import type { TokenIssuer } from '../../gateway/config/token-issuer.ts';
 import { describeWhoGetsIn } from '../../gateway/admin/describe-who-gets-in.ts';
 import { describeDistance } from '../token/describe-distance.ts';
-import type { CheckIdpOptions } from './check-idp.ts';
+import type { CheckIdpOptions } from './check-idp-options.ts';
 import { checkKeys } from './check-keys.ts';
 import { checkSharedClient } from './check-shared-client.ts';
 import { forecastClients } from './forecast-clients.ts';
