@@ -22,7 +22,7 @@ import {
   type InstalledController,
   removeController,
 } from './installed-controller.ts';
-import { listConditions, waitForCondition } from './resource-conditions.ts';
+import { waitForCondition } from './resource-conditions.ts';
 import { locateResource, locateResources, type ResourceName } from './resource-paths.ts';
 import { joinCluster, leaveCluster } from './shared-cluster.ts';
 
@@ -129,13 +129,7 @@ test('with TLS they are made once, and both pods have them', async () => {
   controller = await installController(cluster, { values });
   await waitForSecret('the key is made', (data) => data['current'] !== undefined);
   await waitUntilFollowed(cluster, 'web', `https://proxy.${installationNamespace}.svc:9978`, namespace);
-  await cluster.waitFor(
-    async () => {
-      const told = listConditions(await cluster.api.get(locateResource(policy)));
-      return told.every(({ reason }) => reason !== 'XdsNotEncrypted');
-    },
-    { what: 'the policy does not complain any more' },
-  );
+  await waitForCondition(cluster, policy, { type: 'Programmed', status: 'True' });
   await cluster.waitFor(
     async () => {
       const kids = await Promise.all((await listPods()).map(({ metadata }) => readKids(metadata.name)));
