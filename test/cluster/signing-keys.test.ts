@@ -140,7 +140,7 @@ test('with TLS they are made once, and both pods have them', async () => {
 });
 
 test('who asks gets a new key, which signs only when both pods have acknowledged it', async () => {
-  const before = await waitForSecret('the key is there', () => true);
+  const made = await waitForSecret('the key is there', () => true);
   const [cutOff, other] = await listPods();
   const old = (await readKids(other!.metadata.name))!.active;
   const heal = await cluster.blackHole({ from: cutOff!.status.podIP!, to: await controller.findAddress(), port: 9978 });
@@ -151,7 +151,7 @@ test('who asks gets a new key, which signs only when both pods have acknowledged
       metadata: { annotations: { 'gateway.proxy/rotate-signing-key': 'now' } },
     });
     const prepared = await waitForSecret('the next key is made', (data) => data['next'] !== undefined);
-    assert.equal(prepared['current'], before['current']);
+    assert.equal(prepared['current'], made['current']);
     await cluster.waitFor(async () => (await readKids(other!.metadata.name))?.kids.length === 2, {
       what: 'the other pod publishes it',
     });
