@@ -77,8 +77,7 @@ describe('the schedule of signing keys', () => {
             keys = rotateSigningKeys(keys, now, { dropPrevious: false });
             // Somebody with the file of before is not overtaken within the time that it has.
             const late = new Set(scheduleSigningKeys(before, now).published.map(({ kid }) => kid));
-            for (const at of [now, now + announceMs - 1])
-              assert.ok(late.has(scheduleSigningKeys(keys, at).active));
+            for (const at of [now, now + announceMs - 1]) assert.ok(late.has(scheduleSigningKeys(keys, at).active));
           }
           const published = new Set(scheduleSigningKeys(keys, now).published.map(({ kid }) => kid));
           assert.ok(published.has(scheduleSigningKeys(keys, now).active));
