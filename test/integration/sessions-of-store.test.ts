@@ -84,9 +84,10 @@ test('who is logged in is listed, and logged out, at every gateway with the stor
     return Promise.resolve(true);
   };
   const io: LoginIo = { stdout: write, stderr: write, color: false, env: {}, openBrowser };
-  assert.equal(await executeCommand(loginCommand, [site.urlOf('lab'), '--verbose'], io), 0, said);
+  assert.equal(await executeCommand(loginCommand, [site.urlOf('lab'), '--verbose', '--refresh'], io), 0, said);
   assert.match(said, /The authorization server issued it itself, for a login at http:\S+\./);
   assert.match(said, /expires_in +900 s/);
+  assert.match(said, /Refresh +RFC 6749 6\n[^]*✓ The refresh token was replaced\.\n[^]*Ask again, with the token/);
   assert.match(said, /Leave nothing behind +RFC 7009 2\.1\n.*\n.*\n +✓ The session is ended\./);
   assert.deepEqual(await list(), []);
 
