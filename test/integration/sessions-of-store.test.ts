@@ -56,8 +56,8 @@ test('who is logged in is listed, and logged out, at every gateway with the stor
     assert.equal(idp, site.idps.lab.quirky.issuer);
     assert.ok(idpSubject !== null && startedAt < endsAt);
   }
-  const text = JSON.stringify(sessions);
-  for (const secret of site.idps.lab.quirky.state.refreshTokens.keys()) assert.ok(!text.includes(secret));
+  const listed = JSON.stringify(sessions);
+  for (const secret of site.idps.lab.quirky.state.refreshTokens.keys()) assert.ok(!listed.includes(secret));
 
   const ofBob = sessions.find(({ user }) => user === 'bob')!;
   assert.equal((await run('revoke', [ofBob.id], other.adminPort)).code, 0);

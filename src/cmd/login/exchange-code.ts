@@ -71,7 +71,7 @@ async function requestToken(
   server: FoundServer,
   client: OAuthClient,
   form: URLSearchParams,
-  what: string,
+  grantNote: string,
 ): Promise<FoundToken | undefined> {
   const isRefresh = form.get('grant_type') === 'refresh_token';
   const headers = authenticateClient(client, form);
@@ -79,7 +79,7 @@ async function requestToken(
     method: 'POST',
     headers,
     body: form.toString(),
-    note: `${what}, client authentication ${client.method}`,
+    note: `${grantNote}, client authentication ${client.method}`,
   });
   if (!asked.ok) {
     narrator.find('bad', `No token: ${endSentence(asked.problem)}`, asked.advice);
