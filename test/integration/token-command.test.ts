@@ -460,6 +460,7 @@ describe('token inspect: which providers accept it', () => {
         policy: 'default/who',
         provider: 'corp',
         issuer: issuerUrl,
+        isOwn: false,
         keys: 'in the policy',
         accepted: true,
         first: null,
