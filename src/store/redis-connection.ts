@@ -168,12 +168,11 @@ export class RedisConnection {
     this.#retry.unref();
   }
 
-  /** The result, or a RedisTimeoutError. */
+  /** The result, or a RedisTimeoutError. Connections do not keep the process alive, so whoever waits for an answer has to: the timer does. */
   async #within<T>(promise: Promise<T>): Promise<T> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_, reject) => {
       timer = setTimeout(() => reject(new RedisTimeoutError('no answer in time')), this.#timeoutMs);
-      timer.unref();
     });
     try {
       return await Promise.race([promise, late]);

@@ -69,9 +69,17 @@ export async function ask(
   };
 }
 
-/** Posts a form. */
-export function postForm(url: string, form: Record<string, string> | URLSearchParams): Promise<FlowAnswer> {
-  const headers = { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' };
+/** Posts a form. `host`: what the server is called, when that is not its address. */
+export function postForm(
+  url: string,
+  form: Record<string, string> | URLSearchParams,
+  host?: string,
+): Promise<FlowAnswer> {
+  const headers = {
+    'content-type': 'application/x-www-form-urlencoded',
+    accept: 'application/json',
+    ...(host === undefined ? {} : { host }),
+  };
   return ask(url, { method: 'POST', headers, body: new URLSearchParams(form).toString() });
 }
 

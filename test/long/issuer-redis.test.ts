@@ -1,0 +1,277 @@
+// Two gateways of the flow Issuer, as processes, with one real redis-server: each step of a login at the other one, what works once works once wherever it is tried, and
+// the server killed, hung and restarted in the middle of each step.
+import assert from 'node:assert/strict';
+import { type TestContext, describe, test } from 'node:test';
+import { decodeJwt } from 'jose';
+import { type SampleServer, startSampleServer } from '../../src/demo/sample-mcp-server.ts';
+import { type AuthSetup, profileSetups, type StartedIdp } from '../idp/auth-setups.ts';
+import { BrowserAgent } from '../idp/browser-agent.ts';
+import { type FlowAnswer, FlowClient, postForm } from '../idp/flow-client.ts';
+import { createSealKeyFile, describeProtectedGateway } from '../idp/protected-gateway.ts';
+import { initialize, walkWithBreaks } from '../idp/stepwise-login.ts';
+import { startTcpSwitch, type TcpSwitch } from '../idp/tcp-switch.ts';
+import { type RedisServer, startRedisServer } from '../kit/redis-server.ts';
+import { type GatewayProcessRun, runGatewayProcess } from '../kit/run-gateway.ts';
+import { waitFor } from '../kit/wait-for.ts';
+
+interface Pair {
+  readonly idp: StartedIdp;
+  readonly redis: RedisServer;
+  readonly mcpServer: SampleServer;
+  readonly front: TcpSwitch;
+  readonly gateways: readonly [GatewayProcessRun, GatewayProcessRun];
+  readonly url: string;
+  /** The next request goes to the other one. */
+  turn(): void;
+  /** Until both say so of their store. */
+  waitForStore(isUp: boolean): Promise<void>;
+}
+
+/** What it writes survives a crash. */
+const durable = { appendonly: 'yes', appendfsync: 'always' };
+
+async function startPair(
+  t: TestContext,
+  setup: AuthSetup,
+  settings: Readonly<Record<string, string>> = durable,
+): Promise<Pair> {
+  const front = await startTcpSwitch();
+  t.after(() => front.close());
+  const origin = `http://127.0.0.1:${front.port}`;
+  const url = `${origin}/tickets`;
+  const idp = await setup.start(`${origin}/.oauth/tickets/callback`);
+  t.after(() => idp.close());
+  const mcpServer = await startSampleServer({ host: '127.0.0.1', port: 0 });
+  t.after(() => mcpServer.close());
+  const redis = await startRedisServer({ settings });
+  t.after(() => redis.stop());
+  const key = createSealKeyFile();
+  t.after(() => key.remove());
+  const target = new URL(mcpServer.url);
+  const options = describeProtectedGateway({
+    backends: [
+      {
+        path: '/tickets',
+        port: Number(target.port),
+        targetPath: target.pathname,
+        authentication: idp.authentication,
+      },
+    ],
+    secrets: idp.secrets,
+    sealKeyFile: key.path,
+    origin,
+    flags: ['--store', redis.url],
+  });
+  const start = async (): Promise<GatewayProcessRun> => {
+    const gateway = await runGatewayProcess(options);
+    t.after(() => gateway.stop());
+    return gateway;
+  };
+  const gateways = [await start(), await start()] as const;
+  let turns = 0;
+  const turn = (): void => {
+    turns += 1;
+    front.pointTo(gateways[turns % 2]!.port);
+  };
+  turn();
+  return {
+    idp,
+    redis,
+    mcpServer,
+    front,
+    gateways,
+    url,
+    turn,
+    waitForStore: async (isUp) => {
+      for (const gateway of gateways)
+        await waitFor(
+          `the store is ${isUp ? 'up' : 'down'}`,
+          async () => (await gateway.readMetric('mcp_gateway_store_up')) === (isUp ? 1 : 0),
+        );
+    },
+  };
+}
+
+const findSetup = (name: string): AuthSetup => profileSetups.find((setup) => setup.name === `a stub like ${name}`)!;
+
+/** The same client at both gateways at once. */
+function askBoth(
+  { gateways }: Pair,
+  client: FlowClient,
+  path: string,
+  form: Readonly<Record<string, string>>,
+): Promise<readonly FlowAnswer[]> {
+  const { host } = new URL(client.url);
+  return Promise.all(
+    gateways.map(({ url }) => postForm(`${url}/.oauth/tickets/${path}`, { client_id: client.clientId, ...form }, host)),
+  );
+}
+
+const refused = (answer: FlowAnswer): void => {
+  assert.deepEqual([answer.status, answer.json()['error']], [400, 'invalid_grant'], answer.body);
+};
+const unavailable = (answer: FlowAnswer): void => {
+  assert.deepEqual([answer.status, answer.json()['error']], [503, 'temporarily_unavailable'], answer.body);
+  assert.match(String(answer.headers['retry-after']), /^\d+$/);
+};
+
+for (const name of ['Google', 'GitLab', 'GitHub, App', 'GitHub, OAuth app'])
+  test(`like ${name}: each step of a login at the other gateway`, async (t) => {
+    const setup = findSetup(name);
+    const pair = await startPair(t, setup);
+    await walkWithBreaks(setup, pair.url, () => {
+      pair.turn();
+      return Promise.resolve();
+    });
+  });
+
+describe('what works once works once, whichever gateway is asked', () => {
+  test('codes; refresh tokens; and a session that is ended at one is over at both at once', async (t) => {
+    const pair = await startPair(t, findSetup('GitLab'));
+    const client = await new FlowClient(pair.url).prepare();
+    const back = await client.logIn(new BrowserAgent());
+    const redeemed = await askBoth(pair, client, 'token', {
+      grant_type: 'authorization_code',
+      code: back.searchParams.get('code')!,
+      redirect_uri: client.redirectUri,
+      code_verifier: client.verifier,
+    });
+    assert.deepEqual(redeemed.map(({ status }) => status).toSorted(), [200, 400]);
+    // RFC 6749 4.1.2: the identity provider ends what a code gave when it is tried again.
+    await client.redeem(await client.logIn(new BrowserAgent()));
+
+    for (let round = 0; round < 5; round += 1) {
+      pair.idp.server.forget();
+      const form = { grant_type: 'refresh_token', refresh_token: client.tokens!.refresh_token! };
+      const answers = new Set<string>();
+      await waitFor('both have tokens', async () => {
+        const both = await askBoth(pair, client, 'token', form);
+        for (const answer of both) if (answer.status !== 200) unavailable(answer);
+        for (const { status, body } of both) if (status === 200) answers.add(body);
+        return both.every(({ status }) => status === 200);
+      });
+      assert.equal(answers.size, 1, 'the same answer for both');
+      const asked = pair.idp.server.calls.filter(({ form: sent }) => sent.get('grant_type') === 'refresh_token');
+      assert.equal(asked.length, 1, 'the identity provider was asked once');
+      const [answer] = answers;
+      client.tokens = JSON.parse(answer!) as typeof client.tokens;
+    }
+
+    const stolen = client.tokens!.refresh_token!;
+    await client.refresh();
+    pair.turn();
+    await client.refresh();
+    pair.turn();
+    refused(await client.tryRefresh({ refresh_token: stolen }));
+    for (const answer of await askBoth(pair, client, 'token', {
+      grant_type: 'refresh_token',
+      refresh_token: client.tokens!.refresh_token!,
+    }))
+      refused(answer);
+
+    await client.redeem(await client.logIn(new BrowserAgent()));
+    const token = client.tokens!.refresh_token!;
+    assert.equal(
+      (await postForm(String(client.server!['revocation_endpoint']), { token, client_id: client.clientId })).status,
+      200,
+    );
+    for (const answer of await askBoth(pair, client, 'token', { grant_type: 'refresh_token', refresh_token: token }))
+      refused(answer);
+  });
+});
+
+/** How the server fails, and comes back. */
+const faults = {
+  killed: { begin: (redis: RedisServer) => redis.kill(), end: (redis: RedisServer) => redis.restart() },
+  hung: {
+    begin: (redis: RedisServer) => Promise.resolve(redis.pause()),
+    end: (redis: RedisServer) => Promise.resolve(redis.resume()),
+  },
+} as const;
+
+describe('redis-server fails in the middle of a login', () => {
+  for (const [fault, { begin, end }] of Object.entries(faults))
+    test(`${fault}: only what needs it waits, nobody is logged out, and everything goes on where it was`, async (t) => {
+      const pair = await startPair(t, findSetup('Google'));
+      const { redis } = pair;
+      /** What needs no store goes on without it. */
+      const without = async <T>(act: () => Promise<T>): Promise<T> => {
+        pair.turn();
+        await begin(redis);
+        const value = await act();
+        await end(redis);
+        await pair.waitForStore(true);
+        pair.turn();
+        return value;
+      };
+      const client = new FlowClient(pair.url);
+      await without(() => client.getChallenge());
+      await without(() => client.discoverResource());
+      await without(() => client.discoverServer());
+      await without(() => client.register());
+      const back = await without(() => client.logIn(new BrowserAgent()));
+      await without(async () => unavailable(await client.tryRedeem(back)));
+      await client.redeem(back);
+      const session = await without(() => initialize(client));
+      const call = { jsonrpc: '2.0', id: 2, method: 'tools/list', params: {} };
+      assert.equal((await without(() => client.post(call, session))).status, 200);
+      await without(async () => unavailable(await client.tryRefresh()));
+      await client.refresh();
+      const form = { token: client.tokens!.refresh_token!, client_id: client.clientId };
+      await without(async () =>
+        assert.equal((await postForm(String(client.server!['revocation_endpoint']), form)).status, 503),
+      );
+      assert.equal((await client.post(call, session)).status, 200);
+      // Whoever is told 503 cannot know: a server that hung may have ended the session later.
+      const last = await client.tryRefresh();
+      if (last.status !== 200) refused(last);
+      await client.redeem(await client.logIn(new BrowserAgent()));
+      await client.refresh();
+      const said = pair.gateways
+        .flatMap((gateway) => gateway.readLog())
+        .filter(({ reason }) => reason === 'store_unavailable');
+      assert.ok(said.length >= 3);
+    });
+
+  for (const [fault, { begin, end }] of Object.entries(faults))
+    test(`${fault} while the identity provider answers a refresh: 503, and the same refresh token works later`, async (t) => {
+      const pair = await startPair(t, findSetup('Google'));
+      const { idp, redis } = pair;
+      const client = await new FlowClient(pair.url).connect(new BrowserAgent());
+      const { sub } = decodeJwt(client.tokens!.access_token);
+      const { quirky } = idp;
+      quirky!.secondServer.forget();
+      quirky!.secondServer.pause();
+      const refreshing = client.tryRefresh();
+      await waitFor('the identity provider is asked', () => quirky!.secondServer.calls.length > 0);
+      await begin(redis);
+      quirky!.secondServer.resume();
+      unavailable(await refreshing);
+      await end(redis);
+      await pair.waitForStore(true);
+      pair.turn();
+      await waitFor('it works again', async () => {
+        const answer = await client.tryRefresh();
+        if (answer.status === 200) client.tokens = answer.json() as unknown as typeof client.tokens;
+        else unavailable(answer);
+        return answer.status === 200;
+      });
+      assert.equal(decodeJwt(client.tokens!.access_token).sub, sub);
+    });
+
+  test('restarted with nothing in it: sessions are over, tokens live on, and the next login works', async (t) => {
+    const pair = await startPair(t, findSetup('GitLab'), { appendonly: 'no' });
+    const client = await new FlowClient(pair.url).connect(new BrowserAgent());
+    const session = await initialize(client);
+    await pair.redis.kill();
+    await pair.waitForStore(false);
+    await pair.redis.restart();
+    await pair.waitForStore(true);
+    refused(await client.tryRefresh());
+    pair.turn();
+    assert.equal((await client.post({ jsonrpc: '2.0', id: 2, method: 'tools/list', params: {} }, session)).status, 200);
+    await client.redeem(await client.logIn(new BrowserAgent()));
+    pair.turn();
+    await client.refresh();
+  });
+});
