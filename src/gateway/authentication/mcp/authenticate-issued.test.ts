@@ -20,7 +20,7 @@ async function reasonFor(gateway: TestIssuer, token: string | undefined): Promis
   return verdict.kind === 'deny' ? verdict.reason : verdict.kind;
 }
 
-const strict: IssuerOptions = { message: { mode: AuthenticationMode.STRICT } as never };
+const strict: IssuerOptions = { message: { mode: AuthenticationMode.STRICT } };
 
 describe('a request', () => {
   test('with an issued token passes, and again from the cache, without a question to the identity provider', async () => {
@@ -66,7 +66,7 @@ describe('a request', () => {
     const { signingKeys } = gateway;
     const elsewhere = new TestIssuer({ ...strict, signingKeys: signingKeys!, path: '/other' });
     assert.equal(await reasonFor(elsewhere, accessToken), 'token_wrong_issuer');
-    const otherIdp = { message: { mode: AuthenticationMode.STRICT, issuer: 'https://new.example.com' } as never };
+    const otherIdp = { message: { mode: AuthenticationMode.STRICT, issuer: 'https://new.example.com' } };
     assert.equal(
       await reasonFor(new TestIssuer({ ...otherIdp, signingKeys: signingKeys! }), accessToken),
       'token_missing_claim',
@@ -104,7 +104,7 @@ describe('without signing keys', () => {
   });
 
   test('Permissive admits, as somebody who is not known', async () => {
-    const gateway = new TestIssuer({ message: { mode: AuthenticationMode.PERMISSIVE } as never, signingKeys: null });
+    const gateway = new TestIssuer({ message: { mode: AuthenticationMode.PERMISSIVE }, signingKeys: null });
     const { verdict, context } = await send(gateway, 'x.y.z');
     assert.equal(verdict.kind, 'continue');
     assert.equal(context.mcp?.token, undefined);

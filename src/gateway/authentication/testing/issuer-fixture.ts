@@ -72,7 +72,7 @@ export class TestIssuer {
           scopes: [{ scopes: ['tickets'] }, { scopes: ['admin'], when: '"admins" in jwt.groups' }],
         },
         ...options.message,
-      } as never,
+      },
       registration: { mode: RegistrationMode.SHARED, clientId: 'gateway-client' },
       asksForConsent: options.asksForConsent ?? false,
       sharedClientSecret: 'shared-secret',
@@ -189,7 +189,8 @@ export function readBody(answer: OAuthAnswer): Readonly<Record<string, unknown>>
 export function readTokens(answer: OAuthAnswer): Omit<IssuedTokens, 'clientId'> {
   const body = readBody(answer);
   if (answer.status !== 200) throw new Error(`status ${answer.status}: ${answer.body} (${answer.detail ?? ''})`);
-  return { accessToken: String(body['access_token']), refreshToken: String(body['refresh_token'] ?? ''), body };
+  const { access_token: accessToken, refresh_token: refreshToken = '' } = body as Record<string, string>;
+  return { accessToken: accessToken!, refreshToken, body };
 }
 
 /** The claims of a token, unverified. */

@@ -69,7 +69,7 @@ const messageOf = (tokens: object, more: object = {}): IssuerOptions => ({
       scopes: [{ scopes: ['tickets'] }, { scopes: ['admin'], when: '"admins" in jwt.groups' }],
       ...tokens,
     },
-  } as never,
+  },
 });
 
 describe('a code', () => {
@@ -190,7 +190,7 @@ describe('a code', () => {
     const { redeem } = await gateway.logIn();
     for (const options of [
       { keys, path: '/other' },
-      { keys, message: { issuer: 'https://new.example.com' } as never },
+      { keys, message: { issuer: 'https://new.example.com' } },
     ]) {
       const elsewhere = new TestIssuer({ ...messageOf({}, options.message), ...options }, gateway.idp);
       if (options.path === undefined) Object.assign(elsewhere.broker.config.idp, { issuer: 'https://new.example.com' });
@@ -237,7 +237,7 @@ describe('who logs in', () => {
 
   test('is refused when nobody has let them in', async () => {
     const gateway = new TestIssuer({
-      message: { identity: { allow: { domains: ['elsewhere.example'] } } } as never,
+      message: { identity: { allow: { domains: ['elsewhere.example'] } } },
     });
     const { redeem } = await gateway.logIn();
     expectError(await gateway.ask(redeem), 'invalid_grant', 'identity_not_allowed');
@@ -245,11 +245,20 @@ describe('who logs in', () => {
 
   test('is refused when the token would lack a claim that every request needs', async () => {
     const requiredClaims = [{ name: 'groups', values: ['"admins"'] }];
-    const gateway = new TestIssuer({ message: { requiredClaims } as never });
+    const gateway = new TestIssuer({ message: { requiredClaims } });
     const { redeem } = await gateway.logIn();
     expectError(await gateway.ask(redeem), 'invalid_grant', 'identity_not_allowed');
     gateway.idp.account['groups'] = ['admins'];
     assert.notEqual((await gateway.getTokens()).accessToken, '');
+  });
+
+  test('cannot be told while userinfo is down: a 503, and the operator reads that the code is used up', async () => {
+    const gateway = new TestIssuer({ message: { identity: { claims: { groups: 'teams' } } } });
+    gateway.idp.isUserinfoDown = true;
+    const { redeem } = await gateway.logIn();
+    const answer = await gateway.ask(redeem);
+    expectError(answer, 'temporarily_unavailable', 'idp_unavailable', 503);
+    assert.match(answer.detail ?? '', /a new login is needed/);
   });
 
   test('has so many groups that no token could carry them', async () => {
@@ -320,7 +329,7 @@ describe('a refresh', () => {
 
     test(`of a person who is no longer let in ends the session, ${name}`, async () => {
       const allow = { emails: ['alice@example.com'] };
-      const gateway = new TestIssuer({ message: { identity: { allow } } as never, ...options() });
+      const gateway = new TestIssuer({ message: { identity: { allow } }, ...options() });
       const tokens = await gateway.getTokens();
       gateway.idp.account['email'] = 'alice@new.example';
       expectError(await gateway.refresh(tokens), 'invalid_grant', 'identity_not_allowed');
@@ -385,7 +394,7 @@ describe('a refresh', () => {
     const keys = [createSealKey()];
     const before = new TestIssuer({ keys });
     const tokens = await before.getTokens();
-    const after = new TestIssuer({ keys, message: { issuer: 'https://new.example.com' } as never }, before.idp);
+    const after = new TestIssuer({ keys, message: { issuer: 'https://new.example.com' } }, before.idp);
     Object.assign(after.broker.config.idp, { issuer: 'https://new.example.com' });
     const clientId = await after.register();
     expectError(await after.refresh({ ...tokens, clientId }), 'invalid_grant', 'grant_invalid');
@@ -442,7 +451,7 @@ describe('with a store', () => {
 
   test('userinfo that is down after the identity provider replaced its refresh token costs nothing', async () => {
     const preset = { ...standardPreset, identity: {} };
-    const message = { identity: { claims: { groups: 'teams' } } } as never;
+    const message = { identity: { claims: { groups: 'teams' } } };
     const gateway = new TestIssuer({ store: createStore().store, preset, message });
     const tokens = await gateway.getTokens();
     gateway.idp.isUserinfoDown = true;

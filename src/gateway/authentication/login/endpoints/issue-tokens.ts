@@ -83,7 +83,9 @@ async function redeem(call: Issuance): Promise<JsonObject | TokenError> {
   if (outcome.kind !== 'tokens') return describeIdpOutcome(call, outcome);
   const answer = outcome.body;
   const identity = await askWho(call, { answer, nonce: code.nonce });
-  if (identity.kind !== 'person') return describeIdentity(identity);
+  if (identity.kind === 'unavailable')
+    return describeUnavailable(`${identity.detail}; ${codeIsUsedUp}`, identity.retryAfterSeconds);
+  if (identity.kind === 'refused') return describeIdentity(identity);
   const { person } = identity;
   const signed = sign(call, person, splitScope(code.scope));
   if (isError(signed)) return signed;
@@ -99,8 +101,10 @@ async function redeem(call: Issuance): Promise<JsonObject | TokenError> {
   });
   return begun.ok
     ? { ...signed.answer, refresh_token: begun.refreshToken }
-    : describeStoreUnavailable(`${begun.detail}; the code is used up, so a new login is needed`);
+    : describeStoreUnavailable(`${begun.detail}; ${codeIsUsedUp}`);
 }
+
+const codeIsUsedUp = 'the code is used up, so a new login is needed';
 
 async function refresh(call: Issuance): Promise<JsonObject | TokenError> {
   const { request, form, issuer, presented } = call;

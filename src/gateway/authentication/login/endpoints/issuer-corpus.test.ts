@@ -14,7 +14,7 @@ import { createClaims, signToken } from '../issuer/sign-token.ts';
 import { digestClientId } from '../state/client-envelope.ts';
 import { openCode, sealCode } from '../state/code-envelope.ts';
 
-const alphabet = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_=+/. \u00e9\u0000'];
+const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_=+/. \u00e9\u0000'.split('');
 
 /** A change of a text: something replaced, inserted, cut out, doubled, turned round, or taken from another text. */
 const mutation = fc.record({
@@ -41,9 +41,9 @@ function mutate(text: string, other: string, { kind, at, length, text: added }: 
     case 'double':
       return `${before}${after.slice(0, length)}${after}`;
     case 'swap':
-      return `${before}${[...after.slice(0, length)].toReversed().join('')}${after.slice(length)}`;
+      return `${before}${after.slice(0, length).split('').toReversed().join('')}${after.slice(length)}`;
     case 'case':
-      return `${before}${[...after.slice(0, length)].map((each) => (each === each.toLowerCase() ? each.toUpperCase() : each.toLowerCase())).join('')}${after.slice(length)}`;
+      return `${before}${after.slice(0, length).replaceAll(/[a-z]|[A-Z]/g, (each) => (each < 'a' ? each.toLowerCase() : each.toUpperCase()))}${after.slice(length)}`;
     case 'splice':
       return `${before}${other.slice(place)}`;
     case 'pad':
