@@ -15,7 +15,7 @@ import { initialize } from '../idp/stepwise-login.ts';
 interface Shown {
   readonly page: string;
   readonly issuer: string;
-  start(callback: string): Promise<StartedIdp>;
+  readonly start: (callback: string) => Promise<StartedIdp>;
   /** Addresses of the stub as the real one has them. */
   readonly rename?: (text: string, idp: StartedIdp) => string;
 }

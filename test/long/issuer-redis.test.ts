@@ -136,7 +136,7 @@ describe('what works once works once, whichever gateway is asked', () => {
       redirect_uri: client.redirectUri,
       code_verifier: client.verifier,
     });
-    assert.deepEqual(redeemed.map(({ status }) => status).toSorted(), [200, 400]);
+    assert.deepEqual(new Set(redeemed.map(({ status }) => status)), new Set([200, 400]));
     // RFC 6749 4.1.2: the identity provider ends what a code gave when it is tried again.
     await client.redeem(await client.logIn(new BrowserAgent()));
 
