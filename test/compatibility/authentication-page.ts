@@ -39,7 +39,7 @@ Versions: ${versions.join(', ')}.
 |${head.map(() => '---').join('|')}|
 ${lines.join('\n')}
 ${notes.length === 0 ? '' : `\n${notes.map((note, index) => `${index + 1}. ${note}`).join('\n')}\n`}
-- The flow is what \`flow: Auto\` chose, except for Direct, which is configured.
+- The flow is what \`flow: Auto\` chose, except for Direct, and for Issuer with Dex, Spring, Entra and generic OAuth 2.0, which are configured.
 - Stubs answer as the real ones do in the points that matter here. They are not the real ones.
 - Chromium: a page with SDK v2 on an origin of its own. The route has a CORS filter for that origin.
 - A metadata document, no egress: the client has a document that describes it, and uses it wherever the gateway offers that, as Claude Code does; the gateway cannot fetch it. The first login ends

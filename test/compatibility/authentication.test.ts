@@ -192,9 +192,9 @@ function describeRow(setup: AuthSetup): void {
         test(`${client.name} cannot get through: ${obstacle.why}`, async () => {
           row.cells.set(client.name, { kind: 'fails' });
           const { calls } = system.idp.server;
-          const before = calls.length;
+          const seen = calls.length;
           await client.walkInVain(system);
-          await waitFor(() => obstacle.wasMet(calls.slice(before)));
+          await waitFor(() => obstacle.wasMet(calls.slice(seen)));
           row.cells.set(client.name, { kind: 'impossible', why: obstacle.why });
         });
       }

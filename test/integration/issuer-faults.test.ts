@@ -40,12 +40,12 @@ after(() => site?.close());
 
 /** While `changes` are in force. */
 async function during<T extends object, R>(switches: T, changes: Partial<T>, act: () => Promise<R>): Promise<R> {
-  const before = Object.fromEntries(Object.keys(changes).map((name) => [name, switches[name as keyof T]]));
+  const original = Object.fromEntries(Object.keys(changes).map((name) => [name, switches[name as keyof T]]));
   Object.assign(switches, changes);
   try {
     return await act();
   } finally {
-    Object.assign(switches, before);
+    Object.assign(switches, original);
   }
 }
 

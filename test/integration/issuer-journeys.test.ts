@@ -179,11 +179,11 @@ describe('who does not get in', () => {
   test('GitHub: an answer from elsewhere is not taken for one of GitHub', async () => {
     const client = await site.prepare('app');
     const browser = new BrowserAgent();
-    const before = site.idps.app.server.calls.length;
+    const seen = site.idps.app.server.calls.length;
     await client.logIn(browser);
     const callback = browser.history.find(({ pathname }) => pathname === '/.oauth/app/callback')!;
     assert.equal(callback.searchParams.get('iss'), `${site.idps.app.issuer}/login/oauth`);
-    assert.ok(site.idps.app.server.calls.length > before);
+    assert.ok(site.idps.app.server.calls.length > seen);
     // The same again with another name in it.
     const second = new BrowserAgent();
     const page = await second.visit(client.formatAuthorizationUrl(), client.redirectUri);
@@ -219,8 +219,8 @@ describe('two identity providers who call somebody by the same name', () => {
   test('also when a policy changes from one to the other: who logged in there has to log in here', async () => {
     const client = await site.connect('one');
     const session = await initialize(client);
-    const before = site.idps.one.authentication;
-    site.changePolicy('one', { ...before, issuer: site.idps.other.issuer });
+    const policy = site.idps.one.authentication;
+    site.changePolicy('one', { ...policy, issuer: site.idps.other.issuer });
     site.idps.other.quirky.addClient({
       id: 'gateway',
       secret: site.idps.other.secrets['client-secret']!,
@@ -233,7 +233,7 @@ describe('two identity providers who call somebody by the same name', () => {
     await namesake.redeem(await namesake.logIn(new BrowserAgent()));
     assertAccepted(await namesake.post());
     assert.equal((await namesake.post(undefined, session)).status, 404, 'the session of the person of before');
-    site.changePolicy('one', before);
+    site.changePolicy('one', policy);
     await waitFor('the first one is back', async () => (await client.post()).status === 200);
     assertAccepted(await client.post(undefined, session));
   });

@@ -202,11 +202,11 @@ describe('keys', () => {
 
   test('a new signing key between code and token: it is published before it signs, and the login goes on', async () => {
     const client = await sealed.connect('google');
-    const before = await listKids(client);
+    const known = await listKids(client);
     const { kid } = decodeProtectedHeader(client.tokens!.access_token);
     const back = await client.logIn(new BrowserAgent());
     await rotate('--signing');
-    await waitFor('it is published', async () => (await listKids(client)).length === before.length + 1);
+    await waitFor('it is published', async () => (await listKids(client)).length === known.length + 1);
     assertAccepted(await client.post());
     await client.redeem(back);
     assert.equal(decodeProtectedHeader(client.tokens!.access_token).kid, kid, 'it signs once every gateway has it');
@@ -216,12 +216,12 @@ describe('keys', () => {
   test('one that leaked is replaced at once: its tokens are refused, and refresh tokens bring new ones', async () => {
     const client = await sealed.connect('google');
     const back = await client.logIn(new BrowserAgent());
-    const before = await listKids(client);
+    const known = await listKids(client);
     await rotate('--signing', '--drop-previous');
     await waitFor('the token is refused', async () => (await client.post()).status === 401);
     const now = await listKids(client);
     assert.equal(now.length, 1);
-    assert.equal(before.includes(now[0]!), false);
+    assert.equal(known.includes(now[0]!), false);
     await client.refresh();
     assertAccepted(await client.post());
     await client.redeem(back);

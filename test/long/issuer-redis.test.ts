@@ -136,7 +136,7 @@ describe('what works once works once, whichever gateway is asked', () => {
       redirect_uri: client.redirectUri,
       code_verifier: client.verifier,
     });
-    assert.deepEqual(redeemed.map(({ status }) => status).toSorted(), [200, 400]);
+    assert.deepEqual(new Set(redeemed.map(({ status }) => status)), new Set([200, 400]));
     // RFC 6749 4.1.2: the identity provider ends what a code gave when it is tried again.
     await client.redeem(await client.logIn(new BrowserAgent()));
 
@@ -234,28 +234,31 @@ describe('redis-server fails in the middle of a login', () => {
     });
 
   for (const [fault, { begin, end }] of Object.entries(faults))
-    test(`${fault} while the identity provider answers a refresh: 503, and the same refresh token works later`, async (t) => {
-      const pair = await startPair(t, findSetup('Google'));
+    test(`${fault} after the identity provider has replaced its refresh token: the client gets its tokens, and the session goes on`, async (t) => {
+      const pair = await startPair(t, findSetup('GitLab'));
       const { idp, redis } = pair;
       const client = await new FlowClient(pair.url).connect(new BrowserAgent());
       const { sub } = decodeJwt(client.tokens!.access_token);
-      const { quirky } = idp;
-      quirky!.secondServer.forget();
-      quirky!.secondServer.pause();
+      idp.server.forget();
+      idp.server.pause();
       const refreshing = client.tryRefresh();
-      await waitFor('the identity provider is asked', () => quirky!.secondServer.calls.length > 0);
+      await waitFor('the identity provider is asked', () => idp.server.calls.length > 0);
       await begin(redis);
-      quirky!.secondServer.resume();
-      unavailable(await refreshing);
+      idp.server.resume();
+      const answer = await refreshing;
+      assert.equal(answer.status, 200, answer.body);
+      client.tokens = answer.json() as unknown as typeof client.tokens;
       await end(redis);
       await pair.waitForStore(true);
-      pair.turn();
-      await waitFor('it works again', async () => {
-        const answer = await client.tryRefresh();
-        if (answer.status === 200) client.tokens = answer.json() as unknown as typeof client.tokens;
-        else unavailable(answer);
-        return answer.status === 200;
-      });
+      for (let round = 0; round < 3; round += 1) {
+        pair.turn();
+        await waitFor('the next one works', async () => {
+          const next = await client.tryRefresh();
+          if (next.status === 200) client.tokens = next.json() as unknown as typeof client.tokens;
+          else unavailable(next);
+          return next.status === 200;
+        });
+      }
       assert.equal(decodeJwt(client.tokens!.access_token).sub, sub);
     });
 
