@@ -27,7 +27,7 @@ export interface KeySecretKind {
   readonly what: string;
   /** The label of their Secrets, with the value `true`. */
   readonly label: string;
-  nameSecret(namespace: string, name: string): string;
+  readonly nameSecret: (namespace: string, name: string) => string;
   /** A Secret with new keys. */
   render(owner: KeyOwner): KubernetesObject;
   /** What is to be done about the keys of a Gateway that is there; absent: nothing, and they are not even read. */

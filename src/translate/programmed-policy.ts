@@ -64,7 +64,7 @@ const notEncrypted: Verdict = {
   status: 'False',
   reason: 'XdsNotEncrypted',
   message:
-    'The gateway issues the tokens of this policy itself, and its signing keys are sent over TLS only: set controller.xds.tls.enabled and controller.xds.tls.generate of the Helm chart, or bring a certificate of your own. Until then nobody can log in, and its targets are closed.',
+    'The gateway issues the tokens of this policy itself, and its signing keys are sent over TLS only: set controller.xds.tls.enabled and controller.xds.tls.generate of the Helm chart, or bring a certificate of your own. Until then nobody can log in, and requests are answered with 503.',
 };
 
 function judge(view: FactsView, keys: readonly string[]): Verdict | undefined {

@@ -22,7 +22,7 @@ import {
   type InstalledController,
   removeController,
 } from './installed-controller.ts';
-import { listConditions, waitForCondition } from './resource-conditions.ts';
+import { waitForCondition } from './resource-conditions.ts';
 import { locateResource, locateResources, type ResourceName } from './resource-paths.ts';
 import { joinCluster, leaveCluster } from './shared-cluster.ts';
 
@@ -102,6 +102,7 @@ before(async () => {
               provider: 'GitHub',
               registration: { mode: 'Shared', clientId: 'gateway' },
               identity: { allow: { organizations: ['acme'] } },
+              resourceMetadata: { resource: 'https://mcp.example.com/mcp' },
             },
           },
         },
@@ -128,13 +129,7 @@ test('with TLS they are made once, and both pods have them', async () => {
   controller = await installController(cluster, { values });
   await waitForSecret('the key is made', (data) => data['current'] !== undefined);
   await waitUntilFollowed(cluster, 'web', `https://proxy.${installationNamespace}.svc:9978`, namespace);
-  await cluster.waitFor(
-    async () => {
-      const told = listConditions(await cluster.api.get(locateResource(policy)));
-      return told.every(({ reason }) => reason !== 'XdsNotEncrypted');
-    },
-    { what: 'the policy does not complain any more' },
-  );
+  await waitForCondition(cluster, policy, { type: 'Programmed', status: 'True' });
   await cluster.waitFor(
     async () => {
       const kids = await Promise.all((await listPods()).map(({ metadata }) => readKids(metadata.name)));
@@ -145,7 +140,7 @@ test('with TLS they are made once, and both pods have them', async () => {
 });
 
 test('who asks gets a new key, which signs only when both pods have acknowledged it', async () => {
-  const before = await waitForSecret('the key is there', () => true);
+  const made = await waitForSecret('the key is there', () => true);
   const [cutOff, other] = await listPods();
   const old = (await readKids(other!.metadata.name))!.active;
   const heal = await cluster.blackHole({ from: cutOff!.status.podIP!, to: await controller.findAddress(), port: 9978 });
@@ -156,7 +151,7 @@ test('who asks gets a new key, which signs only when both pods have acknowledged
       metadata: { annotations: { 'gateway.proxy/rotate-signing-key': 'now' } },
     });
     const prepared = await waitForSecret('the next key is made', (data) => data['next'] !== undefined);
-    assert.equal(prepared['current'], before['current']);
+    assert.equal(prepared['current'], made['current']);
     await cluster.waitFor(async () => (await readKids(other!.metadata.name))?.kids.length === 2, {
       what: 'the other pod publishes it',
     });

@@ -22,10 +22,10 @@ interface Stage {
   readonly cluster: FakeApiServer;
   readonly web: KeyOwner;
   readonly clock: ManualClock;
-  startKeeper(): SigningKeyKeeper;
-  findSecret(): KubernetesObject | undefined;
-  readKeys(): KeptSigningKeys | undefined;
-  ask(): void;
+  readonly startKeeper: () => SigningKeyKeeper;
+  readonly findSecret: () => KubernetesObject | undefined;
+  readonly readKeys: () => KeptSigningKeys | undefined;
+  readonly ask: () => void;
 }
 
 async function createStage(context: TestContext): Promise<Stage> {
