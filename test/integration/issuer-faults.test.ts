@@ -245,6 +245,21 @@ describe('userinfo', () => {
       });
 });
 
+test('a GitHub App without a permission that the policy needs: the log has the words of GitHub', async () => {
+  const organizationsAnswer: WrongAnswer = {
+    status: 403,
+    headers: { 'content-type': 'application/json', 'x-ratelimit-remaining': '4999' },
+    body: '{"message":"Resource not accessible by integration"}',
+  };
+  const client = await site.prepare('app');
+  site.forgetLog();
+  await during<GithubSwitches, void>(site.idps.app.github.switches, { organizationsAnswer }, async () =>
+    assertError(await client.tryRedeem(await client.logIn(new BrowserAgent())), 503, 'temporarily_unavailable'),
+  );
+  const { detail } = await site.waitForReason('idp_unavailable');
+  assert.match(String(detail), /user\/orgs answers 403: "Resource not accessible by integration"/);
+});
+
 describe('a refresh', () => {
   for (const [name, wrong] of quick)
     test(`${name} at the token endpoint: 503, and the same refresh token works later`, async () => {
