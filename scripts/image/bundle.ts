@@ -20,7 +20,7 @@ export const bundleEntry = 'mcp-gatehouse.js';
 const checkout = join(import.meta.dirname, '..', '..');
 
 /** Packages that others try to load and do without. They are in no image. */
-const optionalPackages = ['bufferutil', 'supports-color', 'utf-8-validate'];
+const optionalPackages = ['@node-rs/xxhash', 'bufferutil', 'supports-color', 'utf-8-validate'];
 
 /** Other forms of packages than the bundler would take. */
 const forms = {

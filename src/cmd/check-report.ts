@@ -63,7 +63,7 @@ export interface CheckWarning {
 }
 
 /** MCP authentication of a policy, as far as it can be known without asking anybody. */
-export type CheckedAuthentication = Omit<DescribedAuthentication, 'keysLoaded'>;
+export type CheckedAuthentication = Omit<DescribedAuthentication, 'keysLoaded' | 'issuedTokens'>;
 
 /** JWT authentication of a policy, as far as it can be known without asking anybody. */
 export interface CheckedJwtAuthentication extends Omit<DescribedJwtAuthentication, 'providers'> {

@@ -39,6 +39,10 @@ With --json: {url, ok, steps: [{title, standard, ok, exchanges: [{method, url, n
     },
     browser: { type: 'boolean', default: true, help: 'Only print the address of the login, do not open it' },
     timeout: { type: 'duration', default: 300_000, min: 1_000, max: 3_600_000, help: 'How long to wait for the login' },
+    refresh: {
+      type: 'boolean',
+      help: 'Also refresh the token once, and ask the server again with the new one',
+    },
     verbose: {
       type: 'boolean',
       short: 'v',
@@ -83,6 +87,7 @@ With --json: {url, ok, steps: [{title, standard, ok, exchanges: [{method, url, n
         scope: values.scope,
         redirectUri: values.redirectUri,
         timeoutMs: values.timeout,
+        refresh: values.refresh,
         showUrl: (href) => showUrl(href, { ...values, io }),
       });
     } catch (error) {

@@ -1,5 +1,5 @@
 // The file of a store on disk: of this user alone, in a folder of this user alone. Made when it is missing.
-import { closeSync, mkdirSync, openSync, statSync } from 'node:fs';
+import { accessSync, closeSync, constants, mkdirSync, openSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /** Makes sure of both; a sentence says what is wrong. `path` is absolute. Undefined: all is well. */
@@ -11,7 +11,11 @@ export function findPrivateFileProblem(path: string): string | undefined {
     if (exposedFolder !== undefined) return exposedFolder;
     makeFile(path);
     if (!statSync(path).isFile()) return `the store ${path} is not a regular file`;
-    return findExposure(path, 'store', 0o600);
+    const exposedFile = findExposure(path, 'store', 0o600);
+    if (exposedFile !== undefined) return exposedFile;
+    // SQLite makes files beside it.
+    for (const each of [path, folder]) accessSync(each, constants.R_OK | constants.W_OK);
+    return undefined;
   } catch (error) {
     return `the store ${path} cannot be opened: ${describeFileError(error, folder)}`;
   }
@@ -46,6 +50,9 @@ function describeFileError(error: unknown, folder: string): string {
       return `this user may not use ${folder}`;
     case 'EROFS':
       return `${folder} is on a file system that is read-only`;
+    // What Node makes of a read-only file system, too, when several folders are missing.
+    case 'ENOENT':
+      return `the folder ${folder} cannot be made`;
     case 'ENOSPC':
     case 'EDQUOT':
       return 'the disk is full';

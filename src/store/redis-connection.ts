@@ -1,7 +1,8 @@
 // One connection to a Valkey or Redis server: connects, checks the server before anything is kept there, notices when it hangs, and connects again. While there is
-// no connection, commands fail at once: nothing waits in a queue.
+// no connection, commands fail at once: nothing waits in a queue. Loaded only with such a store, and the client library with it.
 import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
+import { createClient } from '@redis/client';
 import { type Backoff, createBackoff } from '../base/backoff.ts';
 import { describeRedisError, type RedisProblem, RedisTimeoutError } from './redis-errors.ts';
 import type { RedisAddress } from './store-address.ts';
@@ -123,7 +124,6 @@ export class RedisConnection {
       readSetting(caFile, '--store-ca-file'),
     ]);
     const { host, port } = address;
-    const { createClient } = await import('@redis/client');
     const common = { host, port, connectTimeout: this.#timeoutMs, reconnectStrategy: false } as const;
     return createClient({
       RESP: 2,
@@ -144,7 +144,7 @@ export class RedisConnection {
       // Commands that a minimal ACL would have to allow.
       disableClientInfo: true,
       maintNotifications: 'disabled',
-    }) as unknown as Client;
+    });
   }
 
   #lose(client: Client, error: unknown): void {

@@ -118,7 +118,10 @@ function createCommands(space: string) {
     take: (key: string) => ['GETDEL', value(key)],
     count: (key: string, ms: number) => ['EVAL', countScript, '1', counter(key), `${ms}`],
     compareAndSet: (key: string, expected: string | undefined, next: string | undefined, ms: number) => [
-      ...['EVAL', compareAndSetScript, '1', value(key)],
+      'EVAL',
+      compareAndSetScript,
+      '1',
+      value(key),
       ...optional(expected),
       ...optional(next),
       `${ms}`,

@@ -82,7 +82,7 @@ export async function openSqliteStore(path: string, options: SqliteStoreOptions 
 }
 
 function loadSqlite(): typeof import('node:sqlite') | undefined {
-  return process.getBuiltinModule('node:sqlite') as typeof import('node:sqlite') | undefined;
+  return process.getBuiltinModule('node:sqlite');
 }
 
 /** A sentence when the file is none of ours; nothing is changed in it then. */

@@ -12,7 +12,11 @@ const clock = createManualClock();
 testStore({
   name: 'watched',
   open: () =>
-    watchStore(createMemoryStore({ now: clock.now }), { log: silentLog, clock: createManualClock(), place: 'memory' }),
+    watchStore(createMemoryStore({ now: () => clock.now() }), {
+      log: silentLog,
+      clock: createManualClock(),
+      place: 'memory',
+    }),
   pass: (ms) => clock.advance(ms),
 });
 

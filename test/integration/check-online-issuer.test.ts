@@ -68,7 +68,7 @@ describe('--online with the flow Issuer', () => {
       /! callback http:\/\/127\.0\.0\.1:3000\/\.oauth\/mcp\/callback has to be a redirect URI/,
       /✓ keys http:\S+: 1 usable/,
       /✓ identity ID tokens, and userinfo at http:\S+\/userinfo/,
-      /✓ access emails of example\.com; members of support; the subjects 42/,
+      /✓ lets in members of support; everybody with an email at example\.com; the subjects 42/,
       /✓ tokens valid for 10 min; a new login after 30 d; claims email, groups; scopes tickets/,
       /✓ flow Issuer: the gateway issues the tokens/,
       /✓ SDK v1 registers and logs in through the gateway, after its consent page/,
@@ -102,7 +102,7 @@ describe('--online with the flow Issuer', () => {
     assert.match(block, /✓ client gateway is known, and its secret is right/);
     assert.match(block, /✓ identity userinfo at http:\S+\/user/);
     assert.match(block, /✓ scopes read:user user:email read:org/);
-    assert.match(block, /✓ access members of acme/);
+    assert.match(block, /✓ lets in members of acme/);
     assert.match(block, /✓ flow Issuer: access tokens of GitHub are opaque, so the gateway issues its own/);
     assert.doesNotMatch(block, / keys |audience/);
     const wrong = await check(t, {
@@ -140,7 +140,7 @@ describe('--online with the flow Issuer', () => {
     assert.equal(code, 0, block);
     assert.match(block, /! scopes not in the metadata's scopes_supported: directory/);
     assert.match(block, /not in the metadata's claims_supported: groups/);
-    assert.match(block, /! access everybody with an account at http/);
+    assert.match(block, /! lets in everybody with an account at http/);
     const { out } = await check(t, policy(idp), '--json');
     const [online] = (JSON.parse(out) as { online: { flow: unknown; findings: { check: string }[] }[] }).online;
     assert.partialDeepStrictEqual(online, { ok: true, flow: { flow: 'Issuer' } });
@@ -156,7 +156,7 @@ describe('--online with the flow Issuer', () => {
         'keys',
         'identity',
         'scopes',
-        'access',
+        'lets in',
         'tokens',
         'flow',
       ],

@@ -162,6 +162,62 @@ describe('login', () => {
     assert.match(out, /echo/);
   });
 
+  for (const [name, answer, code, said] of [
+    [
+      'a refresh token that is refused',
+      { status: 400, body: { error: 'invalid_grant' } },
+      1,
+      /spent, expired or revoked/,
+    ],
+    [
+      'a session that has ended',
+      {
+        status: 400,
+        body: {
+          error: 'invalid_grant',
+          error_description: 'This session has ended: it was revoked, or one of its refresh tokens was used twice.',
+        },
+      },
+      1,
+      /→ Log in again\. Who ended it: mcp-gatehouse sessions revoke/,
+    ],
+    ['a refresh token that stays', undefined, 0, /✓ The refresh token stays the same\./],
+  ] as const)
+    test(`--refresh: ${name}`, async (t) => {
+      let first: Record<string, unknown> = {};
+      const server = await startServer(t, {
+        overrides: () => ({
+          '/token': ({ body }, answerWell) => {
+            if (body.includes('grant_type=refresh_token')) {
+              const { refresh_token: _, ...renewed } = first;
+              return answer ?? { status: 200, headers: { 'cache-control': 'no-store' }, body: renewed };
+            }
+            const given = answerWell();
+            first = given.body as Record<string, unknown>;
+            return given;
+          },
+        }),
+      });
+      const run = await runLogin([server.url, '--refresh']);
+      assert.equal(run.code, code, run.out);
+      assert.match(run.out, said);
+    });
+
+  test('--refresh without a refresh token', async (t) => {
+    const server = await startServer(t, {
+      overrides: () => ({
+        '/token': (_request, answerWell) => {
+          const { refresh_token: _, ...body } = answerWell().body as Record<string, unknown>;
+          return { status: 200, body };
+        },
+      }),
+    });
+    const { code, out } = await runLogin([server.url, '--refresh']);
+    assert.equal(code, 1, out);
+    assert.match(out, /There is no refresh token: users log in again/);
+    assert.match(out, /Failed at step \d+: Refresh/);
+  });
+
   test('an older server without any metadata: the fixed endpoints of 2025-03-26', async (t) => {
     const server = await startServer(t, {
       overrides: () => ({

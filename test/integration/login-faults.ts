@@ -32,6 +32,18 @@ export type Said = Readonly<Record<'check --online' | 'login' | 'inspector' | 'l
 const shared = { mode: 'Shared', clientId: 'gateway', clientSecretRef: { name: 'idp', key: 'client-secret' } };
 const rightSecret = 'the-right-secret';
 
+/** The gateway issues the tokens; the identity provider, like most, has userinfo. */
+const issuing = (quirks: Partial<Quirks>, allow?: Readonly<Record<string, readonly string[]>>): Fault => ({
+  quirks: {
+    metadataMembers: { scopes_supported: ['openid', 'email', 'profile'] },
+    userinfoMembers: ['email', 'email_verified'],
+    accessTokenFormat: 'opaque',
+    ...quirks,
+  },
+  authentication: { flow: 'Issuer', registration: shared, ...(allow !== undefined && { identity: { allow } }) },
+  shared: (callback) => [callback, callback.replace('127.0.0.1', 'localhost')],
+});
+
 /** By the name of the row in docs/debugging-logins.md. */
 export const faults: Readonly<Record<string, Fault>> = {
   'wrong client secret': {
@@ -71,6 +83,13 @@ export const faults: Readonly<Record<string, Fault>> = {
     authentication: { flow: 'Broker' },
     loginFlags: ['--client-id', 'https://client.invalid/oauth.json'],
   },
+  'Issuer: account not allowed': issuing({}, { domains: ['elsewhere.example'], subjects: ['42'] }),
+  'Issuer: email not verified': issuing({ people: { alice: { email_verified: false } } }, { domains: ['example.com'] }),
+  'Issuer: userinfo down': issuing(
+    { userinfoAnswer: { status: 500, headers: { 'content-type': 'text/plain' }, body: 'oops' } },
+    { domains: ['example.com'] },
+  ),
+  'Issuer: ID token of another login': issuing({ idTokenChanges: { nonce: 'another' } }),
 };
 
 /** Makes the fault, and asks all four. What a gateway has to say may come a little after its answer: `isSaid` is asked again until it is there, or never comes. */

@@ -44,14 +44,14 @@ describe('sessions', { concurrency: false }, () => {
     directory: {
       list: () => Promise.resolve({ ok: true, value: sessions }),
       revoke(id) {
-        const before = sessions.length;
+        const count = sessions.length;
         sessions = sessions.filter((each) => each.id !== id);
-        return Promise.resolve({ ok: true, value: sessions.length < before });
+        return Promise.resolve({ ok: true, value: sessions.length < count });
       },
       revokeSubject(subject) {
-        const before = sessions.length;
+        const count = sessions.length;
         sessions = sessions.filter((each) => each.subject !== subject);
-        return Promise.resolve({ ok: true, value: before - sessions.length });
+        return Promise.resolve({ ok: true, value: count - sessions.length });
       },
     },
   };

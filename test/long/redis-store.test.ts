@@ -1,6 +1,6 @@
 // The store in a real redis-server: the contract of all drivers, and what it does when the server is gone, hangs, is full, forgets, or is the wrong one.
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test, type TestContext } from 'node:test';
@@ -83,7 +83,12 @@ async function startOwn(t: TestContext, options: Parameters<typeof startRedisSer
 }
 
 let shared: Promise<Store> | undefined;
-testStore({ name: 'redis', open: () => (shared ??= open(server.url)), pass: (ms) => delay(ms + 20) });
+testStore({
+  name: 'redis',
+  open: () => (shared ??= open(server.url)),
+  pass: (ms) => delay(ms + 20),
+  realShortMs: 5_000,
+});
 
 describe('two gateways with one server', () => {
   test('see the same entries, and use what is there once', async () => {
@@ -96,7 +101,7 @@ describe('two gateways with one server', () => {
       ['1'],
     );
     const sums = await Promise.all([one, two, one, two].map((store) => store.count('both', longMs)));
-    assert.deepEqual(sums.map(expectValue).toSorted(), [1, 2, 3, 4]);
+    assert.deepEqual(new Set(sums.map(expectValue)), new Set([1, 2, 3, 4]));
   });
 
   test('with different scopes do not see each other', async () => {
@@ -128,9 +133,9 @@ describe('a server', () => {
     expectValue(await store.put('a', '1', longMs));
     await own.kill();
     await waitFor('the store is down', async () => !(await store.get('a')).ok);
-    const before = performance.now();
+    const startMs = performance.now();
     const failed = await Promise.all(Array.from({ length: 100 }, () => store.put('b', '1', longMs)));
-    assert.ok(performance.now() - before < 1_400, 'nothing waits for a server that is gone');
+    assert.ok(performance.now() - startMs < 1_400, 'nothing waits for a server that is gone');
     for (const result of failed) assert.equal(result.ok, false);
     const probe = await store.probe();
     assert.match(
@@ -229,7 +234,11 @@ describe('credentials', () => {
       commands: [
         ['ACL', 'SETUSER', 'gateway', 'on', '>pass', ...minimalAcl.split(' ')],
         ...['getdel', 'incr', 'eval', 'srandmember', 'set'].map((command) => [
-          ...['ACL', 'SETUSER', `no-${command}`, 'on', '>pass'],
+          'ACL',
+          'SETUSER',
+          `no-${command}`,
+          'on',
+          '>pass',
           ...minimalAcl.split(' ').filter((rule) => rule !== `+${command}`),
         ]),
         ['ACL', 'SETUSER', 'no-info', 'on', '>pass', ...minimalAcl.split(' ').filter((rule) => rule !== '+info')],
@@ -247,6 +256,9 @@ describe('credentials', () => {
     expectValue(await store.put('a', '1', longMs));
     expectValue(await store.compareAndSet('a', '1', undefined, longMs));
     expectValue(await store.addMember('a', 'm', longMs));
+    const [rights, keys] = minimalAcl.split(' ~');
+    const page = readFileSync(new URL('../../docs/store.md', import.meta.url), 'utf8');
+    assert.ok(page.includes(`~${keys} resetchannels -@all ${rights}\n`), 'docs/store.md has another ACL');
     // Inside a script, some versions do not say which command it was.
     for (const command of ['getdel', 'incr', 'eval', 'srandmember', 'set'])
       assert.match(

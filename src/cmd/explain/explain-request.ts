@@ -241,9 +241,9 @@ function planRequest({ question, port, assumed, values, message, backend }: Requ
   const own = new Set(headers.filter((_, index) => index % 2 === 0).map((name) => name.toLowerCase()));
   const added = (message?.headers ?? []).filter((_, index, all) => !own.has(all[index - (index % 2)]!));
   const bare = { line, port, headers: [...headers, ...added], body: message?.body, source: values.source, backend };
-  const preview = previewRoute(bare);
-  const route = preview?.route;
-  const token = assumed.makeToken(findExpectedIssuer(route, preview?.ownIssuer));
+  const previewed = previewRoute(bare);
+  const route = previewed?.route;
+  const token = assumed.makeToken(findExpectedIssuer(route, previewed?.ownIssuer));
   return token === undefined ? bare : { ...bare, ...placeToken(line, bare.headers, token, route) };
 }
 

@@ -39,12 +39,47 @@ export async function exchangeCode(narrator: Narrator, options: ExchangeOptions)
     code_verifier: grant.verifier,
   });
   if (resource !== undefined) form.set('resource', resource);
+  return requestToken(narrator, server, client, form, 'authorization_code with the PKCE verifier');
+}
+
+/** The same with the refresh token, which stays the same unless the server replaces it (RFC 6749 6). */
+export async function refreshToken(
+  narrator: Narrator,
+  { server, client, resource }: Omit<ExchangeOptions, 'grant' | 'redirectUri'>,
+  token: FoundToken,
+): Promise<FoundToken | undefined> {
+  narrator.begin('Refresh', 'RFC 6749 6');
+  if (token.refreshToken === undefined) {
+    narrator.find(
+      'bad',
+      'There is no refresh token: users log in again when the access token expires.',
+      'Some identity providers give one only for the scope offline_access, to clients with a secret, or when the policy allows it (tokens.refreshLifetime).',
+    );
+    return undefined;
+  }
+  const form = new URLSearchParams({ grant_type: 'refresh_token', refresh_token: token.refreshToken });
+  if (resource !== undefined) form.set('resource', resource);
+  const renewed = await requestToken(narrator, server, client, form, 'refresh_token');
+  if (renewed === undefined) return undefined;
+  const isKept = renewed.refreshToken === undefined || renewed.refreshToken === token.refreshToken;
+  narrator.find('good', isKept ? 'The refresh token stays the same.' : 'The refresh token was replaced.');
+  return { ...renewed, refreshToken: renewed.refreshToken ?? token.refreshToken };
+}
+
+async function requestToken(
+  narrator: Narrator,
+  server: FoundServer,
+  client: OAuthClient,
+  form: URLSearchParams,
+  grantNote: string,
+): Promise<FoundToken | undefined> {
+  const isRefresh = form.get('grant_type') === 'refresh_token';
   const headers = authenticateClient(client, form);
   const asked = await fetchTold(narrator, server.tokenEndpoint, {
     method: 'POST',
     headers,
     body: form.toString(),
-    note: `authorization_code with the PKCE verifier, client authentication ${client.method}`,
+    note: `${grantNote}, client authentication ${client.method}`,
   });
   if (!asked.ok) {
     narrator.find('bad', `No token: ${endSentence(asked.problem)}`, asked.advice);
@@ -62,7 +97,11 @@ export async function exchangeCode(narrator: Narrator, options: ExchangeOptions)
         ? 'The answer has no access_token'
         : `The token request was refused${said === '' ? '' : `: ${said}`}`;
     const isGarbage = document === undefined;
-    narrator.find('bad', endSentence(what), adviseOnError(client, { error, description, status, isGarbage }));
+    narrator.find(
+      'bad',
+      endSentence(what),
+      adviseOnError(client, { error, description, status, isGarbage, isRefresh }),
+    );
     showRequestId(narrator, document);
     return undefined;
   }
@@ -86,7 +125,11 @@ export async function exchangeCode(narrator: Narrator, options: ExchangeOptions)
   const refresh = readString(document, 'refresh_token');
   narrator.show(
     'refresh_token',
-    refresh === undefined ? 'none: the user logs in again when the token expires' : `yes, ${refresh.length} characters`,
+    refresh === undefined
+      ? isRefresh
+        ? 'none in this answer'
+        : 'none: the user logs in again when the token expires'
+      : `yes, ${refresh.length} characters`,
   );
   if (!/\bno-store\b/.test(answered.get('cache-control') ?? '')) {
     narrator.find('remark', 'The answer lacks Cache-Control: no-store (RFC 6749 5.1).');
@@ -141,9 +184,13 @@ interface TokenProblem {
   readonly description: string | undefined;
   readonly status: number;
   readonly isGarbage: boolean;
+  readonly isRefresh: boolean;
 }
 
-function adviseOnError(client: OAuthClient, { error, description = '', status, isGarbage }: TokenProblem): string {
+function adviseOnError(
+  client: OAuthClient,
+  { error, description = '', status, isGarbage, isRefresh }: TokenProblem,
+): string {
   const ofIssuer = adviseOnIssuer(description);
   if (ofIssuer !== undefined) return ofIssuer;
   // As this gateway puts it: its own client, at the identity provider behind it.
@@ -151,6 +198,8 @@ function adviseOnError(client: OAuthClient, { error, description = '', status, i
     return 'clientId or the secret of clientSecretRef in the policy is not what the identity provider has: mcp-gatehouse check --online asks it. The log and the inspector of the gateway have its answer under the request id.';
   switch (error) {
     case 'invalid_grant':
+      if (isRefresh)
+        return 'The refresh token is spent, expired or revoked, or the identity provider no longer vouches for the account. Log in again.';
       return 'The code is spent, expired (some live 30 s), or was made for another redirect URI or PKCE challenge. Try again, faster.';
     case 'invalid_client':
     case 'unauthorized_client':

@@ -2,7 +2,7 @@
 import { authorize } from './authorize.ts';
 import { askWithoutToken, findResourceMetadata } from './discover-resource.ts';
 import { findServerMetadata } from './discover-server.ts';
-import { exchangeCode, type FoundToken } from './exchange-code.ts';
+import { exchangeCode, type FoundToken, refreshToken } from './exchange-code.ts';
 import { listTools, type Tool } from './list-tools.ts';
 import { listenOnLoopback } from './loopback-listener.ts';
 import type { Narrator } from './narration.ts';
@@ -16,6 +16,8 @@ interface LoginOptions {
   readonly scope: string | undefined;
   readonly redirectUri: string;
   readonly timeoutMs: number;
+  /** Also renews the token, once. */
+  readonly refresh: boolean;
   readonly showUrl: (url: string) => Promise<void>;
 }
 
@@ -54,7 +56,13 @@ export async function runLogin(narrator: Narrator, options: LoginOptions): Promi
       });
       if (grant === undefined) return undefined;
       token = await exchangeCode(narrator, { server, client, grant, redirectUri, resource });
-      return token === undefined ? undefined : await listTools(narrator, url, token, resource);
+      if (token === undefined) return undefined;
+      const tools = await listTools(narrator, url, token, resource);
+      if (tools === undefined || !options.refresh) return tools;
+      const renewed = await refreshToken(narrator, { server, client, resource }, token);
+      if (renewed === undefined) return undefined;
+      token = renewed;
+      return await listTools(narrator, url, token, resource);
     } finally {
       const { revocationEndpoint } = server;
       const endsSession = token?.refreshToken !== undefined && revocationEndpoint !== undefined;

@@ -1,5 +1,4 @@
 // Asks one identity provider what a gateway would ask it, with the gateway's own code, and judges what that means for a policy.
-import type { GuardedFetcher } from '../../base/fetch-json.ts';
 import { AuthenticationMode, LoginFlow, RegistrationMode } from '../../ir/gen/config_pb.ts';
 import { chooseFlow } from '../../gateway/authentication/login/idp/choose-flow.ts';
 import { type Discovery, discoverMetadata } from '../../gateway/authentication/login/idp/discover-metadata.ts';
@@ -8,6 +7,7 @@ import type { McpAuthenticationConfig } from '../../gateway/config/protected-res
 import { listAddedScopes } from '../../gateway/authentication/login/idp/login-scopes.ts';
 import { findPreset } from '../../gateway/authentication/login/idp/presets.ts';
 import { findRegistrationEndpoint } from '../../gateway/authentication/login/idp/registration-endpoint.ts';
+import type { CheckIdpOptions } from './check-idp-options.ts';
 import { checkIssuer } from './check-issuer.ts';
 import { checkKeys } from './check-keys.ts';
 import { checkSharedClient } from './check-shared-client.ts';
@@ -17,14 +17,6 @@ import { type ClientForecast, Findings, type OnlineReport } from './online-repor
 import { reportClock, reportDiscovery } from './report-discovery.ts';
 import { recommendIssuer, reportOpaqueTokens } from './recommend-issuer.ts';
 import { tryRegistration } from './try-registration.ts';
-
-export interface CheckIdpOptions {
-  readonly fetcher: GuardedFetcher;
-  /** The gateway's own, for the client that stands for all; empty: it has none. */
-  readonly callbackUrls: readonly string[];
-  /** Registers a client, and removes it again where the identity provider offers that. */
-  readonly tryRegistration: boolean;
-}
 
 /** Looks at everything, in the order in which a gateway needs it. Never throws on what an identity provider answers. */
 export async function checkIdp(config: McpAuthenticationConfig, options: CheckIdpOptions): Promise<OnlineReport> {

@@ -8,8 +8,9 @@ import { listIdentityScopes } from '../../gateway/authentication/login/identity/
 import type { FlowChoice, IdpMetadata } from '../../gateway/config/idp-connection.ts';
 import type { McpAuthenticationConfig } from '../../gateway/config/protected-resource.ts';
 import type { TokenIssuer } from '../../gateway/config/token-issuer.ts';
+import { describeWhoGetsIn } from '../../gateway/admin/describe-who-gets-in.ts';
 import { describeDistance } from '../token/describe-distance.ts';
-import type { CheckIdpOptions } from './check-idp.ts';
+import type { CheckIdpOptions } from './check-idp-options.ts';
 import { checkKeys } from './check-keys.ts';
 import { checkSharedClient } from './check-shared-client.ts';
 import { forecastClients } from './forecast-clients.ts';
@@ -185,32 +186,11 @@ function reportScopes(
     );
 }
 
-/** Who gets in, in words. */
+/** Who gets in, in words. A remark where only requiredClaims and rules keep anybody out: they are not looked at here. */
 function reportAccess(findings: Findings, { message, issuer }: McpAuthenticationConfig): void {
-  const allow = issuer?.identity.allow;
-  const required =
-    message.requiredClaims.length === 0
-      ? ''
-      : `, with the required claims ${message.requiredClaims.map(({ name }) => name).join(', ')}`;
-  if (allow === undefined) {
-    findings.remark('access', `everybody with an account at ${message.issuer}${required}`);
-    return;
-  }
-  const groups = [
-    describeGroup('emails of ', allow.domains),
-    describeGroup('members of ', allow.organizations),
-    describeGroup('', allow.emails),
-    describeGroup('the subjects ', allow.subjects),
-  ].filter((group) => group !== '');
-  findings.good('access', `${groups.join('; ') || 'nobody'}${required}`);
-}
-
-const maxNames = 8;
-
-function describeGroup(what: string, names: readonly string[]): string {
-  if (names.length === 0) return '';
-  const more = names.length > maxNames ? ` and ${names.length - maxNames} more` : '';
-  return `${what}${names.slice(0, maxNames).join(', ')}${more}`;
+  const whom = describeWhoGetsIn(message) ?? '';
+  if (issuer?.identity.allow === undefined) findings.remark('lets in', whom);
+  else findings.good('lets in', whom);
 }
 
 function reportTokens(findings: Findings, { lifetimeMs, refreshLifetimeMs, claims, scopes }: TokenIssuer): void {

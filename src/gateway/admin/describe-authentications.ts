@@ -5,6 +5,7 @@ import { RegistrationMode } from '../../ir/gen/config_pb.ts';
 import { formatEndpointPath } from '../../ir/endpoint-paths.ts';
 import { describeMode } from '../authentication/authentication-mode.ts';
 import type { FlowChoice } from '../config/idp-connection.ts';
+import { type DescribedIssuedTokens, describeIssuedTokens } from './describe-issued-tokens.ts';
 import { describeWhoGetsIn } from './describe-who-gets-in.ts';
 import type { McpAuthenticationConfig, ProtectedResource, ResourceHost } from '../config/protected-resource.ts';
 
@@ -20,6 +21,8 @@ export interface DescribedAuthentication {
   readonly whoGetsIn: string | null;
   /** False: every request is answered 503. */
   readonly keysLoaded: boolean;
+  /** Null: the gateway issues none. */
+  readonly issuedTokens: DescribedIssuedTokens | null;
   readonly resources: readonly DescribedResource[];
 }
 
@@ -59,6 +62,7 @@ export function describeAuthentications(runtime: RuntimeConfig): DescribedAuthen
       issuer: config.message.issuer,
       flow: config.idp.getFlow() ?? null,
       keysLoaded: config.tokens.hasKeys,
+      issuedTokens: describeIssuedTokens(config.issuer),
       resources: [...(resources.get(config)?.values() ?? [])],
     }))
     .toSorted((left, right) => left.policy.localeCompare(right.policy));

@@ -1,4 +1,6 @@
 // The gateway on one page: what is open, listeners, routes, backends, policies, identity providers and the configuration, from what is in force. Pure.
+import type { TokenIssuer } from '../config/token-issuer.ts';
+import { describeIssuedTokens, formatIssuedTokens } from './describe-issued-tokens.ts';
 import { type AccessCount, formatOpen } from '../../base/access-count.ts';
 import { findPolicyKind, policyKinds, policyTargetNames } from '../../ir/policy-kinds.ts';
 import type { Configuration } from '../../ir/configuration.ts';
@@ -108,6 +110,8 @@ export interface OverviewIdp {
   readonly policies: readonly string[];
   /** The login flow and why; undefined: clients do not log in through the gateway. */
   readonly flow: string | undefined;
+  /** Tokens of the gateway's own, in one line; undefined: it issues none. */
+  readonly issuedTokens: string | undefined;
   readonly hasKeys: boolean;
   readonly keys: KeySourceStatus | undefined;
 }
@@ -311,10 +315,11 @@ function formatTarget({ target }: Policy): string {
 
 function describeIdps({ authentications, jwtAuthentications }: RuntimeConfig): OverviewIdp[] {
   const all: OverviewIdp[] = [
-    ...authentications.map(({ source, message, idp, tokens }) => ({
+    ...authentications.map(({ source, message, idp, tokens, issuer }) => ({
       issuer: message.issuer,
       policies: [source],
       flow: formatFlow(idp.getFlow() ?? null),
+      issuedTokens: formatIssued(issuer),
       hasKeys: tokens.hasKeys,
       keys: idp.describeKeys?.(),
     })),
@@ -323,6 +328,7 @@ function describeIdps({ authentications, jwtAuthentications }: RuntimeConfig): O
         issuer: message.issuer,
         policies: [source],
         flow: undefined,
+        issuedTokens: undefined,
         hasKeys,
         keys: describeKeys(),
       })),
@@ -336,6 +342,11 @@ function describeIdps({ authentications, jwtAuthentications }: RuntimeConfig): O
     merged.set(key, { ...facts, policies: [...new Set([...known, ...policies])] });
   }
   return [...merged.values()].toSorted((left, right) => compareText(left.issuer, right.issuer));
+}
+
+function formatIssued(issuer: TokenIssuer | undefined): string | undefined {
+  const tokens = describeIssuedTokens(issuer);
+  return tokens === null ? undefined : formatIssuedTokens(tokens);
 }
 
 function compareText(left: string, right: string): number {

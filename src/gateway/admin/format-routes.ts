@@ -1,5 +1,6 @@
 // /routes as text for a terminal: matches as a table, protections as numbered blocks below it.
 import { type DescribedAuthentication, formatFlow } from './describe-authentications.ts';
+import { formatIssuedTokens } from './describe-issued-tokens.ts';
 import type { DescribedJwtAuthentication } from './describe-jwt-authentications.ts';
 import type { ServedMatch, ServedRoutes } from './describe-routes.ts';
 import { ProtectionBlocks, type ProtectionLine } from './format-protection.ts';
@@ -26,10 +27,12 @@ export function formatRoutes(
     lines.push('');
   }
   lines.push(...formatBlocks(blocks));
-  for (const { policy, mode, issuer, flow, keysLoaded, resources } of authentications) {
+  for (const { policy, mode, issuer, flow, whoGetsIn, keysLoaded, issuedTokens, resources } of authentications) {
     lines.push(`authentication ${policy} (${mode}), issuer ${issuer}`);
     lines.push(`  flow ${formatFlow(flow)}`);
-    if (!keysLoaded) lines.push('  keys not loaded: every request is answered 503');
+    if (whoGetsIn !== null) lines.push(`  lets in ${whoGetsIn}`);
+    if (issuedTokens !== null) lines.push(`  ${formatIssuedTokens(issuedTokens)}`);
+    else if (!keysLoaded) lines.push('  keys not loaded: every request is answered 503');
     for (const { url, metadataUrls, callbackUrls } of resources) {
       lines.push(`  ${url}`, ...metadataUrls.map((each) => `    ${each}`));
       for (const each of callbackUrls)

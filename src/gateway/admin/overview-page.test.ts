@@ -43,6 +43,7 @@ const overview: Overview = {
       issuer: hostile,
       policies: [hostile],
       flow: hostile,
+      issuedTokens: undefined,
       hasKeys: false,
       keys: {
         url: hostile,

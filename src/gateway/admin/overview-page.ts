@@ -242,15 +242,23 @@ function formatIdp(idp: OverviewIdp, nowMs: number): string[] {
   return [
     `<code>${escapeHtml(idp.issuer)}</code>`,
     formatLines(idp.policies.map((policy) => `<code>${escapeHtml(policy)}</code>`)),
-    idp.flow === undefined ? '<span class="soft">none: tokens only</span>' : escapeHtml(idp.flow),
+    `${idp.flow === undefined ? '<span class="soft">none: tokens only</span>' : escapeHtml(idp.flow)}${
+      idp.issuedTokens === undefined
+        ? ''
+        : `<p class="${idp.hasKeys ? 'soft' : 'bad'}">${escapeHtml(idp.issuedTokens)}</p>`
+    }`,
     formatKeys(idp, nowMs),
   ];
 }
 
-function formatKeys({ keys, hasKeys }: OverviewIdp, nowMs: number): string {
+function formatKeys({ keys, hasKeys, issuedTokens }: OverviewIdp, nowMs: number): string {
   const lines: string[] = [];
+  if (keys === undefined && issuedTokens !== undefined) return '<span class="soft">none are needed</span>';
   if (keys === undefined) return hasKeys ? 'loaded' : '<span class="bad">not loaded</span>';
-  if (keys.keys.length === 0) lines.push('<span class="bad">no keys: requests are answered 503</span>');
+  if (keys.keys.length === 0)
+    lines.push(
+      `<span class="bad">no keys: ${issuedTokens === undefined ? 'requests are answered 503' : 'nobody can log in'}</span>`,
+    );
   for (const { id, algorithms } of keys.keys.slice(0, maxKeys))
     lines.push(
       `<code>${escapeHtml(id ?? 'without kid')}</code> <span class="soft">${escapeHtml(algorithms.join(', '))}</span>`,

@@ -74,6 +74,7 @@ table.cards th { text-align: left; font-weight: 600; font-size: .9rem; color: va
 table.cards td { vertical-align: top; padding: .5rem .9rem .5rem 0; border-bottom: 1px solid var(--line); }
 table.cards td:last-child, table.cards th:last-child { padding-right: 0; }
 table.cards td p { margin: .15rem 0 0; }
+table.cards td form { margin: 0; }
 table.cards .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 table.live time { font-variant-numeric: tabular-nums; white-space: nowrap; }
 @media (max-width: 48rem) {

@@ -3,6 +3,7 @@ import { formatAccess } from '../../base/access-count.ts';
 import { escapeHtml } from '../../base/escape-html.ts';
 import { formatCardTable, formatLines } from './card-table.ts';
 import { type DescribedAuthentication, formatFlow } from './describe-authentications.ts';
+import { type DescribedIssuedTokens, formatIssuedTokens } from './describe-issued-tokens.ts';
 import { countAccess, describeRoute, formatPlace, groupRoutes } from './describe-overview.ts';
 import type { ServedMatch, ServedRoutes } from './describe-routes.ts';
 import { formatBadges } from './format-badges.ts';
@@ -92,12 +93,26 @@ function formatCallbacks(urls: readonly string[]): string {
     : `<p class="soft">Redirect URI of the client there:</p>${formatLines(urls.map((each) => `<code>${escapeHtml(each)}</code>`))}`;
 }
 
+/** Where the gateway issues the tokens: to whom, and how. */
+function formatIssuing(whoGetsIn: string | null, tokens: DescribedIssuedTokens | null): string {
+  return [
+    whoGetsIn === null ? '' : `<p class="soft">Lets in ${escapeHtml(whoGetsIn)}.</p>`,
+    tokens === null
+      ? ''
+      : `<p class="${tokens.activeKey === null ? 'bad' : 'soft'}">${escapeHtml(capitalize(formatIssuedTokens(tokens)))}.</p>`,
+  ].join('');
+}
+
+function capitalize(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
+}
+
 function formatResources(authentications: readonly DescribedAuthentication[]): string {
-  const rows = authentications.flatMap(({ policy, mode, issuer, flow, resources }) =>
+  const rows = authentications.flatMap(({ policy, mode, issuer, flow, whoGetsIn, issuedTokens, resources }) =>
     resources.map(({ url, metadataUrls, callbackUrls }) => [
       `<code>${escapeHtml(url)}</code>`,
       `<code>${escapeHtml(policy)}</code> ${mode}`,
-      `<code>${escapeHtml(issuer)}</code><p class="soft">${escapeHtml(formatFlow(flow))}</p>${formatCallbacks(callbackUrls)}`,
+      `<code>${escapeHtml(issuer)}</code><p class="soft">${escapeHtml(formatFlow(flow))}</p>${formatIssuing(whoGetsIn, issuedTokens)}${formatCallbacks(callbackUrls)}`,
       formatLines(metadataUrls.map((each) => `<code>${escapeHtml(each)}</code>`)),
     ]),
   );

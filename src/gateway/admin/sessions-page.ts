@@ -233,7 +233,7 @@ const columns = [
   ['Since', 10],
   ['Last refresh', 10],
   ['Ends', 10],
-  ['', 5],
+  ['Action', 5],
 ] as const;
 
 function answerSessionsPage(sessions: readonly DescribedSession[], shown: Shown): PlainAnswer {

@@ -6,6 +6,8 @@ import type { Grant, PresentedGrant, RefreshTurn } from '../../../config/grants.
 import type { IdpClient } from '../../../config/shared-logins.ts';
 import type { PersonIdentity, SigningKey, TokenIssuer } from '../../../config/token-issuer.ts';
 import { reasons } from '../../../http/reasons.ts';
+import { noteStep } from '../flow-recorder.ts';
+import { showValue } from '../../token/refusal.ts';
 import { formatFacadeIssuer } from '../../read-base.ts';
 import { checkRequiredClaims } from '../../token/check-claims.ts';
 import { maxTokenLength } from '../../token/read-compact-token.ts';
@@ -186,12 +188,26 @@ function findNextCredential({ credential }: Grant, { refresh_token: token }: Jso
   return isNew ? { kind: 'refresh_token', token } : credential;
 }
 
-function askWho(
+async function askWho(
   { request, metadata, idpClient }: Issuance,
   asked: { readonly answer: JsonObject; readonly nonce: string | undefined; readonly expectedSubject?: string },
 ): Promise<IdentityOutcome> {
   const { config } = request.resource;
-  return resolveIdentity({ config, metadata, clientId: idpClient.clientId, now: request.now, ...asked });
+  const outcome = await resolveIdentity({
+    config,
+    metadata,
+    clientId: idpClient.clientId,
+    now: request.now,
+    ...asked,
+  });
+  if (outcome.kind === 'person') noteStep(request.context, describePerson(outcome.person));
+  return outcome;
+}
+
+/** For the inspector, which keeps it in memory: no name and no address. */
+function describePerson({ subject, email, organizations }: PersonIdentity): string {
+  const vouches = email === undefined ? 'no email that it vouches for' : 'an email that it vouches for';
+  return `The identity provider says: subject ${showValue(subject)}, ${vouches}, organizations ${organizations.length}.`;
 }
 
 interface SignedTokens {

@@ -186,7 +186,10 @@ describe('an identity provider without metadata', () => {
     const { idp, asked, lines, clock } = connect({}, options);
     const state = await idp.getMetadata();
     assert.equal(state.ok && state.metadata.userinfo_endpoint, 'https://api.github.com/user');
-    assert.deepEqual(idp.getFlow(), { flow: 'Issuer', reason: 'the gateway issues the tokens; the identity provider only says who somebody is' });
+    assert.deepEqual(idp.getFlow(), {
+      flow: 'Issuer',
+      reason: 'the gateway issues the tokens; the identity provider only says who somebody is',
+    });
     await settle();
     await clock.advance(3_600_000);
     await settle();
