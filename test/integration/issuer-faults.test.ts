@@ -14,6 +14,9 @@ import { assertAccepted, assertError, likeGithub, likeProfile, startIssuerSite }
 
 const quick = Object.entries(wrongAnswers).filter(([name]) => name !== 'slow') as [string, WrongAnswer][];
 
+const startLate = (callback: string, metadataAnswer: WrongAnswer) =>
+  startQuirky({ registration: 'none', idTokenHash: 'none', metadataAnswer }, { flow: 'Issuer' }, { callback });
+
 const starts = {
   // Userinfo is needed for its groups, and its refresh tokens work once.
   gitlab: likeProfile('GitLab'),
@@ -26,8 +29,8 @@ const starts = {
   'slow-userinfo': likeProfile('GitLab'),
   'slow-refresh': likeProfile('Google'),
   // Not there when the gateway starts.
-  late: (callback: string) =>
-    startQuirky({ registration: 'none', idTokenHash: 'none', metadataAnswer: 'cut' }, { flow: 'Issuer' }, { callback }),
+  late: (callback: string) => startLate(callback, 'cut'),
+  'slow-metadata': (callback: string) => startLate(callback, 'never'),
 } as const;
 
 type Name = keyof typeof starts;
@@ -242,6 +245,21 @@ describe('userinfo', () => {
       });
 });
 
+test('a GitHub App without a permission that the policy needs: the log has the words of GitHub', async () => {
+  const organizationsAnswer: WrongAnswer = {
+    status: 403,
+    headers: { 'content-type': 'application/json', 'x-ratelimit-remaining': '4999' },
+    body: '{"message":"Resource not accessible by integration"}',
+  };
+  const client = await site.prepare('app');
+  site.forgetLog();
+  await during<GithubSwitches, void>(site.idps.app.github.switches, { organizationsAnswer }, async () =>
+    assertError(await client.tryRedeem(await client.logIn(new BrowserAgent())), 503, 'temporarily_unavailable'),
+  );
+  const { detail } = await site.waitForReason('idp_unavailable');
+  assert.match(String(detail), /user\/orgs answers 403: "Resource not accessible by integration"/);
+});
+
 describe('a refresh', () => {
   for (const [name, wrong] of quick)
     test(`${name} at the token endpoint: 503, and the same refresh token works later`, async () => {
@@ -298,7 +316,15 @@ test('an identity provider that takes a request and never answers: 503 at every 
     await client.refresh();
     await logInAgain(client);
   };
+  const waitForMetadata = async (): Promise<void> => {
+    const client = await site.prepare('slow-metadata');
+    assert.equal((await ask(client.formatAuthorizationUrl())).status, 503);
+    site.idps['slow-metadata'].quirky.quirks.metadataAnswer = undefined;
+    await waitFor('it is there', async () => (await ask(client.formatAuthorizationUrl())).status === 200);
+    await logInAgain(client);
+  };
   await Promise.all([
+    waitForMetadata(),
     slowly('slow-token', { tokenAnswer: 'never' }, (client, back) => client.tryRedeem(back)),
     slowly('slow-userinfo', { userinfoAnswer: 'never' }, (client, back) => client.tryRedeem(back)),
     slowly('slow-refresh', { refreshAnswer: 'never' }, (client) => client.tryRefresh()),

@@ -45,16 +45,22 @@ const pages: readonly Shown[] = [
   },
   {
     page: 'idp/github.md',
-    issuer: 'https://github.example.com',
+    issuer: 'https://github.com',
     async start(callback) {
-      // The second one is that of GitHub Enterprise Server, which can be anywhere.
-      const policy = readPagePolicy('idp/github.md', 1);
-      const clientId = readClientId(policy);
-      const idp = await startGithubIdp({ kind: 'OAuth app', clientId, clientSecret: secret, callback });
-      const { issuer, server } = idp;
-      const endpoints = JSON.parse(
-        JSON.stringify(policy['endpoints']).replaceAll('https://github.example.com', issuer),
-      ) as object;
+      const policy = readPagePolicy('idp/github.md');
+      const idp = await startGithubIdp({
+        kind: 'OAuth app',
+        clientId: readClientId(policy),
+        clientSecret: secret,
+        callback,
+      });
+      const { issuer, server, endpoints } = idp;
+      // The page names the same ones for GitHub Enterprise Server.
+      const { endpoints: shown } = readPagePolicy('idp/github.md', 1);
+      assert.deepEqual(
+        JSON.parse(JSON.stringify(shown).replaceAll('https://github.example.com', issuer)) as unknown,
+        endpoints,
+      );
       return {
         issuer,
         server,
@@ -65,6 +71,10 @@ const pages: readonly Shown[] = [
         close: () => idp.close(),
       };
     },
+    rename: (text) =>
+      text
+        .replace('the policy has the endpoints', 'the preset GitHub has the endpoints')
+        .replaceAll('https://github.com/api/v3/', 'https://api.github.com/'),
   },
 ];
 

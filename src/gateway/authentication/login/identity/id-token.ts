@@ -68,6 +68,8 @@ function findOtherKind({ type, claims }: CompactToken): string | undefined {
 async function checkKeys({ keys }: Idp, token: CompactToken): Promise<IdentityFailure | undefined> {
   if (keys === undefined) return deferIdentity('this process has no keys of the identity provider', 60);
   if (!keys.getKeys().ok) await keys.load();
+  // After an outage the next attempt may be a minute away; this login cannot wait for it, as its code is used up.
+  if (!keys.getKeys().ok) await keys.refetch();
   let state = keys.getKeys();
   if (!state.ok) return deferIdentity(`no keys for ID tokens: ${state.detail}`, state.retryAfterSeconds);
   let wrong = checkSignature(token, state.keySet);
