@@ -32,6 +32,8 @@ export type BenchProxy =
       readonly resources: (ports: BenchPorts) => readonly object[];
       /** Further flags of `mcp-gatehouse run`. */
       readonly flags?: readonly string[];
+      /** The content of its signing key file. */
+      readonly signingKeys?: string;
       /** The folder of another checkout, whose program is started. */
       readonly checkout?: string;
     }

@@ -71,6 +71,26 @@ export const mcpAuthenticationPolicy = createPolicy('login', backendTarget(), {
   },
 });
 
+/** The same, with tokens that the gateway issues itself. */
+export const issuerPolicy = createPolicy('issuer', backendTarget(), {
+  backend: {
+    mcp: {
+      authentication: {
+        issuer,
+        flow: 'Issuer',
+        endpoints: {
+          authorization: 'https://idp.example.com/authorize',
+          token: 'https://idp.example.com/token',
+          userinfo: 'https://idp.example.com/userinfo',
+        },
+        registration: { mode: 'Shared', clientId: 'gateway' },
+        requiredScopes: ['tickets:read'],
+        resourceMetadata: { resource: audience },
+      },
+    },
+  },
+});
+
 /** Two rules over the request and its claims: one of each kind that people write most. */
 export const requestRules = [
   createPolicy('allow-teams', routeTarget(), {

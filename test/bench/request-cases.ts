@@ -3,6 +3,7 @@ import type { BenchCase, BenchProxy } from './bench-case.ts';
 import {
   anonymousToolCall,
   createResources,
+  issuerPolicy,
   jwtPolicy,
   mcpAuthenticationPolicy,
   messageRules,
@@ -10,7 +11,7 @@ import {
   toolAnswer,
   toolCall,
 } from './bench-resources.ts';
-import { createForgedTokens, createTokens } from './bench-tokens.ts';
+import { createForgedTokens, createIssuedToken, createTokens, signingKeyFile } from './bench-tokens.ts';
 import { configureEnvoy } from './peers/envoy-configuration.ts';
 import { configureHaproxy } from './peers/haproxy-configuration.ts';
 import { configureNginx } from './peers/nginx-configuration.ts';
@@ -81,6 +82,14 @@ export const ourCases: readonly BenchCase[] = [
     group: groups.token,
     proxy: gatewayWith(mcpAuthenticationPolicy),
     request: toolCall,
+    answer: toolAnswer,
+  },
+  {
+    name: 'issued',
+    description: 'does the same with tokens that it issues itself (ES256)',
+    group: groups.token,
+    proxy: { ...gatewayWith(issuerPolicy), signingKeys: signingKeyFile },
+    request: { ...toolCall, headers: { ...toolCall.headers, authorization: `Bearer ${createIssuedToken()}` } },
     answer: toolAnswer,
   },
   {
@@ -168,6 +177,6 @@ export const peerCases: readonly BenchCase[] = [
 /** All of them. */
 export const requestCases: readonly BenchCase[] = [...ourCases, ...peerCases];
 
-function gatewayWith(...policies: readonly object[]): BenchProxy {
+function gatewayWith(...policies: readonly object[]): Extract<BenchProxy, { kind: 'gateway' }> {
   return { kind: 'gateway', resources: (ports) => createResources(policies, ports) };
 }

@@ -72,8 +72,11 @@ async function launch(proxy: BenchProxy, folder: string, options: StartOptions):
   if (proxy.kind === 'gateway') {
     const file = join(folder, 'gateway.yaml');
     await writeFile(file, formatResources(proxy.resources(ports)));
+    const keyFile = join(folder, 'signing-keys');
+    if (proxy.signingKeys !== undefined) await writeFile(keyFile, proxy.signingKeys, { mode: 0o600 });
+    const keyFlags = proxy.signingKeys === undefined ? [] : ['--signing-key-file', keyFile];
     const own = ['--admin-port', admin, '--metrics-port', metrics, '--readiness-port', readiness].map(String);
-    const flags = [...own, ...(accessLog ? [] : ['--no-access-log']), ...(proxy.flags ?? [])];
+    const flags = [...own, ...(accessLog ? [] : ['--no-access-log']), ...keyFlags, ...(proxy.flags ?? [])];
     const gateway = startPinned({
       ...pinned,
       command: process.execPath,

@@ -34,6 +34,12 @@ export const requestTargets: readonly RequestTarget[] = [
     target: atMost(1.6),
   },
   {
+    of: 'issued',
+    to: 'mcp-auth',
+    what: 'Token of the gateway itself, beside one of an identity provider',
+    target: atMost(1.05),
+  },
+  {
     of: 'challenge',
     to: 'jwt',
     what: 'Request without a token that is refused, beside one that is forwarded',
