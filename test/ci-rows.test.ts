@@ -36,8 +36,9 @@ describe('what CI runs', () => {
   test('suites with a browser are in the row of the suites that link the network of a cluster to the machine', () => {
     const browsers = listUsers((name) => name === 'playwright-core');
     const clusters = listUsers((name) => name.endsWith('/host-link.ts'));
-    assert.deepEqual(browsers.toSorted(), ['test:browser', 'test:compatibility']);
-    assert.deepEqual(clusters.toSorted(), ['test:cluster', 'test:conformance']);
+    // Others may come to have one; these show that the search finds something.
+    for (const known of ['test:browser', 'test:compatibility']) assert.ok(browsers.includes(known), known);
+    for (const known of ['test:cluster', 'test:conformance']) assert.ok(clusters.includes(known), known);
     const row = ciRows.find((each) => each.some(({ script }) => clusters.includes(script)))!;
     const inRow = new Set(row.map(({ script }) => script));
     for (const script of [...browsers, ...clusters]) assert.ok(inRow.has(script), `${script} is in another row`);
