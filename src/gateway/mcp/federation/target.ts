@@ -52,7 +52,7 @@ export interface OutgoingMessage {
 }
 
 /** A message of the target, in the client's version: ids and progress tokens are the client's, names the server's. */
-export interface IncomingMessage {
+export interface TargetMessage {
   readonly text: string;
   readonly kind: 'response' | 'request' | 'notification';
   /** JSON of the id; undefined for a notification. */
@@ -82,7 +82,7 @@ export interface TargetFailure {
 /** What a call reports. Nothing comes after `onEnd` or `onFailure`, nor after `abort`. Never called from inside the function that starts the call. */
 export interface TargetEvents {
   /** False: no more until `resume`. */
-  onMessage(message: IncomingMessage): boolean;
+  onMessage(message: TargetMessage): boolean;
   /** A request has its answer, or the stream has ended well. */
   onEnd(): void;
   onFailure(failure: TargetFailure): void;
