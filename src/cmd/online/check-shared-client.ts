@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { isLoopbackHost } from '../../base/local-names.ts';
 import { findChoice } from '../../gateway/authentication/login/idp/chosen-by.ts';
 import { listIdentityScopes } from '../../gateway/authentication/login/identity/identity-scopes.ts';
-import { listAddedScopes, listLastScopes } from '../../gateway/authentication/login/idp/login-scopes.ts';
+import { completeScopes, listAddedScopes } from '../../gateway/authentication/login/idp/login-scopes.ts';
 import { findSharedClient } from '../../gateway/authentication/login/clients/shared-registration.ts';
 import { requestIdpTokens } from '../../gateway/authentication/login/idp/idp-token-request.ts';
 import type { IdpMetadata } from '../../gateway/config/idp-connection.ts';
@@ -106,8 +106,7 @@ async function checkCallbacks(
 /** Where the gateway issues tokens, the scopes of clients are no business of the identity provider. */
 function listAskedScopes(config: McpAuthenticationConfig, metadata: IdpMetadata): readonly string[] {
   if (config.issuer !== undefined) return listIdentityScopes(config, config.issuer.identity, metadata);
-  const scopes = [...config.message.requiredScopes, ...listAddedScopes(config, metadata)];
-  return scopes.length > 0 ? scopes : listLastScopes(metadata);
+  return completeScopes(config, [...config.message.requiredScopes, ...listAddedScopes(config, metadata)], metadata);
 }
 
 /** A page about the redirect URI is the only sign that all identity providers agree on: they must not redirect to it. */
