@@ -94,7 +94,6 @@ export const faults: Readonly<Record<string, Fault>> = {
       },
     },
     shared: () => [],
-    checkFlags: ['--try-registration'],
   },
   'no egress for client documents': {
     authentication: { flow: 'Broker' },

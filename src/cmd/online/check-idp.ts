@@ -5,6 +5,7 @@ import { type Discovery, discoverMetadata } from '../../gateway/authentication/l
 import type { FlowChoice, IdpMetadata } from '../../gateway/config/idp-connection.ts';
 import type { McpAuthenticationConfig } from '../../gateway/config/protected-resource.ts';
 import { listAddedScopes } from '../../gateway/authentication/login/idp/login-scopes.ts';
+import { findRegistrar } from '../../gateway/authentication/login/idp/initial-access-token.ts';
 import { findRegistrationEndpoint } from '../../gateway/authentication/login/idp/registration-endpoint.ts';
 import type { CheckIdpOptions } from './check-idp-options.ts';
 import { checkIssuer } from './check-issuer.ts';
@@ -16,7 +17,8 @@ import { type ClientForecast, Findings, type OnlineReport } from './online-repor
 import { reportAudience } from './report-audience.ts';
 import { reportClock, reportDiscovery } from './report-discovery.ts';
 import { reportOpaqueTokens } from './recommend-issuer.ts';
-import { tryRegistration } from './try-registration.ts';
+import { tryClient } from './try-client.ts';
+import { tryRegistration, unusedRedirectUri } from './try-registration.ts';
 
 /** Looks at everything, in the order in which a gateway needs it. Never throws on what an identity provider answers. */
 export async function checkIdp(config: McpAuthenticationConfig, options: CheckIdpOptions): Promise<OnlineReport> {
@@ -138,10 +140,29 @@ async function reportRegistration(
     return;
   }
   if (options.tryRegistration) await tryRegistration(findings, config, endpoint, metadata);
-  else {
+  else if (await isRegistrarKnown(findings, config, endpoint, metadata)) {
     const how = describeCredential(config);
     findings.good('registration', `${endpoint.href}${how}; not tried (--try-registration does)`);
   }
+}
+
+/** False: the client that gets initial access tokens is not accepted, and that was said. */
+async function isRegistrarKnown(
+  findings: Findings,
+  config: McpAuthenticationConfig,
+  endpoint: URL,
+  metadata: IdpMetadata,
+): Promise<boolean> {
+  const registrar = findRegistrar(config, metadata);
+  if (registrar === undefined) return true;
+  const tried = await tryClient(config, metadata, registrar, unusedRedirectUri);
+  if (tried.kind !== 'unknown') return true;
+  findings.bad(
+    'registration',
+    `${endpoint.href}: the identity provider does not accept the client ${registrar.clientId} of initialAccessTokenFrom with this secret: ${tried.said}`,
+    'Compare clientId and the secret of initialAccessTokenFrom.clientCredentials with what the identity provider has.',
+  );
+  return false;
 }
 
 function describeCredential({ initialAccessToken, message }: McpAuthenticationConfig): string {
