@@ -198,6 +198,20 @@ describe('--online puts a cross where it is wrong, with what to change', () => {
       lines: /a trailing slash matters[^]*✗[^]*→ Set issuer: http:\/\/127\.0\.0\.1:\d+\/ \(exactly\)/,
     },
     {
+      name: 'another issuer, at another address',
+      idp: { metadata: (document) => (document['issuer'] = 'https://sso.example.com/realms/mcp') },
+      check: 'metadata',
+      lines:
+        /→ Set issuer: https:\/\/sso\.example\.com\/realms\/mcp \(exactly\), if .*, and metadataUrl: http:\/\/127\.0\.0\.1:\d+\/\.well-known\/oauth-authorization-server, if the gateway reaches it only there\./,
+    },
+    {
+      name: 'another issuer, by metadataUrl',
+      idp: { metadata: (document) => (document['issuer'] = 'https://sso.example.com') },
+      policy: { metadataUrl: 'the RFC 8414 one' },
+      check: 'metadata',
+      lines: /→ Set issuer: https:\/\/sso\.example\.com \(exactly\), if .*; otherwise correct metadataUrl\./,
+    },
+    {
       name: 'no metadata',
       idp: { overrides: () => ({ '/.well-known/oauth-authorization-server': () => ({ status: 404 }) }) },
       check: 'metadata',

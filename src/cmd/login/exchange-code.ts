@@ -121,7 +121,7 @@ async function requestToken(
   const lifetime = document?.['expires_in'];
   if (typeof lifetime === 'number') narrator.show('expires_in', `${lifetime} s`);
   const scope = readString(document, 'scope');
-  if (scope !== undefined) narrator.show('scope', scope);
+  if (scope !== undefined) narrator.show('scope', scope === '' ? 'none' : scope);
   const refresh = readString(document, 'refresh_token');
   narrator.show(
     'refresh_token',

@@ -179,6 +179,9 @@ describe('a good authorization request', () => {
       'openid offline_access',
       'offline_access alone means nothing',
     );
+    const message = { extraScopes: ['offline_access'] };
+    assert.equal(await scopeOf({ message, ...listing('openid', 'offline_access') }), 'openid offline_access');
+    assert.equal(await scopeOf({ message, ...listing('offline_access') }), 'offline_access');
   });
 
   test('gets a nonce when openid is asked for and the client sent none', async () => {

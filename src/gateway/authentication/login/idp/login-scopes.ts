@@ -25,6 +25,6 @@ export function completeScopes(
   scopes: readonly string[],
   metadata: IdpMetadata | undefined,
 ): readonly string[] {
-  const asksForNothing = scopes.every((scope) => scope === preset.refreshScope);
+  const asksForNothing = scopes.every((scope) => scope === preset.refreshScope || scope === 'offline_access');
   return asksForNothing && metadata?.scopes_supported?.includes('openid') === true ? ['openid', ...scopes] : scopes;
 }
