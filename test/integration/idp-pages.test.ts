@@ -74,7 +74,9 @@ const pages: readonly Shown[] = [
       // The API at Auth0 is named like the server.
       const url = new URL(callback);
       const policy = { ...readPagePolicy('idp/okta-auth0.md', 1), audiences: [`${url.origin}/tickets`] };
-      return startLike('Auth0', policy, callback, { endpointPaths: { jwks: '/.well-known/jwks.json', register: '/oidc/register' } });
+      return startLike('Auth0', policy, callback, {
+        endpointPaths: { jwks: '/.well-known/jwks.json', register: '/oidc/register' },
+      });
     },
     rename: (text, idp) =>
       text.replaceAll((idp.authentication['audiences'] as string[])[0]!, 'https://mcp.example.com/mcp'),
