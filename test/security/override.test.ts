@@ -243,6 +243,34 @@ describeWith(
   },
 );
 
+describe('CORS that the Gateway enforces', () => {
+  const cors = (origin: string) => ({ cors: { allowOrigins: [origin] } });
+  let gateway: GatewayRun;
+  before(async () => {
+    const to = [serviceRef('echo')];
+    const filter = { type: 'CORS', cors: { allowOrigins: ['https://tenant.example'] } };
+    gateway = await runGateway({
+      resources: (port) => [
+        gatewayResource(port),
+        ...serviceOf('echo', [upstream.port]),
+        policyOf('platform', onGateway, cors('https://platform.example'), 'Override'),
+        routeResource('by-policy', [rule('/by-policy', to)]),
+        policyOf('by-policy', onRoute('by-policy'), cors('https://tenant.example')),
+        routeResource('by-filter', [{ ...rule('/by-filter', to), filters: [filter] }]),
+      ],
+    });
+  });
+  after(() => gateway?.stop());
+
+  for (const path of ['/by-policy', '/by-filter'])
+    test(`${path}: is that of the platform`, async () => {
+      const allowed = async (origin: string): Promise<unknown> =>
+        (await ask(gateway.port, { path, headers: { origin } })).headers['access-control-allow-origin'];
+      assert.equal(await allowed('https://platform.example'), 'https://platform.example');
+      assert.equal(await allowed('https://tenant.example'), undefined);
+    });
+});
+
 describe("the gateway's own OAuth endpoints", () => {
   const redirectUri = 'http://127.0.0.1:33418/callback';
 
