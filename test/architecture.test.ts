@@ -51,6 +51,7 @@ const gatewayOrder: readonly string[] = [
   'authentication/token',
   'route/table',
   'config', // the configuration in the form that the request path uses: types
+  'mcp/read', // bodies to messages
   'request', // what all steps share: the context, verdicts, decisions, answers
   'listen',
   'route',
@@ -68,7 +69,6 @@ const gatewayOrder: readonly string[] = [
   'authentication/jwt',
   'authentication/mcp',
   'authorization',
-  'mcp/read',
   'mcp/names', // of a federation: the servers' and the clients'
   'mcp/answer',
   'mcp/judge',

@@ -2,6 +2,7 @@
 import type { EndpointForm } from '../../ir/endpoint-paths.ts';
 import type { Cors, Failure, HeaderModifier, PathModifier, RequestRedirect } from '../../ir/gen/config_pb.ts';
 import type { AuthenticationKind, BackendPolicyKind, ExclusivePolicyKind } from '../../ir/policy-kinds.ts';
+import type { FederationConfig } from './federation-config.ts';
 import type { McpAuthorizationConfig } from './mcp-authorization-config.ts';
 import type { Rule, RuleSet, TokenTrust } from './rule-set.ts';
 import type { JwtAuthenticationConfig } from './jwt-authentication-config.ts';
@@ -223,6 +224,8 @@ export interface BackendConfig {
   readonly hostHeader: string;
   /** Set for a ProxyBackend. */
   readonly mcp: McpConfig | undefined;
+  /** Set for a ProxyBackend that is several servers; its endpoints are those of its targets. */
+  readonly federation?: FederationConfig | undefined;
   /** Set for an InferencePool: the picker that chooses the endpoint of each request. */
   readonly picker: PickerConfig | undefined;
 }
