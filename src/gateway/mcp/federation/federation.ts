@@ -3,10 +3,12 @@
 import type { Log } from '../../../base/log.ts';
 import type { FederationConfig, FederationTarget } from '../../config/federation-config.ts';
 import { PendingRequests } from './pending-requests.ts';
+import { ListCache } from './list-cache.ts';
+import { withConfig } from './reconfigured-target.ts';
 import { SessionTable } from './session-table.ts';
 import type { Target, TargetState } from './target.ts';
 
-/** A target with its configuration in force; that of the target itself may be older in what does not concern connections. */
+/** A target with its configuration in force. */
 export interface Member {
   readonly config: FederationTarget;
   readonly target: Target;
@@ -29,6 +31,8 @@ export interface FederationParts {
 }
 
 interface ConnectedMember extends Member {
+  /** As it was connected. */
+  readonly connected: Target;
   readonly stopWatching: () => void;
 }
 
@@ -36,6 +40,7 @@ export class Federation {
   readonly key: string;
   readonly sessions = new SessionTable();
   readonly pending = new PendingRequests();
+  readonly lists = new ListCache(() => performance.now());
   readonly #parts: FederationParts;
   readonly #streams = new Set<FederatedStream>();
   #config: FederationConfig;
@@ -57,6 +62,10 @@ export class Federation {
     return this.#members.values();
   }
 
+  get targets(): readonly Target[] {
+    return Array.from(this.#members.values(), ({ target }) => target);
+  }
+
   find(target: string): Member | undefined {
     return this.#members.get(target);
   }
@@ -66,9 +75,10 @@ export class Federation {
     const before = this.#members;
     this.#config = config;
     this.#members = this.#connectAll(config);
-    for (const [name, { target, stopWatching }] of before) {
+    for (const [name, { connected, stopWatching }] of before) {
       stopWatching();
-      if (this.#members.get(name)?.target !== target) target.close();
+      this.lists.forget(name);
+      if (this.#members.get(name)?.connected !== connected) connected.close();
     }
     for (const stream of this.#streams) stream.changeMembers();
     this.#announceLists();
@@ -81,7 +91,10 @@ export class Federation {
   }
 
   describe(): readonly TargetState[] {
-    return Array.from(this.#members.values(), ({ target }) => target.describe());
+    return Array.from(this.#members.values(), ({ config: { name }, target }) => {
+      const state = target.describe();
+      return { ...state, tools: this.lists.countLast(name, 'tools/list') ?? state.tools };
+    });
   }
 
   close(): void {
@@ -100,18 +113,19 @@ export class Federation {
   #connect(config: FederationTarget): ConnectedMember {
     const known = this.#members.get(config.name);
     const isKept = known !== undefined && known.config.backend.fingerprint === config.backend.fingerprint;
-    const target = isKept ? known.target : this.#parts.connect(config);
-    let { health } = target.describe();
-    const stopWatching = target.onHealthChange(() => {
+    const connected = isKept ? known.connected : this.#parts.connect(config);
+    let { health } = connected.describe();
+    const stopWatching = connected.onHealthChange(() => {
       const before = health;
-      ({ health } = target.describe());
+      ({ health } = connected.describe());
       if (before === health) return;
+      this.lists.forget(config.name);
       const { key, log } = this.#parts;
       if (health === 'down') log.warn({ backend: key, target: config.name }, 'a server of a federation is down');
       else if (before === 'down') log.info({ backend: key, target: config.name }, 'a server of a federation is back');
       if (before !== 'unknown' || health === 'down') this.#announceLists();
     });
-    return { config, target, stopWatching };
+    return { config, target: withConfig(connected, config), connected, stopWatching };
   }
 
   #announceLists(): void {

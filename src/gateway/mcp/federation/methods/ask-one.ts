@@ -2,11 +2,11 @@
 import type { FederationTarget } from '../../../config/federation-config.ts';
 import { describeUnknownItem } from '../../answer/unknown-item.ts';
 import { readClientTask } from '../../names/names.ts';
-import { replaceId } from '../../names/message-head.ts';
+import { readMember, replaceId, replaceProgressToken } from '../../names/message-head.ts';
 import { renameAnswer, renameQuestion } from '../../names/rename-answer.ts';
 import { renameItem } from '../../names/rename-request.ts';
 import { type RequestMessage, rpcCodes } from '../../read/message.ts';
-import { type Item, readItems } from '../../read/read-item.ts';
+import { readItems } from '../../read/read-item.ts';
 import type { IncomingMessage } from '../target.ts';
 import { answerFailure, formatError, withoutAnswer } from './failures.ts';
 import { type Asked, type Conversation, type MessageSink, nothingRunning, type Running } from './federated-request.ts';
@@ -22,16 +22,11 @@ export function askForItem(conversation: Conversation, asked: Asked, sink: Messa
     return nothingRunning;
   }
   const item = reading.items[0]!;
-  const found = findItem(conversation, item);
-  if (!(found instanceof Promise)) return goOn(conversation, asked, item, found, sink);
-  const late = new LateRunning();
-  found
-    .then((known) => late.isAborted || late.follow(goOn(conversation, asked, item, known, sink)))
-    .catch((error: unknown) => {
-      conversation.note({ reason: 'internal_error', detail: String(error) });
-      sink.answer(formatError(message.id, -32_603, 'The gateway failed to handle this request.'));
-    });
-  return late;
+  const found = findItem(conversation.config, item);
+  if (found !== undefined) return ask(conversation, asked, found, sink);
+  const { code, message: text, data } = describeUnknownItem(item, message.method, conversation.speaker.version);
+  sink.answer(formatError(message.id, code, text, data));
+  return nothingRunning;
 }
 
 /** A request about a task. */
@@ -41,20 +36,6 @@ export function askForTask(conversation: Conversation, asked: Asked, sink: Messa
   const found = typeof taskId === 'string' ? readClientTask(conversation.config, taskId) : undefined;
   if (found !== undefined) return ask(conversation, asked, found, sink);
   sink.answer(formatError(message.id, rpcCodes.invalidParams, 'Task not found'));
-  return nothingRunning;
-}
-
-function goOn(
-  conversation: Conversation,
-  asked: Asked,
-  item: Item,
-  found: FoundItem | undefined,
-  sink: MessageSink,
-): Running {
-  if (found !== undefined) return ask(conversation, asked, found, sink);
-  const { id, method } = asked.message;
-  const { code, message, data } = describeUnknownItem(item, method, conversation.speaker.version);
-  sink.answer(formatError(id, code, message, data));
   return nothingRunning;
 }
 
@@ -108,7 +89,10 @@ export function passOn(
 ): string {
   const renamed = renameQuestion(text, method ?? '', target, config.naming);
   if (kind !== 'request' || id === undefined) return renamed;
-  return replaceId(renamed, sealQuestion(sealer, session?.name ?? '', { target: target.name, id }));
+  const seal = (json: string): string => sealQuestion(sealer, session?.name ?? '', { target: target.name, id: json });
+  const token = readMember(renamed, ['params', '_meta', 'progressToken']);
+  const marked = token === undefined ? renamed : replaceProgressToken(renamed, seal(token));
+  return replaceId(marked, seal(id));
 }
 
 /** A task of another target is none of this one: its id stays as it is, and means nothing there. */
@@ -124,23 +108,4 @@ function withOwnName(message: RequestMessage, own: string): RequestMessage {
   if (method !== 'completion/complete') return { ...message, params: { ...params, name: own } };
   const ref = params['ref'] as Readonly<Record<string, unknown>>;
   return { ...message, params: { ...params, ref: { ...ref, [ref['type'] === 'ref/prompt' ? 'name' : 'uri']: own } } };
-}
-
-/** Of a request whose target is not known yet. */
-class LateRunning implements Running {
-  isAborted = false;
-  #running: Running | undefined;
-
-  follow(running: Running): void {
-    this.#running = running;
-  }
-
-  resume(): void {
-    this.#running?.resume();
-  }
-
-  abort(): void {
-    this.isAborted = true;
-    this.#running?.abort();
-  }
 }

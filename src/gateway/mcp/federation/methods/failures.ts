@@ -44,6 +44,11 @@ export function describeFailure(name: string, failure: TargetFailure): { readonl
   };
 }
 
+/** No target can serve a request that any could. */
+export function describeAllDown(names: readonly string[]): string {
+  return `No server behind this endpoint can be reached: ${names.join(', ')}.`;
+}
+
 /** The answer to a request whose one target failed. */
 export function answerFailure(id: MessageId, { name }: FederationTarget, failure: TargetFailure, note: Note): string {
   noteFailure(name, failure, note);

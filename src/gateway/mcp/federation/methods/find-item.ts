@@ -1,9 +1,7 @@
-// Which target has an item that a client names. With prefixes the name says so; without, the lists of the targets do.
-import type { FederationTarget } from '../../../config/federation-config.ts';
-import type { Item } from '../../read/read-item.ts';
+// Which target has an item that a client names: with prefixes, its name says so.
+import type { FederationConfig, FederationTarget } from '../../../config/federation-config.ts';
 import { readClientName, readClientUri } from '../../names/names.ts';
-import type { Conversation } from './federated-request.ts';
-import { findOwner } from './lists.ts';
+import type { Item } from '../../read/read-item.ts';
 
 export interface FoundItem {
   readonly target: FederationTarget;
@@ -11,14 +9,9 @@ export interface FoundItem {
   readonly own: string;
 }
 
-/** Undefined: no target that is served has it. */
-export function findItem(
-  conversation: Conversation,
-  item: Item,
-): FoundItem | undefined | Promise<FoundItem | undefined> {
-  const { config } = conversation;
-  if (config.naming === 'never')
-    return findOwner(conversation, item).then((target) => target && { target, own: item.name });
-  const found = item.kind === 'resource' ? readClientUri(config, item.name) : readClientName(config, item.name);
-  return found !== undefined && found.target.selects[item.kind](found.own) ? found : undefined;
+/** Undefined: no target that is served has it. Without prefixes the lists of the targets have to be asked, which the configuration refuses until that is built. */
+export function findItem(config: FederationConfig, { kind, name }: Item): FoundItem | undefined {
+  if (config.naming === 'never') return undefined;
+  const found = kind === 'resource' ? readClientUri(config, name) : readClientName(config, name);
+  return found !== undefined && found.target.selects[kind](found.own) ? found : undefined;
 }

@@ -3,9 +3,8 @@ import { isJsonObject, type JsonObject } from '../../../../base/json-object.ts';
 import type { FederationConfig } from '../../../config/federation-config.ts';
 import type { Federation, Member } from '../federation.ts';
 import type { Introduction, Speaker } from '../target.ts';
-import { describeFailure, internalError, noteFailure } from './failures.ts';
+import { describeAllDown, describeFailure, internalError, noteFailure } from './failures.ts';
 import type { Note } from './federated-request.ts';
-import { describeAllDown } from './lists.ts';
 
 /** Versions with `initialize`, the newest first. */
 export const legacyVersions: readonly string[] = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'];

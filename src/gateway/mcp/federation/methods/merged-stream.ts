@@ -81,7 +81,7 @@ export class MergedStream implements FederatedStream, Running {
     const { federation } = this.#parts.conversation;
     for (const [name, attachment] of this.#attachments) {
       const member = federation.find(name);
-      if (member?.target === attachment.member.target) {
+      if (member !== undefined && member.config.backend.fingerprint === attachment.member.config.backend.fingerprint) {
         attachment.member = member;
       } else {
         stop(attachment);
@@ -105,10 +105,12 @@ export class MergedStream implements FederatedStream, Running {
     const filter = filterFor(member);
     if (filter === undefined) return;
     attachment.openedAtMs = performance.now();
-    const isCurrent = (): boolean => !this.#isOver && attachment.member.target === member.target;
+    const isCurrent = (): boolean => !this.#isOver && this.#attachments.get(member.config.name) === attachment;
     attachment.call = member.target.listen(conversation.speaker, filter, {
       onMessage: (message) => {
         if (!isCurrent() || message.kind === 'response') return true;
+        if (message.method?.endsWith('/list_changed') === true)
+          conversation.federation.lists.forget(member.config.name);
         return answer.send(stamp(passOn(conversation, attachment.member.config, message)));
       },
       onEnd: () => isCurrent() && this.#openLater(attachment),

@@ -25,9 +25,6 @@ export function openGetStream(conversation: Conversation, answer: ClientAnswer):
   });
 }
 
-/** Without prefixes, who has a resource may be known late. */
-const ackMs = 5_000;
-
 /** `subscriptions/listen`. */
 export function openSubscription(conversation: Conversation, asked: Asked, answer: ClientAnswer): Running {
   const { id, params } = asked.message;
@@ -39,35 +36,7 @@ export function openSubscription(conversation: Conversation, asked: Asked, answe
     return nothingRunning;
   }
   const uris = reading.items.map(({ name }) => name);
-  const opening = new OpeningStream();
-  void findOwners(conversation, uris).then((owners) => {
-    if (opening.isAborted) return;
-    opening.follow(subscribe(conversation, id, notifications, uris, owners, answer));
-  });
-  return opening;
-}
-
-/** The targets' own URIs, by target, and those of the client that lead somewhere. */
-interface Owners {
-  readonly byTarget: ReadonlyMap<string, readonly string[]>;
-  readonly granted: ReadonlySet<string>;
-}
-
-async function findOwners(conversation: Conversation, uris: readonly string[]): Promise<Owners> {
-  const byTarget = new Map<string, string[]>();
-  const granted = new Set<string>();
-  const find = async (uri: string): Promise<void> => {
-    const found = await findItem(conversation, { kind: 'resource', name: uri });
-    if (found === undefined) return;
-    granted.add(uri);
-    const { name } = found.target;
-    byTarget.set(name, [...(byTarget.get(name) ?? []), found.own]);
-  };
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, ackMs)));
-  await Promise.race([Promise.allSettled(uris.map(find)), late]);
-  clearTimeout(timer);
-  return { byTarget, granted };
+  return subscribe(conversation, id, notifications, uris, answer);
 }
 
 const filterKeys = {
@@ -81,12 +50,21 @@ function subscribe(
   id: string | number,
   notifications: JsonObject,
   uris: readonly string[],
-  { byTarget, granted }: Owners,
   answer: ClientAnswer,
 ): Running {
+  const kept: string[] = [];
+  const byTarget = new Map<string, string[]>();
+  for (const uri of uris) {
+    const found = findItem(conversation.config, { kind: 'resource', name: uri });
+    if (found === undefined) continue;
+    kept.push(uri);
+    const { name } = found.target;
+    const others = byTarget.get(name);
+    if (others === undefined) byTarget.set(name, [found.own]);
+    else others.push(found.own);
+  }
   const wants = (list: keyof typeof filterKeys): boolean => notifications[filterKeys[list]] === true;
   const lists = (Object.keys(filterKeys) as (keyof typeof filterKeys)[]).filter(wants);
-  const kept = uris.filter((uri) => granted.has(uri));
   const honored = {
     ...Object.fromEntries(lists.map((list) => [filterKeys[list], true])),
     ...(kept.length > 0 && { resourceSubscriptions: kept }),
@@ -131,23 +109,4 @@ function stampSubscription(json: string, id: string | number): string {
   const params = isJsonObject(message['params']) ? message['params'] : {};
   const meta = isJsonObject(params['_meta']) ? params['_meta'] : {};
   return JSON.stringify({ ...message, params: { ...params, _meta: { ...meta, [subscriptionKey]: id } } });
-}
-
-/** Until it is known what to listen to. */
-class OpeningStream implements Running {
-  isAborted = false;
-  #running: Running | undefined;
-
-  follow(running: Running): void {
-    this.#running = running;
-  }
-
-  resume(): void {
-    this.#running?.resume();
-  }
-
-  abort(): void {
-    this.isAborted = true;
-    this.#running?.abort();
-  }
 }
