@@ -77,6 +77,8 @@ const gatewayOrder: readonly string[] = [
   'policies', // the chains
   'forward/upstream',
   'mcp/federation',
+  'mcp/federation', // several servers as one: the targets, and what the process knows of them
+  'mcp/federation/methods', // a call to a federation
   'inference',
   'forward',
   'observe',
@@ -308,6 +310,7 @@ test('the lock file is complete for every platform and names no registry host', 
 test('what the Inference Extension needs is loaded only by those who load it on purpose', () => {
   const loaders = new Map([
     ['gateway/inference/load-picked-call.ts', 'gateway/inference/picked-call.ts'],
+    ['gateway/mcp/federation/methods/load-federated-call.ts', 'gateway/mcp/federation/methods/federated-call.ts'],
     ['translate/load-inference-translation.ts', 'translate/inference-translation.ts'],
   ]);
   const byPath = new Map(production.map((file) => [file.path, file]));

@@ -4,6 +4,7 @@ import { performance } from 'node:perf_hooks';
 import type { Duplex } from 'node:stream';
 import { denyRequest } from '../request/answer.ts';
 import type { PickerConfig } from '../config/runtime-config.ts';
+import { createFederatedCall } from '../mcp/federation/methods/load-federated-call.ts';
 import { createPickedCall } from '../inference/load-picked-call.ts';
 import { silentPickObserver } from '../inference/pick-observer.ts';
 import type { BodyFlow, BodySink, Exchange, RawHeaders } from '../http/exchange.ts';
@@ -42,6 +43,7 @@ export function createForwarder(options: ForwarderOptions): Forward {
     streams: options.streams,
     anonymous: options.anonymous,
     picks: options.picks ?? silentPickObserver,
+    federations: options.federations,
   };
   return (context, plan) => {
     const forwarding = new Forwarding(settings, context, plan);
@@ -118,11 +120,13 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner, Watched {
     if (unsendable !== undefined)
       return this.#fail('bad_request', `the value of ${unsendable} cannot be sent in a header`);
     const backend = upstreams.get(plan.backend.key);
-    if (backend === undefined || backend.endpoints.length === 0) return this.#fail('no_endpoints');
+    const isFederation = plan.backend.federation !== undefined;
+    if (backend === undefined || (backend.endpoints.length === 0 && !isFederation)) return this.#fail('no_endpoints');
     const routed = routeUpstreamRequest(this.#context, plan, backend, legacySseKey);
     if (routed.kind === 'refused') return this.#fail(routed.reason, routed.detail);
     this.#routed = routed;
-    this.#silence = backend.silence;
+    // Each target of a federation has a limit of its own.
+    this.#silence = isFederation ? undefined : backend.silence;
     this.#upgrade = prepareUpgrade(this.#exchange, routed.request);
     this.#request = this.#upgrade?.request ?? routed.request;
 
@@ -135,7 +139,8 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner, Watched {
     }
     if (plan.mirrors.length > 0)
       this.#mirrors = startMirrors(plan.mirrors, this.#request, plan.body, upstreams, this.#settings.log);
-    if (plan.backend.picker !== undefined) this.#attemptPicked(backend, plan.backend.picker);
+    if (isFederation) this.#attemptFederated();
+    else if (plan.backend.picker !== undefined) this.#attemptPicked(backend, plan.backend.picker);
     else this.#attempt(routed.endpoint ?? backend.pick(this.#tried));
   }
 
@@ -162,6 +167,15 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner, Watched {
       onTrouble: (detail) => (this.#context.detail ??= `the endpoint picker: ${detail}`),
     });
     this.#startCall(call);
+  }
+
+  /** The messages of the request say which servers are asked. */
+  #attemptFederated(): void {
+    const { federations, log } = this.#settings;
+    const { backend, method, headers, host, read } = this.#plan;
+    if (federations === undefined) return this.#fail('no_endpoints', 'federations are not served here');
+    const parts = { federations, backend: backend.key, context: this.#context, method, headers, host, read, log };
+    this.#startCall(createFederatedCall({ ...parts, events: this }));
   }
 
   #noteEndpoint(endpoint: Endpoint): void {
@@ -202,7 +216,7 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner, Watched {
   /** Releases the body: there is no retry after this, and the answer may be a stream that lasts for hours. */
   #forgetBody(): void {
     if (this.#plan.body === undefined) return;
-    const { body: _body, releaseBody, ...rest } = this.#plan;
+    const { body: _body, read: _read, releaseBody, ...rest } = this.#plan;
     this.#plan = rest;
     releaseBody?.();
   }

@@ -5,6 +5,7 @@ import type { Log } from '../../../base/log.ts';
 import type { FederationConfig, FederationTarget } from '../../config/federation-config.ts';
 import type { RuntimeConfig } from '../../config/runtime-config.ts';
 import type { Federation } from './federation.ts';
+import type { UpstreamBackend } from '../../forward/upstream/upstreams.ts';
 import type { Target, TargetState } from './target.ts';
 
 /** Connects targets to their servers. */
@@ -12,8 +13,10 @@ export type ConnectTarget = (config: FederationTarget) => Target;
 
 export interface FederationsOptions {
   readonly log: Log;
-  /** Loads what connects targets. */
-  readonly load: () => Promise<ConnectTarget>;
+  /** The connections of a target, by the key of its backend. */
+  readonly findBackend: (key: string) => UpstreamBackend | undefined;
+  /** In place of real connections. */
+  readonly connect?: ConnectTarget;
   /** What all processes on the same ports share: sessions are sealed with it where the configuration has no seal keys. Undefined: a random one. */
   readonly processKey?: Uint8Array | undefined;
 }
@@ -100,10 +103,10 @@ export class Federations {
   }
 
   #load(): Promise<Make> {
-    this.#loading ??= Promise.all([import('./federation.ts'), this.#options.load()]).then(
-      ([module, connect]) => {
-        const make: Make = (key, config) =>
-          new module.Federation({ key, connect, log: this.#options.log }, config);
+    const { log } = this.#options;
+    this.#loading ??= Promise.all([import('./federation.ts'), this.#loadConnect()]).then(
+      ([{ Federation }, connect]) => {
+        const make: Make = (key, config) => new Federation({ key, connect, log }, config);
         this.#make = make;
         if (!this.#isClosed) this.#bringUpToDate(make);
         return make;
@@ -114,6 +117,13 @@ export class Federations {
       },
     );
     return this.#loading;
+  }
+
+  async #loadConnect(): Promise<ConnectTarget> {
+    const { connect, findBackend, log } = this.#options;
+    if (connect !== undefined) return connect;
+    const { connectTarget } = await import('./connect-target.ts');
+    return (config) => connectTarget({ config, findBackend: () => findBackend(config.backend.key), log });
   }
 
   #bringUpToDate(make: Make): void {

@@ -56,8 +56,7 @@ export function judgeMessages(request: MessageRequest): MessageVerdict | Promise
   const step = startStep(request, version.ok ? version.version : undefined);
   if (exchange.upgradeProtocol !== undefined)
     return deny(step, 'upgrade_refused', 'messages cannot be judged after a protocol upgrade');
-  if (!version.ok)
-    return answerMalformed(step, 'header_mismatch', undefined, severalVersions);
+  if (!version.ok) return answerMalformed(step, 'header_mismatch', undefined, severalVersions);
   switch (exchange.method) {
     case 'POST':
       return request.isAgain === true ? judgeSingle(step, recallSubscription(exchange), nothing) : judgePost(step);

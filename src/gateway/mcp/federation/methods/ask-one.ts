@@ -7,7 +7,7 @@ import { renameAnswer, renameQuestion } from '../../names/rename-answer.ts';
 import { renameItem } from '../../names/rename-request.ts';
 import { type RequestMessage, rpcCodes } from '../../read/message.ts';
 import { readItems } from '../../read/read-item.ts';
-import type { IncomingMessage } from '../target.ts';
+import type { TargetMessage } from '../target.ts';
 import { answerFailure, formatError, withoutAnswer } from './failures.ts';
 import { type Asked, type Conversation, type MessageSink, nothingRunning, type Running } from './federated-request.ts';
 import { findItem, type FoundItem } from './find-item.ts';
@@ -85,7 +85,7 @@ function ask(conversation: Conversation, asked: Asked, { target: config, own }: 
 export function passOn(
   { config, session, sealer }: Pick<Conversation, 'config' | 'session' | 'sealer'>,
   target: FederationTarget,
-  { text, kind, method, id }: IncomingMessage,
+  { text, kind, method, id }: TargetMessage,
 ): string {
   const renamed = renameQuestion(text, method ?? '', target, config.naming);
   if (kind !== 'request' || id === undefined) return renamed;

@@ -26,21 +26,30 @@ export function formatMethodNotFound(id: MessageId): string {
   return formatError(id, rpcCodes.methodNotFound, 'Method not found');
 }
 
-const failed: Readonly<Record<TargetFailure['kind'], { readonly reason: Reason | undefined; readonly says: string }>> = {
-  down: { reason: 'upstream_unreachable', says: 'cannot be reached' },
-  timeout: { reason: 'upstream_timeout', says: 'did not answer in time' },
-  garbage: { reason: 'upstream_protocol_error', says: 'sent an answer that cannot be read' },
-  refused: { reason: undefined, says: 'refused the request' },
-  'no-answer': { reason: 'upstream_aborted', says: 'broke off before it answered' },
-};
+const failed: Readonly<Record<TargetFailure['kind'], { readonly reason: Reason | undefined; readonly says: string }>> =
+  {
+    down: { reason: 'upstream_unreachable', says: 'cannot be reached' },
+    timeout: { reason: 'upstream_timeout', says: 'did not answer in time' },
+    garbage: { reason: 'upstream_protocol_error', says: 'sent an answer that cannot be read' },
+    refused: { reason: undefined, says: 'refused the request' },
+    'no-answer': { reason: 'upstream_aborted', says: 'broke off before it answered' },
+  };
 
 /** What clients learn of a target that failed. */
-export function describeFailure(name: string, failure: TargetFailure): { readonly message: string; readonly data: object } {
+export function describeFailure(
+  name: string,
+  failure: TargetFailure,
+): { readonly message: string; readonly data: object } {
   const { kind, status } = failure;
   const retryAfter = findHeader(failure.headers, 'retry-after');
   return {
     message: `The server "${name}" ${failed[kind].says}${status === undefined ? '' : ` (HTTP ${status})`}.`,
-    data: { target: name, reason: kind, ...(status !== undefined && { status }), ...(retryAfter !== undefined && { retryAfter }) },
+    data: {
+      target: name,
+      reason: kind,
+      ...(status !== undefined && { status }),
+      ...(retryAfter !== undefined && { retryAfter }),
+    },
   };
 }
 

@@ -9,11 +9,7 @@ import type { Federation } from '../federation.ts';
 import type { Speaker } from '../target.ts';
 
 /** For the access log: which target it was, and what went wrong. */
-export type Note = (noted: {
-  readonly target?: string;
-  readonly reason?: Reason;
-  readonly detail?: string;
-}) => void;
+export type Note = (noted: { readonly target?: string; readonly reason?: Reason; readonly detail?: string }) => void;
 
 /** What all messages of a request share. */
 export interface Conversation {

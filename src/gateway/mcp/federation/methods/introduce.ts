@@ -14,11 +14,20 @@ export const modernVersions: readonly string[] = ['2026-07-28'];
 const answerMs = 5_000;
 
 type FederationIntroduction =
-  | { readonly ok: true; readonly capabilities: JsonObject; readonly serverInfo: JsonObject; readonly instructions: string }
+  | {
+      readonly ok: true;
+      readonly capabilities: JsonObject;
+      readonly serverInfo: JsonObject;
+      readonly instructions: string;
+    }
   | { readonly ok: false; readonly code: number; readonly message: string; readonly data: object };
 
 /** Introduces all targets. One that is down is missing, whatever its failure mode; all of them down is an error. */
-export async function introduceAll(federation: Federation, speaker: Speaker, note: Note): Promise<FederationIntroduction> {
+export async function introduceAll(
+  federation: Federation,
+  speaker: Speaker,
+  note: Note,
+): Promise<FederationIntroduction> {
   const members = [...federation.members];
   const introductions = await Promise.all(members.map((member) => introduce(member, speaker)));
   const known: { readonly name: string; readonly introduction: Introduction & { ok: true } }[] = [];
@@ -37,7 +46,10 @@ export async function introduceAll(federation: Federation, speaker: Speaker, not
   const { config } = federation;
   return {
     ok: true,
-    capabilities: mergeCapabilities(known.map(({ introduction }) => introduction.capabilities), speaker.era),
+    capabilities: mergeCapabilities(
+      known.map(({ introduction }) => introduction.capabilities),
+      speaker.era,
+    ),
     serverInfo: describeServer(config),
     instructions: config.serverInfo.instructions ?? joinInstructions(known),
   };
@@ -147,7 +159,11 @@ export function writeInitializeResult(version: string, introduction: FederationI
 }
 
 /** The result of `server/discover`, as JSON. What targets have may change at any time, and may depend on the caller. */
-export function writeDiscoverResult({ capabilities, serverInfo, instructions }: FederationIntroduction & { ok: true }): string {
+export function writeDiscoverResult({
+  capabilities,
+  serverInfo,
+  instructions,
+}: FederationIntroduction & { ok: true }): string {
   return JSON.stringify({
     resultType: 'complete',
     supportedVersions: [...modernVersions, ...legacyVersions],

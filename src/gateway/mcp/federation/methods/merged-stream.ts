@@ -15,8 +15,12 @@ export interface StreamParts {
   readonly filterFor: (member: Member) => ListenFilter | undefined;
   /** The lists that the client wants to hear of. */
   readonly lists: readonly string[];
+  /** Told once for each target: the URIs (JSON of its acknowledgement) that it will tell of; undefined: none. */
+  readonly onSettled?: (member: Member, acknowledgement: string | undefined) => void;
   /** The message as this stream carries it. */
   readonly stamp: (json: string) => string;
+  /** Sends a message, or keeps it until messages can be sent. False: wait for the client. */
+  readonly hold: (json: string) => boolean;
   /** The last message when the gateway ends the stream; undefined: none. */
   readonly farewell: string | undefined;
 }
@@ -27,8 +31,11 @@ interface Attachment {
   timer: NodeJS.Timeout | undefined;
   readonly backoff: Backoff;
   openedAtMs: number;
+  /** It has said what it will tell of, or that it has no stream. */
+  isSettled: boolean;
 }
 
+const acknowledged = 'notifications/subscriptions/acknowledged';
 const backoffOptions = { firstMs: 500, maxMs: 30_000, random: Math.random, jitter: [0.5, 1] } as const;
 /** A stream that lasted that long was a good one. */
 const goodMs = 10_000;
@@ -68,12 +75,11 @@ export class MergedStream implements FederatedStream, Running {
 
   announceLists(): void {
     if (this.#isOver) return;
-    const { answer, lists, stamp } = this.#parts;
-    for (const list of lists)
-      answer.send(stamp(`{"jsonrpc":"2.0","method":"notifications/${list}/list_changed"}`));
+    const { hold, lists, stamp } = this.#parts;
+    for (const list of lists) hold(stamp(`{"jsonrpc":"2.0","method":"notifications/${list}/list_changed"}`));
     // A target that is back should be listened to at once.
     for (const attachment of this.#attachments.values())
-      if (attachment.timer !== undefined && attachment.member.target.describe().health === 'up') this.#open(attachment);
+      if (attachment.call === undefined && attachment.member.target.describe().health === 'up') this.#open(attachment);
   }
 
   changeMembers(): void {
@@ -91,7 +97,14 @@ export class MergedStream implements FederatedStream, Running {
     for (const member of federation.members) {
       if (this.#attachments.has(member.config.name)) continue;
       const backoff = createBackoff(backoffOptions);
-      const attachment: Attachment = { member, call: undefined, timer: undefined, backoff, openedAtMs: 0 };
+      const attachment: Attachment = {
+        member,
+        call: undefined,
+        timer: undefined,
+        backoff,
+        openedAtMs: 0,
+        isSettled: false,
+      };
       this.#attachments.set(member.config.name, attachment);
       this.#open(attachment);
     }
@@ -100,22 +113,42 @@ export class MergedStream implements FederatedStream, Running {
   #open(attachment: Attachment): void {
     clearTimeout(attachment.timer);
     attachment.timer = undefined;
-    const { conversation, answer, filterFor, stamp } = this.#parts;
+    const { conversation, filterFor, stamp, hold } = this.#parts;
     const { member } = attachment;
     const filter = filterFor(member);
-    if (filter === undefined) return;
+    if (filter === undefined) return this.#settle(attachment, undefined);
     attachment.openedAtMs = performance.now();
     const isCurrent = (): boolean => !this.#isOver && this.#attachments.get(member.config.name) === attachment;
     attachment.call = member.target.listen(conversation.speaker, filter, {
       onMessage: (message) => {
+        // What this one target says of the stream; the client is told of all of them.
+        if (message.method === acknowledged) {
+          if (isCurrent()) this.#settle(attachment, message.text);
+          return true;
+        }
         if (!isCurrent() || message.kind === 'response') return true;
         if (message.method?.endsWith('/list_changed') === true)
           conversation.federation.lists.forget(member.config.name);
-        return answer.send(stamp(passOn(conversation, attachment.member.config, message)));
+        return hold(stamp(passOn(conversation, attachment.member.config, message)));
       },
-      onEnd: () => isCurrent() && this.#openLater(attachment),
-      onFailure: () => isCurrent() && this.#openLater(attachment),
+      // It has no such stream. When it was away, it may be another one afterwards.
+      onEnd: () => {
+        if (!isCurrent()) return;
+        attachment.call = undefined;
+        this.#settle(attachment, undefined);
+      },
+      onFailure: () => {
+        if (!isCurrent()) return;
+        this.#settle(attachment, undefined);
+        this.#openLater(attachment);
+      },
     });
+  }
+
+  #settle(attachment: Attachment, acknowledgement: string | undefined): void {
+    if (attachment.isSettled) return;
+    attachment.isSettled = true;
+    this.#parts.onSettled?.(attachment.member, acknowledgement);
   }
 
   #openLater(attachment: Attachment): void {

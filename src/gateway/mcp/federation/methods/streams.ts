@@ -3,6 +3,7 @@ import { isJsonObject, type JsonObject } from '../../../../base/json-object.ts';
 import { rpcCodes } from '../../read/message.ts';
 import { readItems } from '../../read/read-item.ts';
 import type { ListenFilter } from '../target.ts';
+import type { ListName } from '../../streams/list-changed-rules.ts';
 import type { ClientAnswer } from './client-answer.ts';
 import { formatError, formatResult } from './failures.ts';
 import { type Asked, type Conversation, nothingRunning, type Running } from './federated-request.ts';
@@ -10,7 +11,7 @@ import { findItem } from './find-item.ts';
 import { MergedStream } from './merged-stream.ts';
 
 const everything: ListenFilter = { tools: true, prompts: true, resources: true, uris: [] };
-const allLists = ['tools', 'prompts', 'resources'];
+const allLists: readonly ListName[] = ['tools', 'prompts', 'resources'];
 
 /** The stream of a GET. */
 export function openGetStream(conversation: Conversation, answer: ClientAnswer): Running {
@@ -20,6 +21,7 @@ export function openGetStream(conversation: Conversation, answer: ClientAnswer):
     answer,
     filterFor: () => everything,
     lists: allLists,
+    hold: (json) => answer.send(json),
     stamp: (json) => json,
     farewell: undefined,
   });
@@ -52,53 +54,115 @@ function subscribe(
   uris: readonly string[],
   answer: ClientAnswer,
 ): Running {
-  const kept: string[] = [];
-  const byTarget = new Map<string, string[]>();
-  for (const uri of uris) {
+  const wants = (list: ListName): boolean => notifications[filterKeys[list]] === true;
+  const lists = allLists.filter(wants);
+  const wanted: WantedUri[] = uris.flatMap((uri) => {
     const found = findItem(conversation.config, { kind: 'resource', name: uri });
-    if (found === undefined) continue;
-    kept.push(uri);
-    const { name } = found.target;
-    const others = byTarget.get(name);
-    if (others === undefined) byTarget.set(name, [found.own]);
-    else others.push(found.own);
-  }
-  const wants = (list: keyof typeof filterKeys): boolean => notifications[filterKeys[list]] === true;
-  const lists = (Object.keys(filterKeys) as (keyof typeof filterKeys)[]).filter(wants);
-  const honored = {
-    ...Object.fromEntries(lists.map((list) => [filterKeys[list], true])),
-    ...(kept.length > 0 && { resourceSubscriptions: kept }),
-  };
+    return found === undefined ? [] : [{ uri, target: found.target.name, own: found.own }];
+  });
+  const farewell = formatResult(id, JSON.stringify({ resultType: 'complete', _meta: { [subscriptionKey]: id } }));
   const stamp = (json: string): string => stampSubscription(json, id);
-  const meta = JSON.stringify({ resultType: 'complete', _meta: { [subscriptionKey]: id } });
-  const farewell = formatResult(id, meta);
   answer.openStream();
-  answer.send(
-    stamp(
-      JSON.stringify({
-        jsonrpc: '2.0',
-        method: 'notifications/subscriptions/acknowledged',
-        params: { notifications: honored },
-      }),
-    ),
-  );
-  if (Object.keys(honored).length === 0) {
+  const acknowledge = (honored: readonly string[]): void => {
+    const granted = {
+      ...Object.fromEntries(lists.map((list) => [filterKeys[list], true])),
+      ...(honored.length > 0 && { resourceSubscriptions: honored }),
+    };
+    const method = 'notifications/subscriptions/acknowledged';
+    answer.send(stamp(JSON.stringify({ jsonrpc: '2.0', method, params: { notifications: granted } })));
+  };
+  if (lists.length === 0 && wanted.length === 0) {
+    acknowledge([]);
     answer.send(farewell);
     answer.end();
     return nothingRunning;
   }
-  return new MergedStream({
+  const opening = new Acknowledgement(wanted, conversation.federation.targets.length, acknowledge);
+  const stream = new MergedStream({
     conversation,
     answer,
     filterFor: ({ config }) => {
-      const own = byTarget.get(config.name) ?? [];
+      const own = wanted.filter(({ target }) => target === config.name).map((each) => each.own);
       if (lists.length === 0 && own.length === 0) return undefined;
       return { tools: wants('tools'), prompts: wants('prompts'), resources: wants('resources'), uris: own };
     },
     lists,
+    onSettled: (member, acknowledgement) => opening.settle(member.config.name, acknowledgement),
+    hold: (json) => opening.hold(json, (held) => answer.send(held)),
     stamp,
     farewell,
   });
+  return {
+    resume: () => stream.resume(),
+    abort() {
+      opening.stop();
+      stream.abort();
+    },
+  };
+}
+
+interface WantedUri {
+  readonly uri: string;
+  readonly target: string;
+  readonly own: string;
+}
+
+/** A client waits this long for targets that say nothing. */
+const ackMs = 5_000;
+
+/** The first message of a subscription says what it is about, so it waits for what the targets say. */
+class Acknowledgement {
+  readonly #wanted: readonly WantedUri[];
+  readonly #acknowledge: (uris: readonly string[]) => void;
+  readonly #honored = new Set<string>();
+  readonly #timer: NodeJS.Timeout;
+  #held: (() => void)[] | undefined = [];
+  #missing: number;
+
+  constructor(wanted: readonly WantedUri[], targets: number, acknowledge: (uris: readonly string[]) => void) {
+    this.#wanted = wanted;
+    this.#missing = targets;
+    this.#acknowledge = acknowledge;
+    this.#timer = setTimeout(() => this.#finish(), ackMs);
+  }
+
+  settle(target: string, acknowledgement: string | undefined): void {
+    if (this.#held === undefined) return;
+    const uris = acknowledgement === undefined ? [] : readUris(acknowledgement);
+    for (const each of this.#wanted) if (each.target === target && uris.includes(each.own)) this.#honored.add(each.uri);
+    this.#missing -= 1;
+    if (this.#missing <= 0) this.#finish();
+  }
+
+  /** Nothing comes before the acknowledgement. False: wait. */
+  hold(json: string, send: (json: string) => boolean): boolean {
+    if (this.#held === undefined) return send(json);
+    if (this.#held.length < maxHeld) this.#held.push(() => void send(json));
+    return true;
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+    this.#held = undefined;
+  }
+
+  #finish(): void {
+    const held = this.#held;
+    if (held === undefined) return;
+    this.stop();
+    this.#acknowledge(this.#wanted.map(({ uri }) => uri).filter((uri) => this.#honored.has(uri)));
+    for (const send of held) send();
+  }
+}
+
+/** Messages of targets that answered early. */
+const maxHeld = 1_000;
+
+function readUris(acknowledgement: string): readonly unknown[] {
+  const { params } = JSON.parse(acknowledgement) as JsonObject;
+  const notifications = isJsonObject(params) ? params['notifications'] : undefined;
+  const uris = isJsonObject(notifications) ? notifications['resourceSubscriptions'] : undefined;
+  return Array.isArray(uris) ? uris : [];
 }
 
 const subscriptionKey = 'io.modelcontextprotocol/subscriptionId';

@@ -30,9 +30,7 @@ export function setLevel(conversation: Conversation, asked: Asked, sink: Message
     const params = typeof level === 'string' ? { level } : {};
     const answer = await askOnce(target, conversation.speaker, 'logging/setLevel', params, signal);
     if (!answer.ok) return { kind: 'failed', failure: answer.failure };
-    return readMember(answer.text, ['result']) === undefined
-      ? readRefusal(answer.text)
-      : { kind: 'done', entries: [] };
+    return readMember(answer.text, ['result']) === undefined ? readRefusal(answer.text) : { kind: 'done', entries: [] };
   };
   return askAll(conversation, id, ask, () => formatResult(id, '{}'), sink);
 }
@@ -176,6 +174,9 @@ function address(
         ? { text, members: [] }
         : { text: replaceProgressToken(text, question!.id), members: [member] };
     }
+    // Each target was told when its session began.
+    case 'notifications/initialized':
+      return { text, members: [] };
     default:
       return { text, members: federation.members };
   }
