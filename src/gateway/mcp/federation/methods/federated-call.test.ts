@@ -128,15 +128,15 @@ describe('one request to one target', () => {
   test('a client that leaves: cancelled in 2026-07-28, not before', async () => {
     const { ask, askModern, initialize, targets } = createFederation({ a: { onRequest() {} } });
     const session = await initialize();
-    for (const [talk, cancel] of [
-      [ask(session, 'tools/call', call('a_x')), false],
-      [askModern('tools/call', { name: 'a_x' }), true],
-    ] as const) {
+    const leave = async (start: () => ReturnType<typeof ask>): Promise<unknown> => {
       const before = targets['a']!.calls.length;
+      const talk = start();
       await waitFor('the call', () => targets['a']!.calls.length > before);
       talk.leave();
-      assert.deepEqual(targets['a']!.calls.at(-1)!.aborted, { cancel });
-    }
+      return targets['a']!.calls.at(-1)!.aborted;
+    };
+    assert.deepEqual(await leave(() => ask(session, 'tools/call', call('a_x'))), { cancel: false });
+    assert.deepEqual(await leave(() => askModern('tools/call', { name: 'a_x' })), { cancel: true });
   });
 
   test('a slow client slows its target', async () => {
@@ -319,16 +319,8 @@ describe('everybody', () => {
         onRequest: (each) =>
           each.answer(each.message.message.method === 'tasks/list' ? { tasks: [{ taskId: '1' }] } : {}),
       },
-      b: {
-        onRequest: (each) =>
-          void each.say({
-            jsonrpc: '2.0',
-            id: each.message.message.kind === 'request' ? each.message.message.id : 0,
-            error: { code: -32_601, message: 'no' },
-          }),
-      },
+      b: {},
     });
-    for (const call of ['a', 'b']) assert.ok(call);
     const session = await fixture.initialize();
     fixture.targets['b']!.behaviour.onRequest = (each) => {
       const { message } = each.message;
