@@ -8,7 +8,7 @@ import { listLeafKeys, readChartValues } from '../scripts/chart-values.ts';
 import { renderChart } from '../scripts/generate-chart.ts';
 import { renderCrds } from '../scripts/generate-crds.ts';
 import { findStaleFiles } from '../scripts/write-generated.ts';
-import { version } from '../src/cmd/version.ts';
+import { version } from '../src/base/version.ts';
 
 const charts = join(import.meta.dirname, '..', 'charts');
 const values = readFileSync(join(charts, 'proxy', 'values.yaml'), 'utf8');

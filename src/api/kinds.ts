@@ -164,7 +164,7 @@ export const kinds = {
     shortNames: ['pbe'],
     schema: proxyBackendSchema,
     statusSchema: proxyBackendStatusSchema,
-    description: 'An MCP server that routes can send requests to.',
+    description: 'An MCP server, or several as one, that routes can send requests to.',
     printerColumns: [
       { name: 'Target', type: 'string', jsonPath: '.spec.mcp.targets[*].name', description: 'The MCP servers' },
       {

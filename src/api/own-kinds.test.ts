@@ -4,7 +4,9 @@ import { describe, test } from 'node:test';
 import { describeIssue } from './describe-issue.ts';
 import { parseResource } from './parse-resource.ts';
 import { formatFieldPath } from './problem.ts';
+import { proxyBackendSchema } from './proxy-backend.ts';
 import { proxyPolicySchema } from './proxy-policy.ts';
+import { describeSchema } from './schema-description.ts';
 import { isSecureUrl } from './secure-url.ts';
 import { fillTemplate, listProblems } from './testing/expect-problems.ts';
 
@@ -29,8 +31,8 @@ describe('ProxyBackend', () => {
     assert.deepEqual(result.resource.spec, {
       mcp: {
         targets: [{ name: 'a', static: { host: '127.0.0.1', port: 3001, path: '/mcp', protocol: 'StreamableHTTP' } }],
+        mode: 'Auto',
         sessionRouting: 'Stateful',
-        failureMode: 'FailClosed',
         timeouts: { connect: '10s', request: '0s', idle: '5m' },
       },
     });
@@ -61,15 +63,7 @@ describe('ProxyBackend', () => {
   run(backend, [
     ['', 'spec.mcp.targets: required: a list'],
     ['targets: []', 'spec.mcp.targets: must have at least 1 entry, has 0'],
-    [
-      'targets: [{name: a, static: {host: h, port: 1}}, {name: b, static: {host: h, port: 1}}]',
-      'spec.mcp.targets: not supported yet: federation of several targets; write one ProxyBackend for each',
-    ],
-    [
-      `${one}, failureMode: FailOpen`,
-      'spec.mcp.failureMode: not supported yet: it is for federation of several targets',
-    ],
-    [`${one}, failureMode: Fail`, 'spec.mcp.failureMode: must be one of FailClosed or FailOpen'],
+    [`${one}, failureMode: Fail`, 'spec.mcp.failureMode: must be one of FailOpen or FailClosed'],
     [`${one}, sessionRouting: Sticky`, 'spec.mcp.sessionRouting: must be one of Stateful or Stateless'],
     [`${one}, timeouts: {connect: 0s}`, 'spec.mcp.timeouts.connect: must be between 1ms and 10m'],
     [`${one}, timeouts: {request: 25h}`, 'spec.mcp.timeouts.request: must be between 0s and 24h'],
@@ -123,6 +117,86 @@ describe('ProxyBackend', () => {
       'spec.mcp.targets[0].tls: caCertificateRef has no effect with insecureSkipVerify; remove one of the two',
     ],
   ]);
+});
+
+describe('a federation', () => {
+  const backend = '{apiVersion: gateway.proxy/v1alpha1, kind: ProxyBackend, metadata: {name: a}, spec: {mcp: {HERE}}}';
+  const address = 'static: {host: h, port: 1}';
+  const one = `targets: [{name: a, ${address}}]`;
+  const two = `targets: [{name: a, ${address}}, {name: b, ${address}}]`;
+  const transparent = backend.replace('HERE', `targets: [{name: a, ${address}, HERE}]`);
+  const second = backend.replace('HERE', `targets: [{name: a, ${address}}, {${address}, HERE}]`);
+  const many = (count: number) =>
+    `targets: [${Array.from({ length: count }, (_, index) => `{name: a${index}, ${address}}`).join(', ')}]`;
+  const letters = 'must be lower-case letters, digits and "-", and begin with a letter';
+  const unfit = (name: string) =>
+    `required: the name ${name} is no prefix, which has at most 20 lower-case letters, digits and "-", and begins with a letter`;
+  const noEffect = 'has no effect with one transparent target; set mode: Federated, or remove it';
+
+  test('128 targets are taken, 129 are not', () => {
+    assert.deepEqual(listProblems(fillTemplate(backend, many(128))), []);
+    assert.deepEqual(listProblems(fillTemplate(backend, many(129))), [
+      'spec.mcp.targets: must have at most 128 entries, has 129',
+    ]);
+  });
+  run(backend, [
+    [two],
+    [`${two}, mode: Federated, failureMode: FailOpen, names: {prefix: Always}, serverInfo: {version: "1"}`],
+    [`${two}, failureMode: FailClosed`],
+    [`${one}, mode: Federated, failureMode: FailOpen, names: {}, serverInfo: {}`],
+    [`${one}, mode: Transparent, failureMode: FailClosed`],
+    [`${two}, mode: Transparent`, 'spec.mcp.mode: must be Auto or Federated with several targets'],
+    [
+      `${two}, mode: federated`,
+      'spec.mcp.mode: must be one of Auto, Transparent or Federated; did you mean Federated?',
+    ],
+    [
+      `${one}, failureMode: FailOpen`,
+      'spec.mcp.failureMode: must be FailClosed with one transparent target: there is no other to serve; set mode: Federated, or remove it',
+    ],
+    [`${one}, names: {prefix: Always}`, `spec.mcp.names: ${noEffect}`],
+    [`${one}, mode: Transparent, serverInfo: {name: a}`, `spec.mcp.serverInfo: ${noEffect}`],
+    [`${two}, names: {prefix: Never}`, 'spec.mcp.names.prefix: not supported yet'],
+    [
+      `targets: [{name: a, ${address}}, {name: a, ${address}}]`,
+      'spec.mcp.targets[1].name: must be unique; entry 0 has the same name',
+    ],
+  ]);
+  run(transparent, [
+    ['prefix: tix', `spec.mcp.targets[0].prefix: ${noEffect}`],
+    ['failureMode: FailClosed', `spec.mcp.targets[0].failureMode: ${noEffect}`],
+    ['tools: {include: [x]}', `spec.mcp.targets[0].tools: ${noEffect}`],
+    ['prompts: {include: [x]}', `spec.mcp.targets[0].prompts: ${noEffect}`],
+    ['resources: {include: [x]}', `spec.mcp.targets[0].resources: ${noEffect}`],
+  ]);
+  run(second, [
+    ['name: b.example, prefix: b'],
+    ['name: b, prefix: b-'],
+    ['name: b, prefix: a_b', `spec.mcp.targets[1].prefix: ${letters}`],
+    ['name: b, prefix: a.b', `spec.mcp.targets[1].prefix: ${letters}`],
+    ['name: b, prefix: Ab', `spec.mcp.targets[1].prefix: ${letters}`],
+    ['name: b, prefix: 1b', `spec.mcp.targets[1].prefix: ${letters}`],
+    ['name: b, prefix: ""', 'spec.mcp.targets[1].prefix: must not be empty'],
+    ['name: b, prefix: abcdefghijklmnopqrst'],
+    ['name: b, prefix: abcdefghijklmnopqrstu', 'spec.mcp.targets[1].prefix: must have at most 20 characters, has 21'],
+    ['name: b.example', `spec.mcp.targets[1].prefix: ${unfit('b.example')}`],
+    ['name: 1b', `spec.mcp.targets[1].prefix: ${unfit('1b')}`],
+    ['name: abcdefghijklmnopqrstu', `spec.mcp.targets[1].prefix: ${unfit('abcdefghijklmnopqrstu')}`],
+    ['name: b, prefix: a', 'spec.mcp.targets[1].prefix: must be unique; entry 0 has the same prefix a'],
+    ['name: b, failureMode: Open', 'spec.mcp.targets[1].failureMode: must be one of FailOpen or FailClosed'],
+    ['name: b, tools: {}', 'spec.mcp.targets[1].tools: must have at least one of include, exclude'],
+    ['name: b, tools: {include: []}', 'spec.mcp.targets[1].tools.include: must have at least 1 entry, has 0'],
+    ['name: b, tools: {include: [""]}', 'spec.mcp.targets[1].tools.include[0]: must not be empty'],
+    [
+      `name: b, prompts: {exclude: [${Array.from({ length: 65 }, () => 'x').join(', ')}]}`,
+      'spec.mcp.targets[1].prompts.exclude: must have at most 64 entries, has 65',
+    ],
+  ]);
+  // The CRD must decide as the schema does; the cluster suite asks a real API server.
+  test('the CRD has every rule', () => {
+    const node = describeSchema(proxyBackendSchema).properties!['spec']!.properties!['mcp']!;
+    assert.equal(node['x-kubernetes-validations']?.length, 11);
+  });
 });
 
 const gateway = '{group: gateway.networking.k8s.io, kind: Gateway, name: g}';

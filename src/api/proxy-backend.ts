@@ -1,9 +1,10 @@
-// ProxyBackend (gateway.proxy): an MCP server (later several, federated) that routes can send requests to.
+// ProxyBackend (gateway.proxy): an MCP server, or several as one, that routes can send requests to.
 import { isIPv4, isIPv6 } from 'node:net';
 import * as z from 'zod';
 import { oneOf, withRules } from './cel-rules.ts';
 import { caCertificateReferenceSchema } from './certificate-reference.ts';
 import { boundedDurationSchema } from './duration.ts';
+import { checkTargets, federatedTargetFields, federationFields, federationRules, targetRules } from './federation.ts';
 import { preciseHostnameSchema } from './hostname.ts';
 import {
   namespaceNameSchema,
@@ -13,7 +14,6 @@ import {
   subdomainNameSchema,
 } from './kubernetes-names.ts';
 import { uniqueNames } from './list-rules.ts';
-import { notSupportedYet } from './not-supported-yet.ts';
 import { namespacedMetadataSchema, statusSchema } from './object-metadata.ts';
 
 /** The API group and version of this gateway's own kinds. */
@@ -97,6 +97,7 @@ const targetSchema = withRules(
       .describe(
         'A Service; requests are balanced over its endpoints. Path and transport are set as for a static target.',
       ),
+    ...federatedTargetFields,
     tls: tlsSchema
       .optional()
       .describe('Connect with TLS; plaintext when absent. `tls: {}` trusts the system and verifies the host.'),
@@ -121,36 +122,37 @@ const timeoutsSchema = z.object({
 /** The time limits of a backend that says nothing about them. */
 export const usualTimeouts = timeoutsSchema.parse({});
 
+const mcpSchema = withRules(
+  z
+    .object({
+      mode: federationFields.mode,
+      targets: z
+        .array(targetSchema)
+        .min(1)
+        .max(128)
+        .superRefine(uniqueNames)
+        .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] })
+        .describe('The MCP servers. Lists are in this order.'),
+      names: federationFields.names,
+      sessionRouting: z
+        .enum(['Stateful', 'Stateless'])
+        .default('Stateful')
+        .describe('Stateful keeps a session (Mcp-Session-Id) on its endpoint; Stateless balances every request.'),
+      failureMode: federationFields.failureMode,
+      serverInfo: federationFields.serverInfo,
+      timeouts: timeoutsSchema.prefault({}).describe('Time limits towards the targets.'),
+    })
+    .superRefine(checkTargets)
+    .meta(targetRules),
+  federationRules,
+);
+
 /** A ProxyBackend. */
 export const proxyBackendSchema = z.object({
   apiVersion: z.literal(proxyApiVersion),
   kind: z.literal('ProxyBackend'),
   metadata: namespacedMetadataSchema(subdomainNameSchema),
-  spec: z
-    .object({
-      mcp: z
-        .object({
-          targets: notSupportedYet(z.array(targetSchema).min(1).max(128).superRefine(uniqueNames), {
-            itemsBeyond: 1,
-            instead: 'federation of several targets; write one ProxyBackend for each',
-          })
-            .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] })
-            .describe(
-              'The MCP servers. One target is forwarded transparently; several are federated under one endpoint.',
-            ),
-          sessionRouting: z
-            .enum(['Stateful', 'Stateless'])
-            .default('Stateful')
-            .describe('Stateful keeps a session (Mcp-Session-Id) on its endpoint; Stateless balances every request.'),
-          failureMode: notSupportedYet(z.enum(['FailClosed', 'FailOpen']).default('FailClosed'), {
-            values: ['FailOpen'],
-            instead: 'it is for federation of several targets',
-          }).describe('For federation: FailClosed fails when a target is down, FailOpen serves the healthy ones.'),
-          timeouts: timeoutsSchema.prefault({}).describe('Time limits towards the targets.'),
-        })
-        .describe('MCP servers.'),
-    })
-    .describe('What the backend is.'),
+  spec: z.object({ mcp: mcpSchema.describe('MCP servers.') }).describe('What the backend is.'),
   status: statusSchema,
 });
 

@@ -11,7 +11,7 @@ import {
 } from '../gateway/admin/describe-jwt-authentications.ts';
 import type { DescribedProtection } from '../gateway/admin/describe-protection.ts';
 import type { Compilation } from '../gateway/config/compile/compile.ts';
-import type { PickerConfig } from '../gateway/config/runtime-config.ts';
+import type { PickerConfig } from '../gateway/config/server-config.ts';
 import type { Configuration } from '../ir/configuration.ts';
 import { McpTransport, type Backend, type Upstream } from '../ir/gen/config_pb.ts';
 import { formatListenerKey } from '../ir/resource-keys.ts';
@@ -289,6 +289,12 @@ function describeBackend({ key, kind }: Backend, picker: PickerConfig | undefine
       const { targets } = kind.value;
       const transport = targets.some((target) => target.transport === McpTransport.SSE) ? 'SSE' : 'StreamableHTTP';
       const endpoints = targets.flatMap(({ upstream, path }) => listEndpoints(upstream, path));
+      return { backend: key, transport, endpoints, picker: null };
+    }
+    case 'federation': {
+      const servers = kind.value.targets.flatMap(({ server }) => (server === undefined ? [] : [server]));
+      const transport = servers.every((server) => server.transport === McpTransport.SSE) ? 'SSE' : 'StreamableHTTP';
+      const endpoints = servers.flatMap(({ upstream, path }) => listEndpoints(upstream, path));
       return { backend: key, transport, endpoints, picker: null };
     }
     case 'inference': {

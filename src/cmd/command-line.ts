@@ -3,7 +3,7 @@ import { findNearestName, listAlternatives } from '../base/nearest-name.ts';
 import { type Command, defineCommand, endCommand, executeCommand, refuse } from './command.ts';
 import type { FlagTable } from './flags.ts';
 import { type ProcessHost, wholeProcess } from './process-host.ts';
-import { version } from './version.ts';
+import { version } from '../base/version.ts';
 
 /** One command, as it is listed. */
 interface ListedCommand {

@@ -8,7 +8,7 @@ import type { Flag } from './flag-values.ts';
 import { describePlaceholder } from './flag-values.ts';
 import { formatFlagName } from './flags.ts';
 import { StartError } from './start-error.ts';
-import { version } from './version.ts';
+import { version } from '../base/version.ts';
 
 interface Ended {
   readonly code: number;

@@ -16,7 +16,7 @@ import {
 } from './flags.ts';
 import { readJsonFlag } from './json-flag.ts';
 import { logFlags } from './log-flags.ts';
-import { version } from './version.ts';
+import { version } from '../base/version.ts';
 
 const controllerFlagTable = defineFlags({
   namespace: {

@@ -18,7 +18,7 @@ import { ConnectError, connectKubernetes } from '../kubernetes/connect.ts';
 import { XdsListenError } from '../xds/grpc-port.ts';
 import { defineCommand, fail, refuse } from './command.ts';
 import { checkControllerFlags, controllerCommandFlags, type ControllerSettings } from './controller-flags.ts';
-import { version } from './version.ts';
+import { version } from '../base/version.ts';
 
 /** Every interface, of both families where there are two. */
 const everyInterface = '';

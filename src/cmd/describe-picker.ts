@@ -1,5 +1,5 @@
 // The endpoint picker of an InferencePool, for people and for --json: where it is, how it is talked to, and what happens without its answer.
-import type { PickerConfig } from '../gateway/config/runtime-config.ts';
+import type { PickerConfig } from '../gateway/config/server-config.ts';
 import type { ExplainedPicker } from './explain/explain-report.ts';
 
 export function describePicker({ endpoints, tls, failsOpen, timeoutMs }: PickerConfig): ExplainedPicker {

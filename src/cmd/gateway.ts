@@ -16,7 +16,7 @@ import { checkGatewayCommandFlags, gatewayCommandFlags, type GatewayCommandSetti
 import type { ProcessHost } from './process-host.ts';
 import { chooseTimes, watchStaleness } from './stale-gateway.ts';
 import { type GatewayProcess, startGatewayProcess } from './start-gateway.ts';
-import { version } from './version.ts';
+import { version } from '../base/version.ts';
 
 /** How often keys are looked at, and ports that could not be opened are tried again. */
 const watchMs = 1_000;

@@ -43,7 +43,7 @@ import type { Serving } from './serving.ts';
 import { describeNothing, formatServing, type OwnPages, summarizeServing } from './serving-lines.ts';
 import { StartError } from './start-error.ts';
 import { readStoreFlags } from './store-flags.ts';
-import { version } from './version.ts';
+import { version } from '../base/version.ts';
 
 /** A process whose own ports are open and whose gateway waits for its first configuration. */
 export interface GatewayProcess {

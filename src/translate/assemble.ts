@@ -2,7 +2,7 @@
 // uses.
 import type { Configuration } from '../ir/configuration.ts';
 import type { Policy, Secret } from '../ir/gen/config_pb.ts';
-import type { TranslatedBackend } from './backends.ts';
+import type { TranslatedBackend } from './proxy-backends.ts';
 import { type ResolvedListener, listMessageListeners } from './listeners.ts';
 import { keepShallow } from './memory.ts';
 import { compareText } from './order.ts';

@@ -1,29 +1,26 @@
 // Backends: Service ports, ProxyBackends and InferencePools as messages, and what is wrong with references to them.
-import { isIPv6 } from 'node:net';
 import { create } from '@bufbuild/protobuf';
 import type { BackendObjectReference } from '../api/object-reference.ts';
-import type { McpTarget as McpTargetSpec, ProxyBackend } from '../api/proxy-backend.ts';
 import {
   type Backend,
-  type McpTarget,
-  type Secret,
-  type Upstream,
-  type UpstreamTls,
   BackendSchema,
-  McpTargetSchema,
-  McpTransport,
   PickerFailureMode,
-  SessionRouting,
+  type Upstream,
   UpstreamProtocol,
-  UpstreamSchema,
-  UpstreamTlsSchema,
 } from '../ir/gen/config_pb.ts';
 import { formatProxyBackendKey, formatServiceKey, isInferencePoolKey } from '../ir/resource-keys.ts';
-import { createCondition, type ProxyBackendStatus } from './conditions.ts';
+import type { ProxyBackendStatus } from './conditions.ts';
 import type { InferencePools } from './inference-pools.ts';
 import type { Described } from './list-statuses.ts';
 import type { Memory } from './memory.ts';
 import type { Notice } from './notices.ts';
+import {
+  describeProxyBackend,
+  type ProxyBackendProblem,
+  type ProxyBackendResolution,
+  translateProxyBackend,
+  type TranslatedBackend,
+} from './proxy-backends.ts';
 import {
   describeMissingGrant,
   isInferencePool,
@@ -33,21 +30,8 @@ import {
 } from './references.ts';
 import { type ResourceIndex, describeAbsence } from './resource-index.ts';
 import type { Secrets } from './secrets.ts';
-import {
-  type FoundServicePort,
-  type ServiceProblem,
-  type ServiceUpstream,
-  findServicePort,
-  listServiceEndpoints,
-  resolveServicePort,
-} from './service-upstream.ts';
-import { convertTimeouts, serviceTimeouts } from './timeouts.ts';
-
-/** A problem of a ProxyBackend. */
-interface ProxyBackendProblem {
-  readonly reason: ServiceProblem['reason'] | 'InvalidCACertificateRef';
-  readonly message: string;
-}
+import { createEndpoints, type FoundServicePort, findServicePort, listServiceEndpoints } from './service-upstream.ts';
+import { serviceTimeouts } from './timeouts.ts';
 
 /** A problem of a reference to a backend. */
 export interface BackendProblem {
@@ -59,16 +43,6 @@ export interface BackendProblem {
 export type BackendResolution =
   | { readonly found: true; readonly key: string; readonly isH2c: boolean }
   | { readonly found: false; readonly problem: BackendProblem };
-
-/** The message of a backend with the trust anchors that it uses. */
-export interface TranslatedBackend {
-  readonly message: Backend;
-  readonly secrets: readonly Secret[];
-}
-
-type ProxyBackendResolution =
-  | ({ readonly found: true } & TranslatedBackend)
-  | { readonly found: false; readonly problem: ProxyBackendProblem };
 
 /** Follows references to backends; each backend is translated once. */
 export interface Backends {
@@ -108,7 +82,7 @@ export function prepareBackends(
   const statuses = memory.derive((name) => {
     const resolution = proxyBackends.get(name);
     const generation = index.proxyBackends.get(name)?.metadata.generation ?? 0;
-    return describeProxyBackend(generation, resolution?.found === false ? resolution.problem : undefined);
+    return describeProxyBackend(generation, resolution?.problem);
   });
   return {
     resolve(from, reference) {
@@ -165,6 +139,10 @@ export function listMissingEndpoints(backends: readonly Backend[]): readonly Not
     const note = (message: string): void => void notices.push({ kind: kindName, namespace, name, message });
     if (listUpstreams(kind).some(hasNoEndpoints))
       note(`${place}has no ready endpoints: its requests are answered with 503`);
+    if (kind.case === 'federation')
+      for (const { server } of kind.value.targets)
+        if (server?.upstream !== undefined && hasNoEndpoints(server.upstream))
+          note(`target ${server.name} has no ready endpoints: it counts as down`);
     if (kind.case === 'inference' && hasNoEndpoints(kind.value.picker?.upstream)) {
       const isOpen = kind.value.picker?.failureMode === PickerFailureMode.FAIL_OPEN;
       const effect = isOpen ? 'go to any endpoint of the pool (FailOpen)' : 'are answered with 503 (FailClose)';
@@ -178,6 +156,9 @@ function listUpstreams(kind: Backend['kind']): readonly (Upstream | undefined)[]
   switch (kind.case) {
     case 'mcp':
       return kind.value.targets.map(({ upstream }) => upstream);
+    case 'federation':
+      // Its targets are reported one by one.
+      return [];
     case 'inference':
       return [kind.value.upstream];
     case 'http':
@@ -207,155 +188,6 @@ function createServiceBackend(index: ResourceIndex, key: string, port: FoundServ
     key,
     kind: { case: 'http', value: { endpoints: createEndpoints(endpoints), protocol, ...serviceTimeouts } },
   });
-}
-
-function translateProxyBackend(
-  index: ResourceIndex,
-  anchors: Secrets,
-  { metadata, spec }: ProxyBackend,
-): ProxyBackendResolution {
-  const { namespace, name } = metadata;
-  const { timeouts, sessionRouting } = spec.mcp;
-  const limits = convertTimeouts(timeouts);
-  const targets: McpTarget[] = [];
-  const secrets: Secret[] = [];
-  for (const target of spec.mcp.targets) {
-    const resolution = translateTarget(index, anchors, namespace, target);
-    if (!resolution.found)
-      return {
-        found: false,
-        problem: { ...resolution.problem, message: `target ${target.name}: ${resolution.problem.message}` },
-      };
-    const upstream = create(UpstreamSchema, { ...resolution.upstream, ...limits });
-    targets.push(create(McpTargetSchema, { ...resolution.endpoint, name: target.name, upstream }));
-    secrets.push(...resolution.secrets);
-  }
-  return {
-    found: true,
-    secrets,
-    message: create(BackendSchema, {
-      key: formatProxyBackendKey(namespace, name),
-      kind: {
-        case: 'mcp',
-        value: {
-          targets,
-          sessionRouting: sessionRouting === 'Stateless' ? SessionRouting.STATELESS : SessionRouting.STATEFUL,
-        },
-      },
-    }),
-  };
-}
-
-type TargetResolution =
-  | {
-      readonly found: true;
-      readonly upstream: Pick<Upstream, 'endpoints' | 'protocol' | 'hostHeader'> & { tls?: UpstreamTls };
-      readonly endpoint: Pick<McpTarget, 'path' | 'transport'>;
-      readonly secrets: readonly Secret[];
-    }
-  | { readonly found: false; readonly problem: ProxyBackendProblem };
-
-function translateTarget(
-  index: ResourceIndex,
-  anchors: Secrets,
-  namespace: string,
-  target: McpTargetSpec,
-): TargetResolution {
-  const place = locateTarget(index, namespace, target);
-  if (!place.found) return place;
-  const { upstream, hostHeader, settings } = place;
-  const secrets: Secret[] = [];
-  let tls: UpstreamTls | undefined;
-  if (target.tls !== undefined) {
-    if (upstream.protocol === UpstreamProtocol.H2C)
-      return refuse(
-        'UnsupportedProtocol',
-        'appProtocol kubernetes.io/h2c means HTTP/2 without TLS, but tls is set; remove one of the two',
-      );
-    const { sni, caCertificateRef, insecureSkipVerify } = target.tls;
-    tls = create(UpstreamTlsSchema, { serverName: sni ?? upstream.serverName, insecureSkipVerify });
-    if (caCertificateRef !== undefined) {
-      const resolution = anchors.resolveCaCertificates(namespace, caCertificateRef);
-      if (!resolution.found) return refuse('InvalidCACertificateRef', resolution.message);
-      tls.ca = resolution.secret.key;
-      secrets.push(resolution.secret);
-    }
-  }
-  const transport = settings.protocol === 'SSE' ? McpTransport.SSE : McpTransport.STREAMABLE_HTTP;
-  return {
-    found: true,
-    upstream: {
-      endpoints: createEndpoints(upstream.endpoints),
-      protocol: upstream.protocol,
-      hostHeader,
-      ...(tls === undefined ? {} : { tls }),
-    },
-    endpoint: { path: settings.path, transport },
-    secrets,
-  };
-}
-
-type TargetPlace =
-  | {
-      readonly found: true;
-      readonly upstream: ServiceUpstream;
-      readonly hostHeader: string;
-      readonly settings: { readonly path: string; readonly protocol: 'StreamableHTTP' | 'SSE' };
-    }
-  | { readonly found: false; readonly problem: ProxyBackendProblem };
-
-function locateTarget(index: ResourceIndex, namespace: string, target: McpTargetSpec): TargetPlace {
-  if (target.static !== undefined) {
-    const { host, port } = target.static;
-    return {
-      found: true,
-      upstream: { endpoints: [{ host, port }], protocol: UpstreamProtocol.HTTP1, serverName: host },
-      hostHeader: formatHostHeader(host, port, target.tls !== undefined),
-      settings: target.static,
-    };
-  }
-  if (target.backendRef === undefined) return refuse('BackendNotFound', 'neither static nor backendRef is set');
-  const resolution = resolveServicePort(
-    index,
-    { group: proxyGroup, kind: 'ProxyBackend', namespace },
-    target.backendRef,
-  );
-  if (!resolution.found) return resolution;
-  return { found: true, upstream: resolution.upstream, hostHeader: '', settings: target.backendRef };
-}
-
-// The Host that a direct client would send. Servers with protection against DNS rebinding refuse any other.
-function formatHostHeader(host: string, port: number, isSecure: boolean): string {
-  const name = isIPv6(host) ? `[${host}]` : host;
-  return port === (isSecure ? 443 : 80) ? name : `${name}:${port}`;
-}
-
-function createEndpoints(endpoints: ServiceUpstream['endpoints']): Upstream['endpoints'] {
-  return create(UpstreamSchema, { endpoints: endpoints.map(({ host, port }) => ({ host, port })) }).endpoints;
-}
-
-function describeProxyBackend(generation: number, problem: ProxyBackendProblem | undefined): ProxyBackendStatus {
-  const accepted = createCondition(
-    'proxyBackend',
-    'Accepted',
-    'True',
-    'Accepted',
-    'The ProxyBackend is valid.',
-    generation,
-  );
-  if (problem === undefined) {
-    const message = 'All references are resolved.';
-    return {
-      conditions: [
-        accepted,
-        createCondition('proxyBackend', 'ResolvedRefs', 'True', 'ResolvedRefs', message, generation),
-      ],
-    };
-  }
-  const { reason, message } = problem;
-  return {
-    conditions: [accepted, createCondition('proxyBackend', 'ResolvedRefs', 'False', reason, message, generation)],
-  };
 }
 
 function refuse<R extends BackendProblem['reason']>(

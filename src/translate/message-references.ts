@@ -23,6 +23,8 @@ export function listBackendSecrets({ kind }: Backend): readonly string[] {
       return listTrustAnchors(kind.value);
     case 'mcp':
       return kind.value.targets.flatMap(({ upstream }) => listTrustAnchors(upstream));
+    case 'federation':
+      return kind.value.targets.flatMap(({ server }) => listTrustAnchors(server?.upstream));
     case 'inference':
       return [...listTrustAnchors(kind.value.upstream), ...listTrustAnchors(kind.value.picker?.upstream)];
     case undefined:

@@ -2,7 +2,8 @@
 import type { BackendObjectReference } from '../api/object-reference.ts';
 import type { EndpointSlice } from '../api/endpoint-slice.ts';
 import type { Service, ServicePort } from '../api/service.ts';
-import { UpstreamProtocol } from '../ir/gen/config_pb.ts';
+import { create } from '@bufbuild/protobuf';
+import { type Upstream, UpstreamProtocol, UpstreamSchema } from '../ir/gen/config_pb.ts';
 import { compareText } from './order.ts';
 import { describeMissingGrant, isReferencePermitted, type Referrer } from './references.ts';
 import { type ResourceIndex, describeAbsence } from './resource-index.ts';
@@ -160,4 +161,9 @@ function listEndpoints(slices: readonly EndpointSlice[], servicePort: UsedPort):
 
 function refuse(reason: ServiceProblem['reason'], message: string): Refusal {
   return { found: false, problem: { reason, message } };
+}
+
+/** Endpoints as messages. */
+export function createEndpoints(endpoints: ServiceUpstream['endpoints']): Upstream['endpoints'] {
+  return create(UpstreamSchema, { endpoints: endpoints.map(({ host, port }) => ({ host, port })) }).endpoints;
 }

@@ -62,6 +62,7 @@ function listMirrors(filterMessages: readonly Filter[]): readonly string[] {
 
 function listUpstreams(kind: Backend['kind']): readonly (Upstream | undefined)[] {
   if (kind.case === 'mcp') return kind.value.targets.map(({ upstream }) => upstream);
+  if (kind.case === 'federation') return kind.value.targets.map(({ server }) => server?.upstream);
   if (kind.case === 'inference') return [kind.value.upstream, kind.value.picker?.upstream];
   return [kind.value];
 }

@@ -7,7 +7,7 @@ import { after, describe, test } from 'node:test';
 import { parse, parseAllDocuments } from 'yaml';
 import { matchesLabels } from '../../src/api/label-selector.ts';
 import { ownKinds } from '../../src/api/structural-schema.ts';
-import { version } from '../../src/cmd/version.ts';
+import { version } from '../../src/base/version.ts';
 import { combinations } from './combinations.ts';
 import { crdChart, kubeVersion, productionValues, proxyChart, renderChart, runHelm, type Values } from './helm.ts';
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { stringify } from 'yaml';
-import { version } from '../../src/cmd/version.ts';
+import { version } from '../../src/base/version.ts';
 import { proxyChart, readRefusal, renderChart } from './helm.ts';
 
 const parent = mkdtempSync(join(tmpdir(), 'mcp-gatehouse-chart-'));

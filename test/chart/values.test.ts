@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { listLeafKeys, readChartValues } from '../../scripts/chart-values.ts';
 import { controllerCommandFlags } from '../../src/cmd/controller-flags.ts';
-import { version } from '../../src/cmd/version.ts';
+import { version } from '../../src/base/version.ts';
 import { readSettings } from './controller-settings.ts';
 import { proxyChart, renderChart } from './helm.ts';
 import type { Rendering } from './rendering.ts';

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { TestContext } from 'node:test';
-import { version } from '../../src/cmd/version.ts';
+import { version } from '../../src/base/version.ts';
 import { GoTestReader, type GoTestResult, summarizeLines } from './go-test-output.ts';
 
 /** Where the suite runs, and what it is told. */

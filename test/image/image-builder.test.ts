@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { type BuiltImage, buildImages, imageFolder } from '../../scripts/build-image.ts';
 import { imageComponents, imageEnvironment, imageProgram, imageUser } from '../../scripts/image/components.ts';
-import { version } from '../../src/cmd/version.ts';
+import { version } from '../../src/base/version.ts';
 import { runCommand } from '../cluster/run-command.ts';
 import { readTree } from './file-tree.ts';
 import { requireImageMachine } from './image-machine.ts';

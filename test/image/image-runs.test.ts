@@ -13,7 +13,7 @@ import { listAlternatives } from '../../src/base/nearest-name.ts';
 import type { CommandTable } from '../../src/cmd/command-line.ts';
 import { controllerCommands } from '../../src/cmd/controller-commands.ts';
 import { gatewayCommands } from '../../src/cmd/gateway-commands.ts';
-import { version } from '../../src/cmd/version.ts';
+import { version } from '../../src/base/version.ts';
 import { startQuirkyIdp } from '../idp/quirky-idp.ts';
 import { startCollector } from '../integration/admin-otlp-collector.ts';
 import { waitFor } from '../kit/wait-for.ts';

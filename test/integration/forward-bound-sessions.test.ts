@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import { createSealer, createSealKey } from '../../src/base/sealed.ts';
-import type { McpConfig } from '../../src/gateway/config/runtime-config.ts';
+import type { McpConfig } from '../../src/gateway/config/server-config.ts';
 import {
   backendOn,
   fetchAnswer,

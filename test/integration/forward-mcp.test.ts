@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { describe, test } from 'node:test';
-import type { McpConfig } from '../../src/gateway/config/runtime-config.ts';
+import type { McpConfig } from '../../src/gateway/config/server-config.ts';
 import {
   backendOn,
   connectRaw,

@@ -25,7 +25,7 @@ import type { SupervisorCalls, WorkerCalls, WorkerSettings } from '../../gateway
 import { type CommandEnd, defineCommand, fail } from '../command.ts';
 import { requireEgressProxy } from '../egress.ts';
 import { openStore } from '../../store/open-store.ts';
-import { version } from '../version.ts';
+import { version } from '../../base/version.ts';
 
 /** What a worker consists of once it knows its settings. */
 interface StartedWorker {

@@ -5,13 +5,17 @@ import { isJsonObject } from '../../base/json-object.ts';
 import type { Configuration } from '../../ir/configuration.ts';
 import {
   type Backend,
+  type FederatedTarget,
+  type ItemSelection,
   type Listener,
-  type Policy,
+  type McpTarget,
+  McpTransport,
   PickerFailureMode,
+  type Policy,
   type Route,
   SessionRouting,
+  TargetFailureMode,
   type Upstream,
-  McpTransport,
 } from '../../ir/gen/config_pb.ts';
 import { allPolicyKinds, findPolicyContent, findPolicyKind, policyTargetNames } from '../../ir/policy-kinds.ts';
 import { redactNamedValues, summariseSecret } from './dump-config.ts';
@@ -159,16 +163,34 @@ function describeBackend({ key, kind }: Backend): DescribedResource {
         ...resource,
         spec: {
           mcp: {
-            targets: targets.map((target) => ({
-              name: target.name,
-              path: target.path,
-              protocol: target.transport === McpTransport.SSE ? 'SSE' : 'StreamableHTTP',
-              ...describeUpstream(target.upstream, namespace),
-            })),
-            sessionRouting: sessionRouting === SessionRouting.STATELESS ? 'Stateless' : 'Stateful',
+            targets: targets.map((target) => describeTarget(target, namespace)),
+            sessionRouting: nameRouting(sessionRouting),
             timeouts: describeTimeouts(targets[0]?.upstream),
           },
         },
+      };
+    }
+    case 'federation': {
+      const { targets, sessionRouting, serverInfo } = kind.value;
+      return {
+        ...resource,
+        spec: {
+          mcp: {
+            mode: 'Federated',
+            targets: targets.map((target) => describeFederatedTarget(target, namespace)),
+            sessionRouting: nameRouting(sessionRouting),
+            serverInfo: {
+              name: serverInfo?.name,
+              title: textOrNone(serverInfo?.title ?? ''),
+              version: textOrNone(serverInfo?.version ?? ''),
+              instructions: textOrNone(serverInfo?.instructions ?? ''),
+            },
+            timeouts: describeTimeouts(targets.find(({ failure }) => failure === undefined)?.server?.upstream),
+          },
+        },
+        problems: targets.flatMap(({ server, failure }) =>
+          failure === undefined ? [] : [`target ${server?.name} counts as down: ${failure.message}`],
+        ),
       };
     }
     case 'inference': {
@@ -190,6 +212,39 @@ function describeBackend({ key, kind }: Backend): DescribedResource {
         spec: { port: port === undefined ? undefined : Number(port), ...describeUpstream(kind.value, namespace) },
       };
   }
+}
+
+function describeTarget({ name, path, transport, upstream }: McpTarget, namespace: string) {
+  return {
+    name,
+    path,
+    protocol: transport === McpTransport.SSE ? 'SSE' : 'StreamableHTTP',
+    ...describeUpstream(upstream, namespace),
+  };
+}
+
+function describeFederatedTarget(
+  { server, prefix, failureMode, tools, prompts, resources, failure }: FederatedTarget,
+  namespace: string,
+) {
+  return {
+    // Where it cannot be used, its address is not known.
+    ...(failure === undefined && server !== undefined ? describeTarget(server, namespace) : { name: server?.name }),
+    prefix,
+    failureMode: failureMode === TargetFailureMode.FAIL_CLOSED ? 'FailClosed' : 'FailOpen',
+    tools: describeSelection(tools),
+    prompts: describeSelection(prompts),
+    resources: describeSelection(resources),
+  };
+}
+
+function describeSelection(selection: ItemSelection | undefined): YamlValue {
+  if (selection === undefined) return undefined;
+  return { include: listOrNone(selection.include), exclude: listOrNone(selection.exclude) };
+}
+
+function nameRouting(routing: SessionRouting): string {
+  return routing === SessionRouting.STATELESS ? 'Stateless' : 'Stateful';
 }
 
 function describeUpstream(upstream: Upstream | undefined, namespace: string): { readonly [name: string]: YamlValue } {

@@ -1,5 +1,5 @@
 // Several MCP servers behind one endpoint, as the request path uses them: compiled once per change.
-import type { BackendConfig } from './runtime-config.ts';
+import type { ServerConfig } from './server-config.ts';
 
 /** The members of one ProxyBackend. To its clients they are one MCP server. */
 export interface FederationConfig {
@@ -28,9 +28,11 @@ export interface FederationTarget {
   /** True: lists and whatever else needs all targets fail while this one is down. False: they leave it out. */
   readonly failsClosed: boolean;
   /** Its endpoints, connections and limits, as for a ProxyBackend with this target alone; `mcp` is set. Key: that of the federation, `/targets/` and the name. */
-  readonly backend: BackendConfig;
+  readonly backend: ServerConfig;
   /** Which of its tools, prompts and resources are served, by the server's own name. */
   readonly selects: FederatedSelection;
+  /** Why it cannot be used as it is configured: it has no endpoints, and counts as one that is down. */
+  readonly unusable?: string | undefined;
 }
 
 /** The items of a target that are served. */

@@ -3,7 +3,7 @@
 import { performance } from 'node:perf_hooks';
 import type { Duplex } from 'node:stream';
 import { denyRequest } from '../request/answer.ts';
-import type { PickerConfig } from '../config/runtime-config.ts';
+import type { PickerConfig } from '../config/server-config.ts';
 import { createFederatedCall } from '../mcp/federation/methods/load-federated-call.ts';
 import { createPickedCall } from '../inference/load-picked-call.ts';
 import { silentPickObserver } from '../inference/pick-observer.ts';

@@ -1,5 +1,5 @@
 // What a call to an InferencePool is made of.
-import type { PickerConfig } from '../config/runtime-config.ts';
+import type { PickerConfig } from '../config/server-config.ts';
 import type { UpstreamEvents, UpstreamRequest } from '../forward/upstream/upstream-call.ts';
 import type { Endpoint, UpstreamBackend } from '../forward/upstream/upstreams.ts';
 import type { PickObserver } from './pick-observer.ts';

@@ -16,18 +16,16 @@ import {
   type UpstreamTls,
 } from '../../../ir/gen/config_pb.ts';
 import { readTarget } from '../../http/request-target.ts';
+import { BackendError } from './backend-error.ts';
+import { compileFederation } from './compile-federation.ts';
 import { describeError, type ReportProblem } from './compile-problem.ts';
 import { readCaCertificates } from './read-ca-certificates.ts';
 import { areReadsStillValid, type Lookup, ReadRecorder, type Reads } from './recorded-reads.ts';
-import type { BackendConfig, BackendTls, McpConfig, PickerConfig } from '../runtime-config.ts';
+import type { BackendConfig } from '../runtime-config.ts';
+import type { BackendTls, McpConfig, PickerConfig } from '../server-config.ts';
 
 /** The timeout unless an annotation of the pool sets another one. */
 const defaultPickerTimeoutMs = 10_000;
-
-/** The backend cannot be used as it is configured. */
-class BackendError extends Error {
-  readonly code = 'invalid_backend';
-}
 
 /** The outcome of compiling one message, and the secrets it depends on. */
 interface BackendMemo {
@@ -83,6 +81,10 @@ function tryBackend(backend: Backend, secrets: Lookup<Secret>): BackendConfig | 
 }
 
 function compileBackend(backend: Backend, secrets: Lookup<Secret>): BackendConfig {
+  if (backend.kind.case === 'federation') {
+    const { value } = backend.kind;
+    return compileFederation(backend, value, (target) => compileBackend(target, secrets));
+  }
   const { upstream, mcp, picker } = readKind(backend);
   const tls = upstream.tls === undefined ? undefined : compileTls(upstream.tls, secrets);
   const compiledPicker = picker === undefined ? undefined : compilePicker(picker, secrets);
@@ -139,8 +141,7 @@ function readKind({ kind }: Backend): BackendParts {
 function readMcp({ targets, sessionRouting }: McpBackend): BackendParts {
   const [target] = targets;
   if (target?.upstream === undefined) throw new BackendError('the MCP backend has no target');
-  if (targets.length > 1)
-    throw new BackendError(`the MCP backend has ${targets.length} targets; this gateway serves one`);
+  if (targets.length > 1) throw new BackendError(`the MCP backend has ${targets.length} targets, but is no federation`);
   return {
     upstream: target.upstream,
     mcp: {

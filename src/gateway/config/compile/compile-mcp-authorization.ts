@@ -8,6 +8,7 @@ import { foldKeys } from '../../mcp/read/known-keys.ts';
 import type { McpAuthorizationConfig, ScopeRule } from '../mcp-authorization-config.ts';
 import type { Rule, RuleSet } from '../rule-set.ts';
 import type { PolicyPlace } from '../policy-level.ts';
+import { compileNamePatterns } from './name-patterns.ts';
 import { PolicyError } from './policy-error.ts';
 import { collectRules, compileRules } from './compile-authorization.ts';
 import type { TakeoverCache } from './takeover-cache.ts';
@@ -56,30 +57,9 @@ function compileScopes({ methods, tools, scopes }: ScopeRequirement): ScopeRule 
   if (scopes.length === 0) throw new PolicyError('an entry of scopes lists no scope');
   return {
     methods: methods.length === 0 ? undefined : new Set(methods),
-    matchesTool: tools.length === 0 ? undefined : compileToolPatterns(tools),
+    matchesTool: tools.length === 0 ? undefined : compileNamePatterns(tools),
     scopes,
   };
-}
-
-/** `*` matches any characters; every other character is literal, also the dot in `a.b`. */
-function compileToolPatterns(patterns: readonly string[]): (name: string) => boolean {
-  const names = new Set(patterns.filter((pattern) => !pattern.includes('*')));
-  const wild = patterns.filter((pattern) => pattern.includes('*')).map((pattern) => pattern.split('*'));
-  return (name) => names.has(name) || wild.some((pieces) => matchesPieces(name, pieces));
-}
-
-/** The first piece is a prefix, the last a suffix, the others follow in between, each at its earliest position: one pass without backtracking. */
-function matchesPieces(name: string, pieces: readonly string[]): boolean {
-  const first = pieces[0]!;
-  const last = pieces.at(-1)!;
-  if (!name.startsWith(first) || !name.endsWith(last)) return false;
-  let at = first.length;
-  for (const piece of pieces.slice(1, -1)) {
-    const found = name.indexOf(piece, at);
-    if (found === -1) return false;
-    at = found + piece.length;
-  }
-  return at <= name.length - last.length;
 }
 
 /** Every key below `mcp.tool.arguments` on the paths that the expression reads, also in list elements and in keys that a comprehension looks for. */

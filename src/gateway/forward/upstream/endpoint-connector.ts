@@ -6,7 +6,7 @@ import type { LocalGuard } from '../../../base/local-guard.ts';
 import { getTls } from '../../../base/node-parts.ts';
 import { watchForSilentPeer } from '../../../base/silent-peers.ts';
 import { readIntoSharedBuffer } from '../../../http1/shared-read-buffer.ts';
-import type { BackendTls } from '../../config/runtime-config.ts';
+import type { BackendTls } from '../../config/server-config.ts';
 import { UpstreamConnectTimeoutError, UpstreamRefusedError } from './upstream-error.ts';
 
 export interface ConnectorOptions {

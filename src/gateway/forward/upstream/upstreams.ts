@@ -138,7 +138,7 @@ export class Upstreams {
   reconcile(backends: ReadonlyMap<string, BackendConfig>): void {
     const before = this.#backends;
     const after: typeof before = new Map();
-    for (const [key, config] of withPickers(backends)) {
+    for (const [key, config] of listConnected(backends)) {
       const known = before.get(key);
       if (known !== undefined && known.backend.config.fingerprint === config.fingerprint) {
         after.set(key, known);
@@ -204,9 +204,11 @@ export function formatPickerKey(pool: string): string {
   return `${pool}/picker`;
 }
 
-function* withPickers(backends: ReadonlyMap<string, BackendConfig>): Iterable<[string, BackendConfig]> {
+/** The backends with the endpoint pickers and the targets of federations, which are connected to like backends. */
+function* listConnected(backends: ReadonlyMap<string, BackendConfig>): Iterable<[string, BackendConfig]> {
   for (const [key, config] of backends) {
     yield [key, config];
+    for (const { backend } of config.federation?.targets ?? []) yield [backend.key, backend];
     if (config.picker === undefined) continue;
     const { fingerprint, endpoints, tls, connectTimeoutMs } = config.picker;
     const own = { key: formatPickerKey(key), fingerprint, endpoints, tls, connectTimeoutMs };

@@ -1,4 +1,4 @@
-// The version that `--version`, the log and the build-info metric show: of the package that this file is part of, in a checkout and in an image.
+// The version that `--version`, the log, federations and the build-info metric show: of the package that this file is part of, in a checkout and in an image.
 import { readFileSync } from 'node:fs';
 import { findPackageJSON } from 'node:module';
 
