@@ -51,6 +51,7 @@ const gatewayOrder: readonly string[] = [
   'authentication/token',
   'route/table',
   'config', // the configuration in the form that the request path uses: types
+  'mcp/read', // bodies to messages
   'request', // what all steps share: the context, verdicts, decisions, answers
   'listen',
   'route',
@@ -68,7 +69,6 @@ const gatewayOrder: readonly string[] = [
   'authentication/jwt',
   'authentication/mcp',
   'authorization',
-  'mcp/read',
   'mcp/names', // of a federation: the servers' and the clients'
   'mcp/answer',
   'mcp/judge',
@@ -76,7 +76,8 @@ const gatewayOrder: readonly string[] = [
   'mcp/sessions',
   'policies', // the chains
   'forward/upstream',
-  'mcp/federation',
+  'mcp/federation', // several servers as one: the targets, and what the process knows of them
+  'mcp/federation/methods', // a call to a federation
   'inference',
   'forward',
   'observe',
@@ -308,6 +309,7 @@ test('the lock file is complete for every platform and names no registry host', 
 test('what the Inference Extension needs is loaded only by those who load it on purpose', () => {
   const loaders = new Map([
     ['gateway/inference/load-picked-call.ts', 'gateway/inference/picked-call.ts'],
+    ['gateway/mcp/federation/methods/load-federated-call.ts', 'gateway/mcp/federation/methods/federated-call.ts'],
     ['translate/load-inference-translation.ts', 'translate/inference-translation.ts'],
   ]);
   const byPath = new Map(production.map((file) => [file.path, file]));

@@ -24,6 +24,7 @@ import { StaleGate, type StaleState } from './request/stale-gate.ts';
 import type { ListenLimits } from './listen/limits.ts';
 import { type BindProblem, createListeners, type Listeners, type ListenersOptions } from './listen/listeners.ts';
 import type { ListenEvent } from './listen/port-context.ts';
+import { Federations, type FederationState } from './mcp/federation/federations.ts';
 import { NotificationStreams } from './mcp/streams/list-changed.ts';
 import { createObservers, type Observability } from './observe/observe-requests.ts';
 import { JwtAuthenticationRegistry } from './authentication/jwt/jwt-authentication-registry.ts';
@@ -83,6 +84,8 @@ export interface Gateway {
   readonly applied: AppliedConfiguration | undefined;
   /** The health of every endpoint, as this process sees it. */
   listEndpoints(): readonly EndpointState[];
+  /** How the servers of every federation are, as this process sees them. */
+  listFederations(): readonly FederationState[];
   /** Policies whose keys are not available at the moment. */
   listKeyProblems(): readonly PolicyKeyProblem[];
   /** The actual addresses of the open ports, by bind key. */
@@ -127,6 +130,12 @@ export function createGateway(options: GatewayOptions): Gateway {
   store.subscribe((current) => upstreams.reconcile(current.backends));
   store.subscribe((current) => authentications.reconcile(current.authentications));
   store.subscribe((current) => jwtAuthentications.reconcile(current.jwtAuthentications));
+  const federations = new Federations({
+    log,
+    findBackend: (key) => upstreams.get(key),
+    processKey: options.legacySseKey,
+  });
+  store.subscribe((current) => federations.reconcile(current));
   // Last: clients react to these notifications at once with new requests.
   const streams = new NotificationStreams(log);
   store.subscribe((current) => streams.reconcile(current));
@@ -144,6 +153,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       log,
       streams,
       anonymous,
+      federations,
       onStream(context) {
         const [count, leave] = [options.metrics.openStream(context), staleGate.openStream(context)];
         return () => {
@@ -188,6 +198,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       return applied;
     },
     listEndpoints: () => upstreams.listEndpoints(),
+    listFederations: () => federations.describe(),
     listKeyProblems: () => listKeyProblems(store.current.keyUsers),
     addresses: () => listeners.addresses(),
     setStale(state) {
@@ -198,6 +209,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     async drain(timeoutMs) {
       await listeners.drain({ timeoutMs });
       // No client is left: only mirror copies and idle connections are still open.
+      federations.close();
       upstreams.destroy();
       authentications.close();
       jwtAuthentications.close();

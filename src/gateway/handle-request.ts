@@ -13,7 +13,7 @@ import { reasons } from './http/reasons.ts';
 import type { ExchangeHandler } from './listen/port-context.ts';
 import { findUsableBackend } from './policies/fail-closed.ts';
 import { findForeignCaller } from './policies/origin-check.ts';
-import { backendChain, redirectChain, routeChain } from './policies/policy-chain.ts';
+import { backendSteps, redirectChain, routeChain } from './policies/policy-chain.ts';
 import { answerRequest, denyRequest } from './request/answer.ts';
 import { type RequestContext, startRequest } from './request/request-context.ts';
 import type { RequestObserver } from './request/request-observer.ts';
@@ -123,9 +123,9 @@ function serveBackend(
   const usable = findUsableBackend(choice, config.backends);
   if (!usable.ok) return denyRequest(context, usable.denial.reason, { ...usable.denial, headers });
 
-  // 7. Its policies (policy-chain.ts).
+  // 7. Its policies, and where it is several servers, the message that says which (policy-chain.ts).
   const request: BackendRequest = { context, route, matched, ...usable };
-  whenPassed(parts, context, runSteps(backendChain, request, headers), (responseHeaders) => {
+  whenPassed(parts, context, runSteps(backendSteps, request, headers), (responseHeaders) => {
     // 8. Forward the request, unless it loops. Policies may have waited, for a body or for keys.
     const { loopGuard, observers, random } = parts;
     if (parts.staleGate?.refuse(context) === true) return;

@@ -2,6 +2,7 @@
 import type { HeaderModifier } from '../../ir/gen/config_pb.ts';
 import type { BackendConfig } from '../config/runtime-config.ts';
 import type { McpAuthorizationConfig } from '../config/mcp-authorization-config.ts';
+import type { ReadBody } from '../mcp/read/parse-message.ts';
 import type { JudgeAgain } from '../request/judged-messages.ts';
 import type { FilterAnswer } from '../http/answer-filter.ts';
 import type { RawHeaders } from '../http/exchange.ts';
@@ -41,6 +42,8 @@ export interface ForwardPlan {
   readonly backendRequestTimeoutMs: number;
   /** The body, already read; undefined: it streams from the client. */
   readonly body?: Uint8Array | undefined;
+  /** The messages of that body; undefined: it goes to one server, whatever it says. */
+  readonly read?: ReadBody | undefined;
   /** Called when that body is needed no more. */
   readonly releaseBody?: (() => void) | undefined;
   /** What the answer must pass. */

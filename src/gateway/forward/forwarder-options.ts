@@ -1,6 +1,7 @@
 // What the forwarder needs from the rest of the gateway.
 import type { Log } from '../../base/log.ts';
 import type { PickObserver } from '../inference/pick-observer.ts';
+import type { Federations } from '../mcp/federation/federations.ts';
 import type { NotificationStreams } from '../mcp/streams/list-changed.ts';
 import type { RequestContext } from '../request/request-context.ts';
 import type { AnonymousRequests } from './anonymous-requests.ts';
@@ -19,12 +20,15 @@ export interface ForwarderOptions {
   readonly streams?: NotificationStreams;
   /** Gets to know the requests that no token identifies, and ends them when a configuration closes what they passed. */
   readonly anonymous?: AnonymousRequests;
+  /** The federations of this process; undefined: none is served. */
+  readonly federations?: Federations;
   /** Watches endpoint pickers. */
   readonly picks?: PickObserver;
 }
 
 /** With everything filled in. */
-export type ForwarderSettings = Required<Omit<ForwarderOptions, 'streams' | 'anonymous'>> & {
+export type ForwarderSettings = Required<Omit<ForwarderOptions, 'streams' | 'anonymous' | 'federations'>> & {
+  readonly federations: Federations | undefined;
   readonly streams: NotificationStreams | undefined;
   readonly anonymous: AnonymousRequests | undefined;
 };

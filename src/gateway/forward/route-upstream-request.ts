@@ -46,7 +46,9 @@ export function routeUpstreamRequest(
   legacySseKey: Uint8Array,
 ): RoutedRequest | RefusedRequest {
   const { mcp } = plan.backend;
-  if (mcp === undefined) return route(context, plan, plan.target, plan.headers, undefined, undefined, undefined);
+  // A federation keeps its sessions itself.
+  if (mcp === undefined || plan.backend.federation !== undefined)
+    return route(context, plan, plan.target, plan.headers, undefined, undefined, undefined);
 
   if (mcp.transport === 'sse' && (plan.method === 'POST' || plan.method === 'GET'))
     return routeLegacySse(context, plan, backend, legacySseKey);

@@ -8,6 +8,7 @@ import { applyCors } from './apply-cors.ts';
 import { applyMessageRules } from './apply-message-rules.ts';
 import { failClosed } from './fail-closed.ts';
 import { notePublicAccess } from './public-access.ts';
+import { readFederatedMessage } from './read-federated-message.ts';
 
 /** The step of each kind of policy; every kind has one. */
 export const policySteps = {
@@ -33,4 +34,10 @@ export const backendChain: readonly Step<BackendRequest>[] = [
   policySteps['backend.mcp.authentication'], // who is asking, where the backend wants to know
   policySteps['traffic.authorization'], // whether they may: after all authentication
   policySteps['backend.mcp.authorization'], // what they may: rules over MCP messages
+];
+
+/** All that comes before a request is forwarded. */
+export const backendSteps: readonly Step<BackendRequest>[] = [
+  ...backendChain,
+  readFederatedMessage, // which of several servers it concerns; after the rules, which read the message as well
 ];

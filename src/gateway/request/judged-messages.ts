@@ -1,12 +1,15 @@
 // The verdict of rules over MCP messages about a request.
 import type { McpAuthorizationConfig } from '../config/mcp-authorization-config.ts';
 import type { FilterAnswer } from '../http/answer-filter.ts';
+import type { ReadBody } from '../mcp/read/parse-message.ts';
 import type { Continuation, Denial, GatewayAnswer } from './verdict.ts';
 
 /** The messages may go on, in this form. */
 export interface JudgedMessages extends Continuation {
   /** The body as it goes upstream, already read; undefined: it was not read and streams. */
   readonly body: Uint8Array | undefined;
+  /** The messages of that body; undefined: they would have to be read again. */
+  readonly read?: ReadBody | undefined;
   /** Mcp-Name as it goes upstream, when it is not what the client sent. */
   readonly mcpName?: string | undefined;
   /** Releases the body's memory budget once the body is no longer needed. */

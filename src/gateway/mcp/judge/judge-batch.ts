@@ -4,14 +4,14 @@ import { type ListMethod, findListMethod } from '../read/list-methods.ts';
 import type { ScopedUse } from './check-scopes.ts';
 import { examineMessage, type Examination, type HiddenItem } from './examine-message.ts';
 import type { MessageJudgement } from './judge-message.ts';
-import { type Message, rpcCodes } from '../read/message.ts';
+import { rpcCodes } from '../read/message.ts';
 import type { MessageStep } from './message-step.ts';
 import type { SeenMessage } from '../../request/seen-message.ts';
-import type { ParsedBody } from '../read/parse-message.ts';
+import type { ReadBody } from '../read/parse-message.ts';
 import { formatRpcError, type RpcError } from '../answer/rpc-error.ts';
 import { renameItem } from '../names/rename-request.ts';
 
-export type Batch = Extract<ParsedBody, { isBatch: true }>;
+export type Batch = Extract<ReadBody, { isBatch: true }>;
 
 interface BatchVerdict {
   /** The batch to forward; undefined: unchanged. Empty: no message is left, and the gateway answers alone. */
@@ -27,19 +27,6 @@ interface BatchVerdict {
   readonly refused: Exclude<Examination, { kind: 'passed' }> | undefined;
   /** Hidden items that the server gets under a stand-in name. */
   readonly hidden: readonly HiddenItem[];
-}
-
-/** Why the messages cannot be in one batch; completes "the body ...". */
-export function findBatchProblem(messages: readonly Message[]): string | undefined {
-  const ids = new Set<string | number>();
-  for (const message of messages) {
-    if (message.kind !== 'request') continue;
-    // "The initialize request MUST NOT be part of a JSON-RPC batch."
-    if (message.method === 'initialize') return 'is a batch with an initialize request';
-    if (ids.has(message.id)) return 'is a batch with two requests of the same id';
-    ids.add(message.id);
-  }
-  return undefined;
 }
 
 /** Judges the messages of a batch. */

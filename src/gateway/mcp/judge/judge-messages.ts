@@ -14,18 +14,18 @@ import { findMissingScopes, listNeededScopes, type ScopedUse } from './check-sco
 import { examineMessage, type HiddenItem } from './examine-message.ts';
 import { readFieldValues } from '../read/field-values.ts';
 import { createAnswerFilter, defaultAnswerLimits } from '../answer/filter-answer.ts';
-import { findDisagreement } from '../read/header-agreement.ts';
-import { type Batch, findBatchProblem, judgeBatch } from './judge-batch.ts';
+import { type Batch, judgeBatch } from './judge-batch.ts';
 import { judgeBareRequest, type MessageJudgement } from './judge-message.ts';
 import { findListMethod } from '../read/list-methods.ts';
-import { type Message, type MessageId, rpcCodes } from '../read/message.ts';
+import type { Message, MessageId } from '../read/message.ts';
 import type { McpAuthorizationConfig } from '../../config/mcp-authorization-config.ts';
 import { createItemJudges, type MessageStep, noteDenial, noteMessage, notePass, noteRefusal } from './message-step.ts';
 import type { MessageVerdict } from '../../request/judged-messages.ts';
 import type { FilterAnswer } from '../../http/answer-filter.ts';
 import { measureSubscription, recallSubscription, rememberSubscription } from './open-subscription.ts';
-import { parseBody } from '../read/parse-message.ts';
-import { chooseVersion, hasBatches, readVersionHeader } from '../read/protocol-version.ts';
+import type { ReadBody } from '../read/parse-message.ts';
+import { readId, readMessages, severalVersions } from '../read/read-messages.ts';
+import { chooseVersion, readVersionHeader } from '../read/protocol-version.ts';
 import { findUnreadableForm, type MessageBody, readMessageBody } from '../read/read-message-body.ts';
 import { restoreNames } from '../answer/restore-names.ts';
 import { formatRpcAnswer, formatRpcError, type RpcError } from '../answer/rpc-error.ts';
@@ -56,11 +56,7 @@ export function judgeMessages(request: MessageRequest): MessageVerdict | Promise
   const step = startStep(request, version.ok ? version.version : undefined);
   if (exchange.upgradeProtocol !== undefined)
     return deny(step, 'upgrade_refused', 'messages cannot be judged after a protocol upgrade');
-  if (!version.ok)
-    return answerMalformed(step, 'header_mismatch', undefined, {
-      code: rpcCodes.headerMismatch,
-      message: 'The MCP-Protocol-Version header was sent more than once.',
-    });
+  if (!version.ok) return answerMalformed(step, 'header_mismatch', undefined, severalVersions);
   switch (exchange.method) {
     case 'POST':
       return request.isAgain === true ? judgeSingle(step, recallSubscription(exchange), nothing) : judgePost(step);
@@ -152,32 +148,24 @@ function judgeRead(step: Step, body: MessageBody): MessageVerdict {
 
 function judgeBody(step: Step, bytes: Uint8Array): MessageVerdict {
   const { context, caller, versionHeader, transport } = step;
-  const parsed = parseBody(bytes, caller.rules.argumentKeys);
-  if (!parsed.ok) {
-    const { code, id, problem } = parsed;
-    return answerMalformed(step, 'message_malformed', id, { code, message: `The body ${problem}.` });
+  const reading = readMessages(
+    bytes,
+    { headers: context.exchange.headers, versionHeader, transport },
+    caller.rules.argumentKeys,
+  );
+  if (!reading.ok) {
+    const { messages, reason, id, code, message } = reading;
+    if (messages !== undefined) noteMessage(step, messages[0], undefined, messages.length);
+    return answerMalformed(step, reason, id, { code, message });
   }
-  const { messages, isBatch } = parsed;
-  const disagreement = findDisagreement(context.exchange.headers, versionHeader, messages, isBatch);
-  if (disagreement !== undefined) {
-    noteMessage(step, messages[0], undefined, messages.length);
-    return answerMalformed(step, 'header_mismatch', isBatch ? undefined : readId(messages[0]), {
-      code: rpcCodes.headerMismatch,
-      message: disagreement,
-    });
-  }
-  if (!isBatch) return judgeSingle(step, messages[0], bytes);
-  const problem = hasBatches(versionHeader, transport)
-    ? findBatchProblem(messages)
-    : 'is a batch, which this protocol version does not have';
-  if (problem !== undefined) {
-    noteMessage(step, messages[0], undefined, messages.length);
-    return answerMalformed(step, 'message_malformed', undefined, {
-      code: rpcCodes.invalidRequest,
-      message: `The body ${problem}.`,
-    });
-  }
-  return judgeSeveral(step, parsed, bytes);
+  const { read } = reading;
+  const verdict = read.isBatch ? judgeSeveral(step, read, bytes) : judgeSingle(step, read.messages[0], bytes);
+  return withRead(verdict, read, bytes);
+}
+
+/** What goes on unchanged need not be read again. */
+function withRead(verdict: MessageVerdict, read: ReadBody, bytes: Uint8Array): MessageVerdict {
+  return verdict.kind === 'continue' && verdict.body === bytes ? { ...verdict, read } : verdict;
 }
 
 function judgeSingle(step: Step, message: Message, bytes: Uint8Array): MessageVerdict {
@@ -287,8 +275,4 @@ function answer(step: Step, reason: Reason, detail: string, status: number, json
     headers: [...headers, ...exposeToScripts(context)],
     body,
   };
-}
-
-function readId(message: Message): MessageId | undefined {
-  return message.kind === 'request' ? message.id : undefined;
 }

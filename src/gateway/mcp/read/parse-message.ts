@@ -7,7 +7,12 @@ import { type Message, type MessageId, rpcCodes } from './message.ts';
 import { readStrictJson } from './strict-json.ts';
 
 export type ParsedBody =
-  | { readonly ok: true; readonly isBatch: false; readonly messages: readonly [Message] }
+  | {
+      readonly ok: true;
+      readonly isBatch: false;
+      readonly messages: readonly [Message];
+      readonly text: string;
+    }
   | {
       readonly ok: true;
       readonly isBatch: true;
@@ -17,6 +22,9 @@ export type ParsedBody =
       readonly text: string;
     }
   | MalformedBody;
+
+/** A body that was understood. */
+export type ReadBody = Exclude<ParsedBody, MalformedBody>;
 
 /** Why a body cannot be judged. */
 interface MalformedBody {
@@ -49,7 +57,7 @@ export function parseBody(bytes: Uint8Array, argumentKeys: KnownKeys): ParsedBod
   const { value, text, elements } = json;
   if (!Array.isArray(value)) {
     const message = readMessage(value, argumentKeys);
-    return isMalformed(message) ? message : { ok: true, isBatch: false, messages: [message] };
+    return isMalformed(message) ? message : { ok: true, isBatch: false, messages: [message], text };
   }
   if (elements.length === 0) return refuse('is an empty batch');
   if (elements.length > maxBatchSize) return refuse(`is a batch of more than ${maxBatchSize} messages`);

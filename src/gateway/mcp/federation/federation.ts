@@ -1,0 +1,134 @@
+// One federation as this process runs it: its targets, what is known of its clients' sessions, and its open streams. It outlives configuration changes; a target whose
+// connections stay what they are is kept.
+import type { Log } from '../../../base/log.ts';
+import type { FederationConfig, FederationTarget } from '../../config/federation-config.ts';
+import { PendingRequests } from './pending-requests.ts';
+import { ListCache } from './list-cache.ts';
+import { withConfig } from './reconfigured-target.ts';
+import { SessionTable } from './session-table.ts';
+import type { Target, TargetState } from './target.ts';
+
+/** A target with its configuration in force. */
+export interface Member {
+  readonly config: FederationTarget;
+  readonly target: Target;
+}
+
+/** A stream on which the gateway speaks on its own. */
+export interface FederatedStream {
+  /** Targets have come or gone. */
+  changeMembers(): void;
+  /** The lists may be other ones than before. */
+  announceLists(): void;
+  /** The federation is gone. */
+  end(): void;
+}
+
+export interface FederationParts {
+  readonly key: string;
+  readonly connect: (config: FederationTarget) => Target;
+  readonly log: Log;
+}
+
+interface ConnectedMember extends Member {
+  /** As it was connected. */
+  readonly connected: Target;
+  readonly stopWatching: () => void;
+}
+
+export class Federation {
+  readonly key: string;
+  readonly sessions = new SessionTable();
+  readonly pending = new PendingRequests();
+  readonly lists = new ListCache(() => performance.now());
+  readonly #parts: FederationParts;
+  readonly #streams = new Set<FederatedStream>();
+  #config: FederationConfig;
+  #members: ReadonlyMap<string, ConnectedMember> = new Map();
+
+  constructor(parts: FederationParts, config: FederationConfig) {
+    this.key = parts.key;
+    this.#parts = parts;
+    this.#config = config;
+    this.#members = this.#connectAll(config);
+  }
+
+  get config(): FederationConfig {
+    return this.#config;
+  }
+
+  /** In the order of the configuration. */
+  get members(): Iterable<Member> {
+    return this.#members.values();
+  }
+
+  get targets(): readonly Target[] {
+    return Array.from(this.#members.values(), ({ target }) => target);
+  }
+
+  find(target: string): Member | undefined {
+    return this.#members.get(target);
+  }
+
+  /** Another configuration is in force. */
+  update(config: FederationConfig): void {
+    const before = this.#members;
+    this.#config = config;
+    this.#members = this.#connectAll(config);
+    for (const [name, { connected, stopWatching }] of before) {
+      stopWatching();
+      this.lists.forget(name);
+      if (this.#members.get(name)?.connected !== connected) connected.close();
+    }
+    for (const stream of this.#streams) stream.changeMembers();
+    this.#announceLists();
+  }
+
+  /** Registers a stream; call the result when it ends. */
+  openStream(stream: FederatedStream): () => void {
+    this.#streams.add(stream);
+    return () => void this.#streams.delete(stream);
+  }
+
+  describe(): readonly TargetState[] {
+    return Array.from(this.#members.values(), ({ config: { name }, target }) => {
+      const state = target.describe();
+      return { ...state, tools: this.lists.countLast(name, 'tools/list') ?? state.tools };
+    });
+  }
+
+  close(): void {
+    for (const stream of this.#streams) stream.end();
+    for (const { target, stopWatching } of this.#members.values()) {
+      stopWatching();
+      target.close();
+    }
+    this.#members = new Map();
+  }
+
+  #connectAll(config: FederationConfig): Map<string, ConnectedMember> {
+    return new Map(config.targets.map((each) => [each.name, this.#connect(each)]));
+  }
+
+  #connect(config: FederationTarget): ConnectedMember {
+    const known = this.#members.get(config.name);
+    const isKept = known !== undefined && known.config.backend.fingerprint === config.backend.fingerprint;
+    const connected = isKept ? known.connected : this.#parts.connect(config);
+    let { health } = connected.describe();
+    const stopWatching = connected.onHealthChange(() => {
+      const before = health;
+      ({ health } = connected.describe());
+      if (before === health) return;
+      this.lists.forget(config.name);
+      const { key, log } = this.#parts;
+      if (health === 'down') log.warn({ backend: key, target: config.name }, 'a server of a federation is down');
+      else if (before === 'down') log.info({ backend: key, target: config.name }, 'a server of a federation is back');
+      if (before !== 'unknown' || health === 'down') this.#announceLists();
+    });
+    return { config, target: withConfig(connected, config), connected, stopWatching };
+  }
+
+  #announceLists(): void {
+    for (const stream of this.#streams) stream.announceLists();
+  }
+}

@@ -1,0 +1,420 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { createSealKey } from '../../../../base/sealed.ts';
+import { waitFor } from '../../../../../test/kit/wait-for.ts';
+import { createFederation, createTarget } from '../testing/federation-fixture.ts';
+
+const call = (name: string): object => ({ name, arguments: {} });
+const textOf = (json: Record<string, unknown>): Record<string, unknown> => {
+  const { content } = json['result'] as { content: { text: string }[] };
+  return JSON.parse(content[0]!.text) as Record<string, unknown>;
+};
+const errorOf = (json: Record<string, unknown>): string => {
+  const { code, message } = json['error'] as { code: number; message: string };
+  return `${code} ${message}`;
+};
+
+describe('one request to one target', () => {
+  test('the prefix says to which, and it gets its own name', async () => {
+    const { ask, initialize, targets } = createFederation({ a: { sessionId: 'sa' }, b: {} });
+    const session = await initialize();
+    const talk = await ask(session, 'tools/call', call('a_close_all')).done;
+    assert.equal(talk.status, 200);
+    assert.deepEqual(textOf(talk.json)['params'], call('close_all'));
+    assert.equal(talk.context.endpoint, 'a');
+    assert.equal(targets['a']!.calls.length, 1);
+    assert.equal(targets['b']!.calls.length, 0);
+    const { speaker } = targets['a']!.calls[0]!;
+    assert.equal(speaker.sessions?.get('a')?.id, 'sa');
+    assert.equal(speaker.capabilities, '{"roots":{}}');
+  });
+
+  test('in 2026-07-28, without a session', async () => {
+    const { askModern, targets } = createFederation({ a: {}, b: {} });
+    const talk = await askModern('tools/call', { name: 'b_x' }, 'ann').done;
+    assert.equal(talk.status, 200);
+    const { speaker, message } = targets['b']!.calls[0]!;
+    assert.equal(speaker.era, 'modern');
+    assert.equal(speaker.clientInfo, '{"name":"c","version":"1"}');
+    assert.ok(speaker.owner !== undefined);
+    assert.equal(message.message.params['name'], 'x');
+  });
+
+  test('unknown names are unknown items, at no cost of a target', async () => {
+    const { ask, initialize, targets } = createFederation({ a: {} });
+    const session = await initialize();
+    for (const [method, params, expected] of [
+      ['tools/call', call('c_x'), '-32602 Unknown tool: c_x'],
+      ['tools/call', call('x'), '-32602 Unknown tool: x'],
+      ['prompts/get', { name: 'c_x' }, '-32602 Unknown prompt: c_x'],
+      ['resources/read', { uri: 'file:///a' }, '-32002 Resource not found'],
+      ['completion/complete', { ref: { type: 'ref/prompt', name: 'x' } }, '-32602 Unknown prompt: x'],
+      ['tools/call', {}, '-32602 The message has no name.'],
+      ['tasks/get', { taskId: 'c_1' }, '-32602 Task not found'],
+      ['nothing/known', {}, '-32601 Method not found'],
+      ['server/discover', {}, '-32601 Method not found'],
+    ] as const) {
+      const talk = await ask(session, method, params).done;
+      assert.equal(errorOf(talk.json), expected);
+      assert.equal(talk.status, 200);
+    }
+    assert.equal(targets['a']!.calls.length, 0);
+  });
+
+  test('what is not selected is unknown', async () => {
+    const fixture = createFederation({ a: {} });
+    fixture.reconfigure((config) => ({
+      ...config,
+      targets: [
+        {
+          ...createTarget('a'),
+          selects: { tool: (name) => name !== 'wipe', prompt: () => true, resource: () => true },
+        },
+      ],
+    }));
+    const session = await fixture.initialize();
+    assert.equal(
+      errorOf((await fixture.ask(session, 'tools/call', call('a_wipe')).done).json),
+      '-32602 Unknown tool: a_wipe',
+    );
+    assert.equal((await fixture.ask(session, 'tools/call', call('a_x')).done).status, 200);
+  });
+
+  test('a failure names the target, and its refusal is not the client’s', async () => {
+    const fixture = createFederation({ a: { onRequest: (each) => each.fail(failures[0]!) } });
+    const session = await fixture.initialize();
+    const failures = [
+      { kind: 'down', detail: 'ECONNREFUSED' },
+      { kind: 'timeout' },
+      { kind: 'garbage' },
+      { kind: 'refused', status: 401, headers: ['WWW-Authenticate', 'Bearer', 'Retry-After', '3'] },
+      { kind: 'no-answer' },
+    ] as const;
+    const told: string[] = [];
+    for (const failure of failures) {
+      fixture.targets['a']!.behaviour.onRequest = (each) => each.fail(failure);
+      const talk = await fixture.ask(session, 'tools/call', call('a_x')).done;
+      assert.equal(talk.status, 200);
+      assert.ok(!talk.headers.includes('WWW-Authenticate'));
+      told.push(`${errorOf(talk.json)} ${JSON.stringify((talk.json['error'] as { data: object }).data)}`);
+    }
+    assert.deepEqual(told, [
+      '-32603 The server "a" cannot be reached. {"target":"a","reason":"down"}',
+      '-32603 The server "a" did not answer in time. {"target":"a","reason":"timeout"}',
+      '-32603 The server "a" sent an answer that cannot be read. {"target":"a","reason":"garbage"}',
+      '-32603 The server "a" refused the request (HTTP 401). {"target":"a","reason":"refused","status":401,"retryAfter":"3"}',
+      '-32603 The server "a" broke off before it answered. {"target":"a","reason":"no-answer"}',
+    ]);
+  });
+
+  test('a stream as soon as something comes before the answer; links are the client’s', async () => {
+    const progress = { jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: 1, progress: 1 } };
+    const { ask, initialize } = createFederation({
+      a: {
+        onRequest(each) {
+          each.say(progress);
+          each.answer({ content: [{ type: 'resource_link', uri: 'file:///a', name: 'n' }] });
+        },
+      },
+    });
+    const talk = await ask(await initialize(), 'tools/call', call('a_x')).done;
+    assert.deepEqual(talk.headers.slice(0, 2), ['content-type', 'text/event-stream']);
+    assert.deepEqual(talk.events, [
+      progress,
+      { jsonrpc: '2.0', id: 1, result: { content: [{ type: 'resource_link', uri: 'a+file:///a', name: 'n' }] } },
+    ]);
+  });
+
+  test('a client that leaves: cancelled in 2026-07-28, not before', async () => {
+    const { ask, askModern, initialize, targets } = createFederation({ a: { onRequest() {} } });
+    const session = await initialize();
+    const leave = async (start: () => ReturnType<typeof ask>): Promise<unknown> => {
+      const before = targets['a']!.calls.length;
+      const talk = start();
+      await waitFor('the call', () => targets['a']!.calls.length > before);
+      talk.leave();
+      return targets['a']!.calls.at(-1)!.aborted;
+    };
+    assert.deepEqual(await leave(() => ask(session, 'tools/call', call('a_x'))), { cancel: false });
+    assert.deepEqual(await leave(() => askModern('tools/call', { name: 'a_x' })), { cancel: true });
+  });
+
+  test('a slow client slows its target', async () => {
+    let room: boolean | undefined;
+    const { ask, initialize, targets } = createFederation({
+      a: { onRequest: (each) => void (room = each.say({ jsonrpc: '2.0', method: 'notifications/message' })) },
+    });
+    const talk = ask(await initialize(), 'tools/call', call('a_x'));
+    talk.isPaused = true;
+    await waitFor('a message', () => room !== undefined);
+    assert.equal(room, false);
+    talk.resume();
+    assert.equal(targets['a']!.calls[0]!.resumed, 1);
+    talk.leave();
+  });
+});
+
+describe('questions of servers', () => {
+  test('go under ids that lead back to who asked, in this session only', async () => {
+    const { ask, initialize, talk, targets } = createFederation({
+      a: { onRequest: (each) => void each.say({ jsonrpc: '2.0', id: 7, method: 'roots/list' }) },
+      b: {},
+    });
+    const [session, other] = [await initialize(), await initialize()];
+    const asking = ask(session, 'tools/call', call('a_x'));
+    await waitFor('the question', () => asking.events.length > 0);
+    const { id } = asking.events[0] as { id: string };
+    assert.equal(typeof id, 'string');
+    const post = (to: string, body: object) => talk({ headers: ['Mcp-Session-Id', to], body }).done;
+    const answer = { jsonrpc: '2.0', id, result: { roots: [] } };
+    assert.equal((await post(other, answer)).status, 400);
+    assert.equal((await post(session, { ...answer, id: 7 })).status, 400);
+    assert.equal((await post(session, { ...answer, id: `${id}x` })).status, 400);
+    assert.deepEqual(targets['a']!.told, []);
+    assert.equal((await post(session, answer)).status, 202);
+    assert.deepEqual(targets['a']!.told, ['{"jsonrpc":"2.0","id":7,"result":{"roots":[]}}']);
+    assert.deepEqual(targets['b']!.told, []);
+    asking.leave();
+  });
+});
+
+describe('sessions', () => {
+  const refused = async (fixture: ReturnType<typeof createFederation>, id: string, user?: string): Promise<string> => {
+    const talk = await fixture.ask(id, 'ping', {}, user).done;
+    return `${talk.status} ${talk.body === '' ? '' : errorOf(talk.json)}`;
+  };
+
+  test('of another caller, another key, altered, cut, invented, or ended: never existed', async () => {
+    const keys = [createSealKey()];
+    const fixture = createFederation({ a: { sessionId: 'x' } }, { keys });
+    const session = await fixture.initialize('ann');
+    assert.equal((await fixture.ask(session, 'ping', {}, 'ann').done).status, 200);
+    const gone = '404 -32001 Session not found';
+    assert.equal(await refused(fixture, session, 'bob'), gone);
+    assert.equal(await refused(fixture, session), gone);
+    assert.equal(await refused(fixture, session.slice(0, -4), 'ann'), gone);
+    assert.equal(await refused(fixture, `${session}AAAA`, 'ann'), gone);
+    assert.equal(await refused(fixture, 'x', 'ann'), gone);
+    assert.equal(await refused(createFederation({ a: {} }), session, 'ann'), gone);
+    const replica = createFederation({ a: {} }, { keys });
+    assert.equal((await replica.ask(session, 'ping', {}, 'ann').done).status, 200);
+    const ended = await fixture.talk({ method: 'DELETE', headers: ['Mcp-Session-Id', session], user: 'ann' }).done;
+    assert.equal(ended.status, 200);
+    assert.deepEqual(fixture.targets['a']!.ended, ['x']);
+    assert.equal(await refused(fixture, session, 'ann'), gone);
+  });
+
+  test('there is one id, and it is needed', async () => {
+    const fixture = createFederation({ a: {} });
+    const body = { jsonrpc: '2.0', id: 1, method: 'ping' };
+    const none = await fixture.talk({ body }).done;
+    assert.equal(none.status, 400);
+    assert.equal(errorOf(none.json), '-32000 Bad Request: Mcp-Session-Id header is required');
+    const session = await fixture.initialize();
+    const two = await fixture.talk({ headers: ['Mcp-Session-Id', session, 'mcp-session-id', session], body }).done;
+    assert.equal(two.status, 400);
+  });
+
+  test('another replica knows the sessions of the targets', async () => {
+    const keys = [createSealKey()];
+    const behaviours = { a: { sessionId: 'sa' }, b: {} };
+    const first = createFederation(behaviours, { keys });
+    const second = createFederation(behaviours, { keys });
+    const session = await first.initialize();
+    await second.ask(session, 'tools/call', call('a_x')).done;
+    assert.equal(second.targets['a']!.calls[0]!.speaker.sessions?.get('a')?.id, 'sa');
+  });
+});
+
+describe('initialize and server/discover', () => {
+  test('one target down is missing, all down is an error', async () => {
+    const fixture = createFederation({ a: { introduction: { instructions: ' Be kind. ' } }, b: { failure: {} } });
+    const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: {} };
+    const body = { jsonrpc: '2.0', id: 0, method: 'initialize', params };
+    const talk = await fixture.talk({ body }).done;
+    assert.deepEqual(talk.json['result'], {
+      protocolVersion: '2025-06-18',
+      capabilities: {
+        tools: { listChanged: true },
+        prompts: { listChanged: true },
+        resources: { listChanged: true, subscribe: true },
+        completions: {},
+      },
+      serverInfo: { name: 'all', version: '1.0.0' },
+      instructions: '# a\nBe kind.',
+    });
+    fixture.targets['a']!.behaviour.failure = {};
+    const down = await fixture.talk({ body }).done;
+    assert.equal(errorOf(down.json), '-32603 No server behind this endpoint can be reached: a, b.');
+    assert.ok(!down.headers.includes('mcp-session-id'));
+  });
+
+  test('server/discover tells both eras', async () => {
+    const fixture = createFederation({
+      a: { introduction: { capabilities: '{"extensions":{"io.modelcontextprotocol/ui":{},"x/y":{}}}' } },
+    });
+    const { result } = (await fixture.askModern('server/discover').done).json as { result: Record<string, unknown> };
+    assert.deepEqual(result['supportedVersions'], [
+      '2026-07-28',
+      '2025-11-25',
+      '2025-06-18',
+      '2025-03-26',
+      '2024-11-05',
+    ]);
+    assert.deepEqual((result['capabilities'] as Record<string, unknown>)['extensions'], {
+      'io.modelcontextprotocol/ui': {},
+    });
+    assert.equal(result['resultType'], 'complete');
+  });
+
+  test('versions that are not spoken', async () => {
+    const fixture = createFederation({ a: {} });
+    const unknown = await fixture.talk({
+      headers: ['MCP-Protocol-Version', '2099-01-01', 'Mcp-Method', 'ping'],
+      body: { jsonrpc: '2.0', id: 1, method: 'ping' },
+    }).done;
+    assert.equal(unknown.status, 400);
+    assert.equal(errorOf(unknown.json), '-32022 Unsupported protocol version: 2099-01-01');
+    const bare = await fixture.talk({
+      headers: ['MCP-Protocol-Version', '2026-07-28', 'Mcp-Method', 'tools/list'],
+      body: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
+    }).done;
+    assert.equal(errorOf(bare.json), '-32602 The message has no io.modelcontextprotocol/protocolVersion in its _meta.');
+    assert.equal((await fixture.talk({ headers: ['MCP-Protocol-Version', '2026-07-28'] }).done).status, 405);
+  });
+});
+
+describe('everybody', () => {
+  test('lists of all, with what is missing', async () => {
+    const list = (name: string) => (each: { answer(result: object): void }) => each.answer({ tools: [{ name }] });
+    const fixture = createFederation({ a: { onRequest: list('x') }, b: { failure: {} }, c: { onRequest: list('x') } });
+    const session = await fixture.initialize();
+    const { result } = (await fixture.ask(session, 'tools/list').done).json as { result: object };
+    assert.deepEqual(result, {
+      tools: [{ name: 'a_x' }, { name: 'c_x' }],
+      _meta: { 'gateway.proxy/unavailable': ['b'] },
+    });
+  });
+
+  test('notifications; a cancellation goes to the one that was asked', async () => {
+    const { ask, initialize, talk, targets } = createFederation({ a: { onRequest() {} }, b: {} });
+    const session = await initialize();
+    const post = (method: string, params = {}) =>
+      talk({ headers: ['Mcp-Session-Id', session], body: { jsonrpc: '2.0', method, params } }).done;
+    assert.equal((await post('notifications/initialized')).status, 202);
+    assert.equal((await post('notifications/roots/list_changed')).status, 202);
+    assert.equal(targets['a']!.told.length + targets['b']!.told.length, 2);
+    const asking = ask(session, 'tools/call', call('a_x'));
+    await waitFor('the call', () => targets['a']!.calls.length === 1);
+    await post('notifications/cancelled', { requestId: 1 });
+    assert.deepEqual([targets['a']!.told.length, targets['b']!.told.length], [2, 1]);
+    await post('notifications/cancelled', { requestId: 99 });
+    assert.deepEqual([targets['a']!.told.length, targets['b']!.told.length], [3, 2]);
+    asking.leave();
+  });
+
+  test('logging/setLevel and tasks/list', async () => {
+    const fixture = createFederation({
+      a: {
+        onRequest: (each) =>
+          each.answer(each.message.message.method === 'tasks/list' ? { tasks: [{ taskId: '1' }] } : {}),
+      },
+      b: {},
+    });
+    const session = await fixture.initialize();
+    fixture.targets['b']!.behaviour.onRequest = (each) => {
+      const { message } = each.message;
+      each.say({
+        jsonrpc: '2.0',
+        id: message.kind === 'request' ? message.id : 0,
+        error: { code: -32_601, message: 'no' },
+      });
+      each.end();
+    };
+    assert.deepEqual((await fixture.ask(session, 'logging/setLevel', { level: 'debug' }).done).json['result'], {});
+    assert.deepEqual((await fixture.ask(session, 'tasks/list').done).json['result'], { tasks: [{ taskId: 'a_1' }] });
+  });
+
+  test('a batch is split and answered together', async () => {
+    const { initialize, talk, targets } = createFederation({ a: {}, b: {} });
+    const session = await initialize(undefined, '2025-03-26');
+    const request = (id: number, method: string, params = {}) => ({ jsonrpc: '2.0', id, method, params });
+    const body = [
+      request(1, 'ping'),
+      request(2, 'tools/call', call('a_x')),
+      request(3, 'tools/call', call('b_y')),
+      { jsonrpc: '2.0', method: 'notifications/roots/list_changed' },
+    ];
+    const batch = await talk({ headers: ['Mcp-Session-Id', session], body }).done;
+    const ids = (batch.json as unknown as { id: number }[]).map(({ id }) => id);
+    assert.deepEqual(ids.toSorted(), [1, 2, 3]);
+    assert.equal(targets['a']!.told.length, 1);
+    const notices = await talk({ headers: ['Mcp-Session-Id', session], body: [body[3]] }).done;
+    assert.equal(notices.status, 202);
+  });
+});
+
+describe('streams', () => {
+  test('a GET merges those of all targets, and tells when one comes or goes', async () => {
+    const fixture = createFederation({ a: {}, b: {} });
+    const session = await fixture.initialize();
+    const stream = fixture.talk({ headers: ['Mcp-Session-Id', session] });
+    await waitFor('both', () => fixture.targets['b']?.streams.length === 1);
+    const updated = { jsonrpc: '2.0', method: 'notifications/resources/updated', params: { uri: 'x:y' } };
+    fixture.targets['a']!.streams[0]!.say(updated);
+    fixture.targets['b']!.streams[0]!.say(updated);
+    const uris = stream.events.map(({ params }) => (params as { uri: string }).uri);
+    assert.deepEqual(uris, ['a+x:y', 'b+x:y']);
+    fixture.targets['b']!.become('up');
+    assert.equal(stream.events.length, 2);
+    fixture.targets['b']!.become('down');
+    assert.deepEqual(
+      stream.events.slice(2).map(({ method }) => method),
+      ['tools', 'prompts', 'resources'].map((list) => `notifications/${list}/list_changed`),
+    );
+    const before = stream.events.length;
+    fixture.reconfigure((config) => ({ ...config, targets: [config.targets[0]!, createTarget('c')] }));
+    assert.equal(stream.events.length, before + 3);
+    assert.ok(fixture.targets['b']!.isClosed && fixture.targets['b']!.streams[0]!.isClosed);
+    assert.equal(fixture.targets['c']!.streams.length, 1);
+    assert.equal(fixture.targets['a']!.streams.length, 1);
+    fixture.federations.close();
+    assert.ok(stream.isOver);
+  });
+
+  test('a subscription is acknowledged with what the targets say, and names itself everywhere', async () => {
+    const fixture = createFederation({ a: {}, b: {} });
+    const stream = fixture.askModern('subscriptions/listen', {
+      notifications: { toolsListChanged: true, resourceSubscriptions: ['a+x:y', 'b+x:y', 'c+x:y'] },
+    });
+    await waitFor('both', () => fixture.targets['b']?.streams.length === 1);
+    const [a, b] = [fixture.targets['a']!.streams[0]!, fixture.targets['b']!.streams[0]!];
+    assert.deepEqual(a.filter, { tools: true, prompts: false, resources: false, uris: ['x:y'] });
+    const acknowledge = (uris: readonly string[]) => ({
+      jsonrpc: '2.0',
+      method: 'notifications/subscriptions/acknowledged',
+      params: { notifications: { toolsListChanged: true, resourceSubscriptions: uris } },
+    });
+    a.say(acknowledge(['x:y']));
+    a.say({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' });
+    assert.deepEqual(stream.events, []);
+    b.end();
+    assert.deepEqual(stream.events, [
+      {
+        jsonrpc: '2.0',
+        method: 'notifications/subscriptions/acknowledged',
+        params: {
+          notifications: { toolsListChanged: true, resourceSubscriptions: ['a+x:y'] },
+          _meta: { 'io.modelcontextprotocol/subscriptionId': 1 },
+        },
+      },
+      {
+        jsonrpc: '2.0',
+        method: 'notifications/tools/list_changed',
+        params: { _meta: { 'io.modelcontextprotocol/subscriptionId': 1 } },
+      },
+    ]);
+    stream.leave();
+    assert.ok(a.isClosed);
+  });
+});

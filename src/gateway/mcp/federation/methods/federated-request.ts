@@ -1,0 +1,52 @@
+// One request of a client to a federation, as the methods answer it.
+import type { Sealer } from '../../../../base/sealed.ts';
+import type { FederationConfig } from '../../../config/federation-config.ts';
+import type { RawHeaders } from '../../../http/exchange.ts';
+import type { Reason } from '../../../http/reasons.ts';
+import type { MethodMessage, RequestMessage } from '../../read/message.ts';
+import type { ClientSession } from '../client-session.ts';
+import type { Federation } from '../federation.ts';
+import type { Speaker } from '../target.ts';
+
+/** For the access log: which target it was, and what went wrong. */
+export type Note = (noted: { readonly target?: string; readonly reason?: Reason; readonly detail?: string }) => void;
+
+/** What all messages of a request share. */
+export interface Conversation {
+  readonly federation: Federation;
+  /** In force when the request came. */
+  readonly config: FederationConfig;
+  readonly speaker: Speaker;
+  /** Of a legacy client. */
+  readonly session: ClientSession | undefined;
+  readonly sealer: Sealer;
+  readonly parameterHeaders: RawHeaders;
+  readonly note: Note;
+}
+
+/** A message with its text. */
+export interface Said<M extends MethodMessage = MethodMessage> {
+  readonly message: M;
+  readonly text: string;
+}
+
+/** A request that gets an answer. */
+export type Asked = Said<RequestMessage>;
+
+/** Where the messages for the client go. */
+export interface MessageSink {
+  /** A message before the answer, as JSON. False: wait until it is resumed. */
+  tell(json: string): boolean;
+  /** The answer, as JSON. The last message. */
+  answer(json: string): void;
+}
+
+/** A request on its way. */
+export interface Running {
+  /** The client takes more again. */
+  resume(): void;
+  /** The client is gone. */
+  abort(): void;
+}
+
+export const nothingRunning: Running = { resume() {}, abort() {} };

@@ -1,0 +1,51 @@
+// Requests for lists: those of all targets as one (merge-lists.ts).
+import type { ListMethod } from '../../read/list-methods.ts';
+import { rpcCodes } from '../../read/message.ts';
+import { listMerged } from '../merge-lists.ts';
+import { formatError, formatResult, internalError } from './failures.ts';
+import { type Asked, type Conversation, type MessageSink, nothingRunning, type Running } from './federated-request.ts';
+
+/** All pages of all targets together. */
+const limitMs = 60_000;
+
+export function answerList(
+  { federation, speaker, config, sealer, note }: Conversation,
+  { message: { id, params } }: Asked,
+  method: ListMethod,
+  sink: MessageSink,
+): Running {
+  const { cursor } = params;
+  if (cursor !== undefined && typeof cursor !== 'string') {
+    sink.answer(formatError(id, rpcCodes.invalidParams, 'The cursor is not a string.'));
+    return nothingRunning;
+  }
+  const stop = new AbortController();
+  const timer = setTimeout(() => stop.abort(), limitMs);
+  let isGone = false;
+  const { key, lists: cache, targets } = federation;
+  const listed = { key, naming: config.naming, targets, cache, sealer };
+  const onMissing = (target: string, problem: string): void => note({ detail: `${target}: ${problem}` });
+  listMerged(listed, { method, cursor, speaker, signal: stop.signal, onMissing })
+    .then((outcome) =>
+      outcome.ok
+        ? formatResult(id, outcome.result)
+        : formatError(id, outcome.error.code, outcome.error.message, outcome.error.data),
+    )
+    .catch((error: unknown) => {
+      note({ reason: 'internal_error', detail: String(error) });
+      return formatError(id, internalError, 'The gateway failed to read the lists of its servers.');
+    })
+    .then((json) => {
+      clearTimeout(timer);
+      if (!isGone) sink.answer(json);
+    })
+    .catch((error: unknown) => note({ reason: 'internal_error', detail: String(error) }));
+  return {
+    resume() {},
+    abort() {
+      isGone = true;
+      clearTimeout(timer);
+      stop.abort();
+    },
+  };
+}

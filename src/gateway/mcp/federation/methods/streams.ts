@@ -1,0 +1,176 @@
+// The streams on which servers speak on their own: what a client asks to hear, and how it is told.
+import { isJsonObject, type JsonObject } from '../../../../base/json-object.ts';
+import { rpcCodes } from '../../read/message.ts';
+import { readItems } from '../../read/read-item.ts';
+import type { ListenFilter } from '../target.ts';
+import type { ListName } from '../../streams/list-changed-rules.ts';
+import type { ClientAnswer } from './client-answer.ts';
+import { formatError, formatResult } from './failures.ts';
+import { type Asked, type Conversation, nothingRunning, type Running } from './federated-request.ts';
+import { findItem } from './find-item.ts';
+import { MergedStream } from './merged-stream.ts';
+
+const everything: ListenFilter = { tools: true, prompts: true, resources: true, uris: [] };
+const allLists: readonly ListName[] = ['tools', 'prompts', 'resources'];
+
+/** The stream of a GET. */
+export function openGetStream(conversation: Conversation, answer: ClientAnswer): Running {
+  answer.openStream();
+  return new MergedStream({
+    conversation,
+    answer,
+    filterFor: () => everything,
+    lists: allLists,
+    hold: (json) => answer.send(json),
+    stamp: (json) => json,
+    farewell: undefined,
+  });
+}
+
+/** `subscriptions/listen`. */
+export function openSubscription(conversation: Conversation, asked: Asked, answer: ClientAnswer): Running {
+  const { id, params } = asked.message;
+  const { notifications } = params;
+  const reading = readItems(asked.message);
+  if (!reading.ok || !isJsonObject(notifications)) {
+    const problem = reading.ok ? 'has no notifications' : reading.problem;
+    answer.respond(formatError(id, rpcCodes.invalidParams, `The message ${problem}.`));
+    return nothingRunning;
+  }
+  const uris = reading.items.map(({ name }) => name);
+  return subscribe(conversation, id, notifications, uris, answer);
+}
+
+const filterKeys = {
+  tools: 'toolsListChanged',
+  prompts: 'promptsListChanged',
+  resources: 'resourcesListChanged',
+} as const;
+
+function subscribe(
+  conversation: Conversation,
+  id: string | number,
+  notifications: JsonObject,
+  uris: readonly string[],
+  answer: ClientAnswer,
+): Running {
+  const wants = (list: ListName): boolean => notifications[filterKeys[list]] === true;
+  const lists = allLists.filter(wants);
+  const wanted: WantedUri[] = uris.flatMap((uri) => {
+    const found = findItem(conversation.config, { kind: 'resource', name: uri });
+    return found === undefined ? [] : [{ uri, target: found.target.name, own: found.own }];
+  });
+  const farewell = formatResult(id, JSON.stringify({ resultType: 'complete', _meta: { [subscriptionKey]: id } }));
+  const stamp = (json: string): string => stampSubscription(json, id);
+  answer.openStream();
+  const acknowledge = (honored: readonly string[]): void => {
+    const granted = {
+      ...Object.fromEntries(lists.map((list) => [filterKeys[list], true])),
+      ...(honored.length > 0 && { resourceSubscriptions: honored }),
+    };
+    const method = 'notifications/subscriptions/acknowledged';
+    answer.send(stamp(JSON.stringify({ jsonrpc: '2.0', method, params: { notifications: granted } })));
+  };
+  if (lists.length === 0 && wanted.length === 0) {
+    acknowledge([]);
+    answer.send(farewell);
+    answer.end();
+    return nothingRunning;
+  }
+  const opening = new Acknowledgement(wanted, conversation.federation.targets.length, acknowledge);
+  const stream = new MergedStream({
+    conversation,
+    answer,
+    filterFor: ({ config }) => {
+      const own = wanted.filter(({ target }) => target === config.name).map((each) => each.own);
+      if (lists.length === 0 && own.length === 0) return undefined;
+      return { tools: wants('tools'), prompts: wants('prompts'), resources: wants('resources'), uris: own };
+    },
+    lists,
+    onSettled: (member, acknowledgement) => opening.settle(member.config.name, acknowledgement),
+    hold: (json) => opening.hold(json, (held) => answer.send(held)),
+    stamp,
+    farewell,
+  });
+  return {
+    resume: () => stream.resume(),
+    abort() {
+      opening.stop();
+      stream.abort();
+    },
+  };
+}
+
+interface WantedUri {
+  readonly uri: string;
+  readonly target: string;
+  readonly own: string;
+}
+
+/** A client waits this long for targets that say nothing. */
+const ackMs = 5_000;
+
+/** The first message of a subscription says what it is about, so it waits for what the targets say. */
+class Acknowledgement {
+  readonly #wanted: readonly WantedUri[];
+  readonly #acknowledge: (uris: readonly string[]) => void;
+  readonly #honored = new Set<string>();
+  readonly #timer: NodeJS.Timeout;
+  #held: (() => void)[] | undefined = [];
+  #missing: number;
+
+  constructor(wanted: readonly WantedUri[], targets: number, acknowledge: (uris: readonly string[]) => void) {
+    this.#wanted = wanted;
+    this.#missing = targets;
+    this.#acknowledge = acknowledge;
+    this.#timer = setTimeout(() => this.#finish(), ackMs);
+  }
+
+  settle(target: string, acknowledgement: string | undefined): void {
+    if (this.#held === undefined) return;
+    const uris = acknowledgement === undefined ? [] : readUris(acknowledgement);
+    for (const each of this.#wanted) if (each.target === target && uris.includes(each.own)) this.#honored.add(each.uri);
+    this.#missing -= 1;
+    if (this.#missing <= 0) this.#finish();
+  }
+
+  /** Nothing comes before the acknowledgement. False: wait. */
+  hold(json: string, send: (json: string) => boolean): boolean {
+    if (this.#held === undefined) return send(json);
+    if (this.#held.length < maxHeld) this.#held.push(() => void send(json));
+    return true;
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+    this.#held = undefined;
+  }
+
+  #finish(): void {
+    const held = this.#held;
+    if (held === undefined) return;
+    this.stop();
+    this.#acknowledge(this.#wanted.map(({ uri }) => uri).filter((uri) => this.#honored.has(uri)));
+    for (const send of held) send();
+  }
+}
+
+/** Messages of targets that answered early. */
+const maxHeld = 1_000;
+
+function readUris(acknowledgement: string): readonly unknown[] {
+  const { params } = JSON.parse(acknowledgement) as JsonObject;
+  const notifications = isJsonObject(params) ? params['notifications'] : undefined;
+  const uris = isJsonObject(notifications) ? notifications['resourceSubscriptions'] : undefined;
+  return Array.isArray(uris) ? uris : [];
+}
+
+const subscriptionKey = 'io.modelcontextprotocol/subscriptionId';
+
+/** Notifications on such a stream name the request that opened it. */
+function stampSubscription(json: string, id: string | number): string {
+  const message = JSON.parse(json) as JsonObject;
+  const params = isJsonObject(message['params']) ? message['params'] : {};
+  const meta = isJsonObject(params['_meta']) ? params['_meta'] : {};
+  return JSON.stringify({ ...message, params: { ...params, _meta: { ...meta, [subscriptionKey]: id } } });
+}

@@ -1,0 +1,19 @@
+// A target whose connections stay what they are while its prefix, its selection or its failure mode changes.
+import type { FederationTarget } from '../../config/federation-config.ts';
+import type { Target } from './target.ts';
+
+/** The target with another configuration. */
+export function withConfig(target: Target, config: FederationTarget): Target {
+  if (target.config === config) return target;
+  return {
+    config,
+    describe: () => target.describe(),
+    introduce: (speaker) => target.introduce(speaker),
+    request: (speaker, message, events) => target.request(speaker, message, events),
+    notify: (speaker, text) => target.notify(speaker, text),
+    listen: (speaker, filter, events) => target.listen(speaker, filter, events),
+    endSession: (speaker) => target.endSession(speaker),
+    onHealthChange: (listener) => target.onHealthChange(listener),
+    close: () => target.close(),
+  };
+}
