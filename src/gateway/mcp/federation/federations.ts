@@ -5,6 +5,7 @@ import type { Log } from '../../../base/log.ts';
 import type { FederationConfig, FederationTarget } from '../../config/federation-config.ts';
 import type { RuntimeConfig } from '../../config/runtime-config.ts';
 import type { Federation } from './federation.ts';
+import type { ContestedName } from './owners.ts';
 import type { UpstreamBackend } from '../../forward/upstream/upstreams.ts';
 import type { Target, TargetState } from './target.ts';
 
@@ -26,6 +27,8 @@ export interface FederationState {
   /** Key of the backend. */
   readonly backend: string;
   readonly targets: readonly TargetState[];
+  /** Names that several targets claim, and that none of them serves. */
+  readonly contested: readonly ContestedName[];
 }
 
 interface Configured {
@@ -81,10 +84,10 @@ export class Federations {
 
   /** All of them; those that nobody has asked yet as well. */
   describe(): readonly FederationState[] {
-    return Array.from(this.#configured.keys(), (backend) => ({
-      backend,
-      targets: this.#running.get(backend)?.federation.describe() ?? [],
-    }));
+    return Array.from(this.#configured.keys(), (backend) => {
+      const federation = this.#running.get(backend)?.federation;
+      return { backend, targets: federation?.describe() ?? [], contested: federation?.contested ?? [] };
+    });
   }
 
   /** Ends all streams and connections. */
