@@ -98,7 +98,7 @@ describe('servers of different eras behind one endpoint', () => {
     assert.deepEqual(contents, [{ uri: 'wiki+file:///a', mimeType: 'text/plain', text: 'wiki file:///a' }]);
     assert.deepEqual(await ask('resources/read', { uri: 'crm+file:///x' }), {
       code: -32_002,
-      message: 'MCP error -32002: Resource not found',
+      message: 'Resource not found',
       data: { uri: 'crm+file:///x' },
     });
     const ref = { type: 'ref/prompt', name: 'crm_greet' };
