@@ -61,9 +61,9 @@ describe('a server that is killed and restarted', () => {
       const late = await initialize(gateway);
       assert.deepEqual(listTools(await post(gateway, request('tools/list'), { session: late })), without);
 
-      const before = changes();
+      const told = changes();
       await server.restart();
-      await waitFor('the stream tells that it is back', () => changes() > before);
+      await waitFor('the stream tells that it is back', () => changes() > told);
       assert.deepEqual(await list(), { names: all, missing: undefined });
       assert.ok((await call(`${name}_where`)).messages.at(-1)!.result);
       const again = await post(gateway, request('tools/call', { name: `${name}_where` }), { session: late });
@@ -72,11 +72,10 @@ describe('a server that is killed and restarted', () => {
 });
 
 test('all of them down is an error, whatever is asked', async (t) => {
-  const servers = await Promise.all([
+  const [a, b] = await Promise.all([
     startFederationServer({ name: 'a', era: 'legacy' }),
     startFederationServer({ name: 'b', era: 'modern' }),
   ]);
-  const [a, b] = servers as [FederationServer, FederationServer];
   const gateway = await startFederatedGateway({ targets: { a: { url: a.url }, b: { url: b.url } } });
   t.after(async () => {
     await gateway.stop();
@@ -116,7 +115,7 @@ test('a list fails for a target that must not be missing', async (t) => {
 
 test('a server that refuses, says nonsense or breaks off in the middle of a call', async (t) => {
   let mode: 'refuse' | 'nonsense' | 'break' | 'empty' = 'refuse';
-  const odd = await startRecordingUpstream((recorded, response) => {
+  const odd = await startRecordingUpstream('odd', (recorded, response) => {
     const body = Buffer.from(recorded.body, 'latin1').toString();
     const { id, method } = (body === '' ? {} : JSON.parse(body)) as { id?: unknown; method?: string };
     const json = (value: object): void =>
@@ -195,7 +194,7 @@ test('a client that leaves: a server of 2025-11-25 is told only when the client 
     await server.close();
   });
   const leave = async (body: object, options: object): Promise<void> => {
-    const before = running;
+    const earlier = running;
     const stop = new AbortController();
     const { headers = {}, session } = options as { headers?: Record<string, string>; session?: string };
     const asked = fetch(gateway.urlOf('/mcp'), {
@@ -209,7 +208,7 @@ test('a client that leaves: a server of 2025-11-25 is told only when the client 
       body: JSON.stringify(body),
       signal: stop.signal,
     }).catch(() => undefined);
-    await waitFor('the tool runs', () => running > before);
+    await waitFor('the tool runs', () => running > earlier);
     stop.abort();
     await asked;
   };

@@ -135,10 +135,10 @@ describe('a federation with rules', () => {
     await waitFor('the acknowledgement', () => subscription.messages.length > 0);
     const changed = (stream: typeof legacy): number =>
       stream.messages.filter(({ method }) => method === 'notifications/tools/list_changed').length;
-    const before = [changed(legacy), changed(subscription)];
+    const told = [changed(legacy), changed(subscription)];
     const fewer = [login, rules('Allow', support, 'jwt.sub == "bob" && mcp.tool.name != "crm_open"')];
     gateway.write(describeFederation(gateway.port, { ...options, resources: fewer }));
-    await waitFor('both', () => changed(legacy) > before[0]! && changed(subscription) > before[1]!);
+    await waitFor('both', () => changed(legacy) > told[0]! && changed(subscription) > told[1]!);
     await waitFor('the list', async () => {
       const names = listTools(await post(gateway, request('tools/list'), { session, token: bob })) as string[];
       return !names.includes('crm_open') && names.includes('crm_close');

@@ -63,8 +63,8 @@ describe('two replicas that share nothing but the seal key', () => {
     const ended = await fetch(first.urlOf('/mcp'), { method: 'DELETE', headers: { 'mcp-session-id': session } });
     assert.equal(ended.status, 200);
     await waitFor('the server has ended it', () => tickets.sessionCount < sessions);
-    const after = await call(first, session, 'tickets_where');
-    assert.deepEqual([after.status, printError(after)], [404, gone]);
+    const answer = await call(first, session, 'tickets_where');
+    assert.deepEqual([answer.status, printError(answer)], [404, gone]);
     await waitFor('the stream has ended', () => stream.isOver);
   });
 
