@@ -33,7 +33,7 @@ async function writeFolder(t: TestContext, files: Readonly<Record<string, string
 }
 
 function printGoodResources(): string {
-  const short = buildShortForm({ target: 'http://127.0.0.1:3001/mcp' });
+  const short = buildShortForm({ targets: ['http://127.0.0.1:3001/mcp'] });
   assert.ok(short.ok);
   return printResources(short.resources);
 }
