@@ -218,3 +218,42 @@ describe('in a federation', () => {
     assert.equal(reads(rules, 'tix+file:///a%2fb'), false);
   });
 });
+
+describe('in a federation whose names have no prefixes', () => {
+  const findOwnItem = createOwnItemFinder(createFederation({ tickets: 'tix', crm: 'crm' }, 'never'));
+  const items: readonly Item[] = [
+    { kind: 'tool', name: 'close' },
+    { kind: 'prompt', name: 'ask' },
+    { kind: 'resource', name: 'file:///a' },
+  ];
+
+  /** What of these is allowed, and whether lists agree. */
+  function judgeAll(written: WrittenRules): string {
+    const caller = { ...createCaller(createRules(written)), findOwnItem };
+    const allowed = items.filter((item) => {
+      const { decision } = judgeItemMessage(caller, `${item.kind}s/x`, version, item);
+      assert.equal(isListed(caller, version, item.kind, item.name), decision.allowed);
+      return decision.allowed;
+    });
+    return allowed.map(({ kind }) => kind).join(' ');
+  }
+
+  for (const [action, expression, allowed] of [
+    ['Deny', 'mcp.target.name == "crm"', ''],
+    ['Deny', 'has(mcp.target) && mcp.target.name == "crm"', ''],
+    ['Deny', 'has(mcp.target.tool) && mcp.target.tool == "wipe"', 'prompt resource'],
+    ['Deny', 'mcp.tool.name == "wipe" && mcp.target.name == "crm"', 'prompt resource'],
+    ['Require', '!has(mcp.target)', ''],
+    ['Allow', 'mcp.target.name == "crm" || true', ''],
+    ['Allow', 'mcp.tool.name == "close"', 'tool'],
+    ['Deny', 'mcp.tool.name == "close"', 'prompt resource'],
+  ] as const)
+    test(`${action} ${expression}: ${allowed}`, () =>
+      assert.equal(judgeAll({ action, expressions: [expression] }), allowed));
+
+  test('the reason is told', () => {
+    const rules = createRules({ action: 'Deny', expressions: ['mcp.target.name == "crm"'] });
+    const { decision } = judgeItemMessage({ ...createCaller(rules), findOwnItem }, 'tools/call', version, items[0]!);
+    assert.match(decision.problem ?? '', /names\.prefix: Never/);
+  });
+});

@@ -16,8 +16,15 @@ export interface OwnItem {
 /** Undefined: the name leads to no server. */
 export type FindOwnItem = (item: Pick<Item, 'kind' | 'name'>) => OwnItem | undefined;
 
+/** Without prefixes only the lists of the servers say whose an item is, which is not known before they were asked. What rules say about the target cannot be judged then. */
+export const unknowable: unique symbol = Symbol('unknowable');
+
 /** Finds the server by the prefix. */
-export function createOwnItemFinder(federation: FederationConfig): FindOwnItem {
+export function createOwnItemFinder(federation: FederationConfig): FindOwnItem | typeof unknowable {
+  return federation.naming === 'never' ? unknowable : findByPrefix(federation);
+}
+
+function findByPrefix(federation: FederationConfig): FindOwnItem {
   return ({ kind, name }) => {
     const found = kind === 'resource' ? readClientUri(federation, name) : readClientName(federation, name);
     if (found === undefined) return undefined;

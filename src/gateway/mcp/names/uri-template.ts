@@ -14,7 +14,8 @@ const maxExpressions = 16;
 
 /** A server that could claim every URI by one template would take them from all others. */
 const scheme = /^[a-z][a-z0-9+.-]*:/i;
-const expression = /^([+#./;?&]?)([^{}]+)$/;
+/** Other operators are kept for later. */
+const expression = /^([+#./;?&]?)(\w[\w%.,:*]*)$/;
 
 /** Undefined: it is no template, or one that matches nothing. */
 export function compileUriTemplate(template: string): ((uri: string) => boolean) | undefined {
