@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import type { ExpressionVariables } from '../../../cel/expression.ts';
 import { createItemJudge } from './message-step.ts';
 import { isListed, judgeBareRequest, judgeItemMessage, judgePlainMessage } from './judge-message.ts';
-import { createOwnItemFinder } from '../names/own-item.ts';
+import { chooseOwnItemFinder, createOwnItemFinder } from '../names/own-item.ts';
 import type { Item } from '../read/read-item.ts';
 import { createCaller, createFederation, createRules, type WrittenRules } from '../testing/message-fixture.ts';
 
@@ -220,7 +220,7 @@ describe('in a federation', () => {
 });
 
 describe('in a federation whose names have no prefixes', () => {
-  const findOwnItem = createOwnItemFinder(createFederation({ tickets: 'tix', crm: 'crm' }, 'never'));
+  const findOwnItem = chooseOwnItemFinder(createFederation({ tickets: 'tix', crm: 'crm' }, 'never'));
   const items: readonly Item[] = [
     { kind: 'tool', name: 'close' },
     { kind: 'prompt', name: 'ask' },

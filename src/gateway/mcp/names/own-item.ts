@@ -19,12 +19,14 @@ export type FindOwnItem = (item: Pick<Item, 'kind' | 'name'>) => OwnItem | undef
 /** Without prefixes only the lists of the servers say whose an item is, which is not known before they were asked. What rules say about the target cannot be judged then. */
 export const unknowable: unique symbol = Symbol('unknowable');
 
-/** Finds the server by the prefix. */
-export function createOwnItemFinder(federation: FederationConfig): FindOwnItem | typeof unknowable {
-  return federation.naming === 'never' ? unknowable : findByPrefix(federation);
+/** How rules find out whose an item is. */
+export function chooseOwnItemFinder(federation: FederationConfig): FindOwnItem | typeof unknowable {
+  return federation.naming === 'never' ? unknowable : createOwnItemFinder(federation);
 }
 
-function findByPrefix(federation: FederationConfig): FindOwnItem {
+/** Finds the server by the prefix. */
+export function createOwnItemFinder(federation: FederationConfig): FindOwnItem {
+  if (federation.naming === 'never') return () => undefined;
   return ({ kind, name }) => {
     const found = kind === 'resource' ? readClientUri(federation, name) : readClientName(federation, name);
     if (found === undefined) return undefined;
