@@ -212,6 +212,11 @@ describe('who gets in where anybody has an account', () => {
     [{ provider: 'Entra', issuer: 'https://login.microsoftonline.com/common/v2.0' }, 'a Microsoft account'],
     [{ provider: 'Entra', issuer: 'https://login.microsoftonline.com/Organizations/v2.0' }, 'a Microsoft account'],
     [{ issuer: 'https://login.microsoftonline.com/9188040d-6c67-4c5b-b112-36a304b66dad/v2.0' }, 'a Microsoft account'],
+    [{ provider: 'Entra', issuer: 'https://sts.windows.net/common/' }, 'a Microsoft account'],
+    [{ provider: 'Entra', issuer: 'https://login.microsoftonline.us/organizations/v2.0' }, 'a Microsoft account'],
+    [{ issuer: 'https://login.windows.net//c%6fmmon/v2.0' }, 'a Microsoft account'],
+    [{ issuer: 'https://login.microsoftonline.com/%ff/v2.0' }, undefined],
+    [{ issuer: 'https://www.github.com' }, 'a GitHub account'],
     [
       { provider: 'Entra', issuer: 'https://login.microsoftonline.com/f8cdef31-a31e-4b4a-93e4-5f571e91255a' },
       undefined,
