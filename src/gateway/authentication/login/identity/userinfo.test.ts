@@ -67,6 +67,15 @@ describe('an identity provider that cannot answer is no reason to end a session:
       assert.equal((await ask(answerText(body))).kind, 'unavailable');
     });
 
+  test('400 or 403 with a page', async () => {
+    for (const status of [400, 403]) {
+      const page = { ...answerText('<html>', 'text/html'), status };
+      assert.equal((await ask(page)).kind, 'unavailable');
+      assert.equal((await ask(answerJson({}, status))).kind, 'refused');
+    }
+    assert.equal((await ask({ ...answerText('<html>', 'text/html'), status: 401 })).kind, 'refused');
+  });
+
   test('200 with a page', async () => {
     const outcome = await ask(answerText('<html>', 'text/html; charset=utf-8'));
     assert.match(
