@@ -69,12 +69,14 @@ const gatewayOrder: readonly string[] = [
   'authentication/mcp',
   'authorization',
   'mcp/read',
+  'mcp/names', // of a federation: the servers' and the clients'
   'mcp/answer',
   'mcp/judge',
   'mcp/streams',
   'mcp/sessions',
   'policies', // the chains
   'forward/upstream',
+  'mcp/federation',
   'inference',
   'forward',
   'observe',

@@ -32,11 +32,11 @@ test('keys rotate under load: every token is accepted, whichever key signed it a
   const clients: FlowClient[] = [];
   for (let each = 0; each < clientCount; each += 1) clients.push(await site.connect('google'));
   const kids = new Set<string>();
-  let isOver = false;
+  const rotation = { isOver: false };
   // Refreshes at one gateway, uses the token at the other one, and the next time round the other way.
   const load = clients.map(async ({ clientId, tokens }) => {
     let refreshToken = tokens!.refresh_token!;
-    for (let turn = 0; !isOver; turn += 1) {
+    for (let turn = 0; !rotation.isOver; turn += 1) {
       const [here, there] = [ports[turn % 2]!, ports[(turn + 1) % 2]!];
       const refreshed = await postForm(`http://127.0.0.1:${here}/.oauth/google/token`, {
         grant_type: 'refresh_token',
@@ -73,6 +73,6 @@ test('keys rotate under load: every token is accepted, whichever key signed it a
   const change = async (): Promise<void> => {
     for (let each = 0; each < rotations; each += 1) await rotate();
   };
-  await Promise.all([...load, change().finally(() => (isOver = true))]);
+  await Promise.all([...load, change().finally(() => (rotation.isOver = true))]);
   assert.equal(kids.size, rotations + 1);
 });

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import type { ItemKind } from '../read/read-item.ts';
-import { canStandIn, listStandIns, renameItem } from './stand-in.ts';
+import { canStandIn, listStandIns } from './stand-in.ts';
+import { renameItem } from '../names/rename-request.ts';
 
 /** The names in the place of one, with a sign for each invented part. */
 function list(kind: ItemKind, name: string): string[] {

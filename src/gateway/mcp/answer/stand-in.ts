@@ -2,7 +2,7 @@
 // hidden item is also sent to the server, under a name that does not exist there, and the answer gets back the name that the client sent
 // (restore-names.ts). Otherwise the wording of the answer would tell hidden and unknown items apart.
 import { randomBytes } from 'node:crypto';
-import { replaceParts, skipSpace, walkValue, walkMembers } from '../../../base/json-text.ts';
+import { namesItem } from '../names/rename-request.ts';
 import type { Item } from '../read/read-item.ts';
 
 /** A part of the asked name, and its replacement. */
@@ -17,22 +17,6 @@ export interface StandIn {
   readonly parts: readonly ReplacedPart[];
 }
 
-/** The parameter that names the item, by method. Others name several, or none. */
-const nameKeys: ReadonlyMap<string, readonly (readonly string[])[]> = new Map([
-  ['tools/call', [['name']]],
-  ['prompts/get', [['name']]],
-  ['resources/read', [['uri']]],
-  ['resources/subscribe', [['uri']]],
-  ['resources/unsubscribe', [['uri']]],
-  [
-    'completion/complete',
-    [
-      ['ref', 'name'],
-      ['ref', 'uri'],
-    ],
-  ],
-]);
-
 /** No server has longer names, and a client that sends them must not choose how much work each answer is. */
 const maxNameLength = 1_000;
 /** A name of more pieces is replaced as a whole. */
@@ -40,7 +24,7 @@ const maxPieces = 16;
 
 /** Whether the item of such a message can be replaced. */
 export function canStandIn(method: string, { name }: Item): boolean {
-  return nameKeys.has(method) && name.length <= maxNameLength;
+  return namesItem(method) && name.length <= maxNameLength;
 }
 
 /** Stand-ins for an item, the most similar first: `tickets_close` becomes another name with `tickets_`, then any name. */
@@ -85,24 +69,4 @@ function inventText(asked: string): string {
   const alphabet = isNumber ? '123456789' : 'abcdefghijklmnopqrstuvwxyz';
   const length = isNumber ? 15 : Math.min(Math.max(asked.length, 16), 64);
   return Array.from(randomBytes(length), (byte) => alphabet[byte % alphabet.length]).join('');
-}
-
-/** The JSON text of a message with another name in it. */
-export function renameItem(text: string, method: string, name: string): string {
-  for (const path of nameKeys.get(method) ?? []) {
-    const place = findValue(text, skipSpace(text, 0), ['params', ...path]);
-    if (place !== undefined) return replaceParts(text, [{ ...place, text: JSON.stringify(name) }]);
-  }
-  throw new Error(`a ${method} without the name of its item`);
-}
-
-function findValue(text: string, start: number, path: readonly string[]): { start: number; end: number } | undefined {
-  const [wanted, ...rest] = path;
-  if (wanted === undefined) return { start, end: walkValue(text, start) };
-  let found: { start: number; end: number } | undefined;
-  walkMembers(text, start, (key, at) => {
-    if (key === wanted) found = findValue(text, at, rest);
-    return undefined;
-  });
-  return found;
 }

@@ -9,7 +9,7 @@ import type { MessageStep } from './message-step.ts';
 import type { SeenMessage } from '../../request/seen-message.ts';
 import type { ParsedBody } from '../read/parse-message.ts';
 import { formatRpcError, type RpcError } from '../answer/rpc-error.ts';
-import { renameItem } from '../answer/stand-in.ts';
+import { renameItem } from '../names/rename-request.ts';
 
 export type Batch = Extract<ParsedBody, { isBatch: true }>;
 

@@ -29,7 +29,7 @@ import { chooseVersion, hasBatches, readVersionHeader } from '../read/protocol-v
 import { findUnreadableForm, type MessageBody, readMessageBody } from '../read/read-message-body.ts';
 import { restoreNames } from '../answer/restore-names.ts';
 import { formatRpcAnswer, formatRpcError, type RpcError } from '../answer/rpc-error.ts';
-import { renameItem } from '../answer/stand-in.ts';
+import { renameItem } from '../names/rename-request.ts';
 
 /** A request to an MCP backend with rules, after authentication and the rules over requests. */
 export interface MessageRequest {

@@ -1,0 +1,86 @@
+// What a message of a server says of itself, without parsing the rest of it: an answer, a request or a notification, its id and its method.
+import { readString, replaceParts, skipSpace, type TextSpan, walkMembers, walkValue } from '../../../base/json-text.ts';
+import { foldKey } from '../read/known-keys.ts';
+
+export interface MessageHead {
+  readonly kind: 'response' | 'request' | 'notification';
+  /** JSON of the id, as the server wrote it; undefined when it has none, as an error may. */
+  readonly id: string | undefined;
+  /** Undefined for a response. */
+  readonly method: string | undefined;
+}
+
+const headKeys: ReadonlySet<string> = new Set(['id', 'method', 'result', 'error']);
+
+/** Reads the head of one message; undefined: it is none, or two readers could differ about it. The grammar of the rest is not checked. */
+export function readMessageHead(text: string): MessageHead | undefined {
+  const start = skipSpace(text, 0);
+  if (text[start] !== '{') return undefined;
+  const places = new Map<string, number>();
+  let isClear = true;
+  const end = walkMembers(text, start, (key, at) => {
+    const folded = key.length > 24 ? key : foldKey(key);
+    if (!headKeys.has(folded)) return undefined;
+    if (folded !== key || places.has(key)) isClear = false;
+    places.set(key, at);
+    return undefined;
+  });
+  if (!isClear || text[end - 1] !== '}' || skipSpace(text, end) !== text.length) return undefined;
+  const idAt = places.get('id');
+  const id = idAt === undefined ? undefined : readId(text, idAt);
+  if (idAt !== undefined && id === undefined) return undefined;
+  const methodAt = places.get('method');
+  const isAnswer = places.has('result') || places.has('error');
+  if (methodAt === undefined) {
+    if (!isAnswer || (places.has('result') && (places.has('error') || id === undefined || id === 'null')))
+      return undefined;
+    return { kind: 'response', id: id === 'null' ? undefined : id, method: undefined };
+  }
+  if (isAnswer || text[methodAt] !== '"' || id === 'null') return undefined;
+  const method = readString(text, methodAt, walkValue(text, methodAt));
+  return { kind: id === undefined ? 'notification' : 'request', id, method };
+}
+
+/** The same message under another id (JSON). */
+export function replaceId(text: string, id: string): string {
+  return replaceMember(text, skipSpace(text, 0), ['id'], id);
+}
+
+/** The same message with another progress token (JSON): in `_meta` of a request, or as the one that a notification of progress is about. */
+export function replaceProgressToken(text: string, token: string): string {
+  const start = skipSpace(text, 0);
+  const renamed = replaceMember(text, start, ['params', '_meta', 'progressToken'], token);
+  return replaceMember(renamed, start, ['params', 'progressToken'], token);
+}
+
+/** JSON of a value in a message; undefined when there is none. */
+export function readMember(text: string, path: readonly string[]): string | undefined {
+  const place = findMember(text, skipSpace(text, 0), path);
+  return place === undefined ? undefined : text.slice(place.start, place.end);
+}
+
+/** The text with another value at this path, where there is one. */
+function replaceMember(text: string, start: number, path: readonly string[], json: string): string {
+  const place = findMember(text, start, path);
+  return place === undefined ? text : replaceParts(text, [{ ...place, text: json }]);
+}
+
+/** Of members that are there twice the last one counts, as for JSON.parse. */
+function findMember(text: string, start: number, path: readonly string[]): TextSpan | undefined {
+  const [wanted, ...rest] = path;
+  if (wanted === undefined) return { start, end: walkValue(text, start) };
+  if (text[start] !== '{') return undefined;
+  let found: TextSpan | undefined;
+  walkMembers(text, start, (key, at) => {
+    if (key === wanted) found = findMember(text, at, rest);
+    return undefined;
+  });
+  return found;
+}
+
+/** A string or an integer; or null, which only an error may have. */
+function readId(text: string, at: number): string | undefined {
+  const json = text.slice(at, walkValue(text, at));
+  if (json === 'null' || json.startsWith('"')) return json;
+  return /^-?(?:0|[1-9][0-9]*)$/.test(json) ? json : undefined;
+}
