@@ -118,9 +118,25 @@ export function findPublicAccount(login: Omit<LoginFields, 'flow'>): string | un
   )?.account;
 }
 
+/** What every token of the gateway has, whoever it is about. */
+const impersonalClaims: ReadonlySet<string> = new Set(['iss', 'aud', 'exp', 'iat', 'jti', 'client_id', 'scope', 'idp']);
+
+/** Whether an authentication by itself lets in only some of those who can log in. */
+export function saysWhoGetsIn(
+  authentication: Pick<LoginFields, 'flow' | 'provider'> & {
+    readonly identity?: { readonly allow?: unknown } | undefined;
+    readonly requiredClaims?: object | undefined;
+  },
+): boolean {
+  const { identity, requiredClaims = {} } = authentication;
+  if (identity?.allow !== undefined) return true;
+  const isPersonal = (name: string): boolean => !issuesTokens(authentication) || !impersonalClaims.has(name);
+  return Object.keys(requiredClaims).some(isPersonal);
+}
+
 /** The first segment of a path, as a server reads it. */
 function readTenant(pathname: string): string {
-  const [tenant = ''] = pathname.split('/').filter((segment) => segment !== '');
+  const tenant = pathname.split('/').find((segment) => segment !== '') ?? '';
   try {
     return decodeURIComponent(tenant).toLowerCase();
   } catch {

@@ -188,6 +188,8 @@ describe('who gets in where anybody has an account', () => {
     [`authentication: {provider: Google, ${shared}}`, google],
     [`authentication: {provider: Google, ${shared}, requiredClaims: {}}`, google],
     [`authentication: {provider: Google, ${shared}, requiredClaims: {hd: example.com}}`],
+    [`authentication: {provider: Google, ${shared}, requiredClaims: {idp: https://accounts.google.com}}`, google],
+    [`authentication: {provider: Google, ${shared}, requiredClaims: {iss: a, aud: b, sub: c}}`],
     [`authentication: {provider: Google, ${shared}, identity: {allow: {domains: [example.com]}}}`],
     [`authentication: {provider: Google, ${shared}}, ${rule('Allow')}`],
     [`authentication: {provider: Google, ${shared}}, ${rule('Require')}`],
