@@ -164,15 +164,38 @@ describe('grants in a store', () => {
   });
 
   test('a process that died in its turn holds up the family for 30 s at most, and nobody waits longer than 10 s', async () => {
-    const { grants, begin, clock } = setUp();
+    const { grants, begin, clock, store, sealer } = setUp();
     const token = await begin();
-    turnOf(await grants.present(token, presenter));
+    // It does nothing any more.
+    const dying = createStoredGrants({ store, sealer, clock: { now: () => clock.now(), setTimer: () => () => {} } });
+    turnOf(await dying.present(token, presenter));
     const waiting = grants.present(token, presenter);
     await clock.advance(0);
     await clock.advance(10_200);
     const gaveUp = await waiting;
     assert.equal(gaveUp.kind, 'unavailable');
     await clock.advance(20_000);
+    turnOf(await grants.present(token, presenter));
+  });
+
+  test('a refresh that takes long keeps its turn: a second one would present what the identity provider has replaced', async () => {
+    const { grants, begin, clock } = setUp();
+    const token = await begin();
+    const slow = turnOf(await grants.present(token, presenter));
+    for (let seconds = 0; seconds < 75; seconds += 5) await clock.advance(5_000);
+    const waiting = grants.present(token, presenter);
+    await clock.advance(0);
+    await clock.advance(10_200);
+    assert.equal((await waiting).kind, 'unavailable');
+    assert.equal((await slow.turn.finish(slow.grant, { access_token: 'at' })).ok, true);
+    assert.equal((await grants.present(token, presenter)).kind, 'repeated');
+  });
+
+  test('and one that never ends does not keep it for ever', async () => {
+    const { grants, begin, clock } = setUp();
+    const token = await begin();
+    turnOf(await grants.present(token, presenter));
+    for (let seconds = 0; seconds < 150; seconds += 5) await clock.advance(5_000);
     turnOf(await grants.present(token, presenter));
   });
 
