@@ -29,6 +29,8 @@ const connections = {
 interface Served {
   readonly gateway: string;
   readonly answer: string;
+  /** There is neither a route nor an endpoint of the gateway's own. */
+  readonly isNothing: boolean;
 }
 
 /** What a runtime does with requests, by port, host and path. */
@@ -46,7 +48,8 @@ function serve({ ports, backends }: RuntimeConfig): ReadonlyMap<string, Served> 
           const { key, protection } = listener;
           const own = protection.find(hostname);
           const answer = inspect({ key, match, endpoints, own }, { depth: 9, sorted: true, maxArrayLength: null });
-          served.set(`${bindKey} ${method} ${hostname}${path}`, { gateway: listener.gateway, answer });
+          const isNothing = match === undefined && own === undefined;
+          served.set(`${bindKey} ${method} ${hostname}${path}`, { gateway: listener.gateway, answer, isNothing });
         }
     }
   return served;
@@ -154,10 +157,12 @@ describe('slices', () => {
             [],
           );
           const own = serve(runtime);
-          for (const [request, { gateway: server, answer }] of whole) {
+          for (const [request, { gateway: server, answer, isNothing }] of whole) {
             // On a host another Gateway may be more specific about the hostname.
             if (server !== gateway) continue;
             compared += 1;
+            // A listener that waits for its only certificate stays where other Gateways have the port open, and serves nothing there.
+            if (isNothing && !own.has(request)) continue;
             assert.equal(own.get(request)?.answer, answer, request);
           }
         }

@@ -1,0 +1,211 @@
+// The lists of all targets as one. Tools and prompts: every page of every target, at once. Resources and templates: one page after the other, because there
+// may be many. A target that is down is left out and named, or fails the list, as it is configured.
+import type { Sealer } from '../../../base/sealed.ts';
+import type { FederationConfig } from '../../config/federation-config.ts';
+import type { RpcError } from '../answer/rpc-error.ts';
+import { renameListItem } from '../names/rename-answer.ts';
+import { rpcCodes } from '../read/message.ts';
+import type { ListMethod } from '../read/list-methods.ts';
+import { type Fetched, fetchPage, fetchWholeList, type WholeList } from './fetch-list.ts';
+import type { ListCache } from './list-cache.ts';
+import { type ListPlace, openCursor, sealCursor } from './list-cursor.ts';
+import { type ListItem, listForms, type ListPage } from './read-list-page.ts';
+import type { Speaker, Target } from './target.ts';
+
+/** The federation whose lists are merged. */
+export interface ListedFederation {
+  /** Key of the backend. */
+  readonly key: string;
+  readonly naming: FederationConfig['naming'];
+  /** In order. */
+  readonly targets: readonly Target[];
+  readonly cache: ListCache;
+  readonly sealer: Sealer;
+}
+
+export interface ListRequest {
+  readonly method: ListMethod;
+  /** As the client sent it. */
+  readonly cursor: string | undefined;
+  readonly speaker: Speaker;
+  /** The client has gone, or it takes too long. */
+  readonly signal: AbortSignal;
+  /** Called for each target that is left out. */
+  readonly onMissing: (target: string, problem: string) => void;
+}
+
+export type ListOutcome =
+  /** JSON of the result. */
+  { readonly ok: true; readonly result: string } | { readonly ok: false; readonly error: RpcError };
+
+/** Characters of a page: a longer list goes on in another one. */
+const maxPageText = 1_048_576;
+
+/** Answers a list request of a client. */
+export async function listMerged(federation: ListedFederation, request: ListRequest): Promise<ListOutcome> {
+  const { method, cursor } = request;
+  const start = cursor === undefined ? first : openCursor(federation.sealer, federation.key, method, cursor);
+  if (start === undefined) return refuse(rpcCodes.invalidParams, 'The cursor is not one of this list.');
+  const from = start === first ? 0 : federation.targets.findIndex(({ config }) => config.name === start.target);
+  if (from === -1) return refuse(rpcCodes.invalidParams, 'The list has changed: its target is gone. Begin it again.');
+  const isWhole = method === 'tools/list' || method === 'prompts/list';
+  const merging = new Merging(federation, request);
+  return isWhole ? mergeWhole(merging, start, from) : mergePages(merging, start, from);
+}
+
+const first: ListPlace = { target: '', cursor: undefined, index: 0, after: undefined };
+
+/** Everything is asked for at once, then sent page by page. Also what comes before this page: a target that is down must not shift it. */
+async function mergeWhole(merging: Merging, start: ListPlace, from: number): Promise<ListOutcome> {
+  const { targets } = merging.federation;
+  const lists = await Promise.all(targets.map((target) => merging.fetchWhole(target)));
+  for (let at = 0; at < targets.length; at += 1) {
+    const fetched = lists[at]!;
+    if (!fetched.ok) {
+      const refusal = merging.leaveOut(targets[at]!, fetched.problem);
+      if (refusal !== undefined) return refusal;
+    }
+  }
+  if (merging.isEverythingMissing(targets.length)) return merging.refuseAll();
+  for (let at = from; at < targets.length; at += 1) {
+    const fetched = lists[at]!;
+    if (!fetched.ok) continue;
+    const rest = merging.add(
+      targets[at]!,
+      fetched.list,
+      at === from ? findStart(fetched.list.items, start) : 0,
+      undefined,
+    );
+    if (rest !== undefined) return merging.finish(rest);
+  }
+  return merging.finish(undefined);
+}
+
+/** One target after the other, until a page is full or goes on. */
+async function mergePages(merging: Merging, start: ListPlace, from: number): Promise<ListOutcome> {
+  const { targets } = merging.federation;
+  let asked = 0;
+  for (let at = from; at < targets.length; at += 1) {
+    const target = targets[at]!;
+    const cursor = at === from ? start.cursor : undefined;
+    asked += 1;
+    // A page more is asked for only when there is room for it.
+    // eslint-disable-next-line no-await-in-loop
+    const fetched = await merging.fetchPage(target, cursor);
+    if (!fetched.ok) {
+      const refusal = merging.leaveOut(target, fetched.problem);
+      if (refusal !== undefined) return refusal;
+      continue;
+    }
+    const { nextCursor, items } = fetched.list;
+    const rest = merging.add(target, fetched.list, at === from ? findStart(items, start) : 0, cursor);
+    if (rest !== undefined) return merging.finish(rest);
+    if (nextCursor !== undefined)
+      return merging.finish({ target: target.config.name, cursor: nextCursor, index: 0, after: undefined });
+  }
+  // Who begins in the middle may have got something of the others before.
+  if (from === 0 && merging.isEverythingMissing(asked)) return merging.refuseAll();
+  return merging.finish(undefined);
+}
+
+/** Behind the entry that was sent last, wherever it is now; where it was, when it is gone. */
+function findStart(items: readonly ListItem[], { index, after }: ListPlace): number {
+  if (after === undefined) return 0;
+  const found = items.findIndex(({ own }) => own === after);
+  return found === -1 ? Math.min(index, items.length) : found + 1;
+}
+
+/** One answer in the making. */
+class Merging {
+  readonly federation: ListedFederation;
+  readonly #request: ListRequest;
+  readonly #entries: string[] = [];
+  readonly #missing: string[] = [];
+  #size = 0;
+  #ttlMs = Infinity;
+  #isPublic = true;
+
+  constructor(federation: ListedFederation, request: ListRequest) {
+    this.federation = federation;
+    this.#request = request;
+  }
+
+  async fetchWhole(target: Target): Promise<Fetched<WholeList>> {
+    const { cache } = this.federation;
+    const { method, speaker, signal } = this.#request;
+    const { name } = target.config;
+    const kept = cache.find(name, method, speaker);
+    if (kept !== undefined) return { ok: true, list: kept };
+    const fetched = await fetchWholeList(target, speaker, method, signal);
+    if (fetched.ok) cache.keep(name, method, speaker, fetched.list);
+    return fetched;
+  }
+
+  fetchPage(target: Target, cursor: string | undefined): Promise<Fetched<ListPage>> {
+    const { method, speaker, signal } = this.#request;
+    return fetchPage(target, speaker, method, cursor, signal);
+  }
+
+  /** Adds entries from an index on. Returns where the next page begins when this one is full. */
+  add(target: Target, list: WholeList, from: number, cursor: string | undefined): ListPlace | undefined {
+    const { method } = this.#request;
+    const { config } = target;
+    this.#ttlMs = Math.min(this.#ttlMs, list.ttlMs ?? 0);
+    this.#isPublic &&= list.isPublic;
+    const seen = new Set(list.items.slice(0, from).map(({ own }) => own));
+    for (let index = from; index < list.items.length; index += 1) {
+      const { own, text } = list.items[index]!;
+      // A client could use only one of two entries with the same name.
+      if (seen.has(own)) continue;
+      seen.add(own);
+      if (this.#size > 0 && this.#size + text.length > maxPageText)
+        return { target: config.name, cursor, index, after: list.items[index - 1]?.own };
+      this.#size += text.length;
+      this.#entries.push(renameListItem(text, method, config, this.federation.naming));
+    }
+    return undefined;
+  }
+
+  /** A target has no list. The refusal, when the list cannot do without it. */
+  leaveOut({ config: { name, failsClosed } }: Target, problem: string): ListOutcome | undefined {
+    this.#request.onMissing(name, problem);
+    this.#missing.push(name);
+    return failsClosed
+      ? refuse(
+          unavailable,
+          `The server ${name} is not available, and this list must not be without it. Try again later.`,
+        )
+      : undefined;
+  }
+
+  isEverythingMissing(asked: number): boolean {
+    return asked > 0 && this.#missing.length === asked;
+  }
+
+  refuseAll(): ListOutcome {
+    return refuse(unavailable, `None of the servers is available: ${this.#missing.join(', ')}. Try again later.`);
+  }
+
+  finish(next: ListPlace | undefined): ListOutcome {
+    const { key, sealer } = this.federation;
+    const { method, speaker } = this.#request;
+    const members = [`${JSON.stringify(listForms[method].member)}:[${this.#entries.join(',')}]`];
+    if (next !== undefined) members.push(`"nextCursor":${JSON.stringify(sealCursor(sealer, key, method, next))}`);
+    if (speaker.era === 'modern') {
+      // A list that lacks something is not one to keep.
+      const ttlMs = this.#missing.length > 0 || this.#ttlMs === Infinity ? 0 : Math.floor(this.#ttlMs);
+      const scope = this.#isPublic && speaker.owner === undefined ? 'public' : 'private';
+      members.push('"resultType":"complete"', `"ttlMs":${ttlMs}`, `"cacheScope":"${scope}"`);
+    }
+    if (this.#missing.length > 0)
+      members.push(`"_meta":{"gateway.proxy/unavailable":${JSON.stringify(this.#missing)}}`);
+    return { ok: true, result: `{${members.join(',')}}` };
+  }
+}
+
+/** "Internal error": JSON-RPC has no code of its own for it. */
+const unavailable = -32_603;
+
+function refuse(code: number, message: string): ListOutcome {
+  return { ok: false, error: { code, message } };
+}
