@@ -78,6 +78,20 @@ function compareName(
     : 'The Mcp-Name header does not match the name in the message.';
 }
 
+/** What Mcp-Name repeats of this message; undefined: nothing. */
+export function readRepeatedName({ method, params }: MethodMessage): string | undefined {
+  const source = nameSources.get(method);
+  const name = source === undefined ? undefined : params[source];
+  return typeof name === 'string' ? name : undefined;
+}
+
+/** A text as the value of such a header: as it is, or as Base64 of its UTF-8 between the marks where a field could not carry it or would be read differently. */
+export function encodeFieldValue(text: string): string {
+  const isPlain = /^[\x21-\x7E](?:[\t\x20-\x7E]*[\x21-\x7E])?$/.test(text);
+  if (isPlain && !(text.startsWith(prefix) && text.endsWith(suffix))) return text;
+  return `${prefix}${Buffer.from(text).toString('base64')}${suffix}`;
+}
+
 /** Plain ASCII, or Base64 of UTF-8 between the marks. Undefined: neither. */
 export function decodeFieldValue(value: string): string | undefined {
   if (!/^[\t\x20-\x7E]*$/.test(value)) return undefined;

@@ -1,0 +1,358 @@
+// One MCP server of a federation behind the seam of target.ts: which era it is spoken to in, and what each call becomes there.
+import { discoverEra, type ServerSelf } from './discover-era.ts';
+import { type Listening, listenOwn, listenShared } from './listen-legacy.ts';
+import { listenModern } from './listen-modern.ts';
+import { ListedTools } from './listed-tools.ts';
+import { planOwnCall, planSharedCall } from './legacy-plans.ts';
+import { type BegunSession, writeSessionPost } from './legacy-session.ts';
+import { readMember } from '../names/message-head.ts';
+import { rpcCodes } from '../read/message.ts';
+import { modernVersion } from './modern-request.ts';
+import { planModernCall } from './modern-plans.ts';
+import { OwnSessions } from './own-sessions.ts';
+import { probeTarget } from './probe-target.ts';
+import { SharedSessions } from './shared-sessions.ts';
+import { RunningCall } from './target-call.ts';
+import { tellTarget } from './ask-target.ts';
+import { fail, type TargetParts } from './target-parts.ts';
+import { TargetHealth } from './target-health.ts';
+import type {
+  Introduction,
+  ListenFilter,
+  OutgoingMessage,
+  Speaker,
+  Target,
+  TargetCall,
+  TargetEvents,
+  TargetFailure,
+  TargetMessage,
+  TargetState,
+} from './target.ts';
+
+/** Connects to a server when it is first needed. */
+export function connectTarget(parts: TargetParts): Target {
+  return new ConnectedTarget(parts);
+}
+
+type Era = 'legacy' | 'modern';
+type ChosenEra =
+  | { readonly ok: true; readonly era: Era; readonly begun?: BegunSession & { readonly ok: true } }
+  | { readonly ok: false; readonly failure: TargetFailure };
+
+/** What a server has to say who it is, beyond the time for a connection. */
+const introductionMs = 5_000;
+/** A server can be replaced without having been away. */
+const rememberEraMs = 600_000;
+
+/** Methods that servers of 2026-07-28 do not have any more, and clients up to 2025-11-25 still ask for. */
+const goneMethods: ReadonlySet<string> = new Set(['logging/setLevel', 'resources/subscribe', 'resources/unsubscribe']);
+
+class ConnectedTarget implements Target {
+  readonly #parts: TargetParts;
+  readonly #timeoutMs: number;
+  readonly #clock: () => number;
+  readonly #health: TargetHealth;
+  readonly #own: OwnSessions;
+  readonly #shared: SharedSessions;
+  readonly #tools = new ListedTools();
+  readonly #listening = new Set<Listening>();
+  /** Streams to open when the target is back. */
+  readonly #waiting = new Set<() => void>();
+  /** Since when it is known what it speaks. */
+  #discoveredAt: number | undefined;
+  #modern: ServerSelf | undefined;
+  #speaksLegacy: boolean | undefined;
+  #discovering: Promise<TargetFailure | undefined> | undefined;
+  /** What it said of itself last. */
+  #self: ServerSelf | undefined;
+
+  constructor(outer: TargetParts) {
+    const { backend } = outer.config;
+    this.#timeoutMs = backend.connectTimeoutMs + introductionMs;
+    this.#clock = outer.clock ?? (() => performance.now());
+    this.#health = new TargetHealth({
+      probe: () => probeTarget(this.#parts, this.#timeoutMs),
+      random: outer.random ?? Math.random,
+      onDown: () => this.#forget(),
+    });
+    this.#parts = { ...outer, health: this.#health };
+    this.#own = new OwnSessions(this.#parts, this.#timeoutMs);
+    this.#shared = new SharedSessions(this.#parts, this.#timeoutMs);
+    this.#health.onChange(() => {
+      if (this.#health.health !== 'up') return;
+      for (const retry of this.#waiting) retry();
+      for (const listening of this.#listening) listening.hurry();
+    });
+  }
+
+  get config(): Target['config'] {
+    return this.#parts.config;
+  }
+
+  describe(): TargetState {
+    const self = this.#self;
+    return {
+      name: this.config.name,
+      health: this.#health.health,
+      version: self?.version,
+      serverInfo: self?.serverInfo,
+      capabilities: self?.capabilities,
+      instructions: self?.instructions,
+      lastFailure: this.#health.lastFailure,
+      tools: this.#tools.count,
+    };
+  }
+
+  async introduce(speaker: Speaker): Promise<Introduction> {
+    const down = this.#findDown();
+    if (down !== undefined) return { ok: false, failure: down };
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<Introduction>((resolve) => {
+      const failure = fail('timeout', `it did not say who it is within ${this.#timeoutMs} ms`);
+      timer = setTimeout(() => resolve({ ok: false, failure }), this.#timeoutMs);
+    });
+    const introduction = await Promise.race([this.#introduce(speaker), late]);
+    clearTimeout(timer);
+    if (!introduction.ok) {
+      const { kind, detail } = introduction.failure;
+      if (kind === 'timeout') this.#health.noteDown(detail);
+      else if (kind !== 'refused') this.#health.noteFailure(detail);
+    }
+    return introduction;
+  }
+
+  async #introduce(speaker: Speaker): Promise<Introduction> {
+    // What a server says of itself may depend on who asks.
+    if (this.#modern !== undefined) this.#doubtEra();
+    const chosen = await this.#chooseEra(speaker);
+    if (!chosen.ok) return chosen;
+    if (chosen.era === 'modern') return { ok: true, ...this.#modern! };
+    const begun = chosen.begun ?? (await this.#beginFor(speaker));
+    if (!begun.ok) {
+      this.#doubtEra();
+      return begun;
+    }
+    this.#self = begun.self;
+    return { ok: true, ...begun.self };
+  }
+
+  async #beginFor(speaker: Speaker): Promise<BegunSession> {
+    if (speaker.era === 'legacy') return this.#own.begin(speaker, undefined);
+    const shared = this.#shared.use(speaker);
+    try {
+      return await this.#shared.open(shared, speaker, undefined);
+    } finally {
+      this.#shared.release(shared);
+    }
+  }
+
+  request(speaker: Speaker, message: OutgoingMessage, events: TargetEvents): TargetCall {
+    const call = new RunningCall(this.#parts, this.#watch(message, events));
+    const chosen = this.#findDown() ?? this.#chooseEra(speaker);
+    if (chosen instanceof Promise) void chosen.then((later) => this.#run(call, later, speaker, message));
+    else if ('kind' in chosen) call.fail(chosen);
+    else this.#run(call, chosen, speaker, message);
+    return call;
+  }
+
+  #run(call: RunningCall, chosen: ChosenEra, speaker: Speaker, message: OutgoingMessage): void {
+    if (!chosen.ok) return call.fail(chosen.failure);
+    if (chosen.era === 'legacy') {
+      if (speaker.era === 'legacy') call.run(planOwnCall(this.#parts, this.#own, speaker, message));
+      else call.run(planSharedCall(this.#parts, this.#shared, speaker, message));
+      return;
+    }
+    const { method } = message.message;
+    if (speaker.era === 'legacy' && goneMethods.has(method)) return call.answer(refuseMethod(message.text, method));
+    call.run(planModernCall(this.#parts, this.#tools, speaker, message, this.#timeoutMs));
+  }
+
+  /** Notes what its answers and failures tell of the target. */
+  #watch({ message }: OutgoingMessage, events: TargetEvents): TargetEvents {
+    const { method, params } = message;
+    return {
+      onMessage: (received) => {
+        if (method === 'tools/list' && received.kind === 'response') this.#tools.note(params['cursor'], received.text);
+        return events.onMessage(received);
+      },
+      onEnd: () => events.onEnd(),
+      onFailure: (failure) => {
+        this.#noteFailure(failure);
+        events.onFailure(failure);
+      },
+    };
+  }
+
+  #noteFailure({ kind, status = 0, detail }: TargetFailure): void {
+    if (kind !== 'down' && (kind !== 'refused' || status >= 500)) this.#health.noteFailure(detail);
+    // Another server may be there now.
+    if (kind === 'garbage' || kind === 'no-answer' || [400, 404, 405, 406, 415].includes(status)) this.#doubtEra();
+  }
+
+  async notify(speaker: Speaker, text: string): Promise<TargetFailure | undefined> {
+    // Servers of 2026-07-28 and their clients have no notifications for servers: the end of a stream cancels.
+    if (speaker.era === 'modern') return undefined;
+    const session = this.#own.find(speaker);
+    if (session === undefined) return undefined;
+    const down = this.#findDown();
+    if (down !== undefined) return down;
+    const told = await tellTarget(this.#parts, writeSessionPost(this.#parts, speaker, session, text), this.#timeoutMs);
+    return told?.failure;
+  }
+
+  listen(speaker: Speaker, filter: ListenFilter, events: TargetEvents): TargetCall {
+    const waiting: { listening?: Listening; isDone: boolean } = { isDone: false };
+    const finish = (): void => {
+      waiting.isDone = true;
+      if (waiting.listening !== undefined) this.#listening.delete(waiting.listening);
+    };
+    const watched: TargetEvents = {
+      onMessage: (message) => events.onMessage(message),
+      onEnd() {
+        finish();
+        events.onEnd();
+      },
+      onFailure(failure) {
+        finish();
+        events.onFailure(failure);
+      },
+    };
+    const stop = this.#whenKnown(speaker, (chosen) => {
+      if (waiting.isDone) return;
+      if (!chosen.ok) return watched.onFailure(chosen.failure);
+      waiting.listening = this.#open(chosen.era, speaker, filter, watched);
+      this.#listening.add(waiting.listening);
+    });
+    return {
+      resume: () => waiting.listening?.resume(),
+      abort() {
+        if (waiting.isDone) return;
+        finish();
+        stop();
+        waiting.listening?.abort(true);
+      },
+    };
+  }
+
+  #open(era: Era, speaker: Speaker, filter: ListenFilter, events: TargetEvents): Listening {
+    if (era === 'modern') return listenModern(this.#parts, speaker, filter, events);
+    if (speaker.era === 'legacy') return listenOwn(this.#parts, this.#own, speaker, filter, events);
+    return listenShared(this.#parts, this.#shared, speaker, filter, events, this.#timeoutMs);
+  }
+
+  /** Calls once it is known what the target speaks, however long it is away; later, not from inside. Failures are those that waiting does not change. */
+  #whenKnown(speaker: Speaker, callback: (chosen: ChosenEra) => void): () => void {
+    let stopWaiting: (() => void) | undefined;
+    let isStopped = false;
+    const tryAgain = async (): Promise<void> => {
+      stopWaiting?.();
+      stopWaiting = undefined;
+      const down = this.#findDown();
+      const chosen: ChosenEra = down === undefined ? await this.#chooseEra(speaker) : { ok: false, failure: down };
+      if (isStopped) return;
+      if (chosen.ok || this.#health.health !== 'down') return callback(chosen);
+      this.#waiting.add(retry);
+      stopWaiting = () => this.#waiting.delete(retry);
+    };
+    const retry = (): void => void tryAgain();
+    queueMicrotask(retry);
+    return () => {
+      isStopped = true;
+      stopWaiting?.();
+    };
+  }
+
+  endSession(speaker: Speaker): Promise<void> {
+    return this.#own.end(speaker);
+  }
+
+  onHealthChange(listener: () => void): () => void {
+    return this.#health.onChange(listener);
+  }
+
+  close(): void {
+    this.#health.close();
+    this.#waiting.clear();
+    for (const listening of this.#listening) listening.abort(false);
+    this.#listening.clear();
+    this.#shared.close();
+  }
+
+  #findDown(): TargetFailure | undefined {
+    if (this.#health.health !== 'down') return undefined;
+    return fail('down', this.#health.lastFailure?.detail ?? 'it could not be reached');
+  }
+
+  #forget(): void {
+    this.#doubtEra();
+    this.#speaksLegacy = undefined;
+    this.#tools.forget();
+  }
+
+  #doubtEra(): void {
+    this.#discoveredAt = undefined;
+  }
+
+  #isKnown(): boolean {
+    return this.#discoveredAt !== undefined && this.#clock() - this.#discoveredAt < rememberEraMs;
+  }
+
+  #chooseEra(speaker: Speaker): ChosenEra | Promise<ChosenEra> {
+    if (this.#isKnown()) return this.#chooseKnown(speaker);
+    return this.#discover(speaker).then((failure) =>
+      failure === undefined ? this.#chooseKnown(speaker) : { ok: false, failure },
+    );
+  }
+
+  /** The client's own, where the server has both. */
+  #chooseKnown(speaker: Speaker): ChosenEra | Promise<ChosenEra> {
+    if (this.#modern === undefined) return legacy;
+    if (speaker.era === 'modern' || this.#speaksLegacy === false) return modern;
+    if (this.#speaksLegacy === true || this.#own.find(speaker) !== undefined) return legacy;
+    return this.#own.begin(speaker, undefined).then((begun) => {
+      if (!begun.ok && !begun.isOtherEra) return begun;
+      this.#speaksLegacy = begun.ok;
+      return begun.ok ? { ok: true, era: 'legacy', begun } : modern;
+    });
+  }
+
+  /** Once for all who ask at the same time; the refusal of one caller is not that of another. */
+  async #discover(speaker: Speaker): Promise<TargetFailure | undefined> {
+    const others = this.#discovering;
+    if (others !== undefined) {
+      const failure = await others;
+      if (failure?.kind !== 'refused' || this.#isKnown()) return failure;
+    }
+    const own = this.#findEra(speaker);
+    this.#discovering = own;
+    const failure = await own;
+    if (this.#discovering === own) this.#discovering = undefined;
+    return failure;
+  }
+
+  async #findEra(speaker: Speaker): Promise<TargetFailure | undefined> {
+    // The other half is for `initialize`.
+    const found = await discoverEra(this.#parts, speaker, speaker.clientInfo, this.#timeoutMs / 2);
+    if (found.kind === 'failed') return found.failure;
+    this.#modern = found.kind === 'modern' ? found.self : undefined;
+    if (found.kind === 'modern') this.#self = found.self;
+    this.#discoveredAt = this.#clock();
+    return undefined;
+  }
+}
+
+const legacy: ChosenEra = { ok: true, era: 'legacy' };
+const modern: ChosenEra = { ok: true, era: 'modern' };
+
+function refuseMethod(text: string, method: string): TargetMessage {
+  const id = readMember(text, ['id']);
+  const message = `${method} is not supported yet at a server that speaks ${modernVersion}.`;
+  const error = JSON.stringify({ code: rpcCodes.methodNotFound, message });
+  return {
+    text: `{"jsonrpc":"2.0","id":${id},"error":${error}}`,
+    kind: 'response',
+    id,
+    method: undefined,
+    eventId: undefined,
+  };
+}

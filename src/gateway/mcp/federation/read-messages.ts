@@ -1,0 +1,149 @@
+// The body of an answer -> whole JSON-RPC messages: one JSON document, or the events of a stream. Strict: what is no message ends the reading.
+import { GrowingBytes } from '../../../base/growing-bytes.ts';
+import { skipSpace, walkElements, walkValue } from '../../../base/json-text.ts';
+import { decodeData, readEventData, splitEventLines } from '../answer/event-stream-event.ts';
+import { EventSplitter } from '../answer/event-stream-splitter.ts';
+import { type MessageHead, readMessageHead } from '../names/message-head.ts';
+
+/** Bytes of one message, or of one JSON document. */
+export const maxMessageBytes = 16 * 1024 * 1024;
+/** Of an event id, which is sent back in a header. */
+const maxEventIdLength = 1_024;
+/** Messages in one array of 2025-03-26. */
+const maxBatchSize = 100;
+
+/** A message as the server wrote it. */
+export interface ReadMessage {
+  readonly text: string;
+  readonly head: MessageHead;
+  /** The id of the event that brought it. */
+  readonly eventId: string | undefined;
+}
+
+export type ReadMessages =
+  | { readonly ok: true; readonly messages: readonly ReadMessage[] }
+  /** `detail` completes "it ..."; it never quotes the server. */
+  | { readonly ok: false; readonly detail: string };
+
+export interface MessageReader {
+  push(chunk: Uint8Array): ReadMessages;
+  /** The body has ended. */
+  end(): ReadMessages;
+}
+
+const none: ReadMessages = { ok: true, messages: [] };
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** One document: a message, or an array of them. */
+export class DocumentReader implements MessageReader {
+  readonly #bytes = new GrowingBytes(maxMessageBytes);
+
+  push(chunk: Uint8Array): ReadMessages {
+    if (this.#bytes.size + chunk.length > maxMessageBytes) return tooLarge;
+    this.#bytes.append(chunk);
+    return none;
+  }
+
+  end(): ReadMessages {
+    let text: string;
+    try {
+      text = utf8.decode(this.#bytes.take());
+    } catch {
+      return { ok: false, detail: 'answered with bytes that are not UTF-8' };
+    }
+    return readDocument(text, undefined);
+  }
+}
+
+/** The events of a stream. */
+export class EventReader implements MessageReader {
+  readonly #splitter = new EventSplitter();
+  readonly #onOtherEvent: ((type: string, data: string) => void) | undefined;
+  #isFirst = true;
+  #lastEventId: string | undefined;
+  #retryMs: number | undefined;
+
+  /** `onOtherEvent` gets events of other types than `message`. */
+  constructor(onOtherEvent?: (type: string, data: string) => void) {
+    this.#onOtherEvent = onOtherEvent;
+  }
+
+  /** Where a stream that broke off can be taken up again. */
+  get lastEventId(): string | undefined {
+    return this.#lastEventId;
+  }
+
+  /** How long to wait before that. */
+  get retryMs(): number | undefined {
+    return this.#retryMs;
+  }
+
+  push(chunk: Uint8Array): ReadMessages {
+    let messages: ReadMessage[] | undefined;
+    for (const event of this.#splitter.push(chunk)) {
+      if (event.length > maxMessageBytes) return tooLarge;
+      const read = this.#readEvent(event);
+      if (!read.ok) return read;
+      if (read.messages.length > 0) (messages ??= []).push(...read.messages);
+    }
+    if (this.#splitter.heldBytes > maxMessageBytes) return tooLarge;
+    return messages === undefined ? none : { ok: true, messages };
+  }
+
+  /** An event without its blank line does not count. */
+  end(): ReadMessages {
+    return none;
+  }
+
+  #readEvent(event: Uint8Array): ReadMessages {
+    const text = Buffer.from(event.buffer, event.byteOffset, event.length).toString('latin1');
+    const lines = splitEventLines(text);
+    const isFirst = this.#isFirst;
+    this.#isFirst = false;
+    let type = 'message';
+    for (const line of lines) {
+      const field = /^(event|id|retry)(?::[ ]?([^\r\n]*))?[\r\n]*$/.exec(line);
+      if (field === null) continue;
+      const value = field[2] ?? '';
+      if (field[1] === 'event') type = value === '' ? 'message' : value;
+      else if (field[1] === 'retry') this.#retryMs = /^\d{1,9}$/.test(value) ? Number(value) : this.#retryMs;
+      else if (/^[\x20-\x7e]*$/.test(value) && value.length <= maxEventIdLength) this.#lastEventId = value || undefined;
+    }
+    const bytes = readEventData(lines, isFirst);
+    // A beat, or an event that only tells where to resume.
+    if (bytes === undefined || bytes === '') return none;
+    const data = decodeData(bytes);
+    if (data === undefined) return { ok: false, detail: 'sent an event that is not UTF-8' };
+    if (type === 'message') return readDocument(data, this.#lastEventId);
+    this.#onOtherEvent?.(type, data);
+    return none;
+  }
+}
+
+const tooLarge: ReadMessages = { ok: false, detail: `sent a message of more than ${maxMessageBytes} bytes` };
+const notMessage: ReadMessages = { ok: false, detail: 'sent what is no JSON-RPC message' };
+
+function readDocument(text: string, eventId: string | undefined): ReadMessages {
+  // The grammar: what is spliced together from texts must be JSON.
+  try {
+    JSON.parse(text);
+  } catch {
+    return { ok: false, detail: 'sent what is not JSON' };
+  }
+  const start = skipSpace(text, 0);
+  if (text[start] !== '[') {
+    const head = readMessageHead(text);
+    return head === undefined ? notMessage : { ok: true, messages: [{ text, head, eventId }] };
+  }
+  const messages: ReadMessage[] = [];
+  let isValid = true;
+  walkElements(text, start, (at) => {
+    const end = walkValue(text, at);
+    const element = text.slice(at, end);
+    const head = messages.length < maxBatchSize ? readMessageHead(element) : undefined;
+    if (head === undefined) isValid = false;
+    else messages.push({ text: element, head, eventId });
+    return end;
+  });
+  return isValid && messages.length > 0 ? { ok: true, messages } : notMessage;
+}

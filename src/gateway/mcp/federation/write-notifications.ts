@@ -1,0 +1,38 @@
+// Notifications that a target's side writes itself: what a stream is about, and that lists may have changed while nobody listened.
+import type { ListenFilter, TargetMessage } from './target.ts';
+
+function write(method: string, params: string | undefined): TargetMessage {
+  const rest = params === undefined ? '' : `,"params":${params}`;
+  return {
+    text: `{"jsonrpc":"2.0","method":"${method}"${rest}}`,
+    kind: 'notification',
+    id: undefined,
+    method,
+    eventId: undefined,
+  };
+}
+
+/** The lists of this filter may have changed. */
+export function writeChanged({ tools, prompts, resources }: ListenFilter): TargetMessage[] {
+  const kinds = [...(tools ? ['tools'] : []), ...(prompts ? ['prompts'] : []), ...(resources ? ['resources'] : [])];
+  return kinds.map((kind) => write(`notifications/${kind}/list_changed`, undefined));
+}
+
+/** The params of `subscriptions/listen` (JSON), which its acknowledgement repeats. */
+export function writeFilter({ tools, prompts, resources, uris }: ListenFilter): string {
+  const notifications = {
+    ...(tools ? { toolsListChanged: true } : {}),
+    ...(prompts ? { promptsListChanged: true } : {}),
+    ...(resources ? { resourcesListChanged: true } : {}),
+    ...(uris.length > 0 ? { resourceSubscriptions: uris } : {}),
+  };
+  return JSON.stringify({ notifications });
+}
+
+/** As a server of 2026-07-28 says what a stream is about, without the id of the subscription. */
+export function writeAcknowledgement(filter: ListenFilter): TargetMessage {
+  return write(acknowledged, writeFilter(filter));
+}
+
+/** The method of the notification that a stream begins with. */
+export const acknowledged = 'notifications/subscriptions/acknowledged';
