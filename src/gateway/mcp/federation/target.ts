@@ -36,6 +36,8 @@ export interface TargetSession {
 
 /** The sessions that belong to one session of a client. */
 export interface SessionKeeper {
+  /** The same for all keepers of one session of the client: requests at the same time share what begins. */
+  readonly name: string;
   get(target: string): TargetSession | undefined;
   /** A session began, or began again; undefined: it has ended. */
   set(target: string, session: TargetSession | undefined): void;
