@@ -1,5 +1,6 @@
 // A target of a federation as its callers have it: connected to a server on loopback, and asked in the name of a client of either era.
 
+import { randomUUID } from 'node:crypto';
 import { silentLog } from '../../src/base/log.ts';
 import type { BackendConfig } from '../../src/gateway/config/runtime-config.ts';
 import { Upstreams } from '../../src/gateway/forward/upstream/upstreams.ts';
@@ -24,6 +25,7 @@ export interface TargetPlace {
   readonly path?: string;
   readonly transport?: 'streamable-http' | 'sse';
   readonly backend?: Partial<BackendConfig>;
+  readonly introductionMs?: number;
 }
 
 /** Connects to servers on these ports of loopback. */
@@ -32,6 +34,7 @@ export function connectTo({
   path = '/mcp',
   transport = 'streamable-http',
   backend = {},
+  introductionMs = 5_000,
 }: TargetPlace): ConnectedFixture {
   const config: BackendConfig = {
     key: 'federation/targets/one',
@@ -59,6 +62,7 @@ export function connectTo({
     },
     findBackend: () => upstreams.get(config.key),
     log: silentLog,
+    introductionMs,
   });
   return {
     target,
@@ -86,6 +90,7 @@ export function speakAs(era: Speaker['era'], changes: Partial<Speaker> = {}): Sp
       era === 'modern'
         ? undefined
         : {
+            name: randomUUID(),
             get: (name) => sessions.get(name),
             set(name, session) {
               if (session === undefined) sessions.delete(name);

@@ -9,6 +9,7 @@ import { readMember } from '../names/message-head.ts';
 import { rpcCodes } from '../read/message.ts';
 import { modernVersion } from './modern-request.ts';
 import { planModernCall } from './modern-plans.ts';
+import { OlderConnections } from './older-transport.ts';
 import { OwnSessions } from './own-sessions.ts';
 import { probeTarget } from './probe-target.ts';
 import { SharedSessions } from './shared-sessions.ts';
@@ -44,6 +45,10 @@ const introductionMs = 5_000;
 /** A server can be replaced without having been away. */
 const rememberEraMs = 600_000;
 
+/** How servers refuse what they do not speak. */
+const otherEra: ReadonlySet<number> = new Set([400, 404, 405, 406, 415]);
+const unsupportedVersion = '-32022';
+
 /** Methods that servers of 2026-07-28 do not have any more, and clients up to 2025-11-25 still ask for. */
 const goneMethods: ReadonlySet<string> = new Set(['logging/setLevel', 'resources/subscribe', 'resources/unsubscribe']);
 
@@ -54,8 +59,11 @@ class ConnectedTarget implements Target {
   readonly #health: TargetHealth;
   readonly #own: OwnSessions;
   readonly #shared: SharedSessions;
+  readonly #channels: OlderConnections | undefined;
   readonly #tools = new ListedTools();
   readonly #listening = new Set<Listening>();
+  /** Calls of clients with sessions at a server without: by the client's session and the id. */
+  readonly #cancellable = new Map<string, RunningCall>();
   /** Streams to open when the target is back. */
   readonly #waiting = new Set<() => void>();
   /** Since when it is known what it speaks. */
@@ -68,14 +76,17 @@ class ConnectedTarget implements Target {
 
   constructor(outer: TargetParts) {
     const { backend } = outer.config;
-    this.#timeoutMs = backend.connectTimeoutMs + introductionMs;
+    this.#timeoutMs = backend.connectTimeoutMs + (outer.introductionMs ?? introductionMs);
     this.#clock = outer.clock ?? (() => performance.now());
     this.#health = new TargetHealth({
       probe: () => probeTarget(this.#parts, this.#timeoutMs),
       random: outer.random ?? Math.random,
       onDown: () => this.#forget(),
     });
-    this.#parts = { ...outer, health: this.#health };
+    const parts = { ...outer, health: this.#health };
+    const isOlder = backend.mcp!.transport === 'sse';
+    this.#channels = isOlder ? new OlderConnections(parts) : undefined;
+    this.#parts = { ...parts, channels: this.#channels };
     this.#own = new OwnSessions(this.#parts, this.#timeoutMs);
     this.#shared = new SharedSessions(this.#parts, this.#timeoutMs);
     this.#health.onChange(() => {
@@ -132,8 +143,10 @@ class ConnectedTarget implements Target {
       this.#doubtEra();
       return begun;
     }
-    this.#self = begun.self;
-    return { ok: true, ...begun.self };
+    this.#self = begun.self ?? this.#self;
+    return this.#self === undefined
+      ? { ok: false, failure: fail('garbage', 'it did not say who it is') }
+      : { ok: true, ...this.#self };
   }
 
   async #beginFor(speaker: Speaker): Promise<BegunSession> {
@@ -147,9 +160,12 @@ class ConnectedTarget implements Target {
   }
 
   request(speaker: Speaker, message: OutgoingMessage, events: TargetEvents): TargetCall {
-    const call = new RunningCall(this.#parts, this.#watch(message, events));
+    const call = new RunningCall(this.#parts, this.#watch(speaker, message, events));
     const chosen = this.#findDown() ?? this.#chooseEra(speaker);
-    if (chosen instanceof Promise) void chosen.then((later) => this.#run(call, later, speaker, message));
+    if (chosen instanceof Promise)
+      void chosen
+        .then((later) => this.#run(call, later, speaker, message))
+        .catch((error: unknown) => call.failInside(error));
     else if ('kind' in chosen) call.fail(chosen);
     else this.#run(call, chosen, speaker, message);
     return call;
@@ -164,20 +180,34 @@ class ConnectedTarget implements Target {
     }
     const { method } = message.message;
     if (speaker.era === 'legacy' && goneMethods.has(method)) return call.answer(refuseMethod(message.text, method));
-    call.run(planModernCall(this.#parts, this.#tools, speaker, message, this.#timeoutMs));
+    const plan = planModernCall(this.#parts, this.#tools, speaker, message, this.#timeoutMs);
+    const { sessions } = speaker;
+    if (sessions === undefined) return call.run(plan);
+    const key = `${sessions.name}\0${plan.id}`;
+    this.#cancellable.set(key, call);
+    const release = (): void => void (this.#cancellable.get(key) === call && this.#cancellable.delete(key));
+    call.run({ ...plan, release });
   }
 
   /** Notes what its answers and failures tell of the target. */
-  #watch({ message }: OutgoingMessage, events: TargetEvents): TargetEvents {
+  #watch(speaker: Speaker, { message }: OutgoingMessage, events: TargetEvents): TargetEvents {
     const { method, params } = message;
     return {
       onMessage: (received) => {
-        if (method === 'tools/list' && received.kind === 'response') this.#tools.note(params['cursor'], received.text);
+        if (received.kind === 'response') {
+          if (method === 'tools/list') this.#tools.note(params['cursor'], received.text);
+          if (readMember(received.text, ['error', 'code']) === unsupportedVersion) {
+            this.#forgetEra();
+            // It answers requests of a session, and has none.
+            if (this.#own.find(speaker) !== undefined) speaker.sessions!.set(this.config.name, undefined);
+          }
+        }
         return events.onMessage(received);
       },
       onEnd: () => events.onEnd(),
       onFailure: (failure) => {
         this.#noteFailure(failure);
+        if (otherEra.has(failure.status ?? 0)) this.#forgetEra();
         events.onFailure(failure);
       },
     };
@@ -185,19 +215,28 @@ class ConnectedTarget implements Target {
 
   #noteFailure({ kind, status = 0, detail }: TargetFailure): void {
     if (kind !== 'down' && (kind !== 'refused' || status >= 500)) this.#health.noteFailure(detail);
-    // Another server may be there now.
-    if (kind === 'garbage' || kind === 'no-answer' || [400, 404, 405, 406, 415].includes(status)) this.#doubtEra();
+    if (kind === 'garbage' || kind === 'no-answer') this.#doubtEra();
   }
 
   async notify(speaker: Speaker, text: string): Promise<TargetFailure | undefined> {
     // Servers of 2026-07-28 and their clients have no notifications for servers: the end of a stream cancels.
     if (speaker.era === 'modern') return undefined;
     const session = this.#own.find(speaker);
-    if (session === undefined) return undefined;
+    if (session === undefined) {
+      this.#cancel(speaker, text);
+      return undefined;
+    }
     const down = this.#findDown();
     if (down !== undefined) return down;
     const told = await tellTarget(this.#parts, writeSessionPost(this.#parts, speaker, session, text), this.#timeoutMs);
     return told?.failure;
+  }
+
+  /** Towards a server of 2026-07-28 the end of the stream is what cancels. */
+  #cancel({ sessions }: Speaker, text: string): void {
+    if (readMember(text, ['method']) !== '"notifications/cancelled"') return;
+    const id = readMember(text, ['params', 'requestId']);
+    this.#cancellable.get(`${sessions?.name}\0${id}`)?.end();
   }
 
   listen(speaker: Speaker, filter: ListenFilter, events: TargetEvents): TargetCall {
@@ -276,6 +315,7 @@ class ConnectedTarget implements Target {
     for (const listening of this.#listening) listening.abort(false);
     this.#listening.clear();
     this.#shared.close();
+    this.#channels?.close();
   }
 
   #findDown(): TargetFailure | undefined {
@@ -284,9 +324,14 @@ class ConnectedTarget implements Target {
   }
 
   #forget(): void {
+    this.#forgetEra();
+    this.#tools.forget();
+  }
+
+  /** Another server may be there now: the next request finds out. */
+  #forgetEra(): void {
     this.#doubtEra();
     this.#speaksLegacy = undefined;
-    this.#tools.forget();
   }
 
   #doubtEra(): void {
@@ -298,6 +343,8 @@ class ConnectedTarget implements Target {
   }
 
   #chooseEra(speaker: Speaker): ChosenEra | Promise<ChosenEra> {
+    // The older transport has no versions without sessions.
+    if (this.#channels !== undefined) return legacy;
     if (this.#isKnown()) return this.#chooseKnown(speaker);
     return this.#discover(speaker).then((failure) =>
       failure === undefined ? this.#chooseKnown(speaker) : { ok: false, failure },
@@ -310,7 +357,7 @@ class ConnectedTarget implements Target {
     if (speaker.era === 'modern' || this.#speaksLegacy === false) return modern;
     if (this.#speaksLegacy === true || this.#own.find(speaker) !== undefined) return legacy;
     return this.#own.begin(speaker, undefined).then((begun) => {
-      if (!begun.ok && !begun.isOtherEra) return begun;
+      if (!begun.ok && saysNothing(begun.failure)) return begun;
       this.#speaksLegacy = begun.ok;
       return begun.ok ? { ok: true, era: 'legacy', begun } : modern;
     });
@@ -339,6 +386,11 @@ class ConnectedTarget implements Target {
     this.#discoveredAt = this.#clock();
     return undefined;
   }
+}
+
+/** Whether an `initialize` that fails so leaves open if the server knows it. */
+function saysNothing({ kind, status = 0 }: TargetFailure): boolean {
+  return kind === 'down' || kind === 'timeout' || [401, 403, 429, 502, 503, 504].includes(status);
 }
 
 const legacy: ChosenEra = { ok: true, era: 'legacy' };

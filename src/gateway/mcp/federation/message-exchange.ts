@@ -11,37 +11,20 @@ import {
   type ReadMessage,
   type ReadMessages,
 } from './read-messages.ts';
-import { type ExchangeRequest, TargetExchange } from './target-exchange.ts';
+import type { ExchangeRequest, MessageEvents, MessageRequest, MessageSource, Refusal } from './message-source.ts';
+import { TargetExchange } from './target-exchange.ts';
 import { fail, type TargetParts } from './target-parts.ts';
 import type { TargetFailure } from './target.ts';
-
-/** An answer whose status is an error. */
-export interface Refusal {
-  readonly status: number;
-  readonly headers: RawHeaders;
-  /** The JSON-RPC message in its body. */
-  readonly message: ReadMessage | undefined;
-  /** `code` of the JSON-RPC error. */
-  readonly code: number | undefined;
-}
-
-/** Nothing comes after `onEnd`, `onRefusal` or `onFailure`, nor after `abort`, and nothing from inside `start`. */
-export interface MessageEvents {
-  /** Status 2xx. */
-  onHead?(status: number, headers: RawHeaders, endpoint: Endpoint): void;
-  /** False: no more until `resume`. */
-  onMessage(message: ReadMessage): boolean;
-  /** Of an event that is no message, in streams of the older transport. */
-  onOtherEvent?(type: string, data: string): void;
-  onEnd(): void;
-  onRefusal(refusal: Refusal): void;
-  onFailure(failure: TargetFailure, isUnsent: boolean): void;
-}
 
 /** Of the body of a refusal. */
 const maxRefusalBytes = 65_536;
 
-export class MessageExchange {
+/** Sends a request, and reads what comes: as the answer, or on the one stream of the older transport. */
+export function openMessages(parts: TargetParts, request: MessageRequest, events: MessageEvents): MessageSource {
+  return request.channel?.open(request, events) ?? new MessageExchange(parts, request, events);
+}
+
+export class MessageExchange implements MessageSource {
   readonly #exchange: TargetExchange;
   readonly #events: MessageEvents;
   #reader: MessageReader | undefined;
