@@ -103,6 +103,7 @@ for (const serverEra of eras)
         ['application/json', '[]'],
         ['application/json', ''],
         ['application/json', '{"jsonrpc":"2.0","id":1,"result":{},"result":{}}'],
+        ['text/html', '<html>'],
         ['text/event-stream', 'data: no JSON\n\n'],
         ['text/event-stream', 'data: 17\n\n'],
         ['text/event-stream', 'data: \xff\n\n'],
@@ -515,4 +516,54 @@ test('a legacy client cancels a call at a modern server', async (t) => {
   assert.equal(outcome.answer, undefined);
   assert.equal(outcome.failure, undefined);
   await waitFor('the stream is closed', () => closed === 1);
+});
+
+for (const era of eras)
+  test(`the only endpoint moves: sessions begin again at the new one, and the target was never down (${era} client)`, async (t) => {
+    const servers = await Promise.all(['a', 'b'].map((name) => startFederationServer({ name, era: 'legacy' })));
+    const connected = connectTo({ ports: [servers[0]!.port] });
+    t.after(async () => {
+      await connected.close();
+      await Promise.all(servers.map((server) => server.close()));
+    });
+    const { target } = connected;
+    const health: string[] = [];
+    target.onHealthChange(() => health.push(target.describe().health));
+    const speaker = speakAs(era);
+    assert.equal(readText(await ask(target, speaker, 'tools/call', { name: 'where' })), 'a where {}');
+    connected.move([servers[1]!.port]);
+    assert.equal(readText(await ask(target, speaker, 'tools/call', { name: 'where' })), 'b where {}');
+    assert.deepEqual(health, ['up']);
+  });
+
+test('a shared session that nobody uses is ended, and one that is listened on is not', async (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] });
+  let nowMs = 0;
+  const server = await startFederationServer({ name: 'one', era: 'legacy' });
+  const connected = connectTo({ ports: [server.port], clock: () => nowMs });
+  t.after(async () => {
+    await connected.close();
+    await server.close();
+  });
+  const { target } = connected;
+  const [idle, listening] = ['idle', 'listening'].map((owner) => speakAs('modern', { owner }));
+  for (const speaker of [idle!, idle!, listening!]) await ask(target, speaker, 'tools/list');
+  assert.equal(server.sessionCount, 2);
+  const heard = startListening(target, listening!);
+  await waitFor('it listens', () => heard.messages.length > 0);
+  const passTime = (ms: number): void => {
+    nowMs += ms;
+    t.mock.timers.tick(30_000);
+  };
+  passTime(299_000);
+  await ask(target, listening!, 'tools/list');
+  assert.equal(server.sessionCount, 2);
+  passTime(2_000);
+  await waitFor('one has ended', () => server.sessionCount === 1);
+  assert.equal(server.requests.filter(({ method }) => method === 'DELETE').length, 1);
+  heard.call.abort(true);
+  passTime(301_000);
+  await waitFor('the other has ended', () => server.sessionCount === 0);
+  await ask(target, idle!, 'tools/list');
+  assert.equal(server.sessionCount, 1);
 });

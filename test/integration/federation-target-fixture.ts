@@ -16,7 +16,8 @@ import type {
 
 export interface ConnectedFixture {
   readonly target: Target;
-  readonly upstreams: Upstreams;
+  /** Other endpoints, as after a change of the configuration. */
+  move(ports: readonly number[]): void;
   close(): Promise<void>;
 }
 
@@ -26,6 +27,7 @@ export interface TargetPlace {
   readonly transport?: 'streamable-http' | 'sse';
   readonly backend?: Partial<BackendConfig>;
   readonly introductionMs?: number;
+  readonly clock?: () => number;
 }
 
 /** Connects to servers on these ports of loopback. */
@@ -35,6 +37,7 @@ export function connectTo({
   transport = 'streamable-http',
   backend = {},
   introductionMs = 5_000,
+  clock = () => performance.now(),
 }: TargetPlace): ConnectedFixture {
   const config: BackendConfig = {
     key: 'federation/targets/one',
@@ -63,10 +66,14 @@ export function connectTo({
     findBackend: () => upstreams.get(config.key),
     log: silentLog,
     introductionMs,
+    clock,
   });
   return {
     target,
-    upstreams,
+    move(moved) {
+      const endpoints = moved.map((port) => ({ host: '127.0.0.1', port }));
+      upstreams.reconcile(new Map([[config.key, { ...config, fingerprint: moved.join(' '), endpoints }]]));
+    },
     async close() {
       target.close();
       upstreams.destroy();

@@ -32,6 +32,8 @@ export class MessageExchange implements MessageSource {
   #queue: ReadMessage[] = [];
   #isPaused = false;
   #hasEnded = false;
+  /** A body of a type that has no messages in it, as some servers send for notifications. */
+  #isForeign = false;
   #isDone = false;
 
   constructor(parts: TargetParts, request: ExchangeRequest, events: MessageEvents) {
@@ -95,8 +97,10 @@ export class MessageExchange implements MessageSource {
       }
       return true;
     }
-    // Some servers accept notifications with a text.
-    if (this.#reader === undefined) return true;
+    if (this.#reader === undefined) {
+      this.#isForeign = true;
+      return true;
+    }
     this.#take(this.#reader.push(chunk));
     return !this.#isPaused;
   }
@@ -105,6 +109,7 @@ export class MessageExchange implements MessageSource {
     if (this.#isDone) return;
     const refusal = this.#refusal;
     if (refusal !== undefined) return this.#refuse(refusal.status, refusal.headers, refusal.body.take());
+    if (this.#isForeign) return this.#breakOff('answered with something that is neither JSON nor an event stream');
     this.#hasEnded = true;
     if (this.#reader instanceof DocumentReader) this.#take(this.#reader.end());
     if (!this.#isPaused) this.#end();

@@ -182,13 +182,16 @@ export class TargetExchange implements UpstreamEvents, Watched {
   #fail(failure: TargetFailure, isUnsent: boolean): void {
     if (this.#isDone) return;
     this.#finish();
-    // The endpoint of one session is not the whole target.
-    if (
-      failure.kind === 'down' &&
-      (this.#request.tag === undefined || this.#parts.findBackend()?.endpoints.length === 1)
-    )
-      this.#parts.health?.noteDown(failure.detail);
+    if (failure.kind === 'down' && this.#isWhole()) this.#parts.health?.noteDown(failure.detail);
     this.#events.onFailure(failure, isUnsent);
+  }
+
+  /** Whether what cannot be reached is all of the target: the endpoint of one session is not, when there are others. */
+  #isWhole(): boolean {
+    const { tag } = this.#request;
+    const backend = this.#parts.findBackend();
+    if (tag === undefined || backend === undefined) return true;
+    return backend.endpoints.every((endpoint) => endpoint.tag === tag);
   }
 
   #finish(): void {
