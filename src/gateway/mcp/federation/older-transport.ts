@@ -202,16 +202,21 @@ class OlderConnection implements MessageChannel {
 
   #ask(request: MessageRequest, events: MessageEvents, id: string): MessageSource {
     const post = new MessageExchange(this.#parts, request, {
-      onMessage: () => true,
-      // Accepted: the answer comes on the stream.
-      onEnd: () => {
+      // The server has taken it: the answer comes on the stream, and what it says here does not matter.
+      onHead: () => {
         const waiting = this.#waiting.get(id);
         if (waiting === undefined || !isWaiting()) return;
         waiting.isAccepted = true;
         if (this.#failure !== undefined && this.#settle(id)) events.onFailure(this.#failure, false);
       },
+      onMessage: () => true,
+      onEnd() {},
       onRefusal: (refusal) => void (isWaiting() && this.#settle(id) && events.onRefusal(refusal)),
-      onFailure: (failure, isUnsent) => void (isWaiting() && this.#settle(id) && events.onFailure(failure, isUnsent)),
+      onFailure: (failure, isUnsent) => {
+        if (!isWaiting() || this.#waiting.get(id)?.isAccepted === true) return;
+        this.#settle(id);
+        events.onFailure(failure, isUnsent);
+      },
     });
     const isWaiting = (): boolean => this.#waiting.get(id)?.post === post;
     return {
