@@ -333,6 +333,29 @@ test('the second GET stream of a session is opened when the first is gone', asyn
   second.call.abort(true);
 });
 
+test('a stream of notifications that broke off is taken up where it ended, also after a conflict', async (t) => {
+  const asked: (string | undefined)[] = [];
+  const { target } = await script(t, 'legacy', (message, response, request) => {
+    if (request.method !== 'GET') return sendJson(response, answerTo(message, {}));
+    const after = request.headers['last-event-id'];
+    asked.push(typeof after === 'string' ? after : undefined);
+    if (asked.length === 2) return sendJson(response, {}, 409);
+    beginStream(response);
+    const number = asked.length;
+    writeEvent(response, { jsonrpc: '2.0', method: `notifications/n${number}` }, `e-${number}`);
+    if (number === 1) setImmediate(() => response.destroy());
+  });
+  const speaker = speakAs('legacy');
+  const heard = startListening(target, speaker);
+  await waitFor('it goes on', () => heard.messages.length === 2);
+  assert.deepEqual(
+    heard.messages.map(({ method, eventId }) => `${method} ${eventId}`),
+    ['notifications/n1 e-1', 'notifications/n3 e-3'],
+  );
+  assert.deepEqual(asked, [undefined, 'e-1', 'e-1']);
+  heard.call.abort(true);
+});
+
 test('a server without streams ends the listening, and one that refuses says so', async (t) => {
   let status = 405;
   const { target } = await script(t, 'legacy', (message, response, request) => {

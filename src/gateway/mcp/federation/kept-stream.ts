@@ -112,6 +112,8 @@ export class KeptStream {
     if (this.#isClosed) return;
     const { status } = refusal;
     if (status === 401 || status === 403) return this.#refuse(describeRefusal(refusal));
+    // The server has not seen yet that the stream before is gone, or another one is open.
+    if (status === 409) return this.#again();
     // Where the stream before broke off is not known any more.
     const wasResuming = this.#lastEventId !== undefined;
     this.#lastEventId = undefined;
