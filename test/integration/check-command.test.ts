@@ -123,6 +123,7 @@ describe('check', () => {
         transport: 'HTTP',
         endpoints: ['http://127.0.0.2:8000', 'http://127.0.0.2:8001'],
         picker: { endpoints: ['127.0.0.9:9002'], tls: 'unverified', failureMode: 'FailClose', timeoutMs: 10_000 },
+        targets: null,
       },
     );
     const others = JSON.parse((await runCheck(['--json', '-f', join(testdata, 'check.yaml')])).out) as CheckReport;
