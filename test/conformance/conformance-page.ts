@@ -73,7 +73,11 @@ export function formatPage(
       const found = [result, throughGateway[index], throughFederation[index]].map(formatScenario);
       return `| ${result.scenario} | ${found.join(' | ')} |`;
     });
-    const table = ['| scenario | directly | through the gateway | through a federation |', '|---|---|---|---|', ...rows];
+    const table = [
+      '| scenario | directly | through the gateway | through a federation |',
+      '|---|---|---|---|',
+      ...rows,
+    ];
     return [`## Protocol version ${version}`, '', ...table].join('\n');
   });
   const known = Object.entries(explanations).map(([check, reason]) => `- \`${check}\`: ${reason}`);

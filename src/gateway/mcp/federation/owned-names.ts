@@ -97,9 +97,7 @@ export class OwnedNames {
   }
 
   #listedAt(target: string, method: ListMethod, speaker: Speaker): number | undefined {
-    return (
-      this.#owners.listedAt(target, method, formatView(speaker)) ?? this.#owners.listedAt(target, method, toAll)
-    );
+    return this.#owners.listedAt(target, method, formatView(speaker)) ?? this.#owners.listedAt(target, method, toAll);
   }
 
   /** Asks for all lists that were not read since. */
@@ -155,7 +153,11 @@ export class OwnedNames {
       );
     if (settled.length > 0)
       log.info(
-        { backend, count: settled.length, names: settled.slice(0, maxLogged).map(({ kind, name }) => ({ kind, name })) },
+        {
+          backend,
+          count: settled.length,
+          names: settled.slice(0, maxLogged).map(({ kind, name }) => ({ kind, name })),
+        },
         'names of a federation are not claimed by several servers any more',
       );
   }

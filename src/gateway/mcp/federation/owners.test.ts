@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { effort } from '../../../../test/kit/effort.ts';
 import type { ListMethod } from '../read/list-methods.ts';
 import { Owners, type Ownership } from './owners.ts';
@@ -22,9 +22,9 @@ function create(): {
     wait: (ms) => void (now += ms),
     list(target, names, method = 'tools/list', view = '') {
       const change = owners.note(target, method, view, names, owners.epochOf(target));
-      const names_ = (entries: readonly { readonly name: string; readonly targets: readonly string[] }[] = []) =>
+      const write = (entries: readonly { readonly name: string; readonly targets: readonly string[] }[] = []) =>
         entries.map(({ name, targets }) => `${name} (${targets.join(' ')})`).join(', ');
-      return change === undefined ? '' : `+ ${names_(change.contested)} - ${names_(change.settled)}`;
+      return change === undefined ? '' : `+ ${write(change.contested)} - ${write(change.settled)}`;
     },
   };
 }
@@ -103,7 +103,10 @@ describe('whose name it is', () => {
     const { owners, list } = create();
     list('a', ['x']);
     list('b', ['x']);
-    assert.deepEqual(owners.drop('a')?.settled.map(({ name }) => name), ['x']);
+    assert.deepEqual(
+      owners.drop('a')?.settled.map(({ name }) => name),
+      ['x'],
+    );
     assert.equal(say(owners.find('tool', 'x')), 'b');
     assert.equal(owners.drop('a'), undefined);
   });

@@ -228,7 +228,7 @@ describe('in a federation whose names have no prefixes', () => {
   ];
 
   /** What of these is allowed, and whether lists agree. */
-  function judgeAll(written: WrittenRules): string {
+  function judgeItems(written: WrittenRules): string {
     const caller = { ...createCaller(createRules(written)), findOwnItem };
     const allowed = items.filter((item) => {
       const { decision } = judgeItemMessage(caller, `${item.kind}s/x`, version, item);
@@ -249,7 +249,7 @@ describe('in a federation whose names have no prefixes', () => {
     ['Deny', 'mcp.tool.name == "close"', 'prompt resource'],
   ] as const)
     test(`${action} ${expression}: ${allowed}`, () =>
-      assert.equal(judgeAll({ action, expressions: [expression] }), allowed));
+      assert.equal(judgeItems({ action, expressions: [expression] }), allowed));
 
   test('the reason is told', () => {
     const rules = createRules({ action: 'Deny', expressions: ['mcp.target.name == "crm"'] });

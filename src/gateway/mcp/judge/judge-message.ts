@@ -13,7 +13,7 @@ import {
 import { decideRules, type RuleApplication } from '../../authorization/decide-rules.ts';
 import type { RuleDecision } from '../../config/rule-set.ts';
 import { findAmbiguity } from '../read/ambiguous-uri.ts';
-import { type FindOwnItem, type OwnItem, unknowable } from '../names/own-item.ts';
+import type { FindOwnItem, OwnItem, Unknowable } from '../names/own-item.ts';
 import type { ItemKind, Item } from '../read/read-item.ts';
 import { concernsBareRequest, concernsItem, concernsPlainMessage, readReach } from './expression-reach.ts';
 import type { McpAuthorizationConfig } from '../../config/mcp-authorization-config.ts';
@@ -26,7 +26,7 @@ export interface Caller {
   readonly variables: ExpressionVariables;
   readonly sessionId: string;
   /** Of a federation: whose items are meant. */
-  readonly findOwnItem?: FindOwnItem | typeof unknowable | undefined;
+  readonly findOwnItem?: FindOwnItem | Unknowable | undefined;
 }
 
 /** A verdict of the rules, with the input to evaluate every expression again. */
@@ -89,7 +89,7 @@ export function findResourceAmbiguity({ rules, findOwnItem }: Caller, uri: strin
 
 /** Without prefixes a name is that of the server. */
 function findOwn(find: Caller['findOwnItem'], item: Item): OwnItem | undefined {
-  return find === undefined || find === unknowable ? undefined : find(item);
+  return find === undefined || find === 'unknowable' ? undefined : find(item);
 }
 
 const usingMethods: Readonly<Record<ItemKind, string>> = {
@@ -125,7 +125,7 @@ function judge(
 ): MessageJudgement {
   const variables = describeMessage(caller, method, protocolVersion, item);
   const known: RuleApplication =
-    caller.findOwnItem === unknowable
+    caller.findOwnItem === 'unknowable'
       ? { ...application, evaluate: (expression, seen) => evaluateFor(caller, expression, seen) }
       : application;
   return { decision: decideRules(caller.rules.rules, variables, known), variables, application: known };
@@ -142,7 +142,9 @@ function evaluateFor(
   expression: Expression,
   variables: ExpressionVariables,
 ): ExpressionOutcome {
-  return findOwnItem === unknowable && readReach(expression).target ? unknowableTarget : expression.evaluate(variables);
+  return findOwnItem === 'unknowable' && readReach(expression).target
+    ? unknowableTarget
+    : expression.evaluate(variables);
 }
 
 function describeMessage(

@@ -17,11 +17,11 @@ export interface OwnItem {
 export type FindOwnItem = (item: Pick<Item, 'kind' | 'name'>) => OwnItem | undefined;
 
 /** Without prefixes only the lists of the servers say whose an item is, which is not known before they were asked. What rules say about the target cannot be judged then. */
-export const unknowable: unique symbol = Symbol('unknowable');
+export type Unknowable = 'unknowable';
 
 /** How rules find out whose an item is. */
-export function chooseOwnItemFinder(federation: FederationConfig): FindOwnItem | typeof unknowable {
-  return federation.naming === 'never' ? unknowable : createOwnItemFinder(federation);
+export function chooseOwnItemFinder(federation: FederationConfig): FindOwnItem | Unknowable {
+  return federation.naming === 'never' ? 'unknowable' : createOwnItemFinder(federation);
 }
 
 /** Finds the server by the prefix. */

@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { effort } from '../../../../test/kit/effort.ts';
 import { compileUriTemplate } from './uri-template.ts';
 
 for (const [template, yes, no] of [
-  ['file:///{path}', ['file:///a', 'file:///', 'file:///a%2Fb?c#d'], ['file:///a/b', 'file://x/a', 'File:///a', 'file']],
+  [
+    'file:///{path}',
+    ['file:///a', 'file:///', 'file:///a%2Fb?c#d'],
+    ['file:///a/b', 'file://x/a', 'File:///a', 'file'],
+  ],
   ['file:///{+path}', ['file:///a/b', 'file:///'], ['http:///a']],
   ['a:{x}/b{y}', ['a:1/b2', 'a:/b', 'a:b/bb'], ['a:1/2', 'a:1/b2/b3', 'a:/b/b']],
   ['a:{+x}/b{y}', ['a:1/b/b1', 'a:/b/b'], ['a:1/b/c']],
@@ -69,17 +73,14 @@ test('what a template expands to matches it', () => {
     (name: string, word: string) => [`{&${name}}`, `&${name}=${word}`],
   ] as const;
   fc.assert(
-    fc.property(
-      fc.array(fc.tuple(text, fc.constantFrom(...forms), value), { minLength: 1, maxLength: 8 }),
-      (parts) => {
-        const expanded = parts.map(([before, form, word]) => {
-          const [template, uri] = form('v', word);
-          return [before + template, before + uri];
-        });
-        const matches = compileUriTemplate(`x:${expanded.map(([template]) => template).join('')}`);
-        assert.equal(matches?.(`x:${expanded.map(([, uri]) => uri).join('')}`), true);
-      },
-    ),
+    fc.property(fc.array(fc.tuple(text, fc.constantFrom(...forms), value), { minLength: 1, maxLength: 8 }), (parts) => {
+      const expanded = parts.map(([before, form, word]) => {
+        const [template, uri] = form('v', word);
+        return [before + template, before + uri];
+      });
+      const matches = compileUriTemplate(`x:${expanded.map(([template]) => template).join('')}`);
+      assert.equal(matches?.(`x:${expanded.map(([, uri]) => uri).join('')}`), true);
+    }),
     { numRuns: effort(5_000, 500) },
   );
 });

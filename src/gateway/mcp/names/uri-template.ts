@@ -29,7 +29,7 @@ export function compileUriTemplate(template: string): ((uri: string) => boolean)
 function readParts(template: string): readonly Part[] | undefined {
   const parts: Part[] = [];
   let expressions = 0;
-  for (let at = 0; at < template.length; ) {
+  for (let at = 0; at < template.length;) {
     const open = template.indexOf('{', at);
     const text = template.slice(at, open === -1 ? undefined : open);
     if (text.includes('}')) return undefined;

@@ -90,8 +90,7 @@ test('what two claim is in no list and served by neither, also while one is down
   const session = await fixture.initialize();
   const list = async (): Promise<readonly unknown[]> =>
     entriesOf(await fixture.ask(session, 'tools/list').done, 'tools');
-  const call = async (name: string): Promise<string> =>
-    say(await fixture.ask(session, 'tools/call', { name }).done);
+  const call = async (name: string): Promise<string> => say(await fixture.ask(session, 'tools/call', { name }).done);
   assert.deepEqual(await list(), ['own', 'y']);
   assert.equal(await call('x'), '-32602 Unknown tool: x');
   a.failure = { kind: 'down' };
