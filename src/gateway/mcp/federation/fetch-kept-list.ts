@@ -2,14 +2,20 @@
 import type { ListMethod } from '../read/list-methods.ts';
 import { type Fetched, fetchWholeList, type WholeList } from './fetch-list.ts';
 import type { ListCache } from './list-cache.ts';
-import type { OwnedNames } from './owned-names.ts';
 import type { Speaker, Target } from './target.ts';
 
 /** What a federation remembers of lists. */
 export interface ListMemory {
   readonly cache: ListCache;
   /** Undefined: names carry prefixes. */
-  readonly owned: Pick<OwnedNames, 'epochOf' | 'isNoted' | 'note'> | undefined;
+  readonly owned: ListNotes | undefined;
+}
+
+interface ListNotes {
+  /** Asked before a list is fetched, and told with it. */
+  epochOf(target: string): number;
+  isNoted(target: string, method: ListMethod, speaker: Speaker): boolean;
+  note(target: string, method: ListMethod, speaker: Speaker, list: WholeList, epoch: number): void;
 }
 
 export async function fetchKeptList(

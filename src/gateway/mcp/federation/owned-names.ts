@@ -1,9 +1,9 @@
 // The names of a federation without prefixes, as this process knows them: what targets list is noted, and a name that nobody is known to own is looked for in the lists of all
 // targets, once for all who ask at the same time, and not for long.
 import type { Log } from '../../../base/log.ts';
+import type { FederationTarget } from '../../config/federation-config.ts';
 import type { ListMethod } from '../read/list-methods.ts';
 import type { Item } from '../read/read-item.ts';
-import type { Member } from './federation.ts';
 import { fetchKeptList } from './fetch-kept-list.ts';
 import type { WholeList } from './fetch-list.ts';
 import type { ListCache } from './list-cache.ts';
@@ -17,6 +17,12 @@ export interface OwnedNamesParts {
   readonly log: Log;
   /** Milliseconds of a clock that never goes back. */
   readonly now: () => number;
+}
+
+/** A target with its configuration in force. */
+interface Member {
+  readonly config: FederationTarget;
+  readonly target: Target;
 }
 
 export type NameFinding =

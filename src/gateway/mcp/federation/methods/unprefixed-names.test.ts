@@ -68,7 +68,7 @@ test('names are those of the servers, and lead to the one that lists them', asyn
     ['completion/complete', { ref: { type: 'ref/prompt', name: 'p' } }, 'a'],
   ] as const)
     assert.equal(say(await fixture.ask(session, method, params).done), expected, JSON.stringify(params));
-  const [call] = fixture.targets['b']!.calls.filter(({ message }) => message.message.method === 'tools/call');
+  const call = fixture.targets['b']!.calls.find(({ message }) => message.message.method === 'tools/call');
   assert.deepEqual(JSON.parse(call!.message.text), {
     jsonrpc: '2.0',
     id: 1,
