@@ -134,6 +134,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     log,
     findBackend: (key) => upstreams.get(key),
     processKey: options.legacySseKey,
+    observer: options.upstreamMetrics.targets,
   });
   store.subscribe((current) => federations.reconcile(current));
   // Last: clients react to these notifications at once with new requests.

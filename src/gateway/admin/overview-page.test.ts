@@ -33,6 +33,7 @@ const overview: Overview = {
       name: hostile,
       protocol: hostile,
       endpoints: [{ name: hostile, isEjected: true, outstanding: 1, lastFailure: { atMs: 0, message: hostile } }],
+      targets: [],
     },
   ],
   policies: [

@@ -7,12 +7,15 @@ import type { RuntimeConfig } from '../../config/runtime-config.ts';
 import type { Federation } from './federation.ts';
 import type { UpstreamBackend } from '../../forward/upstream/upstreams.ts';
 import type { Target, TargetState } from './target.ts';
+import { silentTargetObserver, type TargetObserver } from './target-observer.ts';
 
 /** Connects targets to their servers. */
 export type ConnectTarget = (config: FederationTarget) => Target;
 
 export interface FederationsOptions {
   readonly log: Log;
+  /** Told of all requests to targets; nobody when absent. */
+  readonly observer?: TargetObserver;
   /** The connections of a target, by the key of its backend. */
   readonly findBackend: (key: string) => UpstreamBackend | undefined;
   /** In place of real connections. */
@@ -103,11 +106,12 @@ export class Federations {
   }
 
   #load(): Promise<Make> {
-    const { log } = this.#options;
+    const { log, observer = silentTargetObserver } = this.#options;
     this.#loading ??= Promise.all([import('./federation.ts'), this.#loadConnect()]).then(
       ([{ Federation }, connect]) => {
-        const make: Make = (key, config) => new Federation({ key, connect, log }, config);
+        const make: Make = (key, config) => new Federation({ key, connect, log, observer }, config);
         this.#make = make;
+        observer.watch(() => this.describe());
         if (!this.#isClosed) this.#bringUpToDate(make);
         return make;
       },
