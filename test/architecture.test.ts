@@ -76,7 +76,6 @@ const gatewayOrder: readonly string[] = [
   'mcp/sessions',
   'policies', // the chains
   'forward/upstream',
-  'mcp/federation',
   'mcp/federation', // several servers as one: the targets, and what the process knows of them
   'mcp/federation/methods', // a call to a federation
   'inference',

@@ -4,7 +4,7 @@ import type { Resources } from '../api/resources.ts';
 import { createLocalGuard } from '../base/local-guard.ts';
 import type { Log } from '../base/log.ts';
 import type { Configuration } from '../ir/configuration.ts';
-import { needsSealKeys } from '../ir/seal-keys.ts';
+import { needsSealKeys, usesSealKeys } from '../ir/seal-keys.ts';
 import { needsSigningKeys } from '../ir/signing-keys.ts';
 import { FilesSource } from '../sources/files/files-source.ts';
 import { formatProblemLine } from '../sources/files/problem-line.ts';
@@ -172,10 +172,11 @@ async function serve(
   /** Without keys nothing can be sealed or signed, and what needs it is closed. */
   const completeConfiguration = async (configuration: Configuration): Promise<Configuration> => {
     let complete = configuration;
-    if (needsSealKeys(configuration)) {
+    if (usesSealKeys(configuration)) {
       const opened = await sealKeys.open();
       if (opened.ok) complete = addSealKeys(complete, sealKeys.keys.get() ?? opened.keys);
-      else await reportMissing(opened.message);
+      else if (needsSealKeys(configuration)) await reportMissing(opened.message);
+      else log.warn({}, `${opened.message}; sessions of federations end with this process`);
     }
     if (needsSigningKeys(configuration)) {
       const opened = await signingKeys.open();

@@ -6,7 +6,7 @@ import { nameDeployed } from '../deploy/deployed-names.ts';
 import type { KeyOwner } from '../deploy/key-owner.ts';
 import type { AcknowledgedKeys } from '../deploy/plan-signing-keys.ts';
 import { type Configuration, emptyConfiguration } from '../ir/configuration.ts';
-import { needsSealKeys } from '../ir/seal-keys.ts';
+import { usesSealKeys } from '../ir/seal-keys.ts';
 import { needsSigningKeys } from '../ir/signing-keys.ts';
 import { sliceConfiguration, type Slices } from '../translate/slice-configuration.ts';
 import type { Translation } from '../translate/translate.ts';
@@ -75,7 +75,7 @@ export class GatewayConfigurator {
       served.add(name);
       let configuration = this.#slices.get(name) ?? emptyConfiguration;
       const owner = identities.get(name)?.owner;
-      if (owner !== undefined && needsSealKeys(configuration)) {
+      if (owner !== undefined && usesSealKeys(configuration)) {
         sealKeyOwners.push(owner);
         configuration = addSealKeys(configuration, owner);
       }

@@ -11,7 +11,7 @@ import { connectIdp } from '../../gateway/authentication/login/idp/connect-idp.t
 import { createIssuedTokens } from '../../gateway/authentication/login/issuer/issued-token-validator.ts';
 import { findPreset } from '../../gateway/authentication/login/idp/presets.ts';
 import type { Configuration } from '../../ir/configuration.ts';
-import { needsSealKeys } from '../../ir/seal-keys.ts';
+import { usesSealKeys } from '../../ir/seal-keys.ts';
 import { needsSigningKeys } from '../../ir/signing-keys.ts';
 import { formatProblemLine } from '../../sources/files/problem-line.ts';
 import { configureFromFiles, type ProtectionSettings } from '../protection-flags.ts';
@@ -113,7 +113,7 @@ export function compileExplained(
 
 /** Sealed values and issued tokens are the running gateway's alone. Random keys stand in for its own. */
 function addStandInKeys(configuration: Configuration): Configuration {
-  const sealing = needsSealKeys(configuration) ? addSealKeys(configuration, makeSealKeys()) : configuration;
+  const sealing = usesSealKeys(configuration) ? addSealKeys(configuration, makeSealKeys()) : configuration;
   if (!needsSigningKeys(sealing)) return sealing;
   const now = Date.now();
   return addSigningKeys(sealing, scheduleSigningKeys(makeSigningKeys(now), now));

@@ -3,14 +3,12 @@
 import { performance } from 'node:perf_hooks';
 import type { Duplex } from 'node:stream';
 import { denyRequest } from '../request/answer.ts';
-import type { PickerConfig } from '../config/server-config.ts';
-import { createFederatedCall } from '../mcp/federation/methods/load-federated-call.ts';
-import { createPickedCall } from '../inference/load-picked-call.ts';
 import { silentPickObserver } from '../inference/pick-observer.ts';
 import type { BodyFlow, BodySink, Exchange, RawHeaders } from '../http/exchange.ts';
 import type { Reason } from '../http/reasons.ts';
 import type { RequestContext } from '../request/request-context.ts';
 import { AnswerRelay, needsRelay, type RelayOwner } from './answer-relay.ts';
+import { createChosenCall } from './chosen-call.ts';
 import type { ForwardPlan } from './forward-plan.ts';
 import type { ForwarderOptions, ForwarderSettings } from './forwarder-options.ts';
 import {
@@ -27,7 +25,7 @@ import type { SilenceWatch, Watched } from './upstream/silence-watch.ts';
 import { joinUpgrade, prepareUpgrade, type UpgradeAnswer } from './upgrade-request.ts';
 import type { UpstreamCall, UpstreamEvents, UpstreamRequest } from './upstream/upstream-call.ts';
 import { classifyUpstreamError, describeError, PickerError, type UpstreamPhase } from './upstream/upstream-error.ts';
-import { type Endpoint, formatPickerKey, type UpstreamBackend } from './upstream/upstreams.ts';
+import type { Endpoint } from './upstream/upstreams.ts';
 
 /** Carries out a plan. Never throws; everything that can go wrong becomes an answer or a broken-off stream, with its reason in the context. */
 type Forward = (context: RequestContext, plan: ForwardPlan) => void;
@@ -125,8 +123,7 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner, Watched {
     const routed = routeUpstreamRequest(this.#context, plan, backend, legacySseKey);
     if (routed.kind === 'refused') return this.#fail(routed.reason, routed.detail);
     this.#routed = routed;
-    // Each target of a federation has a limit of its own.
-    this.#silence = isFederation ? undefined : backend.silence;
+    this.#silence = backend.silence;
     this.#upgrade = prepareUpgrade(this.#exchange, routed.request);
     this.#request = this.#upgrade?.request ?? routed.request;
 
@@ -139,43 +136,23 @@ class Forwarding implements UpstreamEvents, BodySink, RelayOwner, Watched {
     }
     if (plan.mirrors.length > 0)
       this.#mirrors = startMirrors(plan.mirrors, this.#request, plan.body, upstreams, this.#settings.log);
-    if (isFederation) this.#attemptFederated();
-    else if (plan.backend.picker !== undefined) this.#attemptPicked(backend, plan.backend.picker);
-    else this.#attempt(routed.endpoint ?? backend.pick(this.#tried));
+    const chosen = createChosenCall({
+      settings: this.#settings,
+      context: this.#context,
+      plan,
+      backend,
+      request: this.#request,
+      events: this,
+      onEndpoint: (endpoint) => this.#noteEndpoint(endpoint),
+    });
+    if (chosen === undefined) this.#attempt(routed.endpoint ?? backend.pick(this.#tried));
+    else this.#startCall(chosen);
   }
 
   #attempt(endpoint: Endpoint | undefined): void {
     if (endpoint === undefined) return this.#fail('no_endpoints');
     this.#noteEndpoint(endpoint);
     this.#startCall(endpoint.pool.createCall(this.#request!, this));
-  }
-
-  /** The endpoint picker chooses the endpoint, and the next one if that cannot be reached. */
-  #attemptPicked(pool: UpstreamBackend, config: PickerConfig): void {
-    const { upstreams, clock, picks } = this.#settings;
-    const call = createPickedCall({
-      pool,
-      findPool: () => upstreams.get(pool.config.key),
-      picker: upstreams.get(formatPickerKey(pool.config.key)),
-      config,
-      request: this.#request!,
-      events: this,
-      maxRetries: upstreams.limits.maxRetries,
-      observer: picks,
-      clock,
-      onEndpoint: (endpoint) => this.#noteEndpoint(endpoint),
-      onTrouble: (detail) => (this.#context.detail ??= `the endpoint picker: ${detail}`),
-    });
-    this.#startCall(call);
-  }
-
-  /** The messages of the request say which servers are asked. */
-  #attemptFederated(): void {
-    const { federations, log } = this.#settings;
-    const { backend, method, headers, host, read } = this.#plan;
-    if (federations === undefined) return this.#fail('no_endpoints', 'federations are not served here');
-    const parts = { federations, backend: backend.key, context: this.#context, method, headers, host, read, log };
-    this.#startCall(createFederatedCall({ ...parts, events: this }));
   }
 
   #noteEndpoint(endpoint: Endpoint): void {

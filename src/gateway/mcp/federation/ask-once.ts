@@ -13,9 +13,10 @@ export function askOnce(
   target: Target,
   speaker: Speaker,
   method: string,
-  params: Readonly<Record<string, string>>,
+  asked: Readonly<Record<string, string>>,
   signal: AbortSignal,
 ): Promise<OneAnswer> {
+  const params = { ...asked, ...describeSpeaker(speaker) };
   // Unlike any id that the client uses in the same session.
   const message: RequestMessage = { kind: 'request', id: `gateway-${randomUUID()}`, method, params };
   const text = JSON.stringify({ jsonrpc: '2.0', id: message.id, method, params });
@@ -55,3 +56,14 @@ const abandoned: OneAnswer = {
   ok: false,
   failure: { kind: 'timeout', status: undefined, headers: [], detail: 'it did not answer in time' },
 };
+
+/** What every request says from 2026-07-28 on. */
+function describeSpeaker({ era, version, clientInfo, capabilities }: Speaker): object {
+  if (era === 'legacy') return {};
+  const meta = {
+    'io.modelcontextprotocol/protocolVersion': version,
+    ...(clientInfo !== undefined && { 'io.modelcontextprotocol/clientInfo': JSON.parse(clientInfo) as unknown }),
+    'io.modelcontextprotocol/clientCapabilities': JSON.parse(capabilities) as unknown,
+  };
+  return { _meta: meta };
+}

@@ -80,17 +80,17 @@ function onLines(json: string): string {
 export class SingleSink implements MessageSink {
   readonly #answer: ClientAnswer;
   readonly #isModern: boolean;
-  readonly #takesEvents: boolean;
+  readonly #canStream: boolean;
 
-  constructor(answer: ClientAnswer, isModern: boolean, takesEvents: boolean) {
+  constructor(answer: ClientAnswer, isModern: boolean, canStream: boolean) {
     this.#answer = answer;
     this.#isModern = isModern;
-    this.#takesEvents = takesEvents;
+    this.#canStream = canStream;
   }
 
   tell(json: string): boolean {
     // There is no place for it in JSON, and no request of a client depends on it.
-    if (!this.#takesEvents) return true;
+    if (!this.#canStream) return true;
     this.#answer.openStream();
     return this.#answer.send(json);
   }

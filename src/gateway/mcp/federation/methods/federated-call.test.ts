@@ -81,7 +81,7 @@ describe('one request to one target', () => {
   });
 
   test('a failure names the target, and its refusal is not the client’s', async () => {
-    const fixture = createFederation({ a: { onRequest: (each) => each.fail(failures[0]!) } });
+    const fixture = createFederation({ a: { onRequest() {} } });
     const session = await fixture.initialize();
     const failures = [
       { kind: 'down', detail: 'ECONNREFUSED' },
@@ -347,7 +347,10 @@ describe('everybody', () => {
     ];
     const batch = await talk({ headers: ['Mcp-Session-Id', session], body }).done;
     const ids = (batch.json as unknown as { id: number }[]).map(({ id }) => id);
-    assert.deepEqual(ids.toSorted(), [1, 2, 3]);
+    assert.deepEqual(
+      ids.toSorted((left, right) => left - right),
+      [1, 2, 3],
+    );
     assert.equal(targets['a']!.told.length, 1);
     const notices = await talk({ headers: ['Mcp-Session-Id', session], body: [body[3]] }).done;
     assert.equal(notices.status, 202);

@@ -55,18 +55,16 @@ export async function introduceAll(
   };
 }
 
-function introduce({ config, target }: Member, speaker: Speaker): Promise<Introduction> {
+async function introduce({ config, target }: Member, speaker: Speaker): Promise<Introduction> {
   const limitMs = config.backend.connectTimeoutMs + answerMs;
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => resolve(tooLate(limitMs)), limitMs);
-    target
-      .introduce(speaker)
-      .catch((error: unknown): Introduction => broken(String(error)))
-      .then((introduction) => {
-        clearTimeout(timer);
-        resolve(introduction);
-      });
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<Introduction>((resolve) => {
+    timer = setTimeout(() => resolve(tooLate(limitMs)), limitMs);
   });
+  const asked = target.introduce(speaker).catch((error: unknown) => broken(String(error)));
+  const introduction = await Promise.race([asked, late]);
+  clearTimeout(timer);
+  return introduction;
 }
 
 function tooLate(limitMs: number): Introduction {

@@ -6,6 +6,7 @@ import type {
   OutgoingMessage,
   Speaker,
   Target,
+  TargetCall,
   TargetEvents,
   TargetFailure,
   TargetState,
@@ -88,7 +89,7 @@ export class FakeTarget implements Target {
     return { ok: true, serverInfo: undefined, capabilities: '{}', instructions: undefined, ...introduction };
   }
 
-  request(speaker: Speaker, message: OutgoingMessage, events: TargetEvents): { resume(): void; abort(): void } {
+  request(speaker: Speaker, message: OutgoingMessage, events: TargetEvents): TargetCall {
     let isOver = false;
     const { id } = JSON.parse(message.text) as { readonly id?: string | number };
     const call: FakeCall = {
@@ -121,11 +122,11 @@ export class FakeTarget implements Target {
     });
     return {
       resume: () => void (call.resumed += 1),
-      abort(cancel = false) {
+      abort(cancel) {
         isOver = true;
         call.aborted = { cancel };
       },
-    } as { resume(): void; abort(): void };
+    };
   }
 
   async notify(_speaker: Speaker, text: string): Promise<TargetFailure | undefined> {
@@ -134,7 +135,7 @@ export class FakeTarget implements Target {
     return failure === undefined ? undefined : complete(failure);
   }
 
-  listen(speaker: Speaker, filter: ListenFilter, events: TargetEvents): { resume(): void; abort(): void } {
+  listen(speaker: Speaker, filter: ListenFilter, events: TargetEvents): TargetCall {
     const stream: FakeStream = {
       speaker,
       filter,

@@ -53,14 +53,14 @@ export interface TalkRequest {
 export interface FederationFixture {
   readonly federations: Federations;
   readonly targets: Readonly<Record<string, FakeTarget>>;
-  talk(request: TalkRequest): Talk;
+  readonly talk: (request: TalkRequest) => Talk;
   /** Begins a legacy session, and gives its id. */
-  initialize(user?: string, version?: string): Promise<string>;
+  readonly initialize: (user?: string, version?: string) => Promise<string>;
   /** A request in a session. */
-  ask(session: string, method: string, params?: object, user?: string): Talk;
+  readonly ask: (session: string, method: string, params?: object, user?: string) => Talk;
   /** A request of 2026-07-28. */
-  askModern(method: string, params?: Record<string, unknown>, user?: string): Talk;
-  reconfigure(change: (config: FederationConfig) => FederationConfig): void;
+  readonly askModern: (method: string, params?: Record<string, unknown>, user?: string) => Talk;
+  readonly reconfigure: (change: (config: FederationConfig) => FederationConfig) => void;
 }
 
 const all = (): boolean => true;

@@ -1,0 +1,49 @@
+// A gateway with several MCP servers behind one endpoint.
+import { gatewayResource, routeResource, ruleTo } from '../kit/gateway-resources.ts';
+import { type GatewayRun, runGateway } from '../kit/run-gateway.ts';
+
+export interface FederatedTargetOptions {
+  /** The URL of the MCP endpoint. */
+  readonly url: string;
+  /** Further members of the target. */
+  readonly settings?: object;
+}
+
+export interface FederatedGatewayOptions {
+  /** By name, which is the prefix as well. */
+  readonly targets: Readonly<Record<string, FederatedTargetOptions>>;
+  /** Members of `spec.mcp` beside the targets. */
+  readonly mcp?: object;
+  /** Further resources, such as policies. */
+  readonly resources?: readonly object[];
+  readonly flags?: readonly string[];
+}
+
+/** Starts one in this process; the endpoint is at `/mcp`, the backend is called `all`. */
+export function startFederatedGateway(options: FederatedGatewayOptions): Promise<GatewayRun> {
+  const { flags = [] } = options;
+  return runGateway({ resources: (port) => describeFederation(port, options), flags });
+}
+
+/** Its resources, to be changed and written again. */
+export function describeFederation(
+  port: number,
+  { targets, mcp = {}, resources = [] }: FederatedGatewayOptions,
+): readonly object[] {
+  return [
+    gatewayResource(port),
+    routeResource('all', [ruleTo('/mcp', 'all')]),
+    {
+      apiVersion: 'gateway.proxy/v1alpha1',
+      kind: 'ProxyBackend',
+      metadata: { name: 'all' },
+      spec: { mcp: { targets: Object.entries(targets).map(formatTarget), ...mcp } },
+    },
+    ...resources,
+  ];
+}
+
+function formatTarget([name, { url, settings = {} }]: [string, FederatedTargetOptions]): object {
+  const { hostname, port, pathname } = new URL(url);
+  return { name, static: { host: hostname, port: Number(port), path: pathname }, ...settings };
+}
