@@ -8,7 +8,7 @@ import { formatSpan } from './page-frame.ts';
 export const targetColumns: readonly CardColumn[] = [
   ['Server', 20],
   ['Backend', 20],
-  ['Is', 20],
+  ['Version', 20],
   ['Tools', 10],
   ['State', 30],
 ];
@@ -28,9 +28,9 @@ export function formatTargetRow(
   const speaks = version === null ? [] : [`<span class="soft">MCP ${escapeHtml(version)}</span>`];
   const self = serverInfo === null ? [] : [`${escapeHtml(serverInfo.name)} ${escapeHtml(serverInfo.version)}`];
   return [
-    `<code>${escapeHtml(name)}</code><p class="soft">${names}${mode}</p>`,
+    `<code>${escapeHtml(name)}</code><p class="soft">${names}${mode}</p>${endpoints.length === 0 ? '' : formatLines(endpoints)}`,
     `<code>${escapeHtml(backend)}</code>`,
-    formatLines([...self, ...speaks, ...endpoints]),
+    self.length + speaks.length === 0 ? '' : formatLines([...self, ...speaks]),
     tools === null ? '' : String(tools),
     formatState(target, nowMs),
   ];

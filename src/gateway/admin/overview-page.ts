@@ -211,7 +211,10 @@ function formatServers(backends: readonly OverviewBackend[], nowMs: number): str
   if (servers.length === 0) return '';
   const sorted = putFirst(servers, ({ target }) => isDown(target));
   const format = ({ name, target }: (typeof servers)[number]): string[] => {
-    const endpoints = target.endpoints.map((endpoint) => formatEndpoint(endpoint, nowMs));
+    // Of one that is down, the error stands with its state.
+    const endpoints = target.endpoints.map((endpoint) =>
+      formatEndpoint(isDown(target) ? { ...endpoint, lastFailure: null } : endpoint, nowMs),
+    );
     return formatTargetRow(name, target, endpoints, nowMs);
   };
   return `<h2 id="servers">Servers of federations</h2>

@@ -36,10 +36,8 @@ function register(metrics: Metrics, read: () => readonly FederationState[]): Tar
     '1: the server was reached last; 0: it is down, and tried again. Absent until it is asked.',
     () => listSamples(read(), ({ health }) => (health === 'unknown' ? undefined : Number(health === 'up'))),
   );
-  metrics.gaugeSamplesOf(
-    'mcp_gateway_federation_target_tools',
-    'Tools that the server listed last.',
-    () => listSamples(read(), ({ tools }) => tools),
+  metrics.gaugeSamplesOf('mcp_gateway_federation_target_tools', 'Tools that the server listed last.', () =>
+    listSamples(read(), ({ tools }) => tools),
   );
   const requests = metrics.counter(
     'mcp_gateway_federation_requests_total',
