@@ -395,6 +395,35 @@ describe('an MCP message', () => {
       createVariables({ mcp: { method: 'ping', protocolVersion: 'x', sessionId: '' } }),
     );
   });
+  describe('of a federation', () => {
+    run(
+      [
+        ['mcp.target.name == "tickets" && mcp.target.tool == "close"', true],
+        ['has(mcp.target) && has(mcp.target.tool) && !has(mcp.target.prompt) && !has(mcp.target.uri)', true],
+        ['mcp.target.prompt == "x"', 'mcp.prompt is absent: the message uses no prompt'],
+        ['mcp.target.uri == "x"', 'mcp.resource is absent: the message uses no resource'],
+      ],
+      createVariables({
+        mcp: {
+          method: 'tools/call',
+          protocolVersion: 'x',
+          tool: { name: 'tix_close' },
+          target: { name: 'tickets', tool: 'close' },
+          sessionId: '',
+        },
+      }),
+    );
+  });
+  describe('without a federation', () => {
+    run(
+      [
+        ['has(mcp.target)', false],
+        ['mcp.target.name == "x"', 'mcp.target is absent: the message uses nothing of a target of a federation'],
+        ['mcp.target.tool == "x"', 'mcp.target is absent: the message uses nothing of a target of a federation'],
+      ],
+      createVariables({ mcp: { method: 'tools/call', protocolVersion: 'x', tool: { name: 'a' }, sessionId: '' } }),
+    );
+  });
   describe('none at all', () => {
     run(
       [

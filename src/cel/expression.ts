@@ -40,6 +40,15 @@ export interface McpVariables {
     | undefined;
   readonly resource?: { readonly uri: string } | undefined;
   readonly prompt?: { readonly name: string } | undefined;
+  /** In a federation: the server of the tool, prompt or resource, and what that server calls it. */
+  readonly target?:
+    | {
+        readonly name: string;
+        readonly tool?: string | undefined;
+        readonly prompt?: string | undefined;
+        readonly uri?: string | undefined;
+      }
+    | undefined;
   /** Empty when there is none. */
   readonly sessionId: string;
 }

@@ -33,6 +33,7 @@ const noMessage = new Failure('there is no MCP message');
 const noTool = new Failure('mcp.tool is absent: the message uses no tool');
 const noResource = new Failure('mcp.resource is absent: the message uses no resource');
 const noPrompt = new Failure('mcp.prompt is absent: the message uses no prompt');
+const noTarget = new Failure('mcp.target is absent: the message uses nothing of a target of a federation');
 const noArgumentsYet = new Failure('mcp.tool.arguments are not known before the tool is called');
 const noMembers = new JsonMap({});
 
@@ -69,6 +70,15 @@ const mcp = struct(
       { name: ofMessage(({ prompt }) => (prompt === undefined ? noPrompt : prompt.name)) },
       (variables) => variables.mcp?.prompt !== undefined,
     ),
+    target: struct(
+      {
+        name: ofMessage(({ target }) => target?.name ?? noTarget),
+        tool: ofTarget('tool', noTool),
+        prompt: ofTarget('prompt', noPrompt),
+        uri: ofTarget('uri', noResource),
+      },
+      (variables) => variables.mcp?.target !== undefined,
+    ),
   },
   (variables) => variables.mcp !== undefined,
 );
@@ -104,6 +114,15 @@ function attribute(type: CelType, read: Read, isPresent: IsPresent = always): De
 
 function ofMessage(read: (message: McpVariables) => string | Failure): Declaration {
   return attribute(stringType, ({ mcp: message }) => (message === undefined ? noMessage : read(message)));
+}
+
+/** The server's own name of the item. */
+function ofTarget(member: 'tool' | 'prompt' | 'uri', noItem: Failure): Declaration {
+  const read: Read = ({ mcp: message }) => {
+    if (message === undefined) return noMessage;
+    return message.target === undefined ? noTarget : (message.target[member] ?? noItem);
+  };
+  return attribute(stringType, read, ({ mcp: message }) => message?.target?.[member] !== undefined);
 }
 
 function readArguments({ mcp: message }: ExpressionVariables): Result {

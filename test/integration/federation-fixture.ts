@@ -135,14 +135,14 @@ export function modern(
   method: string,
   params: Readonly<Record<string, unknown>> = {},
 ): { readonly body: object; readonly headers: Readonly<Record<string, string>> } {
-  const _meta = {
+  const meta = {
     'io.modelcontextprotocol/protocolVersion': '2026-07-28',
     'io.modelcontextprotocol/clientInfo': { name: 'raw', version: '1' },
     'io.modelcontextprotocol/clientCapabilities': {},
   };
   const name = params['name'] ?? params['uri'];
   return {
-    body: request(method, { ...params, _meta }),
+    body: request(method, { ...params, _meta: meta }),
     headers: {
       'mcp-protocol-version': '2026-07-28',
       'mcp-method': method,

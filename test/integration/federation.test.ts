@@ -10,17 +10,17 @@ import { initialize, modern, openStream, post, printError, request } from './fed
 
 const counts: FederationTool = {
   name: 'count',
-  async run(_args, { progress }) {
-    await progress(1, 2);
-    await progress(2, 2);
+  async run(_args, context) {
+    await context.progress(1, 2);
+    await context.progress(2, 2);
     return { content: [{ type: 'resource_link', uri: 'file:///counted', name: 'counted' }] };
   },
 };
 const asks: FederationTool = {
   name: 'ask',
-  async run(_args, { ask, server }) {
-    const params = { messages: [{ role: 'user', content: { type: 'text', text: server } }], maxTokens: 10 };
-    const answer = (await ask('sampling/createMessage', params)) as { content: { text: string } };
+  async run(_args, context) {
+    const params = { messages: [{ role: 'user', content: { type: 'text', text: context.server } }], maxTokens: 10 };
+    const answer = (await context.ask('sampling/createMessage', params)) as { content: { text: string } };
     return { content: [{ type: 'text', text: answer.content.text }] };
   },
 };
@@ -98,7 +98,7 @@ describe('servers of different eras behind one endpoint', () => {
     assert.deepEqual(contents, [{ uri: 'wiki+file:///a', mimeType: 'text/plain', text: 'wiki file:///a' }]);
     assert.deepEqual(await ask('resources/read', { uri: 'crm+file:///x' }), {
       code: -32_002,
-      message: 'MCP error -32002: Resource not found',
+      message: 'Resource not found',
       data: { uri: 'crm+file:///x' },
     });
     const ref = { type: 'ref/prompt', name: 'crm_greet' };
@@ -152,7 +152,7 @@ describe('servers of different eras behind one endpoint', () => {
         return stream.messages.some(({ params }) => params?.['uri'] === uri);
       });
     const ids = stream.messages.map(
-      ({ params }) => (params?.['_meta'] as Record<string, unknown>)['io.modelcontextprotocol/subscriptionId'],
+      ({ params }) => (params!['_meta'] as Record<string, unknown>)['io.modelcontextprotocol/subscriptionId'],
     );
     assert.deepEqual(new Set(ids), new Set([1]));
     stream.close();

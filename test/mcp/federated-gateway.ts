@@ -17,9 +17,11 @@ export interface FederatedGatewayOptions {
   /** Further resources, such as policies. */
   readonly resources?: readonly object[];
   readonly flags?: readonly string[];
+  /** Of the backend; default: all. */
+  readonly name?: string;
 }
 
-/** Starts one in this process; the endpoint is at `/mcp`, the backend is called `all`. */
+/** Starts one in this process; the endpoint is at `/mcp`, the backend is called `all`, as its route is. */
 export function startFederatedGateway(options: FederatedGatewayOptions): Promise<GatewayRun> {
   const { flags = [] } = options;
   return runGateway({ resources: (port) => describeFederation(port, options), flags });
@@ -28,15 +30,15 @@ export function startFederatedGateway(options: FederatedGatewayOptions): Promise
 /** Its resources, to be changed and written again. */
 export function describeFederation(
   port: number,
-  { targets, mcp = {}, resources = [] }: FederatedGatewayOptions,
+  { targets, mcp = {}, resources = [], name = 'all' }: FederatedGatewayOptions,
 ): readonly object[] {
   return [
     gatewayResource(port),
-    routeResource('all', [ruleTo('/mcp', 'all')]),
+    routeResource('all', [ruleTo('/mcp', name)]),
     {
       apiVersion: 'gateway.proxy/v1alpha1',
       kind: 'ProxyBackend',
-      metadata: { name: 'all' },
+      metadata: { name },
       spec: { mcp: { targets: Object.entries(targets).map(formatTarget), ...mcp } },
     },
     ...resources,

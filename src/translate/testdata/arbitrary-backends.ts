@@ -102,28 +102,52 @@ export const grant = resource(gatewayApi, 'ReferenceGrant', {
     ),
   }),
 });
-/** A ProxyBackend. */
+/** What a target is without its name: an address or a Service. */
+const server = fc.oneof(
+  fc.record({
+    static: fc.record({ host: fc.constantFrom('mcp.example.com', '::1'), port }),
+    tls: optional(
+      fc.record({
+        caCertificateRef: optional(fc.record({ kind: fc.constantFrom('Secret', 'ConfigMap'), name })),
+      }),
+    ),
+  }),
+  fc.record({
+    backendRef: fc.record({ name, namespace: seldom(namespace), port: backendPort }),
+    tls: optional(fc.constant({})),
+  }),
+);
+
+const failureMode = fc.constantFrom('FailOpen', 'FailClosed');
+const selection = fc.constantFrom({ include: ['a*'] }, { exclude: ['*b'] }, { include: ['*'], exclude: ['c'] });
+
+/** A ProxyBackend: with one target, or a federation. */
 export const proxyBackend = resource(proxyApi, 'ProxyBackend', {
   spec: fc.record({
-    mcp: fc.record({
-      targets: fc.tuple(
-        fc.oneof(
-          fc.record({
-            name: section,
-            static: fc.record({ host: fc.constantFrom('mcp.example.com', '::1'), port }),
-            tls: optional(
+    mcp: fc.oneof(
+      fc.record({ targets: fc.tuple(fc.tuple(section, server).map(([own, rest]) => ({ name: own, ...rest }))) }),
+      fc.record({
+        mode: fc.constant('Federated'),
+        targets: fc
+          .array(
+            fc.tuple(
+              server,
               fc.record({
-                caCertificateRef: optional(fc.record({ kind: fc.constantFrom('Secret', 'ConfigMap'), name })),
+                failureMode: optional(failureMode),
+                tools: optional(selection),
+                prompts: optional(selection),
+                resources: optional(selection),
               }),
             ),
-          }),
-          fc.record({
-            name: section,
-            backendRef: fc.record({ name, namespace: seldom(namespace), port: backendPort }),
-            tls: optional(fc.constant({})),
-          }),
-        ),
-      ),
-    }),
+            { minLength: 1, maxLength: 3 },
+          )
+          // Some names are no prefixes.
+          .map((targets) =>
+            targets.map(([at, rest], index) => ({ name: `${index}.t`, prefix: `t${index}`, ...at, ...rest })),
+          ),
+        failureMode: optional(failureMode),
+        serverInfo: optional(fc.constantFrom({ name: 'desk' }, { version: '1', instructions: 'Ask.' })),
+      }),
+    ),
   }),
 });

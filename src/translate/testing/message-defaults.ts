@@ -18,6 +18,8 @@ export const messageDefaults: MessageDefaults = {
   Upstream: { protocol: 'UPSTREAM_PROTOCOL_HTTP1', connectTimeoutMs: 10_000, idleTimeoutMs: 300_000 },
   McpBackend: { sessionRouting: 'SESSION_ROUTING_STATEFUL' },
   McpTarget: { path: '/mcp', transport: 'MCP_TRANSPORT_STREAMABLE_HTTP' },
+  FederationBackend: { sessionRouting: 'SESSION_ROUTING_STATEFUL', namePrefix: 'NAME_PREFIX_ALWAYS' },
+  FederatedTarget: { failureMode: 'TARGET_FAILURE_MODE_FAIL_OPEN' },
   EndpointPicker: { failureMode: 'PICKER_FAILURE_MODE_FAIL_CLOSE' },
   McpAuthentication: {
     mode: 'AUTHENTICATION_MODE_STRICT',

@@ -49,7 +49,7 @@ function compileAnew(message: McpAuthorization, place: PolicyPlace): McpAuthoriz
     ]),
     argumentKeys: foldKeys(expressions.flatMap(listArgumentKeys)),
     withoutArguments: rule === undefined ? new Map() : assumeForItem(rule),
-    readsResources: expressions.some((expression) => readReach(expression).resource),
+    readsResources: expressions.some((expression) => readReach(expression).uri),
   };
 }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { BackendConfig } from '../../config/runtime-config.ts';
+import { formatTargetKey } from '../../config/federation-config.ts';
 import { Upstreams } from './upstreams.ts';
 
 let fingerprints = 0;
@@ -75,5 +76,30 @@ test('without a picker what has left has left; a picker has endpoints of its own
     upstreams.get('pool/picker')!.endpoints.map(({ pool }) => pool.name),
     ['picker:9002'],
   );
+  upstreams.destroy();
+});
+
+test('a federation has no endpoints; each of its targets has its own, which outlive changes of the others', () => {
+  const upstreams = new Upstreams({ now: () => 0 });
+  const federate = (ports: readonly number[]): ReadonlyMap<string, BackendConfig> => {
+    const base = poolOf([], false).get('pool')!;
+    const targets = ports.map((port) => {
+      const name = `t${port}`;
+      const key = formatTargetKey('desk', name);
+      const backend = { ...base, key, fingerprint: key, endpoints: [{ host: 'a', port }] };
+      const all = (): boolean => true;
+      return { name, prefix: name, failsClosed: false, backend, selects: { tool: all, prompt: all, resource: all } };
+    });
+    const serverInfo = { name: 'desk', title: undefined, version: '1', instructions: undefined };
+    const federation = { targets, naming: 'always', serverInfo } as const;
+    return new Map([['desk', { ...base, key: 'desk', fingerprint: ports.join(), federation }]]);
+  };
+  upstreams.reconcile(federate([1, 2]));
+  assert.equal(upstreams.get('desk')!.pick([]), undefined);
+  const kept = upstreams.get('desk/targets/t2')!.pick([]);
+  assert.equal(kept?.pool.name, 'a:2');
+  upstreams.reconcile(federate([2, 3]));
+  assert.equal(upstreams.get('desk/targets/t1'), undefined);
+  assert.equal(upstreams.get('desk/targets/t2')!.pick([]), kept);
   upstreams.destroy();
 });

@@ -18,11 +18,13 @@ export interface Member {
 
 /** A stream on which the gateway speaks on its own. */
 export interface FederatedStream {
+  /** The name of the client's session; undefined: it has none. */
+  readonly session: string | undefined;
   /** Targets have come or gone. */
   changeMembers(): void;
   /** The lists may be other ones than before. */
   announceLists(): void;
-  /** The federation is gone. */
+  /** The federation is gone, or the session. */
   end(): void;
 }
 
@@ -91,6 +93,11 @@ export class Federation {
   openStream(stream: FederatedStream): () => void {
     this.#streams.add(stream);
     return () => void this.#streams.delete(stream);
+  }
+
+  /** The client has ended its session. */
+  endStreams(session: string): void {
+    for (const stream of this.#streams) if (stream.session === session) stream.end();
   }
 
   describe(): readonly TargetState[] {

@@ -1,8 +1,13 @@
 // Examines one message: whether the protocol version defines its method, whether it names its items, and whether the rules allow it.
 import type { Reason } from '../../http/reasons.ts';
-import { findAmbiguity } from '../read/ambiguous-uri.ts';
 import type { ScopedUse } from './check-scopes.ts';
-import { judgeBareRequest, judgeItemMessage, judgePlainMessage, type MessageJudgement } from './judge-message.ts';
+import {
+  findResourceAmbiguity,
+  judgeBareRequest,
+  judgeItemMessage,
+  judgePlainMessage,
+  type MessageJudgement,
+} from './judge-message.ts';
 import { isKnownMethod, isRequestMethod } from '../read/known-methods.ts';
 import { type Message, type MethodMessage, rpcCodes } from '../read/message.ts';
 import { type MessageStep, noteDenial, noteMessage, noteRefusal } from './message-step.ts';
@@ -96,7 +101,7 @@ function judgeUses(
     if (!judgement.decision.allowed) return deny(step, judgement);
   }
   for (const item of items) {
-    const ambiguity = item.kind === 'resource' && caller.rules.readsResources ? findAmbiguity(item.name) : undefined;
+    const ambiguity = item.kind === 'resource' ? findResourceAmbiguity(caller, item.name) : undefined;
     if (ambiguity !== undefined)
       return refuse(step, 'message_malformed', 400, rpcCodes.invalidParams, `has a uri that ${ambiguity}`);
     judgement = judgeItemMessage(caller, method, protocolVersion, item);

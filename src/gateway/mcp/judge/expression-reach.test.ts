@@ -29,6 +29,12 @@ describe('what expressions read of a message', () => {
     ['mcp.prompt.name == "a"', 'p'],
     ['mcp.resource.uri.startsWith("file:")', 'r'],
     ['mcp.tool.arguments.x == 1', 'ta'],
+    ['mcp.target.name == "a"', 'tpr'],
+    ['has(mcp.target)', 'tpr'],
+    ['mcp.target.name == "a" && mcp.tool.name == "b"', 't'],
+    ['mcp.target.name == "a" && mcp.target.prompt == "b"', 'p'],
+    ['mcp.target.tool == "a"', 't'],
+    ['mcp.target.uri == "a"', 'r'],
     ['has(mcp.tool.arguments.x)', 'ta'],
     ['mcp.tool.arguments.x == 1 || mcp.prompt.name == "a"', 'tpa'],
   ] as const)
@@ -39,9 +45,17 @@ describe('what expressions read of a message', () => {
       const outcome = { ok: true, value: true } as const;
       return JSON.stringify(readReach({ source: '', scope: 'mcp', reads: [path], evaluate: () => outcome }));
     };
-    const all = { tool: true, prompt: true, resource: true, method: true, arguments: true, item: true };
+    const all = { tool: true, prompt: true, resource: true, uri: true, method: true, arguments: true, item: true };
     assert.equal(read('mcp'), JSON.stringify(all));
-    assert.equal(read('mcp', 'tool'), JSON.stringify({ ...all, prompt: false, resource: false, method: false }));
+    assert.equal(
+      read('mcp', 'tool'),
+      JSON.stringify({ ...all, prompt: false, resource: false, uri: false, method: false }),
+    );
+  });
+
+  test('whose item it is says nothing about its URI', () => {
+    assert.equal(readReach(compile('mcp.target.name == "a"')).uri, false);
+    assert.equal(readReach(compile('mcp.target.uri == "a"')).uri, true);
   });
 
   test('is found out once', () => {

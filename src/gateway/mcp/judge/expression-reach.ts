@@ -6,6 +6,8 @@ interface ExpressionReach {
   readonly tool: boolean;
   readonly prompt: boolean;
   readonly resource: boolean;
+  /** The URI of a resource, as clients or as the server know it. */
+  readonly uri: boolean;
   /** `mcp.method`: a request without a message has none. */
   readonly method: boolean;
   /** `mcp.tool.arguments`, which are not known before a call. */
@@ -30,13 +32,19 @@ function findReach(reads: Expression['reads']): ExpressionReach {
   const reaches = (name: string): boolean =>
     // `mcp` alone is all of it.
     reads.some(([root, first]) => root === 'mcp' && (first === undefined || first === name));
-  const tool = reaches('tool');
-  const prompt = reaches('prompt');
-  const resource = reaches('resource');
+  const reachesOfTarget = (member: string): boolean =>
+    reads.some(([root, first, second]) => root === 'mcp' && first === 'target' && second === member);
+  const isTool = reaches('tool') || reachesOfTarget('tool');
+  const isPrompt = reaches('prompt') || reachesOfTarget('prompt');
+  const isResource = reaches('resource') || reachesOfTarget('uri');
+  // Items of all kinds have a target: what reads nothing more of them is about all.
+  const isAny = reaches('target') && !isTool && !isPrompt && !isResource;
+  const [tool, prompt, resource] = [isTool || isAny, isPrompt || isAny, isResource || isAny];
   return {
     tool,
     prompt,
     resource,
+    uri: isResource,
     method: reaches('method'),
     arguments:
       tool &&

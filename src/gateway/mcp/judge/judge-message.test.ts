@@ -3,8 +3,9 @@ import { describe, test } from 'node:test';
 import type { ExpressionVariables } from '../../../cel/expression.ts';
 import { createItemJudge } from './message-step.ts';
 import { isListed, judgeBareRequest, judgeItemMessage, judgePlainMessage } from './judge-message.ts';
+import { createOwnItemFinder } from '../names/own-item.ts';
 import type { Item } from '../read/read-item.ts';
-import { createCaller, createRules, type WrittenRules } from '../testing/message-fixture.ts';
+import { createCaller, createFederation, createRules, type WrittenRules } from '../testing/message-fixture.ts';
 
 const version = '2025-11-25';
 
@@ -154,4 +155,66 @@ test('a resource is allowed in every spelling of its URI, or in none', () => {
     assert.equal(allows(allowed, uri), isAllowed, uri);
     assert.equal(allows(denied, uri), isNotDenied, uri);
   }
+});
+
+describe('in a federation', () => {
+  const findOwnItem = createOwnItemFinder(createFederation({ tickets: 'tix', crm: 'crm' }));
+
+  /** What of these is allowed: tix_close, crm_close, other_close, the prompts tix_a and crm_a. */
+  function judgeNames(written: WrittenRules): string {
+    const caller = { ...createCaller(createRules(written)), findOwnItem };
+    const items: readonly Item[] = [
+      ...['tix_close', 'crm_close', 'other_close'].map((name) => ({ kind: 'tool', name }) as const),
+      ...['tix_a', 'crm_a'].map((name) => ({ kind: 'prompt', name }) as const),
+    ];
+    const isAllowed = ({ kind, name }: Item): boolean =>
+      judgeItemMessage(caller, kind === 'tool' ? 'tools/call' : 'prompts/get', version, { kind, name }).decision
+        .allowed && isListed(caller, version, kind, name);
+    return items
+      .filter(isAllowed)
+      .map(({ name }) => name)
+      .join(' ');
+  }
+
+  for (const [action, expression, allowed] of [
+    ['Allow', 'mcp.target.name == "tickets"', 'tix_close tix_a'],
+    ['Allow', 'mcp.target.tool == "close"', 'tix_close crm_close'],
+    ['Allow', 'mcp.tool.name == "tix_close"', 'tix_close'],
+    ['Allow', 'mcp.target.name == "crm" && mcp.target.prompt == "a"', 'crm_a'],
+    ['Deny', 'mcp.target.name == "crm"', 'tix_close tix_a'],
+    ['Deny', 'mcp.target.tool == "close" && mcp.target.name == "crm"', 'tix_close tix_a crm_a'],
+    ['Require', 'mcp.target.name in ["crm"]', 'crm_close crm_a'],
+  ] as const)
+    test(`${action} ${expression}: ${allowed}`, () =>
+      assert.equal(judgeNames({ action, expressions: [expression] }), allowed));
+
+  /** Whether the resource may be read. */
+  function reads(written: WrittenRules, name: string): boolean {
+    const caller = { ...createCaller(createRules(written)), findOwnItem };
+    const item: Item = { kind: 'resource', name };
+    return (
+      judgeItemMessage(caller, 'resources/read', version, item).decision.allowed &&
+      isListed(caller, version, 'resource', name)
+    );
+  }
+
+  test('spellings are those of the URI that the server knows, with the prefix', () => {
+    for (const expression of ['mcp.resource.uri == "tix+file:///secret"', 'mcp.target.uri == "file:///secret"']) {
+      const rules = { action: 'Deny', expressions: [expression] } as const;
+      assert.equal(reads(rules, 'tix+file:///public'), true);
+      for (const uri of ['tix+file:///secret', 'tix+FILE:///secret', 'tix+file:///%73ecret', 'tix+file:///a/../secret'])
+        assert.equal(reads(rules, uri), false, uri);
+    }
+    const ofPages = { action: 'Deny', expressions: ['mcp.resource.uri == "ui://tix/secret"'] } as const;
+    assert.equal(reads(ofPages, 'ui://tix/secret'), false);
+    assert.equal(reads(ofPages, 'ui://crm/secret'), true);
+  });
+
+  test('a URI that is ambiguous to its server is not listed', () => {
+    const rules = { action: 'Allow', expressions: ['mcp.target.uri.startsWith("file:///")'] } as const;
+    assert.equal(reads(rules, 'tix+file:///a'), true);
+    // `file://host/a` is ambiguous only as a file.
+    assert.equal(reads(rules, 'tix+file:///a?b'), false);
+    assert.equal(reads(rules, 'tix+file:///a%2fb'), false);
+  });
 });

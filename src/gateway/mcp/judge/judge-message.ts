@@ -8,6 +8,7 @@ import { ambiguous, type ExpressionOutcome, type ExpressionVariables } from '../
 import { decideRules, type RuleApplication } from '../../authorization/decide-rules.ts';
 import type { RuleDecision } from '../../config/rule-set.ts';
 import { findAmbiguity } from '../read/ambiguous-uri.ts';
+import type { FindOwnItem } from '../names/own-item.ts';
 import type { ItemKind, Item } from '../read/read-item.ts';
 import { concernsBareRequest, concernsItem, concernsPlainMessage } from './expression-reach.ts';
 import type { McpAuthorizationConfig } from '../../config/mcp-authorization-config.ts';
@@ -19,6 +20,8 @@ export interface Caller {
   /** Without `mcp`. */
   readonly variables: ExpressionVariables;
   readonly sessionId: string;
+  /** Of a federation: whose items are meant. */
+  readonly findOwnItem?: FindOwnItem | undefined;
 }
 
 /** A verdict of the rules, with the input to evaluate every expression again. */
@@ -56,12 +59,27 @@ export function judgeItemMessage(
   const { kind } = item;
   const judgement = judge(caller, method, protocolVersion, item, itemMessages[kind]);
   if (kind !== 'resource' || !judgement.decision.allowed) return judgement;
-  for (const name of listSpellings(item.name)) {
-    if (name === item.name) continue;
+  for (const name of listOtherNames(caller, item)) {
     const other = judge(caller, method, protocolVersion, { kind, name }, itemMessages[kind]);
     if (!other.decision.allowed) return other;
   }
   return judgement;
+}
+
+/** The other spellings of a resource: of the URI that its server knows, as clients would write them. */
+function listOtherNames({ findOwnItem }: Caller, item: Item): readonly string[] {
+  const found = findOwnItem?.(item);
+  const uri = found === undefined ? item.name : found.own;
+  return listSpellings(uri).flatMap((spelling) => {
+    if (spelling === uri) return [];
+    return [found?.renameUri(spelling) ?? spelling];
+  });
+}
+
+/** What is ambiguous about the URI of a resource, as its server reads it. */
+export function findResourceAmbiguity({ rules, findOwnItem }: Caller, uri: string): string | undefined {
+  if (!rules.readsResources) return undefined;
+  return findAmbiguity(findOwnItem?.({ kind: 'resource', name: uri })?.own ?? uri);
 }
 
 const usingMethods: Readonly<Record<ItemKind, string>> = {
@@ -72,8 +90,8 @@ const usingMethods: Readonly<Record<ItemKind, string>> = {
 
 /** Whether lists show an item: as far as it is known before a call, the caller may use it. */
 export function isListed(caller: Caller, protocolVersion: string, kind: ItemKind, name: string): boolean {
-  const { withoutArguments, readsResources } = caller.rules;
-  if (kind === 'resource' && readsResources && findAmbiguity(name) !== undefined) return false;
+  const { withoutArguments } = caller.rules;
+  if (kind === 'resource' && findResourceAmbiguity(caller, name) !== undefined) return false;
   if (kind !== 'tool' || withoutArguments.size === 0)
     return judgeItemMessage(caller, usingMethods[kind], protocolVersion, { kind, name }).decision.allowed;
   const variables = describeMessage(caller, usingMethods.tool, protocolVersion, { kind, name, arguments: ambiguous });
@@ -100,12 +118,21 @@ function judge(
 }
 
 function describeMessage(
-  { variables, sessionId }: Caller,
+  { variables, sessionId, findOwnItem }: Caller,
   method: string,
   protocolVersion: string,
   item: Item | undefined,
 ): ExpressionVariables {
-  return { ...variables, mcp: { method, protocolVersion, sessionId, ...describeItem(item) } };
+  const target = item && findOwnItem && describeTarget(item, findOwnItem);
+  const own = target === undefined ? undefined : { target };
+  return { ...variables, mcp: { method, protocolVersion, sessionId, ...describeItem(item), ...own } };
+}
+
+function describeTarget(item: Item, findOwnItem: FindOwnItem): NonNullable<ExpressionVariables['mcp']>['target'] {
+  const found = findOwnItem(item);
+  if (found === undefined) return undefined;
+  const { target: name, own } = found;
+  return item.kind === 'resource' ? { name, uri: own } : { name, [item.kind]: own };
 }
 
 function describeItem(item: Item | undefined): Pick<NonNullable<ExpressionVariables['mcp']>, ItemKind> {

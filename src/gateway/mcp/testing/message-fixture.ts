@@ -2,7 +2,9 @@
 import { create } from '@bufbuild/protobuf';
 import { AuthorizationAction, McpAuthorizationSchema } from '../../../ir/gen/config_pb.ts';
 import { compileMcpAuthorization } from '../../config/compile/compile-mcp-authorization.ts';
+import type { FederationConfig } from '../../config/federation-config.ts';
 import type { BackendConfig } from '../../config/runtime-config.ts';
+import type { ServerConfig } from '../../config/server-config.ts';
 import { readRequestVariables } from '../../authorization/request-variables.ts';
 import { createContext, createToken, type FakeRequest } from '../../authentication/testing/auth-fixture.ts';
 import type { ProtectedResource } from '../../config/protected-resource.ts';
@@ -45,6 +47,20 @@ export function createRules({ action = 'Allow', expressions, scopes = [] }: Writ
     level: 'ProxyBackend',
     target: 'ProxyBackend default/tickets',
   });
+}
+
+/** A federation of targets with these names and prefixes. */
+export function createFederation(prefixes: Readonly<Record<string, string>>): FederationConfig {
+  const all = (): boolean => true;
+  const targets = Object.entries(prefixes).map(([name, prefix]) => ({
+    name,
+    prefix,
+    failsClosed: false,
+    backend: { key: `ProxyBackend/default/desk/targets/${name}` } as ServerConfig,
+    selects: { tool: all, prompt: all, resource: all },
+  }));
+  const serverInfo = { name: 'desk', title: undefined, version: '1', instructions: undefined };
+  return { targets, naming: 'always', serverInfo };
 }
 
 /** A caller with these claims. */

@@ -206,6 +206,7 @@ export class FederatedCall implements UpstreamCall {
     // Targets end what they know of the session; afterwards its id is one that never existed.
     await Promise.allSettled(Array.from(federation.members, ({ target }) => target.endSession(speaker)));
     session.end();
+    federation.endStreams(session.name);
     this.#answer.respondEmpty(200);
   }
 

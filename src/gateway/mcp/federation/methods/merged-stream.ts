@@ -53,6 +53,10 @@ export class MergedStream implements FederatedStream, Running {
     this.changeMembers();
   }
 
+  get session(): string | undefined {
+    return this.#parts.conversation.session?.name;
+  }
+
   resume(): void {
     for (const { call } of this.#attachments.values()) call?.resume();
   }
